@@ -29,7 +29,7 @@ from memd.embedding.remote.accounts import Accounts
 from memd.embedding.remote.batches import take_batch
 from memd.embedding.remote.catalog import KNOWN
 from memd.embedding.remote.endpoint import Endpoint
-from memd.embedding.remote.http import Http
+from memd.embedding.remote.http import HttpClient
 from memd.embedding.secret import Secret
 from memd.text.cut.chunking import cut_chunks, embedded_text
 from tests.support.daemon import DaemonProcess
@@ -181,11 +181,13 @@ async def embed_all(texts: Sequence[str], url: str) -> None:
     known = KNOWN["compatible"]
     endpoint = Endpoint("openai", MODEL, url, Secret(KEY))
     clock = MovableClock()
-    http, accounts = Http(), Accounts(None, clock, 0)
+    http, accounts = HttpClient(), Accounts(None, clock, 0)
     waiting = deque(("", text) for text in texts)
     async with trio.open_nursery() as nursery:
         await nursery.start(accounts.run)
-        provider = provider_over(endpoint, "compatible", http, accounts.of(endpoint, known.limits), clock)
+        provider = provider_over(
+            endpoint, "compatible", http, accounts.account_for(endpoint, known.limits), clock
+        )
 
         async def work() -> None:
             while waiting:

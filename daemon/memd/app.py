@@ -14,14 +14,14 @@ import trio
 from memd import __version__
 from memd.agents.registry import AgentRegistry, VectorExtensions
 from memd.embedding.chat import ask_once, chat_endpoint
-from memd.embedding.choose.choose import Providers
+from memd.embedding.choose.choose import ProviderFactory
 from memd.embedding.local.downloads import Downloads
 from memd.embedding.local.fit import load_memory_bytes
 from memd.embedding.local.owner import ModelOwner
 from memd.embedding.local.process import RunnerSettings
 from memd.embedding.local.reference import ModelReference
 from memd.embedding.remote.accounts import Accounts
-from memd.embedding.remote.http import Http
+from memd.embedding.remote.http import HttpClient
 from memd.lifecycle.host import Host
 from memd.lifecycle.registry import LifecycleRegistry
 from memd.page.server import PageServer
@@ -118,16 +118,16 @@ class Engine:
         """Close the connections to providers."""
         await _close(self._providers)
 
-    def _make_providers(self, settings: CurrentSettings) -> Providers:
+    def _make_providers(self, settings: CurrentSettings) -> ProviderFactory:
         """Return a factory of embedding providers."""
 
         def start_download(reference: ModelReference, folder: Path) -> bool:
             return self._downloads.start_nowait(reference.text, folder)
 
-        return Providers(
+        return ProviderFactory(
             models=self._models,
             models_dir=self._models_dir,
-            http=Http,
+            http=HttpClient,
             accounts=lambda: self._accounts,
             entries=settings.home.providers,
             state_dir=settings.home.state_dir,
@@ -195,7 +195,7 @@ def _model_settings(daemon: DaemonSettings) -> tuple[RunnerSettings, int]:
     return settings, budget_of(daemon, load_memory_bytes()).models
 
 
-async def _close(providers: Providers) -> None:
+async def _close(providers: ProviderFactory) -> None:
     """Close connections to providers, or abandon them after `CLOSE_TIMEOUT_S`."""
     with trio.move_on_after(CLOSE_TIMEOUT_S):
         await providers.aclose()

@@ -17,9 +17,9 @@ from memd.embedding.remote.bulk.api import BulkApi, BulkResults
 from memd.embedding.remote.bulk.file_jobs import OPENAI, VOYAGE, FileJobs
 from memd.embedding.remote.bulk.gemini_jobs import GeminiJobs
 from memd.embedding.remote.bulk.jobs import JobRecord, records_from_json, records_to_json
-from memd.embedding.remote.bulk.run import BulkRun
+from memd.embedding.remote.bulk.runner import BulkRunner
 from memd.embedding.remote.catalog import KNOWN
-from memd.embedding.remote.http import Http
+from memd.embedding.remote.http import HttpClient
 from memd.embedding.remote.providers.table import APIS
 from memd.settings.schema import Batch
 from tests.support.provider_errors import ProviderReply
@@ -89,7 +89,7 @@ class BulkFixture:
     api: BulkApi
     account: Account
     accounts: Accounts
-    http: Http
+    http: HttpClient
     clock: MovableClock
     store: JsonJobStore
     got: list[BulkResults] = field(default_factory=list)
@@ -107,9 +107,9 @@ class BulkFixture:
         await self.clock.pause(seconds)
         await self.on_pause()
 
-    def run(self, **settings: Any) -> BulkRun:
+    def run(self, **settings: Any) -> BulkRunner:
         """Return a run over the API; `settings` are those of `remote.batch`."""
-        return BulkRun(
+        return BulkRunner(
             self.api,
             Batch(**settings),
             self.store,
@@ -137,9 +137,9 @@ async def bulk_fixture(
 ) -> AsyncIterator[BulkFixture]:
     """Run the parts of a daemon that use batch jobs inside the block."""
     clock = clock or MovableClock()
-    http, accounts = Http(), Accounts(None, clock, daily_budget)
+    http, accounts = HttpClient(), Accounts(None, clock, daily_budget)
     where = endpoint_of(server, **endpoint)
-    account = accounts.of(where, KNOWN[server.dialect].limits)
+    account = accounts.account_for(where, KNOWN[server.dialect].limits)
     api = APIS[server.dialect](where)
     jobs: BulkApi
     if server.dialect == "gemini":
@@ -168,7 +168,7 @@ def run_bulk(server: ProviderServer, play: Callable[[BulkFixture], Awaitable[Any
 async def collect_results(stage: BulkFixture, items: list[tuple[str, str]]) -> BulkResults:
     """Submit texts, poll until they are done, and return their results."""
     job_id = await stage.api.submit(items)
-    while (await stage.api.look(job_id)).state == "running":
+    while (await stage.api.poll(job_id)).state == "running":
         pass
     return await stage.api.results(job_id, hashes_of(items))
 

@@ -8,13 +8,13 @@ from typing import Any
 
 import trio
 
-from memd.embedding.choose.choose import Providers, Selection
-from memd.embedding.choose.remote_choice import RemoteChoice, RemotePlan
+from memd.embedding.choose.choose import ProviderFactory, Selection
+from memd.embedding.choose.remote_resolver import RemotePlan, RemoteResolver
 from memd.embedding.local.owner import ModelOwner
 from memd.embedding.local.reference import ModelReference
 from memd.embedding.provider import EmbeddingProvider
 from memd.embedding.remote.accounts import Accounts
-from memd.embedding.remote.http import Http
+from memd.embedding.remote.http import HttpClient
 from memd.settings.schema import DaemonSettings, MemorySearch, ProviderEntry
 
 KEYS = {
@@ -39,11 +39,11 @@ class ChooserFixture:
         daemon: DaemonSettings | None = None,
         online: bool = True,
     ) -> None:
-        self.clients: list[Http] = []
+        self.clients: list[HttpClient] = []
         self.downloads: list[tuple[ModelReference, Path]] = []
         self._online = online
         accounts = Accounts(None, lambda: 0, 0)
-        self.providers = Providers(
+        self.providers = ProviderFactory(
             models=ModelOwner(),
             models_dir=cache,
             http=self._client,
@@ -56,8 +56,8 @@ class ChooserFixture:
             has_extra=lambda: extra,
         )
 
-    def _client(self) -> Http:
-        self.clients.append(Http())
+    def _client(self) -> HttpClient:
+        self.clients.append(HttpClient())
         return self.clients[-1]
 
     def _download(self, reference: ModelReference, folder: Path) -> bool:
@@ -73,11 +73,11 @@ class ChooserFixture:
         return trio.run(self.providers.rebuild, recipe, MemorySearch(**settings), "main")
 
 
-def remote_choice(
+def remote_resolver(
     settings: MemorySearch, *entries: ProviderEntry, environ: Mapping[str, str] = KEYS
-) -> RemoteChoice:
+) -> RemoteResolver:
     """Return the remote providers of an agent that has no auth profiles."""
-    return RemoteChoice(
+    return RemoteResolver(
         settings,
         "main",
         entries={entry.id: entry for entry in entries},
@@ -92,7 +92,7 @@ def plan(
 ) -> RemotePlan:
     """Return the plan for `name`, or else for the configured provider itself."""
     chosen = MemorySearch(provider=provider, **settings)
-    return remote_choice(chosen, *entries, environ=environ).plan(name or provider)
+    return remote_resolver(chosen, *entries, environ=environ).plan(name or provider)
 
 
 def key_in(plan: RemotePlan) -> str | None:

@@ -1,7 +1,7 @@
 """A model process without a model: real frames, and faults on request.
 
-The file name determines how it loads (`loads-*.gguf` in `_load`; `lanes*.gguf` takes texts together), and a text how it
-is embedded: ``crash``, ``hang``, ``refuse``, ``nan``, ``zero``, ``short``, ``crash-once FLAG``, ``hang-once FLAG``,
+The file name determines how it loads (`loads-*.gguf` in `_load`; `parallel_texts*.gguf` takes texts together), and a
+text how it is embedded: ``crash``, ``hang``, ``refuse``, ``nan``, ``zero``, ``short``, ``crash-once FLAG``, ``hang-once FLAG``,
 ``gate FLAG`` (waits until the file FLAG exists), ``long FLAG`` (the same, but can be interrupted). Any other text gets
 a vector that depends on the text alone. Every start and every text is a line in ``<model file>.log``; ``together N``
 means that N texts arrived at once.
@@ -70,8 +70,8 @@ def _load(model: str) -> wire.Message:
         os.kill(os.getpid(), signal.SIGABRT)
     if name.startswith("loads-never"):
         signal.pause()
-    lanes = 2 if name.startswith("lanes") else 1
-    return {"kind": "ready", "dims": DIMS, "window": 512, "lanes": lanes}
+    parallel_texts = 2 if name.startswith("parallel_texts") else 1
+    return {"kind": "ready", "dims": DIMS, "window": 512, "parallel_texts": parallel_texts}
 
 
 def _embed(text: str, cancellation: child.CancellationFlag) -> wire.Message:
@@ -108,8 +108,8 @@ def _replies(
     texts = request["texts"]
     if len(texts) > 1:
         _note(model, f"together {len(texts)}")
-    for place, text in reversed(list(enumerate(texts))):
-        about = {"id": request["id"], "place": place}
+    for position, text in reversed(list(enumerate(texts))):
+        about = {"id": request["id"], "position": position}
         if cancellation.is_interrupted():
             yield {"kind": "untouched", **about}
             continue
@@ -119,11 +119,11 @@ def _replies(
 
 def main(model: str) -> None:
     """Run as the real process does."""
-    child.die_with_parent()
+    child.end_with_parent()
     waiting: queue.SimpleQueue[wire.Message] = queue.SimpleQueue()
     cancellation = child.CancellationFlag()
     threading.Thread(
-        target=child.follow_requests, args=(sys.stdin.buffer, waiting, cancellation), daemon=True
+        target=child.read_requests, args=(sys.stdin.buffer, waiting, cancellation), daemon=True
     ).start()
 
     def say(reply: wire.Message) -> None:
@@ -137,7 +137,7 @@ def main(model: str) -> None:
         os._exit(1)
     while True:
         request = waiting.get()
-        cancellation.under_way = request["id"]
+        cancellation.current_id = request["id"]
         for reply in _replies(model, request, cancellation):
             say(reply)
 

@@ -46,7 +46,7 @@ class FakeProvider:
         """Return the configured pause."""
         return self.pause_s
 
-    async def get_ready(self) -> None:
+    async def warm_up(self) -> None:
         """Do nothing."""
 
     async def embed_query(self, text: str) -> FloatArray:

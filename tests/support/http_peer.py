@@ -9,7 +9,7 @@ from functools import partial
 import trio
 
 from memd.embedding.remote.endpoint import ApiRequest, HttpReply, Timeouts
-from memd.embedding.remote.http import Http
+from memd.embedding.remote.http import HttpClient
 from memd_client.errors import MemdError
 
 KEY = "sk-test-0123456789abcdef"
@@ -63,9 +63,9 @@ async def read_request(stream: trio.SocketStream) -> bytes:
 
 
 @asynccontextmanager
-async def run_peer(behaviour: Behaviour) -> AsyncIterator[tuple[HttpPeer, Http]]:
-    """Yield a server on loopback and the Http under test."""
-    peer, http = HttpPeer(behaviour), Http()
+async def run_peer(behaviour: Behaviour) -> AsyncIterator[tuple[HttpPeer, HttpClient]]:
+    """Yield a server on loopback and the HttpClient under test."""
+    peer, http = HttpPeer(behaviour), HttpClient()
     async with trio.open_nursery() as nursery:
         serve = partial(trio.serve_tcp, peer.handle, 0, host="127.0.0.1")
         listeners: list[trio.SocketListener] = await nursery.start(serve)

@@ -16,7 +16,7 @@ from memd.embedding.remote.account import Account
 from memd.embedding.remote.accounts import Accounts
 from memd.embedding.remote.catalog import KNOWN, limits_of
 from memd.embedding.remote.endpoint import Endpoint
-from memd.embedding.remote.http import Http
+from memd.embedding.remote.http import HttpClient
 from memd.embedding.remote.providers.api import EmbeddingApi
 from memd.embedding.remote.providers.table import APIS
 from memd.embedding.remote.remote import RemoteProvider
@@ -65,7 +65,7 @@ def endpoint_of(server: ProviderServer, **changes: Any) -> Endpoint:
 
 
 def provider_over(
-    endpoint: Endpoint, dialect: str, http: Http, account: Account, clock: MovableClock, **options: Any
+    endpoint: Endpoint, dialect: str, http: HttpClient, account: Account, clock: MovableClock, **options: Any
 ) -> RemoteProvider:
     """Return a provider that pauses on the test's clock."""
     known = KNOWN[dialect]
@@ -94,11 +94,11 @@ async def remote(
 ) -> AsyncIterator[RemoteProvider]:
     """Run a provider inside the block, with its own connections and accounts."""
     clock = clock or MovableClock()
-    http, accounts = Http(), Accounts(path, clock, 0)
+    http, accounts = HttpClient(), Accounts(path, clock, 0)
     endpoint = endpoint_of(server, dims=dims)
     async with trio.open_nursery() as nursery:
         await nursery.start(accounts.run)
-        account = accounts.of(endpoint, KNOWN[server.dialect].limits)
+        account = accounts.account_for(endpoint, KNOWN[server.dialect].limits)
         provider = provider_over(endpoint, server.dialect, http, account, clock, **options)
         try:
             yield provider
@@ -127,11 +127,11 @@ def accounts(clock: MovableClock | None = None, budget: int = 0, path: Path | No
 
 
 def spend(account: Account, tokens: int, *, estimate: int | None = None, metered: bool = True) -> None:
-    account.begin(tokens if estimate is None else estimate, metered=metered, model="m").succeeded(tokens)
+    account.begin(tokens if estimate is None else estimate, metered=metered, model="m").record_success(tokens)
 
 
 def fail(account: Account, error: ProviderFailedError, model: str = "m") -> None:
-    account.begin(1, metered=True, model=model).failed(error)
+    account.begin(1, metered=True, model=model).record_failure(error)
 
 
 @asynccontextmanager
@@ -174,12 +174,12 @@ class RemoteFixture:
     ) -> None:
         self.server = server
         self.limits = limits
-        self.http = Http()
+        self.http = HttpClient()
         self.clock = MovableClock()
         self.pauses: list[float] = []
         self.accounts = Accounts(None, self.clock, budget)
         self.endpoint = replace(endpoint_of(server), **changes)
-        self.account: Account = self.accounts.of(self.endpoint, limits)
+        self.account: Account = self.accounts.account_for(self.endpoint, limits)
 
     def provider(self, **options: Any) -> RemoteProvider:
         """Return a provider whose pauses are recorded and skipped."""

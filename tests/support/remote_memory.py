@@ -20,7 +20,7 @@ from memd.embedding.provider import EmbeddingProvider
 from memd.embedding.remote.accounts import Accounts
 from memd.embedding.remote.catalog import KNOWN
 from memd.embedding.remote.endpoint import ApiRequest, HttpReply, Timeouts
-from memd.embedding.remote.http import MAX_BYTES, Http
+from memd.embedding.remote.http import MAX_BYTES, HttpClient
 from memd.index.connection import IndexFile
 from memd.settings.agents import load_home
 from memd.settings.schema import DaemonSettings, MemorySearch
@@ -56,11 +56,11 @@ DOCUMENT_KIND = {"gemini": "RETRIEVAL_DOCUMENT", "voyage": "document"}
 """The input type of documents, in the providers that distinguish them from queries."""
 
 
-class NarrowHttp(Http):
+class NarrowHttp(HttpClient):
     """Limits bodies to 1 MiB, so that too large ones are fast."""
 
     async def send(self, request: ApiRequest, timeouts: Timeouts, *, max_bytes: int = MAX_BYTES) -> HttpReply:
-        """Return the reply to a request; see `Http`."""
+        """Return the reply to a request; see `HttpClient`."""
         return await super().send(request, timeouts, max_bytes=max_bytes // 64)
 
 
@@ -70,7 +70,7 @@ class LoopbackChooser:
     def __init__(
         self,
         server: ProviderServer,
-        http: Http,
+        http: HttpClient,
         accounts: Accounts,
         clock: MovableClock,
         waits: SearchTimeouts,
@@ -89,7 +89,7 @@ class LoopbackChooser:
         """Return the server's provider."""
         await trio.lowlevel.checkpoint()
         endpoint = endpoint_of(self._server)
-        account = self._accounts.of(endpoint, KNOWN[self._server.dialect].limits)
+        account = self._accounts.account_for(endpoint, KNOWN[self._server.dialect].limits)
         return provider_over(
             endpoint,
             self._server.dialect,

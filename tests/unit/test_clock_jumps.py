@@ -1,4 +1,4 @@
-"""Wall time that jumps: nothing waits until it has come round, and nothing is bought twice for it."""
+"""Wall time that jumps: nothing waits wait_for it has come round, and nothing is bought twice for it."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ import trio
 
 from memd.embedding.remote.account import Account
 from memd.embedding.remote.bulk.jobs import JobRecord
-from memd.embedding.remote.bulk.run import CANCEL_MS, Job, JobPoller
-from memd.embedding.remote.circuit_breaker import LONGEST_BACKOFF_S
+from memd.embedding.remote.bulk.runner import CANCEL_MS, BatchJob, JobPoller
+from memd.embedding.remote.circuit_breaker import MAX_BACKOFF_S
 from memd.embedding.remote.token_budget import DAY_MS, TokenBudget
 from memd.index.cache import SpaceKey
 from memd.index.connection import IndexFile
@@ -123,12 +123,12 @@ def test_vectors_made_while_the_clock_was_ahead_are_renewed(tmp_path: Path) -> N
 
 def test_a_short_pause_stays_short_when_the_clock_goes_back() -> None:
     clock = MovableClock()
-    account: Account = accounts(clock).of(endpoint(), ACCOUNT_LIMITS)
-    account.rest(5.0)
+    account: Account = accounts(clock).account_for(endpoint(), ACCOUNT_LIMITS)
+    account.note_short_pause(5.0)
     clock.now_ms -= YEAR_MS
-    assert account.rest_s() <= LONGEST_BACKOFF_S
-    clock.move(LONGEST_BACKOFF_S)
-    assert account.rest_s() == 0
+    assert account.short_pause_left_s() <= MAX_BACKOFF_S
+    clock.move(MAX_BACKOFF_S)
+    assert account.short_pause_left_s() == 0
 
 
 def test_a_day_that_comes_back_finds_its_purse_as_it_was() -> None:
@@ -164,11 +164,11 @@ def test_a_job_is_not_waited_for_longer_when_the_clock_goes_back() -> None:
     with serve_provider("openai", dims=24) as server:
         batch_api_of(server).looks_to_finish = None
 
-        async def play_job(stage: BulkFixture) -> Job:
+        async def play_job(stage: BulkFixture) -> BatchJob:
             job_id = await stage.api.submit(items_of(1))
             record = JobRecord(job_id, "openai", SPACE, stage.api.owner, ("a",), stage.clock())
             hour_ms = 3_600_000
-            job = Job(record, stage.clock() + hour_ms, hour_ms)
+            job = BatchJob(record, stage.clock() + hour_ms, hour_ms)
             stage.clock.now_ms -= YEAR_MS
             back_ms = stage.clock()
             watch = JobPoller(stage.api, stage.clock, stage.clock.pause, poll_s=60)

@@ -14,12 +14,12 @@ import trio
 from memd.agents.agent import Agent
 from memd.agents.open_agent import OpenAgent
 from memd.agents.status import as_problem
-from memd.embedding.choose.local_choice import space_of_stored
+from memd.embedding.choose.local_resolver import space_of_stored
 from memd.embedding.local.downloads import Downloads
 from memd.embedding.local.fit import load_memory_bytes
 from memd.embedding.local.library import ModelLibrary
 from memd.embedding.local.owner import ModelOwner
-from memd.embedding.query_vectors import SharedQueries
+from memd.embedding.query_vectors import SharedQueryVectors
 from memd.embedding.remote.accounts import Accounts
 from memd.index.agent_index import AgentIndexes
 from memd.index.database import limit_page_caches, page_cache_bytes
@@ -80,7 +80,7 @@ class AgentRegistry:
         self._power = Power()
         self._scheduler = SearchScheduler()
         self._watcher = Watcher(self._hint, clock=clock, mechanism=daemon.watcher)
-        self._queries = SharedQueries()
+        self._queries = SharedQueryVectors()
         self._indexes = AgentIndexes(
             lambda: self._home.state_dir, clock, partial(space_of_stored, models_dir)
         )

@@ -1,4 +1,4 @@
-"""One prompt to a chat model with OpenAI's interface, with the connections, keys and errors of embedding providers."""
+"""Sends a prompt to a chat model with OpenAI's interface."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ import msgspec
 import trio
 
 from memd.embedding.choose.credentials import find_key, usable_headers
-from memd.embedding.choose.remote_choice import vendor_of
+from memd.embedding.choose.remote_resolver import vendor_of
 from memd.embedding.redaction import WINDOW
 from memd.embedding.remote.endpoint import Endpoint, Timeouts
-from memd.embedding.remote.failures import failure_of
-from memd.embedding.remote.http import Http
+from memd.embedding.remote.failures import error_for_reply
+from memd.embedding.remote.http import HttpClient
 from memd.settings.layers import shown_key
 from memd.settings.schema import ProviderEntry
 from memd_client.errors import ConfigInvalidError, ProviderReplyError
@@ -24,7 +24,7 @@ MAX_REPLY_BYTES: Final = 256 * 1024
 CHAT_TIMEOUTS: Final = Timeouts(connect_s=5, read_s=15, write_s=15, total_s=15)
 
 CLOSE_S: Final = 1.0
-"""How long closing a connection may take."""
+"""The timeout for closing a connection."""
 
 _CHAT_DIALECTS: Final = ("openai", "mistral", "compatible", "ollama")
 """Interfaces with `/chat/completions`."""
@@ -38,20 +38,20 @@ class _Choice(msgspec.Struct):
     message: _Message
 
 
-class _Shape(msgspec.Struct):
+class _ChatReply(msgspec.Struct):
     choices: list[_Choice]
 
 
-_DECODER = msgspec.json.Decoder(_Shape)
+_DECODER = msgspec.json.Decoder(_ChatReply)
 
 
 async def ask_once(find_endpoint: Callable[[], Endpoint], prompt: str) -> str:
-    """Return what a model answers to one prompt, over a new connection.
+    """Return a model's reply to one prompt, over a new connection.
 
-    Cancellation: the connection is given up.
+    Cancellation: closes the connection.
     """
     endpoint = await trio.to_thread.run_sync(find_endpoint)
-    http = Http()
+    http = HttpClient()
     try:
         return await complete(http, endpoint, prompt)
     finally:
@@ -59,13 +59,15 @@ async def ask_once(find_endpoint: Callable[[], Endpoint], prompt: str) -> str:
             await http.aclose()
 
 
-async def complete(http: Http, endpoint: Endpoint, prompt: str, *, timeouts: Timeouts = CHAT_TIMEOUTS) -> str:
-    """Return what a model answers.
+async def complete(
+    http: HttpClient, endpoint: Endpoint, prompt: str, *, timeouts: Timeouts = CHAT_TIMEOUTS
+) -> str:
+    """Return a model's reply to one prompt.
 
-    Cancellation: the connection is given up.
+    Cancellation: closes the connection.
     """
     url = f"{endpoint.base_url}/chat/completions"
-    payload = {  # no limits: servers disagree on their names
+    payload = {  # no token limit: servers disagree on its name
         "model": endpoint.model,
         "messages": [{"role": "user", "content": prompt}],
         "stream": False,
@@ -73,25 +75,27 @@ async def complete(http: Http, endpoint: Endpoint, prompt: str, *, timeouts: Tim
     request = endpoint.post_json(url, endpoint.bearer, payload)
     reply = await http.send(request, timeouts, max_bytes=MAX_REPLY_BYTES)
     if not 200 <= reply.status < 300:
-        raise failure_of(endpoint, url, reply.status, reply.headers, reply.body)
-    text = answer_in(reply.body, endpoint.provider)
-    if await trio.to_thread.run_sync(endpoint.redactor.shows, text, WINDOW):  # it becomes the name of a file
-        raise ProviderReplyError(f"{endpoint.provider} answered with the key or a header it was sent")
+        raise error_for_reply(endpoint, url, reply.status, reply.headers, reply.body)
+    text = text_of_reply(reply.body, endpoint.provider)
+    if await trio.to_thread.run_sync(
+        endpoint.redactor.has_secret, text, WINDOW
+    ):  # the text becomes a file name
+        raise ProviderReplyError(f"{endpoint.provider} repeated the key or a header in its reply")
     return text
 
 
-def answer_in(body: bytes, whose: str) -> str:
-    """Return the text of an answer."""
+def text_of_reply(body: bytes, provider: str) -> str:
+    """Return the text of a chat completion."""
     try:
         choices = _DECODER.decode(body).choices
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-        raise ProviderReplyError(f"{whose} answered with something that is no chat completion") from None
+        raise ProviderReplyError(f"{provider} sent no chat completion") from None
     content = choices[0].message.content if choices else None
     if isinstance(content, list):
         parts = [part.get("text") for part in content if isinstance(part, Mapping)]
         content = "".join(part for part in parts if isinstance(part, str))
     if not isinstance(content, str):
-        raise ProviderReplyError(f"{whose} answered without text")
+        raise ProviderReplyError(f"{provider} sent a chat completion without text")
     return content
 
 
@@ -102,18 +106,18 @@ def chat_endpoint(
     state_dir: Path,
     environ: Mapping[str, str],
 ) -> Endpoint:
-    """Return the endpoint of a chat model. Blocks on the disk: its key may be in a file."""
+    """Return the endpoint of a chat model. Blocks on disk: the key may be in a file."""
     name, _, model = reference.strip().partition("/")
     if not name or not model.strip():
         raise ConfigInvalidError(
-            f"{shown_key(reference)!r} names no chat model",
-            hint="Write provider/model, with a provider of models.providers.",
+            f"{shown_key(reference)!r} is not a chat model",
+            hint="Write it as provider/model, with a provider of models.providers.",
             data={"key": "slugModel"},
         )
     vendor = vendor_of(name, entries)
     if vendor.known.name not in _CHAT_DIALECTS:
         raise ConfigInvalidError(
-            f"the provider {shown_key(name)} can't be asked for names: it doesn't speak as OpenAI does",
+            f"the provider {shown_key(name)} has no chat interface compatible with OpenAI",
             hint="Choose a provider whose `api` is openai-completions.",
             data={"key": "slugModel"},
         )

@@ -1,6 +1,6 @@
 """The prefixes of queries and documents that known models are trained with. Pure.
 
-Without them a model finds less. They are part of `VectorSpace`: other prefixes make other vectors.
+Without them retrieval is worse. They are part of `VectorSpace`, since they change the vectors.
 """
 
 from __future__ import annotations
@@ -39,16 +39,15 @@ BY_NAME: Final = (
     (r"e5-(.*-)?instruct", Prefixes(_INSTRUCT + " ")),
     (r"e5-", Prefixes("query: ", "passage: ")),
 )
-"""A pattern of a model's name in `_plain` spelling, found at the start of a word -> its prefixes. First match counts.
-They are those of the models' own cards, which for Qwen3 and the instructed E5 differ by one space."""
+"""(pattern, prefixes): the pattern matches a name normalized by `_plain`, from the start of a word. The first match
+counts. The prefixes are those of the model cards; those of Qwen3 and E5-instruct differ by one space."""
 
 BY_ARCHITECTURE: Final = {"gemma-embedding": _GEMMA, "nomic-bert": _NOMIC, "nomic-bert-moe": _NOMIC}
-"""`general.architecture` of a GGUF file -> its prefixes, if its name is not known: these are for embeddings
-only, and a file may have been renamed."""
+"""Prefixes by `general.architecture` of a GGUF file, for renamed files. Only architectures made for embeddings."""
 
 
 def prefixes_of(model: str, *, title: str = "", architecture: str = "") -> Prefixes:
-    """Return the prefixes of a model; `NONE` for an unknown one."""
+    """Return the prefixes of a model; `NONE` if it is unknown."""
     for name in (_plain(model), _plain(title)):
         for pattern, prefixes in BY_NAME:
             if re.search(rf"(?<![a-z0-9])(?:{pattern})", name):
@@ -57,5 +56,5 @@ def prefixes_of(model: str, *, title: str = "", architecture: str = "") -> Prefi
 
 
 def _plain(name: str) -> str:
-    """Return a name in lower case with one hyphen between its words."""
+    """Return a name in lower case, its words joined by hyphens."""
     return re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-")

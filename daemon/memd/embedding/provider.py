@@ -17,11 +17,11 @@ FloatArray = npt.NDArray[np.float32]
 
 @dataclass(frozen=True, slots=True)
 class BatchLimits:
-    """What one request to a provider may carry, and how many requests may be under way.
+    """Limits of one request to a provider, and of concurrent requests.
 
-    `max_tokens` is of all texts of a request together, `max_text_tokens` of one text; both by
-    `text.tokens.estimate_tokens`, which is why they stay below what the provider allows. `quick_texts` is what
-    `max_texts` may grow to if requests are quick; 0 if it stays.
+    `max_tokens` bounds all texts of a request together, `max_text_tokens` one text. Both count tokens by
+    `text.tokens.estimate_tokens`, so they are below what the provider allows. `max_texts` may grow to `quick_texts`
+    while requests are quick; with 0 it is fixed.
     """
 
     max_texts: int
@@ -32,11 +32,11 @@ class BatchLimits:
 
 
 class EmbeddingProvider(Protocol):
-    """Texts -> unit vectors of one vector space.
+    """Embeds texts: returns unit vectors of one vector space.
 
-    `id` names the provider (`local`, `openai` …), `model` its model as people know it.
+    `id` names the provider (`local`, `openai` …), `model` its model.
 
-    Cancellation: every method may be cancelled; the provider stays usable.
+    Cancellation: every method can be cancelled; the provider remains usable.
     """
 
     @property
@@ -49,75 +49,75 @@ class EmbeddingProvider(Protocol):
 
     @property
     def space(self) -> VectorSpace:
-        """What the vectors are comparable with."""
+        """The vector space of all vectors it returns."""
 
     @property
     def limits(self) -> BatchLimits:
-        """What `embed_batch` may be given at once, and how often at the same time."""
+        """The limits of one `embed_batch`, and of concurrent ones."""
 
     @property
     def recipe(self) -> dict[str, str]:
-        """What is needed, beside a key, to make this provider again after the settings changed.
+        """The settings from which this provider can be rebuilt, without secrets.
 
-        Holds `provider` and `model`, and for others than local models `base_url`; never a secret.
+        Contains `provider` and `model`, and `base_url` of a remote provider.
         """
 
     def retry_in_s(self) -> float:
-        """Return how long calls are refused without being tried, 0 if one may be made now."""
+        """Return for how many seconds calls still fail fast; 0 if a call may be made now."""
 
-    async def get_ready(self) -> None:
-        """Load what the first call would have to wait for, if that is cheap to keep; never fails."""
+    async def warm_up(self) -> None:
+        """Load what the first call needs, if it takes little RAM; never fails."""
 
     async def embed_query(self, text: str) -> FloatArray:
         """Return the vector of a query.
 
         Args:
-            text: Any string; what can't be encoded is replaced.
+            text: Any string; characters that UTF-8 can't encode are replaced.
 
         Returns:
             float32 (dims,), of length 1, finite.
 
         Raises:
-            MemdError: The provider can't, or can't in time; its class says why.
+            MemdError: The provider failed or timed out; the class tells the cause.
         """
 
     async def embed_batch(self, texts: Sequence[str]) -> FloatArray:
-        """Return the vectors of some texts, in their order.
+        """Return the vectors of texts, in the same order.
 
         Args:
-            texts: Any strings; none gives an empty matrix.
+            texts: Any strings, also none.
 
         Returns:
             float32 (n, dims), each row of length 1, finite; (0, 0) for no texts.
 
         Raises:
-            MemdError: As `embed_query`; no part of the batch is returned then.
+            MemdError: As `embed_query`; a batch fails as a whole.
         """
 
     async def aclose(self) -> None:
-        """Release what the provider holds; a second time does nothing. Its methods fail afterwards."""
+        """Release all resources; idempotent. Other methods fail afterwards."""
 
 
-def unit_vector(raw: FloatArray, whose: str) -> FloatArray:
-    """Return a vector (dims,) scaled to length 1: see `unit_vectors`."""
-    vector: FloatArray = unit_vectors(raw[np.newaxis], whose)[0]
+def unit_vector(raw: FloatArray, source: str) -> FloatArray:
+    """Return a vector (dims,) scaled to length 1."""
+    vector: FloatArray = unit_vectors(raw[np.newaxis], source)[0]
     return vector
 
 
-def unit_vectors(raw: FloatArray, whose: str) -> FloatArray:
-    """Return vectors scaled to length 1."""
+def unit_vectors(raw: FloatArray, source: str) -> FloatArray:
+    """Return vectors (n, dims) scaled to length 1; `source` is named in the error."""
     exact = raw.astype(np.float64)
     lengths = np.sqrt((exact * exact).sum(axis=1, keepdims=True))
     if raw.shape[1] == 0 or not (np.isfinite(lengths) & (lengths > 0.0)).all():
-        raise ProviderFailedError(f"{whose} returned a vector that is empty, zero or not finite")
+        raise ProviderFailedError(f"{source} returned a vector that is empty, zero or not finite")
     exact /= lengths
     return exact.astype(np.float32)
 
 
 BLANK = "."
-"""Sent for a text of white space alone, which most providers refuse; no chunk consists of it."""
+"""Sent instead of a blank text, which most providers refuse. No chunk is blank."""
 
 
 def encodable(text: str) -> str:
-    """Return a text that UTF-8 can carry: lone surrogates become question marks."""
+    """Return a text with lone surrogates, which UTF-8 can't encode, replaced."""
     return text.encode("utf-8", "replace").decode("utf-8")

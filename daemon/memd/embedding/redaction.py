@@ -1,7 +1,7 @@
-"""Text from a provider or hub, made fit for messages: no configured secret, no control character, bounded.
+"""Makes text from providers and hubs safe to show.
 
-Providers and proxies repeat keys and headers in their errors, plain or encoded. Every word of theirs that may
-reach a reply, the log, status or a file passes a `Redactor` where it is read from the reply.
+Providers and proxies repeat keys and headers in their errors, plain or encoded. All their text that may reach a reply,
+the log, the status or a file passes a `Redactor` first.
 """
 
 from __future__ import annotations
@@ -20,16 +20,16 @@ from memd.embedding.secret import Secret
 REDACTED: Final = "[redacted]"
 
 MAX_CHARACTERS: Final = 200
-"""The longest text of a provider in a message."""
+"""The longest provider text in a message."""
 
 MIN_SECRET: Final = 4
-"""A shorter value can't be told from ordinary words; it is not looked for."""
+"""Shorter values are ignored: they also occur in ordinary words."""
 
 WINDOW: Final = 8
-"""So many characters of a secret in a row give it away."""
+"""Consecutive characters of a secret that count as a leak."""
 
 _DEPTH: Final = 3
-"""How many encodings on top of each other are undone."""
+"""The number of nested encodings that are decoded."""
 
 _MAX_FORMS: Final = 256
 
@@ -42,7 +42,7 @@ _NOT_HEX: Final = re.compile(r"[^0-9a-fA-F]")
 
 
 class Redactor:
-    """Finds configured secrets in foreign text, in any of the usual encodings."""
+    """Finds configured secrets in text of others, in any of the usual encodings."""
 
     def __init__(self, secrets: Iterable[str]) -> None:
         self._secrets = tuple(secrets)
@@ -50,18 +50,24 @@ class Redactor:
     def __repr__(self) -> str:
         return f"<Redactor of {len(self._secrets)} secrets>"
 
-    def clean(self, text: str, most: int = MAX_CHARACTERS) -> str:
-        """Return one line of at most `most` printable characters; `[redacted]` if it shows a secret."""
-        shown = "".join(one if one.isprintable() else " " for one in text[: 4 * most])
-        return REDACTED if self.shows(text[: 4 * most]) else " ".join(shown.split())[:most]
+    def clean(self, text: str, max_characters: int = MAX_CHARACTERS) -> str:
+        """Return the text as one printable line; `[redacted]` if it has a secret."""
+        shown = "".join(
+            character if character.isprintable() else " " for character in text[: 4 * max_characters]
+        )
+        return (
+            REDACTED
+            if self.has_secret(text[: 4 * max_characters])
+            else " ".join(shown.split())[:max_characters]
+        )
 
-    def shows(self, text: str, least: int = MIN_SECRET) -> bool:
-        """Return whether a text holds a secret or a part that gives it away, plain, encoded or in other case."""
-        needles = [needle for needle in self._needles if len(needle) >= least]
+    def has_secret(self, text: str, min_characters: int = MIN_SECRET) -> bool:
+        """Return whether a text contains a part of a secret, plain or encoded."""
+        needles = [needle for needle in self._needles if len(needle) >= min_characters]
         if not needles:
             return False
         squashed = _squash(text)
-        if len(squashed) >= least and any(squashed in whole for whole in self._wholes):
+        if len(squashed) >= min_characters and any(squashed in part for part in self._squashed_parts):
             return True
         return any(
             needle in form
@@ -72,13 +78,13 @@ class Redactor:
 
     @cached_property
     def _parts(self) -> frozenset[str]:
-        """Return the secrets, and the parts of those that are put together of several."""
+        """The secrets, and the parts of composite ones."""
         return frozenset(
             part for secret in self._secrets for part in _parts(secret) if len(part) >= MIN_SECRET
         )
 
     @cached_property
-    def _wholes(self) -> frozenset[str]:
+    def _squashed_parts(self) -> frozenset[str]:
         return frozenset(map(_squash, self._parts))
 
     @cached_property
@@ -93,7 +99,7 @@ class Redactor:
 def redactor_of(
     key: Secret | None = None, headers: Mapping[str, str] | None = None, url: str = ""
 ) -> Redactor:
-    """Return what keeps configured secrets out of messages; passwords of proxies in the environment included."""
+    """Return a redactor of an endpoint's secrets and of proxy passwords."""
     keys = [key.reveal()] if key else []
     return Redactor(
         [*keys, *(headers or {}).values(), *url_secrets([url, *os.environ.values()]), _query(url)]
@@ -101,7 +107,7 @@ def redactor_of(
 
 
 def url_secrets(values: Iterable[str]) -> list[str]:
-    """Return the names and passwords in URLs, such as those of proxies."""
+    """Return the user names and passwords in URLs, such as those of proxies."""
     found: list[str] = []
     for value in values:
         if "@" not in value:
@@ -125,7 +131,7 @@ def _query(url: str) -> str:
 
 
 def _parts(secret: str) -> Iterator[str]:
-    """Yield a secret without its scheme, its parts, and for `Basic` what is encoded in it."""
+    """Yield a secret without its scheme, its parts, and the decoded login of `Basic`."""
     scheme = _SCHEME.match(secret)
     bare = secret[scheme.end() :] if scheme else secret
     yield bare
@@ -137,21 +143,21 @@ def _parts(secret: str) -> Iterator[str]:
 
 
 def _squash(text: str) -> str:
-    """Return the letters and digits of a text, without their case."""
+    """Return the letters and digits of a text, case folded."""
     return "".join(filter(str.isalnum, text.casefold()))
 
 
 def _windows(text: str) -> Iterator[str]:
-    """Yield every stretch of a secret that gives it away."""
+    """Yield every window of `WINDOW` characters of a secret."""
     if len(text) >= MIN_SECRET:
         for start in range(max(1, len(text) - WINDOW + 1)):
             yield text[start : start + WINDOW]
 
 
 def _base64_cores(text: str) -> Iterator[str]:
-    """Yield what a text looks like inside of base64, at each of three places, without what its neighbours change.
+    """Yield a text's base64 forms at its three alignments, without the edges.
 
-    Decoding finds it, too, but not where letters lost their case, as in the name of a host.
+    Decoding finds it too, except in case-folded text such as host names.
     """
     for before in range(3):
         encoded = base64.b64encode(b"\0" * before + text.encode("utf-8", "replace")).decode()
@@ -159,7 +165,7 @@ def _base64_cores(text: str) -> Iterator[str]:
 
 
 def _forms(text: str) -> set[str]:
-    """Return a text with what it may stand for, encodings undone one after the other."""
+    """Return a text and its decoded forms, also of nested encodings."""
     forms, latest = {text}, {text}
     for _ in range(_DEPTH):
         latest = {form for each in latest for form in _decoded(each)} - forms
@@ -170,7 +176,7 @@ def _forms(text: str) -> set[str]:
 
 
 def _decoded(text: str) -> Iterator[str]:
-    """Yield what a text, or a part of it, says in each encoding it may be in."""
+    """Yield a text decoded from each usual encoding, as a whole or in part."""
     yield unquote(text, errors="replace")
     yield unquote_plus(text, errors="replace")
     yield html.unescape(text)
@@ -178,8 +184,8 @@ def _decoded(text: str) -> Iterator[str]:
     for run in _HEX_RUN.findall(text):
         digits = _NOT_HEX.sub("", run)
         for start in (0, 1):
-            whole = digits[start : start + (len(digits) - start) // 2 * 2]
-            yield bytes.fromhex(whole).decode("utf-8", "replace")
+            pairs = digits[start : start + (len(digits) - start) // 2 * 2]
+            yield bytes.fromhex(pairs).decode("utf-8", "replace")
     for run in _BASE64_RUN.findall(text):
         yield from _base64_decoded(run, (0, 1, 2, 3))
 
@@ -190,7 +196,7 @@ def _unescaped(match: re.Match[str]) -> str:
 
 
 def _base64_decoded(run: str, starts: Iterable[int]) -> Iterator[str]:
-    """Yield what a run of base64, or of its form for URLs, says if it begins at each of these places."""
+    """Yield a run of base64, standard or for URLs, decoded from each of these starts."""
     run = run.rstrip("=").replace("-", "+").replace("_", "/")
     for start in starts:
         part = run[start:]

@@ -1,4 +1,4 @@
-"""A key that can't be printed by accident."""
+"""A key or token that can't be printed by accident."""
 
 from __future__ import annotations
 
@@ -6,10 +6,7 @@ import hashlib
 
 
 class Secret:
-    """A key or token.
-
-    Its text comes out of `reveal` alone: not of `repr`, `str` or a format.
-    """
+    """A key or token whose text only `reveal` returns."""
 
     __slots__ = ("_text",)
 
@@ -26,9 +23,9 @@ class Secret:
         return hash(self._text)
 
     def reveal(self) -> str:
-        """Return the text, for the one header it belongs in."""
+        """Return the text, for a request header."""
         return self._text
 
     def fingerprint(self) -> str:
-        """Return 12 hex digits that tell this key from another and don't give it away."""
+        """Return 12 hex digits that identify the key without revealing it."""
         return hashlib.sha256(b"memd credential\0" + self._text.encode("utf-8", "replace")).hexdigest()[:12]

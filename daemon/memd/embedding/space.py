@@ -1,4 +1,4 @@
-"""What makes two vectors comparable."""
+"""Vector spaces: only vectors of the same space can be compared."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from functools import lru_cache
 
 @dataclass(frozen=True, slots=True)
 class VectorSpace:
-    """Vectors of one space may be compared with each other, and with no others.
+    """A set of comparable vectors, all of unit length.
 
-    URL, key, headers and the directory of a model file are no part of it: moving those embeds nothing
-    again. All vectors are of unit length. `dims` is set where a model is asked for another size than its own,
-    `document_type` where the settings say what kind of input a document is.
+    URL, key, headers and the directory of a model file are not part of it, so changing them keeps the vectors.
+    `dims` is set if the settings ask for another size than the model's default, `document_type` if they set the input
+    type of documents.
     """
 
     provider: str
@@ -32,7 +32,7 @@ class VectorSpace:
 
 @lru_cache(maxsize=256)
 def _id_of(space: VectorSpace) -> str:
-    """Return a space's id; every search asks for it some times."""
+    """Return a space's id; cached, since every search needs it several times."""
     facts = [space.provider, space.model, space.query_prefix, space.document_prefix, space.dims]
     facts += [space.document_type] if space.document_type else []
     text = json.dumps(facts, ensure_ascii=True, separators=(",", ":"))
@@ -40,7 +40,7 @@ def _id_of(space: VectorSpace) -> str:
 
 
 def recipe_of(space: VectorSpace) -> dict[str, str]:
-    """Return what a provider's recipe says beside provider and model, so that it makes this very space again."""
+    """Return the part of a recipe that reproduces a vector space."""
     facts = {
         "dims": "" if space.dims is None else str(space.dims),
         "query_prefix": space.query_prefix,

@@ -18,8 +18,8 @@ from typing import Any
 
 from memd import __version__
 from memd.embedding.choose.choose import plan_provider
-from memd.embedding.choose.local_choice import LocalChoice
-from memd.embedding.choose.remote_choice import RemoteChoice
+from memd.embedding.choose.local_resolver import LocalResolver
+from memd.embedding.choose.remote_resolver import RemoteResolver
 from memd.embedding.local.extra import is_extra_installed
 from memd.embedding.local.model_files import PART_SUFFIX, SOURCE_DIR, TAG_SUFFIX
 from memd.embedding.local.owner import ModelOwner
@@ -209,8 +209,8 @@ def _provider_problem(
 ) -> MemdError | None:
     """Return why the wanted provider can't be used; None where it can, as far as that is seen without asking it."""
     settings = agent.settings
-    local = LocalChoice(settings, ModelOwner(), models, is_extra_installed)
-    remote = RemoteChoice(
+    local = LocalResolver(settings, ModelOwner(), models, is_extra_installed)
+    remote = RemoteResolver(
         settings,
         agent.id,
         entries=home.providers,

@@ -41,7 +41,7 @@ class ActiveProvider:
         assert self.fill is not None
         try:
             with self._scope:
-                await self.provider.get_ready()
+                await self.provider.warm_up()
                 await self.fill.run()
         finally:
             with trio.CancelScope(shield=True):

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from memd.embedding.choose.choose import Selection
 from memd.embedding.provider import EmbeddingProvider
-from memd.embedding.query_vectors import SharedQueries
+from memd.embedding.query_vectors import SharedQueryVectors
 from memd.index.cache import active_space
 from memd.index.connection import IndexFile
 from memd.index.files import Published
@@ -69,7 +69,7 @@ class VectorSearchManager:
         unused_bytes: int,
         saves_power: Callable[[], bool],
         clock: Clock,
-        shared_queries: SharedQueries | None = None,
+        shared_queries: SharedQueryVectors | None = None,
     ) -> None:
         self._agent_id = agent_id
         self._settings = settings

@@ -9,7 +9,7 @@ import structlog
 import trio
 from numpy.typing import NDArray
 
-from memd.embedding.query_vectors import QueryVectors, SharedQueries
+from memd.embedding.query_vectors import QueryVectorCache, SharedQueryVectors
 from memd.index import chunks_vec
 from memd.index.connection import Database, IndexFile
 from memd.index.meta import note_space
@@ -46,13 +46,13 @@ class AnsweringSpace:
         *,
         query_timeout_s: float,
         clock: Clock,
-        queries: SharedQueries | None = None,
+        queries: SharedQueryVectors | None = None,
     ) -> None:
         self._agent_id = agent_id
         self._index = index
         self._cache = cache
         self._clock = clock
-        self._queries = QueryVectors(query_timeout_s, queries)
+        self._queries = QueryVectorCache(query_timeout_s, queries)
         self.active: ActiveProvider | None = None
         self.unanswered = 0
 

@@ -29,7 +29,7 @@ FALLBACK_AFTER_MS = 20_000
 
 
 class ProviderChooser(Protocol):
-    """Creates providers; see `memd.embedding.choose.choose.Providers`."""
+    """Creates providers; see `memd.embedding.choose.choose.ProviderFactory`."""
 
     async def choose(self, settings: MemorySearch, agent_id: str) -> Selection:
         """Return the configured provider, else its fallback, else none."""

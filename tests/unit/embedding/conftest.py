@@ -1,4 +1,4 @@
-"""Fixtures of the embedding room."""
+"""Fixtures of the embedding tests."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from tests.support.models import minilm_path, minilm_sources
 
 @pytest.fixture(scope="session")
 def minilm() -> Path:
-    """The minilm model file; the test is skipped where it can't be had."""
+    """The minilm model file; skips the test if it is unavailable."""
     return minilm_path()
 
 
 @pytest.fixture(scope="session")
 def minilm_source_dir() -> Path:
-    """The files minilm is made of; the test is skipped where they can't be had."""
+    """The source files of minilm; skips the test if they are unavailable."""
     return minilm_sources()
 
 
 @pytest.fixture
 def model(tmp_path: Path) -> Path:
-    """A model file that the fake child takes."""
+    """A model file for the fake model process."""
     return fake.write_model(tmp_path / "model.gguf")

@@ -1,4 +1,4 @@
-"""Long texts are cut into windows and nothing of them is lost. The model is a word counter here."""
+"""Tests of splitting long texts into windows. The model is a word counter."""
 
 from __future__ import annotations
 
@@ -17,59 +17,59 @@ from memd.embedding.local.child import (
     CancellationFlag,
     UnusableModelError,
     average,
-    cut_windows,
     load_model,
     pack,
+    split_into_windows,
 )
 
 NUMBERS = st.floats(-1e6, 1e6, width=32)
 
 
 def count_tokens(text: str) -> int:
-    """Two tokens for begin and end, one for each four characters or part of them."""
+    """Return 2 tokens plus one for each four characters or part of them."""
     return 2 + -(-len(text) // 4)
 
 
 @given(st.text(st.sampled_from("ab é部😀\n "), max_size=3000), st.integers(4, 64))
-def test_windows_fit_and_together_are_the_text(text: str, limit: int) -> None:
-    windows = list(cut_windows(text, count_tokens, limit))
+def test_windows_fit_the_limit_and_cover_the_text(text: str, limit: int) -> None:
+    windows = list(split_into_windows(text, count_tokens, limit))
     assert "".join(piece for piece, _ in windows) == text
     assert all(count == count_tokens(piece) <= limit for piece, count in windows)
 
 
 def test_text_that_fits_is_one_window() -> None:
-    assert list(cut_windows("a short text", count_tokens, 64)) == [("a short text", 5)]
+    assert list(split_into_windows("a short text", count_tokens, 64)) == [("a short text", 5)]
 
 
-def test_windows_are_few_and_about_even() -> None:
-    windows = list(cut_windows("word " * 400, count_tokens, 300))
+def test_windows_are_few_and_of_similar_length() -> None:
+    windows = list(split_into_windows("word " * 400, count_tokens, 300))
     assert len(windows) <= 3
     assert min(count for _, count in windows) > 100
 
 
-def test_words_stay_whole_where_there_are_spaces() -> None:
-    pieces = [piece for piece, _ in cut_windows("several " * 100, count_tokens, 64)]
+def test_windows_end_at_spaces() -> None:
+    pieces = [piece for piece, _ in split_into_windows("several " * 100, count_tokens, 64)]
     assert all(piece.strip().startswith("several") and piece.strip().endswith("several") for piece in pieces)
 
 
-def test_endless_word_is_cut_before_it_is_tokenized() -> None:
+def test_very_long_word_is_split_before_tokenizing() -> None:
     seen: list[int] = []
 
     def note(text: str) -> int:
         seen.append(len(text))
         return count_tokens(text)
 
-    assert "".join(p for p, _ in cut_windows("x" * 1_000_000, note, 64)) == "x" * 1_000_000
+    assert "".join(p for p, _ in split_into_windows("x" * 1_000_000, note, 64)) == "x" * 1_000_000
     assert max(seen) <= 64 * 16
 
 
 def test_character_longer_than_the_context_is_refused() -> None:
     with pytest.raises(UnusableModelError):
-        list(cut_windows("x", lambda text: 99, 64))
+        list(split_into_windows("x", lambda text: 99, 64))
 
 
 @given(st.lists(NUMBERS, min_size=1, max_size=8), st.integers(1, 512))
-def test_the_vector_of_one_window_stays_as_it_is(numbers: list[float], tokens: int) -> None:
+def test_vector_of_a_single_window_is_unchanged(numbers: list[float], tokens: int) -> None:
     assert average([array("f", numbers)], [tokens]) == array("f", numbers)
 
 
@@ -78,7 +78,7 @@ def test_the_vector_of_one_window_stays_as_it_is(numbers: list[float], tokens: i
         st.tuples(st.lists(NUMBERS, min_size=3, max_size=3), st.integers(1, 512)), min_size=2, max_size=6
     )
 )
-def test_windows_count_by_their_tokens(windows: list[tuple[list[float], int]]) -> None:
+def test_windows_are_weighted_by_tokens(windows: list[tuple[list[float], int]]) -> None:
     # given
     vectors, counts = [array("f", numbers) for numbers, _ in windows], [count for _, count in windows]
     # when
@@ -88,7 +88,7 @@ def test_windows_count_by_their_tokens(windows: list[tuple[list[float], int]]) -
     assert np.allclose(mean, wanted, rtol=1e-6, atol=1e-3)
 
 
-def test_a_missing_llama_cpp_is_an_answer(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_missing_llama_cpp_is_reported_as_a_reply(monkeypatch: pytest.MonkeyPatch) -> None:
     # given
     monkeypatch.setitem(sys.modules, "llama_cpp", None)
     # when
@@ -117,7 +117,7 @@ assert os.getpriority(os.PRIO_PROCESS, 0) == usual
 
 @pytest.mark.skipif(sys.platform != "linux", reason="a thread has a priority of its own on Linux only")
 @pytest.mark.parametrize("added", [0, 5, 12, 19])
-def test_thread_that_steps_back_is_never_before_its_process(added: int) -> None:
+def test_background_thread_never_has_higher_priority_than_its_process(added: int) -> None:
     ended = subprocess.run(
         [sys.executable, "-c", STEP_BACK, str(added)], capture_output=True, text=True, timeout=60
     )

@@ -1,4 +1,4 @@
-"""Downloads go on where they stopped, and what is no use never gets a model's name."""
+"""Tests of downloads: resuming, verification, disk space, secrecy of the token."""
 
 from __future__ import annotations
 
@@ -47,9 +47,7 @@ def files(directory: Path) -> list[str]:
     return sorted(path.name for path in directory.iterdir())
 
 
-def test_download_arrives_whole_with_progress_and_leaves_nothing_else(
-    server: DownloadServer, tmp_path: Path
-) -> None:
+def test_download_is_complete_with_progress_and_no_leftovers(server: DownloadServer, tmp_path: Path) -> None:
     seen = fetch(server, tmp_path / "file.gguf")
     assert (tmp_path / "file.gguf").read_bytes() == BODY
     assert seen[-1] == ("download", len(BODY), len(BODY), "file.gguf")
@@ -57,7 +55,7 @@ def test_download_arrives_whole_with_progress_and_leaves_nothing_else(
     assert files(tmp_path) == ["file.gguf"]
 
 
-def test_download_goes_on_where_the_connection_broke(server: DownloadServer, tmp_path: Path) -> None:
+def test_download_resumes_after_a_broken_connection(server: DownloadServer, tmp_path: Path) -> None:
     server.break_after = [3_000_000, 1_500_000]
     fetch(server, tmp_path / "file.gguf")
     assert (tmp_path / "file.gguf").read_bytes() == BODY
@@ -66,7 +64,7 @@ def test_download_goes_on_where_the_connection_broke(server: DownloadServer, tmp
     assert 0 < starts[1] < starts[2]
 
 
-def test_download_goes_on_in_a_later_process(server: DownloadServer, tmp_path: Path) -> None:
+def test_download_resumes_in_a_later_process(server: DownloadServer, tmp_path: Path) -> None:
     (tmp_path / "file.gguf.part").write_bytes(BODY[:1_000_000])
     (tmp_path / "file.gguf.part.tag").write_text(server.etag)
     fetch(server, tmp_path / "file.gguf")
@@ -75,7 +73,7 @@ def test_download_goes_on_in_a_later_process(server: DownloadServer, tmp_path: P
 
 
 @pytest.mark.parametrize(("etag", "knows_ranges"), [('"v2"', True), ('"v1"', False)])
-def test_download_begins_anew_where_the_file_changed_or_ranges_are_unknown(
+def test_download_restarts_if_the_file_changed_or_ranges_are_unsupported(
     server: DownloadServer, tmp_path: Path, etag: str, knows_ranges: bool
 ) -> None:
     (tmp_path / "file.gguf.part").write_bytes(b"of another version")
@@ -85,7 +83,7 @@ def test_download_begins_anew_where_the_file_changed_or_ranges_are_unknown(
     assert (tmp_path / "file.gguf").read_bytes() == BODY
 
 
-def test_part_without_a_version_is_not_built_upon(server: DownloadServer, tmp_path: Path) -> None:
+def test_part_without_a_version_is_not_resumed(server: DownloadServer, tmp_path: Path) -> None:
     (tmp_path / "file.gguf.part").write_bytes(b"of who knows what")
     fetch(server, tmp_path / "file.gguf", sha256=None)
     assert (tmp_path / "file.gguf").read_bytes() == BODY
@@ -97,7 +95,7 @@ def test_wrong_file_is_removed_and_named(server: DownloadServer, tmp_path: Path)
     assert files(tmp_path) == []
 
 
-def test_checksum_stated_by_the_hub_is_held(server: DownloadServer, tmp_path: Path) -> None:
+def test_checksum_of_the_hub_is_verified(server: DownloadServer, tmp_path: Path) -> None:
     server.linked_etag = "0" * 64
     with pytest.raises(ChecksumMismatchError):
         fetch(server, tmp_path / "file.gguf", sha256=None)
@@ -105,7 +103,7 @@ def test_checksum_stated_by_the_hub_is_held(server: DownloadServer, tmp_path: Pa
     fetch(server, tmp_path / "file.gguf", sha256=None)
 
 
-def test_error_status_is_named_and_not_tried_again(server: DownloadServer, tmp_path: Path) -> None:
+def test_error_status_is_named_and_not_retried(server: DownloadServer, tmp_path: Path) -> None:
     server.status = 404
     with pytest.raises(DownloadFailedError, match="404"):
         fetch(server, tmp_path / "file.gguf")
@@ -113,9 +111,7 @@ def test_error_status_is_named_and_not_tried_again(server: DownloadServer, tmp_p
     assert files(tmp_path) == []
 
 
-def test_connection_that_brings_nothing_more_is_given_up_and_the_part_kept(
-    server: DownloadServer, tmp_path: Path
-) -> None:
+def test_download_without_progress_fails_and_keeps_its_part(server: DownloadServer, tmp_path: Path) -> None:
     server.break_after = [2_000_000, 0, 0, 0]
     with pytest.raises(DownloadFailedError):
         fetch(server, tmp_path / "file.gguf")
@@ -123,7 +119,7 @@ def test_connection_that_brings_nothing_more_is_given_up_and_the_part_kept(
     assert "file.gguf.part" in files(tmp_path)
 
 
-def test_nobody_there_is_said_with_the_host(tmp_path: Path) -> None:
+def test_unreachable_host_is_named(tmp_path: Path) -> None:
     with pytest.raises(DownloadFailedError, match=r"127\.0\.0\.1 can't be reached"):
         trio.run(
             partial(fetch_file, "http://127.0.0.1:9/x.gguf", tmp_path / "x.gguf", progress=lambda *step: None)
@@ -133,13 +129,13 @@ def test_nobody_there_is_said_with_the_host(tmp_path: Path) -> None:
 def test_full_disk_is_noticed_before_anything_is_written(
     server: DownloadServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(download, "SPARE_BYTES", 1 << 60)
+    monkeypatch.setattr(download, "RESERVED_BYTES", 1 << 60)
     with pytest.raises(DownloadFailedError, match="are needed"):
         fetch(server, tmp_path / "file.gguf")
     assert files(tmp_path) == []
 
 
-def test_disk_that_fills_up_meanwhile_ends_the_download_with_room_to_spare(
+def test_disk_that_fills_up_ends_the_download_before_it_is_full(
     server: DownloadServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(download, "CHECK_BYTES", 1 << 20)
@@ -167,9 +163,7 @@ except DownloadFailedError as error:
 """
 
 
-def test_write_that_finds_no_room_is_named_and_gives_back_what_it_took(
-    server: DownloadServer, tmp_path: Path
-) -> None:
+def test_write_on_a_full_disk_is_named_and_frees_its_space(server: DownloadServer, tmp_path: Path) -> None:
     command = [sys.executable, "-c", LIMITED, f"{server.url}/file.gguf", str(tmp_path / "file.gguf")]
     ran = subprocess.run(command, capture_output=True, text=True, timeout=60, check=True)
     assert "can't be written" in ran.stdout
@@ -177,9 +171,7 @@ def test_write_that_finds_no_room_is_named_and_gives_back_what_it_took(
     assert len(server.asked) == 1
 
 
-def test_part_that_was_whole_already_is_accepted_without_a_byte(
-    server: DownloadServer, tmp_path: Path
-) -> None:
+def test_complete_part_is_accepted_without_download(server: DownloadServer, tmp_path: Path) -> None:
     (tmp_path / "file.gguf.part").write_bytes(BODY)
     (tmp_path / "file.gguf.part.tag").write_text(server.etag)
     fetch(server, tmp_path / "file.gguf")
@@ -187,9 +179,7 @@ def test_part_that_was_whole_already_is_accepted_without_a_byte(
     assert len(server.asked) == 1
 
 
-def test_part_longer_than_the_file_is_thrown_away_and_begun_anew(
-    server: DownloadServer, tmp_path: Path
-) -> None:
+def test_part_longer_than_the_file_is_downloaded_again(server: DownloadServer, tmp_path: Path) -> None:
     (tmp_path / "file.gguf.part").write_bytes(BODY + b"more")
     (tmp_path / "file.gguf.part.tag").write_text(server.etag)
     fetch(server, tmp_path / "file.gguf")
@@ -197,7 +187,7 @@ def test_part_longer_than_the_file_is_thrown_away_and_begun_anew(
     assert [wanted for _, wanted in server.asked] == [f"bytes={len(BODY) + 4}-", ""]
 
 
-def test_range_that_begins_elsewhere_is_not_appended(server: DownloadServer, tmp_path: Path) -> None:
+def test_range_with_a_wrong_start_is_not_appended(server: DownloadServer, tmp_path: Path) -> None:
     (tmp_path / "file.gguf.part").write_bytes(BODY[:1000])
     (tmp_path / "file.gguf.part.tag").write_text(server.etag)
     server.shifted = 7
@@ -208,7 +198,7 @@ def test_range_that_begins_elsewhere_is_not_appended(server: DownloadServer, tmp
 TOKEN = Secret("hf_secretsecret")
 
 
-def test_token_is_shown_to_the_hub_and_to_no_other_host(tmp_path: Path) -> None:
+def test_token_is_sent_only_to_the_hub(tmp_path: Path) -> None:
     with serve_download(BODY) as hub, serve_download(BODY) as other:
         hub.redirect = other.url
         fetch(hub, tmp_path / "file.gguf", token=TOKEN)
@@ -217,14 +207,14 @@ def test_token_is_shown_to_the_hub_and_to_no_other_host(tmp_path: Path) -> None:
     assert (tmp_path / "file.gguf").read_bytes() == BODY
 
 
-def test_token_goes_on_being_shown_when_a_download_goes_on(server: DownloadServer, tmp_path: Path) -> None:
+def test_token_is_sent_again_when_a_download_resumes(server: DownloadServer, tmp_path: Path) -> None:
     server.token, server.break_after = "hf_secretsecret", [3_000_000]
     fetch(server, tmp_path / "file.gguf", token=TOKEN)
     assert server.authorizations == ["Bearer hf_secretsecret"] * 2
 
 
 @pytest.mark.parametrize("token", ["two words", "line\nbreak", "schlüssel"])
-def test_token_that_is_none_is_refused_without_being_printed(
+def test_invalid_token_is_refused_without_showing_it(
     server: DownloadServer, tmp_path: Path, token: str
 ) -> None:
     with pytest.raises(DownloadFailedError) as caught:
@@ -233,8 +223,8 @@ def test_token_that_is_none_is_refused_without_being_printed(
     assert server.asked == []
 
 
-def test_token_is_not_sent_in_the_open(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    with serve_download(BODY) as proxy:  # sees what goes to an address that isn't this machine's
+def test_token_is_not_sent_without_encryption(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    with serve_download(BODY) as proxy:  # receives requests to addresses other than this machine's
         monkeypatch.setenv("HTTP_PROXY", proxy.url)
         monkeypatch.setenv("NO_PROXY", "")
         run = partial(fetch_file, "http://hub.invalid/file.gguf", tmp_path / "file.gguf", token=TOKEN)
@@ -242,9 +232,7 @@ def test_token_is_not_sent_in_the_open(monkeypatch: pytest.MonkeyPatch, tmp_path
         assert proxy.authorizations == [""]
 
 
-def test_failure_names_the_address_without_what_may_be_secret_in_it(
-    server: DownloadServer, tmp_path: Path
-) -> None:
+def test_error_names_the_address_without_secrets(server: DownloadServer, tmp_path: Path) -> None:
     server.status = 404
     url = server.url.replace("//", "//ann:secret@") + "/file.gguf?signature=secret"
     with pytest.raises(DownloadFailedError, match=r"file\.gguf answered 404") as caught:

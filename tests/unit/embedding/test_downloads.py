@@ -1,4 +1,4 @@
-"""The daemon's downloads: one however many ask, tried again by itself, stopped when nobody wants it."""
+"""Tests of the daemon's downloads: sharing, retries, cancellation."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ DIR = Path("/models")
 
 
 class Hub:
-    """A pull that does what it is told, and what was heard of it."""
+    """A scripted pull that records progress and completion."""
 
     def __init__(self) -> None:
         self.failures: list[Exception] = []
@@ -67,47 +67,49 @@ class Hub:
 
 
 def ignore(*step: object) -> None:
-    """Hear nothing."""
+    """Ignore progress."""
 
 
 @autojump
-async def test_however_many_ask_there_is_one_download_and_all_hear_of_it() -> None:
-    hub, heard, paths = Hub(), [[], []], []  # type: ignore[var-annotated]
+async def test_concurrent_requests_share_one_download_and_its_progress() -> None:
+    hub, progress_calls, paths = Hub(), [[], []], []  # type: ignore[var-annotated]
     async with hub.downloads() as downloads:
 
-        async def ask(number: int, reference: str) -> None:
-            paths.append(await downloads.pull(reference, DIR, lambda *step: heard[number].append(step)))
+        async def request(number: int, reference: str) -> None:
+            paths.append(
+                await downloads.pull(reference, DIR, lambda *step: progress_calls[number].append(step))
+            )
 
         async with trio.open_nursery() as nursery:
             downloads.start_nowait(REF, DIR)
-            nursery.start_soon(ask, 0, REF)
+            nursery.start_soon(request, 0, REF)
             await trio.testing.wait_all_tasks_blocked()
-            nursery.start_soon(ask, 1, f" {REF} ")
+            nursery.start_soon(request, 1, f" {REF} ")
             await trio.testing.wait_all_tasks_blocked()
             [status] = downloads.status()
             assert (status.ref, status.state, status.done, status.total) == (REF, "running", 1, 2)
             hub.gate.set()
         assert hub.calls == 1
         assert paths == [DIR / "model.gguf"] * 2
-        assert heard[0][-1] == heard[1][-1] == ("download", 2, 2, REF)
+        assert progress_calls[0][-1] == progress_calls[1][-1] == ("download", 2, 2, REF)
         assert hub.done == [REF]
         assert downloads.status() == []
 
 
 @autojump
-async def test_a_failure_is_told_to_everybody_who_waits_each_with_an_error_of_their_own() -> None:
+async def test_every_waiting_request_gets_its_own_error() -> None:
     hub, errors = Hub(), []
     hub.failures = [ChecksumMismatchError("wrong file", hint="way out")]
     async with hub.downloads() as downloads:
 
-        async def ask() -> None:
+        async def request() -> None:
             with pytest.raises(ChecksumMismatchError, match="wrong file") as caught:
                 await downloads.pull(REF, DIR, ignore)
             errors.append(caught.value)
 
         async with trio.open_nursery() as nursery:
-            nursery.start_soon(ask)
-            nursery.start_soon(ask)
+            nursery.start_soon(request)
+            nursery.start_soon(request)
             await trio.testing.wait_all_tasks_blocked()
             hub.gate.set()
         assert errors[0] is not errors[1]
@@ -119,7 +121,7 @@ async def test_a_failure_is_told_to_everybody_who_waits_each_with_an_error_of_th
 
 
 @autojump
-async def test_what_settings_want_is_tried_again_ever_more_rarely_until_it_comes() -> None:
+async def test_download_of_settings_is_retried_with_backoff() -> None:
     hub = Hub()
     hub.gate.set()
     hub.failures = [DownloadFailedError("no route") for _ in range(8)]
@@ -138,7 +140,7 @@ async def test_what_settings_want_is_tried_again_ever_more_rarely_until_it_comes
 
 
 @autojump
-async def test_whoever_asks_by_hand_does_not_wait_for_the_next_try() -> None:
+async def test_request_does_not_wait_for_the_backoff() -> None:
     hub = Hub()
     hub.gate.set()
     hub.failures = [DownloadFailedError("no route")]
@@ -153,7 +155,7 @@ async def test_whoever_asks_by_hand_does_not_wait_for_the_next_try() -> None:
 
 
 @autojump
-async def test_a_download_ends_with_the_last_who_waits_for_it_unless_settings_want_it() -> None:
+async def test_download_ends_with_its_last_request_unless_settings_use_it() -> None:
     hub = Hub()
     async with hub.downloads() as downloads:
         for wanted in (False, True):
@@ -167,7 +169,7 @@ async def test_a_download_ends_with_the_last_who_waits_for_it_unless_settings_wa
 
 
 @autojump
-async def test_who_asks_while_a_download_is_being_given_up_gets_a_new_one() -> None:
+async def test_request_during_a_cancellation_starts_a_new_download() -> None:
     hub = Hub()
     async with hub.downloads() as downloads, trio.open_nursery() as nursery:
         scope = trio.CancelScope()
@@ -184,7 +186,7 @@ async def test_who_asks_while_a_download_is_being_given_up_gets_a_new_one() -> N
 
 
 @autojump
-async def test_a_model_settings_no_longer_name_is_not_tried_again() -> None:
+async def test_model_removed_from_settings_is_not_retried() -> None:
     hub = Hub()
     hub.gate.set()
     hub.failures = [DownloadFailedError("no route") for _ in range(8)]
@@ -196,17 +198,17 @@ async def test_a_model_settings_no_longer_name_is_not_tried_again() -> None:
 
 
 @autojump
-async def test_a_stopped_download_leaves_nothing_behind() -> None:
+async def test_stopped_download_is_forgotten() -> None:
     hub = Hub()
     async with hub.downloads() as downloads:
         downloads.start_nowait(REF, DIR)
 
-        async def ask() -> None:
+        async def request() -> None:
             with pytest.raises(ShuttingDownError):
                 await downloads.pull(REF, DIR, ignore)
 
         async with trio.open_nursery() as nursery:
-            nursery.start_soon(ask)
+            nursery.start_soon(request)
             await trio.testing.wait_all_tasks_blocked()
             await downloads.stop(DIR / "hf_owner_repo_model.gguf")
         assert hub.cancelled == 1
@@ -217,7 +219,7 @@ async def test_a_stopped_download_leaves_nothing_behind() -> None:
 
 
 @autojump
-async def test_a_defect_costs_one_download_and_nothing_else() -> None:
+async def test_unexpected_error_fails_only_its_download() -> None:
     hub = Hub()
     hub.gate.set()
     hub.failures = [TypeError("oops")]
@@ -232,7 +234,7 @@ async def test_a_defect_costs_one_download_and_nothing_else() -> None:
 
 
 @autojump
-async def test_nothing_is_started_by_itself_that_should_not_be() -> None:
+async def test_automatic_downloads_are_not_started_if_forbidden() -> None:
     hub = Hub()
     async with hub.downloads(environ={"HF_HUB_OFFLINE": "1"}) as downloads:
         assert not downloads.start_nowait(REF, DIR)
@@ -247,7 +249,7 @@ async def test_nothing_is_started_by_itself_that_should_not_be() -> None:
 
 
 @autojump
-async def test_a_path_is_looked_at_and_told_but_no_download(tmp_path: Path) -> None:
+async def test_path_is_checked_and_reported_without_download(tmp_path: Path) -> None:
     hub = Hub()
     path = fake.write_model(tmp_path / "m.gguf")
     downloads = Downloads(on_done=hub.on_done)
@@ -267,7 +269,7 @@ def server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
         yield running
 
 
-async def test_a_real_download_comes_once_for_all_who_ask(server: DownloadServer, tmp_path: Path) -> None:
+async def test_real_download_is_shared_by_all_requests(server: DownloadServer, tmp_path: Path) -> None:
     downloads = Downloads()
     async with trio.open_nursery() as outer:
         await outer.start(downloads.run)

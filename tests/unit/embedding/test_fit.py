@@ -1,4 +1,4 @@
-"""Threads, lanes, context and RAM follow from the machine, the chunk limit and the model."""
+"""Tests of the limits for this machine: threads, parallel texts, context, RAM."""
 
 from __future__ import annotations
 
@@ -35,9 +35,7 @@ def test_context_is_always_loadable(chunk_tokens: int, trained: int | None) -> N
 
 
 @pytest.mark.parametrize(("configured", "cores", "expected"), [(0, 2, 2), (0, 64, 8), (0, 0, 1), (3, 64, 3)])
-def test_threads_are_the_users_word_else_the_cores_up_to_eight(
-    configured: int, cores: int, expected: int
-) -> None:
+def test_threads_are_configured_or_the_cores_up_to_eight(configured: int, cores: int, expected: int) -> None:
     assert fit.thread_count(configured, cores) == expected
 
 
@@ -60,7 +58,7 @@ def test_memory_need_is_more_than_the_file(size: int, context: int) -> None:
     assert fit.memory_need(size, context) > size
 
 
-def test_the_machines_memory_is_that_of_the_container(tmp_path: Path) -> None:
+def test_memory_is_limited_by_the_container(tmp_path: Path) -> None:
     limit = tmp_path / "memory.max"
     limit.write_text("1048576\n")
     assert fit.load_memory_bytes(limit) == 1048576
@@ -69,14 +67,12 @@ def test_the_machines_memory_is_that_of_the_container(tmp_path: Path) -> None:
 
 
 @given(st.integers(1, 256), st.integers(1, 2048), st.integers(0, 300_000))
-def test_lanes_never_outnumber_threads_and_stay_within_their_memory(
-    threads: int, context: int, vocabulary: int
-) -> None:
-    lanes = fit.lane_count(threads, context, vocabulary)
-    assert 1 <= lanes <= threads
-    assert (lanes - 1) * 4 * context * vocabulary <= fit.LANES_BYTES
+def test_parallel_texts_stay_within_threads_and_memory(threads: int, context: int, vocabulary: int) -> None:
+    parallel_texts = fit.parallel_text_count(threads, context, vocabulary)
+    assert 1 <= parallel_texts <= threads
+    assert (parallel_texts - 1) * 4 * context * vocabulary <= fit.EXTRA_CONTEXTS_BYTES
 
 
-def test_lanes_are_two_on_two_cores_unless_the_vocabulary_is_large() -> None:
-    assert fit.lane_count(2, 512, 30_522) == 2
-    assert fit.lane_count(2, 512, 262_144) == 1
+def test_two_cores_embed_two_texts_unless_the_vocabulary_is_large() -> None:
+    assert fit.parallel_text_count(2, 512, 30_522) == 2
+    assert fit.parallel_text_count(2, 512, 262_144) == 1

@@ -1,4 +1,4 @@
-"""A model file's facts and identity, read without llama.cpp."""
+"""Tests of metadata and fingerprints of model files."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from memd_client.errors import ModelInvalidError, ModelMissingError
 from tests.support import fake_model_child as fake
 
 
-def test_header_tells_architecture_and_training_length(tmp_path: Path) -> None:
+def test_header_has_architecture_and_trained_length(tmp_path: Path) -> None:
     header = load_header(fake.write_model(tmp_path / "m.gguf", trained_tokens=2048))
     assert (header.architecture, header.trained_tokens) == ("bert", 2048)
 
 
-def test_facts_behind_an_array_of_tags_are_found(tmp_path: Path) -> None:
+def test_metadata_after_an_array_of_tags_are_found(tmp_path: Path) -> None:
     def text(value: str) -> bytes:
         return struct.pack("<Q", len(value)) + value.encode()
 
@@ -51,7 +51,7 @@ def test_any_other_bytes_are_an_invalid_model(
         load_header(path)
 
 
-def test_fingerprint_follows_the_bytes_and_not_the_place(tmp_path: Path) -> None:
+def test_fingerprint_depends_on_the_bytes_not_on_the_path(tmp_path: Path) -> None:
     data = bytearray(4_000_000)
     first = tmp_path / "a.gguf"
     first.write_bytes(data)

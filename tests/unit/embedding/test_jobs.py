@@ -1,4 +1,4 @@
-"""The queue before a model against the simplest model of it; and the back-off."""
+"""Tests of the job queue against a simple model of it, and of the back-off."""
 
 from __future__ import annotations
 
@@ -6,22 +6,22 @@ import pytest
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
-from memd.embedding.local.jobs import Job, JobQueue
+from memd.embedding.local.jobs import InferenceJob, JobQueue
 from memd.embedding.local.runner import Backoff
 
 
 class QueueMachine(RuleBasedStateMachine):
-    """Queries before texts, each in the order they came; a job put back is the next of its kind."""
+    """Queries before texts, each first in, first out."""
 
     def __init__(self) -> None:
         super().__init__()
         self.queue = JobQueue()
-        self.waiting: dict[str, list[Job]] = {"query": [], "text": []}
-        self.taken: list[Job] = []
+        self.waiting: dict[str, list[InferenceJob]] = {"query": [], "text": []}
+        self.taken: list[InferenceJob] = []
 
     @rule(kind=st.sampled_from(["query", "text"]))
     def push(self, kind: str) -> None:
-        job = Job("text", kind)  # type: ignore[arg-type]
+        job = InferenceJob("text", kind)  # type: ignore[arg-type]
         self.queue.push(job)
         self.waiting[kind].append(job)
 
@@ -67,21 +67,21 @@ class QueueMachine(RuleBasedStateMachine):
 TestQueue = QueueMachine.TestCase
 
 
-def test_empty_queue_has_nothing_to_take() -> None:
+def test_empty_queue_has_no_next_job() -> None:
     with pytest.raises(IndexError):
         JobQueue().pop()
 
 
-def test_backoff_doubles_from_half_a_second_to_thirty_and_an_answer_resets_it() -> None:
+def test_backoff_doubles_from_half_a_second_to_thirty_until_a_success() -> None:
     backoff = Backoff()
     assert backoff.wait_s(now=0.0) == 0.0
-    assert [backoff.failed(now=100.0) for _ in range(8)] == [0.5, 1, 2, 4, 8, 16, 30, 30]
+    assert [backoff.record_failure(now=100.0) for _ in range(8)] == [0.5, 1, 2, 4, 8, 16, 30, 30]
     assert backoff.wait_s(now=110.0) == 20.0
     assert backoff.wait_s(now=200.0) == 0.0
-    backoff.succeeded()
-    assert backoff.failed(now=300.0) == 0.5
+    backoff.record_success()
+    assert backoff.record_failure(now=300.0) == 0.5
 
 
 def test_backoff_of_a_process_that_dies_for_days_stays_thirty_seconds() -> None:
     backoff = Backoff()
-    assert {backoff.failed(now=0.0) for _ in range(5000)} >= {30.0}
+    assert {backoff.record_failure(now=0.0) for _ in range(5000)} >= {30.0}

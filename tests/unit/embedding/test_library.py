@@ -1,4 +1,4 @@
-"""Models on disk: each under its reference with its users, removed only where nobody needs them and only there."""
+"""Tests of the models on disk: listing with users, and safe removal."""
 
 from __future__ import annotations
 
@@ -28,17 +28,17 @@ from memd_client.messages import ModelReply
 from tests.support import fake_model_child as fake
 from tests.support.download_server import DownloadServer, serve_download
 from tests.support.models import running_owner
-from tests.unit.embedding.owning import PATIENT
+from tests.unit.embedding.leased_model import PATIENT
 
 REF = "hf:owner/my_repo/model_Q8_0.gguf"
 
 
 def ignore(*step: object) -> None:
-    """Hear nothing."""
+    """Ignore progress."""
 
 
-class Shelf:
-    """A models directory, agents' settings, and what the library told."""
+class LibrarySetup:
+    """A models directory, agents' settings, and the calls of the library."""
 
     def __init__(self, directory: Path) -> None:
         self.directory = directory
@@ -57,7 +57,7 @@ class Shelf:
 
     @asynccontextmanager
     async def open(self) -> AsyncIterator[tuple[ModelLibrary, ModelOwner]]:
-        """Run a library over the directory inside the block."""
+        """Run a library over the directory."""
 
         async def removed(reference: str) -> None:
             self.removed.append(reference)
@@ -73,7 +73,7 @@ class Shelf:
             return await library.list_all()
 
     async def remove(self, reference: str, *, force: bool = False) -> ModelReply:
-        """Remove a model; raise what the library raises."""
+        """Remove a model; raises the library's errors."""
         error: MemdError | None = None
         async with self.open() as (library, _):
             try:
@@ -85,8 +85,8 @@ class Shelf:
 
 
 @pytest.fixture
-def shelf(tmp_path: Path) -> Shelf:
-    return Shelf(tmp_path / "models")
+def setup(tmp_path: Path) -> LibrarySetup:
+    return LibrarySetup(tmp_path / "models")
 
 
 @pytest.fixture
@@ -100,36 +100,38 @@ def local(path: str | None = None, **more: str) -> MemorySearch:
     return MemorySearch(provider="local", local=Local(model_path=path, **more))
 
 
-async def test_a_model_is_listed_under_what_it_was_pulled_by(shelf: Shelf, server: DownloadServer) -> None:
-    async with shelf.open() as (library, _owner):
+async def test_model_is_listed_by_its_pulled_reference(setup: LibrarySetup, server: DownloadServer) -> None:
+    async with setup.open() as (library, _owner):
         await library.pull(REF, ignore)
-    [model] = (await shelf.list_all()).models
-    assert (model.ref, model.path) == (REF, str(shelf.directory / "hf_owner_my_repo_model_Q8_0.gguf"))
+    [model] = (await setup.list_all()).models
+    assert (model.ref, model.path) == (REF, str(setup.directory / "hf_owner_my_repo_model_Q8_0.gguf"))
     assert model.size_bytes == (await trio.Path(model.path).stat()).st_size
     assert (model.used_by, model.loaded) == ([], False)
 
 
-async def test_models_without_a_note_go_by_what_settings_call_them_else_by_their_names(shelf: Shelf) -> None:
-    shelf.put("minilm")
-    shelf.put(DEFAULT_LOCAL_MODEL)
-    shelf.put(REF, note="hf:some/other/file.gguf")
-    shelf.put("hf:a/b/c.gguf", note="\0\ud800".encode("utf-8", "surrogatepass").decode("latin-1"))
-    shelf.agents = {"main": local()}
-    reply = await shelf.list_all()
+async def test_models_without_a_reference_file_are_listed_by_setting_or_file_name(
+    setup: LibrarySetup,
+) -> None:
+    setup.put("minilm")
+    setup.put(DEFAULT_LOCAL_MODEL)
+    setup.put(REF, note="hf:some/other/file.gguf")
+    setup.put("hf:a/b/c.gguf", note="\0\ud800".encode("utf-8", "surrogatepass").decode("latin-1"))
+    setup.agents = {"main": local()}
+    reply = await setup.list_all()
     assert sorted(model.ref for model in reply.models) == sorted(
         ["minilm", DEFAULT_LOCAL_MODEL, "hf_owner_my_repo_model_Q8_0.gguf", "hf_a_b_c.gguf"]
     )
     assert (reply.path, reply.size_bytes) == (
-        str(shelf.directory),
+        str(setup.directory),
         sum(model.size_bytes for model in reply.models),
     )
 
 
-async def test_every_model_names_its_agents(shelf: Shelf, tmp_path: Path) -> None:
-    shelf.put("minilm")
-    shelf.put(DEFAULT_LOCAL_MODEL)
+async def test_every_model_names_its_agents(setup: LibrarySetup, tmp_path: Path) -> None:
+    setup.put("minilm")
+    setup.put(DEFAULT_LOCAL_MODEL)
     mine = fake.write_model(tmp_path / "mine.gguf")
-    shelf.agents = {
+    setup.agents = {
         "auto": MemorySearch(),
         "named": local("minilm"),
         "default": local(),
@@ -139,7 +141,7 @@ async def test_every_model_names_its_agents(shelf: Shelf, tmp_path: Path) -> Non
         "none": MemorySearch(provider="none"),
         "broken": local("hf:nonsense"),
     }
-    users = {model.ref: model.used_by for model in (await shelf.list_all()).models}
+    users = {model.ref: model.used_by for model in (await setup.list_all()).models}
     assert users == {
         "minilm": ["auto", "named"],
         DEFAULT_LOCAL_MODEL: ["default", "fallback"],
@@ -147,74 +149,74 @@ async def test_every_model_names_its_agents(shelf: Shelf, tmp_path: Path) -> Non
     }
 
 
-async def test_agents_own_directories_are_looked_at_too(shelf: Shelf, tmp_path: Path) -> None:
-    other = Shelf(tmp_path / "other")
+async def test_agents_model_directories_are_listed(setup: LibrarySetup, tmp_path: Path) -> None:
+    other = LibrarySetup(tmp_path / "other")
     path = other.put(REF, note=REF)
-    shelf.agents = {"main": local(REF, model_cache_dir=str(other.directory))}
-    [model] = (await shelf.list_all()).models
+    setup.agents = {"main": local(REF, model_cache_dir=str(other.directory))}
+    [model] = (await setup.list_all()).models
     assert (model.ref, model.path, model.used_by) == (REF, str(path), ["main"])
-    await shelf.remove(REF, force=True)
+    await setup.remove(REF, force=True)
     assert not path.exists()
 
 
-async def test_a_loaded_model_says_so(shelf: Shelf) -> None:
-    path = shelf.put("minilm")
+async def test_loaded_model_is_marked(setup: LibrarySetup) -> None:
+    path = setup.put("minilm")
 
-    async with shelf.open() as (library, owner):
-        hold = owner.hold(LocalModel(path, "minilm"), chunk_tokens=400)
+    async with setup.open() as (library, owner):
+        lease = owner.lease(LocalModel(path, "minilm"), chunk_tokens=400)
         assert [model.loaded for model in (await library.list_all()).models] == [False]
-        await hold.embed("text", "text")
+        await lease.embed("text", "text")
         assert [model.loaded for model in (await library.list_all()).models] == [True]
 
 
-async def test_no_directory_is_no_model(tmp_path: Path) -> None:
-    shelf = Shelf(tmp_path / "models")
-    shelf.directory.rmdir()
-    assert (await shelf.list_all()).models == []
+async def test_missing_directory_has_no_models(tmp_path: Path) -> None:
+    setup = LibrarySetup(tmp_path / "models")
+    setup.directory.rmdir()
+    assert (await setup.list_all()).models == []
 
 
-async def test_a_removed_model_leaves_nothing(shelf: Shelf) -> None:
-    path = shelf.put(REF, note=REF)
+async def test_a_removed_model_leaves_nothing(setup: LibrarySetup) -> None:
+    path = setup.put(REF, note=REF)
     size = path.stat().st_size + len(REF)
-    kept = shelf.put("hf:a/b/c.gguf")
-    reply = await shelf.remove(REF)
+    kept = setup.put("hf:a/b/c.gguf")
+    reply = await setup.remove(REF)
     assert (reply.ref, reply.path, reply.size_bytes) == (REF, str(path), size)
-    assert shelf.names() == [".pull.lock", kept.name]
-    assert shelf.removed == [REF]
+    assert setup.names() == [".pull.lock", kept.name]
+    assert setup.removed == [REF]
 
 
-async def test_what_came_of_a_broken_download_is_removed(shelf: Shelf) -> None:
-    path = parse_reference(REF).file(shelf.directory)
+async def test_incomplete_download_is_removed(setup: LibrarySetup) -> None:
+    path = parse_reference(REF).file(setup.directory)
     path.with_name(path.name + ".part").write_bytes(b"half")
     path.with_name(path.name + ".part.tag").write_text("v1")
-    assert (await shelf.remove(REF)).size_bytes == 6
-    assert shelf.names() == [".pull.lock"]
+    assert (await setup.remove(REF)).size_bytes == 6
+    assert setup.names() == [".pull.lock"]
 
 
-async def test_minilm_goes_with_what_it_is_made_of(shelf: Shelf) -> None:
-    shelf.put("minilm")
-    (shelf.directory / "minilm-source").mkdir()
-    (shelf.directory / "minilm-source" / "vocab.txt").touch()
-    await shelf.remove("minilm")
-    assert shelf.names() == [".pull.lock"]
+async def test_minilm_is_removed_with_its_source_files(setup: LibrarySetup) -> None:
+    setup.put("minilm")
+    (setup.directory / "minilm-source").mkdir()
+    (setup.directory / "minilm-source" / "vocab.txt").touch()
+    await setup.remove("minilm")
+    assert setup.names() == [".pull.lock"]
 
 
-async def test_a_model_in_use_stays_unless_it_is_forced(shelf: Shelf) -> None:
-    path = shelf.put("minilm")
-    shelf.agents = {"main": MemorySearch(), "other": local("minilm")}
+async def test_model_in_use_is_removed_only_by_force(setup: LibrarySetup) -> None:
+    path = setup.put("minilm")
+    setup.agents = {"main": MemorySearch(), "other": local("minilm")}
     with pytest.raises(BadParamsError, match="minilm is the model of main, other") as caught:
-        await shelf.remove("minilm")
+        await setup.remove("minilm")
     assert "--force" in caught.value.hint
     assert path.exists()
-    assert shelf.removed == []
-    await shelf.remove("minilm", force=True)
+    assert setup.removed == []
+    await setup.remove("minilm", force=True)
     assert not path.exists()
 
 
 @pytest.mark.parametrize("spelled", ["{name}", "{directory}/{name}", "{directory}/../models/{name}"])
-async def test_a_model_may_be_named_by_its_file(shelf: Shelf, spelled: str) -> None:
-    path = shelf.put(REF)
-    await shelf.remove(spelled.format(name=path.name, directory=shelf.directory))
+async def test_a_model_may_be_named_by_its_file(setup: LibrarySetup, spelled: str) -> None:
+    path = setup.put(REF)
+    await setup.remove(spelled.format(name=path.name, directory=setup.directory))
     assert not path.exists()
 
 
@@ -228,40 +230,40 @@ async def test_a_model_may_be_named_by_its_file(shelf: Shelf, spelled: str) -> N
         "{directory}/.pull.lock",
     ],
 )
-async def test_nothing_is_removed_elsewhere(shelf: Shelf, tmp_path: Path, spelled: str) -> None:
-    mine = fake.write_model(tmp_path / "mine.gguf")
-    shelf.put(REF)
-    before = shelf.names()
-    with pytest.raises(PathRefusedError):
-        await shelf.remove(spelled.format(outside=mine, directory=shelf.directory), force=True)
-    assert mine.exists()
-    assert shelf.names() == before
-
-
-async def test_a_link_among_the_models_is_removed_and_not_what_it_leads_to(
-    shelf: Shelf, tmp_path: Path
+async def test_files_outside_the_directories_are_not_removed(
+    setup: LibrarySetup, tmp_path: Path, spelled: str
 ) -> None:
     mine = fake.write_model(tmp_path / "mine.gguf")
-    (shelf.directory / "link.gguf").symlink_to(mine)
-    await shelf.remove("link.gguf")
+    setup.put(REF)
+    before = setup.names()
+    with pytest.raises(PathRefusedError):
+        await setup.remove(spelled.format(outside=mine, directory=setup.directory), force=True)
     assert mine.exists()
-    assert "link.gguf" not in shelf.names()
+    assert setup.names() == before
+
+
+async def test_link_is_removed_without_its_target(setup: LibrarySetup, tmp_path: Path) -> None:
+    mine = fake.write_model(tmp_path / "mine.gguf")
+    (setup.directory / "link.gguf").symlink_to(mine)
+    await setup.remove("link.gguf")
+    assert mine.exists()
+    assert "link.gguf" not in setup.names()
 
 
 @pytest.mark.parametrize(
     ("reference", "error"),
     [("minilm", ModelMissingError), ("none.gguf", ModelMissingError), ("hf:nonsense", ConfigInvalidError)],
 )
-async def test_what_is_not_there_is_named(shelf: Shelf, reference: str, error: type[MemdError]) -> None:
+async def test_missing_model_is_named(setup: LibrarySetup, reference: str, error: type[MemdError]) -> None:
     with pytest.raises(error):
-        await shelf.remove(reference)
+        await setup.remove(reference)
 
 
 async def test_a_download_under_way_is_stopped_before_its_part_is_removed(
-    shelf: Shelf, server: DownloadServer
+    setup: LibrarySetup, server: DownloadServer
 ) -> None:
-    async with shelf.open() as (library, _owner):
-        part = shelf.directory / "hf_owner_my_repo_model_Q8_0.gguf.part"
+    async with setup.open() as (library, _owner):
+        part = setup.directory / "hf_owner_my_repo_model_Q8_0.gguf.part"
         part.write_bytes(b"of an earlier try")
         server.gate.clear()
 
@@ -279,14 +281,14 @@ async def test_a_download_under_way_is_stopped_before_its_part_is_removed(
         assert not part.exists()
 
 
-async def test_another_process_at_work_is_waited_for_and_then_named(
-    shelf: Shelf, monkeypatch: pytest.MonkeyPatch
+async def test_removal_waits_for_a_pull_of_another_process(
+    setup: LibrarySetup, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(library_module, "LOCK_SECONDS", 0.1)
-    path = shelf.put(REF)
+    path = setup.put(REF)
 
-    async with shelf.open() as (library, _owner):
-        async with lock_models(shelf.directory, ignore):
+    async with setup.open() as (library, _owner):
+        async with lock_models(setup.directory, ignore):
             with pytest.raises(DownloadFailedError, match="another process"):
                 await library.remove(REF, force=False, progress=ignore)
         assert path.exists()
@@ -294,9 +296,9 @@ async def test_another_process_at_work_is_waited_for_and_then_named(
         assert not path.exists()
 
 
-async def test_settings_say_whether_a_model_is_wanted(shelf: Shelf) -> None:
-    shelf.agents = {"main": local(REF), "other": MemorySearch(provider="none")}
+async def test_model_is_wanted_if_settings_use_it(setup: LibrarySetup) -> None:
+    setup.agents = {"main": local(REF), "other": MemorySearch(provider="none")}
 
-    async with shelf.open() as (library, _owner):
+    async with setup.open() as (library, _owner):
         assert library.is_wanted(REF)
         assert not library.is_wanted(DEFAULT_LOCAL_MODEL)

@@ -1,4 +1,4 @@
-"""The real model in the real child: right tokens, right vectors, and an end with its parent."""
+"""Tests of the real model in its process: tokens, vectors, process end."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ import pytest
 import trio
 
 from memd.embedding.local import wire
-from memd.embedding.local.child import BACKGROUND_NICENESS, MAX_NICENESS, cut_windows, normalize_text
+from memd.embedding.local.child import BACKGROUND_NICENESS, MAX_NICENESS, normalize_text, split_into_windows
 from memd.embedding.local.owner import LocalModel, LocalProvider, ModelOwner
 from memd.embedding.local.process import CHILD_COMMAND, RunnerSettings
 from memd.embedding.local.reference import local_space
-from memd.embedding.local.runner import CALM_SECONDS
+from memd.embedding.local.runner import QUERY_QUIET_SECONDS
 from memd.embedding.provider import FloatArray
 from memd_client.errors import ModelInvalidError
 from tests.support.minilm_reference import MiniLMReference
@@ -71,7 +71,7 @@ def test_tokens_are_those_of_bert(minilm: Path, reference: MiniLMReference) -> N
 
     tokenizer = Llama(str(minilm), vocab_only=True, verbose=True)
     for text in TEXTS:
-        # Written-out special tokens are no special tokens in a note.
+        # special tokens written in a note are ordinary text
         plain = text.replace("[", "").replace("]", "")
         ids = tokenizer.tokenize(normalize_text(plain, is_word_piece=True).encode())
         assert ids == reference.tokenizer.tokens(plain), text
@@ -84,7 +84,7 @@ async def test_vectors_are_those_of_the_float32_model(minilm: Path, reference: M
         assert float(vector @ reference.embed(text)) >= 0.999, text
 
 
-async def test_text_beyond_the_context_is_embedded_to_its_end(
+async def test_text_beyond_the_context_is_embedded_completely(
     minilm: Path, reference: MiniLMReference
 ) -> None:
     start, end = "A recipe for bread with rye flour. " * 60, "The telescope found a planet. " * 60
@@ -92,17 +92,17 @@ async def test_text_beyond_the_context_is_embedded_to_its_end(
     unrelated = float(first @ last)
     assert float(whole @ first) > unrelated + 0.2
     assert float(whole @ last) > unrelated + 0.2
-    windows = list(cut_windows(start + end, lambda text: len(reference.tokenizer.tokens(text)), 512))
+    windows = list(split_into_windows(start + end, lambda text: len(reference.tokenizer.tokens(text)), 512))
     assert len(windows) > 1
     mean = np.sum([count * reference.pooled(piece) for piece, count in windows], axis=0)
     assert float(whole @ mean) / float(np.linalg.norm(mean)) >= 0.999
 
 
-async def test_endless_word_is_embedded(minilm: Path) -> None:
+async def test_very_long_word_is_embedded(minilm: Path) -> None:
     assert np.isfinite(await embed(minilm, "0123456789abcdef" * 256)).all()
 
 
-async def test_a_text_given_up_for_a_query_gets_the_vector_it_would_have_had(minilm: Path) -> None:
+async def test_interrupted_text_gets_the_same_vector(minilm: Path) -> None:
     long = " ".join(f"line {number} about the gateway" for number in range(80))
     alone, query = await embed(minilm, long), await embed(minilm, "which port")
 
@@ -124,11 +124,11 @@ async def test_a_text_given_up_for_a_query_gets_the_vector_it_would_have_had(min
 async def test_killed_process_of_the_real_model_is_replaced(minilm: Path) -> None:
     async with running_owner(SETTINGS) as owner:
         provider = provider_of(owner, minilm)
-        before = await provider.embed_query("question")
+        before = await provider.embed_query("query")
         pid = owner.status()[0].pid
         assert pid is not None
         os.kill(pid, signal.SIGKILL)
-        assert (await provider.embed_query("question") == before).all()
+        assert (await provider.embed_query("query") == before).all()
         assert owner.status()[0].restarts == 1
         assert owner.status()[0].rss_bytes < 400_000_000
 
@@ -149,7 +149,7 @@ async def main():
     owner = ModelOwner()
     async with trio.open_nursery() as nursery:
         await nursery.start(owner.run)
-        await owner.hold(LocalModel(Path(sys.argv[1]), "minilm"), chunk_tokens=400).embed("text", "text")
+        await owner.lease(LocalModel(Path(sys.argv[1]), "minilm"), chunk_tokens=400).embed("text", "text")
         print(f"pid={owner.status()[0].pid};", flush=True)
         await trio.sleep_forever()
 trio.run(main)
@@ -157,9 +157,7 @@ trio.run(main)
 
 
 @pytest.mark.parametrize("stopped", [False, True])
-async def test_process_ends_with_its_killed_parent_even_when_it_hears_nothing(
-    minilm: Path, stopped: bool
-) -> None:
+async def test_process_ends_with_its_killed_parent_even_if_stopped(minilm: Path, stopped: bool) -> None:
     command = [sys.executable, "-c", PARENT, str(minilm)]
     parent = await trio.lowlevel.open_process(command, stdout=subprocess.PIPE)
     assert parent.stdout is not None
@@ -179,7 +177,7 @@ async def test_process_ends_with_its_killed_parent_even_when_it_hears_nothing(
     await wait_until(lambda: not is_running(pid))
 
 
-async def test_process_ends_when_its_input_closes_and_writes_nothing_but_frames(minilm: Path) -> None:
+async def test_process_ends_with_its_input_and_writes_only_frames(minilm: Path) -> None:
     command = [*CHILD_COMMAND, str(minilm), "512", "2"]
     request = wire.encode({"kind": "embed", "id": 1, "texts": ["text"], "background": False})
     process = await trio.lowlevel.open_process(
@@ -214,23 +212,21 @@ async def test_process_ends_when_its_input_closes_and_writes_nothing_but_frames(
 
 @pytest.mark.skipif(sys.platform != "linux", reason="a thread has a priority of its own on Linux only")
 @pytest.mark.parametrize("texts", [["one text"], ["two texts", "side by side"]])
-async def test_texts_take_second_place_to_other_programs_and_questions_do_not(
-    minilm: Path, texts: list[str]
-) -> None:
+async def test_texts_have_low_priority_and_queries_do_not(minilm: Path, texts: list[str]) -> None:
     def priorities(pid: int) -> list[int]:
         return sorted(
             os.getpriority(os.PRIO_PROCESS, int(task.name)) for task in Path(f"/proc/{pid}/task").iterdir()
         )
 
-    usual = os.getpriority(os.PRIO_PROCESS, 0)  # of whatever started the tests
+    usual = os.getpriority(os.PRIO_PROCESS, 0)  # of the process that started the tests
 
     async with running_owner(SETTINGS) as owner:
         provider = provider_of(owner, minilm)
-        await provider.embed_query("a question")
+        await provider.embed_query("a query")
         pid = owner.status()[0].pid
         assert pid
         assert set(priorities(pid)) == {usual}
-        await trio.sleep(CALM_SECONDS)
+        await trio.sleep(QUERY_QUIET_SECONDS)
         await provider.embed_batch(texts)
         assert min(MAX_NICENESS, usual + BACKGROUND_NICENESS) in priorities(pid)
         assert priorities(pid)[0] == usual

@@ -1,4 +1,4 @@
-"""Admission and eviction of models: none in vain, idle models first, and no model waits for ever."""
+"""Tests of admission and eviction of models within the RAM budget."""
 
 from __future__ import annotations
 
@@ -14,67 +14,67 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memd.embedding.local import fit, model_memory
-from memd.embedding.local.jobs import Kind
+from memd.embedding.local.jobs import JobKind
 from memd.embedding.local.model_memory import (
+    IDLE_BEFORE_EVICTION_SECONDS,
     MIN_RESIDENCY_QUERY_SECONDS,
     MIN_RESIDENCY_TEXT_SECONDS,
-    QUIET_SECONDS,
-    Admission,
+    Activity,
+    ModelAdmission,
     ModelMemoryManager,
     Residency,
-    Work,
     decide_admission,
 )
-from memd.embedding.local.owner import LocalModel, ModelHold, ModelOwner
+from memd.embedding.local.owner import LocalModel, ModelLease, ModelOwner
 from memd.embedding.local.process import RunnerSettings
 from memd.embedding.local.runner import RunnerStatus
 from memd_client.errors import DeadlineExceededError
 from tests.support import fake_model_child as fake
 from tests.support.clocks import autojump
 from tests.support.models import is_running, wait_until
-from tests.unit.embedding.owning import PATIENT
+from tests.unit.embedding.leased_model import PATIENT
 
 NOW = 1000.0
 LONG_AGO = NOW - 100
 
 NEED = fit.memory_need(0, 512)
-"""What one of the fake models is expected to take."""
+"""The estimated RAM of a fake model."""
 
 
 def idle(size: int, last_used: float = LONG_AGO) -> Residency:
     return Residency(size, LONG_AGO, last_used, "nothing")
 
 
-def busy(work: Work, since: float = LONG_AGO, size: int = 50) -> Residency:
+def busy(work: Activity, since: float = LONG_AGO, size: int = 50) -> Residency:
     return Residency(size, since, NOW, work)
 
 
-def test_admission_within_the_budget_and_of_a_model_too_large_that_is_alone() -> None:
+def test_admission_within_the_budget_or_of_a_single_model_beyond_it() -> None:
     assert decide_admission(50, 100, [idle(50)], "text", NOW).is_admitted
     assert decide_admission(500, 100, [], "text", NOW).is_admitted
     assert not decide_admission(500, 100, [busy("query", size=1)], "query", NOW).is_admitted
 
 
 def test_eviction_takes_the_least_recently_used_idle_model_first_and_no_more_than_needed() -> None:
-    stays = [idle(40, NOW - 5), idle(40, NOW - 50), busy("text", NOW, 20)]
-    assert decide_admission(30, 100, stays, "text", NOW) == Admission(evicted=(1,))
-    assert decide_admission(80, 100, stays, "text", NOW).evicted == (1, 0)
+    residencies = [idle(40, NOW - 5), idle(40, NOW - 50), busy("text", NOW, 20)]
+    assert decide_admission(30, 100, residencies, "text", NOW) == ModelAdmission(evicted=(1,))
+    assert decide_admission(80, 100, residencies, "text", NOW).evicted == (1, 0)
 
 
-def test_eviction_that_would_not_free_enough_is_not_begun() -> None:
+def test_eviction_that_would_free_too_little_is_not_started() -> None:
     assert decide_admission(90, 100, [idle(40), busy("query", size=60)], "query", NOW).evicted == ()
 
 
-def test_evicted_model_counts_as_gone_but_is_waited_for() -> None:
-    leaving = Residency(60, LONG_AGO, NOW, "text", is_evicted=True)
-    assert decide_admission(50, 100, [leaving, idle(40)], "query", NOW) == Admission(look_again_s=math.inf)
+def test_evicted_model_frees_memory_only_after_its_end() -> None:
+    evicted = Residency(60, LONG_AGO, NOW, "text", is_evicted=True)
+    assert decide_admission(50, 100, [evicted, idle(40)], "query", NOW) == ModelAdmission(recheck_s=math.inf)
 
 
 @pytest.mark.parametrize(
-    ("stay", "kind", "wait_s"),
+    ("residency", "kind", "wait_s"),
     [
         (idle(90, NOW), "query", None),
-        (idle(90, NOW), "text", QUIET_SECONDS),
+        (idle(90, NOW), "text", IDLE_BEFORE_EVICTION_SECONDS),
         (busy("text", NOW, 90), "query", MIN_RESIDENCY_QUERY_SECONDS),
         (busy("text", NOW, 90), "text", MIN_RESIDENCY_TEXT_SECONDS),
         (busy("text", NOW - MIN_RESIDENCY_TEXT_SECONDS, 90), "text", None),
@@ -83,19 +83,21 @@ def test_evicted_model_counts_as_gone_but_is_waited_for() -> None:
     ],
 )
 def test_loaded_model_is_evictable_after_its_minimum_residency(
-    stay: Residency, kind: Kind, wait_s: float | None
+    residency: Residency, kind: JobKind, wait_s: float | None
 ) -> None:
-    admission = decide_admission(50, 100, [stay], kind, NOW)
-    assert admission == (Admission(evicted=(0,)) if wait_s is None else Admission(look_again_s=wait_s))
+    admission = decide_admission(50, 100, [residency], kind, NOW)
+    assert admission == (ModelAdmission(evicted=(0,)) if wait_s is None else ModelAdmission(recheck_s=wait_s))
 
 
 works = st.sampled_from(["nothing", "text", "query", "loading"])
-stays = st.builds(Residency, st.integers(1, 100), st.floats(0, NOW), st.floats(0, NOW), works, st.booleans())
+residencies = st.builds(
+    Residency, st.integers(1, 100), st.floats(0, NOW), st.floats(0, NOW), works, st.booleans()
+)
 
 
-@given(st.integers(1, 200), st.lists(stays, max_size=6), st.sampled_from(["query", "text"]))
-def test_admission_never_exceeds_the_budget_and_is_never_a_dead_end(
-    need: int, rows: list[Residency], kind: Kind
+@given(st.integers(1, 200), st.lists(residencies, max_size=6), st.sampled_from(["query", "text"]))
+def test_admission_stays_within_the_budget_and_never_deadlocks(
+    need: int, rows: list[Residency], kind: JobKind
 ) -> None:
     admission = decide_admission(need, 100, rows, kind, NOW)
     taken = sum(row.bytes for row in rows)
@@ -107,25 +109,27 @@ def test_admission_never_exceeds_the_budget_and_is_never_a_dead_end(
     if admission.evicted:
         assert not left or need + sum(row.bytes for row in left) <= 100
         assert all(rows[place].work in ("nothing", "text") for place in admission.evicted)
-    elif math.isinf(admission.look_again_s):
-        assert gone or any(row.work in ("query", "loading") for row in left)  # whose end wakes it
+    elif math.isinf(admission.recheck_s):
+        assert gone or any(
+            row.work in ("query", "loading") for row in left
+        )  # the end of its eviction wakes the waiting model
     else:
-        assert admission.look_again_s > 0
+        assert admission.recheck_s > 0
 
 
 class Model:
     """A loadable model with set properties."""
 
-    def __init__(self, kind: Kind | None = "text") -> None:
+    def __init__(self, kind: JobKind | None = "text") -> None:
         self.kind = kind
         self.is_evicted = False
-        self.work: Work = "nothing"
+        self.work: Activity = "nothing"
         self.used = 0.0
 
     def residency(self, need: int) -> Residency:
         return Residency(need, 0.0, self.used, self.work, self.is_evicted)
 
-    def waits_for(self) -> Kind | None:
+    def waiting_kind(self) -> JobKind | None:
         return self.kind
 
     def evict(self) -> None:
@@ -170,7 +174,7 @@ async def test_waiting_model_without_work_is_not_admitted() -> None:
 
 
 @autojump
-async def test_idle_model_is_evicted_once_it_was_quiet() -> None:
+async def test_model_is_evicted_after_the_idle_time() -> None:
     memory, loaded, waiting = ModelMemoryManager(100), Model(), Model()
     loaded.used = trio.current_time()
     await memory.admit(loaded, 100)
@@ -184,7 +188,7 @@ async def test_idle_model_is_evicted_once_it_was_quiet() -> None:
     async with trio.open_nursery() as nursery:
         nursery.start_soon(release_when_evicted)
         assert await memory.admit(waiting, 100)
-    assert trio.current_time() - started >= QUIET_SECONDS
+    assert trio.current_time() - started >= IDLE_BEFORE_EVICTION_SECONDS
 
 
 # --- real processes -------------------------------------------------------------------------------
@@ -192,7 +196,7 @@ async def test_idle_model_is_evicted_once_it_was_quiet() -> None:
 
 @pytest.fixture
 def short_residency(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(model_memory, "QUIET_SECONDS", 0.05)
+    monkeypatch.setattr(model_memory, "IDLE_BEFORE_EVICTION_SECONDS", 0.05)
     monkeypatch.setattr(model_memory, "MIN_RESIDENCY_QUERY_SECONDS", 0.05)
     monkeypatch.setattr(model_memory, "MIN_RESIDENCY_TEXT_SECONDS", 0.3)
 
@@ -200,13 +204,13 @@ def short_residency(monkeypatch: pytest.MonkeyPatch) -> None:
 @asynccontextmanager
 async def models_with_budget(
     directory: Path, models: float
-) -> AsyncIterator[tuple[ModelOwner, list[ModelHold]]]:
-    """Run an owner of three models inside the block, with RAM for so many of them."""
+) -> AsyncIterator[tuple[ModelOwner, list[ModelLease]]]:
+    """Run an owner of three models, with RAM for `models` of them."""
     owner = ModelOwner(PATIENT, budget_bytes=int(NEED * models))
     async with trio.open_nursery() as nursery:
         await nursery.start(owner.run)
         files = [fake.write_model(directory / f"model-{number}.gguf") for number in range(3)]
-        yield owner, [owner.hold(LocalModel(path, path.stem), chunk_tokens=400) for path in files]
+        yield owner, [owner.lease(LocalModel(path, path.stem), chunk_tokens=400) for path in files]
         nursery.cancel_scope.cancel()
 
 
@@ -220,55 +224,55 @@ def loaded(owner: ModelOwner) -> list[str]:
 
 @pytest.mark.usefixtures("short_residency")
 async def test_models_within_the_budget_are_loaded_together(tmp_path: Path) -> None:
-    async with models_with_budget(tmp_path, 3.5) as (owner, holds):
-        for hold in holds:
-            await hold.embed("text", "text")
+    async with models_with_budget(tmp_path, 3.5) as (owner, leases):
+        for lease in leases:
+            await lease.embed("text", "text")
         assert loaded(owner) == ["model-0", "model-1", "model-2"]
 
 
 @pytest.mark.usefixtures("short_residency")
 async def test_least_recently_used_idle_model_is_evicted(tmp_path: Path) -> None:
-    async with models_with_budget(tmp_path, 2.5) as (owner, holds):
-        await holds[0].embed("text", "text")
-        await holds[1].embed("text", "text")
+    async with models_with_budget(tmp_path, 2.5) as (owner, leases):
+        await leases[0].embed("text", "text")
+        await leases[1].embed("text", "text")
         first = row(owner, 0).pid
-        await holds[0].embed("used again", "text")
-        assert (await holds[2].embed("text", "text")).size == fake.DIMS
+        await leases[0].embed("used again", "text")
+        assert (await leases[2].embed("text", "text")).size == fake.DIMS
         assert loaded(owner) == ["model-0", "model-2"]
         assert row(owner, 0).pid == first
-        assert (await holds[1].embed("text", "query")).size == fake.DIMS
+        assert (await leases[1].embed("text", "query")).size == fake.DIMS
         assert len(loaded(owner)) == 2
         assert row(owner, 1).restarts == 0
 
 
 @pytest.mark.usefixtures("short_residency")
 async def test_processes_never_exceed_the_budget(tmp_path: Path) -> None:
-    async with models_with_budget(tmp_path, 1.5) as (owner, holds):
+    async with models_with_budget(tmp_path, 1.5) as (owner, leases):
         most = 0
 
-        async def ask(hold: ModelHold) -> None:
+        async def embed(lease: ModelLease) -> None:
             nonlocal most
             for number in range(4):
-                assert (await hold.embed(f"text {number}", "text")).size == fake.DIMS
+                assert (await lease.embed(f"text {number}", "text")).size == fake.DIMS
                 most = max(most, len(loaded(owner)))
 
         with trio.fail_after(60):
             async with trio.open_nursery() as nursery:
-                for hold in holds:
-                    nursery.start_soon(ask, hold)
+                for lease in leases:
+                    nursery.start_soon(embed, lease)
         assert most == 1
 
 
 @pytest.mark.usefixtures("short_residency")
-async def test_a_text_waits_while_another_model_embeds_and_says_so(tmp_path: Path) -> None:
-    async with models_with_budget(tmp_path, 1.5) as (owner, holds):
+async def test_waiting_for_another_model_is_in_the_status(tmp_path: Path) -> None:
+    async with models_with_budget(tmp_path, 1.5) as (owner, leases):
         flag = tmp_path / "flag"
         async with trio.open_nursery() as nursery:
-            nursery.start_soon(holds[0].embed, f"gate {flag}", "query")
+            nursery.start_soon(leases[0].embed, f"gate {flag}", "query")
             await wait_until(lambda: row(owner, 0).state == "ready")
-            nursery.start_soon(holds[1].embed, "text", "text")
+            nursery.start_soon(leases[1].embed, "text", "text")
             await wait_until(lambda: row(owner, 1).state == "waiting")
-            assert "waits until others are idle" in str(row(owner, 1).problem)
+            assert "waits until other models are idle" in str(row(owner, 1).problem)
             assert loaded(owner) == ["model-0"]
             flag.touch()
         assert loaded(owner) == ["model-1"]
@@ -276,52 +280,54 @@ async def test_a_text_waits_while_another_model_embeds_and_says_so(tmp_path: Pat
 
 
 @pytest.mark.usefixtures("short_residency")
-async def test_a_request_that_gets_no_room_in_time_is_told_why(
+async def test_request_that_times_out_for_memory_has_the_reason(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(RunnerSettings, "patience_s", lambda self, kind: 0.5 if kind == "text" else 60.0)
+    monkeypatch.setattr(
+        RunnerSettings, "request_timeout_s", lambda self, kind: 0.5 if kind == "text" else 60.0
+    )
 
-    async with models_with_budget(tmp_path, 1.5) as (owner, holds):
+    async with models_with_budget(tmp_path, 1.5) as (owner, leases):
         flag = tmp_path / "flag"
         async with trio.open_nursery() as nursery:
-            nursery.start_soon(holds[0].embed, f"gate {flag}", "query")
+            nursery.start_soon(leases[0].embed, f"gate {flag}", "query")
             await wait_until(lambda: row(owner, 0).state == "ready")
-            with pytest.raises(DeadlineExceededError, match="waits until others are idle"):
-                await holds[1].embed("text", "text")
+            with pytest.raises(DeadlineExceededError, match="waits until other models are idle"):
+                await leases[1].embed("text", "text")
             await wait_until(lambda: row(owner, 1).state == "idle")
             flag.touch()
         assert fake.log_of(tmp_path / "model-1.gguf") == []
 
 
 @pytest.mark.usefixtures("short_residency")
-async def test_a_query_gets_the_place_of_a_model_that_indexes_and_the_texts_go_on_later(
+async def test_query_evicts_an_indexing_model_whose_texts_continue_later(
     tmp_path: Path,
 ) -> None:
-    async with models_with_budget(tmp_path, 1.5) as (owner, holds):
+    async with models_with_budget(tmp_path, 1.5) as (owner, leases):
         flag = tmp_path / "flag"
         text = f"long {flag}"
         vectors: list[bytes] = []
 
         async def index() -> None:
-            vectors.append((await holds[0].embed(text, "text")).tobytes())
+            vectors.append((await leases[0].embed(text, "text")).tobytes())
 
         async with trio.open_nursery() as nursery:
             nursery.start_soon(index)
             await wait_until(lambda: text in fake.log_of(tmp_path / "model-0.gguf"))
-            assert (await holds[1].embed("question", "query")).tobytes() == fake.vector_of("question")
+            assert (await leases[1].embed("query", "query")).tobytes() == fake.vector_of("query")
             flag.touch()
         assert vectors == [fake.vector_of(text)]
         assert row(owner, 0).restarts == 0
 
 
 @pytest.mark.usefixtures("short_residency")
-async def test_two_models_with_texts_without_end_take_turns(tmp_path: Path) -> None:
-    async with models_with_budget(tmp_path, 1.5) as (_owner, holds):
+async def test_two_busy_models_alternate(tmp_path: Path) -> None:
+    async with models_with_budget(tmp_path, 1.5) as (_owner, leases):
         answered = [0, 0]
 
         async def index(number: int) -> None:
             while True:
-                await holds[number].embed(f"text {answered[number]}", "text")
+                await leases[number].embed(f"text {answered[number]}", "text")
                 answered[number] += 1
 
         async with trio.open_nursery() as nursery:
@@ -334,26 +340,26 @@ async def test_two_models_with_texts_without_end_take_turns(tmp_path: Path) -> N
 
 
 @pytest.mark.usefixtures("short_residency")
-async def test_a_model_larger_than_the_budget_is_loaded_alone_and_said_so(tmp_path: Path) -> None:
-    async with models_with_budget(tmp_path, 0.5) as (owner, holds):
-        await holds[0].embed("text", "text")
+async def test_model_beyond_the_budget_is_loaded_alone_and_reported(tmp_path: Path) -> None:
+    async with models_with_budget(tmp_path, 0.5) as (owner, leases):
+        await leases[0].embed("text", "text")
         assert "it is loaded alone" in str(row(owner, 0).problem)
         first = row(owner, 0).pid
-        await holds[1].embed("text", "query")
+        await leases[1].embed("text", "query")
         assert loaded(owner) == ["model-1"]
         assert first is not None
         assert not is_running(first)
 
 
 @pytest.mark.usefixtures("short_residency")
-async def test_crashed_model_gives_its_ram_back(tmp_path: Path) -> None:
-    async with models_with_budget(tmp_path, 1.5) as (owner, holds):
+async def test_crashed_model_frees_its_memory(tmp_path: Path) -> None:
+    async with models_with_budget(tmp_path, 1.5) as (owner, leases):
         flag = tmp_path / "flag"
-        assert (await holds[0].embed(f"crash-once {flag}", "text")).size == fake.DIMS
-        assert (await holds[1].embed("text", "query")).size == fake.DIMS
+        assert (await leases[0].embed(f"crash-once {flag}", "text")).size == fake.DIMS
+        assert (await leases[1].embed("text", "query")).size == fake.DIMS
         assert loaded(owner) == ["model-1"]
 
 
-def test_half_of_the_machines_memory_is_taken_where_nothing_is_said() -> None:
+def test_default_budget_is_half_of_the_memory() -> None:
     assert "0 B of" in repr(ModelOwner()._memory)
     assert ModelOwner()._memory.budget_bytes > 100 << 20

@@ -1,4 +1,4 @@
-"""A system that gives the model's process no memory: named as that, tried again by and by, and over when it is over."""
+"""Tests of a model process without memory: a named error, retries, and recovery."""
 
 from __future__ import annotations
 
@@ -8,16 +8,16 @@ from pathlib import Path
 import pytest
 import trio
 
-from memd.embedding.local.owner import LocalModel, ModelHold, ModelOwner
-from memd.embedding.local.process import CHILD_COMMAND, MORE_MEMORY, RunnerSettings
+from memd.embedding.local.owner import LocalModel, ModelLease, ModelOwner
+from memd.embedding.local.process import CHILD_COMMAND, OUT_OF_MEMORY_HINT, RunnerSettings
 from memd_client.errors import ModelChildError
 from tests.support.models import running_owner, wait_until
-from tests.unit.embedding.owning import only
+from tests.unit.embedding.leased_model import only
 
 pytestmark = [
     pytest.mark.model,
     pytest.mark.skipif(
-        sys.platform != "linux", reason="other systems don't hold a process to its address space"
+        sys.platform != "linux", reason="other systems don't lease a process to its address space"
     ),
 ]
 
@@ -31,7 +31,7 @@ if megabytes := int(limit.read_text()):
     resource.setrlimit(resource.RLIMIT_AS, (megabytes << 20, resource.RLIM_INFINITY))
 os.execv(sys.argv[2], sys.argv[2:])
 """
-"""Starts a child that may have so many megabytes of addresses as a file says, 0 for any number."""
+"""Starts a model process with the address space in MB that a file contains, 0 for no limit."""
 
 ONCE_LOADED = """
 import os, resource, sys, traceback
@@ -55,11 +55,11 @@ except Exception:
 sys.stderr.flush()
 os._exit(1)
 """
-"""Is a child that gets four megabytes once its model is loaded, unless a file says 0: answers fit in, texts do not."""
+"""A model process with 4 MB left after loading, unless a file contains 0: replies fit, texts don't."""
 
 
-def hold_of(owner: ModelOwner, minilm: Path) -> ModelHold:
-    return owner.hold(LocalModel(minilm, "minilm"), chunk_tokens=400)
+def lease_of(owner: ModelOwner, minilm: Path) -> ModelLease:
+    return owner.lease(LocalModel(minilm, "minilm"), chunk_tokens=400)
 
 
 def starts(limit: Path) -> int:
@@ -67,7 +67,7 @@ def starts(limit: Path) -> int:
 
 
 @pytest.mark.parametrize("megabytes", [60, 80], ids=["not for its libraries", "not for its weights"])
-async def test_too_little_memory_to_load_the_model_is_named_and_is_over_when_there_is_more(
+async def test_out_of_memory_while_loading_is_named_and_recovers(
     tmp_path: Path, minilm: Path, megabytes: int
 ) -> None:
     limit = tmp_path / "limit"
@@ -77,31 +77,31 @@ async def test_too_little_memory_to_load_the_model_is_named_and_is_over_when_the
     )
 
     async with running_owner(settings) as owner:
-        hold = hold_of(owner, minilm)
-        # when there is too little, it is no missing extra and no broken file, and what to do is said
-        with pytest.raises(ModelChildError, match="got no memory when it was to load the model") as raised:
-            await hold.embed("a question", "query")
-        assert raised.value.hint == MORE_MEMORY
-        assert "got no memory" in str(only(owner).problem)
+        lease = lease_of(owner, minilm)
+        # then the error is about memory, not about packages or the file, and has a hint
+        with pytest.raises(ModelChildError, match="ran out of memory: could not load the model") as raised:
+            await lease.embed("a query", "query")
+        assert raised.value.hint == OUT_OF_MEMORY_HINT
+        assert "ran out of memory" in str(only(owner).problem)
         assert starts(limit) == 2, "each start is put off for longer than the one before"
-        # when there is enough again, the next one is answered, without anybody's doing
+        # when there is enough memory again, the next text is embedded automatically
         limit.write_text("0")
-        assert (await hold.embed("a question", "query")).size == 384
+        assert (await lease.embed("a query", "query")).size == 384
         assert only(owner).problem is None
 
 
-async def test_restarts_of_a_model_without_memory_are_backed_off(tmp_path: Path, minilm: Path) -> None:
+async def test_restarts_of_a_model_without_memory_use_backoff(tmp_path: Path, minilm: Path) -> None:
     limit = tmp_path / "limit"
     limit.write_text("60")
     settings = RunnerSettings(command=(sys.executable, "-c", AT_THE_START, str(limit), *CHILD_COMMAND))
 
     async with running_owner(settings) as owner:
-        hold = hold_of(owner, minilm)
+        lease = lease_of(owner, minilm)
         begun = trio.current_time()
         for _ in range(2):
             with pytest.raises(ModelChildError):
-                await hold.embed("a text", "text")
-        # each text is tried twice; between starts are pauses of half a second, one and two
+                await lease.embed("a text", "text")
+        # each text is tried twice, with back-off of 0.5, 1 and 2 s between starts
         assert starts(limit) == 4
         assert trio.current_time() - begun >= 0.5 + 1 + 2
 
@@ -109,7 +109,7 @@ async def test_restarts_of_a_model_without_memory_are_backed_off(tmp_path: Path,
 @pytest.mark.parametrize(
     "texts", [["one text"], pytest.param(["two texts", "side by side"], marks=pytest.mark.long)]
 )
-async def test_too_little_memory_to_embed_is_named_and_no_text_is_blamed(
+async def test_out_of_memory_while_embedding_is_named_and_recovers(
     tmp_path: Path, minilm: Path, texts: list[str]
 ) -> None:
     limit = tmp_path / "limit"
@@ -119,24 +119,24 @@ async def test_too_little_memory_to_embed_is_named_and_no_text_is_blamed(
     errors: list[ModelChildError] = []
 
     async with running_owner(settings) as owner:
-        hold = hold_of(owner, minilm)
+        lease = lease_of(owner, minilm)
 
         async def ask(text: str) -> None:
             try:
-                await hold.embed(text, "text")
-            except ModelChildError as error:  # anything else would be put down to the text
+                await lease.embed(text, "text")
+            except ModelChildError as error:  # any other error would count as refused text
                 errors.append(error)
 
-        # when the model was loaded, and there is nothing left to work with
+        # when the model is loaded, and no memory is left
         async with trio.open_nursery() as nursery:
             for text in long:
                 nursery.start_soon(ask, text)
-        # then each is told so
-        assert ["got no memory when it was to embed a text" in error.message for error in errors] == [
+        # then each request gets the error
+        assert ["ran out of memory: could not embed a text" in error.message for error in errors] == [
             True for _ in texts
         ]
-        # and once there is enough they get their vectors
+        # and once there is enough memory they get their vectors
         limit.write_text("0")
         for text in long:
-            assert (await hold.embed(text, "text")).size == 384
+            assert (await lease.embed(text, "text")).size == 384
         await wait_until(lambda: only(owner).problem is None)

@@ -1,4 +1,4 @@
-"""What models want before their texts: by any of their names, by what their file says, and nothing for the others."""
+"""Tests of model prefixes by name and by metadata."""
 
 from __future__ import annotations
 
@@ -48,31 +48,29 @@ NOMIC = Prefixes("search_query: ", "search_document: ")
         ("", "", ""),
     ],
 )
-def test_a_known_model_gets_its_prefixes_under_each_of_its_names(
-    name: str, query: str, document: str
-) -> None:
+def test_known_model_has_prefixes_under_all_its_names(name: str, query: str, document: str) -> None:
     assert prefixes_of(name) == Prefixes(query, document)
 
 
-def test_a_renamed_file_is_known_by_what_it_says_of_itself() -> None:
+def test_renamed_file_is_recognized_by_its_metadata() -> None:
     assert prefixes_of("model.gguf", title="Nomic Embed Text v1.5", architecture="nomic-bert") == NOMIC
     assert prefixes_of("model.gguf", architecture="gemma-embedding") == GEMMA
     assert prefixes_of("model.gguf", architecture="bert") == NONE
 
 
-def test_a_name_says_more_than_the_architecture() -> None:
+def test_name_has_priority_over_the_architecture() -> None:
     arctic = prefixes_of("arctic.gguf", title="snowflake-arctic-embed-m-long", architecture="nomic-bert")
     assert arctic == Prefixes(REPRESENT)
 
 
-def test_prefixes_are_part_of_the_space_and_those_of_the_file_count() -> None:
+def test_prefixes_of_the_file_are_part_of_the_space() -> None:
     header = ModelHeader("gemma-embedding", 2048, "m.gguf")
     known = local_space("/m.gguf", "f", header)
     assert (known.query_prefix, known.document_prefix) == (GEMMA.query, GEMMA.document)
     assert known.id != local_space("/m.gguf", "f").id
 
 
-def test_vectors_made_without_prefixes_have_a_space_of_their_own() -> None:
+def test_vectors_without_prefixes_have_a_separate_space() -> None:
     plain = local_space(DEFAULT_LOCAL_MODEL, None, prefixed=False)
     assert (plain.query_prefix, plain.document_prefix) == ("", "")
     assert plain.id != local_space(DEFAULT_LOCAL_MODEL, None).id
@@ -80,9 +78,7 @@ def test_vectors_made_without_prefixes_have_a_space_of_their_own() -> None:
 
 
 @given(st.text(max_size=40), st.text(max_size=40), st.text(max_size=20))
-def test_any_name_has_an_answer_and_spelling_does_not_change_it(
-    name: str, title: str, architecture: str
-) -> None:
+def test_prefixes_do_not_depend_on_the_spelling_of_a_name(name: str, title: str, architecture: str) -> None:
     known = prefixes_of(name, title=title, architecture=architecture)
     assert known == prefixes_of(name.replace("-", " "), title=title, architecture=architecture)
     assert known in {NONE, GEMMA, NOMIC, *(prefixes for _, prefixes in BY_NAME)}

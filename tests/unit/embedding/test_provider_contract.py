@@ -1,4 +1,4 @@
-"""The provider contract over every provider there is."""
+"""Runs the provider contract for all providers."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class TestFakeProvider(ProviderContract):
         yield FakeProvider()
 
 
-class TestLocalProviderOverAFakeChild(ProviderContract):
+class TestLocalProviderWithAFakeProcess(ProviderContract):
     @pytest.fixture(autouse=True)
     def _directory(self, tmp_path: Path) -> None:
         self.path = fake_model_child.write_model(tmp_path / "model.gguf")
@@ -57,7 +57,7 @@ class TestLocalProvider(ProviderContract):
 
 
 class RemoteContract(ProviderContract):
-    """The contract over HTTP: a server of the provider's own protocol, vectors of the provider's own length."""
+    """The contract over HTTP, with a server of the provider's protocol."""
 
     dialect: DialectName
 
@@ -66,7 +66,7 @@ class RemoteContract(ProviderContract):
         with serve_provider(self.dialect) as server:
             self.server: ProviderServer = server
             yield
-        # whatever was asked, it was asked as the provider documents it; a text that is too long for it is refused
+        # all requests were as documented by the provider; too long texts are refused
         assert [wrong for wrong in server.complaints if ": text: " not in wrong] == []
 
     @asynccontextmanager
@@ -83,8 +83,8 @@ class TestGemini(RemoteContract):
     dialect: DialectName = "gemini"
 
 
-class TestGeminiCutShort(RemoteContract):
-    """Google doesn't normalise vectors of less than the model's own size."""
+class TestGeminiWithReducedDimensions(RemoteContract):
+    """Google doesn't normalize vectors of reduced size."""
 
     dialect: DialectName = "gemini"
 
@@ -107,8 +107,8 @@ class TestOllama(RemoteContract):
     dialect: DialectName = "ollama"
 
 
-class TestOllamaOneAtATime(RemoteContract):
-    """Some releases of Ollama answer 500 to a second request beside the first."""
+class TestSequentialOllama(RemoteContract):
+    """Some releases of Ollama reply to concurrent requests with status 500."""
 
     dialect: DialectName = "ollama"
 
@@ -121,4 +121,4 @@ class TestCompatible(RemoteContract):
     dialect: DialectName = "compatible"
 
 
-del RemoteContract  # pytest would collect it as well
+del RemoteContract  # otherwise pytest would collect it as well

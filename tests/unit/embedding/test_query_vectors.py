@@ -1,25 +1,25 @@
-"""A query that several agents search for at once is embedded once; a failure is each agent's own."""
+"""Tests of query vectors shared by agents; failures are not shared."""
 
 from __future__ import annotations
 
 import trio
 from trio.testing import wait_all_tasks_blocked
 
-from memd.embedding.query_vectors import KEPT_SHARED, QueryVectors, SharedQueries
+from memd.embedding.query_vectors import MAX_SHARED_QUERIES, QueryVectorCache, SharedQueryVectors
 from memd_client.errors import MemdError, ProviderAuthError
 from tests.support.fake_provider import FakeProvider
 
 
 async def _ask_at_once(
-    shared: SharedQueries, providers: list[FakeProvider], query: str
+    shared: SharedQueryVectors, providers: list[FakeProvider], query: str
 ) -> list[MemdError | None]:
-    """Have an agent of each provider embed a query while all others wait for it; return what each one met."""
+    """Have agents embed a query concurrently, one per provider; return their results."""
     met: dict[int, MemdError | None] = {}
     gate = trio.Event()
 
     async def ask(number: int, provider: FakeProvider) -> None:
         try:
-            await QueryVectors(60, shared).vector_of(query, provider, 60, nursery)
+            await QueryVectorCache(60, shared).vector_of(query, provider, 60, nursery)
             met[number] = None
         except MemdError as error:
             met[number] = error
@@ -36,16 +36,16 @@ async def _ask_at_once(
 def test_agents_with_one_vector_space_embed_a_query_once() -> None:
     providers = [FakeProvider(), FakeProvider(), FakeProvider()]
 
-    assert trio.run(_ask_at_once, SharedQueries(), providers, "q") == [None, None, None]
+    assert trio.run(_ask_at_once, SharedQueryVectors(), providers, "q") == [None, None, None]
 
     assert [each.queries for each in providers] == [["q"], [], []]
 
 
-def test_agents_whose_spaces_or_addresses_differ_embed_for_themselves() -> None:
+def test_agents_with_other_spaces_or_addresses_embed_separately() -> None:
     providers = [FakeProvider(), FakeProvider(model="other"), FakeProvider()]
     providers[2].recipe["base_url"] = "http://elsewhere"
 
-    trio.run(_ask_at_once, SharedQueries(), providers, "q")
+    trio.run(_ask_at_once, SharedQueryVectors(), providers, "q")
 
     assert [each.queries for each in providers] == [["q"], ["q"], ["q"]]
 
@@ -54,30 +54,30 @@ def test_a_failure_is_not_shared() -> None:
     providers = [FakeProvider(), FakeProvider(), FakeProvider()]
     providers[0].problem = ProviderAuthError("the key is refused")
 
-    met = trio.run(_ask_at_once, SharedQueries(), providers, "q")
+    met = trio.run(_ask_at_once, SharedQueryVectors(), providers, "q")
 
     assert [None if error is None else error.code for error in met] == ["provider_auth", None, None]
 
 
-def test_a_provider_that_refuses_calls_takes_no_vector_over() -> None:
+def test_paused_provider_shares_no_vector() -> None:
     providers = [FakeProvider(), FakeProvider()]
     providers[1].pause_s, providers[1].problem = 30.0, ProviderAuthError("the key is refused")
 
-    met = trio.run(_ask_at_once, SharedQueries(), providers, "q")
+    met = trio.run(_ask_at_once, SharedQueryVectors(), providers, "q")
 
     assert [None if error is None else error.code for error in met] == [None, "provider_auth"]
 
 
-async def test_an_agent_that_asks_later_takes_the_vector_over_until_it_is_forgotten() -> None:
-    shared, providers = SharedQueries(), [FakeProvider() for _ in range(4)]
+async def test_later_agent_reuses_the_vector_until_it_is_forgotten() -> None:
+    shared, providers = SharedQueryVectors(), [FakeProvider() for _ in range(4)]
 
     async with trio.open_nursery() as nursery:
-        agents = [QueryVectors(60, shared) for _ in providers]
+        agents = [QueryVectorCache(60, shared) for _ in providers]
         for agent, provider in list(zip(agents, providers, strict=True))[:2]:
             await agent.vector_of("q", provider, 60, nursery)
         agents[0].forget()
         await agents[2].vector_of("q", providers[2], 60, nursery)
-        for number in range(KEPT_SHARED):
+        for number in range(MAX_SHARED_QUERIES):
             await agents[2].vector_of(f"q{number}", providers[2], 60, nursery)
         await agents[3].vector_of("q", providers[3], 60, nursery)
 

@@ -1,4 +1,4 @@
-"""A configured secret is found in foreign text in every usual encoding, and ordinary words are left alone."""
+"""Tests that secrets are found in any encoding, and ordinary words are kept."""
 
 from __future__ import annotations
 
@@ -37,27 +37,27 @@ def test_any_key_in_any_encoding_is_found_in_any_text(key: str, data: st.DataObj
     encoding = data.draw(st.sampled_from(sorted(set(ENCODINGS) - {"the first part", "the last part"})))
     before, after = data.draw(st.text(max_size=20)), data.draw(st.text(max_size=20))
     text = f"{before} {ENCODINGS[encoding](key)} {after}"
-    assert Redactor([key]).shows(text)
+    assert Redactor([key]).has_secret(text)
     assert Redactor([key]).clean(text, 400) == REDACTED
 
 
-def test_words_of_known_errors_are_no_secret() -> None:
+def test_known_error_texts_are_not_redacted() -> None:
     redactor = redactor_of(Secret(KEY), {"X-Tenant": HEADER})
     for name, status, body, _ in KNOWN_ERRORS:
         words = body.decode() if isinstance(body, bytes) else json.dumps(body)
         if "sk-proj" not in words:
-            assert not redactor.shows(words[:300], WINDOW), (name, status, words)
+            assert not redactor.has_secret(words[:300], WINDOW), (name, status, words)
     assert redactor.clean("model_not_found") == "model_not_found"
     assert redactor.clean("certificate verify failed: unable to get local issuer certificate").startswith(
         "cert"
     )
 
 
-def test_short_value_counts_in_words_and_not_in_ids() -> None:
+def test_short_secret_is_found_in_text_and_ignored_in_ids() -> None:
     redactor = redactor_of(None, {"X-Env": "batch", "X-Version": "v1"})
-    assert redactor.shows("bad_batch")
-    assert not redactor.shows("batch_000001", WINDOW)
-    assert not redactor.shows("v1 is old")
+    assert redactor.has_secret("bad_batch")
+    assert not redactor.has_secret("batch_000001", WINDOW)
+    assert not redactor.has_secret("v1 is old")
 
 
 @given(st.text())
@@ -67,7 +67,7 @@ def test_clean_text_is_one_bounded_printable_line(text: str) -> None:
     assert shown.isprintable()
 
 
-def test_passwords_of_urls_are_secrets_and_mail_addresses_are_not(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_url_passwords_are_secrets_and_email_addresses_are_not(monkeypatch: pytest.MonkeyPatch) -> None:
     found = url_secrets(
         [
             "http://ann:pa%24s@proxy:3128",
@@ -80,7 +80,7 @@ def test_passwords_of_urls_are_secrets_and_mail_addresses_are_not(monkeypatch: p
     assert set(found) == {"ann", "pa%24s", "pa$s", "bob", "secret", "token", ""}
     monkeypatch.setenv("HTTPS_PROXY", "http://ann:wh4tever@proxy:3128")
     assert redactor_of().clean("407 no wh4tever") == REDACTED
-    assert redactor_of(url="https://host/file?sig=abcdef012345").shows("abcdef012345")
+    assert redactor_of(url="https://host/file?sig=abcdef012345").has_secret("abcdef012345")
 
 
 def test_redactor_prints_no_secret() -> None:

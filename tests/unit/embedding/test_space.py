@@ -1,4 +1,4 @@
-"""References are understood or refused with a way out; a space's identity holds over moves and releases."""
+"""Tests of model references, and of the stability of vector space ids."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from memd_client.errors import ConfigInvalidError
 
 MODELS = Path("/models")
 
-# Never to be changed: indexes hold them.
+# never change these: indexes contain them
 MINILM_ID = "4fb64fe972683489"
 EMBEDDINGGEMMA_ID = "23803e716535ef62"
 EMBEDDINGGEMMA_WITHOUT_PREFIXES_ID = "0e7892c5d59f6ca7"
@@ -55,11 +55,11 @@ def test_reference_names_its_file_and_its_source(
     assert reference.url == url
 
 
-def test_home_directory_is_understood() -> None:
+def test_home_directory_is_expanded() -> None:
     assert parse_reference("~/m.gguf").file(MODELS) == Path.home() / "m.gguf"
 
 
-def test_checksum_in_a_link_is_held_and_not_sent() -> None:
+def test_checksum_in_a_link_is_verified_and_not_sent() -> None:
     reference = parse_reference(f"https://host/m.gguf#sha256={'a' * 64}")
     assert (reference.url, reference.sha256) == ("https://host/m.gguf", "a" * 64)
 
@@ -72,7 +72,7 @@ def test_a_reference_is_shown_without_passwords_and_tokens() -> None:
     assert parse_reference("hf:o/r/m.gguf#v2").shown == "hf:o/r/m.gguf#v2"
 
 
-def test_the_token_for_the_hub_is_found_under_both_names_and_never_printed() -> None:
+def test_hub_token_is_found_in_both_variables_and_never_shown() -> None:
     assert hub_token({}) is None
     assert hub_token({"HF_TOKEN": " "}) is None
     found = hub_token({"HF_TOKEN": "hf_new\n", "HUGGING_FACE_HUB_TOKEN": "hf_old"})
@@ -85,7 +85,7 @@ def test_the_token_for_the_hub_is_found_under_both_names_and_never_printed() -> 
 @pytest.mark.parametrize(
     ("value", "offline"), [("1", True), ("TRUE", True), ("0", False), ("", False), ("no", False)]
 )
-def test_the_hubs_offline_switch_is_understood(value: str, offline: bool) -> None:
+def test_hub_offline_variable_is_recognized(value: str, offline: bool) -> None:
     assert is_hub_offline({"HF_HUB_OFFLINE": value}) is offline
 
 
@@ -102,7 +102,7 @@ def test_the_hubs_offline_switch_is_understood(value: str, offline: bool) -> Non
         "s3://bucket/m.gguf",
     ],
 )
-def test_what_is_no_reference_is_refused_with_the_forms_there_are(text: str) -> None:
+def test_invalid_reference_error_lists_the_valid_forms(text: str) -> None:
     with pytest.raises(ConfigInvalidError) as caught:
         parse_reference(text)
     assert "minilm" in caught.value.hint
@@ -121,19 +121,19 @@ def test_space_ids_are_the_same_in_every_release() -> None:
     assert VectorSpace("openai", "text-embedding-3-small").id == OPENAI_ID
 
 
-def test_vectors_another_program_made_with_the_same_texts_are_of_the_same_space() -> None:
+def test_vectors_of_another_program_share_the_space() -> None:
     assert space_of("local", "minilm") == local_space("minilm", None).id
     assert space_of("local", DEFAULT_LOCAL_MODEL) == EMBEDDINGGEMMA_WITHOUT_PREFIXES_ID
     assert space_of("openai", "m") == VectorSpace("openai", "m").id
 
 
-def test_space_of_a_file_follows_name_and_content_and_not_the_directory() -> None:
+def test_space_of_a_file_depends_on_name_and_content_only() -> None:
     assert local_space("/a/m.gguf", "f1").id == local_space("/b/m.gguf", "f1").id
     assert local_space("/a/m.gguf", "f1").id != local_space("/a/m.gguf", "f2").id
     assert local_space("/a/m.gguf", "f1").id != local_space("/a/n.gguf", "f1").id
 
 
-def test_everything_that_makes_vectors_differ_makes_another_space() -> None:
+def test_space_depends_on_everything_that_changes_vectors() -> None:
     spaces = [
         VectorSpace("p", "m"),
         VectorSpace("q", "m"),

@@ -1,4 +1,4 @@
-"""Frames between owner and child survive any cut of the stream, and gibberish is named."""
+"""Tests of frames between the daemon and a model process."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ messages = st.fixed_dictionaries(
 
 
 @given(st.lists(messages, max_size=6), st.lists(st.integers(1, 50), max_size=40))
-def test_messages_arrive_whole_however_the_stream_is_cut(sent: list[wire.Message], cuts: list[int]) -> None:
+def test_messages_are_complete_however_the_stream_is_split(sent: list[wire.Message], cuts: list[int]) -> None:
     stream = b"".join(wire.encode(message) for message in sent)
     reader, got = wire.FrameReader(), []
     for cut in [*cuts, len(stream)]:
@@ -31,14 +31,14 @@ def test_messages_arrive_whole_however_the_stream_is_cut(sent: list[wire.Message
 
 
 @given(st.lists(messages, max_size=4))
-def test_blocking_side_reads_the_same_messages_and_sees_the_end(sent: list[wire.Message]) -> None:
+def test_blocking_reader_returns_the_same_messages_and_the_end(sent: list[wire.Message]) -> None:
     stream = io.BytesIO(b"".join(wire.encode(message) for message in sent))
     assert [wire.read_message(stream) for _ in sent] == sent
     assert wire.read_message(stream) is None
 
 
 @given(st.binary(max_size=100))
-def test_gibberish_raises_nothing_but_a_wire_error(data: bytes) -> None:
+def test_invalid_bytes_raise_only_a_wire_error(data: bytes) -> None:
     with contextlib.suppress(wire.WireError):
         wire.FrameReader().feed(data)
 
@@ -53,10 +53,10 @@ def test_frame_without_a_kind_is_refused() -> None:
         wire.FrameReader().feed(wire.HEADER.pack(1) + b"\x01")
 
 
-def test_end_in_the_middle_of_a_frame_is_an_end() -> None:
+def test_end_within_a_frame_is_an_end_of_stream() -> None:
     assert wire.read_message(io.BytesIO(wire.encode({"kind": "embed"})[:-1])) is None
 
 
-def test_message_that_cannot_be_packed_is_refused() -> None:
+def test_unpackable_message_is_refused() -> None:
     with pytest.raises(wire.WireError, match="packed"):
         wire.encode({"kind": "embed", "text": "\ud800"})

@@ -1,4 +1,4 @@
-"""The embedding provider of an agent: the wanted one, its fallback, or none, and why."""
+"""Chooses the embedding provider of an agent, or its fallback."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Final
 import structlog
 import trio
 
-from memd.embedding.choose.local_choice import LocalChoice
-from memd.embedding.choose.remote_choice import ModelChoice, RemoteChoice, RemotePlan
+from memd.embedding.choose.local_resolver import LocalResolver
+from memd.embedding.choose.remote_resolver import ModelChoice, RemotePlan, RemoteResolver
 from memd.embedding.local.extra import is_extra_installed
 from memd.embedding.local.owner import LocalProvider, ModelOwner
 from memd.embedding.local.reference import ModelReference, parse_reference
@@ -26,25 +26,25 @@ if TYPE_CHECKING:
     from memd.embedding.remote.account import Account
     from memd.embedding.remote.accounts import Accounts
     from memd.embedding.remote.bulk.api import BulkApi
-    from memd.embedding.remote.http import Http
+    from memd.embedding.remote.http import HttpClient
     from memd.embedding.remote.providers.api import EmbeddingApi
 
 log = structlog.get_logger(__name__)
 
 QUERY_TIMEOUT_S: Final = 30.0
-"""How long a query's vector may take with all tries. No search waits that long: the vector is for the next one."""
+"""The timeout for a query, retries included. Searches wait less; the vector then serves the next search."""
 
 OLLAMA_QUERY_TIMEOUT_S: Final = 120.0
-"""Ollama may load its model first."""
+"""Longer, because Ollama may load its model first."""
 
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """The provider that was chosen, None for keyword search alone.
+    """The chosen provider, None for keyword search only.
 
-    `problem` says why the wanted provider isn't used; it is None if it is, or if keyword search alone is wanted.
-    `fell_back_from` names the provider that failed if `provider` is the configured fallback, `fallback` that fallback
-    (`none` if there is none), and `fallback_problem` why it can't be used either.
+    `problem` is why the configured provider (`wanted`) is not used, None if it is used or if it is `none`.
+    `fell_back_from` names the failed provider if `provider` is the fallback. `fallback` names the configured fallback
+    (`none` without one), and `fallback_problem` is why it can't be used.
     """
 
     wanted: str
@@ -55,10 +55,10 @@ class Selection:
     fallback_problem: MemdError | None = None
 
 
-class Providers:
-    """Makes providers for agents, local and remote.
+class ProviderFactory:
+    """Builds local and remote providers for agents.
 
-    Resources: holds the HTTP client from the first remote provider until `aclose`. The caller closes what it makes.
+    Resources: owns the HTTP client from the first remote provider until `aclose`. The caller closes the providers.
     """
 
     def __init__(
@@ -66,7 +66,7 @@ class Providers:
         *,
         models: ModelOwner,
         models_dir: Path,
-        http: Callable[[], Http],
+        http: Callable[[], HttpClient],
         accounts: Callable[[], Accounts],
         entries: Mapping[str, ProviderEntry],
         state_dir: Path,
@@ -85,16 +85,16 @@ class Providers:
         self._keep_alive_s = math.ceil(daemon.model_keep_alive_minutes * 60) or -1
         self._start_download = start_download
         self._has_extra = has_extra
-        self._http: Http | None = None
+        self._http: HttpClient | None = None
         self._closed = False
         self._disk = trio.CapacityLimiter(2)
 
     def __repr__(self) -> str:
         state = "closed" if self._closed else "no HTTP yet" if self._http is None else "with HTTP"
-        return f"<Providers {state}>"
+        return f"<ProviderFactory {state}>"
 
     async def choose(self, settings: MemorySearch, agent_id: str) -> Selection:
-        """Choose the provider the settings want, else their fallback, else none."""
+        """Return the configured provider, else its fallback, else none."""
         wanted, fallback = settings.provider, settings.fallback
         if wanted == "none":
             return Selection(wanted, None)
@@ -116,19 +116,19 @@ class Providers:
         return Selection(wanted, provider, problem, fell_back_from=wanted, fallback=fallback)
 
     async def make(self, name: str, settings: MemorySearch, agent_id: str) -> EmbeddingProvider:
-        """Return the provider of a name."""
-        local, remote = self._choices(settings, agent_id)
+        """Return the provider with a name of the settings, or raise why it can't be used."""
+        local, remote = self._resolvers(settings, agent_id)
         try:
             plan = await trio.to_thread.run_sync(plan_provider, name, local, remote, limiter=self._disk)
         except ModelMissingError as error:
-            raise self._downloading(name, settings, local, error) from None
+            raise self._start_model_download(name, settings, local, error) from None
         return self._build(plan)
 
     async def rebuild(
         self, recipe: Mapping[str, str], settings: MemorySearch, agent_id: str
     ) -> EmbeddingProvider | None:
-        """Return an earlier provider again with the settings its vendor has today; None if that is not possible."""
-        local, remote = self._choices(settings, agent_id)
+        """Return an earlier provider with its vendor's current settings, if possible."""
+        local, remote = self._resolvers(settings, agent_id)
         try:
             plan = await trio.to_thread.run_sync(_replan, recipe, local, remote, limiter=self._disk)
         except MemdError as error:
@@ -137,18 +137,17 @@ class Providers:
         return None if plan is None else self._build(plan)
 
     async def aclose(self) -> None:
-        """Close the client; a second time does nothing. Providers made here fail afterwards."""
+        """Close the HTTP client; idempotent. Providers built here fail afterwards."""
         self._closed = True
         if self._http is not None:
             http, self._http = self._http, None
             await http.aclose()
 
-    def _choices(self, settings: MemorySearch, agent_id: str) -> tuple[LocalChoice, RemoteChoice]:
-        """Return what an agent may choose from."""
+    def _resolvers(self, settings: MemorySearch, agent_id: str) -> tuple[LocalResolver, RemoteResolver]:
         if self._closed:
             raise ShuttingDownError("the providers were closed")
-        local = LocalChoice(settings, self._models, self._models_dir, self._has_extra)
-        remote = RemoteChoice(
+        local = LocalResolver(settings, self._models, self._models_dir, self._has_extra)
+        remote = RemoteResolver(
             settings,
             agent_id,
             entries=self._entries,
@@ -158,31 +157,31 @@ class Providers:
         )
         return local, remote
 
-    def _downloading(
-        self, name: str, settings: MemorySearch, local: LocalChoice, error: ModelMissingError
+    def _start_model_download(
+        self, name: str, settings: MemorySearch, local: LocalResolver, error: ModelMissingError
     ) -> ModelMissingError:
-        """Start the download of the configured model, if there is one, and return the error that says so."""
+        """Start the download of the configured model; return the error meanwhile."""
         if self._start_download is None or name != "local" or settings.provider != "local":
             return error
         reference = local.reference
         if reference.kind not in ("hf", "https") or not self._start_download(reference, local.models_dir):
             return error
-        hint = "It is being downloaded: see `memctl status`. Until then search is by keywords."
+        hint = "It is being downloaded: see `memctl status`. Keyword search works meanwhile."
         return ModelMissingError(error.message, hint=hint, data=error.data)
 
     def _build(self, plan: LocalProvider | RemotePlan) -> EmbeddingProvider:
-        """Return the provider a plan describes."""
+        """Return the provider of a plan."""
         if isinstance(plan, LocalProvider):
             return plan
         if self._closed:
             raise ShuttingDownError("the providers were closed")
-        # Imported here: an idle daemon without a remote provider needs neither.
+        # Imported here to save RAM in a daemon without remote providers.
         from memd.embedding.remote.providers.table import APIS
         from memd.embedding.remote.remote import RemoteProvider
 
         if self._http is None:
             self._http = self._make_http()
-        account = self._accounts().of(plan.endpoint, plan.limits)
+        account = self._accounts().account_for(plan.endpoint, plan.limits)
         api = APIS[plan.dialect](plan.endpoint)
         return RemoteProvider(
             api,
@@ -196,24 +195,24 @@ class Providers:
         )
 
 
-def plan_provider(name: str, local: LocalChoice, remote: RemoteChoice) -> LocalProvider | RemotePlan:
-    """Return the plan for the provider of a name; touches the disk, and sends nothing."""
+def plan_provider(name: str, local: LocalResolver, remote: RemoteResolver) -> LocalProvider | RemotePlan:
+    """Return the plan of the provider with a name. Blocks on disk; sends nothing."""
     if name == "local":
-        return local.of(local.reference)
+        return local.resolve(local.reference)
     return _plan_auto(local, remote) if name == "auto" else remote.plan(name)
 
 
-def _plan_auto(local: LocalChoice, remote: RemoteChoice) -> LocalProvider | RemotePlan:
-    """Return the first usable provider: a local model that was pulled, else a remote provider that has a key.
+def _plan_auto(local: LocalResolver, remote: RemoteResolver) -> LocalProvider | RemotePlan:
+    """Return the plan of a pulled local model, else of a remote provider with a key.
 
-    One that is configured and not usable is passed over and logged, and is the reason if no other is usable.
+    A provider that is configured but not usable is skipped and logged. If none is usable, its error is raised.
     """
     problem: MemdError | None = None
     nothing = ProviderUnavailableError("no embedding provider is configured and no model was pulled")
     found: LocalProvider | RemotePlan | None = None
     for name in ("local", *AUTO_ORDER):
         try:
-            found = local.auto() if name == "local" else remote.plan_auto(name)
+            found = local.resolve_auto() if name == "local" else remote.plan_auto(name)
             break
         except ProviderUnavailableError:
             continue
@@ -227,13 +226,13 @@ def _plan_auto(local: LocalChoice, remote: RemoteChoice) -> LocalProvider | Remo
 
 
 def _replan(
-    recipe: Mapping[str, str], local: LocalChoice, remote: RemoteChoice
+    recipe: Mapping[str, str], local: LocalResolver, remote: RemoteResolver
 ) -> LocalProvider | RemotePlan | None:
-    """Return the plan for an earlier provider; touches the disk."""
+    """Return the plan of an earlier provider. Blocks on disk."""
     name, model = recipe.get("provider", ""), recipe.get("model", "")
     prefixes = Prefixes(recipe.get("query_prefix", ""), recipe.get("document_prefix", ""))
     if name == "local":
-        return local.of(parse_reference(model), prefixes)
+        return local.resolve(parse_reference(model), prefixes)
     dims = recipe.get("dims", "")
     earlier = ModelChoice(
         model,
@@ -246,8 +245,8 @@ def _replan(
     return remote.replan(name, earlier)
 
 
-def _bulk_of(plan: RemotePlan, api: EmbeddingApi, http: Http, account: Account) -> BulkApi:
-    """Return the batch API of an endpoint that has one."""
+def _bulk_of(plan: RemotePlan, api: EmbeddingApi, http: HttpClient, account: Account) -> BulkApi:
+    """Return the batch API of an endpoint."""
     from memd.embedding.remote.bulk.file_jobs import OPENAI, VOYAGE, FileJobs
     from memd.embedding.remote.bulk.gemini_jobs import GeminiJobs
 

@@ -1,6 +1,6 @@
-"""Where a provider's key is found: settings, OpenClaw's auth profiles, environment. No key is ever printed.
+"""Finds a provider's key in settings, OpenClaw's profiles and the environment.
 
-Errors name the setting, the file or the variable, and nothing of what stands there.
+Errors name the setting, the file or the variable, never its value.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ AUTH_PROFILES: Final = "auth-profiles.json"
 """OpenClaw's keys and tokens of one agent."""
 
 MAX_PROFILES_BYTES: Final = 1024 * 1024
-"""A larger file is not read: real ones are some kilobytes."""
+"""Larger files are not read; real ones have a few kilobytes."""
 
 _REFERENCE: Final = re.compile(r"(\$?)\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
 _NOT_IN_A_HEADER: Final = re.compile(r"[^\x20-\x7e]")
@@ -47,10 +47,10 @@ def find_key(
     *,
     clock: Clock = wall_clock_ms,
 ) -> Secret | None:
-    """Return the key for a provider, from the first place that has one.
+    """Return the first key found for a provider, None without one. Blocks on disk.
 
-    The places are `remote.apiKey`, the auth profiles of the agent and then of the agent `main`, the provider's
-    entry in `models.providers`, and its environment variables. Blocks for as long as the disk does.
+    The order is `remote.apiKey`, the auth profiles of the agent and then of the agent `main`, the provider's entry in
+    `models.providers`, its environment variables.
     """
     if remote is not None and (key := _from_setting(remote.api_key, f"{REMOTE}.apiKey", known, environ)):
         return key
@@ -73,7 +73,7 @@ def find_key(
 
 
 def expand(text: str, environ: Mapping[str, str], setting: str) -> str:
-    """Return a text with every `${NAME}` replaced from the environment; `$${NAME}` stands for itself."""
+    """Return a text with `${NAME}` replaced from the environment; `$${NAME}` escapes."""
 
     def value(match: re.Match[str]) -> str:
         if match[1]:
@@ -83,7 +83,7 @@ def expand(text: str, environ: Mapping[str, str], setting: str) -> str:
         if not found.strip():
             raise ConfigInvalidError(
                 f"{setting} refers to the environment variable {name}, which is not set for the daemon",
-                hint=f"Set {name} where the daemon is started, or correct {setting}.",
+                hint=f"Set {name} in the daemon's environment, or correct {setting}.",
                 data={"key": setting, "variable": name},
             )
         return found
@@ -94,28 +94,28 @@ def expand(text: str, environ: Mapping[str, str], setting: str) -> str:
 def usable_headers(
     headers: Mapping[str, str] | None, environ: Mapping[str, str], place: str
 ) -> dict[str, str]:
-    """Return configured headers, their references replaced, fit to be sent."""
+    """Return configured headers, expanded and checked."""
     usable = {}
     for name, raw in (headers or {}).items():
         setting = f"{place}.{shown_key(name)}"
         value = expand(raw, environ, setting).strip()
         if not _HEADER_NAME.fullmatch(name.strip()) or _NOT_IN_A_HEADER.search(value):
             raise ConfigInvalidError(
-                f"{setting} can't be sent as a header: letters, digits and hyphens in its name, ASCII in its value",
+                f"{setting} can't be sent as a header: its name must be letters, digits and hyphens, its value ASCII",
                 data={"key": setting},
             )
         usable[name.strip()] = value
     return usable
 
 
-def usable_key(text: str, whose: str) -> Secret | None:
-    """Return a key without the space around it; None where nothing is left."""
+def usable_key(text: str, source: str) -> Secret | None:
+    """Return a key without surrounding space; None if it is blank."""
     text = text.strip()
     if _NOT_IN_A_HEADER.search(text):
         raise ConfigInvalidError(
-            f"{whose} holds a line break or another character that no key has",
+            f"{source} contains a line break or another character that no key has",
             hint="Copy the key again, as one line.",
-            data={"key": whose},
+            data={"key": source},
         )
     return Secret(text) if text else None
 
@@ -123,14 +123,14 @@ def usable_key(text: str, whose: str) -> Secret | None:
 def _from_setting(
     raw: str | None, setting: str, known: KnownProvider, environ: Mapping[str, str]
 ) -> Secret | None:
-    """Return the key a setting holds or refers to; the bare name of the provider's variable refers to it too."""
+    """Return the key of a setting, which may be a reference or a variable's name."""
     text = (raw or "").strip()
     reference = f"${{{text}}}" if text in known.key_variables else text
     return usable_key(expand(reference, environ, setting), setting)
 
 
 def _from_environment(names: Sequence[str], environ: Mapping[str, str]) -> Secret | None:
-    """Return the key in the first variable that is set."""
+    """Return the key in the first of the variables that is set."""
     for name in names:
         if key := usable_key(environ.get(name, ""), f"the environment variable {name}"):
             return key
@@ -143,7 +143,7 @@ def _from_environment(names: Sequence[str], environ: Mapping[str, str]) -> Secre
 def _from_profiles(
     names: Sequence[str], agent_id: str, state_dir: Path, environ: Mapping[str, str], now_ms: int
 ) -> Secret | None:
-    """Return the key of the agent's own profiles, else of those of `main`."""
+    """Return the key in the profiles of the agent, else in those of `main`."""
     problems: list[ConfigInvalidError] = []
     for owner in dict.fromkeys([agent_id, DEFAULT_AGENT]):
         path = state_dir / "agents" / owner / "agent" / AUTH_PROFILES
@@ -160,81 +160,80 @@ def _from_profiles(
 
 
 def _load_profiles(path: Path) -> Mapping[str, object]:
-    """Return what a file of profiles holds; a missing one holds nothing."""
+    """Return the contents of a profiles file; empty if it doesn't exist."""
     try:
         return load_document(path, max_bytes=MAX_PROFILES_BYTES)
     except ConfigInvalidError as error:
         message, data = error.message, dict(error.data)
     hint = "Correct the file, or remove it: OpenClaw writes it when you log in."
-    raise ConfigInvalidError(
-        message, hint=hint, data=data
-    )  # out here: the parser's error holds the file's text
+    # outside the handler: the parser's error, which would be its context, contains text of the file
+    raise ConfigInvalidError(message, hint=hint, data=data)
 
 
 def _profiles_in_order(
     document: Mapping[str, object], names: set[str], now_ms: int
 ) -> Iterator[tuple[str, Mapping[str, object]]]:
-    """Yield the profiles of a provider that embeddings can use, the one to take first.
+    """Yield a provider's usable profiles, the preferred one first.
 
-    An order the user set is kept to. Without one the last good profile comes first, and keys go before tokens.
-    OAuth is left out: no provider takes it for embeddings.
+    The user's order counts. Without one the last good profile comes first, then keys, then tokens. OAuth is skipped: no
+    provider accepts it for embeddings.
     """
     found: dict[str, Mapping[str, object]] = {}
     for name, raw in _mapping(document.get("profiles")).items():
         if isinstance(raw, Mapping) and _provider_of(name, raw) in names and _is_usable(raw, now_ms):
             found[name] = raw
-    ordered = _named(document.get("order"), names)
+    ordered = _value_for(document.get("order"), names)
     if isinstance(ordered, list) and ordered:
         chosen = [name for name in ordered if isinstance(name, str) and name in found]
     else:
-        last_good = _named(document.get("lastGood"), names)
+        last_good = _value_for(document.get("lastGood"), names)
         chosen = sorted(found, key=lambda name: (name != last_good, _kind_of(found[name]) != "api_key"))
     for name in dict.fromkeys(chosen):
         yield name, found[name]
 
 
 def _provider_of(name: str, profile: Mapping[str, object]) -> str:
-    """Return the provider a profile is for; its id begins with it too."""
+    """Return a profile's provider; its id begins with it, too."""
     provider = profile.get("provider")
     text = provider if isinstance(provider, str) and provider.strip() else name.partition(":")[0]
     return text.strip().lower()
 
 
 def _kind_of(profile: Mapping[str, object]) -> str:
-    """Return `api_key`, `token` or `oauth`; people write `mode` for `type`, as in openclaw.json."""
+    """Return `api_key`, `token` or `oauth`; openclaw.json has `mode` for `type`."""
     kind = profile.get("type", profile.get("mode"))
     return {"apiKey": "api_key"}.get(kind, kind) if isinstance(kind, str) else ""
 
 
 def _is_usable(profile: Mapping[str, object], now_ms: int) -> bool:
-    """Return whether a profile holds a key, or a token that has not ended."""
+    """Return whether a profile has a key, or a token that has not expired."""
     ends = profile.get("expires")
     ended = isinstance(ends, int | float) and 0 < ends <= now_ms
     return _kind_of(profile) == "api_key" or (_kind_of(profile) == "token" and not ended)
 
 
-def _key_of(profile: Mapping[str, object], whose: str, environ: Mapping[str, str]) -> Secret | None:
-    """Return a profile's key: what stands there, or what it refers to."""
+def _key_of(profile: Mapping[str, object], source: str, environ: Mapping[str, str]) -> Secret | None:
+    """Return the key a profile contains or refers to."""
     fields = ("token", "tokenRef") if _kind_of(profile) == "token" else ("key", "apiKey", "keyRef")
-    held = [profile[field] for field in fields if profile.get(field) not in (None, "")]
-    if not held:
+    values = [profile[field] for field in fields if profile.get(field) not in (None, "")]
+    if not values:
         return None
-    text = key_text(held[0])
+    text = key_text(values[0])
     if text is None:
         raise ConfigInvalidError(
-            f"{whose} keeps its key where it can't be read here",
+            f"the key of {source} is in a form that memd can't read",
             hint=f"Its key must be {KEY_KINDS}.",
-            data={"key": whose},
+            data={"key": source},
         )
-    return usable_key(expand(text, environ, whose), whose)
+    return usable_key(expand(text, environ, source), source)
 
 
-def _named(raw: object, names: set[str]) -> object:
+def _value_for(raw: object, names: set[str]) -> object:
     """Return the value under any of a provider's names."""
-    values = _mapping(raw).items()
-    return next((value for name, value in values if name.strip().lower() in names), None)
+    items = _mapping(raw).items()
+    return next((value for name, value in items if name.strip().lower() in names), None)
 
 
 def _mapping(raw: object) -> Mapping[str, object]:
-    """Return an object, or an empty one in the place of anything else."""
+    """Return the value if it is an object, else an empty one."""
     return raw if isinstance(raw, Mapping) else {}

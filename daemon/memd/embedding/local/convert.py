@@ -1,8 +1,7 @@
-"""The two files of all-MiniLM-L6-v2 -> one GGUF file, once, in a process of its own.
+"""Converts the two files of all-MiniLM-L6-v2 to a GGUF file.
 
-Run as ``python -m memd.embedding.local.convert SOURCE_DIR TARGET [DTYPE]``. Progress goes to stdout as one
-JSON list ``[done, total]`` a line; a failure is one line on stderr and exit code 1. The target appears
-whole or not at all: it is written under a temporary name beside it and renamed.
+Run as ``python -m memd.embedding.local.convert SOURCE_DIR TARGET [DTYPE]``. Writes progress to stdout, one JSON list
+``[done, total]`` a line. A failure is one line on stderr and exit code 1. The target is replaced atomically.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ from memd.system.temp_files import temp_file
 
 ARCHITECTURE: Final = "bert"
 LAYERS: Final = 6
-"""Transformer blocks; with the sizes below, facts of all-MiniLM-L6-v2 (its config.json)."""
+"""Transformer blocks. This and the sizes below are from the config.json of all-MiniLM-L6-v2."""
 HEADS: Final = 12
 WIDTH: Final = 384
 FEED_FORWARD_WIDTH: Final = 1536
@@ -32,7 +31,7 @@ TOKEN_TYPES: Final = 2
 
 CONTROL_TOKENS: Final = {"[PAD]": "pad", "[UNK]": "unk", "[CLS]": "bos", "[SEP]": "sep", "[MASK]": "mask"}
 WORD_START: Final = "\u2581"
-"""How GGUF marks a word's first piece; WordPiece marks the others instead, with ``##``."""
+"""GGUF marks the first token of a word with it; WordPiece marks the other tokens instead, with ``##``."""
 
 _TOP_TENSORS: Final = {
     "embeddings.word_embeddings.weight": "token_embd.weight",
@@ -56,7 +55,7 @@ FloatArray = npt.NDArray[np.float32]
 
 
 def tensor_names() -> dict[str, str]:
-    """Return the name of every tensor needed: as in safetensors -> as in GGUF."""
+    """Return the names of all needed tensors: safetensors name -> GGUF name."""
     names = dict(_TOP_TENSORS)
     for block in range(LAYERS):
         for source, target in _BLOCK_TENSORS.items():
@@ -66,24 +65,24 @@ def tensor_names() -> dict[str, str]:
 
 
 def load_safetensors(path: Path) -> Iterator[tuple[str, FloatArray]]:
-    """Yield each float32 tensor of a safetensors file, mapped rather than read."""
+    """Yield each float32 tensor of a safetensors file, memory-mapped."""
     with path.open("rb") as file:
         (length,) = struct.unpack("<Q", file.read(8))
         if length > path.stat().st_size:
             raise ValueError(f"{path} is not a safetensors file")
         header: dict[str, Any] = json.loads(file.read(length))
     data = np.memmap(path, dtype=np.uint8, mode="r", offset=8 + length)
-    for name, facts in header.items():
-        if name == "__metadata__" or facts["dtype"] == "I64":  # position ids: 0, 1, 2 …, implied in GGUF
+    for name, entry in header.items():
+        if name == "__metadata__" or entry["dtype"] == "I64":  # position ids, implied in GGUF
             continue
-        if facts["dtype"] != "F32":
-            raise ValueError(f"tensor {name} of {path} is {facts['dtype']}, expected F32")
-        start, end = facts["data_offsets"]
-        yield name, data[start:end].view(np.float32).reshape(facts["shape"])
+        if entry["dtype"] != "F32":
+            raise ValueError(f"tensor {name} of {path} is {entry['dtype']}, expected F32")
+        start, end = entry["data_offsets"]
+        yield name, data[start:end].view(np.float32).reshape(entry["shape"])
 
 
 def gguf_tokens(vocabulary: list[str]) -> list[str]:
-    """Return WordPiece entries as GGUF writes them: ``##ing`` -> ``ing``, ``run`` -> ``▁run``."""
+    """Convert WordPiece tokens to GGUF: ``##ing`` -> ``ing``, ``run`` -> ``▁run``."""
 
     def convert(token: str) -> str:
         if token in CONTROL_TOKENS:
@@ -93,8 +92,8 @@ def gguf_tokens(vocabulary: list[str]) -> list[str]:
     return [convert(token) for token in vocabulary]
 
 
-def _write_facts(writer: Any, vocabulary: list[str], file_type: int) -> None:
-    """Write the metadata: shape of the network, pooling, vocabulary."""
+def _write_metadata(writer: Any, vocabulary: list[str], file_type: int) -> None:
+    """Write the metadata: network sizes, pooling, vocabulary."""
     writer.add_name("all-MiniLM-L6-v2")
     writer.add_license("apache-2.0")
     writer.add_file_type(file_type)
@@ -119,14 +118,14 @@ def _write_facts(writer: Any, vocabulary: list[str], file_type: int) -> None:
 
 
 def _gguf() -> Any:
-    """Return the gguf package; imported late, because only a conversion needs it."""
+    """Import and return the gguf package, which only a conversion needs."""
     import gguf
 
     return gguf
 
 
-def _stored(values: FloatArray, name: str, dtype: str) -> tuple[npt.NDArray[Any], Any]:
-    """Return a tensor as it is stored: matrices in `dtype`, norms and biases always float32."""
+def _to_stored_type(values: FloatArray, name: str, dtype: str) -> tuple[npt.NDArray[Any], Any]:
+    """Return a tensor in its stored type: matrices in `dtype`, others in float32."""
     kinds = _gguf().GGMLQuantizationType
     if values.ndim < 2 or name in ("position_embd.weight", "token_types.weight") or dtype == "f32":
         return values, kinds.F32
@@ -138,19 +137,19 @@ def _stored(values: FloatArray, name: str, dtype: str) -> tuple[npt.NDArray[Any]
 def convert_minilm(
     source_dir: Path, target: Path, dtype: str = "f16", progress: Callable[[int, int], None] | None = None
 ) -> None:
-    """Convert `model.safetensors` and `vocab.txt` of all-MiniLM-L6-v2 to one GGUF file."""
+    """Convert `model.safetensors` and `vocab.txt` of all-MiniLM-L6-v2 to a GGUF file."""
     gguf = _gguf()
     names = tensor_names()
     vocabulary = (source_dir / "vocab.txt").read_text(encoding="utf-8").splitlines()
     file_types = {"f16": 1, "bf16": 32, "f32": 0}
     with temp_file(target.parent) as (handle, temporary):
         writer = gguf.GGUFWriter(temporary, ARCHITECTURE)
-        _write_facts(writer, vocabulary, file_types[dtype])
+        _write_metadata(writer, vocabulary, file_types[dtype])
         missing, done = set(names), 0
         for name, values in load_safetensors(source_dir / "model.safetensors"):
             if name not in names:
                 continue
-            stored, kind = _stored(values, names[name], dtype)
+            stored, kind = _to_stored_type(values, names[name], dtype)
             writer.add_tensor(names[name], np.ascontiguousarray(stored), raw_dtype=kind)
             missing.remove(name)
             done += 1
@@ -167,7 +166,7 @@ def convert_minilm(
 
 
 def main(arguments: list[str]) -> int:
-    """Convert as the command line says; return the exit code."""
+    """Run the command line; return the exit code."""
 
     def report(done: int, total: int) -> None:
         sys.stdout.write(json.dumps([done, total]) + "\n")

@@ -1,4 +1,4 @@
-"""One file over HTTP: resumable, checksummed, with progress."""
+"""Downloads a file over HTTP: resumable, verified by checksum, with progress."""
 
 from __future__ import annotations
 
@@ -28,45 +28,44 @@ from memd_client.errors import ChecksumMismatchError, DownloadFailedError
 log = structlog.get_logger(__name__)
 
 Progress = Callable[[str, int, int, str], None]
-"""Called with (stage, done, total, detail), bytes unless the stage counts something else; never blocks."""
+"""Called with (stage, done, total, detail); numbers are bytes in most stages. Must not block."""
 
 CONNECT_SECONDS: Final = 5.0
-"""A hub that can't be reached says so within this, and another source is tried."""
+"""Short, so that another source is tried soon if the hub is unreachable."""
 
 READ_SECONDS: Final = 60.0
-"""Silence of a server in the middle of a file."""
+"""The timeout without data during a download."""
 
 TRIES: Final = 5
 RETRY_SECONDS: Final = 1.0
-"""A connection that breaks in the middle is taken up again where it broke, after this pause, so often at
-most, and only while each try brings something."""
+"""An interrupted download is resumed after this pause, up to `TRIES` times, as long as each try makes progress."""
 
 TAG_BYTES: Final = 8 * 1024
 BLOCK_BYTES: Final = 1024 * 1024
-SPARE_BYTES: Final = 256 * 1024 * 1024
-"""Room left on the disk: memory notes are written there too."""
+RESERVED_BYTES: Final = 256 * 1024 * 1024
+"""Disk space that stays free, for instance for notes."""
 
 CHECK_BYTES: Final = 16 * BLOCK_BYTES
-"""After so many bytes the room is looked at again."""
+"""The interval of checks of the free disk space."""
 
 MAX_TAG: Final = 256
-"""The longest ETag that is kept for going on later."""
+"""The longest ETag that is stored for resuming."""
 
 _SHA256: Final = re.compile(r"[0-9a-f]{64}")
 _RANGE: Final = re.compile(r"bytes (?:(\d{1,18})-\d{1,18}|\*)/(\d{1,18}|\*)", re.ASCII)
 _TOKEN: Final = re.compile(r"[!-~]+")
 _TOKEN_HINT: Final = "Correct or unset HF_TOKEN in the daemon's environment."
-_FULL: Final = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+_DISK_FULL: Final = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 _LOOPBACK: Final = ("localhost", "127.0.0.1", "::1")
 
 
 FreeBytes = Callable[[Path], int]
-"""Tells how much room is left where a directory is."""
+"""Returns the free bytes of the disk of a directory."""
 
 
 @dataclass(frozen=True, slots=True)
-class _Wanted:
-    """What is fetched, where it goes, who hears of it."""
+class _DownloadTask:
+    """A download: its source, target, credentials and progress listener."""
 
     url: str
     target: Path
@@ -85,7 +84,7 @@ class _Wanted:
 
     @property
     def shown(self) -> str:
-        """The address without what may be secret in it."""
+        """The address without query and login, which may be secret."""
         parts = urlsplit(self.url)
         return f"{parts.scheme}://{self.host}{parts.path}"
 
@@ -95,32 +94,32 @@ class _Wanted:
 
     @property
     def redactor(self) -> Redactor:
-        """What keeps the token, and passwords of proxies and addresses, out of messages and files."""
+        """A redactor of the token and of passwords in addresses."""
         return redactor_of(self.token, url=self.url)
 
-    def came(self) -> int:
+    def received_bytes(self) -> int:
         return self.part.stat().st_size if self.part.exists() else 0
 
-    def forget_part(self) -> None:
+    def discard_part(self) -> None:
         self.part.unlink(missing_ok=True)
         self.tag_file.unlink(missing_ok=True)
 
 
 @contextlib.contextmanager
-def _mapped(wanted: _Wanted) -> Iterator[None]:
-    """Turn httpx's and the disk's exceptions into DownloadFailedError; their text shows no token or password."""
-    host = wanted.host
+def _mapped_errors(task: _DownloadTask) -> Iterator[None]:
+    """Convert errors of httpx and the disk to DownloadFailedError, without secrets."""
+    host = task.host
     try:
         yield
     except httpx.ConnectError as error:
-        raise DownloadFailedError(f"{host} can't be reached: {wanted.redactor.clean(str(error))}") from None
+        raise DownloadFailedError(f"{host} can't be reached: {task.redactor.clean(str(error))}") from None
     except httpx.TimeoutException:
         raise DownloadFailedError(f"{host} did not answer in time") from None
     except (httpx.HTTPError, httpx.InvalidURL, httpx.StreamError) as error:
         raise DownloadFailedError(
-            f"the download from {host} broke: {type(error).__name__}: {wanted.redactor.clean(str(error))}"
+            f"the download from {host} broke: {type(error).__name__}: {task.redactor.clean(str(error))}"
         ) from None
-    except (ImportError, ValueError) as error:  # a proxy that httpx can't use; its text may hold a password
+    except (ImportError, ValueError) as error:  # an unusable proxy; the text may contain a password
         raise DownloadFailedError(
             f"the proxy settings in the environment can't be used ({type(error).__name__})",
             hint="Correct or unset ALL_PROXY, HTTPS_PROXY and HTTP_PROXY.",
@@ -134,7 +133,7 @@ def _mapped(wanted: _Wanted) -> Iterator[None]:
 
 
 def load_free_bytes(directory: Path) -> int:
-    """Return the bytes free where a directory is."""
+    """Return the free bytes of the disk of a directory."""
     return shutil.disk_usage(directory).free
 
 
@@ -147,79 +146,79 @@ async def fetch_file(
     token: Secret | None = None,
     free_bytes: FreeBytes = load_free_bytes,
 ) -> None:
-    """Download a file to `target`, going on where an earlier try stopped.
+    """Download a file to `target`, resuming an earlier download.
 
-    Cancellation: what came so far is kept for the next try.
+    Cancellation: the incomplete file is kept for the next try.
     """
-    wanted = _Wanted(url, target, sha256, token, progress, free_bytes)
+    task = _DownloadTask(url, target, sha256, token, progress, free_bytes)
     for attempt in range(1, TRIES + 1):
-        before = wanted.came()
+        before = task.received_bytes()
         try:
-            with _mapped(wanted):
-                expected = await _fetch_rest(wanted)
+            with _mapped_errors(task):
+                expected = await _fetch_rest(task)
             break
         except DownloadFailedError as error:
-            if error.data.get("errno") in _FULL:  # a full disk is everybody's: what came gives its room back
-                wanted.forget_part()
+            if error.data.get("errno") in _DISK_FULL:  # free the space for other programs
+                task.discard_part()
                 raise
-            came = wanted.came()
-            anew = error.data.get("refused_at") == before > 0
-            if attempt == TRIES or (came <= before and not anew):
+            received = task.received_bytes()
+            is_restarting = error.data.get("refused_at") == before > 0
+            if attempt == TRIES or (received <= before and not is_restarting):
                 raise
-            log.info("embedding.download_resumed", host=wanted.host, bytes=came, error=error.message)
+            log.info("embedding.download_resumed", host=task.host, bytes=received, error=error.message)
             await trio.sleep(RETRY_SECONDS)
-    await _accept(wanted, expected)
+    await _accept(task, expected)
 
 
-def _headers(wanted: _Wanted, came: int, tag: str) -> dict[str, str]:
-    """Return the headers of the request for what is missing."""
+def _headers(task: _DownloadTask, received: int, tag: str) -> dict[str, str]:
+    """Return the headers of the request for the missing bytes."""
     headers = {"Accept-Encoding": "identity"}
-    if came and tag:
-        headers |= {"Range": f"bytes={came}-", "If-Range": tag}
-    if wanted.token is not None and (wanted.url.startswith("https:") or wanted.host in _LOOPBACK):
-        token = wanted.token.reveal()
-        if not _TOKEN.fullmatch(token):  # httpx would print it in its complaint
-            raise DownloadFailedError(
-                "the token for the hub holds characters that no token has", hint=_TOKEN_HINT
-            )
+    if received and tag:
+        headers |= {"Range": f"bytes={received}-", "If-Range": tag}
+    if task.token is not None and (task.url.startswith("https:") or task.host in _LOOPBACK):
+        token = task.token.reveal()
+        if not _TOKEN.fullmatch(token):  # otherwise httpx would print it in its error
+            raise DownloadFailedError("the hub token contains characters that no token has", hint=_TOKEN_HINT)
         headers["Authorization"] = f"Bearer {token}"
     return headers
 
 
-async def _fetch_rest(wanted: _Wanted) -> str | None:
-    """Append what is missing to the part file; return the checksum it must have, where one is known."""
-    came, tag = wanted.came(), _load_tag(wanted.tag_file)
+async def _fetch_rest(task: _DownloadTask) -> str | None:
+    """Append the missing bytes to the part file; return its checksum, if known."""
+    received, tag = task.received_bytes(), _load_tag(task.tag_file)
     timeout = httpx.Timeout(READ_SECONDS, connect=CONNECT_SECONDS)
-    headers = _headers(wanted, came, tag)
+    headers = _headers(task, received, tag)
     async with (
         httpx.AsyncClient(
-            timeout=timeout, follow_redirects=True, trust_env=wanted.host not in _LOOPBACK
+            timeout=timeout, follow_redirects=True, trust_env=task.host not in _LOOPBACK
         ) as client,
-        client.stream("GET", wanted.url, headers=headers) as response,
+        client.stream("GET", task.url, headers=headers) as response,
     ):
-        _check_answer(wanted, response, came)
-        expected = wanted.sha256 or _hub_checksum(response)
-        if response.status_code == 416:  # checked to mean: all of it is here already
+        _check_response(task, response, received)
+        expected = task.sha256 or _hub_checksum(response)
+        if response.status_code == 416:  # the part file is complete, see `_check_response`
             return expected
         if response.status_code == 200:
-            came = 0
-        total = came + int(response.headers.get("Content-Length", 0))
-        _check_room(wanted, total - came)
-        wanted.tag_file.write_text(_tag_of(response, wanted.redactor), encoding="ascii", errors="ignore")
-        file = await trio.to_thread.run_sync(wanted.part.open, "ab" if came else "wb")
+            received = 0
+        total = received + int(response.headers.get("Content-Length", 0))
+        _check_free_space(task, total - received)
+        task.tag_file.write_text(_resume_tag(response, task.redactor), encoding="ascii", errors="ignore")
+        file = await trio.to_thread.run_sync(task.part.open, "ab" if received else "wb")
         with file:
-            came = await _append(wanted, response, file, came, total)
+            received = await _append(task, response, file, received, total)
             await trio.to_thread.run_sync(_sync, file)
-    if total and came != total:
-        raise DownloadFailedError(f"{wanted.shown} ended after {came:,} of {total:,} bytes")
+    if total and received != total:
+        raise DownloadFailedError(f"{task.shown} ended after {received:,} of {total:,} bytes")
     return expected
 
 
-async def _append(wanted: _Wanted, response: httpx.Response, file: BinaryIO, came: int, total: int) -> int:
-    """Write what an answer brings to the part file; return how much there is of it now.
+async def _append(
+    task: _DownloadTask, response: httpx.Response, file: BinaryIO, received: int, total: int
+) -> int:
+    """Append a reply's body to the part file; return the file's size.
 
-    httpx's generators unwind only where the stream itself fails or is cancelled, so what fails here cancels it, and
-    nobody else can between two blocks.
+    httpx's generators unwind only if the stream itself fails or is cancelled. So a failed write cancels the stream, and
+    writes are shielded from other cancellation.
     """
     failure: OSError | DownloadFailedError | None = None
     with trio.CancelScope() as reading:
@@ -227,49 +226,53 @@ async def _append(wanted: _Wanted, response: httpx.Response, file: BinaryIO, cam
             if failure is not None:
                 continue
             try:
-                if came // CHECK_BYTES != (came + len(block)) // CHECK_BYTES:
-                    _check_room(wanted, max(0, total - came))
+                if received // CHECK_BYTES != (received + len(block)) // CHECK_BYTES:
+                    _check_free_space(task, max(0, total - received))
                 with trio.CancelScope(shield=True):
                     await trio.to_thread.run_sync(file.write, block)
             except (OSError, DownloadFailedError) as error:
                 failure = error
                 reading.cancel()
                 continue
-            came += len(block)
-            wanted.progress("download", came, total, wanted.target.name)
+            received += len(block)
+            task.progress("download", received, total, task.target.name)
     if failure is not None:
         raise failure
-    return came
+    return received
 
 
-def _check_answer(wanted: _Wanted, response: httpx.Response, came: int) -> None:
-    """Let an answer pass that brings the file, its rest, or the word that all of it is here."""
-    steps = (*response.history, response)
-    if wanted.url.startswith("https:") and any(step.url.scheme != "https" for step in steps):
-        raise DownloadFailedError(f"{wanted.shown} leads to an address without encryption")
+def _check_response(task: _DownloadTask, response: httpx.Response, received: int) -> None:
+    """Raise unless a reply has the missing bytes, or says that there are none."""
+    responses = (*response.history, response)
+    if task.url.startswith("https:") and any(each.url.scheme != "https" for each in responses):
+        raise DownloadFailedError(f"{task.shown} redirects to an unencrypted address")
     status = response.status_code
     first, whole = _range_of(response)
-    if status == 200 or (status == 206 and first == came) or (status == 416 and came and whole == came):
+    if (
+        status == 200
+        or (status == 206 and first == received)
+        or (status == 416 and received and whole == received)
+    ):
         return
     if status in (206, 416):
-        wanted.forget_part()
+        task.discard_part()
         raise DownloadFailedError(
-            f"{wanted.shown} refused to go on at byte {came}", data={"refused_at": came}
+            f"{task.shown} can't be resumed at byte {received}", data={"refused_at": received}
         )
-    raise DownloadFailedError(f"{wanted.shown} answered {status}", data={"status": status})
+    raise DownloadFailedError(f"{task.shown} answered {status}", data={"status": status})
 
 
-async def _accept(wanted: _Wanted, expected: str | None) -> None:
-    """Check the finished part and give it its name."""
+async def _accept(task: _DownloadTask, expected: str | None) -> None:
+    """Verify the complete part file and rename it to the target."""
     if expected is not None:
-        actual = await trio.to_thread.run_sync(load_sha256, wanted.part)
+        actual = await trio.to_thread.run_sync(load_sha256, task.part)
         if actual != expected:
-            wanted.forget_part()
+            task.discard_part()
             raise ChecksumMismatchError(
-                f"{wanted.target.name} has SHA-256 {actual[:16]}…, expected {expected[:16]}…"
+                f"{task.target.name} has SHA-256 {actual[:16]}…, expected {expected[:16]}…"
             )
-    wanted.part.replace(wanted.target)
-    wanted.tag_file.unlink(missing_ok=True)
+    task.part.replace(task.target)
+    task.tag_file.unlink(missing_ok=True)
 
 
 def load_sha256(path: Path) -> str:
@@ -285,18 +288,18 @@ def _load_tag(path: Path) -> str:
         return ""
 
 
-def _tag_of(response: httpx.Response, redactor: Redactor) -> str:
-    """Return what `If-Range` may say of this version; a weak tag promises nothing about bytes.
+def _resume_tag(response: httpx.Response, redactor: Redactor) -> str:
+    """Return the value for `If-Range`: a strong ETag, else the modification date.
 
-    It is kept in a file: empty if it is too long, or repeats what the server was sent.
+    It is stored in a file, so it is empty if it is too long or repeats a secret.
     """
     etag = str(response.headers.get("ETag", ""))
     tag = str(response.headers.get("Last-Modified", "")) if not etag or etag.startswith("W/") else etag
-    return tag if len(tag) <= MAX_TAG and not redactor.shows(tag, WINDOW) else ""
+    return tag if len(tag) <= MAX_TAG and not redactor.has_secret(tag, WINDOW) else ""
 
 
 def _hub_checksum(response: httpx.Response) -> str | None:
-    """Return the SHA-256 the hub states on the way to a large file, None where nobody states one."""
+    """Return the SHA-256 in the hub's headers, None without one."""
     for step in (*response.history, response):
         stated = str(step.headers.get("X-Linked-ETag", "")).strip('"').lower()
         if _SHA256.fullmatch(stated):
@@ -305,21 +308,21 @@ def _hub_checksum(response: httpx.Response) -> str | None:
 
 
 def _range_of(response: httpx.Response) -> tuple[int | None, int | None]:
-    """Return the first byte an answer brings and the size of the whole file, each where it is said."""
-    said = _RANGE.fullmatch(str(response.headers.get("Content-Range", "")).strip())
-    if said is None:
+    """Return the first byte of a reply and the file's size, None if unknown."""
+    match = _RANGE.fullmatch(str(response.headers.get("Content-Range", "")).strip())
+    if match is None:
         return None, None
-    return (int(said[1]) if said[1] else None), (int(said[2]) if said[2].isdecimal() else None)
+    return (int(match[1]) if match[1] else None), (int(match[2]) if match[2].isdecimal() else None)
 
 
-def _check_room(wanted: _Wanted, needed: int) -> None:
-    """Leave some room on the disk, whoever fills it meanwhile."""
-    directory = wanted.target.parent
-    free = wanted.free_bytes(directory)
-    if needed + SPARE_BYTES > free:
+def _check_free_space(task: _DownloadTask, needed: int) -> None:
+    """Raise if the download would leave less than `RESERVED_BYTES` free."""
+    directory = task.target.parent
+    free = task.free_bytes(directory)
+    if needed + RESERVED_BYTES > free:
         raise DownloadFailedError(
             f"{size(needed)} are needed and {size(free)} are free in {directory}",
-            hint="Make room there, or set MEMD_MODEL_DIR to a larger disk.",
+            hint="Free disk space, or set MEMD_MODEL_DIR to a larger disk.",
         )
 
 

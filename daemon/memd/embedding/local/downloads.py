@@ -1,4 +1,4 @@
-"""The daemon's downloads: one of a model for all requests, retried if settings name the model."""
+"""Model downloads of the daemon, shared by all requests, with retries."""
 
 from __future__ import annotations
 
@@ -23,27 +23,27 @@ State = Literal["running", "waiting", "failed"]
 
 RETRY_FIRST_SECONDS: Final = 60.0
 RETRY_MAX_SECONDS: Final = 1800.0
-"""The wait before a failed download is tried again doubles from the first to the last."""
+"""The back-off after a failed download doubles from the first to the maximum."""
 
 MAX_FAILED: Final = 20
-"""The latest failed downloads, kept for the status."""
+"""The number of failed downloads that the status shows."""
 
 Pull = Callable[[str, Path, "Progress"], Awaitable[Path]]
 
 
 async def _pull(reference: str, models_dir: Path, progress: Progress) -> Path:
-    """Pull a model; HTTP costs an idle daemon 4 MB, so it is imported here."""
+    """Pull a model. Imports HTTP only now, because it takes 4 MB of RAM."""
     from memd.embedding.local.pull import pull_model
 
     return await pull_model(reference, models_dir, progress)
 
 
-async def _ignore(reference: str) -> None:
-    """Do nothing about a finished download."""
+async def _do_nothing(reference: str) -> None:
+    """The default of `on_done`."""
 
 
 class _Attempt:
-    """One attempt: its listeners and its result."""
+    """One attempt of a download, its progress listeners and its result."""
 
     def __init__(self) -> None:
         self.listeners: list[Progress] = []
@@ -53,16 +53,16 @@ class _Attempt:
         self.error: MemdError | None = None
 
     async def result(self) -> Path:
-        """Wait for the file; raise why there is none."""
+        """Wait for the file, or raise the error."""
         await self.over.wait()
         if self.path is not None:
             return self.path
         error = self.error or ShuttingDownError("the download was stopped")
-        raise type(error)(error.message, hint=error.hint, data=error.data)  # a copy for each who waits
+        raise type(error)(error.message, hint=error.hint, data=error.data)  # a copy for each request
 
 
 class _Download:
-    """A model's download. `wanted_by_settings`: it goes on, and is retried, without a waiting request."""
+    """A model's download, which `wanted_by_settings` keeps running with retries."""
 
     def __init__(self, wanted: ModelReference, models_dir: Path) -> None:
         self.wanted = wanted
@@ -86,15 +86,12 @@ class _Download:
 
 
 class Downloads:
-    """Owner of all downloads of models in the daemon.
-
-    Resources: tasks inside `run`.
-    """
+    """Owner of all model downloads. Resources: tasks inside `run`."""
 
     def __init__(
         self,
         *,
-        on_done: Callable[[str], Awaitable[None]] = _ignore,
+        on_done: Callable[[str], Awaitable[None]] = _do_nothing,
         is_wanted: Callable[[str], bool] = lambda reference: True,
         environ: Mapping[str, str] = os.environ,
         pull: Pull = _pull,
@@ -111,9 +108,9 @@ class Downloads:
         return f"<Downloads {'running' if self._nursery else 'stopped'}: {states or 'none'}>"
 
     async def run(self, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
-        """Own the downloads until cancelled; their parts are kept for the next start.
+        """Run the downloads until cancelled; incomplete files are kept for the next start.
 
-        A download's failure goes to its requests and into the status; it never ends this.
+        Failures of a download are raised by its requests and shown in the status only.
         """
         try:
             async with trio.open_nursery() as nursery:
@@ -125,15 +122,15 @@ class Downloads:
             self._downloads.clear()
 
     def status(self) -> list[DownloadStatus]:
-        """Return what is running, waiting for a retry, or failed; by reference."""
+        """Return the status of each download, by reference."""
         return sorted((each.status() for each in self._downloads.values()), key=lambda status: status.ref)
 
     def start_nowait(self, reference: str, models_dir: Path) -> bool:
-        """Download a model that settings name, and retry if that fails; False if it can't be downloaded here."""
+        """Start the download of a configured model; False if that is impossible."""
         wanted = parse_reference(reference)
         if wanted.kind == "path" or is_hub_offline(self._environ) or not self._is_running():
             return False
-        download = self._of(wanted, models_dir)
+        download = self._download_of(wanted, models_dir)
         if not download.wanted_by_settings:
             download.wanted_by_settings = True
             assert self._nursery is not None
@@ -141,9 +138,9 @@ class Downloads:
         return True
 
     async def pull(self, reference: str, models_dir: Path, progress: Progress) -> Path:
-        """Get a model now, joining the download under way; return its file.
+        """Download a model, joining a download under way; return its file.
 
-        Cancellation: the download goes on if another request waits for it, or settings name the model.
+        Cancellation: the download continues if another request waits for it or settings use the model.
         """
         wanted = parse_reference(reference)
         if not self._is_running():
@@ -152,10 +149,10 @@ class Downloads:
             path = await self._pull(reference, models_dir, progress)
             await self._report_done(wanted)
             return path
-        download = self._of(wanted, models_dir)
+        download = self._download_of(wanted, models_dir)
         while (ending := download.current) is not None and ending.scope.cancel_called:
             await ending.over.wait()
-            download = self._of(wanted, models_dir)
+            download = self._download_of(wanted, models_dir)
         current = self._join(download)
         current.listeners.append(progress)
         download.retry_now.set()
@@ -168,9 +165,9 @@ class Downloads:
                 current.scope.cancel()
 
     async def stop(self, file: Path) -> None:
-        """Stop the download to a file, if there is one, and forget it; its requests get ShuttingDownError.
+        """Cancel the download to a file; its requests raise ShuttingDownError.
 
-        Cancellation: it is stopped all the same, a moment later.
+        Cancellation: the download still ends, a moment later.
         """
         download = self._downloads.pop(file, None)
         if download is None:
@@ -184,15 +181,15 @@ class Downloads:
     def _is_running(self) -> bool:
         return self._nursery is not None and not self._nursery.cancel_scope.cancel_called
 
-    def _of(self, wanted: ModelReference, models_dir: Path) -> _Download:
-        """Return the download to the file a reference means, a new one if there is none."""
+    def _download_of(self, wanted: ModelReference, models_dir: Path) -> _Download:
+        """Return the download to a reference's file, a new one if there is none."""
         file = wanted.file(models_dir)
         if file not in self._downloads:
             self._downloads[file] = _Download(wanted, models_dir)
         return self._downloads[file]
 
     def _join(self, download: _Download) -> _Attempt:
-        """Return the attempt under way, a new one if there is none."""
+        """Return the attempt under way, or start one."""
         if download.current is None:
             assert self._nursery is not None
             download.current = _Attempt()
@@ -200,7 +197,7 @@ class Downloads:
         return download.current
 
     async def _keep_trying(self, download: _Download) -> None:
-        """Retry until the model is there or no settings name it any more."""
+        """Retry until the model is complete or no settings use it."""
         while download.wanted_by_settings:
             current = self._join(download)
             await current.over.wait()
@@ -211,7 +208,7 @@ class Downloads:
                     self._forget(download)
 
     async def _wait_for_retry(self, download: _Download) -> None:
-        """Wait until a failed download may be retried, or a request comes for it."""
+        """Wait for the back-off, or until a request needs the download."""
         download.retry_now = trio.Event()
         with trio.move_on_after(
             min(RETRY_FIRST_SECONDS * 2.0 ** min(download.failures - 1, 16), RETRY_MAX_SECONDS)
@@ -219,7 +216,7 @@ class Downloads:
             await download.retry_now.wait()
 
     async def _try_once(self, download: _Download, current: _Attempt) -> None:
-        """Make one attempt and publish its result."""
+        """Run one attempt and publish its result."""
 
         def report(stage: str, done: int, total: int, detail: str) -> None:
             download.stage, download.done, download.total = stage, done, total
@@ -239,22 +236,22 @@ class Downloads:
             current.error = download.error = MemdError(f"the download crashed: {type(error).__name__}")
         finally:
             download.current = None
-            self._settle(download, current)
+            self._record_result(download, current)
             current.over.set()
 
     async def _report_done(self, wanted: ModelReference) -> None:
-        """Call `on_done`, before the requests get the file."""
+        """Call `on_done`, before requests receive the file."""
         try:
             await self._on_done(wanted.text)
         except Exception:
             log.exception("embedding.pulled_model_unused", model=wanted.shown)
 
-    def _settle(self, download: _Download, current: _Attempt) -> None:
-        """Keep what the status and the next attempt need."""
+    def _record_result(self, download: _Download, current: _Attempt) -> None:
+        """Update the download's state after an attempt."""
         if current.path is not None:
             download.wanted_by_settings = False
             download.retry_now.set()
-        if current.error is None:  # it came, or was stopped
+        if current.error is None:  # completed or cancelled
             if not download.wanted_by_settings:
                 self._forget(download)
             return

@@ -1,4 +1,4 @@
-"""llama-cpp-python and gguf, which only local models need: whether they are here, and how to add them."""
+"""Detects the optional packages of local models, and how to install them."""
 
 from __future__ import annotations
 
@@ -8,24 +8,24 @@ from memd_client.errors import LocalExtraMissingError
 
 
 def is_extra_installed() -> bool:
-    """Return whether llama-cpp-python is installed; doesn't import it. It may come while the daemon runs."""
+    """Return whether llama-cpp-python is installed now, without importing it."""
     importlib.invalidate_caches()
     return importlib.util.find_spec("llama_cpp") is not None
 
 
-def extra_missing(message: str) -> LocalExtraMissingError:
-    """Return the error with the command that adds the packages here; reads a few small files for it."""
+def extra_missing_error(message: str) -> LocalExtraMissingError:
+    """Return the error with the command that installs the packages. Blocks on disk."""
     from memd_client.installation import Installation
 
     command = Installation().add_extra("local")
-    return LocalExtraMissingError(message, hint=f"Add it (needs a C++ compiler): `{command}`.")
+    return LocalExtraMissingError(message, hint=f"Install it (needs a C++ compiler): `{command}`.")
 
 
-def extra_unusable(message: str) -> LocalExtraMissingError:
-    """Return the same for llama-cpp-python that failed to load: installed again if it is there."""
+def extra_unusable_error(message: str) -> LocalExtraMissingError:
+    """Return the error for llama-cpp-python that fails to load. Blocks on disk."""
     from memd_client.installation import Installation
 
     if not is_extra_installed():
-        return extra_missing(message)
+        return extra_missing_error(message)
     command = Installation().reinstall("llama-cpp-python")
-    return LocalExtraMissingError(message, hint=f"Install it again (needs a C++ compiler): `{command}`.")
+    return LocalExtraMissingError(message, hint=f"Reinstall it (needs a C++ compiler): `{command}`.")

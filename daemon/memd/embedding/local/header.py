@@ -1,4 +1,4 @@
-"""The facts at the head of a GGUF file, read without llama.cpp, and the identity of a model file."""
+"""Reads the metadata of GGUF files, and fingerprints model files."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from memd_client.errors import ModelInvalidError, ModelMissingError
 MAGIC: Final = b"GGUF"
 
 HEAD_BYTES: Final = 1024 * 1024
-"""How much is read: the network's facts come before the vocabulary, in the first few hundred bytes."""
+"""The bytes to read: the needed metadata precede the vocabulary."""
 
 SAMPLE_BYTES: Final = 1024 * 1024
-"""Length of each of the three places a fingerprint looks at: head, middle, tail."""
+"""Bytes of each of the three samples of a fingerprint: head, middle, tail."""
 
 _SCALARS: Final = {
     0: "<B",
@@ -41,7 +41,7 @@ _LENGTH: Final = ".context_length"
 
 @dataclass(frozen=True, slots=True)
 class ModelHeader:
-    """What a GGUF file says of itself. `trained_tokens` is None if it doesn't."""
+    """Metadata of a GGUF file; `trained_tokens` is None if unknown."""
 
     architecture: str
     trained_tokens: int | None
@@ -50,7 +50,7 @@ class ModelHeader:
 
 @dataclass(frozen=True, slots=True)
 class FileStamp:
-    """When this changes, the file changed."""
+    """Detects changes of a file."""
 
     size: int
     mtime_ns: int
@@ -60,14 +60,14 @@ class FileStamp:
 def load_stamp(path: Path) -> FileStamp:
     """Return the stamp of a model file."""
     try:
-        facts = path.stat()
+        metadata = path.stat()
     except OSError as error:
         raise ModelMissingError(f"the model file {path} can't be opened: {error.strerror}") from None
-    return FileStamp(facts.st_size, facts.st_mtime_ns, facts.st_ino)
+    return FileStamp(metadata.st_size, metadata.st_mtime_ns, metadata.st_ino)
 
 
 def load_header(path: Path) -> ModelHeader:
-    """Return the facts at the head of a GGUF file."""
+    """Return the metadata of a GGUF file."""
     try:
         with open_regular(path) as file:
             head = file.read(HEAD_BYTES)
@@ -76,29 +76,29 @@ def load_header(path: Path) -> ModelHeader:
     if head[:4] != MAGIC:
         raise ModelInvalidError(f"{path} is not a GGUF file")
     try:
-        facts = _parse_facts(head)
+        metadata = _parse_metadata(head)
     except (struct.error, KeyError, UnicodeDecodeError):
-        raise ModelInvalidError(f"the head of {path} is damaged: it is not a usable GGUF file") from None
-    architecture = str(facts.get(_ARCHITECTURE, ""))
-    trained = facts.get(f"{architecture}{_LENGTH}")
+        raise ModelInvalidError(f"{path} is a damaged GGUF file") from None
+    architecture = str(metadata.get(_ARCHITECTURE, ""))
+    trained = metadata.get(f"{architecture}{_LENGTH}")
     return ModelHeader(
         architecture=architecture,
         trained_tokens=trained if isinstance(trained, int) and trained > 0 else None,
-        name=str(facts.get("general.name", path.name)),
+        name=str(metadata.get("general.name", path.name)),
     )
 
 
-def _parse_facts(head: bytes) -> dict[str, Any]:
-    """Return the metadata in the head, as far as it is asked for here or comes before the vocabulary."""
+def _parse_metadata(head: bytes) -> dict[str, Any]:
+    """Return the metadata up to the vocabulary, or up to the context length."""
     _version, _tensors, count = struct.unpack_from("<IQQ", head, 4)
     position = 24
-    facts: dict[str, Any] = {}
+    metadata: dict[str, Any] = {}
 
     def take_string() -> str:
         nonlocal position
         (length,) = struct.unpack_from("<Q", head, position)
         if length > len(head):
-            raise struct.error("a string longer than the head")
+            raise struct.error("string exceeds the head")
         position += 8 + length
         return head[position - length : position].decode("utf-8")
 
@@ -117,24 +117,24 @@ def _parse_facts(head: bytes) -> dict[str, Any]:
         (kind,) = struct.unpack_from("<I", head, position)
         position += 4
         if kind == _STRING:
-            facts[key] = take_string()
+            metadata[key] = take_string()
         elif kind == _ARRAY and (
-            key.startswith("tokenizer.") or f"{facts.get(_ARCHITECTURE)}{_LENGTH}" in facts
+            key.startswith("tokenizer.") or f"{metadata.get(_ARCHITECTURE)}{_LENGTH}" in metadata
         ):
-            break  # the vocabulary, which is long, or all that is asked for is known
+            break  # the vocabulary, which is long, or everything needed is known
         elif kind == _ARRAY:
-            skip_array()  # tags and languages may stand before the network's facts
+            skip_array()  # tags and languages may precede the needed metadata
         else:
             layout = _SCALARS[kind]
-            (facts[key],) = struct.unpack_from(layout, head, position)
+            (metadata[key],) = struct.unpack_from(layout, head, position)
             position += struct.calcsize(layout)
-    return facts
+    return metadata
 
 
 def load_fingerprint(path: Path) -> str:
-    """Return 16 hex digits that identify a model file, wherever it is.
+    """Return 16 hex digits that identify a model file, independent of its path.
 
-    It covers the size and three samples (head, middle, tail), so it takes a millisecond.
+    Hashes the size and three samples (head, middle, tail), which takes about a millisecond.
     """
     size = load_stamp(path).size
     digest = hashlib.sha256(str(size).encode("ascii"))

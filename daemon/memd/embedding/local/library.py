@@ -1,4 +1,4 @@
-"""The models on disk and the agents that use them: pulled, listed, removed."""
+"""Pulls, lists and removes the models on disk."""
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ if TYPE_CHECKING:
 log = structlog.get_logger(__name__)
 
 LOCK_SECONDS: Final = 10.0
-"""How long a removal waits for another process that pulls."""
+"""How long a removal waits for another process that pulls a model."""
 
 
 class ModelLibrary:
-    """The models on disk."""
+    """The models on disk, and the agents that use them."""
 
     def __init__(
         self,
@@ -55,13 +55,13 @@ class ModelLibrary:
         return f"<ModelLibrary {self._models_dir}, {self._downloads!r}>"
 
     async def pull(self, reference: str, progress: Progress) -> ModelReply:
-        """Make a model ready on disk."""
+        """Pull a model unless it is on disk."""
         path = await self._downloads.pull(reference, self._models_dir, progress)
         size = await trio.to_thread.run_sync(lambda: path.stat().st_size, limiter=self._disk)
         return ModelReply(parse_reference(reference).shown, str(path), size)
 
     async def list_all(self) -> ModelReply:
-        """Return every model on disk and every one that settings name and that is there, by path."""
+        """Return all models in the directories and in settings, by path."""
         users, names = await trio.to_thread.run_sync(self._load_users, limiter=self._disk)
         stored = await trio.to_thread.run_sync(load_models, self._directories(), names, limiter=self._disk)
         loaded = {status.path for status in self._owner.status() if status.pid is not None}
@@ -78,7 +78,7 @@ class ModelLibrary:
         return ModelReply("", str(self._models_dir), sum(each.size_bytes for each in stored), models)
 
     async def remove(self, reference: str, *, force: bool, progress: Progress) -> ModelReply:
-        """Remove a model, complete or not."""
+        """Remove a model, also an incomplete one; `force` if an agent uses it."""
         find = partial(find_removable, reference, self._directories())
         files = await trio.to_thread.run_sync(find, limiter=self._disk)
         shown = parse_reference(reference).shown
@@ -87,8 +87,8 @@ class ModelLibrary:
         if agents and not force:
             raise BadParamsError(
                 f"{shown} is the model of {', '.join(agents[:10])}",
-                hint="Choose another model for them first, or use --force; one that `provider: local` names "
-                "is downloaded again.",
+                hint="Choose another model for them first, or use --force; a model of `provider: local` is "
+                "downloaded again.",
             )
         freed = 0
         for file in files:
@@ -108,11 +108,11 @@ class ModelLibrary:
                 except OSError as error:
                     raise IndexIOError(f"{file} can't be removed: {error.strerror}") from None
         raise DownloadFailedError(
-            f"another process is pulling a model into {file.parent}", hint="Try again when it is done."
+            f"another process is pulling a model into {file.parent}", hint="Try again when it has finished."
         )
 
     def _directories(self) -> list[Path]:
-        """Return where models are kept: the daemon's directory and those of the agents' settings."""
+        """Return the models directories of the daemon and of the agents' settings."""
         named = [self._directory(settings) for settings in self._settings().values()]
         return list(dict.fromkeys([self._models_dir, *named]))
 
@@ -121,7 +121,7 @@ class ModelLibrary:
         return Path(named).expanduser() if named else self._models_dir
 
     def _load_users(self) -> tuple[dict[Path, set[str]], dict[Path, str]]:
-        """Return which agents' settings name which model file, and what they call it; looks at the disk."""
+        """Return agents and reference of each configured file. Blocks on disk."""
         users: dict[Path, set[str]] = {}
         names: dict[Path, str] = {}
         for agent, settings in self._settings().items():
@@ -133,13 +133,13 @@ class ModelLibrary:
         return users, names
 
     def is_wanted(self, reference: str) -> bool:
-        """Return whether some agent's settings name a model that isn't there yet."""
+        """Return whether the settings of any agent use a model with this reference."""
         wanted = [_model_of(settings, self._directory(settings)) for settings in self._settings().values()]
         return any(each is not None and each.text == reference for each in wanted)
 
 
 def _model_of(settings: MemorySearch, directory: Path) -> ModelReference | None:
-    """Return the local model an agent's settings mean; `auto` without a name means one that was pulled."""
+    """Return the local model of settings; for `auto` a pulled one."""
     providers = (settings.provider, settings.fallback)
     if not {"local", "auto"} & set(providers):
         return None

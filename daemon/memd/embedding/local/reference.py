@@ -1,4 +1,4 @@
-"""A reference to a model -> which file it means, where it comes from, and the space of its vectors."""
+"""References to models: the file, its source, and the vector space of the model."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ MINILM: Final = "minilm"
 MINILM_FILE: Final = "minilm-l6-v2-f16.gguf"
 
 DEFAULT_LOCAL_MODEL: Final = "hf:ggml-org/embeddinggemma-300M-GGUF/embeddinggemma-300M-Q8_0.gguf"
-"""The model of `provider: "local"` if none is named, as in OpenClaw."""
+"""The default model of `provider: "local"`, the same as in OpenClaw."""
 
 AUTO_MODELS: Final = (MINILM, DEFAULT_LOCAL_MODEL)
-"""What `auto` takes if no model is named and one of these was pulled, in this order."""
+"""The models `auto` looks for, in this order, if none is configured."""
 
 HUB: Final = "https://huggingface.co"
-"""`HF_ENDPOINT` names a mirror instead, as for the hub's own tools."""
+"""Overridden by `HF_ENDPOINT`, as in the hub's own tools."""
 
 TOKEN_VARIABLES: Final = ("HF_TOKEN", "HUGGING_FACE_HUB_TOKEN")
 
@@ -37,16 +37,16 @@ _SHA256: Final = re.compile(r"sha256=([0-9a-f]{64})")
 
 _HINT: Final = (
     "Write a path, `hf:owner/repository/file.gguf`, `https://host/file.gguf` "
-    "(with `#sha256=…` to have it checked) or `minilm`."
+    "(with `#sha256=…` to verify it) or `minilm`."
 )
 
 
 @dataclass(frozen=True, slots=True)
 class ModelReference:
-    """A wanted model file.
+    """A parsed reference to a model file.
 
-    `text` is the reference, `file_name` the file's name in the models directory, or the whole path; `url` and
-    `sha256` are its source and checksum, as far as known.
+    `text` is the reference, `file_name` the file's name in the models directory, or the whole path. `url` and `sha256`
+    are its source and checksum, if known.
     """
 
     kind: Literal["path", "minilm", "hf", "https"]
@@ -57,12 +57,12 @@ class ModelReference:
 
     @property
     def is_published(self) -> bool:
-        """Whether the name alone says which file it is."""
+        """Whether the name alone identifies the file's contents."""
         return self.kind in ("minilm", "hf")
 
     @property
     def shown(self) -> str:
-        """The reference as it may be printed and stored: without what a link may hold of passwords and tokens."""
+        """The reference without passwords and tokens of a link, safe to show and store."""
         if self.kind != "https":
             return self.text
         parts = urlsplit(self.text)
@@ -71,12 +71,12 @@ class ModelReference:
         return f"https://{host}{parts.path}{checked}"
 
     def file(self, models_dir: Path) -> Path:
-        """Return where the model file is, or will be."""
+        """Return the path of the model file, which may not exist yet."""
         return Path(self.file_name) if self.kind == "path" else models_dir / self.file_name
 
 
 def parse_reference(text: str) -> ModelReference:
-    """Return what a reference stands for."""
+    """Parse a reference; raise ConfigInvalidError if it is invalid."""
     text = text.strip()
     if text == MINILM:
         return ModelReference("minilm", MINILM, MINILM_FILE)
@@ -85,18 +85,18 @@ def parse_reference(text: str) -> ModelReference:
     if text.startswith("https:"):
         return _parse_https(text)
     if not text or re.match(r"[a-z][a-z0-9+.-]+:", text):
-        raise ConfigInvalidError(f"{text!r} is not a reference to a model", hint=_HINT)
+        raise ConfigInvalidError(f"{text!r} is not a model reference", hint=_HINT)
     return ModelReference("path", text, str(Path(text).expanduser()))
 
 
 def hub_url(repository: str, revision: str, path: str) -> str:
-    """Return where the hub, or the mirror in `HF_ENDPOINT`, has a file."""
+    """Return the URL of a file at the hub, or at the mirror in `HF_ENDPOINT`."""
     hub = os.environ.get("HF_ENDPOINT", "").rstrip("/") or HUB
     return f"{hub}/{repository}/resolve/{revision}/{path}"
 
 
 def hub_token(environ: Mapping[str, str]) -> Secret | None:
-    """Return the token for the hub, from `HF_TOKEN` or the older `HUGGING_FACE_HUB_TOKEN`; None without one."""
+    """Return the hub token of the environment, None without one."""
     for variable in TOKEN_VARIABLES:
         if token := environ.get(variable, "").strip():
             return Secret(token)
@@ -104,14 +104,14 @@ def hub_token(environ: Mapping[str, str]) -> Secret | None:
 
 
 def is_hub_offline(environ: Mapping[str, str]) -> bool:
-    """Return whether `HF_HUB_OFFLINE` forbids downloads that no user asked for."""
+    """Return whether `HF_HUB_OFFLINE` forbids automatic downloads."""
     return environ.get("HF_HUB_OFFLINE", "").strip().lower() in ("1", "on", "yes", "true")
 
 
 def _parse_hf(text: str) -> ModelReference:
     match = _HF.fullmatch(text)
     if match is None or ".." in text:
-        raise ConfigInvalidError(f"{text!r} names no .gguf file of a repository", hint=_HINT)
+        raise ConfigInvalidError(f"{text!r} is not a .gguf file of a repository", hint=_HINT)
     owner, repo, path = match["owner"], match["repo"], match["path"]
     revision = match["revision"] or "main"
     parts = [owner, repo, *([] if revision == "main" else [revision]), path]
@@ -127,7 +127,7 @@ def _parse_https(text: str) -> ModelReference:
     parts = urlsplit(text)
     name = unquote(parts.path).rsplit("/", 1)[-1]
     if not parts.hostname or not re.fullmatch(r"[\w.+ -]+\.gguf", name):
-        raise ConfigInvalidError(f"{text!r} names no .gguf file", hint=_HINT)
+        raise ConfigInvalidError(f"{text!r} is not a link to a .gguf file", hint=_HINT)
     checksum = _SHA256.fullmatch(parts.fragment)
     return ModelReference(
         "https",
@@ -141,23 +141,22 @@ def _parse_https(text: str) -> ModelReference:
 def local_space(
     reference: str, fingerprint: str | None, header: ModelHeader | None = None, *, prefixed: bool = True
 ) -> VectorSpace:
-    """Return the space of a local model.
+    """Return the vector space of a local model.
 
-    `fingerprint` (`header.load_fingerprint`) isn't needed for `minilm` and `hf:`, whose names say which file it is.
-    `header` selects prefixes, as the name does. `prefixed` False is for vectors of texts without prefixes, as those
-    of OpenClaw.
+    `fingerprint` (`header.load_fingerprint`) isn't needed for `minilm` and `hf:`, whose names identify the file.
+    Prefixes are found by name and `header`; `prefixed=False` is for vectors without prefixes, such as OpenClaw's.
     """
     wanted = parse_reference(reference)
     name = wanted.text if wanted.is_published else PurePath(wanted.file_name).name
-    facts = (header.name, header.architecture) if header is not None else ("", "")
-    prefixes = prefixes_of(name, title=facts[0], architecture=facts[1]) if prefixed else NONE
+    title, architecture = (header.name, header.architecture) if header is not None else ("", "")
+    prefixes = prefixes_of(name, title=title, architecture=architecture) if prefixed else NONE
     if fingerprint and not wanted.is_published:
         name = f"{name}#{fingerprint}"
     return VectorSpace("local", name, prefixes.query, prefixes.document)
 
 
 def space_of(provider: str, model: str) -> str:
-    """Return the id of the space of vectors that another program stored, by its names of provider and model."""
+    """Return the id of the vector space of vectors that another program stored."""
     if provider == "local" and model:
         return local_space(model, None, prefixed=False).id
     return VectorSpace(provider, model).id

@@ -1,11 +1,11 @@
-"""Frames between the owner and the model child: a 4-byte big-endian length, then one msgpack map.
+"""Frames of daemon and model process: 4-byte big-endian length, msgpack map.
 
-Requests: ``{"kind": "embed", "id", "texts", "background"}`` (one text on all threads, several in parallel) and
-``{"kind": "interrupt", "id"}`` (cancel that request if it is under way; it has no reply of its own). Replies:
-``ready`` once after loading, with ``dims``, ``window`` and ``lanes`` (how many texts run in parallel), or ``failed``
-instead; then for each text, in any order and with its ``place``, one of ``vector`` (raw float32 bytes, little-endian),
-``refused`` (this text can't be embedded), ``interrupted`` and ``untouched`` (cancelled before it was begun).
-One request is under way at a time.
+Requests, one at a time: ``{"kind": "embed", "id", "texts", "background"}`` (one text on all threads, several in
+parallel), and ``{"kind": "interrupt", "id"}`` (cancel that request if it is under way; it has no reply).
+
+Replies: ``ready`` once after loading, with ``dims``, ``window`` and ``parallel_texts`` (their maximum number), or
+``failed``; then for each text, in any order and with its ``position``, one of ``vector`` (raw float32 bytes,
+little-endian), ``refused`` (this text can't be embedded), ``interrupted``, ``untouched`` (cancelled before it started).
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ import msgpack
 HEADER: Final = struct.Struct(">I")
 
 MAX_FRAME_BYTES: Final = 32 * 1024 * 1024
-"""Twice what a client may send at once: no valid text is refused here."""
+"""Twice the frame limit of clients, so no valid text exceeds it."""
 
 Message = dict[str, Any]
 
 
 class WireError(ValueError):
-    """Bytes that are not a frame."""
+    """Bytes that are not a valid frame."""
 
 
 def encode(message: Message) -> bytes:
@@ -39,7 +39,7 @@ def encode(message: Message) -> bytes:
 
 
 def _decode(body: bytes) -> Message:
-    """Return the message in a frame's body."""
+    """Return the message in the body of a frame."""
     try:
         message = msgpack.unpackb(body)
     except (ValueError, msgpack.exceptions.UnpackException) as error:
@@ -50,7 +50,7 @@ def _decode(body: bytes) -> Message:
 
 
 def _length(header: bytes) -> int:
-    """Return the length a frame's header announces, within the limit."""
+    """Return the length in a frame's header; raise if it exceeds the limit."""
     length: int = HEADER.unpack(header)[0]
     if length > MAX_FRAME_BYTES:
         raise WireError(f"a frame announces {length} bytes, more than {MAX_FRAME_BYTES}")
@@ -58,13 +58,13 @@ def _length(header: bytes) -> int:
 
 
 class FrameReader:
-    """Bytes as they arrive -> messages; no I/O."""
+    """Decodes messages from received bytes; no I/O."""
 
     def __init__(self) -> None:
         self._buffer = bytearray()
 
     def feed(self, data: bytes) -> list[Message]:
-        """Take some bytes and return the messages that are complete now."""
+        """Add received bytes; return the messages that are complete now."""
         self._buffer += data
         messages = []
         while len(self._buffer) >= HEADER.size:
@@ -77,7 +77,7 @@ class FrameReader:
 
 
 def read_message(stream: BinaryIO) -> Message | None:
-    """Read one message from a blocking stream (the child's side)."""
+    """Read a message from a blocking stream, in the model process; None at its end."""
     header = stream.read(HEADER.size)
     if len(header) < HEADER.size:
         return None

@@ -1,4 +1,4 @@
-"""One account at a provider: whether calls may be made, how many at a time, and what they cost today."""
+"""An account at a provider: its circuit breakers, request slots and token counts."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import structlog
 import trio
 
 from memd.embedding.numbers import clamped_count
-from memd.embedding.remote.circuit_breaker import LONGEST_BACKOFF_S, CircuitBreaker
+from memd.embedding.remote.circuit_breaker import MAX_BACKOFF_S, CircuitBreaker
 from memd.embedding.remote.endpoint import TextKind
 from memd.embedding.remote.token_budget import TokenBudget
 from memd.system.clock import Clock
@@ -22,26 +22,28 @@ from memd_client.reports import AccountStatus
 
 log = structlog.get_logger(__name__)
 
-URGENT_MS: Final = 5_000
-"""A longer window is saved at once: a restart within it must not call again."""
+URGENT_WINDOW_MS: Final = 5_000
+"""Breaker windows longer than this are saved at once, so that a restart within one makes no call."""
 
-Tickets = tuple[int, int]
-"""Of a call: at the circuit breaker of the account and at that of the model."""
+TrialNumbers = tuple[int, int]
+"""A call's trial numbers at the breakers of the account and of the model; 0: not a trial."""
 
 Outcome = ProviderFailedError | Literal["abandoned"] | None
 """The outcome of a call; None for success."""
 
 
-class Call:
-    """One call to a provider, from the permission to its outcome. Ends once; a second end does nothing.
+class ProviderCall:
+    """An admitted call to a provider, whose first outcome is recorded.
 
-    As a context manager it is abandoned if the block ends without an outcome. If cancelled, its estimate counts as
-    bought: the provider may have read the request.
+    As a context manager it is abandoned if the block ends without an outcome. If it is cancelled, its estimated tokens
+    count as bought: the provider may have received the request.
     """
 
-    def __init__(self, account: Account, model: str, tokens: int, metered: bool, tickets: Tickets) -> None:
+    def __init__(
+        self, account: Account, model: str, tokens: int, metered: bool, trial_numbers: TrialNumbers
+    ) -> None:
         self._account = account
-        self._tickets = tickets
+        self._trial_numbers = trial_numbers
         self._is_over = False
         self.model = model
         self.tokens = tokens
@@ -49,14 +51,14 @@ class Call:
 
     def __repr__(self) -> str:
         kind = "trial" if self.is_trial else "call"
-        return f"<Call {kind} of {self.tokens} tokens, {'over' if self._is_over else 'under way'}>"
+        return f"<ProviderCall {kind} of {self.tokens} tokens, {'over' if self._is_over else 'under way'}>"
 
     @property
     def is_trial(self) -> bool:
-        """Whether it is the trial of an open breaker, which must not be repeated."""
-        return any(self._tickets)
+        """Whether it is a half-open breaker's trial call, which is never retried."""
+        return any(self._trial_numbers)
 
-    def __enter__(self) -> Call:
+    def __enter__(self) -> ProviderCall:
         return self
 
     def __exit__(
@@ -64,33 +66,33 @@ class Call:
     ) -> None:
         self._end(self.tokens if kind is not None and issubclass(kind, trio.Cancelled) else 0, "abandoned")
 
-    def succeeded(self, tokens: int) -> None:
-        """End with success, at a cost of that many tokens."""
+    def record_success(self, tokens: int) -> None:
+        """Record success and the tokens it cost."""
         self._end(tokens, None)
 
-    def failed(self, error: ProviderFailedError) -> None:
-        """End with a failure. A reply that can't be used is paid for all the same."""
+    def record_failure(self, error: ProviderFailedError) -> None:
+        """Record a failure. An unusable reply was paid for."""
         self._end(self.tokens if isinstance(error, ProviderReplyError) else 0, error)
 
-    def tried(self, error: ProviderFailedError) -> None:
-        """End with a failure that is followed by another try: it does not count yet."""
+    def record_retry(self, error: ProviderFailedError) -> None:
+        """Record a failure before a retry: the circuit breaker ignores it."""
         self._end(self.tokens if isinstance(error, ProviderReplyError) else 0, "abandoned")
 
-    def abandoned(self) -> None:
-        """End without an outcome: another trial may be made."""
+    def record_abandoned(self) -> None:
+        """Record that there is no outcome: another trial call is allowed."""
         self._end(0, "abandoned")
 
     def _end(self, bought: int, outcome: Outcome) -> None:
         if not self._is_over:
             self._is_over = True
-            self._account.settle(self, self._tickets, bought, outcome)
+            self._account.settle(self, self._trial_numbers, bought, outcome)
 
 
 class PrioritySemaphore:
-    """The request slots of one account: queries go before batches.
+    """The request slots of one account; queries have priority over batches.
 
-    Queries don't wait for batches if the provider takes several requests at once. If it takes a single one, as Ollama
-    does, a query waits for the one under way and goes before all others.
+    If the provider accepts concurrent requests, queries need no slot. If it accepts one at a time, as Ollama does, a
+    query gets the next free slot.
     """
 
     def __init__(self, batches: int) -> None:
@@ -105,7 +107,7 @@ class PrioritySemaphore:
 
     @asynccontextmanager
     async def slot(self, kind: TextKind, timeout_s: float = math.inf) -> AsyncIterator[None]:
-        """Wait for a slot, and hold it inside the block; raises `trio.TooSlowError`."""
+        """Acquire a slot for the block; raises `trio.TooSlowError`."""
         if kind == "query" and not self._is_single:
             await trio.lowlevel.checkpoint()
             yield
@@ -123,7 +125,7 @@ class PrioritySemaphore:
             self._free -= 1
             await trio.lowlevel.cancel_shielded_checkpoint()
         else:
-            await queue.park()  # `_release` hands its slot over
+            await queue.park()  # `_release` passes its slot on
 
     def _release(self) -> None:
         queue = self._queries if self._queries else self._documents
@@ -134,9 +136,9 @@ class PrioritySemaphore:
 
 
 class Account:
-    """One account at one address, shared by all agents that use the same key there.
+    """An account (provider, address and key), shared by all agents that use it.
 
-    A failure pauses the account, except for an unknown model, which pauses that model alone.
+    A failure opens the account's circuit breaker; an unknown model only opens the breaker of that model.
     """
 
     def __init__(
@@ -160,28 +162,30 @@ class Account:
         self._day = budget.day
         self._calls = 0
         self._tokens = 0
-        self._rest_until_ms = 0
+        self._short_pause_until_ms = 0
 
     def __repr__(self) -> str:
         return f"<Account at {self.provider}, {self._breaker!r}>"
 
     # --- one call -----------------------------------------------------------------------------------
 
-    def begin(self, tokens: int, *, metered: bool, model: str = "") -> Call:
-        """Return a call that may be made now, and count it; raise if calls are refused or the budget is spent."""
+    def begin(self, tokens: int, *, metered: bool, model: str = "") -> ProviderCall:
+        """Admit and count a call; raise if a breaker or the budget refuses it."""
         self.check(model)
         if metered:
             self._budget.reserve(tokens)
         now_ms, breakers = self._clock(), self._breakers(model)
-        tickets = (breakers[0].enter(now_ms), breakers[1].enter(now_ms))
+        trial_numbers = (breakers[0].admit(now_ms), breakers[1].admit(now_ms))
         self._roll_over()
         self._calls += 1
-        # A trial is saved before its reply: a process that is killed meanwhile has made it.
-        self._on_change(any(tickets) and max(breaker.window_ms for breaker in breakers) > URGENT_MS)
-        return Call(self, model, tokens, metered, tickets)
+        # A trial call is saved before its reply, so that a restart meanwhile doesn't repeat it.
+        self._on_change(
+            any(trial_numbers) and max(breaker.window_ms for breaker in breakers) > URGENT_WINDOW_MS
+        )
+        return ProviderCall(self, model, tokens, metered, trial_numbers)
 
-    def settle(self, call: Call, tickets: Tickets, bought: int, outcome: Outcome) -> None:
-        """Book the outcome of a call; for `Call`."""
+    def settle(self, call: ProviderCall, trial_numbers: TrialNumbers, bought: int, outcome: Outcome) -> None:
+        """Record the outcome of a call; called by `ProviderCall`."""
         now_ms = self._clock()
         if call.metered:
             self._budget.settle(call.tokens, bought)
@@ -190,20 +194,20 @@ class Account:
         is_urgent = False
         breakers = self._breakers(call.model)
         failing = breakers[isinstance(outcome, ProviderModelError)]
-        for breaker, ticket in zip(breakers, tickets, strict=True):
+        for breaker, trial_number in zip(breakers, trial_numbers, strict=True):
             before = breaker.error
             if outcome is None or (isinstance(outcome, ProviderModelError) and breaker is not failing):
-                breaker.succeeded(ticket, now_ms)
+                breaker.record_success(trial_number, now_ms)
             elif isinstance(outcome, ProviderFailedError) and breaker is failing:
-                breaker.failed(ticket, outcome, now_ms)
+                breaker.record_failure(trial_number, outcome, now_ms)
             else:
-                breaker.abandoned(ticket)
+                breaker.record_abandoned(trial_number)
             self._log_change(before, breaker)
-            is_urgent |= breaker.error is not before and breaker.window_ms > URGENT_MS
+            is_urgent |= breaker.error is not before and breaker.window_ms > URGENT_WINDOW_MS
         self._on_change(is_urgent)
 
     def _log_change(self, before: ProviderFailedError | None, breaker: CircuitBreaker) -> None:
-        """Log that a breaker opened for a new reason, or closed."""
+        """Log if a breaker opened for a new reason, or closed."""
         if breaker.error is not None and (before is None or before.code != breaker.error.code):
             until = datetime.fromtimestamp(breaker.until_ms / 1000, UTC).isoformat(timespec="seconds")
             log.warning(
@@ -216,10 +220,10 @@ class Account:
         elif before is not None and breaker.error is None:
             log.info("embedding.account_resumed", provider=self.provider, code=before.code)
 
-    # --- when to call -------------------------------------------------------------------------------
+    # --- pauses -------------------------------------------------------------------------------
 
     def check(self, model: str = "") -> None:
-        """Raise why calls are refused, if they are."""
+        """Raise the error to fail fast with if a circuit breaker is open."""
         now_ms = self._clock()
         for breaker in self._breakers(model):
             refusal = breaker.refusal(now_ms)
@@ -227,38 +231,38 @@ class Account:
                 raise refusal
 
     def retry_in_s(self, model: str = "") -> float:
-        """Return how long calls are refused from now on, in seconds; 0 if one may be made."""
+        """Return for how many seconds calls still fail fast; 0 if a call may be made."""
         now_ms = self._clock()
         wait_ms = max(breaker.retry_in_ms(now_ms) for breaker in self._breakers(model))
         if self._budget.is_spent:
             wait_ms = max(wait_ms, self._budget.ms_to_midnight())
         return wait_ms / 1000
 
-    def rest(self, pause_s: float) -> None:
-        """Note a short pause the provider asked for: all calls wait, and no failure counts."""
-        pause_ms = round(min(pause_s, LONGEST_BACKOFF_S) * 1000)
-        self._rest_until_ms = self._clock() + max(round(self.rest_s() * 1000), pause_ms)
+    def note_short_pause(self, pause_s: float) -> None:
+        """Delay all calls by a short pause that the provider asked for; not a failure."""
+        pause_ms = round(min(pause_s, MAX_BACKOFF_S) * 1000)
+        self._short_pause_until_ms = self._clock() + max(round(self.short_pause_left_s() * 1000), pause_ms)
 
-    def rest_s(self) -> float:
-        """Return what is left of such a pause, in seconds."""
+    def short_pause_left_s(self) -> float:
+        """Return the seconds left of a short pause."""
         now_ms = self._clock()
-        # A wall clock that was set back must not make the pause longer.
-        self._rest_until_ms = min(self._rest_until_ms, now_ms + round(LONGEST_BACKOFF_S * 1000))
-        return max(0, self._rest_until_ms - now_ms) / 1000
+        # A wall clock that is set back must not extend the pause.
+        self._short_pause_until_ms = min(self._short_pause_until_ms, now_ms + round(MAX_BACKOFF_S * 1000))
+        return max(0, self._short_pause_until_ms - now_ms) / 1000
 
     @property
     def tokens_left(self) -> int | None:
-        """Tokens that may still be bought today, by all accounts together; None without a limit."""
+        """Tokens left of today's budget of all accounts; None without a limit."""
         return self._budget.left
 
     def check_budget(self, tokens: int) -> None:
-        """Raise if that many tokens may not be bought: before the first of several calls."""
+        """Raise if the budget doesn't cover the tokens; for several calls together."""
         self._budget.check(tokens)
 
     # --- status and record --------------------------------------------------------------------------
 
     def status(self) -> AccountStatus:
-        """Return the account as status shows it; a breaker that waits for its trial is no pause."""
+        """Return the account's status; a half-open breaker is no pause."""
         self._roll_over()
         now_ms = self._clock()
         failing = [
@@ -279,7 +283,7 @@ class Account:
         )
 
     def to_record(self) -> dict[str, Any]:
-        """Return what a restart has to know."""
+        """Return the state to save."""
         self._roll_over()
         models = {name: breaker.to_record() for name, breaker in self._models.items()}
         return {
@@ -292,7 +296,7 @@ class Account:
         }
 
     def restore(self, record: Mapping[str, Any]) -> None:
-        """Take over the valid parts of an earlier run's record."""
+        """Merge the valid parts of a saved record into the account."""
         self._roll_over()
         if record.get("day") == self._day:
             self._calls += clamped_count(record.get("calls"))
@@ -304,7 +308,7 @@ class Account:
             self._models.setdefault(str(name), CircuitBreaker.from_record(breaker))
 
     def _breakers(self, model: str) -> tuple[CircuitBreaker, CircuitBreaker]:
-        """Return the breakers of the account and of a model."""
+        """Return the circuit breakers of the account and of a model."""
         return self._breaker, self._models.setdefault(model, CircuitBreaker())
 
     def _roll_over(self) -> None:

@@ -1,6 +1,6 @@
-"""All accounts at providers: one each, shared by all agents, remembered over restarts in a JSON file.
+"""The accounts at all providers, shared by all agents and saved in a JSON file.
 
-After a restart the pause a provider asked for and the tokens of the day still count.
+Circuit breakers and the day's tokens therefore survive a restart.
 """
 
 from __future__ import annotations
@@ -28,27 +28,24 @@ log = structlog.get_logger(__name__)
 
 FORMAT: Final = 1
 
-MOST_BYTES: Final = 1_000_000
-"""A larger file is not memd's: an account takes about 500 bytes."""
+MAX_FILE_BYTES: Final = 1_000_000
+"""The largest valid file: an account takes about 500 bytes."""
 
 WRITE_INTERVAL_S: Final = 1.0
-"""Counts change with every call; a killed process loses those of the last second."""
+"""The minimum time between writes; a killed process loses the counts of the last second."""
 
-LAST_WRITE_S: Final = 2.0
-"""How long a stopping daemon waits for the disk."""
+FINAL_WRITE_TIMEOUT_S: Final = 2.0
+"""The timeout of the last write while the daemon stops."""
 
-READ_S: Final = 5.0
-"""How long a starting daemon waits for the disk."""
+READ_TIMEOUT_S: Final = 5.0
+"""The timeout of the read while the daemon starts."""
 
-MOST_REMEMBERED: Final = 200
-"""Unused accounts of earlier runs that are kept in the file."""
+MAX_UNUSED_ACCOUNTS: Final = 200
+"""The number of unused accounts of earlier runs that stay in the file."""
 
 
 class Accounts:
-    """Makes and remembers accounts.
-
-    `run` has to have started before the first call, else that call does not know the earlier run.
-    """
+    """Creates and saves accounts; `run`, which loads them, must be started first."""
 
     def __init__(self, path: Path | None, clock: Clock, daily_budget: int) -> None:
         self._path = path
@@ -63,8 +60,8 @@ class Accounts:
     def __repr__(self) -> str:
         return f"<Accounts {len(self._accounts)} in use, {self._budget!r}>"
 
-    def of(self, endpoint: Endpoint, limits: BatchLimits) -> Account:
-        """Return the account of an endpoint, the same one for the same provider, address and key."""
+    def account_for(self, endpoint: Endpoint, limits: BatchLimits) -> Account:
+        """Return the account of an endpoint; the same provider, address and key share one."""
         key = hashlib.sha256(endpoint.account.encode("utf-8", "replace")).hexdigest()[:16]
         if key not in self._accounts:
             account = Account(
@@ -80,28 +77,27 @@ class Accounts:
         return self._accounts[key]
 
     def status(self) -> list[AccountStatus]:
-        """Return every account in use, as status shows it."""
+        """Return the status of every account in use."""
         return [account.status() for account in self._accounts.values()]
 
     @property
     def tokens_today(self) -> int:
-        """Tokens bought today (UTC) at providers that charge for them."""
+        """Metered tokens bought today (UTC)."""
         return self._budget.spent
 
     @property
     def daily_budget(self) -> int:
-        """Tokens that may be bought in a day; 0 without a limit. May be set while calls are under way."""
+        """Tokens that may be bought in a day, 0 without a limit; can be changed."""
         return self._budget.limit
 
     @daily_budget.setter
     def daily_budget(self, tokens: int) -> None:
-        """Allow another number from now on."""
         self._budget.limit = tokens
 
     async def run(self, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
-        """Load the earlier run's file, then save changes until cancelled, and once at the end.
+        """Load the file, then save changes until cancelled, and once at the end.
 
-        Started once the file is loaded. A file that can't be read or written is logged.
+        Reports "started" when the file is loaded. A file that can't be read or written is logged.
         """
         if self._path is None:
             task_status.started()
@@ -116,7 +112,7 @@ class Accounts:
                 with trio.move_on_after(WRITE_INTERVAL_S):
                     await self._urgent.wait()
         finally:
-            with trio.CancelScope(shield=True, deadline=trio.current_time() + LAST_WRITE_S):
+            with trio.CancelScope(shield=True, deadline=trio.current_time() + FINAL_WRITE_TIMEOUT_S):
                 if self._changed.is_set():
                     await self._save(self._path, limiter)
 
@@ -127,44 +123,44 @@ class Accounts:
 
     async def _load(self, path: Path, limiter: trio.CapacityLimiter) -> None:
         try:
-            with trio.fail_after(READ_S):
-                found = await trio.to_thread.run_sync(
+            with trio.fail_after(READ_TIMEOUT_S):
+                document = await trio.to_thread.run_sync(
                     load_records, path, abandon_on_cancel=True, limiter=limiter
                 )
         except (OSError, ValueError, trio.TooSlowError) as error:
-            log.warning("embedding.accounts_unreadable", path=str(path), error=_why(error))
+            log.warning("embedding.accounts_unreadable", path=str(path), error=_reason(error))
             return
-        self._budget.restore(clamped_count(found.get("day")), clamped_count(found.get("spent")))
-        records = found.get("accounts")
+        self._budget.restore(clamped_count(document.get("day")), clamped_count(document.get("spent")))
+        records = document.get("accounts")
         for key, record in records.items() if isinstance(records, dict) else ():
             if not isinstance(record, dict):
                 continue
             if key in self._accounts:
                 self._accounts[key].restore(record)
             else:
-                self._earlier[key] = _tidy(record)
+                self._earlier[key] = _valid_parts(record)
 
     async def _save(self, path: Path, limiter: trio.CapacityLimiter) -> None:
         self._changed, self._urgent = trio.Event(), trio.Event()
         earlier = [(key, record) for key, record in self._earlier.items() if self._is_worth_keeping(record)]
-        records: dict[str, Any] = dict(earlier[-MOST_REMEMBERED:])
+        records: dict[str, Any] = dict(earlier[-MAX_UNUSED_ACCOUNTS:])
         records |= {key: account.to_record() for key, account in self._accounts.items()}
-        found = {"day": self._budget.day, "spent": self._budget.spent, "accounts": records}
+        document = {"day": self._budget.day, "spent": self._budget.spent, "accounts": records}
         try:
             await trio.to_thread.run_sync(
-                replace_records, path, found, abandon_on_cancel=True, limiter=limiter
+                replace_records, path, document, abandon_on_cancel=True, limiter=limiter
             )
             self._is_failing = False
         except trio.Cancelled:
-            self._changed.set()  # it may not have been written
+            self._changed.set()  # the write may be incomplete
             raise
         except OSError as error:
             if not self._is_failing:
-                log.warning("embedding.accounts_unsaved", path=str(path), error=_why(error))
+                log.warning("embedding.accounts_unsaved", path=str(path), error=_reason(error))
             self._is_failing = True
 
     def _is_worth_keeping(self, record: Mapping[str, Any]) -> bool:
-        """Return whether the record of an unused account still matters."""
+        """Return whether an unused account has tokens of today or an open circuit breaker."""
         if record.get("day") == self._budget.day:
             return True
         now_ms = self._clock()
@@ -172,7 +168,7 @@ class Accounts:
         return any(CircuitBreaker.from_record(breaker).retry_in_ms(now_ms) > 0 for breaker in breakers)
 
 
-def _tidy(record: Mapping[str, Any]) -> dict[str, Any]:
+def _valid_parts(record: Mapping[str, Any]) -> dict[str, Any]:
     """Return the valid parts of a record."""
     models = record.get("models")
     breakers = {
@@ -189,31 +185,31 @@ def _tidy(record: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def _why(error: Exception) -> str:
-    """Return why a file can't be used; never its contents."""
+def _reason(error: Exception) -> str:
+    """Return the cause, without contents of the file."""
     if isinstance(error, OSError):
         return error.strerror or "unknown"
-    return "it did not answer in time" if isinstance(error, trio.TooSlowError) else "it holds something else"
+    return "timed out" if isinstance(error, trio.TooSlowError) else "not a valid accounts file"
 
 
-# --- the file: read whole, replaced whole; blocks, for a thread ------------------------------------
+# --- the file; these functions block ------------------------------------
 
 
 def load_records(path: Path) -> dict[str, Any]:
-    """Return the contents of the file; empty if it does not exist."""
+    """Return the file's contents; empty if it doesn't exist."""
     try:
-        body = load_whole(path, MOST_BYTES, through_link=True)
+        body = load_whole(path, MAX_FILE_BYTES, through_link=True)
     except FileNotFoundError:
         return {}
     try:
         value = json.loads(body)
     except RecursionError:
-        raise ValueError("it is nested too deep") from None
+        raise ValueError("nested too deep") from None
     if not isinstance(value, dict) or value.get("format") != FORMAT:
-        raise ValueError("it has another format")
+        raise ValueError("unknown format")
     return value
 
 
 def replace_records(path: Path, records: Mapping[str, Any]) -> None:
-    """Write the file, without waiting for the disk: a power cut costs at most one call to a paused provider."""
+    """Replace the file without fsync: a power cut costs one call at most."""
     replace_whole(path, json.dumps({"format": FORMAT, **records}, indent=1).encode("ascii"))

@@ -1,4 +1,4 @@
-"""How texts are put into requests: as many as fit, more while a server is quick, and around those it refuses."""
+"""Splits texts into requests, adapts their size, isolates refused texts."""
 
 from __future__ import annotations
 
@@ -18,52 +18,52 @@ from memd_client.errors import ProviderFailedError, ProviderReplyError, TextRefu
 log = structlog.get_logger(__name__)
 
 QUICK_S: Final = 0.25
-"""A full request that is answered sooner doubles the size: a query in between waits half a second at most."""
+"""A faster full request doubles the batch size: a query that waits for it then waits 0.5 s at most."""
 
 SLOW_S: Final = 1.0
-"""A slower request halves the size."""
+"""A slower request halves the batch size."""
 
 SIZE_ERRORS: Final = (ProviderFailedError, ProviderReplyError, TextRefusedError)
-"""The errors of a request of too many texts: an unspecific one, too few vectors, a refusal. Subclasses don't count."""
+"""Errors that a request of too many texts can cause. Exact types, no subclasses."""
 
-LEAST_CHARACTERS: Final = 200
-"""A piece this short is not split further: its length is not the problem."""
+MIN_SPLIT_CHARACTERS: Final = 200
+"""Shorter parts are not split further: their length is not the cause of a refusal."""
 
-MOST_PIECE_CALLS: Final = 64
-"""Calls for one text: enough to split 12,000 characters into the shortest pieces."""
+MAX_SPLIT_CALLS: Final = 64
+"""Calls per text: enough to split 12,000 characters into the shortest parts."""
 
-HARMLESS: Final = "A note."
+PROBE_TEXT: Final = "A note."
 """A provider that refuses this text refuses every text."""
 
 
 def batches(costs: Sequence[int], limits: BatchLimits) -> list[list[int]]:
-    """Return the positions of texts for each request, in their order."""
-    found: list[list[int]] = []
+    """Return the positions of the texts of each request, in order."""
+    requests: list[list[int]] = []
     current: list[int] = []
     tokens = 0
     for position, cost in enumerate(costs):
         alone = cost > limits.max_text_tokens
         if current and (alone or len(current) >= limits.max_texts or tokens + cost > limits.max_tokens):
-            found.append(current)
+            requests.append(current)
             current, tokens = [], 0
         current.append(position)
         tokens += cost
         if alone:
-            found.append(current)
+            requests.append(current)
             current, tokens = [], 0
     if current:
-        found.append(current)
-    return found
+        requests.append(current)
+    return requests
 
 
 def take_batch(waiting: deque[tuple[str, str]], limits: BatchLimits) -> list[tuple[str, str]]:
-    """Take the next request's (hash, text) pairs out of a queue, at least one."""
+    """Remove and return the next request's (hash, text) pairs, at least one."""
     costs = [estimate_tokens(text) for _, text in islice(waiting, limits.max_texts)]
     return [waiting.popleft() for _ in batches(costs, limits)[0]]
 
 
 class AdaptiveBatchSize:
-    """The limits of one request to a server, adapted to how fast it answers."""
+    """Limits of a request, whose number of texts adapts to the server's speed."""
 
     def __init__(self, limits: BatchLimits) -> None:
         self._usual = limits
@@ -73,8 +73,8 @@ class AdaptiveBatchSize:
     def __repr__(self) -> str:
         return f"<AdaptiveBatchSize {self.limits.max_texts} texts, {self._most} at most>"
 
-    def answered(self, texts: int, took_s: float) -> None:
-        """Adapt to the time a request took."""
+    def record_reply(self, texts: int, took_s: float) -> None:
+        """Adapt to the duration of a request."""
         now = self.limits.max_texts
         if took_s > SLOW_S:
             self._set(max(self._usual.max_texts, now // 2))
@@ -82,7 +82,7 @@ class AdaptiveBatchSize:
             self._set(min(self._most, 2 * now))
 
     def shrink_after(self, texts: int, error: ProviderFailedError) -> bool:
-        """Return whether a request may have failed for its size; if so, fall back to the usual size for good."""
+        """Stop growing if a failure may be due to the size; return whether it may."""
         if texts <= self._usual.max_texts or type(error) not in SIZE_ERRORS:
             return False
         self._most = self._usual.max_texts
@@ -95,34 +95,34 @@ class AdaptiveBatchSize:
 
 
 @dataclass(frozen=True, slots=True)
-class Embedded:
-    """The unit vectors (dims,) of some texts; None for a refused one, with the reason in `refused` by position."""
+class EmbeddingResult:
+    """Unit vectors (dims,) of texts; None and a reason for refused ones."""
 
     vectors: list[FloatArray | None]
     refused: dict[int, str] = field(default_factory=dict)
 
 
-async def embed_around(provider: EmbeddingProvider, texts: Sequence[str]) -> Embedded:
-    """Return the vectors of some texts, except those the provider refuses.
+async def embed_isolating_refusals(provider: EmbeddingProvider, texts: Sequence[str]) -> EmbeddingResult:
+    """Return the vectors of texts, except of those the provider refuses.
 
-    A refused list is halved until each refused text is alone: at most 2 · log2(n) calls each. A refused text is split
-    near its middle, and refused halves again; its vector is the mean of its pieces' vectors, weighted by length. A
-    text with a piece that is refused at the shortest length has no vector.
+    A refused batch is halved until each refused text is isolated: at most 2 · log2(n) calls each. A refused text is
+    split recursively near the middle; its vector is the mean of the vectors of its parts, weighted by length. It has no
+    vector if a part of the shortest length is refused.
     """
-    return await _FailureIsolation(provider, texts).run()
+    return await _RefusalIsolation(provider, texts).run()
 
 
-class _FailureIsolation:
-    """The search for refused texts in one list."""
+class _RefusalIsolation:
+    """One run of `embed_isolating_refusals`."""
 
     def __init__(self, provider: EmbeddingProvider, texts: Sequence[str]) -> None:
         self._provider = provider
         self._texts = texts
-        self._embedded = Embedded([None] * len(texts))
+        self._result = EmbeddingResult([None] * len(texts))
         self._is_working = False  # whether the provider accepted any text
 
-    async def run(self) -> Embedded:
-        """Halve until nothing is left to try."""
+    async def run(self) -> EmbeddingResult:
+        """Bisect the batch until every text has a vector or a reason."""
         waiting = [range(len(self._texts))]
         while waiting:
             positions = waiting.pop()
@@ -132,18 +132,18 @@ class _FailureIsolation:
                 rows = await self._provider.embed_batch([self._texts[position] for position in positions])
             except TextRefusedError as error:
                 if len(positions) == 1:
-                    await self._embed_pieces(positions[0], error)
+                    await self._embed_parts(positions[0], error)
                 else:
                     middle = len(positions) // 2
                     waiting += [positions[middle:], positions[:middle]]
                 continue
             self._is_working = True
             for position, row in zip(positions, rows, strict=True):
-                self._embedded.vectors[position] = row
-        return self._embedded
+                self._result.vectors[position] = row
+        return self._result
 
-    async def _embed_pieces(self, position: int, refusal: TextRefusedError) -> None:
-        """Embed one refused text by its pieces, or note why it has no vector."""
+    async def _embed_parts(self, position: int, refusal: TextRefusedError) -> None:
+        """Embed a refused text in parts, or record why it has no vector."""
         await self._check_provider(refusal)
         text = self._texts[position]
         waiting = _halves(text)
@@ -151,14 +151,14 @@ class _FailureIsolation:
         weights: list[int] = []
         calls = 0
         while waiting:
-            piece = waiting.pop(0)
+            part = waiting.pop(0)
             calls += 1
             try:
-                rows.append((await self._provider.embed_batch([piece]))[0])
-                weights.append(len(piece))
+                rows.append((await self._provider.embed_batch([part]))[0])
+                weights.append(len(part))
             except TextRefusedError as error:
-                halves = _halves(piece)
-                if not halves or calls + len(waiting) + len(halves) > MOST_PIECE_CALLS:
+                halves = _halves(part)
+                if not halves or calls + len(waiting) + len(halves) > MAX_SPLIT_CALLS:
                     self._refuse(position, error)
                     return
                 waiting = halves + waiting
@@ -166,12 +166,12 @@ class _FailureIsolation:
             if not rows:
                 raise refusal
             mean = np.average(np.stack(rows), axis=0, weights=weights).astype(np.float32)
-            self._embedded.vectors[position] = unit_vector(mean, "the mean of its pieces")
+            self._result.vectors[position] = unit_vector(mean, "the mean of its parts")
         except ProviderFailedError as error:
             self._refuse(position, error)
 
     def _refuse(self, position: int, error: ProviderFailedError) -> None:
-        self._embedded.refused[position] = error.message
+        self._result.refused[position] = error.message
         log.info(
             "embedding.text_refused",
             provider=self._provider.id,
@@ -180,22 +180,22 @@ class _FailureIsolation:
         )
 
     async def _check_provider(self, refusal: TextRefusedError) -> None:
-        """Raise if the provider refuses every text."""
+        """Raise if the provider refuses even an ordinary text."""
         if self._is_working:
             return
         try:
-            await self._provider.embed_batch([HARMLESS])
+            await self._provider.embed_batch([PROBE_TEXT])
         except TextRefusedError:
             raise ProviderFailedError(
                 f"{self._provider.id} refuses every text: {refusal.message}",
-                hint="Check search.model and remote.baseUrl; keyword search goes on.",
+                hint="Check search.model and remote.baseUrl; keyword search still works.",
             ) from None
         self._is_working = True
 
 
 def _halves(text: str) -> list[str]:
-    """Return a text cut in two near its middle, between words if possible; nothing for a short one."""
-    if len(text) <= LEAST_CHARACTERS:
+    """Return a text split near the middle, at a space; empty for a short text."""
+    if len(text) <= MIN_SPLIT_CHARACTERS:
         return []
     middle = len(text) // 2
     reach = middle // 2

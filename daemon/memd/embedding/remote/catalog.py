@@ -1,4 +1,4 @@
-"""The providers memd knows: their addresses, models, limits and names, in one table."""
+"""The known providers: their addresses, models, limits and names."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ Dialect = Literal["openai", "gemini", "voyage", "mistral", "ollama", "compatible
 
 @dataclass(frozen=True, slots=True)
 class KnownProvider:
-    """What is known of a provider before anything is asked of it.
+    """The fixed data of a provider.
 
-    `base_url` is empty where only the user knows it. Of `key_variables` the first that is set wins.
-    `entry_names` are its names in `models.providers` and in auth profiles; `model_prefixes` may stand before
-    a model's name in the settings and are no part of it. `metered` says that tokens cost money, `has_bulk`
-    that there is a batch interface.
+    `base_url` is empty if only the user knows it. Of `key_variables` the first one that is set counts. `entry_names`
+    are its names in `models.providers` and in auth profiles. `model_prefixes` may precede a model's name and are
+    removed. `metered` means that tokens cost money, `has_bulk` that there is a batch API. The limits are about two
+    thirds of what the provider allows.
     """
 
     name: Dialect
@@ -35,8 +35,8 @@ class KnownProvider:
     has_bulk: bool
 
 
-# Tokens are estimated, and an estimate may be a third too low for code and names: limits are about two thirds of
-# what the provider allows. What is refused all the same is halved by `embed_around`.
+# Token estimates may be a third too low for code and names, which is why limits are lower than what providers allow.
+# Texts that are refused nevertheless are split by `embed_isolating_refusals`.
 _CLOUD_CONCURRENCY: Final = 4
 
 OPENAI: Final = KnownProvider(
@@ -59,7 +59,7 @@ GEMINI: Final = KnownProvider(
     key_variables=("GEMINI_API_KEY", "GOOGLE_API_KEY"),
     entry_names=("google", "gemini", "google-ai", "google-generative-ai"),
     model_prefixes=("models/", "google/", "gemini/"),
-    # 100 texts of 2,048 tokens; for the sum no limit is known, the number is what 100 such texts come to
+    # 100 texts of 2,048 tokens are allowed; no limit of the sum is known, so it is that of 100 such texts
     limits=BatchLimits(100, 140_000, 1400, _CLOUD_CONCURRENCY),
     needs_key=True,
     metered=True,
@@ -72,7 +72,7 @@ VOYAGE: Final = KnownProvider(
     key_variables=("VOYAGE_API_KEY",),
     entry_names=("voyage", "voyageai", "voyage-ai"),
     model_prefixes=("voyage/", "voyageai/"),
-    # 1,000 texts, 32,000 tokens a text and 120,000 a request, more for the small models: see `limits_of`
+    # 1,000 texts, 32,000 tokens a text and 120,000 a request are allowed, more for small models: see `limits_of`
     limits=BatchLimits(1000, 80_000, 21_000, _CLOUD_CONCURRENCY),
     needs_key=True,
     metered=True,
@@ -98,8 +98,8 @@ OLLAMA: Final = KnownProvider(
     key_variables=("OLLAMA_API_KEY",),
     entry_names=("ollama",),
     model_prefixes=("ollama/",),
-    # A second call beside the first is answered 500. Small batches let a question through soon. Its models are
-    # loaded with a context of 2,048 tokens at least, whatever the model itself could take.
+    # Some releases fail concurrent requests with status 500. Small batches keep the wait of queries short. Ollama loads
+    # models with a context of at least 2,048 tokens.
     limits=BatchLimits(16, 22_000, 1400, 1),
     needs_key=False,
     metered=False,
@@ -112,8 +112,8 @@ COMPATIBLE: Final = KnownProvider(
     key_variables=(),
     entry_names=(),
     model_prefixes=(),
-    # Nothing is known: what the servers people run (vLLM, llama.cpp, LM Studio, TEI) take without tuning. All of them
-    # but TEI take more texts as well, which is found out by asking.
+    # Common servers (vLLM, llama.cpp, LM Studio, TEI) accept these limits with default settings. All but TEI accept
+    # more texts, so `AdaptiveBatchSize` tries that.
     limits=BatchLimits(32, 16_000, 5500, _CLOUD_CONCURRENCY, quick_texts=128),
     needs_key=False,
     metered=True,
@@ -124,10 +124,10 @@ KNOWN: Final[dict[str, KnownProvider]] = {
     known.name: known for known in (OPENAI, GEMINI, VOYAGE, MISTRAL, OLLAMA, COMPATIBLE)
 }
 AUTO_ORDER: Final = ("openai", "gemini", "voyage", "mistral")
-"""Who is asked for by `auto`, after local models: the first that has a key."""
+"""The order in which `auto` tries remote providers, after local models; the first with a key is used."""
 
 _VOYAGE_TOKENS: Final = (
-    # Longest beginning first: 1,000,000 tokens a request for the lite models, 320,000 for the middle ones
+    # longest prefix first; lite models allow 1,000,000 tokens a request, middle ones 320,000
     ("voyage-4-lite", 660_000),
     ("voyage-3.5-lite", 660_000),
     ("voyage-4-large", 80_000),
@@ -136,10 +136,10 @@ _VOYAGE_TOKENS: Final = (
     ("voyage-2", 210_000),
 )
 _VOYAGE_SHORT: Final = ("voyage-law-2", "voyage-code-2", "voyage-large-2")
-"""Models that take 16,000 tokens a text."""
+"""Models that accept 16,000 tokens a text."""
 
 _VOYAGE_SHORTEST: Final = ("voyage-2", "voyage-02")
-"""Models that take 4,000."""
+"""Models that accept 4,000 tokens a text."""
 
 _APIS: Final[dict[str, Dialect]] = {
     "openai-completions": "compatible",
@@ -148,11 +148,11 @@ _APIS: Final[dict[str, Dialect]] = {
     "google-generative-ai": "gemini",
     "ollama": "ollama",
 }
-"""Values of `models.providers.<id>.api` that say how embeddings are asked for."""
+"""The interface for each value of `models.providers.<id>.api`."""
 
 
 def limits_of(known: KnownProvider, model: str) -> BatchLimits:
-    """Return what a request may carry, by model where it differs."""
+    """Return the limits of requests to a model."""
     limits = known.limits
     if known.name == "voyage":
         tokens = next((size for start, size in _VOYAGE_TOKENS if model.startswith(start)), limits.max_tokens)
@@ -160,12 +160,12 @@ def limits_of(known: KnownProvider, model: str) -> BatchLimits:
         text = 10_500 if model.startswith(_VOYAGE_SHORT) else 2700 if model in _VOYAGE_SHORTEST else text
         return replace(limits, max_tokens=tokens, max_text_tokens=text)
     if known.name == "gemini" and model.startswith("gemini-embedding-2"):
-        return replace(limits, max_text_tokens=5500)  # takes 8,192
+        return replace(limits, max_text_tokens=5500)  # accepts 8,192
     return limits
 
 
 def dialect_of_api(api: str, provider_id: str) -> Dialect | None:
-    """Return how an entry of `models.providers` is spoken to."""
+    """Return the interface of a `models.providers` entry, None without embeddings."""
     named = provider_id.strip().lower()
     for known in KNOWN.values():
         if named in known.entry_names:
@@ -173,12 +173,12 @@ def dialect_of_api(api: str, provider_id: str) -> Dialect | None:
     wanted = api.strip().lower()
     if wanted in _APIS:
         return _APIS[wanted]
-    # an entry that names no interface is an OpenAI-shaped server: so OpenClaw reads it, too
+    # without `api` an entry is a server compatible with OpenAI, as in OpenClaw
     return "compatible" if not wanted else None
 
 
 def is_loopback(base_url: str) -> bool:
-    """Return whether an address is on this machine, so that no proxy stands before it."""
+    """Return whether an address is on this machine, so that no proxy applies."""
     try:
         host = (urlsplit(base_url).hostname or "").rstrip(".")
     except ValueError:

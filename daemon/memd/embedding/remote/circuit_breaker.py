@@ -1,8 +1,8 @@
-"""When calls to a provider are made again: back-off between tries, and the circuit breaker after them.
+"""Back-off between tries of a call, and a circuit breaker after failed ones.
 
-Pure: times are parameters, in epoch milliseconds. Closed: calls pass. Open: calls are refused until the window ends.
-Half-open: one trial call may pass, and its outcome closes the breaker or opens it for a longer window, so a provider
-that is down is called once a window, not once a text.
+Closed: calls pass. Open: calls fail fast until the window ends. Half-open: one trial call is allowed; its outcome
+closes the breaker or opens it for a longer window. So a provider that is down is called once per window, not once per
+text. Pure: times are parameters, in epoch milliseconds.
 """
 
 from __future__ import annotations
@@ -28,52 +28,52 @@ from memd_client.errors import (
 )
 
 TRIES: Final = 3
-"""Calls for a batch before its failure counts. A batch comes again later, so more tries would only delay others."""
+"""Tries of a batch. A failed batch is queued again later, so more tries would only delay other batches."""
 
 QUERY_TRIES: Final = 2
-"""Calls for a query: a client waits for it."""
+"""Tries of a query, for which a client waits."""
 
 FIRST_BACKOFF_S: Final = 0.5
-LONGEST_BACKOFF_S: Final = 8.0
-"""Pauses between tries double from the first to the longest. A longer pause that a provider names opens the breaker."""
+MAX_BACKOFF_S: Final = 8.0
+"""The back-off doubles from the first to the longest. A longer `Retry-After` opens the breaker."""
 
-SPREAD: Final = 0.5
-"""The largest random share added to a pause, so that calls that failed together are not repeated together."""
+MAX_JITTER_SHARE: Final = 0.5
+"""The largest random addition to a back-off, so that concurrent failures are not retried together."""
 
-TRANSIENT_MS: Final = 2_000
-LONGEST_TRANSIENT_MS: Final = 60_000
-"""Windows for errors that may pass without action: they double from the first to the longest."""
+FIRST_TRANSIENT_WINDOW_MS: Final = 2_000
+MAX_TRANSIENT_WINDOW_MS: Final = 60_000
+"""Windows after transient errors: they double from the first to the longest."""
 
-QUOTA_MS: Final = 30 * 60_000
-"""Credit is added by people or at the turn of a month; calls until then are useless and may count."""
+QUOTA_WINDOW_MS: Final = 30 * 60_000
+"""The window after a quota error. Credit returns by a payment or a new month; calls until then are useless."""
 
-REFUSED_MS: Final = 10 * 60_000
-"""A wrong key and an unknown model are corrected in settings, which makes another account or model."""
+ACTION_WINDOW_MS: Final = 10 * 60_000
+"""The window after a wrong key or an unknown model. Corrected settings use another account or model at once."""
 
-LONGEST_MS: Final = 24 * 3_600_000
-"""The longest pause a provider may name."""
+MAX_WINDOW_MS: Final = 24 * 3_600_000
+"""The longest window; bounds `Retry-After`."""
 
-TRIAL_MS: Final = 10 * 60_000
-"""A trial without an outcome for so long is lost, and another may be made: longer than any call takes."""
+TRIAL_TIMEOUT_MS: Final = 10 * 60_000
+"""A trial call without an outcome for this long is lost, and another is allowed. No call takes as long."""
 
-TRIAL_LOOK_MS: Final = 1_000
-"""The shortest wait while a trial is under way."""
+MIN_TRIAL_WAIT_MS: Final = 1_000
+"""The shortest wait to report while a trial call is under way."""
 
-MESSAGE_CHARACTERS: Final = 300
-"""The longest message of a failure; it goes into status and a file."""
+MAX_MESSAGE_CHARACTERS: Final = 300
+"""The longest error message that is kept for the status and the file."""
 
 
 def backoff_s(attempt: int, random: Callable[[], float]) -> float:
-    """Return the pause after a failed try, in seconds."""
-    base = min(LONGEST_BACKOFF_S, FIRST_BACKOFF_S * 2.0 ** min(attempt, 10))
-    return min(LONGEST_BACKOFF_S, base * (1.0 + SPREAD * random()))
+    """Return the back-off after a failed try, in seconds."""
+    base = min(MAX_BACKOFF_S, FIRST_BACKOFF_S * 2.0 ** min(attempt, 10))
+    return min(MAX_BACKOFF_S, base * (1.0 + MAX_JITTER_SHARE * random()))
 
 
 def is_transient(error: ProviderFailedError) -> bool:
-    """Return whether the same call may succeed a moment later.
+    """Return whether a retry may succeed.
 
-    Not for quota, key, model, budget and a refused text, which need action. A reply that can't be used was paid
-    for: it is not bought again until its window ends.
+    Errors of quota, key, model, budget and refused texts need action. An unusable reply was paid for, so it is not
+    retried before its window ends.
     """
     if isinstance(error, ProviderUnreachableError | ProviderRateLimitedError):
         return True
@@ -81,30 +81,30 @@ def is_transient(error: ProviderFailedError) -> bool:
 
 
 def named_pause_s(error: ProviderFailedError) -> float:
-    """Return the pause the provider named, in seconds; 0 if it named none."""
+    """Return the pause the provider asked for, in seconds; 0 for none."""
     named = error.data.get("retry_after_s")
     return max(0.0, float(named)) if isinstance(named, int | float) and named == named else 0.0
 
 
 def window_ms(error: ProviderFailedError, failures: int) -> int:
-    """Return how long a failure opens the breaker."""
-    doubled = TRANSIENT_MS << min(failures - 1, 10)
+    """Return for how long a failure opens the breaker."""
+    doubled = FIRST_TRANSIENT_WINDOW_MS << min(failures - 1, 10)
     if isinstance(error, ProviderReplyError):
-        return min(REFUSED_MS, doubled)  # each of them is paid for
-    transient = min(LONGEST_TRANSIENT_MS, doubled)
-    named = min(LONGEST_MS, math.ceil(min(named_pause_s(error), LONGEST_MS) * 1000))
+        return min(ACTION_WINDOW_MS, doubled)  # every such reply is paid for
+    transient = min(MAX_TRANSIENT_WINDOW_MS, doubled)
+    named = min(MAX_WINDOW_MS, math.ceil(min(named_pause_s(error), MAX_WINDOW_MS) * 1000))
     if isinstance(error, ProviderQuotaError):
-        return max(QUOTA_MS, named)
+        return max(QUOTA_WINDOW_MS, named)
     if isinstance(error, ProviderAuthError | ProviderModelError):
-        return max(REFUSED_MS, named)
+        return max(ACTION_WINDOW_MS, named)
     return max(transient, named) if isinstance(error, ProviderRateLimitedError) else transient
 
 
 class CircuitBreaker:
     """The circuit breaker of one account, or of one model of it.
 
-    `error` is why it is open, None if closed; `since_ms` is the first failure since it was closed, `until_ms` the end
-    of the window, `window_ms` its length.
+    `error` is the reason why it is open, None if it is closed; `since_ms` is the time of the first failure since then,
+    `until_ms` the end of the window, `window_ms` its length.
     """
 
     def __init__(self) -> None:
@@ -114,7 +114,7 @@ class CircuitBreaker:
         self.window_ms = 0
         self.failures = 0
         self.trial_ms: int | None = None
-        self._ticket = 0
+        self._trial_number = 0
 
     def __repr__(self) -> str:
         if self.error is None:
@@ -123,46 +123,46 @@ class CircuitBreaker:
         return f"<CircuitBreaker {self.error.code} until {self.until_ms}{trial}>"
 
     def retry_in_ms(self, now_ms: int) -> int:
-        """Return how long calls are refused from now on; 0 if one may be made."""
+        """Return for how long calls still fail fast; 0 if a call may be made."""
         if self._is_trying(now_ms):
-            return max(TRIAL_LOOK_MS, self._left_ms(now_ms))
+            return max(MIN_TRIAL_WAIT_MS, self._left_ms(now_ms))
         return self._left_ms(now_ms)
 
     def refusal(self, now_ms: int) -> ProviderFailedError | None:
-        """Return a new error to refuse a call with; None if it may be made."""
+        """Return the error for a call that fails fast; None if the call may be made."""
         left_ms = self.retry_in_ms(now_ms)
         if self.error is None or left_ms == 0:
             return None
         seconds = math.ceil(left_ms / 1000)
-        return _copy(self.error, f"; asked again in {about(seconds * 1000)}", {"retry_after_s": seconds})
+        return _copy(self.error, f"; next try in {about(seconds * 1000)}", {"retry_after_s": seconds})
 
-    def enter(self, now_ms: int) -> int:
-        """Admit a call and return its ticket, 0 unless it is a trial; raise if calls are refused."""
+    def admit(self, now_ms: int) -> int:
+        """Admit a call and return its trial number, 0 for none; raise if open."""
         refusal = self.refusal(now_ms)
         if refusal is not None:
             raise refusal
         if self.error is None:
             return 0
-        self._ticket += 1
+        self._trial_number += 1
         self.trial_ms = now_ms
-        return self._ticket
+        return self._trial_number
 
-    def succeeded(self, ticket: int, now_ms: int) -> None:
-        """Note a success. Only a trial closes the breaker: older calls began before the failure."""
-        if self._end_trial(ticket) and self._left_ms(now_ms) == 0:
+    def record_success(self, trial_number: int, now_ms: int) -> None:
+        """Record a success; only that of a trial call closes the breaker."""
+        if self._end_trial(trial_number) and self._left_ms(now_ms) == 0:
             self.error = None
             self.since_ms = self.until_ms = self.window_ms = self.failures = 0
 
-    def failed(self, ticket: int, error: ProviderFailedError, now_ms: int) -> None:
-        """Note a failure after all tries.
+    def record_failure(self, trial_number: int, error: ProviderFailedError, now_ms: int) -> None:
+        """Record a failure after all tries.
 
-        Calls that were under way together count as one failure, with the longest of their windows. A refused text
-        and a spent budget are no failures of the provider.
+        Concurrent calls count as one failure, with the longest of their windows. A refused text and an exhausted budget
+        are not failures of the provider.
         """
         if isinstance(error, TextRefusedError | TokenBudgetError):
-            self.succeeded(ticket, now_ms)
+            self.record_success(trial_number, now_ms)
             return
-        if self._end_trial(ticket) or self.error is None:
+        if self._end_trial(trial_number) or self.error is None:
             self.failures += 1
         window = window_ms(error, self.failures)
         if self.error is None:
@@ -173,28 +173,28 @@ class CircuitBreaker:
         self.window_ms = window
         self.until_ms = now_ms + window
 
-    def abandoned(self, ticket: int) -> None:
-        """Note a cancelled call: a trial may be made again."""
-        self._end_trial(ticket)
+    def record_abandoned(self, trial_number: int) -> None:
+        """Record a cancelled call: another trial call is allowed."""
+        self._end_trial(trial_number)
 
     def _left_ms(self, now_ms: int) -> int:
-        # A wall clock that was set back must not make the window longer.
+        # A wall clock that is set back must not extend the window.
         self.until_ms = min(self.until_ms, now_ms + self.window_ms)
         return max(0, self.until_ms - now_ms)
 
     def _is_trying(self, now_ms: int) -> bool:
-        """Return whether a trial is under way and not lost."""
-        return self.trial_ms is not None and abs(now_ms - self.trial_ms) < TRIAL_MS
+        """Return whether a trial call is under way and not lost."""
+        return self.trial_ms is not None and abs(now_ms - self.trial_ms) < TRIAL_TIMEOUT_MS
 
-    def _end_trial(self, ticket: int) -> bool:
-        """End the trial under way if it has that ticket; return whether it had."""
-        if ticket == 0 or ticket != self._ticket or self.trial_ms is None:
+    def _end_trial(self, trial_number: int) -> bool:
+        """End the trial call if it has this number; return whether it had."""
+        if trial_number == 0 or trial_number != self._trial_number or self.trial_ms is None:
             return False
         self.trial_ms = None
         return True
 
     def to_record(self) -> dict[str, Any]:
-        """Return what a restart has to know; empty if closed."""
+        """Return the state to save; empty if closed."""
         if self.error is None:
             return {}
         return {
@@ -210,9 +210,9 @@ class CircuitBreaker:
 
     @classmethod
     def from_record(cls, record: object) -> CircuitBreaker:
-        """Return the breaker of an earlier run; a closed one if the record is not valid.
+        """Return the breaker of a saved record; a closed one if the record is invalid.
 
-        A trial that was under way when the process was killed counts as a call: its window starts there.
+        A trial call that was under way when the process was killed counts as failed: its window starts with it.
         """
         breaker = cls()
         if not isinstance(record, Mapping):
@@ -230,12 +230,12 @@ class CircuitBreaker:
             return breaker
         breaker.error = _copy(error, "", {})
         breaker.since_ms, breaker.failures = since_ms, failures
-        breaker.window_ms = min(LONGEST_MS, window)
+        breaker.window_ms = min(MAX_WINDOW_MS, window)
         trial_ms = clamped_time_ms(record.get("trial_ms"))
         breaker.until_ms = max(until_ms, trial_ms + breaker.window_ms) if trial_ms else until_ms
         return breaker
 
 
 def _copy(error: ProviderFailedError, suffix: str, data: Mapping[str, Any]) -> ProviderFailedError:
-    """Return an equal error: a raised one collects tracebacks."""
-    return type(error)(error.message[:MESSAGE_CHARACTERS] + suffix, hint=error.hint, data=data)
+    """Return a copy without traceback, and with a bounded message."""
+    return type(error)(error.message[:MAX_MESSAGE_CHARACTERS] + suffix, hint=error.hint, data=data)

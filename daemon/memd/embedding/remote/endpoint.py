@@ -1,4 +1,4 @@
-"""Endpoints of providers, and the requests and replies exchanged with them. No I/O."""
+"""Endpoints of providers, and their HTTP requests and replies. No I/O."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ USER_AGENT: Final = f"memd/{__version__}"
 
 @dataclass(frozen=True, slots=True)
 class Endpoint:
-    """The address of one model, and what a request to it needs.
+    """The address of one model, and the settings of requests to it.
 
-    `provider` is its name in settings and status; `base_url` has no slash at its end. `dims` is the vector size
-    to ask for, None for the model's own. `query_type` and `document_type` are values of `input_type` if the settings
-    name some. `keep_alive_s` is for Ollama: how long it keeps the model, -1 for ever.
+    `provider` is its name in settings and status; `base_url` has no trailing slash. `dims` is the requested vector
+    size, None for the model's default. `query_type` and `document_type` are configured values of `input_type`.
+    `keep_alive_s` is how long Ollama keeps the model loaded, -1 for ever.
     """
 
     provider: str
@@ -38,29 +38,29 @@ class Endpoint:
 
     @property
     def account(self) -> str:
-        """The owner of the quota: provider, address and the fingerprint of the key, never the key itself."""
+        """The id of the account: provider, address and fingerprint of the key."""
         return f"{self.provider}|{self.base_url}|{self.key.fingerprint() if self.key else '-'}"
 
     @property
     def redactor(self) -> Redactor:
-        """What keeps the key and the headers out of messages that repeat words of the provider."""
+        """A redactor of the key and the headers."""
         return redactor_of(self.key, self.headers, self.base_url)
 
     @property
     def bearer(self) -> dict[str, str]:
-        """The header that carries the key, none without a key."""
+        """The authorization header; empty without a key."""
         return {"Authorization": f"Bearer {self.key.reveal()}"} if self.key else {}
 
     def post_json(self, url: str, auth: Mapping[str, str], payload: Mapping[str, Any]) -> ApiRequest:
-        """Return a POST of a JSON object; the user's headers replace memd's, whatever their case."""
-        users = {name.lower() for name in self.headers}
+        """Return a POST of a JSON object; configured headers override the default ones."""
+        configured = {name.lower() for name in self.headers}
         defaults = {
             "User-Agent": USER_AGENT,
             "Accept": "application/json",
             "Content-Type": "application/json",
             **auth,
         }
-        headers = {name: value for name, value in defaults.items() if name.lower() not in users}
+        headers = {name: value for name, value in defaults.items() if name.lower() not in configured}
         return ApiRequest(
             "POST", url, headers | dict(self.headers), msgspec.json.encode(payload), self.redactor
         )
@@ -68,7 +68,7 @@ class Endpoint:
 
 @dataclass(frozen=True, slots=True)
 class ApiRequest:
-    """A request ready to be sent. Headers may hold the key: they are not printed, and `redactor` finds them."""
+    """An HTTP request; its headers may contain the key and aren't in `repr`."""
 
     method: Literal["GET", "POST", "DELETE"]
     url: str
@@ -79,7 +79,7 @@ class ApiRequest:
 
 @dataclass(frozen=True, slots=True)
 class HttpReply:
-    """A reply of any status. `headers` have lower-case names; `body` is decompressed."""
+    """An HTTP reply of any status, with lower-case header names and decompressed body."""
 
     status: int
     headers: Mapping[str, str]
@@ -88,9 +88,9 @@ class HttpReply:
 
 @dataclass(frozen=True, slots=True)
 class Timeouts:
-    """How long each phase of a request may take, in seconds, and all of it together.
+    """Timeouts of the phases of a request and of the whole request, in seconds.
 
-    `read_s` and `write_s` count from one piece to the next, so `total_s` is what ends a slow drip.
+    `read_s` and `write_s` apply to each piece of data, so only `total_s` ends a reply that trickles in.
     """
 
     connect_s: float = 5.0

@@ -1,4 +1,4 @@
-"""What a provider's error reply means: the class of the error, the pause it asks for, and what may be shown of it."""
+"""Error replies of providers: class, requested pause, and safe text."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from memd_client.errors import (
     TextRefusedError,
 )
 
-_TRANSIENT: Final = frozenset({408, 409, 425})
+_TRANSIENT_STATUSES: Final = frozenset({408, 409, 425})
 """Statuses below 500 that may pass without action."""
 
 MAX_PAUSE_S: Final = 24 * 3600.0
@@ -34,7 +34,7 @@ MAX_ERROR_BYTES: Final = 64 * 1024
 """The part of an error body that is read."""
 
 _CODE_KEYS: Final = ("code", "type", "status", "reason", "error_type")
-_WORD_KEYS: Final = ("message", "msg", "error", "detail", "details", "errors", "error_msg", *_CODE_KEYS)
+_TEXT_KEYS: Final = ("message", "msg", "error", "detail", "details", "errors", "error_msg", *_CODE_KEYS)
 _CODE: Final = re.compile(r"(?=.{1,48}$)[A-Za-z]+(?:[_-][A-Za-z0-9]+)*|[0-9]{1,6}")
 
 _QUOTA_CODES: Final = (
@@ -63,10 +63,10 @@ _TOO_LONG: Final = re.compile(
     r"|batch size|requests can be in one batch|payload size"
     r"|reduce (?:your|the) (?:prompt|input|length)|lower the number of tokens"
 )
-_SURELY_TOO_LONG: Final = re.compile(
+_CERTAINLY_TOO_LONG: Final = re.compile(
     r"input (?:length exceeds|is too (?:large|long))|exceeds? the (?:available )?context|maximum context length"
 )
-"""Said with a status of 500 and above, where "too large" may also be what a card's memory has to hold."""
+"""For statuses of 500 and above: there, "too large" alone may also mean that the GPU is out of memory."""
 
 _BAD_TEXT: Final = re.compile(
     r"input['\"]? is invalid|invalid ['\"]input|(?:input|text|content|string)[^.]{0,40}\bempty\b"
@@ -79,102 +79,104 @@ _NO_MODEL: Final = re.compile(
 _INPUT: Final = re.compile(r"\$?\.?input\b(?!_)")
 
 
-def failure_of(
+def error_for_reply(
     endpoint: Endpoint, url: str, status: int, headers: Mapping[str, str], body: bytes
 ) -> ProviderFailedError:
-    """Return what a reply of a status other than 2xx means at most providers."""
+    """Return the error for a reply with a status other than 2xx."""
     error = read_error_body(body)
-    answered = answer(endpoint, status, error)
-    if status == 402 or (status < 500 and error.is_no_quota()):
-        return ProviderQuotaError(f"{answered}: the account has no credit or quota left")
+    summary = describe_reply(endpoint, status, error)
+    if status == 402 or (status < 500 and error.is_quota_used_up()):
+        return ProviderQuotaError(f"{summary}: the account has no credit or quota left")
     pause = retry_after_s(headers, error)
     if status == 429 or (status == 503 and pause is not None):
         named = "" if pause is None else f" of {pause:g} s"
         return ProviderRateLimitedError(
-            f"{answered}: it asks for a pause{named}", data={} if pause is None else {"retry_after_s": pause}
+            f"{summary}: it asks for a pause{named}", data={} if pause is None else {"retry_after_s": pause}
         )
-    if status < 500 and error.is_no_model(by_words=False):
-        return _unknown_model(endpoint, answered)
+    if status < 500 and error.is_unknown_model(match_text=False):
+        return _unknown_model_error(endpoint, summary)
     if status in (401, 403):
-        return refused_key(answered)
+        return key_refused_error(summary)
     if status == 404:
-        if error.is_no_model(by_words=True):
-            return _unknown_model(endpoint, answered)
-        return _wrong_path(endpoint, answered, url)
-    if status >= 500 and error.is_too_long(status):  # so Ollama and llama.cpp's server put it
-        return _refused_text(answered)
-    if status >= 500 or status in _TRANSIENT:
-        return ProviderFailedError(answered, data={"transient": True})
+        if error.is_unknown_model(match_text=True):
+            return _unknown_model_error(endpoint, summary)
+        return _no_embeddings_error(endpoint, summary, url)
+    if status >= 500 and error.is_too_long(status):  # sent by Ollama and llama.cpp's server
+        return _text_refused_error(summary)
+    if status >= 500 or status in _TRANSIENT_STATUSES:
+        return ProviderFailedError(summary, data={"transient": True})
     if 300 <= status < 400:
-        return _moved(endpoint, answered, headers)
+        return _redirect_error(endpoint, summary, headers)
     if status in (400, 413, 422):
-        return _bad_request(endpoint, answered, status, error)
+        return _bad_request_error(endpoint, summary, status, error)
     if status == 405:
-        return _wrong_path(endpoint, answered, url)
-    return ProviderFailedError(answered)
+        return _no_embeddings_error(endpoint, summary, url)
+    return ProviderFailedError(summary)
 
 
-def answer(endpoint: Endpoint, status: int, error: ErrorBody) -> str:
-    """Return the beginning of a message: provider, status and the provider's first short code.
+def describe_reply(endpoint: Endpoint, status: int, error: ErrorBody) -> str:
+    """Return the start of an error message: provider, status and its first short code.
 
-    A code that shows the key or a configured header is left out: some servers repeat what they were given.
+    A code that contains the key or a configured header is left out: some servers repeat what they received.
     """
-    words = [code for code in error.codes if not code.isdigit()]
+    text = [code for code in error.codes if not code.isdigit()]
     numbers = [code for code in error.codes if code.isdigit() and code != str(status)]
     redactor = endpoint.redactor
-    shown = next((code for code in words + numbers if not redactor.shows(code)), None)
+    shown = next((code for code in text + numbers if not redactor.has_secret(code)), None)
     return f"{endpoint.provider} answered {status}" + (f" ({shown})" if shown else "")
 
 
-def _refused_text(answered: str) -> TextRefusedError:
-    return TextRefusedError(f"{answered}: it refuses the text")
+def _text_refused_error(summary: str) -> TextRefusedError:
+    return TextRefusedError(f"{summary}: it refuses the text")
 
 
-def refused_key(answered: str) -> ProviderAuthError:
+def key_refused_error(summary: str) -> ProviderAuthError:
     """Return the error for a rejected key."""
-    return ProviderAuthError(f"{answered}: it refuses the key")
+    return ProviderAuthError(f"{summary}: it refuses the key")
 
 
-def _unknown_model(endpoint: Endpoint, answered: str) -> ProviderModelError:
-    return ProviderModelError(f"{answered}: it has no embedding model {endpoint.model!r} for this account")
+def _unknown_model_error(endpoint: Endpoint, summary: str) -> ProviderModelError:
+    return ProviderModelError(f"{summary}: it has no embedding model {endpoint.model!r} for this account")
 
 
-def _bad_request(endpoint: Endpoint, answered: str, status: int, error: ErrorBody) -> ProviderFailedError:
-    """Return which part of a request was wrong."""
+def _bad_request_error(
+    endpoint: Endpoint, summary: str, status: int, error: ErrorBody
+) -> ProviderFailedError:
+    """Return the error for the part of the request that was wrong."""
     if status == 413 or error.is_too_long(status):
-        return _refused_text(answered)
-    if error.is_dimensions() and endpoint.dims is not None:
+        return _text_refused_error(summary)
+    if error.mentions_dimensions() and endpoint.dims is not None:
         return ProviderFailedError(
-            f"{answered}: the model {endpoint.model!r} can't return {endpoint.dims} dimensions",
+            f"{summary}: the model {endpoint.model!r} can't return {endpoint.dims} dimensions",
             hint="Correct or remove search.outputDimensionality.",
         )
-    if error.is_no_model(by_words=True):
-        return _unknown_model(endpoint, answered)
+    if error.is_unknown_model(match_text=True):
+        return _unknown_model_error(endpoint, summary)
     if error.is_bad_text():
-        return _refused_text(answered)
-    return ProviderFailedError(f"{answered}: it does not understand the request")
+        return _text_refused_error(summary)
+    return ProviderFailedError(f"{summary}: it does not understand the request")
 
 
-def _wrong_path(endpoint: Endpoint, answered: str, url: str) -> ProviderFailedError:
-    """Return the error for an address with no embeddings behind it."""
+def _no_embeddings_error(endpoint: Endpoint, summary: str, url: str) -> ProviderFailedError:
+    """Return the error for an address without an embeddings interface."""
     path = urlsplit(url).path
-    if Redactor([endpoint.key.reveal()] if endpoint.key else []).shows(path):
+    if Redactor([endpoint.key.reveal()] if endpoint.key else []).has_secret(path):
         path = "this path"
     return ProviderFailedError(
-        f"{answered}: there are no embeddings at {path}",
+        f"{summary}: there are no embeddings at {path}",
         hint="Check remote.baseUrl: most end in /v1, and none in /embeddings.",
     )
 
 
-def _moved(endpoint: Endpoint, answered: str, headers: Mapping[str, str]) -> ProviderFailedError:
-    """Return the error for a redirect, which is never followed: the key would go along."""
+def _redirect_error(endpoint: Endpoint, summary: str, headers: Mapping[str, str]) -> ProviderFailedError:
+    """Return the error for a redirect, which would carry the key elsewhere."""
     try:
         host = urlsplit(headers.get("location", "")).hostname
     except ValueError:
         host = None
     return ProviderFailedError(
-        f"{answered}: it sends the request on" + (f" to {endpoint.redactor.clean(host)}" if host else ""),
-        hint="Set remote.baseUrl to the address it ends at: with a key no redirect is followed.",
+        f"{summary}: it redirects the request" + (f" to {endpoint.redactor.clean(host)}" if host else ""),
+        hint="Set remote.baseUrl to the final address: redirects are not followed, since they would carry the key.",
     )
 
 
@@ -185,67 +187,67 @@ def _moved(endpoint: Endpoint, answered: str, headers: Mapping[str, str]) -> Pro
 class ErrorBody:
     """A provider's error, parsed.
 
-    `codes` are its short codes, fit for a message. `words` is its free text in lower case: it may repeat the
-    input or a part of the key, so it is matched and never shown. `facts` are the structured details.
+    `codes` are its short codes, safe to show. `text` is its free text in lower case: it may repeat the input or a part
+    of the key, so it is matched and never shown. `details` are all its objects.
     """
 
     codes: tuple[str, ...] = ()
-    words: str = ""
-    facts: tuple[Mapping[str, Any], ...] = ()
+    text: str = ""
+    details: tuple[Mapping[str, Any], ...] = ()
 
     def has_code(self, *codes: str) -> bool:
-        """Return whether it has one of the codes, in any case."""
+        """Return whether it has one of the codes; case doesn't matter."""
         return any(code.lower() in codes for code in self.codes)
 
-    def is_no_quota(self) -> bool:
+    def is_quota_used_up(self) -> bool:
         """Return whether the account has no quota left."""
         return self.has_code(*_QUOTA_CODES)
 
     def is_too_long(self, status: int) -> bool:
-        """Return whether a text, or all texts together, were too long."""
-        said = _TOO_LONG if status < 500 else _SURELY_TOO_LONG
-        return self.has_code(*_TEXT_CODES) or said.search(self.words) is not None
+        """Return whether a text, or all texts together, are too long."""
+        pattern = _TOO_LONG if status < 500 else _CERTAINLY_TOO_LONG
+        return self.has_code(*_TEXT_CODES) or pattern.search(self.text) is not None
 
     def is_bad_text(self) -> bool:
         """Return whether a text is empty, or against the provider's policy."""
-        params = [str(fact.get("param")) for fact in self.facts]
-        return _BAD_TEXT.search(self.words) is not None or any(map(_INPUT.match, params))
+        params = [str(detail.get("param")) for detail in self.details]
+        return _BAD_TEXT.search(self.text) is not None or any(map(_INPUT.match, params))
 
-    def is_no_model(self, *, by_words: bool) -> bool:
-        """Return whether the model does not exist: by a code alone, or by the words, too."""
-        return self.has_code(*_MODEL_CODES) or (by_words and _NO_MODEL.search(self.words) is not None)
+    def is_unknown_model(self, *, match_text: bool) -> bool:
+        """Return whether the model does not exist, by its codes, or also by its text."""
+        return self.has_code(*_MODEL_CODES) or (match_text and _NO_MODEL.search(self.text) is not None)
 
-    def is_dimensions(self) -> bool:
+    def mentions_dimensions(self) -> bool:
         """Return whether it mentions the vector size."""
-        return "dimension" in self.words
+        return "dimension" in self.text
 
 
 def read_error_body(body: bytes) -> ErrorBody:
-    """Return a parsed error body; one that is not JSON has words alone, a web page nothing."""
+    """Return a parsed error body; not JSON gives `text`, a web page nothing."""
     start = body[:MAX_ERROR_BYTES]
     try:
         value = msgspec.json.decode(start)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         text = start.decode("utf-8", "replace").strip()
-        return ErrorBody(words="" if text.startswith("<") else text[:2000].lower())
-    facts = tuple(_objects(value))
+        return ErrorBody(text="" if text.startswith("<") else text[:2000].lower())
+    details = tuple(_objects(value))
     codes: list[str] = []
-    words: list[str] = []
-    for fact in facts:
-        named = [fact.get(key) for key in _CODE_KEYS]  # the most exact one first
+    texts: list[str] = []
+    for detail in details:
+        named = [detail.get(key) for key in _CODE_KEYS]  # most specific first
         codes += [str(code) for code in named if isinstance(code, str | int) and _CODE.fullmatch(str(code))]
-        for key, inner in fact.items():
-            if key in _WORD_KEYS:
-                texts = inner if isinstance(inner, list) else [inner]
-                words += [text for text in texts if isinstance(text, str)]
-    return ErrorBody(tuple(codes), " ".join(words)[:20_000].lower(), facts)
+        for key, inner in detail.items():
+            if key in _TEXT_KEYS:
+                inner_texts = inner if isinstance(inner, list) else [inner]
+                texts += [each for each in inner_texts if isinstance(each, str)]
+    return ErrorBody(tuple(codes), " ".join(texts)[:20_000].lower(), details)
 
 
 def _objects(value: object, depth: int = 0) -> Iterator[Mapping[str, Any]]:
-    """Yield an error's objects from the outside in, except those under `input`, which repeat what was sent."""
+    """Yield an error's objects, outer first, without `input`, a copy of the text."""
     if depth > 6:
         return
-    if isinstance(value, str) and value.startswith("{"):  # Ollama wraps its runner's own error like this
+    if isinstance(value, str) and value.startswith("{"):  # Ollama wraps the error of its runner like this
         try:
             value = msgspec.json.decode(value)
         except (msgspec.DecodeError, RecursionError):
@@ -260,7 +262,7 @@ def _objects(value: object, depth: int = 0) -> Iterator[Mapping[str, Any]]:
             yield from _objects(inner, depth + 1)
 
 
-# --- the pause it asks for ----------------------------------------------------------------------------
+# --- retry-after ----------------------------------------------------------------------------
 
 
 def retry_after_s(headers: Mapping[str, str], error: ErrorBody) -> float | None:
@@ -269,7 +271,7 @@ def retry_after_s(headers: Mapping[str, str], error: ErrorBody) -> float | None:
         _seconds(headers.get("retry-after-ms"), 1000.0),
         _seconds(headers.get("retry-after"), 1.0),
         _until(headers.get("retry-after"), headers.get("date")),
-        _retry_info(error),
+        _google_retry_info(error),
     ]
     pause = next((seconds for seconds in named if seconds is not None), None)
     return None if pause is None else min(max(pause, 0.0), MAX_PAUSE_S)
@@ -283,19 +285,19 @@ def _seconds(text: str | None, divisor: float) -> float | None:
 
 
 def _until(text: str | None, date: str | None) -> float | None:
-    """Return the seconds from the reply's date to the one it names."""
+    """Return the seconds from the reply's date to the date of `retry-after`."""
     if text is None or date is None:
         return None
-    from email.utils import parsedate_to_datetime  # large, and hardly a provider names a date
+    from email.utils import parsedate_to_datetime  # a large module, and hardly any provider sends a date
 
     try:
         return (parsedate_to_datetime(text) - parsedate_to_datetime(date)).total_seconds()
-    except (ValueError, TypeError, OverflowError):  # no date, or one with a zone and one without
+    except (ValueError, TypeError, OverflowError):  # not a date, or only one of them has a time zone
         return None
 
 
-def _retry_info(error: ErrorBody) -> float | None:
+def _google_retry_info(error: ErrorBody) -> float | None:
     """Return the seconds of Google's RetryInfo."""
-    delays = (fact.get("retryDelay") for fact in error.facts)
+    delays = (detail.get("retryDelay") for detail in error.details)
     found = (_DURATION.fullmatch(delay) for delay in delays if isinstance(delay, str))
     return next((float(match[1]) for match in found if match), None)

@@ -16,16 +16,16 @@ if TYPE_CHECKING:
     import httpx  # 4 MB: an idle daemon without a remote provider must not load it
 
 MAX_BYTES: Final = 64 * 1024 * 1024
-"""The largest reply: 1,000 vectors of 3,072 numbers in JSON are about 60 MiB."""
+"""The largest reply: 1,000 vectors of 3,072 numbers take about 60 MiB of JSON."""
 
 
-class Http:
-    """The connections to all providers.
+class HttpClient:
+    """The HTTP connections to all providers.
 
-    Proxies of the environment are used for other machines, never for this one. Redirects are not followed: the key
-    would go along.
+    Proxies of the environment are used, except for this machine. Redirects are not followed: they would carry the
+    key to another host.
 
-    Resources: connections stay open for a while between requests, until `aclose`.
+    Resources: connections are kept alive between requests; `aclose` closes them.
     """
 
     def __init__(self) -> None:
@@ -34,17 +34,17 @@ class Http:
         self._closed = False
 
     def __repr__(self) -> str:
-        return f"<Http {'closed' if self._closed else f'{len(self._clients)} clients'}>"
+        return f"<HttpClient {'closed' if self._closed else f'{len(self._clients)} clients'}>"
 
-    async def get_ready(self, url: str) -> None:
-        """Load what the first request to an address needs; if that fails, the request itself says why."""
+    async def warm_up(self, url: str) -> None:
+        """Load what the first request to an address needs; never fails."""
         with suppress(MemdError):
             await self._client(is_loopback(url))
 
     async def send(self, request: ApiRequest, timeouts: Timeouts, *, max_bytes: int = MAX_BYTES) -> HttpReply:
-        """Return the reply to a request, whatever its status.
+        """Return the reply to a request, of any status.
 
-        Cancellation: the connection is given up.
+        Cancellation: closes the connection.
         """
         host = _host(request.url)
         with trio.move_on_after(timeouts.total_s):
@@ -56,20 +56,20 @@ class Http:
             except RuntimeError:
                 if not self._closed:
                     raise
-                raise _closed() from None
-        raise ProviderUnreachableError(f"{host} did not answer in full within {timeouts.total_s:g} s")
+                raise _closed_error() from None
+        raise ProviderUnreachableError(f"{host} did not complete its reply within {timeouts.total_s:g} s")
 
     async def aclose(self) -> None:
-        """Close every connection. A second time does nothing."""
+        """Close all connections; idempotent."""
         self._closed = True
         while self._clients:
             await self._clients.popitem()[1].aclose()
 
     async def _client(self, loopback: bool) -> httpx.AsyncClient:
-        """Return the client for this machine or for others."""
+        """Return the client for this machine or for other ones."""
         async with self._making:
             if self._closed:
-                raise _closed()
+                raise _closed_error()
             if loopback not in self._clients:
                 client = await trio.to_thread.run_sync(
                     _make_client, not loopback, limiter=trio.CapacityLimiter(1)
@@ -79,18 +79,18 @@ class Http:
 
 
 def _make_client(trust_env: bool) -> httpx.AsyncClient:
-    """Load httpx and the certificates: a fifth of a second, so it is done in a thread."""
+    """Load httpx and the certificates. Blocks for about 0.2 s."""
     from memd.embedding.remote.http_exchange import make_client
 
     return make_client(trust_env)
 
 
-def _closed() -> ShuttingDownError:
+def _closed_error() -> ShuttingDownError:
     return ShuttingDownError("the connections to embedding providers are closed")
 
 
 def _host(url: str) -> str:
-    """Return host and port of a URL for a message, without a name and password before them."""
+    """Return host and port of a URL for a message, without user name and password."""
     try:
         parts = urlsplit(url)
         host = parts.hostname or "the provider"

@@ -1,4 +1,4 @@
-"""One request and its reply by httpx. Only `http` imports it, with the first request: httpx takes 4 MB."""
+"""An HTTP exchange with httpx, imported late because it takes 4 MB."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ from memd.system.units import size
 from memd_client.errors import ProviderAuthError, ProviderReplyError, ProviderUnreachableError
 
 _ANY_HEADER: Final = 47
-"""For zlib: gzip's header or zlib's own."""
+"""Lets zlib accept gzip's header or its own."""
 
 _PIECE_BYTES: Final = 256 * 1024
 
 
 def make_client(trust_env: bool) -> httpx.AsyncClient:
-    """Return a client."""
-    for name in ("httpx", "httpcore"):  # they log URLs and headers, which may hold a password or the key
+    """Return a client that ignores redirects; `trust_env` enables proxies."""
+    for name in ("httpx", "httpcore"):  # they log URLs and headers, which may contain secrets
         logging.getLogger(name).setLevel(logging.WARNING)
     limits = httpx.Limits(max_connections=64, max_keepalive_connections=8, keepalive_expiry=30.0)
     try:
         return httpx.AsyncClient(trust_env=trust_env, http2=False, follow_redirects=False, limits=limits)
-    except (ImportError, ValueError, OSError, httpx.InvalidURL) as error:  # its text may hold a password
+    except (ImportError, ValueError, OSError, httpx.InvalidURL) as error:  # its text may contain a password
         raise ProviderUnreachableError(
             f"the proxy or certificate settings in the environment can't be used ({type(error).__name__})",
             hint="Correct or unset ALL_PROXY, HTTPS_PROXY, HTTP_PROXY (http:// or https://, not socks) and "
@@ -44,11 +44,11 @@ async def exchange(
     timeout = httpx.Timeout(
         connect=timeouts.connect_s, read=timeouts.read_s, write=timeouts.write_s, pool=timeouts.total_s
     )
-    with _mapped(host, timeouts, request.redactor):
+    with _mapped_errors(host, timeouts, request.redactor):
         headers = httpx.Headers(dict(request.headers))
-        headers["Accept-Encoding"] = "gzip"  # what is read here in bounded pieces
+        headers["Accept-Encoding"] = "gzip"  # the encoding that `BoundedBody` limits
         url = httpx.URL(request.url)
-        if "authorization" in headers and url.userinfo:  # httpx would put these into the header's place
+        if "authorization" in headers and url.userinfo:  # httpx would replace the header by these
             url = url.copy_with(username="", password="")
         sending = client.build_request(
             request.method, url, headers=headers, content=request.body, timeout=timeout
@@ -57,20 +57,20 @@ async def exchange(
         response = await client.send(sending, stream=True)
         async with contextlib.aclosing(response):
             body = BoundedBody(response.headers.get("content-encoding", ""), max_bytes)
-            # What isn't read to its end is cancelled, not left: httpx's generators end only by an exception.
+            # A reply that isn't read completely is cancelled: httpx's generators only end by an exception.
             with trio.CancelScope() as rest:
                 async for piece in response.aiter_raw():
                     if not body.feed(piece):
                         rest.cancel()
-        whole = body.whole()
-    if whole is None:
-        raise ProviderReplyError(f"{host} answered with more than {size(max_bytes)}")
-    return HttpReply(response.status_code, {k.lower(): v for k, v in response.headers.items()}, whole)
+        complete_body = body.complete()
+    if complete_body is None:
+        raise ProviderReplyError(f"{host} sent more than {size(max_bytes)}")
+    return HttpReply(response.status_code, {k.lower(): v for k, v in response.headers.items()}, complete_body)
 
 
 @contextlib.contextmanager
-def _mapped(host: str, timeouts: Timeouts, redactor: Redactor) -> Iterator[None]:
-    """Turn what httpx and zlib raise into our errors. No text goes along that may hold a header or a URL."""
+def _mapped_errors(host: str, timeouts: Timeouts, redactor: Redactor) -> Iterator[None]:
+    """Convert errors of httpx and zlib; messages contain no header and no URL."""
     try:
         yield
     except httpx.ConnectTimeout:
@@ -80,79 +80,81 @@ def _mapped(host: str, timeouts: Timeouts, redactor: Redactor) -> Iterator[None]
     except httpx.ReadTimeout:
         raise ProviderUnreachableError(f"{host} sent nothing for {timeouts.read_s:g} s") from None
     except httpx.WriteTimeout:
-        raise ProviderUnreachableError(f"{host} took nothing for {timeouts.write_s:g} s") from None
+        raise ProviderUnreachableError(f"{host} received nothing for {timeouts.write_s:g} s") from None
     except httpx.PoolTimeout:
-        raise ProviderUnreachableError(f"no connection to {host} became free in time") from None
+        raise ProviderUnreachableError(f"timed out waiting for a free connection to {host}") from None
     except httpx.ProxyError as error:
         raise ProviderUnreachableError(
-            f"the proxy before {host} refused: {redactor.clean(str(error))}"
+            f"the proxy for {host} refused the connection: {redactor.clean(str(error))}"
         ) from None
     except httpx.ConnectError as error:
         raise ProviderUnreachableError(f"{host} can't be reached: {redactor.clean(str(error))}") from None
     except (httpx.UnsupportedProtocol, httpx.InvalidURL):
         raise ProviderUnreachableError(
-            "the provider's address is no URL that can be asked",
-            hint="Correct remote.baseUrl: it begins with http:// or https://.",
+            "the provider's address is not a usable URL",
+            hint="Correct remote.baseUrl: it must begin with http:// or https://.",
         ) from None
     except (httpx.LocalProtocolError, UnicodeEncodeError):
         raise ProviderAuthError(
-            f"{host} was not asked: the key or a header holds characters that HTTP can't carry",
-            hint="Correct the key and remote.headers: look for quotes, line ends and spaces in them.",
+            f"no request was sent to {host}: the key or a header contains characters that HTTP can't carry",
+            hint="Remove quotes, line breaks and spaces from the key and remote.headers.",
         ) from None
     except zlib.error:
-        raise ProviderUnreachableError(f"{host} sent a body that can't be decompressed") from None
+        raise ProviderUnreachableError(f"{host} sent a reply that can't be decompressed") from None
     except (httpx.HTTPError, httpx.StreamError) as error:
         raise ProviderUnreachableError(f"the connection to {host} broke ({type(error).__name__})") from None
 
 
 class BodyPieces(httpx.AsyncByteStream):
-    """A request's body in pieces, so that the patience for writing counts from one to the next.
+    """A request's body in pieces, so that the write timeout applies to each piece.
 
-    No generator: one that is left in the middle would have to be closed, and httpx doesn't.
+    Not a generator: httpx doesn't close one that it leaves unfinished.
     """
 
     def __init__(self, body: bytes) -> None:
         self._body = memoryview(body)
-        self._at = 0
+        self._offset = 0
 
     def __aiter__(self) -> Self:
-        self._at = 0
+        self._offset = 0
         return self
 
     async def __anext__(self) -> bytes:
-        piece = bytes(self._body[self._at : self._at + _PIECE_BYTES])
-        self._at += len(piece)
+        piece = bytes(self._body[self._offset : self._offset + _PIECE_BYTES])
+        self._offset += len(piece)
         if not piece:
             raise StopAsyncIteration
         return piece
 
 
 class BoundedBody:
-    """A reply's body, decompressed; a zip bomb is inflated to one byte above the limit, and no further."""
+    """Decompresses a body up to a limit, against decompression bombs."""
 
     def __init__(self, coding: str, max_bytes: int) -> None:
         name = coding.strip().lower()
         if name not in ("", "identity", "gzip", "x-gzip", "deflate"):
             raise zlib.error(name)
-        self._engine = None if name in ("", "identity") else zlib.decompressobj(_ANY_HEADER)
-        self._most = max_bytes
+        self._decompressor = None if name in ("", "identity") else zlib.decompressobj(_ANY_HEADER)
+        self._max_bytes = max_bytes
         self._data = bytearray()
-        self._begun = self._broken = False
+        self._has_data = self._is_broken = False
 
     def feed(self, piece: bytes) -> bool:
-        """Take a piece; return whether more is wanted."""
-        if not self._broken and len(self._data) <= self._most:
-            self._begun = True
+        """Add a piece; return whether to continue."""
+        if not self._is_broken and len(self._data) <= self._max_bytes:
+            self._has_data = True
             try:
-                self._data += self._engine.decompress(piece, self._most + 1) if self._engine else piece
+                self._data += (
+                    self._decompressor.decompress(piece, self._max_bytes + 1) if self._decompressor else piece
+                )
             except zlib.error:
-                self._broken = True
-        return not self._broken and len(self._data) <= self._most
+                self._is_broken = True
+        return not self._is_broken and len(self._data) <= self._max_bytes
 
-    def whole(self) -> bytes | None:
-        """Return the body, None if it is above the limit."""
-        if len(self._data) > self._most:
+    def complete(self) -> bytes | None:
+        """Return the complete body, None if it exceeds the limit."""
+        if len(self._data) > self._max_bytes:
             return None
-        if self._broken or (self._begun and self._engine and not self._engine.eof):
+        if self._is_broken or (self._has_data and self._decompressor and not self._decompressor.eof):
             raise zlib.error("broken")
         return bytes(self._data)

@@ -1,4 +1,4 @@
-"""A provider over HTTP, with slots, deadlines, retries, and the circuit breaker and budget of its account."""
+"""The embedding provider for HTTP interfaces, with retries and deadlines."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ import numpy as np
 import trio
 
 from memd.embedding.provider import BLANK, BatchLimits, FloatArray, encodable, unit_vectors
-from memd.embedding.remote.account import Account, Call
+from memd.embedding.remote.account import Account, ProviderCall
 from memd.embedding.remote.batches import AdaptiveBatchSize, batches
 from memd.embedding.remote.circuit_breaker import (
-    LONGEST_BACKOFF_S,
+    MAX_BACKOFF_S,
     QUERY_TRIES,
     TRIES,
     backoff_s,
@@ -25,7 +25,7 @@ from memd.embedding.remote.circuit_breaker import (
     named_pause_s,
 )
 from memd.embedding.remote.endpoint import ApiRequest, TextKind, Timeouts
-from memd.embedding.remote.http import Http
+from memd.embedding.remote.http import HttpClient
 from memd.embedding.remote.providers.api import EmbeddingApi
 from memd.embedding.space import VectorSpace, recipe_of
 from memd.text.tokens import estimate_tokens
@@ -41,22 +41,22 @@ from memd_client.errors import (
 if TYPE_CHECKING:
     from memd.embedding.remote.bulk.api import BulkApi
 
-QUERY_REST_S: Final = 1.0
-"""The longest provider pause that a query waits for: keyword search answers at once."""
+MAX_QUERY_PAUSE_S: Final = 1.0
+"""Queries wait for a pause of the provider only up to this; keyword search answers instead."""
 
 INLINE_BYTES: Final = 64 * 1024
-"""A larger reply is parsed in a thread: megabytes of JSON take tens of milliseconds."""
+"""Larger replies are parsed in a thread: megabytes of JSON would block the loop for tens of milliseconds."""
 
 
 class RemoteProvider:
-    """One model at one address."""
+    """The embedding provider of one model at one address."""
 
     def __init__(
         self,
         api: EmbeddingApi,
         space: VectorSpace,
         *,
-        http: Http,
+        http: HttpClient,
         account: Account,
         limits: BatchLimits,
         metered: bool,
@@ -76,7 +76,7 @@ class RemoteProvider:
         self._timeouts = batch_timeouts
         self._pause = pause
         self._random = random
-        self._thread = trio.CapacityLimiter(2)
+        self._parse_limiter = trio.CapacityLimiter(2)
         self._under_way: set[trio.CancelScope] = set()
         self._closed = False
         self.bulk = bulk
@@ -87,22 +87,19 @@ class RemoteProvider:
 
     @property
     def id(self) -> str:
-        """The provider's name in settings and status."""
         return self._api.endpoint.provider
 
     @property
     def model(self) -> str:
-        """The model's name in settings and status."""
         return self._api.endpoint.model
 
     @property
     def space(self) -> VectorSpace:
-        """What the vectors are comparable with."""
         return self._space
 
     @property
     def limits(self) -> BatchLimits:
-        """What one request may carry; less if little of the day's budget is left, so that all of it is used."""
+        """The limits of a request, reduced to the tokens left of the budget."""
         left = self._account.tokens_left if self._metered else None
         limits = self._batch_size.limits
         if left is None or left >= limits.max_tokens:
@@ -111,7 +108,6 @@ class RemoteProvider:
 
     @property
     def recipe(self) -> dict[str, str]:
-        """What is needed, apart from a key, to make this provider again."""
         endpoint = self._api.endpoint
         recipe = {
             "provider": endpoint.provider,
@@ -122,29 +118,28 @@ class RemoteProvider:
         return recipe if endpoint.query_type is None else {**recipe, "query_type": endpoint.query_type}
 
     def retry_in_s(self) -> float:
-        """Return how long calls are refused without being tried, 0 if one may be made now."""
         return self._account.retry_in_s(self.model)
 
-    async def get_ready(self) -> None:
-        """Load the HTTP client, so that no query waits for it."""
-        await self._http.get_ready(self._api.endpoint.base_url)
+    async def warm_up(self) -> None:
+        """Load the HTTP client, so that no query waits for it; never fails."""
+        await self._http.warm_up(self._api.endpoint.base_url)
 
     async def embed_query(self, text: str) -> FloatArray:
-        """Return the unit vector (dims,) of a query, which does not wait for batches."""
-        with self._open():
+        """Return the unit vector (dims,) of a query; queries have priority over batches."""
+        with self._closing_cancels():
             texts = [self._prefixed(text, self._space.query_prefix)]
             try:
                 rows = await self._request(texts, "query", self._query_timeout_s)
             except trio.TooSlowError:
-                # It is busy with memd's own requests: no failure of the account.
+                # The provider is busy with other requests of memd: not a failure of the account.
                 raise ProviderUnreachableError(
-                    f"{self.id} had no turn for a question within {self._query_timeout_s:g} s"
+                    f"{self.id} had no free request slot for a query within {self._query_timeout_s:g} s"
                 ) from None
             return np.asarray(rows[0], dtype=np.float32)
 
     async def embed_batch(self, texts: Sequence[str]) -> FloatArray:
-        """Return the unit vectors (n, dims) of some texts, however many; (0, 0) for none."""
-        with self._open():
+        """Return the unit vectors (n, dims) of any number of texts; (0, 0) for none."""
+        with self._closing_cancels():
             if not texts:
                 await trio.lowlevel.checkpoint()
                 return np.empty((0, 0), dtype=np.float32)
@@ -160,18 +155,18 @@ class RemoteProvider:
                         return await self._request(parts[0], "document", None)
                     return await self._request_all(parts)
                 except _BatchTooLarge:
-                    continue  # once: requests are of the usual size from now on
+                    continue  # happens once: requests have the usual size from now on
 
     async def _request_all(self, parts: Sequence[Sequence[str]]) -> FloatArray:
-        """Return the vectors of several concurrent requests; the first failure ends them all."""
-        found: list[FloatArray | None] = [None] * len(parts)
+        """Return the vectors of concurrent requests; the first failure cancels the others."""
+        results: list[FloatArray | None] = [None] * len(parts)
         failures: list[Exception] = []
         numbers = iter(range(len(parts)))
 
         async def work() -> None:
             for number in numbers:
                 try:
-                    found[number] = await self._request(parts[number], "document", None)
+                    results[number] = await self._request(parts[number], "document", None)
                 except (MemdError, _BatchTooLarge) as error:
                     failures.append(error)
                     nursery.cancel_scope.cancel()
@@ -182,7 +177,7 @@ class RemoteProvider:
                 nursery.start_soon(work)
         if failures:
             raise failures[0]
-        matrices = [rows for rows in found if rows is not None]
+        matrices = [rows for rows in results if rows is not None]
         sizes = sorted({rows.shape[1] for rows in matrices})
         if len(sizes) > 1:
             raise DimensionsChangedError(
@@ -191,7 +186,7 @@ class RemoteProvider:
         return np.concatenate(matrices)
 
     async def aclose(self) -> None:
-        """End requests under way with ShuttingDownError, and refuse further ones."""
+        """Cancel requests under way; they and later ones raise ShuttingDownError."""
         self._closed = True
         for scope in self._under_way:
             scope.cancel()
@@ -200,47 +195,47 @@ class RemoteProvider:
     # --- one request --------------------------------------------------------------------------------
 
     async def _request(self, texts: Sequence[str], kind: TextKind, timeout_s: float | None) -> FloatArray:
-        """Return the unit vectors of one request's texts, after up to `TRIES` tries."""
+        """Return the unit vectors of one request, with retries."""
         request = self._api.request(texts, kind)
         tokens = sum(map(estimate_tokens, texts))
         attempt, deadline = 0, None
         while True:
-            self._account.check(self.model)  # before waiting for a slot in vain
-            await self._rest(kind)
+            self._account.check(self.model)  # fail fast before waiting for a slot
+            await self._wait_for_short_pause(kind)
             async with self._account.slots.slot(kind, math.inf if timeout_s is None else timeout_s):
                 if deadline is None and timeout_s is not None:
                     deadline = trio.current_time() + timeout_s
                 with self._account.begin(tokens, metered=self._metered, model=self.model) as call:
                     try:
                         rows, counted = await self._send(request, len(texts), self._timeouts_until(deadline))
-                        call.succeeded(tokens if counted is None else counted)
+                        call.record_success(tokens if counted is None else counted)
                         return rows
                     except ProviderFailedError as error:
                         if self._batch_size.shrink_after(len(texts), error):
-                            call.tried(error)
+                            call.record_retry(error)
                             raise _BatchTooLarge from error
                         pause_s = self._pause_after(error, call, attempt, kind, deadline)
                         if pause_s is None:
-                            call.failed(error)
+                            call.record_failure(error)
                             raise
-                        call.tried(error)
+                        call.record_retry(error)
             attempt += 1
             await self._pause(pause_s)
 
     async def _send(
         self, request: ApiRequest, count: int, timeouts: Timeouts
     ) -> tuple[FloatArray, int | None]:
-        """Return the unit vectors of one reply, and the tokens it counts."""
+        """Send a request once; return its unit vectors and counted tokens."""
         began = trio.current_time()
         reply = await self._http.send(request, timeouts)
         took_s = trio.current_time() - began
         if not 200 <= reply.status < 300:
             raise self._api.failure(reply.status, reply.headers, reply.body)
-        self._batch_size.answered(count, took_s)
+        self._batch_size.record_reply(count, took_s)
         if len(reply.body) <= INLINE_BYTES:
             return self._read(reply.body, count)
         return await trio.to_thread.run_sync(
-            self._read, reply.body, count, abandon_on_cancel=True, limiter=self._thread
+            self._read, reply.body, count, abandon_on_cancel=True, limiter=self._parse_limiter
         )
 
     def _read(self, body: bytes, count: int) -> tuple[FloatArray, int | None]:
@@ -248,35 +243,41 @@ class RemoteProvider:
         return unit_vectors(reply.vectors, self.id), reply.tokens
 
     def _pause_after(
-        self, error: ProviderFailedError, call: Call, attempt: int, kind: TextKind, deadline: float | None
+        self,
+        error: ProviderFailedError,
+        call: ProviderCall,
+        attempt: int,
+        kind: TextKind,
+        deadline: float | None,
     ) -> float | None:
-        """Return the pause before the next try, in seconds; None if there is none.
+        """Return the back-off before the next try, in seconds; None without a further try.
 
-        A trial is not repeated: it is the one call of its window. A long pause that the provider names opens the
-        breaker; for a short one all calls of the account wait.
+        A trial call is not retried. A long pause that the provider asks for opens the circuit breaker; a short one
+        delays all calls of the account.
         """
         is_last = attempt + 1 >= (QUERY_TRIES if kind == "query" else TRIES)
         if is_last or call.is_trial or not is_transient(error):
             return None
         named_s = named_pause_s(error)
         pause_s = max(named_s, backoff_s(attempt, self._random))
-        if named_s > (QUERY_REST_S if kind == "query" else LONGEST_BACKOFF_S):
+        if named_s > (MAX_QUERY_PAUSE_S if kind == "query" else MAX_BACKOFF_S):
             return None
         if deadline is not None and trio.current_time() + pause_s >= deadline:
             return None
         if named_s:
-            self._account.rest(named_s)
+            self._account.note_short_pause(named_s)
         return pause_s
 
-    async def _rest(self, kind: TextKind) -> None:
-        """Wait for the end of a short pause the provider asked for."""
-        rest_s = self._account.rest_s()
-        if kind == "query" and rest_s > QUERY_REST_S:
+    async def _wait_for_short_pause(self, kind: TextKind) -> None:
+        """Wait for a short pause of the provider; fail a query if it is too long."""
+        short_pause_left_s = self._account.short_pause_left_s()
+        if kind == "query" and short_pause_left_s > MAX_QUERY_PAUSE_S:
             raise ProviderRateLimitedError(
-                f"{self.id} asked for a pause of {rest_s:.1f} s", data={"retry_after_s": rest_s}
+                f"{self.id} asked for a pause of {short_pause_left_s:.1f} s",
+                data={"retry_after_s": short_pause_left_s},
             )
-        if rest_s > 0:
-            await self._pause(rest_s)
+        if short_pause_left_s > 0:
+            await self._pause(short_pause_left_s)
 
     def _timeouts_until(self, deadline: float | None) -> Timeouts:
         if deadline is None:
@@ -287,8 +288,8 @@ class RemoteProvider:
         return prefix + (encodable(text) if text.strip() else BLANK)
 
     @contextmanager
-    def _open(self) -> Iterator[None]:
-        """Run the block until `aclose` cancels it."""
+    def _closing_cancels(self) -> Iterator[None]:
+        """Let `aclose` cancel the block."""
         if self._closed:
             raise ShuttingDownError(f"the provider {self.id} was closed")
         with trio.CancelScope() as scope:
@@ -302,7 +303,7 @@ class RemoteProvider:
 
 
 class _BatchTooLarge(Exception):
-    """A request of more texts than usual failed: they are sent again in several."""
+    """A request with more texts than usual failed and is split."""
 
 
 def _without_user(url: str) -> str:

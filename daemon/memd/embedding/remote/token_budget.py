@@ -1,4 +1,4 @@
-"""The tokens that may be bought in a day, over all accounts."""
+"""The daily token budget of all accounts."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ log = structlog.get_logger(__name__)
 DAY_MS: Final = 86_400_000
 
 DAYS_REMEMBERED: Final = 8
-"""Past days that are remembered, for a clock that jumps and returns."""
+"""The number of past days whose counts are kept, for a clock that jumps and returns."""
 
 
 class TokenBudget:
-    """The tokens that may be bought in a day (UTC), over all accounts.
+    """A limit on the tokens bought per day (UTC), over all accounts.
 
-    Calls under way reserve their estimate, so concurrent calls can't spend the same tokens.
+    Calls under way reserve their estimate, so that concurrent calls can't spend the same tokens.
     """
 
     def __init__(self, limit: int, clock: Clock) -> None:
@@ -58,14 +58,14 @@ class TokenBudget:
         return max(0, self.limit - self.spent - self.reserved) if self.limit else None
 
     def restore(self, day: int, spent: int) -> None:
-        """Add what an earlier run bought on that day, which counts when the clock reaches it."""
+        """Add tokens bought in an earlier run, on the day they count for."""
         if day == self.day:
             self._spent += spent
         else:
-            self._note_day(day, spent)
+            self._keep_day(day, spent)
 
     def check(self, tokens: int) -> None:
-        """Raise TokenBudgetError if that many tokens can't be bought."""
+        """Raise TokenBudgetError if the budget doesn't cover the tokens."""
         left = self.left
         if left is None or tokens <= left:
             return
@@ -74,7 +74,7 @@ class TokenBudget:
             log.warning("embedding.token_budget_spent", limit=self.limit, spent=self.spent, wanted=tokens)
         raise TokenBudgetError(
             f"the daily budget of {self.limit:,} tokens is used up: {self.spent:,} were bought today, "
-            f"{self.reserved:,} are on their way, {tokens:,} more are needed",
+            f"{self.reserved:,} are reserved, {tokens:,} more are needed",
             data={"retry_after_s": -(-self.ms_to_midnight() // 1000)},
         )
 
@@ -84,7 +84,7 @@ class TokenBudget:
         self.reserved += tokens
 
     def settle(self, reserved: int, bought: int) -> None:
-        """End a reservation, and count what was bought on the current day."""
+        """End a reservation, and count the tokens bought."""
         self._roll_over()
         self.reserved -= reserved
         self._spent += bought
@@ -95,12 +95,12 @@ class TokenBudget:
 
     def _roll_over(self) -> None:
         day = self._clock() // DAY_MS
-        # A clock set back by up to a day does not reset the count; one that returns to an earlier day finds its count.
+        # A clock set back by a day or less keeps the count; one that returns to an earlier day restores its count.
         if day > self._day or day < self._day - 1:
-            self._note_day(self._day, self._spent)
+            self._keep_day(self._day, self._spent)
             self._day, self._spent = day, self._other_days.pop(day, 0)
 
-    def _note_day(self, day: int, spent: int) -> None:
+    def _keep_day(self, day: int, spent: int) -> None:
         self._other_days.pop(day, None)
         self._other_days[day] = spent
         if len(self._other_days) > DAYS_REMEMBERED:

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from memd.embedding.provider import EmbeddingProvider
 from memd.embedding.remote.bulk.api import BulkApi, BulkResults
 from memd.embedding.remote.bulk.jobs import JobRecord, records_from_json, records_to_json
-from memd.embedding.remote.bulk.run import BulkRun
+from memd.embedding.remote.bulk.runner import BulkRunner
 from memd.embedding.remote.remote import RemoteProvider
 from memd.index.connection import IndexFile
 from memd.index.meta import load_jobs, save_jobs
@@ -74,7 +74,7 @@ class BulkFill:
         self._work = trio.Event()
         self._store: Store | None = None
         self._wake: Callable[[], None] = lambda: None
-        self._run = BulkRun(
+        self._run = BulkRunner(
             api,
             settings,
             IndexJobs(index, space),

@@ -17,7 +17,7 @@ import trio
 from numpy.typing import NDArray
 
 from memd.embedding.provider import BatchLimits, EmbeddingProvider
-from memd.embedding.remote.batches import HARMLESS, embed_around, take_batch
+from memd.embedding.remote.batches import PROBE_TEXT, embed_isolating_refusals, take_batch
 from memd.index.cache import (
     SpaceKey,
     count_missing,
@@ -309,7 +309,7 @@ class VectorFill:
         That one is left to its words, if the provider takes a harmless text at that moment: else it is down, and
         no text is to blame.
         """
-        await self.provider.embed_batch([HARMLESS])
+        await self.provider.embed_batch([PROBE_TEXT])
         self._pauses = 0
         part = missing[: self._suspicion.part(self._limits().max_texts)]
         try:
@@ -324,7 +324,7 @@ class VectorFill:
         """Embed and store one batch of (hash, text)."""
         started = trio.current_time()
         texts = [text for _, text in missing]
-        embedded = await embed_around(self.provider, texts)
+        embedded = await embed_isolating_refusals(self.provider, texts)
         self.pace.note(trio.current_time() - started, len(texts), sum(len(text) for text in texts))
         at = [place for place, vector in enumerate(embedded.vectors) if vector is not None]
         rows = [vector for vector in embedded.vectors if vector is not None]

@@ -103,7 +103,7 @@ class FailureIsolation:
         self._failures = 0
 
     def __repr__(self) -> str:
-        return f"<Suspicion {self._failures} failures in a row>"
+        return f"<FailureIsolation {self._failures} failures in a row>"
 
     @property
     def is_raised(self) -> bool:

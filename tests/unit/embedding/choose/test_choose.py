@@ -1,4 +1,4 @@
-"""Which provider is chosen, and that whatever stands in its way is named with a way out."""
+"""Tests of the choice of a provider, and of its errors and hints."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ DOWNLOADABLE = "hf:owner/repo/m.gguf"
 
 
 def choose(cache: Path, *, asker: ChooserFixture | None = None, **settings: Any) -> Selection:
-    """Return what is chosen with these settings."""
+    """Return the selection for these settings."""
     return (asker or ChooserFixture(cache)).choose(**settings)
 
 
@@ -63,7 +63,7 @@ def test_auto_takes_the_first_provider_that_has_a_key(tmp_path: Path, position: 
     assert provider.id == AUTO_ORDER[position]
 
 
-def test_auto_passes_over_what_can_not_be_used_and_says_so_in_the_log(tmp_path: Path) -> None:
+def test_auto_skips_unusable_providers_and_logs_them(tmp_path: Path) -> None:
     pulled(tmp_path, "minilm")
     with structlog.testing.capture_logs() as logs:
         selection = choose(
@@ -78,20 +78,20 @@ def test_auto_passes_over_what_can_not_be_used_and_says_so_in_the_log(tmp_path: 
     ]
 
 
-def test_auto_without_anything_says_how_to_get_something(tmp_path: Path) -> None:
+def test_auto_without_any_provider_hints_at_the_remedy(tmp_path: Path) -> None:
     selection = choose(tmp_path)
     assert selection.provider is None
     assert isinstance(selection.problem, ProviderUnavailableError)
     assert "memctl model pull minilm" in selection.problem.hint
 
 
-def test_auto_names_a_slip_where_nothing_else_can_be_used(tmp_path: Path) -> None:
+def test_auto_raises_a_configuration_error_if_no_provider_is_usable(tmp_path: Path) -> None:
     problem = choose(tmp_path, remote=Remote(api_key="${NOT_SET}")).problem
     assert isinstance(problem, ConfigInvalidError)
     assert "NOT_SET" in problem.message
 
 
-def test_none_is_a_wish_and_no_problem(tmp_path: Path) -> None:
+def test_provider_none_is_no_problem(tmp_path: Path) -> None:
     pulled(tmp_path, "minilm")
     assert choose(tmp_path, provider="none", fallback="local") == Selection("none", None)
 
@@ -109,7 +109,7 @@ def test_none_is_a_wish_and_no_problem(tmp_path: Path) -> None:
         ("/nowhere/m.gguf", "local.modelPath"),
     ],
 )
-async def test_local_model_that_is_not_there_is_named_with_the_command(
+async def test_missing_local_model_is_named_with_the_pull_command(
     tmp_path: Path, reference: str | None, hint: str
 ) -> None:
     settings = MemorySearch(provider="auto", fallback="none", local=Local(model_path=reference))
@@ -131,7 +131,7 @@ async def test_local_model_that_is_not_there_is_named_with_the_command(
         ({"provider": "openai", "fallback": "local", "local": Local(model_path=DOWNLOADABLE)}, None),
     ],
 )
-def test_a_model_asked_for_by_name_is_downloaded(
+def test_configured_local_model_is_downloaded(
     tmp_path: Path, settings: dict[str, Any], begun: str | None
 ) -> None:
     asker = ChooserFixture(tmp_path)
@@ -144,7 +144,7 @@ def test_a_model_asked_for_by_name_is_downloaded(
     assert ("being downloaded" in selection.problem.hint) is bool(begun)
 
 
-def test_a_model_that_does_not_come_is_not_said_to(tmp_path: Path) -> None:
+def test_model_that_is_not_downloaded_is_not_announced(tmp_path: Path) -> None:
     problem = choose(tmp_path, asker=ChooserFixture(tmp_path, online=False), provider="local").problem
     assert problem is not None
     assert "memctl model pull" in problem.hint
@@ -170,26 +170,26 @@ def test_moving_a_model_file_keeps_its_space(tmp_path: Path) -> None:
     assert spaces[0] == spaces[1] != provider.space.id
 
 
-def test_missing_extra_is_named(tmp_path: Path) -> None:
+def test_missing_local_packages_are_named(tmp_path: Path) -> None:
     pulled(tmp_path, "minilm")
     assert isinstance(
         choose(tmp_path, asker=ChooserFixture(tmp_path, extra=False)).problem, LocalExtraMissingError
     )
 
 
-def test_missing_extra_is_named_before_a_missing_model(tmp_path: Path) -> None:
+def test_missing_local_packages_are_named_before_a_missing_model(tmp_path: Path) -> None:
     asker = ChooserFixture(tmp_path, extra=False)
     selection = choose(tmp_path, asker=asker, provider="local", local=Local(model_path="minilm"))
     assert isinstance(selection.problem, LocalExtraMissingError), "a pull would fail without it"
 
 
-def test_file_that_is_no_model_is_named(tmp_path: Path) -> None:
+def test_invalid_model_file_is_named(tmp_path: Path) -> None:
     (tmp_path / "m.gguf").write_text("hello")
     selection = choose(tmp_path, provider="local", local=Local(model_path=str(tmp_path / "m.gguf")))
     assert isinstance(selection.problem, ModelInvalidError)
 
 
-def test_reference_that_is_none_is_named(tmp_path: Path) -> None:
+def test_invalid_reference_is_named(tmp_path: Path) -> None:
     selection = choose(tmp_path, provider="local", local=Local(model_path="hf:nonsense"))
     assert isinstance(selection.problem, ConfigInvalidError)
 
@@ -201,7 +201,7 @@ def test_unknown_provider_is_named(tmp_path: Path) -> None:
 # --- fallback -------------------------------------------------------------------------------------------
 
 
-def test_fallback_says_what_it_fell_back_from_and_why(tmp_path: Path) -> None:
+def test_fallback_reports_the_failed_provider_and_the_reason(tmp_path: Path) -> None:
     pulled(tmp_path, DEFAULT_LOCAL_MODEL)
     selection = choose(tmp_path, provider="openai", fallback="local")
     assert selection.provider is not None
@@ -209,7 +209,7 @@ def test_fallback_says_what_it_fell_back_from_and_why(tmp_path: Path) -> None:
     assert isinstance(selection.problem, ProviderUnavailableError)
 
 
-def test_fallback_that_fails_too_leaves_the_first_reason(tmp_path: Path) -> None:
+def test_failed_fallback_keeps_the_first_reason(tmp_path: Path) -> None:
     with structlog.testing.capture_logs() as logs:
         selection = choose(tmp_path, provider="openai", fallback="local")
     assert selection.provider is None
@@ -218,7 +218,7 @@ def test_fallback_that_fails_too_leaves_the_first_reason(tmp_path: Path) -> None
 
 
 @pytest.mark.parametrize(
-    ("provider", "fallback", "told"),
+    ("provider", "fallback", "expected"),
     [
         ("openai", "gemini", "gemini"),
         ("openai", "openai", "none"),
@@ -226,10 +226,10 @@ def test_fallback_that_fails_too_leaves_the_first_reason(tmp_path: Path) -> None
         ("openai", "none", "none"),
     ],
 )
-def test_a_fallback_is_known_before_it_is_needed(
-    tmp_path: Path, provider: str, fallback: str, told: str
+def test_selection_names_the_fallback_before_it_is_needed(
+    tmp_path: Path, provider: str, fallback: str, expected: str
 ) -> None:
     asker = ChooserFixture(tmp_path, environ={"OPENAI_API_KEY": "k"})
     selection = choose(tmp_path, asker=asker, provider=provider, fallback=fallback)
     assert selection.provider is not None
-    assert selection.fallback == told
+    assert selection.fallback == expected

@@ -1,4 +1,4 @@
-"""A key is found where it stands, first place first, and nothing says what it is."""
+"""Tests of finding keys, and of keeping them out of messages."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ NOW = 1_700_000_000_000
 
 
 def write_profiles(state: Path, content: object, agent: str = "main") -> Path:
-    """Write an agent's auth profiles: a text as it is, anything else as JSON."""
+    """Write an agent's auth profiles: a string unchanged, anything else as JSON."""
     path = state / "agents" / agent / "agent" / "auth-profiles.json"
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(content if isinstance(content, str) else json.dumps(content), encoding="utf-8")
@@ -43,12 +43,12 @@ def find(
     agent: str = "work",
     environ: Mapping[str, str] | None = None,
 ) -> str | None:
-    """Return the key that is found, in clear."""
+    """Return the text of the key that is found."""
     key = find_key(known, entry, remote, agent, state, environ or {}, clock=lambda: NOW)
     return None if key is None else key.reveal()
 
 
-def test_places_are_asked_in_their_order(tmp_path: Path) -> None:
+def test_key_places_are_searched_in_order(tmp_path: Path) -> None:
     write_profiles(tmp_path, {"version": 1, "profiles": {"openai:default": api_key("of main")}})
     write_profiles(tmp_path, {"version": 1, "profiles": {"openai:default": api_key("of the agent")}}, "work")
     places: dict[str, Any] = {
@@ -76,7 +76,7 @@ def test_the_first_variable_that_is_set_wins(tmp_path: Path) -> None:
     assert find(tmp_path, known=GEMINI, environ=both | {"GEMINI_API_KEY": " \n"}) == "second"
 
 
-def test_space_around_a_key_is_no_part_of_it(tmp_path: Path) -> None:
+def test_surrounding_space_is_removed_from_a_key(tmp_path: Path) -> None:
     assert find(tmp_path, environ={"OPENAI_API_KEY": " sk-1\r\n"}) == "sk-1"
     assert find(tmp_path, remote=Remote(api_key="\tsk-2\n")) == "sk-2"
 
@@ -84,7 +84,7 @@ def test_space_around_a_key_is_no_part_of_it(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "key", ["sk-marker\nX-Other: 1", "sk-marker\0", "sk-\x7fmarker", "“sk-marker”", "sk-\ud800marker"]
 )
-def test_a_key_that_no_header_can_carry_is_named_by_its_place_alone(tmp_path: Path, key: str) -> None:
+def test_key_unfit_for_a_header_is_named_by_its_setting_only(tmp_path: Path, key: str) -> None:
     for places, named in [
         ({"remote": Remote(api_key=key)}, "search.remote.apiKey"),
         ({"entry": ProviderEntry(id="openai", api_key=key)}, "models.providers.openai.apiKey"),
@@ -100,7 +100,7 @@ def test_a_key_that_no_header_can_carry_is_named_by_its_place_alone(tmp_path: Pa
 # --- references -----------------------------------------------------------------------------------------
 
 
-def test_references_are_replaced_wherever_they_stand(tmp_path: Path) -> None:
+def test_references_are_expanded_in_any_position(tmp_path: Path) -> None:
     environ = {"A": "one", "b_2": "two", "OPENAI_API_KEY": "usual"}
 
     assert find(tmp_path, remote=Remote(api_key="${A}-${b_2}"), environ=environ) == "one-two"
@@ -109,7 +109,7 @@ def test_references_are_replaced_wherever_they_stand(tmp_path: Path) -> None:
     assert usable_headers({"X-Team": "t-${A}"}, environ, "place") == {"X-Team": "t-one"}
 
 
-def test_the_bare_name_of_the_providers_variable_refers_to_it(tmp_path: Path) -> None:
+def test_variable_name_without_braces_is_a_reference(tmp_path: Path) -> None:
     named = Remote(api_key="OPENAI_API_KEY")
 
     assert find(tmp_path, remote=named, environ={"OPENAI_API_KEY": "usual"}) == "usual"
@@ -118,9 +118,7 @@ def test_the_bare_name_of_the_providers_variable_refers_to_it(tmp_path: Path) ->
 
 
 @pytest.mark.parametrize("environ", [{}, {"MY_KEY": ""}, {"MY_KEY": " "}])
-def test_a_variable_that_is_not_set_is_named_with_its_setting(
-    tmp_path: Path, environ: dict[str, str]
-) -> None:
+def test_unset_variable_is_named_with_its_setting(tmp_path: Path, environ: dict[str, str]) -> None:
     usual = environ | {"OPENAI_API_KEY": "usual"}
 
     with pytest.raises(ConfigInvalidError) as caught:
@@ -135,7 +133,7 @@ def test_a_variable_that_is_not_set_is_named_with_its_setting(
 @pytest.mark.parametrize(
     "headers", [{"X Team": "v"}, {"": "v"}, {"X-Team": "marker\r\nEvil: 1"}, {"X-Team": "märker-marker"}]
 )
-def test_a_header_that_can_not_be_sent_is_named_without_its_value(headers: dict[str, str]) -> None:
+def test_invalid_header_is_named_without_its_value(headers: dict[str, str]) -> None:
     with pytest.raises(ConfigInvalidError, match=r"search\.remote\.headers") as caught:
         usable_headers(headers, {}, "search.remote.headers")
 
@@ -143,15 +141,15 @@ def test_a_header_that_can_not_be_sent_is_named_without_its_value(headers: dict[
 
 
 @given(st.text(), st.dictionaries(st.sampled_from("ABC"), st.text(min_size=1)))
-def test_any_text_is_a_key_or_a_named_problem(text: str, environ: dict[str, str]) -> None:
+def test_any_text_gives_a_key_or_a_named_error(text: str, environ: dict[str, str]) -> None:
     try:
         key = usable_key(expand(text, environ, "the setting"), "the setting")
     except ConfigInvalidError as error:
-        told = error.message
+        shown = error.message
     else:
-        told = "the setting" if key is None or key.reveal().isascii() else key.reveal()
+        shown = "the setting" if key is None or key.reveal().isascii() else key.reveal()
 
-    assert "the setting" in told
+    assert "the setting" in shown
 
 
 # --- auth profiles --------------------------------------------------------------------------------------
@@ -177,7 +175,7 @@ def test_any_text_is_a_key_or_a_named_problem(text: str, environ: dict[str, str]
         ("k", None),
     ],
 )
-def test_profiles_of_every_shape_give_their_key_or_none(
+def test_profiles_of_every_format_give_their_key_or_none(
     tmp_path: Path, profile: object, key: str | None
 ) -> None:
     write_profiles(tmp_path, {"version": 1, "profiles": {"openai:default": profile}}, "work")
@@ -185,13 +183,13 @@ def test_profiles_of_every_shape_give_their_key_or_none(
     assert find(tmp_path, environ={"MY_KEY": "mine"}) == key
 
 
-def test_a_provider_is_known_by_all_its_names(tmp_path: Path) -> None:
+def test_profiles_match_all_names_of_a_provider(tmp_path: Path) -> None:
     write_profiles(tmp_path, {"profiles": {"google:default": api_key("k", provider="google")}})
 
     assert find(tmp_path, known=GEMINI) == "k"
 
 
-def test_the_users_order_of_profiles_is_kept_to(tmp_path: Path) -> None:
+def test_profiles_are_used_in_the_users_order(tmp_path: Path) -> None:
     profiles = {"openai:a": api_key("a"), "openai:b": api_key("b"), "openai:c": {"type": "oauth"}}
 
     write_profiles(tmp_path, {"profiles": profiles, "order": {"OpenAI": ["openai:c", "gone", "openai:b"]}})
@@ -223,16 +221,14 @@ def test_the_users_order_of_profiles_is_kept_to(tmp_path: Path) -> None:
         " " * MAX_PROFILES_BYTES + '{"profiles": {"openai:sk": {"type": "api_key", "key": "sk-marker"}}}',
     ],
 )
-def test_a_broken_file_of_profiles_is_named_and_costs_no_more_than_itself(
-    tmp_path: Path, content: str
-) -> None:
+def test_broken_profiles_file_is_named_and_other_keys_still_work(tmp_path: Path, content: str) -> None:
     path = write_profiles(tmp_path, content, "work")
 
     with pytest.raises(ConfigInvalidError) as caught:
         find(tmp_path)
     assert str(path) in caught.value.message
-    told = "".join(traceback.format_exception(caught.value)) + str(caught.value.to_wire())
-    assert "sk-marker" not in told
+    shown = "".join(traceback.format_exception(caught.value)) + str(caught.value.to_wire())
+    assert "sk-marker" not in shown
     error: BaseException | None = caught.value
     while error is not None:
         assert "sk-marker" not in str(vars(error))
@@ -247,7 +243,7 @@ def test_a_broken_file_of_profiles_is_named_and_costs_no_more_than_itself(
     assert find(tmp_path) == "of main"
 
 
-def test_a_file_of_profiles_that_is_no_file_is_named(tmp_path: Path) -> None:
+def test_profiles_path_that_is_not_a_file_is_named(tmp_path: Path) -> None:
     path = tmp_path / "agents" / "main" / "agent" / "auth-profiles.json"
     path.mkdir(parents=True)
 
@@ -267,7 +263,7 @@ _ANYTHING = st.recursive(
 
 
 @given(st.dictionaries(_NAMES, _ANYTHING, max_size=4))
-def test_any_file_of_profiles_gives_a_key_none_or_a_named_problem(
+def test_any_profiles_file_gives_a_key_none_or_a_named_error(
     tmp_path_factory: pytest.TempPathFactory, content: dict[str, Any]
 ) -> None:
     state = tmp_path_factory.mktemp("state")

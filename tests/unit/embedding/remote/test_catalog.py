@@ -1,4 +1,4 @@
-"""The table of providers agrees with itself, and tells loopback from the world."""
+"""Tests of the table of providers, and of loopback addresses."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from memd.embedding.remote.catalog import AUTO_ORDER, KNOWN, dialect_of_api, is_loopback, limits_of
 
 
-def test_every_provider_stands_under_its_own_name_with_limits_that_can_be_kept() -> None:
+def test_every_provider_is_listed_by_name_with_valid_limits() -> None:
     assert list(KNOWN) == ["openai", "gemini", "voyage", "mistral", "ollama", "compatible"]
     for name, known in KNOWN.items():
         assert known.name == name
@@ -19,7 +19,7 @@ def test_every_provider_stands_under_its_own_name_with_limits_that_can_be_kept()
             assert limits.concurrency > 0
 
 
-def test_automatic_choice_knows_only_providers_that_need_a_key_and_have_a_variable_for_it() -> None:
+def test_auto_order_has_only_providers_with_a_key_variable() -> None:
     assert AUTO_ORDER == ("openai", "gemini", "voyage", "mistral")
     for name in AUTO_ORDER:
         assert KNOWN[name].needs_key
@@ -28,7 +28,7 @@ def test_automatic_choice_knows_only_providers_that_need_a_key_and_have_a_variab
         assert KNOWN[name].default_model
 
 
-def test_ollama_costs_nothing_needs_no_key_and_is_asked_once_at_a_time() -> None:
+def test_ollama_is_free_keyless_and_sequential() -> None:
     ollama = KNOWN["ollama"]
     assert not ollama.metered
     assert not ollama.needs_key
@@ -36,7 +36,7 @@ def test_ollama_costs_nothing_needs_no_key_and_is_asked_once_at_a_time() -> None
     assert is_loopback(ollama.base_url)
 
 
-def test_batches_in_bulk_are_known_of_three_providers() -> None:
+def test_three_providers_have_a_batch_api() -> None:
     assert [name for name, known in KNOWN.items() if known.has_bulk] == ["openai", "gemini", "voyage"]
 
 
@@ -73,14 +73,14 @@ def test_limits_stay_between_half_and_three_quarters_of_what_the_provider_allows
         ("a-model-of-next-year", 120_000, 32_000),
     ],
 )
-def test_voyage_is_given_what_each_of_its_models_takes(model: str, allowed: int, text: int) -> None:
+def test_voyage_limits_depend_on_the_model(model: str, allowed: int, text: int) -> None:
     limits = limits_of(KNOWN["voyage"], model)
     assert 0.5 * allowed <= limits.max_tokens <= 0.75 * allowed
     assert 0.5 * text <= limits.max_text_tokens <= 0.75 * text
     assert limits.max_texts == 1000
 
 
-def test_second_gemini_model_takes_longer_texts() -> None:
+def test_gemini_embedding_2_accepts_longer_texts() -> None:
     gemini = KNOWN["gemini"]
     assert limits_of(gemini, "gemini-embedding-2").max_text_tokens > gemini.limits.max_text_tokens
     assert limits_of(gemini, "gemini-embedding-001") == gemini.limits
@@ -105,9 +105,7 @@ def test_second_gemini_model_takes_longer_texts() -> None:
         ("github-copilot", "copilot", None),
     ],
 )
-def test_entry_of_the_settings_is_spoken_to_in_its_own_way(
-    api: str, provider_id: str, dialect: str | None
-) -> None:
+def test_entry_interface_depends_on_its_api_and_id(api: str, provider_id: str, dialect: str | None) -> None:
     assert dialect_of_api(api, provider_id) == dialect
 
 
@@ -125,7 +123,7 @@ def test_entry_of_the_settings_is_spoken_to_in_its_own_way(
         "http://user:password@127.0.0.1/",
     ],
 )
-def test_this_machine_is_known_by_each_of_its_names(url: str) -> None:
+def test_loopback_addresses_are_recognized(url: str) -> None:
     assert is_loopback(url)
 
 
@@ -144,11 +142,11 @@ def test_this_machine_is_known_by_each_of_its_names(url: str) -> None:
         "http://0.0.0.0",
     ],
 )
-def test_another_machine_is_not_taken_for_this_one(url: str) -> None:
+def test_other_addresses_are_not_loopback(url: str) -> None:
     assert not is_loopback(url)
 
 
 @given(st.text())
-def test_any_text_for_an_address_is_answered(text: str) -> None:
+def test_any_address_is_classified(text: str) -> None:
     assert is_loopback(text) in (True, False)
     assert is_loopback(f"http://{text}") in (True, False)

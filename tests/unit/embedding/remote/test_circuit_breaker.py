@@ -1,4 +1,4 @@
-"""A provider that fails is called again after growing pauses, and by one trial call once a window."""
+"""Tests of the circuit breaker and the back-off."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
 from memd.embedding.remote.circuit_breaker import (
+    ACTION_WINDOW_MS,
     FIRST_BACKOFF_S,
-    LONGEST_BACKOFF_S,
-    LONGEST_MS,
-    LONGEST_TRANSIENT_MS,
-    QUOTA_MS,
-    REFUSED_MS,
-    SPREAD,
-    TRANSIENT_MS,
-    TRIAL_MS,
+    FIRST_TRANSIENT_WINDOW_MS,
+    MAX_BACKOFF_S,
+    MAX_JITTER_SHARE,
+    MAX_TRANSIENT_WINDOW_MS,
+    MAX_WINDOW_MS,
+    QUOTA_WINDOW_MS,
+    TRIAL_TIMEOUT_MS,
     CircuitBreaker,
     backoff_s,
     is_transient,
@@ -45,133 +45,137 @@ DOWN = ProviderUnreachableError("nobody answers")
 
 def opened(error: ProviderFailedError = DOWN, now_ms: int = NOW) -> CircuitBreaker:
     breaker = CircuitBreaker()
-    breaker.failed(breaker.enter(now_ms), error, now_ms)
+    breaker.record_failure(breaker.admit(now_ms), error, now_ms)
     return breaker
 
 
 @pytest.mark.parametrize(
     ("error", "first_ms", "last_ms"),
     [
-        (DOWN, TRANSIENT_MS, LONGEST_TRANSIENT_MS),
-        (ProviderFailedError("500"), TRANSIENT_MS, LONGEST_TRANSIENT_MS),
-        (ProviderRateLimitedError("429"), TRANSIENT_MS, LONGEST_TRANSIENT_MS),
-        (ProviderRateLimitedError("429", data={"retry_after_s": 40}), 40_000, LONGEST_TRANSIENT_MS),
-        (ProviderRateLimitedError("429", data={"retry_after_s": 0.1}), TRANSIENT_MS, LONGEST_TRANSIENT_MS),
-        (ProviderRateLimitedError("429", data={"retry_after_s": 1e300}), LONGEST_MS, LONGEST_MS),
-        (ProviderReplyError("paid for"), TRANSIENT_MS, REFUSED_MS),
-        (ProviderQuotaError("no credit"), QUOTA_MS, QUOTA_MS),
+        (DOWN, FIRST_TRANSIENT_WINDOW_MS, MAX_TRANSIENT_WINDOW_MS),
+        (ProviderFailedError("500"), FIRST_TRANSIENT_WINDOW_MS, MAX_TRANSIENT_WINDOW_MS),
+        (ProviderRateLimitedError("429"), FIRST_TRANSIENT_WINDOW_MS, MAX_TRANSIENT_WINDOW_MS),
+        (ProviderRateLimitedError("429", data={"retry_after_s": 40}), 40_000, MAX_TRANSIENT_WINDOW_MS),
+        (
+            ProviderRateLimitedError("429", data={"retry_after_s": 0.1}),
+            FIRST_TRANSIENT_WINDOW_MS,
+            MAX_TRANSIENT_WINDOW_MS,
+        ),
+        (ProviderRateLimitedError("429", data={"retry_after_s": 1e300}), MAX_WINDOW_MS, MAX_WINDOW_MS),
+        (ProviderReplyError("paid for"), FIRST_TRANSIENT_WINDOW_MS, ACTION_WINDOW_MS),
+        (ProviderQuotaError("no credit"), QUOTA_WINDOW_MS, QUOTA_WINDOW_MS),
         (ProviderQuotaError("no credit", data={"retry_after_s": 7200}), 7_200_000, 7_200_000),
-        (ProviderAuthError("401"), REFUSED_MS, REFUSED_MS),
-        (ProviderModelError("404"), REFUSED_MS, REFUSED_MS),
+        (ProviderAuthError("401"), ACTION_WINDOW_MS, ACTION_WINDOW_MS),
+        (ProviderModelError("404"), ACTION_WINDOW_MS, ACTION_WINDOW_MS),
     ],
 )
-def test_windows_are_as_long_as_the_failure_may_last(
-    error: ProviderFailedError, first_ms: int, last_ms: int
-) -> None:
+def test_window_length_depends_on_the_error(error: ProviderFailedError, first_ms: int, last_ms: int) -> None:
     windows = [window_ms(error, failures) for failures in range(1, 30)]
 
     assert (windows[0], windows[-1]) == (first_ms, last_ms)
     assert windows == sorted(windows)
 
 
-def test_calls_within_the_window_are_refused_with_the_error_and_how_long_it_lasts() -> None:
+def test_calls_within_the_window_fail_fast_with_error_and_wait() -> None:
     breaker = opened(ProviderRateLimitedError("slow down", hint="wait", data={"retry_after_s": 40}))
 
     with pytest.raises(ProviderRateLimitedError) as refusal:
-        breaker.enter(NOW + 10_500)
+        breaker.admit(NOW + 10_500)
 
-    assert refusal.value.message == "slow down; asked again in 30 s"
+    assert refusal.value.message == "slow down; next try in 30 s"
     assert refusal.value.hint == "wait"
     assert refusal.value.data == {"retry_after_s": 30}
     assert breaker.refusal(NOW) is not breaker.refusal(NOW)
 
 
-def test_after_the_window_one_call_tries_and_its_success_closes() -> None:
+def test_one_trial_is_allowed_after_the_window_and_its_success_closes() -> None:
     breaker = opened()
-    after = NOW + TRANSIENT_MS
+    after = NOW + FIRST_TRANSIENT_WINDOW_MS
 
-    ticket = breaker.enter(after)
+    trial_number = breaker.admit(after)
     with pytest.raises(ProviderUnreachableError):
-        breaker.enter(after)
-    breaker.succeeded(ticket, after)
+        breaker.admit(after)
+    breaker.record_success(trial_number, after)
 
-    assert ticket > 0
-    assert breaker.enter(after) == breaker.enter(after) == 0
+    assert trial_number > 0
+    assert breaker.admit(after) == breaker.admit(after) == 0
     assert repr(breaker) == "<CircuitBreaker closed>"
 
 
-def test_each_failed_trial_doubles_the_window_and_the_first_failure_is_remembered() -> None:
+def test_failed_trials_double_the_window_and_keep_the_first_failure_time() -> None:
     breaker = opened()
     now, windows = NOW, []
     for _ in range(8):
         now = breaker.until_ms
-        breaker.failed(breaker.enter(now), DOWN, now)
+        breaker.record_failure(breaker.admit(now), DOWN, now)
         windows.append(breaker.until_ms - now)
 
     assert windows == [4_000, 8_000, 16_000, 32_000, 60_000, 60_000, 60_000, 60_000]
     assert breaker.since_ms == NOW
 
 
-def test_calls_that_failed_together_count_as_one_failure_and_the_longest_window_holds() -> None:
+def test_concurrent_failures_count_once_with_the_longest_window() -> None:
     breaker = CircuitBreaker()
-    tickets = [breaker.enter(NOW) for _ in range(4)]
+    trial_numbers = [breaker.admit(NOW) for _ in range(4)]
 
-    breaker.failed(tickets[0], DOWN, NOW)
-    breaker.failed(tickets[1], ProviderRateLimitedError("429", data={"retry_after_s": 40}), NOW + 1)
-    breaker.failed(tickets[2], DOWN, NOW + 2)
-    breaker.succeeded(tickets[3], NOW + 3)
+    breaker.record_failure(trial_numbers[0], DOWN, NOW)
+    breaker.record_failure(
+        trial_numbers[1], ProviderRateLimitedError("429", data={"retry_after_s": 40}), NOW + 1
+    )
+    breaker.record_failure(trial_numbers[2], DOWN, NOW + 2)
+    breaker.record_success(trial_numbers[3], NOW + 3)
 
     assert breaker.failures == 1
     assert breaker.retry_in_ms(NOW + 3) == 40_000 - 2
     assert isinstance(breaker.refusal(NOW + 3), ProviderRateLimitedError)
 
 
-def test_an_older_call_that_went_well_does_not_let_the_others_through() -> None:
+def test_success_of_an_earlier_call_does_not_close_the_breaker() -> None:
     breaker = CircuitBreaker()
-    older, failing = breaker.enter(NOW), breaker.enter(NOW)
-    breaker.failed(failing, ProviderQuotaError("no credit"), NOW)
-    breaker.succeeded(older, NOW + QUOTA_MS + 5)
+    older, failing = breaker.admit(NOW), breaker.admit(NOW)
+    breaker.record_failure(failing, ProviderQuotaError("no credit"), NOW)
+    breaker.record_success(older, NOW + QUOTA_WINDOW_MS + 5)
 
     assert breaker.error is not None
 
 
-def test_a_cancelled_trial_is_given_back() -> None:
+def test_cancelled_trial_allows_another_one() -> None:
     breaker = opened()
-    after = NOW + TRANSIENT_MS
-    breaker.abandoned(breaker.enter(after))
+    after = NOW + FIRST_TRANSIENT_WINDOW_MS
+    breaker.record_abandoned(breaker.admit(after))
 
-    assert breaker.enter(after) > 0
+    assert breaker.admit(after) > 0
 
 
-def test_a_trial_nothing_is_heard_of_does_not_keep_the_door_shut_for_ever() -> None:
+def test_lost_trial_allows_another_one() -> None:
     breaker = opened()
-    lost = breaker.enter(NOW + TRANSIENT_MS)
-    later = NOW + TRANSIENT_MS + TRIAL_MS
-    second = breaker.enter(later)
-    breaker.abandoned(lost)  # it turns up after all, and is no trial any more
+    lost = breaker.admit(NOW + FIRST_TRANSIENT_WINDOW_MS)
+    later = NOW + FIRST_TRANSIENT_WINDOW_MS + TRIAL_TIMEOUT_MS
+    second = breaker.admit(later)
+    breaker.record_abandoned(lost)  # a late outcome of a lost trial no longer counts as one
 
     assert second not in (0, lost)
     with pytest.raises(ProviderUnreachableError):
-        breaker.enter(later)
+        breaker.admit(later)
 
 
 @pytest.mark.parametrize("error", [TextRefusedError("odd"), TokenBudgetError("spent")])
-def test_a_refused_text_and_a_spent_budget_say_nothing_against_the_provider(
+def test_refused_text_and_exhausted_budget_do_not_open_the_breaker(
     error: ProviderFailedError,
 ) -> None:
-    assert opened(error).enter(NOW) == 0
+    assert opened(error).admit(NOW) == 0
     breaker = opened()
-    after = NOW + TRANSIENT_MS
-    breaker.failed(breaker.enter(after), error, after)
-    assert breaker.enter(after) == 0
+    after = NOW + FIRST_TRANSIENT_WINDOW_MS
+    breaker.record_failure(breaker.admit(after), error, after)
+    assert breaker.admit(after) == 0
 
 
-def test_a_clock_that_is_set_back_makes_no_window_longer_than_it_was_meant() -> None:
+def test_clock_set_back_does_not_extend_the_window() -> None:
     breaker = opened()
     a_year_ago = NOW - 365 * 86_400_000
 
-    assert breaker.retry_in_ms(a_year_ago) == TRANSIENT_MS
-    assert breaker.enter(a_year_ago + TRANSIENT_MS) > 0
+    assert breaker.retry_in_ms(a_year_ago) == FIRST_TRANSIENT_WINDOW_MS
+    assert breaker.admit(a_year_ago + FIRST_TRANSIENT_WINDOW_MS) > 0
 
 
 def test_a_restart_keeps_error_window_and_count() -> None:
@@ -180,17 +184,17 @@ def test_a_restart_keeps_error_window_and_count() -> None:
     restored = CircuitBreaker.from_record(record)
 
     assert restored.to_record() == breaker.to_record()
-    with pytest.raises(ProviderQuotaError, match="no credit; asked again in 30 min") as refusal:
-        restored.enter(NOW)
+    with pytest.raises(ProviderQuotaError, match="no credit; next try in 30 min") as refusal:
+        restored.admit(NOW)
     assert refusal.value.hint == "add some"
 
 
-def test_a_trial_that_was_under_way_when_the_process_was_killed_was_the_call_of_its_window() -> None:
+def test_trial_of_a_killed_process_counts_as_failed() -> None:
     breaker = opened(ProviderQuotaError("no credit"))
-    breaker.enter(NOW + QUOTA_MS)
+    breaker.admit(NOW + QUOTA_WINDOW_MS)
     restored = CircuitBreaker.from_record(breaker.to_record())
 
-    assert restored.retry_in_ms(NOW + QUOTA_MS + 1) == QUOTA_MS - 1
+    assert restored.retry_in_ms(NOW + QUOTA_WINDOW_MS + 1) == QUOTA_WINDOW_MS - 1
 
 
 GARBAGE = st.recursive(
@@ -205,13 +209,13 @@ GARBAGE = st.recursive(
     wrong=st.dictionaries(st.sampled_from(sorted(opened().to_record())), GARBAGE, max_size=4),
     now_ms=st.integers(0, 2 * NOW),
 )
-def test_a_garbage_record_is_a_breaker_that_recovers_within_a_day(
+def test_invalid_record_gives_a_breaker_that_closes_within_a_day(
     record: object, wrong: dict[str, Any], now_ms: int
 ) -> None:
     for value in (record, {**opened().to_record(), **wrong}):
         breaker = CircuitBreaker.from_record(value)
-        assert breaker.retry_in_ms(now_ms) <= LONGEST_MS
-        breaker.enter(now_ms + LONGEST_MS)
+        assert breaker.retry_in_ms(now_ms) <= MAX_WINDOW_MS
+        breaker.admit(now_ms + MAX_WINDOW_MS)
 
 
 ERRORS = st.sampled_from(
@@ -229,7 +233,7 @@ ERRORS = st.sampled_from(
 
 
 class BreakerMachine(RuleBasedStateMachine):
-    """Many lanes call through one breaker while time passes and the process restarts."""
+    """Concurrent calls through one breaker, over time and restarts."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -243,17 +247,17 @@ class BreakerMachine(RuleBasedStateMachine):
     def call(self) -> None:
         is_refused = self.breaker.retry_in_ms(self.now) > 0
         try:
-            ticket = self.breaker.enter(self.now)
+            trial_number = self.breaker.admit(self.now)
         except ProviderFailedError:
             assert is_refused
             return
         assert not is_refused
-        if ticket:
-            # never more than one trial at a time, but for one that was lost
-            assert not self.trials or self.trial_at is None or self.now - self.trial_at >= TRIAL_MS
-            self.trials, self.trial_at = [ticket], self.now
+        if trial_number:
+            # never more than one trial at a time, apart from lost ones
+            assert not self.trials or self.trial_at is None or self.now - self.trial_at >= TRIAL_TIMEOUT_MS
+            self.trials, self.trial_at = [trial_number], self.now
         else:
-            self.plain.append(ticket)
+            self.plain.append(trial_number)
 
     def _take(self, want_trial: bool) -> int | None:
         line = self.trials if want_trial and self.trials else self.plain
@@ -261,29 +265,29 @@ class BreakerMachine(RuleBasedStateMachine):
 
     @rule(want_trial=st.booleans())
     def succeed(self, want_trial: bool) -> None:
-        ticket = self._take(want_trial)
-        if ticket is not None:
+        trial_number = self._take(want_trial)
+        if trial_number is not None:
             was_open = self.breaker.until_ms > self.now
-            self.breaker.succeeded(ticket, self.now)
-            # a window that is open is never cut short
+            self.breaker.record_success(trial_number, self.now)
+            # an open window is never shortened
             assert not was_open or self.breaker.error is not None
 
     @rule(want_trial=st.booleans(), error=ERRORS)
     def fail(self, want_trial: bool, error: ProviderFailedError) -> None:
-        ticket = self._take(want_trial)
-        if ticket is not None:
+        trial_number = self._take(want_trial)
+        if trial_number is not None:
             until = self.breaker.until_ms
-            self.breaker.failed(ticket, error, self.now)
+            self.breaker.record_failure(trial_number, error, self.now)
             if not isinstance(error, TextRefusedError):
-                assert self.breaker.until_ms >= max(until, self.now + TRANSIENT_MS)
+                assert self.breaker.until_ms >= max(until, self.now + FIRST_TRANSIENT_WINDOW_MS)
 
     @rule(want_trial=st.booleans())
     def cancel(self, want_trial: bool) -> None:
-        ticket = self._take(want_trial)
-        if ticket is not None:
-            self.breaker.abandoned(ticket)
+        trial_number = self._take(want_trial)
+        if trial_number is not None:
+            self.breaker.record_abandoned(trial_number)
 
-    @rule(ms=st.integers(0, 2 * QUOTA_MS) | st.integers(0, 5_000))
+    @rule(ms=st.integers(0, 2 * QUOTA_WINDOW_MS) | st.integers(0, 5_000))
     def wait(self, ms: int) -> None:
         self.now += ms
 
@@ -301,7 +305,7 @@ class BreakerMachine(RuleBasedStateMachine):
             assert self.breaker.until_ms >= trial_ms + window
 
     @invariant()
-    def an_open_breaker_says_why_since_when_and_until_when(self) -> None:
+    def open_breaker_has_reason_start_and_end(self) -> None:
         breaker = self.breaker
         if breaker.error is None:
             assert breaker.refusal(self.now) is None
@@ -309,32 +313,32 @@ class BreakerMachine(RuleBasedStateMachine):
         else:
             assert 0 < breaker.since_ms <= self.now
             assert breaker.until_ms > 0
-            assert breaker.window_ms >= TRANSIENT_MS
+            assert breaker.window_ms >= FIRST_TRANSIENT_WINDOW_MS
             assert breaker.failures > 0
 
     @invariant()
-    def it_always_recovers(self) -> None:
+    def breaker_always_recovers(self) -> None:
         record = self.breaker.to_record()
         other = CircuitBreaker.from_record(record)
-        later = self.now + LONGEST_MS + TRIAL_MS
+        later = self.now + MAX_WINDOW_MS + TRIAL_TIMEOUT_MS
         assert self.breaker.retry_in_ms(later) == 0
-        other.succeeded(other.enter(later), later)
+        other.record_success(other.admit(later), later)
         assert other.error is None
 
 
 TestBreakerMachine = BreakerMachine.TestCase
 
 
-def test_pauses_double_from_half_a_second_to_eight() -> None:
+def test_backoff_doubles_from_half_a_second_to_eight() -> None:
     assert [backoff_s(attempt, lambda: 0.0) for attempt in range(7)] == [0.5, 1, 2, 4, 8, 8, 8]
 
 
 @given(attempt=st.integers(0, 10_000), chance=st.floats(0, 1, exclude_max=True))
-def test_chance_lengthens_a_pause_within_bounds(attempt: int, chance: float) -> None:
+def test_jitter_extends_the_backoff_within_bounds(attempt: int, chance: float) -> None:
     pause_s = backoff_s(attempt, lambda: chance)
     plain_s = backoff_s(attempt, lambda: 0.0)
 
-    assert FIRST_BACKOFF_S <= plain_s <= pause_s <= min(LONGEST_BACKOFF_S, plain_s * (1 + SPREAD))
+    assert FIRST_BACKOFF_S <= plain_s <= pause_s <= min(MAX_BACKOFF_S, plain_s * (1 + MAX_JITTER_SHARE))
 
 
 @pytest.mark.parametrize(
@@ -352,7 +356,7 @@ def test_chance_lengthens_a_pause_within_bounds(attempt: int, chance: float) -> 
         (TokenBudgetError(""), False),
     ],
 )
-def test_only_what_may_pass_by_itself_is_tried_again_at_once(error: ProviderFailedError, again: bool) -> None:
+def test_only_transient_errors_are_retried(error: ProviderFailedError, again: bool) -> None:
     assert is_transient(error) is again
 
 
@@ -361,5 +365,5 @@ def test_only_what_may_pass_by_itself_is_tried_again_at_once(error: ProviderFail
     [({}, 0), ({"retry_after_s": 40}, 40), ({"retry_after_s": 1.5}, 1.5), ({"retry_after_s": -3}, 0)]
     + [({"retry_after_s": odd}, 0) for odd in ("40", None, math.nan, [1])],
 )
-def test_a_named_pause_is_a_number_of_seconds_or_none(data: dict[str, object], pause_s: float) -> None:
+def test_named_pause_is_a_number_of_seconds(data: dict[str, object], pause_s: float) -> None:
     assert named_pause_s(ProviderRateLimitedError("", data=data)) == pause_s

@@ -1,4 +1,4 @@
-"""What a provider, a proxy or a hub repeats of a key or a header reaches no error, log, status or file."""
+"""Tests that secrets repeated by a provider, proxy or hub are never shown."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from memd.embedding.local.download import fetch_file
 from memd.embedding.remote.accounts import Accounts
 from memd.embedding.remote.catalog import KNOWN
 from memd.embedding.remote.endpoint import ApiRequest
-from memd.embedding.remote.http import Http
+from memd.embedding.remote.http import HttpClient
 from memd.embedding.secret import Secret
 from memd_client.errors import DownloadFailedError, MemdError, ProviderFailedError, ProviderReplyError
 from tests.support.bulk_fixture import BulkFixture, items_of, override_replies, run_bulk
@@ -34,19 +34,19 @@ DIALECTS: tuple[DialectName, ...] = ("openai", "gemini", "voyage", "mistral", "o
 
 
 def check_hidden(*said: str) -> None:
-    """Fail if a text shows the key or the header in any encoding."""
+    """Fail if a text contains the key or the header in any encoding."""
     for text in said:
         found = [form for secret in (KEY, TENANT) for form in forms_of(secret) if form in text.casefold()]
         assert not found, text
 
 
 async def fail_once(server: ProviderServer, path: Path) -> tuple[ProviderFailedError, str]:
-    """Ask a server that fails; return the error, and everything that is said of the account."""
-    clock, http, accounts = MovableClock(), Http(), Accounts(path, MovableClock(), 0)
+    """Call a server that fails; return the error, and all texts about the account."""
+    clock, http, accounts = MovableClock(), HttpClient(), Accounts(path, MovableClock(), 0)
     endpoint = endpoint_of(server, key=Secret(KEY), headers={"X-Tenant": TENANT})
     async with trio.open_nursery() as nursery:
         await nursery.start(accounts.run)
-        account = accounts.of(endpoint, KNOWN[server.dialect].limits)
+        account = accounts.account_for(endpoint, KNOWN[server.dialect].limits)
         provider = provider_over(endpoint, server.dialect, http, account, clock)
         with pytest.raises(ProviderFailedError) as caught:
             await provider.embed_query("a cat")
@@ -99,13 +99,13 @@ def test_key_repeated_by_a_batch_api_reaches_no_record_reason_or_log(
 
         override_replies(server, monkeypatch, made)
         with capture_logs() as logs:
-            told = run_bulk(server, play)
+            outcome = run_bulk(server, play)
         assert [entry["event"] for entry in logs] == ["embedding.job_not_submitted"]
-        check_hidden(repr(told), repr(logs))
+        check_hidden(repr(outcome), repr(logs))
 
 
 @pytest.mark.parametrize("encoding", ENCODINGS)
-def test_key_repeated_as_the_reason_of_a_failed_job_is_not_shown(
+def test_key_in_the_reason_of_a_failed_job_is_not_shown(
     encoding: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     shown = ENCODINGS[encoding](KEY)
@@ -116,7 +116,7 @@ def test_key_repeated_as_the_reason_of_a_failed_job_is_not_shown(
     }.items():
         with serve_provider(dialect, dims=8) as server, pytest.MonkeyPatch.context() as patch:  # type: ignore[arg-type]
             override_replies(server, patch, lambda method, path, job=failed: json_reply(job))  # type: ignore[misc]
-            state = run_bulk(server, lambda stage: stage.api.look("batches/1"))
+            state = run_bulk(server, lambda stage: stage.api.poll("batches/1"))
         assert state.state == "failed"
         check_hidden(state.reason, state.reason.replace("_", "-"))
 
@@ -139,14 +139,14 @@ def test_id_of_a_job_is_bounded_and_plain(monkeypatch: pytest.MonkeyPatch) -> No
 
 
 @pytest.mark.parametrize("encoding", ENCODINGS)
-def test_key_repeated_as_a_chat_models_answer_becomes_no_name(encoding: str) -> None:
+def test_key_in_a_chat_reply_becomes_no_file_name(encoding: str) -> None:
     shown = ENCODINGS[encoding](KEY)
 
     def script(path: str, body: dict[str, Any]) -> dict[str, Any]:
         return {"choices": [{"message": {"content": f"notes of {shown}"}}]}
 
     async def ask() -> None:
-        http = Http()
+        http = HttpClient()
         try:
             with pytest.raises(ProviderReplyError) as caught:
                 await complete(http, endpoint, "a name?")
@@ -160,7 +160,7 @@ def test_key_repeated_as_a_chat_models_answer_becomes_no_name(encoding: str) -> 
 
 
 def send_through_proxy(status_line: str, body: bytes, patch: pytest.MonkeyPatch, url: str) -> MemdError | Any:
-    """Return what a request for another machine comes to behind a proxy that answers so."""
+    """Return the error of a request through a proxy with this reply."""
 
     async def run() -> MemdError | Any:
         async with run_peer(reply_with(status_line, body)) as (proxy, http):
@@ -181,7 +181,7 @@ def test_password_of_a_proxy_that_it_repeats_is_not_shown(
     shown = ENCODINGS[encoding](TENANT)
     error = send_through_proxy(f"407 bad login {shown}", b"", monkeypatch, "https://provider.invalid/v1")
     assert isinstance(error, MemdError)
-    assert "the proxy before provider.invalid refused" in error.message
+    assert "the proxy for provider.invalid refused the connection" in error.message
     check_hidden(str(error.to_wire()))
 
 
@@ -192,7 +192,7 @@ def test_reason_of_a_proxy_is_shown_bounded_and_without_control_characters(
         f"407 no\tlogin {'x ' * 2000}", b"", monkeypatch, "https://provider.invalid/v1"
     )
     assert isinstance(error, MemdError)
-    assert "refused: 407 no login x" in error.message
+    assert "refused the connection: 407 no login x" in error.message
     assert len(error.message) < 300
     assert error.message.isprintable()
 
@@ -233,7 +233,7 @@ def test_settings_of_a_proxy_that_can_not_be_used_are_not_repeated_by_a_download
     check_hidden(str(caught.value.to_wire()))
 
 
-def test_error_of_a_request_shows_its_own_header_to_nobody() -> None:
+def test_error_of_a_request_hides_its_header() -> None:
     reply, _ = send_to(reply_with("200 OK", b"{}"), headers={"X-Bad": "line\nbreak " + TENANT})
     assert isinstance(reply, MemdError)
     check_hidden(str(reply.to_wire()))

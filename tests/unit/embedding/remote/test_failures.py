@@ -1,4 +1,4 @@
-"""Every error a provider is known to send becomes the error of ours that says what to do, and gives nothing away."""
+"""Tests of provider errors: their classes, pauses, and secrecy."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ KNOWN_ERRORS: list[tuple[str, int, object, type[ProviderFailedError]]] = [
     ("voyage", 402, {"detail": "Add a payment method."}, ProviderQuotaError),
     ("mistral", 402, mistral("No active subscription", "payment_required", "1400"), ProviderQuotaError),
     ("compatible", 402, {"error": {"message": "Insufficient credits", "code": 402}}, ProviderQuotaError),
-    # the pace
+    # rate limits
     ("openai", 429, openai("Rate limit reached on requests per min.", "requests", "rate_limit_exceeded"),
      ProviderRateLimitedError),
     ("gemini", 429, google(429, "RESOURCE_EXHAUSTED", "You exceeded your current quota.", quota("PerMinute"),
@@ -155,7 +155,7 @@ KNOWN_ERRORS: list[tuple[str, int, object, type[ProviderFailedError]]] = [
 
 
 @pytest.mark.parametrize(("name", "status", "body", "kind"), KNOWN_ERRORS)
-def test_known_error_becomes_the_class_that_says_what_to_do(
+def test_known_error_has_the_right_class(
     name: str, status: int, body: object, kind: type[ProviderFailedError]
 ) -> None:
     error = failure(name, status, body)
@@ -166,7 +166,7 @@ def test_known_error_becomes_the_class_that_says_what_to_do(
 
 @pytest.mark.parametrize("name", APIS)
 @pytest.mark.parametrize("status", [408, 409, 425, 500, 502, 503, 504, 520, 529])
-def test_what_may_pass_by_itself_is_marked_so(name: str, status: int) -> None:
+def test_transient_errors_are_marked(name: str, status: int) -> None:
     for body in (
         b"",
         b"<html>Bad Gateway</html>",
@@ -179,7 +179,7 @@ def test_what_may_pass_by_itself_is_marked_so(name: str, status: int) -> None:
 
 
 @pytest.mark.parametrize("name", APIS)
-def test_request_that_is_not_understood_does_not_pass_by_itself_and_blames_no_text(name: str) -> None:
+def test_invalid_request_is_neither_transient_nor_a_refused_text(name: str) -> None:
     for status, body in [
         (400, openai("Unrecognized request argument supplied: truncate", "invalid_request_error", None)),
         (400, google(400, "INVALID_ARGUMENT", 'Invalid JSON payload received. Unknown name "x"')),
@@ -195,7 +195,7 @@ def test_request_that_is_not_understood_does_not_pass_by_itself_and_blames_no_te
         assert error.data == {}
 
 
-def test_dimensions_a_model_does_not_have_are_named_with_the_way_out() -> None:
+def test_unsupported_dimensions_are_named_with_a_hint() -> None:
     body = openai("This model does not support specifying dimensions.", "invalid_request_error", None)
     error = failure("openai", 400, body, dims=300)
     assert type(error) is ProviderFailedError
@@ -221,7 +221,7 @@ def test_wrong_address_is_named_by_its_path(name: str, status: int) -> None:
 
 
 @pytest.mark.parametrize("status", [301, 302, 307, 308])
-def test_redirect_names_the_other_host_and_the_way_out(status: int) -> None:
+def test_redirect_error_names_the_host_and_a_hint(status: int) -> None:
     error = failure("compatible", status, b"", {"location": "https://user:s3cret@other.test/v1?token=s3cret"})
     assert type(error) is ProviderFailedError
     assert "other.test" in error.message
@@ -272,7 +272,7 @@ def test_pause_is_read_from_googles_body() -> None:
 
 
 @pytest.mark.parametrize("name", APIS)
-def test_named_pause_goes_along(name: str) -> None:
+def test_named_pause_is_in_the_error(name: str) -> None:
     error = failure(name, 429, b"", {"retry-after": "40"})
     assert type(error) is ProviderRateLimitedError
     assert error.data == {"retry_after_s": 40.0}
@@ -281,13 +281,13 @@ def test_named_pause_goes_along(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", APIS)
-def test_busy_provider_that_names_a_pause_is_taken_at_its_word(name: str) -> None:
+def test_busy_provider_with_retry_after_is_rate_limited(name: str) -> None:
     error = failure(name, 503, b"", {"retry-after": "7"})
     assert type(error) is ProviderRateLimitedError
     assert error.data == {"retry_after_s": 7.0}
 
 
-def test_pause_of_googles_body_goes_along() -> None:
+def test_pause_in_googles_body_is_in_the_error() -> None:
     body = google(429, "RESOURCE_EXHAUSTED", "", quota("PerMinute"), RETRY)
     assert failure("gemini", 429, body).data == {"retry_after_s": 59.698}
 
@@ -300,12 +300,12 @@ def test_any_headers_and_body_name_a_pause_of_at_most_a_day_or_none(
     assert pause is None or 0 <= pause <= 86400
 
 
-# --- what is never said -----------------------------------------------------------------------------
+# --- secrecy ----------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("name", APIS)
 @pytest.mark.parametrize("status", [302, 400, 401, 402, 403, 404, 413, 422, 429, 500, 503])
-def test_neither_key_nor_text_comes_out_whatever_the_provider_repeats(name: str, status: int) -> None:
+def test_error_contains_no_key_or_text_that_the_provider_repeats(name: str, status: int) -> None:
     for body in (
         f"{SECRET_KEY} {TEXT}".encode(),
         openai(f"{TEXT}: {SECRET_KEY}", SECRET_KEY, SECRET_KEY, TEXT),
@@ -328,7 +328,7 @@ def test_neither_key_nor_text_comes_out_whatever_the_provider_repeats(name: str,
         assert TEXT not in said
 
 
-def test_short_code_of_the_provider_is_said() -> None:
+def test_short_code_of_the_provider_is_shown() -> None:
     body = openai("x", "requests", "rate_limit_exceeded")
     assert "(rate_limit_exceeded)" in failure("openai", 429, body).message
     assert "(API_KEY_INVALID)" not in failure("gemini", 400, google(400, "INVALID_ARGUMENT")).message
@@ -351,15 +351,13 @@ json_values = st.recursive(
     st.one_of(st.sampled_from([400, 401, 403, 404, 413, 422, 429, 500, 503]), st.integers(300, 599)),
     st.one_of(st.binary(), json_values.map(lambda value: json.dumps(value).encode())),
 )
-def test_any_status_and_body_become_one_of_our_errors_without_the_key(
-    name: str, status: int, body: bytes
-) -> None:
+def test_any_reply_becomes_a_provider_error_without_the_key(name: str, status: int, body: bytes) -> None:
     error = failure(name, status, body)
     assert isinstance(error, ProviderFailedError)
     assert error.message.startswith(f"{name} answered {status}")
     assert SECRET_KEY not in error.message + error.hint + str(error.data)
 
 
-def test_deeply_nested_and_giant_bodies_are_judged_by_their_beginning() -> None:
+def test_deep_and_huge_error_bodies_are_read_partially() -> None:
     assert type(failure("openai", 400, b"[" * 100_000)) is ProviderFailedError
     assert type(failure("openai", 500, b'{"error":"' + b"x" * 50_000_000)) is ProviderFailedError

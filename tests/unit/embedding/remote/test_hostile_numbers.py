@@ -1,4 +1,4 @@
-"""Whatever numbers a provider, or an earlier version's file, holds: what is kept of them can be shown and sent."""
+"""Tests that any number of a provider or file is clamped to valid values."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ DIALECTS: tuple[DialectName, ...] = ("openai", "gemini", "voyage", "mistral", "o
 
 
 def packed(value: Any) -> bytes:
-    """Return a report as msgpack carries it, without the guard of the daemon's replies."""
+    """Return a report as msgpack, without the checks of the daemon's replies."""
     body: bytes = msgpack.packb(to_wire(value))
     return body
 
@@ -69,15 +69,15 @@ def test_any_number_is_clamped_to_a_range_that_can_be_shown(value: Any) -> None:
     assert counted is None or 0 <= counted <= MAX_REPLY_TOKENS
 
 
-def test_numbers_in_range_stay_and_others_become_the_nearest_bound() -> None:
+def test_numbers_are_clamped_to_their_bounds() -> None:
     assert [clamped_count(value) for value in (0, 5, "12", MAX_COUNT, 10**30, -5, 0.5, True, None, "²", "٣")] == [
         0, 5, 12, MAX_COUNT, MAX_COUNT, 0, 0, 0, 0, 0, 0,
     ]  # fmt: skip
     assert clamped_time_ms(1 << 53) == MAX_TIME_MS
 
 
-def told_usage(number: Any) -> Callable[[HttpRequest, ProviderReply], ProviderReply]:
-    """Return what makes every reply count its tokens so."""
+def usage_rewrite(number: Any) -> Callable[[HttpRequest, ProviderReply], ProviderReply]:
+    """Return a rewrite that sets the token count of every reply."""
 
     def rewrite(asked: HttpRequest, reply: ProviderReply) -> ProviderReply:
         usage = {"total_tokens": number, "prompt_tokens": number}
@@ -90,12 +90,12 @@ def told_usage(number: Any) -> Callable[[HttpRequest, ProviderReply], ProviderRe
 
 
 @pytest.mark.parametrize("dialect", DIALECTS)
-async def test_tokens_a_provider_can_not_have_counted_are_estimated_and_status_can_be_sent(
+async def test_implausible_token_counts_are_replaced_by_estimates(
     dialect: DialectName,
 ) -> None:
     async def test(world: RemoteFixture) -> None:
         for number in HOSTILE:
-            world.server.rewrite = told_usage(number)
+            world.server.rewrite = usage_rewrite(number)
             before = world.account.status().tokens_today
             assert (await world.provider().embed_batch(["one text", "another"])).shape[0] == 2
             assert 0 < world.account.status().tokens_today - before < 100
@@ -110,7 +110,7 @@ async def test_tokens_a_provider_can_not_have_counted_are_estimated_and_status_c
 
 
 @given(st.lists(numbers, min_size=1, max_size=4), st.sampled_from(DIALECTS))
-def test_any_usage_makes_a_count_that_can_be_sent(usage: list[Any], dialect: str) -> None:
+def test_any_usage_gives_a_valid_count(usage: list[Any], dialect: str) -> None:
     replies = {
         "gemini": {"embeddings": [{"values": [1.0]}], "usageMetadata": {"promptTokenCount": usage[0]}},
         "ollama": {"embeddings": [[1.0]], "prompt_eval_count": usage[0]},
@@ -119,12 +119,12 @@ def test_any_usage_makes_a_count_that_can_be_sent(usage: list[Any], dialect: str
     try:
         reply = adapter(dialect).parse(json.dumps(replies.get(dialect, usual)).encode(), 1)
     except ProviderReplyError:
-        return  # a number of 5,000 digits is no JSON to the decoder
+        return  # a number of 5,000 digits is invalid JSON for the decoder
     assert reply.tokens is None or 0 <= reply.tokens <= MAX_REPLY_TOKENS
 
 
 @given(st.lists(numbers, min_size=2, max_size=2))
-def test_any_index_is_a_position_or_makes_the_reply_unusable(indexes: list[Any]) -> None:
+def test_any_index_is_a_position_or_an_error(indexes: list[Any]) -> None:
     data = [{"embedding": [float(at), 1.0], "index": index} for at, index in enumerate(indexes)]
     body = json.dumps({"data": data}).encode()
     if indexes in ([0, 1], [1, 0], [None, None]) and not any(
@@ -137,7 +137,7 @@ def test_any_index_is_a_position_or_makes_the_reply_unusable(indexes: list[Any])
 
 
 @pytest.mark.parametrize("dialect", ["openai", "ollama", "gemini"])
-def test_vector_longer_than_any_model_makes_is_refused(dialect: str) -> None:
+def test_vector_beyond_the_size_limit_is_refused(dialect: str) -> None:
     row = "[" + "1," * MAX_DIMENSIONS + "1]"
     bodies = {
         "openai": f'{{"data": [{{"embedding": {row}}}]}}',
@@ -207,7 +207,7 @@ async def test_counts_of_a_job_stay_within_its_texts(
 
 
 @given(numbers)
-def test_time_of_any_stored_job_can_be_shown(submitted: Any) -> None:
+def test_time_of_any_stored_job_is_valid(submitted: Any) -> None:
     record = {
         "id": "1",
         "provider": "p",
@@ -220,7 +220,7 @@ def test_time_of_any_stored_job_can_be_shown(submitted: Any) -> None:
         assert 0 <= found.submitted_ms <= MAX_TIME_MS
 
 
-# --- what an earlier version stored -----------------------------------------------------------------
+# --- saved numbers ----------------------------------------------------------------------------------
 
 
 @given(
@@ -247,28 +247,28 @@ async def test_any_stored_numbers_are_clamped_when_read(
     path = tmp_path_factory.mktemp("stored") / "accounts.json"
 
     async with running(path, clock, 1000) as found:
-        key = found.of(endpoint(), ACCOUNT_LIMITS).key
+        key = found.account_for(endpoint(), ACCOUNT_LIMITS).key
     path.write_text(
         json.dumps({"format": 1, "day": today, "spent": tokens, "accounts": {key: record, "x": record}})
     )
     async with running(path, clock, 1000) as found:
-        account = found.of(endpoint(), ACCOUNT_LIMITS)
+        account = found.account_for(endpoint(), ACCOUNT_LIMITS)
         for _ in range(2):
             packed([*found.status(), found.tokens_today])
             for status in found.status():
                 for moment in (status.since_ms, status.until_ms):
                     assert moment is None or datetime.fromtimestamp(moment / 1000, UTC)
             try:
-                account.begin(1, metered=True, model="m").succeeded(MAX_REPLY_TOKENS)
+                account.begin(1, metered=True, model="m").record_success(MAX_REPLY_TOKENS)
             except MemdError as error:
                 msgpack.packb(error.to_wire())
 
 
-async def test_tokens_an_earlier_version_counted_beyond_any_range_use_up_the_day(tmp_path: Path) -> None:
+async def test_huge_saved_token_count_uses_up_the_day(tmp_path: Path) -> None:
     path, clock = tmp_path / "accounts.json", MovableClock()
     path.write_text(json.dumps({"format": 1, "day": clock() // DAY_MS, "spent": 9 * 10**18, "accounts": {}}))
     async with running(path, clock, 1000) as found:
         assert found.tokens_today == MAX_COUNT
-        assert found.of(endpoint(), ACCOUNT_LIMITS).tokens_left == 0
+        assert found.account_for(endpoint(), ACCOUNT_LIMITS).tokens_left == 0
         clock.move(DAY_MS / 1000)
-        assert found.of(endpoint(), ACCOUNT_LIMITS).tokens_left == 1000
+        assert found.account_for(endpoint(), ACCOUNT_LIMITS).tokens_left == 1000

@@ -1,4 +1,4 @@
-"""Requests arrive through the configured proxies and give no key away; broken replies are errors in time."""
+"""Tests of HTTP: proxies, secrecy of keys, timeouts and broken replies."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import pytest
 import trio
 
 from memd.embedding.remote.endpoint import ApiRequest, HttpReply, Timeouts
-from memd.embedding.remote.http import Http
+from memd.embedding.remote.http import HttpClient
 from memd_client.errors import (
     MemdError,
     ProviderAuthError,
@@ -32,10 +32,10 @@ def _no_proxies(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.delenv(name.lower(), raising=False)
 
 
-# --- what goes well ---------------------------------------------------------------------------------
+# --- successful requests ----------------------------------------------------------------------------
 
 
-def test_reply_of_any_status_comes_back_whole_with_lower_case_headers() -> None:
+def test_reply_of_any_status_is_returned_with_lower_case_headers() -> None:
     outcome, peer = send_to(reply_with("429 Too Many Requests", b'{"error":1}', Retry_After="40", X_More="1"))
     assert isinstance(outcome, HttpReply)
     assert (outcome.status, outcome.body) == (429, b'{"error":1}')
@@ -44,7 +44,7 @@ def test_reply_of_any_status_comes_back_whole_with_lower_case_headers() -> None:
     assert len(peer.asked) == 1
 
 
-def test_request_goes_out_as_it_was_made() -> None:
+def test_request_is_sent_unchanged() -> None:
     _, peer = send_to(reply_with("200 OK", b"{}"), headers={"X-Own": "yes"})
     head, _, body = peer.asked[0].partition(b"\r\n\r\n")
     lines = head.split(b"\r\n")
@@ -54,7 +54,7 @@ def test_request_goes_out_as_it_was_made() -> None:
     assert body == b'{"input":["a"]}'
 
 
-def test_get_and_delete_go_out_without_a_body() -> None:
+def test_get_and_delete_are_sent_without_a_body() -> None:
     async def run() -> list[bytes]:
         async with run_peer(reply_with("200 OK", b"{}")) as (peer, http):
             await http.send(ApiRequest("GET", peer.url, {}), LONG)
@@ -67,7 +67,7 @@ def test_get_and_delete_go_out_without_a_body() -> None:
     assert all(request.endswith(b"\r\n\r\n") for request in asked)
 
 
-def test_connection_is_used_again() -> None:
+def test_connection_is_reused() -> None:
     async def run() -> int:
         async with run_peer(reply_with("200 OK", b"{}")) as (peer, http):
             for _ in range(3):
@@ -84,19 +84,19 @@ def test_compressed_reply_is_inflated() -> None:
         assert outcome.body == b"x" * 5000
 
 
-def test_empty_reply_is_none_the_worse_for_being_called_compressed() -> None:
+def test_empty_reply_with_content_encoding_is_accepted() -> None:
     outcome, _ = send_to(reply_with("401 Unauthorized", b"", Content_Encoding="gzip"))
     assert isinstance(outcome, HttpReply)
     assert (outcome.status, outcome.body) == (401, b"")
 
 
-def test_only_what_is_inflated_here_is_asked_for() -> None:
+def test_only_supported_encodings_are_accepted() -> None:
     _, peer = send_to(reply_with("200 OK", b"{}"), headers={"Accept-Encoding": "br, zstd"})
     accepted = [line for line in peer.asked[0].split(b"\r\n") if line.lower().startswith(b"accept-encoding")]
     assert [line.split(b": ")[1] for line in accepted] == [b"gzip"]
 
 
-async def test_many_requests_at_once_are_all_answered() -> None:
+async def test_concurrent_requests_all_succeed() -> None:
     statuses = []
 
     async with run_peer(reply_with("200 OK", b"{}")) as (peer, http):
@@ -110,7 +110,7 @@ async def test_many_requests_at_once_are_all_answered() -> None:
     assert len(statuses) == 20
 
 
-# --- where the key goes -----------------------------------------------------------------------------
+# --- secrecy of the key -----------------------------------------------------------------------------
 
 
 def test_redirect_is_not_followed() -> None:
@@ -125,7 +125,7 @@ def test_redirect_is_not_followed() -> None:
     assert trio.run(run) == (307, 0)
 
 
-def test_proxy_of_the_environment_stands_before_other_machines(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_environment_proxy_is_used_for_other_machines(monkeypatch: pytest.MonkeyPatch) -> None:
     async def run() -> bytes:
         async with run_peer(reply_with("200 OK", b"{}")) as (proxy, http):
             monkeypatch.setenv("HTTP_PROXY", f"http://127.0.0.1:{proxy.port}")
@@ -135,7 +135,7 @@ def test_proxy_of_the_environment_stands_before_other_machines(monkeypatch: pyte
     assert trio.run(run).startswith(b"POST http://provider.invalid/v1/embeddings HTTP/1.1\r\n")
 
 
-def test_proxy_of_the_environment_never_stands_before_this_machine(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_environment_proxy_is_not_used_for_this_machine(monkeypatch: pytest.MonkeyPatch) -> None:
     async def run() -> tuple[int, int]:
         async with run_peer(reply_with("502 Bad Gateway")) as (proxy, unused):
             for name in ("HTTP_PROXY", "ALL_PROXY"):
@@ -149,16 +149,16 @@ def test_proxy_of_the_environment_never_stands_before_this_machine(monkeypatch: 
 
 
 @pytest.mark.parametrize("proxy", ["socks5://user:s3cret@127.0.0.1:1", "ftp://user:s3cret@127.0.0.1:1"])
-def test_proxy_that_cannot_be_used_is_an_error_with_the_way_out(
-    monkeypatch: pytest.MonkeyPatch, proxy: str
-) -> None:
+def test_unusable_proxy_is_an_error_with_a_hint(monkeypatch: pytest.MonkeyPatch, proxy: str) -> None:
     monkeypatch.setenv("ALL_PROXY", proxy)
 
     async def run() -> tuple[ProviderUnreachableError, int]:
         async with run_peer(reply_with("200 OK", b"{}")) as (peer, http):
             with pytest.raises(ProviderUnreachableError) as caught:
                 await http.send(request("https://provider.invalid/v1"), LONG)
-            return caught.value, (await http.send(request(peer.url), LONG)).status  # this machine needs none
+            return caught.value, (
+                await http.send(request(peer.url), LONG)
+            ).status  # no proxy is needed for this machine
 
     error, status = trio.run(run)
     assert "ALL_PROXY" in error.hint
@@ -166,12 +166,12 @@ def test_proxy_that_cannot_be_used_is_an_error_with_the_way_out(
     assert status == 200
 
 
-async def test_certificates_that_cannot_be_read_are_an_error_with_the_way_out(
+async def test_unreadable_certificates_are_an_error_with_a_hint(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setenv("SSL_CERT_FILE", "/nowhere/certificates.pem")
 
-    http = Http()
+    http = HttpClient()
     with pytest.raises(ProviderUnreachableError) as caught:
         await http.send(request("https://provider.invalid/v1"), LONG)
     await http.aclose()
@@ -179,14 +179,14 @@ async def test_certificates_that_cannot_be_read_are_an_error_with_the_way_out(
 
 
 @pytest.mark.parametrize("key", ["sk-‘curly’", "sk-0123\r\nX-Injected: yes", "sk-0123\n", "sk-\0"])
-def test_key_that_http_cannot_carry_is_never_sent_and_never_named(key: str) -> None:
+def test_key_unfit_for_http_is_not_sent_and_not_shown(key: str) -> None:
     outcome, peer = send_to(reply_with("200 OK", b"{}"), headers={"Authorization": f"Bearer {key}"})
     assert type(outcome) is ProviderAuthError
     assert "sk-" not in outcome.message + outcome.hint + repr(outcome) + repr(outcome.__cause__)
     assert peer.asked == []
 
 
-def test_name_and_password_in_the_url_do_not_take_the_place_of_the_key() -> None:
+def test_login_in_the_url_does_not_replace_the_key() -> None:
     async def run() -> list[bytes]:
         async with run_peer(reply_with("200 OK", b"{}")) as (peer, http):
             url = peer.url.replace("http://", "http://user:s3cret@")
@@ -202,35 +202,35 @@ def test_name_and_password_in_the_url_do_not_take_the_place_of_the_key() -> None
 @pytest.mark.parametrize(
     "url", ["", "api.openai.com/v1", "localhost:11434/v1", "ftp://127.0.0.1/", "http://", "http://[::1"]
 )
-async def test_address_that_is_none_is_an_error_with_the_way_out(url: str) -> None:
-    http = Http()
+async def test_invalid_address_is_an_error_with_a_hint(url: str) -> None:
+    http = HttpClient()
     with pytest.raises(ProviderUnreachableError) as caught:
         await http.send(request(url), LONG)
     await http.aclose()
     assert "remote.baseUrl" in caught.value.hint
 
 
-# --- its life ---------------------------------------------------------------------------------------
+# --- warm-up and closing ----------------------------------------------------------------------------
 
 
-def test_what_the_first_request_needs_can_be_loaded_before_and_nothing_is_sent_for_it() -> None:
+def test_warm_up_loads_the_client_without_a_request() -> None:
     async def run() -> tuple[str, int, str, int]:
         async with run_peer(reply_with("200 OK", b"{}")) as (peer, http):
-            await http.get_ready(peer.url)
+            await http.warm_up(peer.url)
             ready, asked = repr(http), len(peer.asked)
             await http.send(request(peer.url), LONG)
             return ready, asked, repr(http), len(peer.asked)
 
-    assert trio.run(run) == ("<Http 1 clients>", 0, "<Http 1 clients>", 1)
+    assert trio.run(run) == ("<HttpClient 1 clients>", 0, "<HttpClient 1 clients>", 1)
 
 
-async def test_what_keeps_it_from_getting_ready_is_said_by_the_request(
+async def test_warm_up_error_is_raised_by_the_request(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setenv("SSL_CERT_FILE", "/nowhere/certificates.pem")
 
-    http = Http()
-    await http.get_ready("https://provider.invalid/v1")
+    http = HttpClient()
+    await http.warm_up("https://provider.invalid/v1")
     with pytest.raises(ProviderUnreachableError):
         await http.send(request("https://provider.invalid/v1"), LONG)
     await http.aclose()
@@ -292,7 +292,7 @@ def assert_unreachable(outcome: HttpReply | MemdError, *words: str) -> None:
     assert KEY not in outcome.message + outcome.hint + repr(outcome)
 
 
-# --- what doesn't answer in time --------------------------------------------------------------------
+# --- timeouts ---------------------------------------------------------------------------------------
 
 
 async def hangs(stream: trio.SocketStream) -> None:
@@ -313,20 +313,20 @@ async def drips_headers(stream: trio.SocketStream) -> None:
         await trio.sleep(0.02)
 
 
-def test_provider_that_hangs_is_given_up_after_the_silence_it_may_keep() -> None:
+def test_silent_provider_times_out() -> None:
     outcome, peer = send_to(hangs, SHORT)
     assert_unreachable(outcome, f"127.0.0.1:{peer.port}", "sent nothing for 0.3 s")
 
 
 @pytest.mark.parametrize("behaviour", [drips, drips_headers])
-def test_slow_drip_is_given_up_when_the_whole_time_is_over(behaviour: Behaviour) -> None:
+def test_slow_reply_ends_at_the_total_timeout(behaviour: Behaviour) -> None:
     outcome, peer = send_to(behaviour, Timeouts(read_s=20, total_s=0.4))
-    assert_unreachable(outcome, f"127.0.0.1:{peer.port}", "did not answer in full within 0.4 s")
+    assert_unreachable(outcome, f"127.0.0.1:{peer.port}", "did not complete its reply within 0.4 s")
 
 
-async def test_provider_that_reads_nothing_is_given_up() -> None:
-    listener = (await trio.open_tcp_listeners(0, host="127.0.0.1"))[0]  # nobody accepts, nobody reads
-    http = Http()
+async def test_provider_that_reads_nothing_times_out() -> None:
+    listener = (await trio.open_tcp_listeners(0, host="127.0.0.1"))[0]  # the peer neither accepts nor reads
+    http = HttpClient()
     url = f"http://127.0.0.1:{listener.socket.getsockname()[1]}/v1"
     with pytest.raises(ProviderUnreachableError) as caught:
         await http.send(request(url, b"x" * 30_000_000), SHORT)
@@ -356,14 +356,14 @@ def test_cancelled_request_ends_at_once_and_the_next_one_works() -> None:
     assert trio.run(run) == 200
 
 
-# --- what breaks ------------------------------------------------------------------------------------
+# --- broken replies ---------------------------------------------------------------------------------
 
 
 async def test_refused_connection_names_the_host() -> None:
     listener = (await trio.open_tcp_listeners(0, host="127.0.0.1"))[0]
     port = listener.socket.getsockname()[1]
     await listener.aclose()
-    http = Http()
+    http = HttpClient()
     with pytest.raises(ProviderUnreachableError) as caught:
         await http.send(request(f"http://127.0.0.1:{port}/v1"), LONG)
     await http.aclose()
@@ -398,7 +398,7 @@ async def speaks_something_else(stream: trio.SocketStream) -> None:
 @pytest.mark.parametrize(
     "behaviour", [resets, ends_early, ends_a_chunk_early, ends_before_a_word, speaks_something_else]
 )
-def test_connection_that_breaks_is_named_as_broken(behaviour: Behaviour) -> None:
+def test_broken_connection_is_named(behaviour: Behaviour) -> None:
     outcome, peer = send_to(behaviour)
     assert_unreachable(outcome, f"the connection to 127.0.0.1:{peer.port} broke")
 
@@ -416,7 +416,7 @@ def test_errors_name_the_host_without_the_password_before_it() -> None:
     assert "s3cret" not in error.message
 
 
-def test_body_longer_than_it_says_is_read_as_far_as_it_says() -> None:
+def test_body_is_read_up_to_its_content_length() -> None:
     async def lies(stream: trio.SocketStream) -> None:
         await stream.send_all(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}{}{}{}")
         await stream.aclose()
@@ -440,10 +440,10 @@ def test_broken_compression_is_an_error(coding: str, body: bytes) -> None:
     assert_unreachable(outcome, f"127.0.0.1:{peer.port}", "can't be decompressed")
 
 
-# --- what is too much -------------------------------------------------------------------------------
+# --- limits -----------------------------------------------------------------------------------------
 
 
-def test_giant_body_is_left_at_its_limit() -> None:
+def test_huge_body_is_abandoned_at_the_limit() -> None:
     sent = 0
 
     async def pours(stream: trio.SocketStream) -> None:
@@ -455,18 +455,18 @@ def test_giant_body_is_left_at_its_limit() -> None:
 
     outcome, peer = send_to(pours, max_bytes=1_000_000)
     assert type(outcome) is ProviderReplyError
-    assert f"127.0.0.1:{peer.port} answered with more than 1.00 MB" in outcome.message
-    assert sent < 30_000_000  # what fits into the buffers of two sockets, not what it would have sent
+    assert f"127.0.0.1:{peer.port} sent more than 1.00 MB" in outcome.message
+    assert sent < 30_000_000  # what fits into the buffers of two sockets, not the whole body
 
 
-def test_body_of_exactly_the_limit_is_taken() -> None:
+def test_body_of_exactly_the_limit_is_accepted() -> None:
     outcome, _ = send_to(reply_with("200 OK", b"x" * 1000), max_bytes=1000)
     assert isinstance(outcome, HttpReply)
     outcome, _ = send_to(reply_with("200 OK", b"x" * 1001), max_bytes=1000)
     assert type(outcome) is ProviderReplyError
 
 
-def test_compressed_bomb_is_left_at_its_limit() -> None:
+def test_decompression_bomb_is_abandoned_at_the_limit() -> None:
     bomb = gzip.compress(b"\0" * 100_000_000)
     script = f"""
 import resource, sys, trio

@@ -1,4 +1,4 @@
-"""Each provider gets requests in its own format, and only whole, sound replies are taken."""
+"""Tests of the HTTP interfaces: request formats, and rejection of invalid replies."""
 
 from __future__ import annotations
 
@@ -27,21 +27,21 @@ def body_of(request: ApiRequest) -> Any:
     return json.loads(request.body)
 
 
-def test_openai_is_asked_for_base64() -> None:
+def test_openai_request_asks_for_base64() -> None:
     request = adapter("openai").request(TEXTS, "document")
     assert request.url == "https://host.test/v1/embeddings"
     assert body_of(request) == {"model": "a-model", "input": TEXTS, "encoding_format": "base64"}
     assert body_of(adapter("openai", dims=256).request(TEXTS, "query"))["dimensions"] == 256
 
 
-def test_compatible_server_is_asked_for_what_all_of_them_understand() -> None:
+def test_compatible_request_has_only_common_fields() -> None:
     request = adapter("compatible").request(TEXTS, "document")
     assert request.url == "https://host.test/v1/embeddings"
     assert body_of(request) == {"model": "a-model", "input": TEXTS, "encoding_format": "float"}
     assert body_of(adapter("compatible", dims=256).request(TEXTS, "query"))["dimensions"] == 256
 
 
-def test_compatible_server_is_told_the_kind_of_input_where_the_settings_name_it() -> None:
+def test_compatible_request_has_the_configured_input_type() -> None:
     both = adapter("compatible", query_type="search_query", document_type="passage")
     assert body_of(both.request(TEXTS, "query"))["input_type"] == "search_query"
     assert body_of(both.request(TEXTS, "document"))["input_type"] == "passage"
@@ -49,14 +49,14 @@ def test_compatible_server_is_told_the_kind_of_input_where_the_settings_name_it(
     assert "input_type" not in body_of(one.request(TEXTS, "document"))
 
 
-def test_mistral_is_asked_without_a_format() -> None:
+def test_mistral_request_has_no_encoding_format() -> None:
     request = adapter("mistral").request(TEXTS, "document")
     assert request.url == "https://host.test/v1/embeddings"
     assert body_of(request) == {"model": "a-model", "input": TEXTS}
     assert body_of(adapter("mistral", dims=256).request(TEXTS, "query"))["output_dimension"] == 256
 
 
-def test_voyage_is_told_what_a_text_is_and_to_cut_nothing() -> None:
+def test_voyage_request_has_the_input_type_and_no_truncation() -> None:
     request = adapter("voyage").request(TEXTS, "document")
     assert request.url == "https://host.test/v1/embeddings"
     assert body_of(request) == {
@@ -70,7 +70,7 @@ def test_voyage_is_told_what_a_text_is_and_to_cut_nothing() -> None:
     assert body_of(adapter("voyage", query_type="x").request(TEXTS, "query"))["input_type"] == "x"
 
 
-def test_gemini_is_told_the_task_of_each_text() -> None:
+def test_gemini_request_has_the_task_of_each_text() -> None:
     request = adapter("gemini").request(TEXTS, "document")
     assert request.url == "https://host.test/v1/models/a-model:batchEmbedContents"
     assert body_of(request) == {
@@ -88,7 +88,7 @@ def test_gemini_is_told_the_task_of_each_text() -> None:
     assert one["outputDimensionality"] == 768
 
 
-def test_second_gemini_model_is_told_in_the_text_since_it_takes_no_task() -> None:
+def test_gemini_embedding_2_gets_the_task_as_a_prefix() -> None:
     api = adapter("gemini", model="gemini-embedding-2-preview")
     question = body_of(api.request(["why?"], "query"))["requests"][0]
     document = body_of(api.request(["because"], "document"))["requests"][0]
@@ -106,18 +106,18 @@ def test_gemini_key_is_in_a_header_and_never_in_the_url() -> None:
     assert "Authorization" not in request.headers
 
 
-def test_gemini_address_of_the_openai_imitation_stands_for_the_one_it_is_part_of() -> None:
+def test_gemini_openai_address_is_mapped_to_the_native_one() -> None:
     request = adapter("gemini", base_url="https://host.test/v1beta/openai").request(TEXTS, "query")
     assert request.url == "https://host.test/v1beta/models/a-model:batchEmbedContents"
 
 
-def test_gemini_model_cannot_lead_to_another_address() -> None:
+def test_gemini_model_name_can_not_change_the_path() -> None:
     request = adapter("gemini", model="../x?key=1#").request(TEXTS, "query")
     assert request.url == "https://host.test/v1/models/..%2Fx%3Fkey%3D1%23:batchEmbedContents"
 
 
 @pytest.mark.parametrize("base", ["http://127.0.0.1:11434", "http://127.0.0.1:11434/v1"])
-def test_ollama_is_asked_natively_with_a_whole_number_of_seconds(base: str) -> None:
+def test_ollama_request_is_native_with_integer_keep_alive(base: str) -> None:
     request = adapter("ollama", base_url=base, key=None, keep_alive_s=-1).request(TEXTS, "document")
     assert request.url == "http://127.0.0.1:11434/api/embed"
     assert body_of(request) == {"model": "a-model", "input": TEXTS, "truncate": False, "keep_alive": -1}
@@ -127,13 +127,13 @@ def test_ollama_is_asked_natively_with_a_whole_number_of_seconds(base: str) -> N
 
 
 @pytest.mark.parametrize("name", ["openai", "voyage", "mistral", "compatible", "ollama"])
-def test_key_goes_as_a_bearer_and_only_where_there_is_one(name: str) -> None:
+def test_key_is_sent_as_a_bearer_token_if_there_is_one(name: str) -> None:
     assert adapter(name).request(TEXTS, "query").headers["Authorization"] == f"Bearer {SECRET_KEY}"
     assert "Authorization" not in adapter(name, key=None).request(TEXTS, "query").headers
 
 
 @pytest.mark.parametrize("name", APIS)
-def test_every_request_says_what_it_is_and_who_sends_it(name: str) -> None:
+def test_every_request_has_content_type_and_user_agent(name: str) -> None:
     headers = adapter(name).request(TEXTS, "query").headers
     assert headers["Content-Type"] == "application/json"
     assert headers["Accept"] == "application/json"
@@ -141,7 +141,7 @@ def test_every_request_says_what_it_is_and_who_sends_it(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", APIS)
-def test_headers_of_the_user_win_whatever_their_case(name: str) -> None:
+def test_configured_headers_override_defaults_in_any_case(name: str) -> None:
     users = {
         "user-agent": "mine",
         "AUTHORIZATION": "Basic x",
@@ -163,7 +163,7 @@ def test_no_repr_shows_the_key_or_a_header(name: str) -> None:
 
 
 @given(st.lists(st.text(st.characters(exclude_categories=["Cs"])), min_size=1, max_size=5))
-def test_any_text_arrives_as_it_is(texts: list[str]) -> None:
+def test_any_text_is_sent_unchanged(texts: list[str]) -> None:
     for name in APIS:
         sent = body_of(adapter(name).request(texts, "document"))
         if name == "gemini":
@@ -178,7 +178,7 @@ Rows = list[Any]
 
 
 def reply(name: str, rows: Rows, tokens: int | None = 7) -> bytes:
-    """Return a good reply's body with these vectors."""
+    """Return the body of a valid reply with these vectors."""
     data = [{"object": "embedding", "index": place, "embedding": row} for place, row in enumerate(rows)]
     value: dict[str, Any] = {"object": "list", "data": data, "model": "a-model"}
     counted: dict[str, Any] = {"usage": {"prompt_tokens": tokens, "total_tokens": tokens}}
@@ -194,15 +194,15 @@ def reply(name: str, rows: Rows, tokens: int | None = 7) -> bytes:
 def refused(name: str, body: bytes, count: int, **fields: Any) -> ProviderReplyError:
     with pytest.raises(ProviderReplyError) as caught:
         adapter(name, **fields).parse(body, count)
-    assert caught.value.message.startswith(f"{name} answered with")
+    assert caught.value.message.startswith(f"{name} sent ")
     return caught.value
 
 
-# --- good replies -----------------------------------------------------------------------------------
+# --- valid replies ----------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("name", APIS)
-def test_vectors_come_in_the_order_of_the_texts_with_the_tokens_counted(name: str) -> None:
+def test_vectors_are_in_the_order_of_the_texts_with_token_count(name: str) -> None:
     parsed = adapter(name).parse(reply(name, [[0.5, -0.25], [1, 2]]), 2)
     assert parsed.vectors.dtype == np.float32
     assert parsed.vectors.tolist() == [[0.5, -0.25], [1.0, 2.0]]
@@ -211,12 +211,12 @@ def test_vectors_come_in_the_order_of_the_texts_with_the_tokens_counted(name: st
 
 @pytest.mark.parametrize("name", APIS)
 @pytest.mark.parametrize("tokens", [None, -1, "many", 1.5, True])
-def test_tokens_that_are_not_counted_are_none(name: str, tokens: Any) -> None:
+def test_missing_token_count_is_none(name: str, tokens: Any) -> None:
     assert adapter(name).parse(reply(name, [[0.5]], tokens), 1).tokens is None
 
 
 @pytest.mark.parametrize("name", APIS)
-def test_whole_numbers_and_exponents_are_numbers(name: str) -> None:
+def test_integers_and_exponents_are_valid_numbers(name: str) -> None:
     body = reply(name, [["@"]]).replace(b'"@"', b"0, -1, 2e-3, 1E2, 12345678901234567890, -0.0, 3")
     assert adapter(name).parse(body, 1).vectors[0].tolist() == pytest.approx(
         [0.0, -1.0, 0.002, 100.0, 1.2345679e19, 0.0, 3.0]
@@ -224,7 +224,7 @@ def test_whole_numbers_and_exponents_are_numbers(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", OPENAI_SHAPED)
-def test_shuffled_positions_are_put_in_order(name: str) -> None:
+def test_shuffled_positions_are_sorted(name: str) -> None:
     for order in itertools.permutations(range(3)):
         data = [{"index": place, "embedding": [float(place) + 1]} for place in order]
         parsed = adapter(name).parse(json.dumps({"data": data}).encode(), 3)
@@ -232,13 +232,13 @@ def test_shuffled_positions_are_put_in_order(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", OPENAI_SHAPED)
-def test_reply_without_any_position_is_in_the_order_of_the_texts(name: str) -> None:
+def test_reply_without_positions_is_in_the_order_of_the_texts(name: str) -> None:
     body = json.dumps({"data": [{"embedding": [1.0]}, {"embedding": [2.0]}], "usage": None}).encode()
     assert adapter(name).parse(body, 2).vectors.tolist() == [[1.0], [2.0]]
 
 
 @given(st.lists(st.floats(-1, 1, width=32), min_size=2, max_size=64).filter(any))
-def test_base64_and_numbers_say_the_same_to_the_last_bit(numbers: list[float]) -> None:
+def test_base64_and_numbers_are_bit_identical(numbers: list[float]) -> None:
     exact = np.array(numbers, dtype="<f4")
     spelled = base64.b64encode(exact.tobytes()).decode()
     for name in ("openai", "compatible"):
@@ -248,21 +248,21 @@ def test_base64_and_numbers_say_the_same_to_the_last_bit(numbers: list[float]) -
         assert by_base64.dtype == np.float32
 
 
-# --- replies that aren't taken ----------------------------------------------------------------------
+# --- invalid replies --------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("name", APIS)
-def test_another_number_of_vectors_is_refused(name: str) -> None:
+def test_wrong_number_of_vectors_is_refused(name: str) -> None:
     for rows in ([], [[1.0]], [[1.0]] * 3):
         assert f"{len(rows)} vectors for 2 texts" in refused(name, reply(name, rows), 2).message
 
 
 @pytest.mark.parametrize("name", OPENAI_SHAPED)
 @pytest.mark.parametrize("places", [[0, 0], [1, 1], [0, 2], [-1, 0], [0, None], [1, 2]])
-def test_doubled_missing_and_foreign_positions_are_refused(name: str, places: list[int | None]) -> None:
+def test_duplicate_missing_and_invalid_positions_are_refused(name: str, places: list[int | None]) -> None:
     data = [{"index": place, "embedding": [1.0]} for place in places]
     error = refused(name, json.dumps({"data": data}).encode(), 2)
-    assert "doubled or missing" in error.message
+    assert "duplicate or missing" in error.message
 
 
 @pytest.mark.parametrize("name", APIS)
@@ -273,9 +273,9 @@ def test_vectors_of_different_or_no_length_are_refused(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", APIS)
-def test_other_dimensions_than_asked_for_are_refused_with_the_way_out(name: str) -> None:
+def test_wrong_dimensions_are_refused_with_a_hint(name: str) -> None:
     error = refused(name, reply(name, [[1.0, 2.0]]), 1, dims=3)
-    assert "2 dimensions, asked for 3" in error.message
+    assert "2 dimensions instead of 3" in error.message
     assert "outputDimensionality" in error.hint
 
 
@@ -283,7 +283,7 @@ def test_other_dimensions_than_asked_for_are_refused_with_the_way_out(name: str)
 @pytest.mark.parametrize(
     "number", ["NaN", "Infinity", "-Infinity", "nan", "1e999", "1e39", "null", "true", '"1"', "[1]", "{}"]
 )
-def test_what_is_no_finite_number_is_refused(name: str, number: str) -> None:
+def test_non_finite_numbers_are_refused(name: str, number: str) -> None:
     refused(name, reply(name, [[1.0, "@"]]).replace(b'"@"', number.encode()), 1)
 
 
@@ -294,7 +294,7 @@ def test_vector_of_zeros_is_refused(name: str, row: list[float]) -> None:
 
 
 @pytest.mark.parametrize("name", APIS)
-def test_reply_cut_short_anywhere_is_refused(name: str) -> None:
+def test_truncated_reply_is_refused(name: str) -> None:
     whole = reply(name, [[0.5, -0.25], [1.0, 2.0]])
     for end in range(len(whole)):
         refused(name, whole[:end], 2)
@@ -320,12 +320,12 @@ def test_reply_cut_short_anywhere_is_refused(name: str) -> None:
         b'{"data":' * 50_000,
     ],
 )
-def test_json_of_another_shape_and_what_is_no_json_are_refused(name: str, body: bytes) -> None:
+def test_invalid_json_and_other_structures_are_refused(name: str, body: bytes) -> None:
     refused(name, body, 1)
 
 
 @pytest.mark.parametrize("name", APIS)
-def test_web_page_is_refused_as_one(name: str) -> None:
+def test_web_page_is_refused_with_its_own_message(name: str) -> None:
     for page in (b"<!DOCTYPE html><html>a diary</html>", b"\n  <html>"):
         error = refused(name, page, 1)
         assert "web page" in error.message
@@ -336,13 +336,13 @@ def test_web_page_is_refused_as_one(name: str) -> None:
 @pytest.mark.parametrize(
     "row", ["", "AAAA", "not base64!", "AAAAAAA", "AACAfw==", "AAAAAA==", "AAAA\u00e4AA="]
 )
-def test_base64_that_holds_no_sound_vector_is_refused(name: str, row: str) -> None:
-    # none, three bytes, no base64 twice, infinity, zero, beyond ASCII
+def test_base64_without_a_valid_vector_is_refused(name: str, row: str) -> None:
+    # empty, three bytes, invalid base64 twice, infinity, zero, not ASCII
     refused(name, reply(name, [row]), 1)
 
 
 @pytest.mark.parametrize("name", APIS)
-def test_error_repeats_nothing_of_the_reply(name: str) -> None:
+def test_error_contains_nothing_of_the_reply(name: str) -> None:
     for body in (b'{"data": ["a diary"], "embeddings": ["a diary"]}', b"a diary", b'{"a diary": 1}'):
         error = refused(name, body, 1)
         assert "diary" not in error.message + error.hint
@@ -350,7 +350,7 @@ def test_error_repeats_nothing_of_the_reply(name: str) -> None:
 
 
 def sound(vectors: FloatArray, count: int) -> bool:
-    """Return whether vectors are fit to be normalised and stored."""
+    """Return whether vectors can be normalized and stored."""
     lengths = np.sqrt((vectors.astype(np.float64) ** 2).sum(axis=1))
     return vectors.shape[0] == count and bool(np.isfinite(lengths).all()) and bool((lengths > 0).all())
 
@@ -374,7 +374,7 @@ items = st.fixed_dictionaries(
         ).map(lambda value: json.dumps(value).encode()),
     ),
 )  # fmt: skip
-def test_any_body_is_sound_or_refused(name: str, count: int, body: bytes) -> None:
+def test_any_body_is_valid_or_refused(name: str, count: int, body: bytes) -> None:
     try:
         parsed = adapter(name).parse(body, count)
     except ProviderReplyError:
@@ -383,7 +383,7 @@ def test_any_body_is_sound_or_refused(name: str, count: int, body: bytes) -> Non
 
 
 @given(st.data())
-def test_a_good_reply_with_a_byte_changed_is_sound_or_refused(data: st.DataObject) -> None:
+def test_reply_with_a_changed_byte_is_valid_or_refused(data: st.DataObject) -> None:
     name = data.draw(st.sampled_from(sorted(APIS)))
     body = bytearray(reply(name, [[0.5, -0.25], [1.0, 2.0]]))
     body[data.draw(st.integers(0, len(body) - 1))] = data.draw(st.integers(0, 255))

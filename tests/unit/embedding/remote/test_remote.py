@@ -1,4 +1,4 @@
-"""A remote provider sends small requests within its slots and budget, and tries again where that helps."""
+"""Tests of remote providers: slots, budget, retries, deadlines, cancellation."""
 
 from __future__ import annotations
 
@@ -35,17 +35,17 @@ from tests.support.remote_fixture import ONE_AT_A_TIME, SMALL_LIMITS, connected,
 
 
 class SilentApi(OpenAIApi):
-    """Counts no tokens, as some compatible servers."""
+    """An interface that counts no tokens, as some compatible servers."""
 
     def parse(self, body: bytes, count: int) -> ApiReply:
-        """Return the vectors alone."""
+        """Return the vectors without a token count."""
         return replace(super().parse(body, count), tokens=None)
 
 
-# --- batches and turns ------------------------------------------------------------------------------
+# --- batches and slots ------------------------------------------------------------------------------
 
 
-async def test_any_number_of_texts_comes_back_in_order_by_small_requests_few_at_once() -> None:
+async def test_any_number_of_texts_is_embedded_in_order_by_limited_requests() -> None:
     async with connected() as world:
         texts = [f"text {number}" for number in range(30)]
         world.server.latency_s = 0.01
@@ -58,7 +58,7 @@ async def test_any_number_of_texts_comes_back_in_order_by_small_requests_few_at_
         assert 1 < server.busiest <= SMALL_LIMITS.concurrency
 
 
-async def test_all_who_share_an_account_share_its_turns() -> None:
+async def test_providers_of_an_account_share_its_slots() -> None:
     async with connected() as world:
         world.server.latency_s = 0.01
         async with trio.open_nursery() as nursery:
@@ -67,7 +67,7 @@ async def test_all_who_share_an_account_share_its_turns() -> None:
         assert world.server.busiest <= SMALL_LIMITS.concurrency
 
 
-async def test_a_question_does_not_wait_behind_batches() -> None:
+async def test_query_does_not_wait_for_batches() -> None:
     async with connected() as world:
         provider = world.provider()
         world.server.fault = Fault("hang", marker="slow")
@@ -78,7 +78,7 @@ async def test_a_question_does_not_wait_behind_batches() -> None:
             world.server.fault = None
 
 
-async def test_where_only_one_request_is_taken_a_question_is_the_next_and_none_fails() -> None:
+async def test_query_is_next_at_a_sequential_provider() -> None:
     async with connected("ollama", limits=ONE_AT_A_TIME) as world:
         provider = world.provider()
         world.server.one_at_a_time, world.server.latency_s = True, 0.02
@@ -86,13 +86,13 @@ async def test_where_only_one_request_is_taken_a_question_is_the_next_and_none_f
             nursery.start_soon(provider.embed_batch, [f"text {number}" for number in range(20)])
             await until_seen(lambda: len(world.server.requests) == 1)
             for number in range(3):
-                nursery.start_soon(provider.embed_query, f"question {number}")
+                nursery.start_soon(provider.embed_query, f"query {number}")
         assert world.pauses == []
-        kinds = ["question" if texts[0].startswith("question") else "text" for texts in world.asked]
-        assert kinds == ["text"] + ["question"] * 3 + ["text"] * 4
+        kinds = ["query" if texts[0].startswith("query") else "text" for texts in world.asked]
+        assert kinds == ["text"] + ["query"] * 3 + ["text"] * 4
 
 
-async def test_blank_and_broken_texts_are_sent_as_something_a_provider_takes() -> None:
+async def test_blank_and_unencodable_texts_are_replaced() -> None:
     async with connected() as world:
         provider = world.provider()
         found = await provider.embed_batch(["", " \n\t ", "lone \ud800 half"])
@@ -101,7 +101,7 @@ async def test_blank_and_broken_texts_are_sent_as_something_a_provider_takes() -
         assert np.allclose(np.linalg.norm(found, axis=1), 1.0)
 
 
-async def test_prefixes_of_the_space_stand_before_the_texts() -> None:
+async def test_prefixes_of_the_space_precede_the_texts() -> None:
     async with connected("ollama") as world:
         space = VectorSpace("ollama", "nomic-embed-text", "search_query: ", "search_document: ")
         provider = RemoteProvider(
@@ -117,10 +117,10 @@ async def test_prefixes_of_the_space_stand_before_the_texts() -> None:
         assert world.asked == [["search_document: a"], ["search_query: b"]]
 
 
-# --- what is stored and counted ---------------------------------------------------------------------
+# --- checks and counts ------------------------------------------------------------------------------
 
 
-async def test_vectors_of_two_sizes_for_one_batch_are_an_error_that_names_both() -> None:
+async def test_vectors_of_two_sizes_in_a_batch_are_an_error() -> None:
     async with connected() as world:
         provider = world.provider(limits=replace(SMALL_LIMITS, max_texts=1, concurrency=1))
         answer = world.server.answer
@@ -136,7 +136,7 @@ async def test_vectors_of_two_sizes_for_one_batch_are_an_error_that_names_both()
         assert world.account.retry_in_s() == 0
 
 
-async def test_tokens_are_booked_as_the_provider_counts_them_and_by_estimate_where_it_does_not() -> None:
+async def test_tokens_are_counted_by_the_provider_or_estimated() -> None:
     async with connected() as world:
         provider = world.provider()
         reply = await provider.embed_batch(["some words", "some more words"])
@@ -155,7 +155,7 @@ async def test_tokens_are_booked_as_the_provider_counts_them_and_by_estimate_whe
         assert world.accounts.tokens_today == counted + estimate_tokens("four tokens, about")
 
 
-async def test_texts_beyond_the_budget_are_refused_before_the_first_of_them_is_bought() -> None:
+async def test_texts_beyond_the_budget_are_refused_before_any_request() -> None:
     async with connected(budget=1100) as world:
         provider = world.provider()
         with pytest.raises(TokenBudgetError):
@@ -169,10 +169,12 @@ async def test_texts_beyond_the_budget_are_refused_before_the_first_of_them_is_b
         assert left < SMALL_LIMITS.max_tokens
 
 
-async def test_the_first_failure_of_several_requests_is_the_error_and_ends_the_others() -> None:
+async def test_first_failure_of_concurrent_requests_cancels_the_others() -> None:
     async with connected() as world:
         world.server.fault = Fault("quota", marker="text 3")
-        world.server.latency_s = 0.1  # of what goes well: a refusal comes first, however busy the machine is
+        world.server.latency_s = (
+            0.1  # delays successful replies, so that the refusal comes first, however busy the machine is
+        )
         with pytest.raises(ProviderQuotaError):
             await world.provider().embed_batch([f"text {number}" for number in range(30)])
         assert len(world.asked) <= 4
@@ -182,10 +184,10 @@ async def test_the_first_failure_of_several_requests_is_the_error_and_ends_the_o
         assert "2 free" in repr(world.account.slots)
 
 
-# --- the rest of the protocol -----------------------------------------------------------------------
+# --- other methods ----------------------------------------------------------------------------------
 
 
-async def test_close_ends_what_is_under_way_by_name_and_refuses_everything_afterwards() -> None:
+async def test_close_cancels_requests_and_later_calls_fail() -> None:
     async with connected() as world:
         provider = world.provider()
         world.server.fault = Fault("hang")
@@ -211,7 +213,7 @@ async def test_close_ends_what_is_under_way_by_name_and_refuses_everything_after
         await world.provider().embed_query("another agent's provider goes on")
 
 
-async def test_it_names_itself_and_its_recipe_holds_no_secret() -> None:
+async def test_provider_has_names_and_a_recipe_without_secrets() -> None:
     async with connected(base_url="https://user:pass-word@host.example:8443/v1", dims=32) as world:
         await trio.lowlevel.checkpoint()
         provider = world.provider()
@@ -228,10 +230,10 @@ async def test_it_names_itself_and_its_recipe_holds_no_secret() -> None:
         assert provider.bulk is None
 
 
-# --- tries ------------------------------------------------------------------------------------------
+# --- retries ----------------------------------------------------------------------------------------
 
 
-async def test_what_passes_by_itself_is_tried_three_times_with_growing_pauses_and_is_no_failure() -> None:
+async def test_transient_errors_are_retried_twice_with_backoff() -> None:
     async with connected() as world:
         world.server.fault = Fault("server_error", times=2)
         await world.provider().embed_batch(["a", "b"])
@@ -250,7 +252,7 @@ async def test_after_three_tries_the_account_pauses_and_the_trial_is_one_call() 
                 await provider.embed_batch(["a"])
             assert len(world.asked) == calls
             assert provider.retry_in_s() == window
-            with pytest.raises(ProviderFailedError, match=f"asked again in {about(window * 1000)}"):
+            with pytest.raises(ProviderFailedError, match=f"next try in {about(window * 1000)}"):
                 await provider.embed_query("refused without being asked")
             assert len(world.asked) == calls
             world.clock.move(window)
@@ -259,7 +261,7 @@ async def test_after_three_tries_the_account_pauses_and_the_trial_is_one_call() 
         assert provider.retry_in_s() == 0
 
 
-async def test_a_question_is_tried_twice() -> None:
+async def test_query_is_tried_twice() -> None:
     async with connected() as world:
         world.server.fault = Fault("overloaded")
         with pytest.raises(ProviderFailedError):
@@ -271,7 +273,7 @@ async def test_a_question_is_tried_twice() -> None:
     ("fault", "error"),
     [("quota", ProviderQuotaError), ("truncated", ProviderReplyError), ("zero", ProviderReplyError)],
 )
-async def test_what_is_hopeless_or_paid_for_is_not_tried_again_at_once(
+async def test_permanent_and_paid_errors_are_not_retried(
     fault: FaultKind, error: type[ProviderFailedError]
 ) -> None:
     async with connected() as world:
@@ -283,14 +285,14 @@ async def test_what_is_hopeless_or_paid_for_is_not_tried_again_at_once(
         assert world.accounts.tokens_today == paid
 
 
-async def test_a_short_pause_the_provider_names_is_kept_by_every_lane() -> None:
+async def test_short_retry_after_delays_all_concurrent_requests() -> None:
     async with connected() as world:
         world.server.fault = Fault("rate_limited", times=1, retry_after=5)
         seen: list[float] = []
 
         async def pause(seconds: float) -> None:
             seen.append(seconds)
-            # meanwhile another agent's batch waits as long, and a question isn't asked at all
+            # meanwhile another agent's batch waits as long, and a query fails at once
             await other.embed_batch(["b"])
             with pytest.raises(ProviderRateLimitedError):
                 await other.embed_query("c")
@@ -305,7 +307,7 @@ async def test_a_short_pause_the_provider_names_is_kept_by_every_lane() -> None:
         assert seen == [5, 5]
 
 
-async def test_a_question_is_not_held_up_by_a_pause_the_provider_names() -> None:
+async def test_query_fails_instead_of_waiting_for_a_long_pause() -> None:
     async with connected() as world:
         world.server.fault = Fault("rate_limited", retry_after=3)
         with pytest.raises(ProviderRateLimitedError):
@@ -314,11 +316,11 @@ async def test_a_question_is_not_held_up_by_a_pause_the_provider_names() -> None
         assert world.account.retry_in_s() == 3
 
 
-async def test_a_lane_that_waits_for_its_next_try_gives_up_when_another_finds_the_account_closed() -> None:
+async def test_waiting_retry_fails_when_the_circuit_breaker_opens() -> None:
     async with connected() as world:
 
         async def pause(seconds: float) -> None:
-            world.account.begin(1, metered=True).failed(ProviderQuotaError("no credit"))
+            world.account.begin(1, metered=True).record_failure(ProviderQuotaError("no credit"))
 
         world.server.fault = Fault("server_error")
         with pytest.raises(ProviderQuotaError):
@@ -329,7 +331,7 @@ async def test_a_lane_that_waits_for_its_next_try_gives_up_when_another_finds_th
 # --- deadlines and cancellation ---------------------------------------------------------------------
 
 
-async def test_a_provider_that_hangs_is_unreachable_after_the_deadline_and_that_counts() -> None:
+async def test_hanging_provider_times_out_and_counts_as_failed() -> None:
     async with connected() as world:
         world.server.fault = Fault("hang")
         provider = world.provider(query_timeout_s=0.2, batch_timeouts=Timeouts(total_s=0.1))
@@ -343,7 +345,7 @@ async def test_a_provider_that_hangs_is_unreachable_after_the_deadline_and_that_
         world.server.fault = None
 
 
-async def test_a_call_that_is_cancelled_is_nobodys_failure_and_gives_turn_and_trial_back() -> None:
+async def test_cancelled_call_is_no_failure_and_frees_slot_and_trial() -> None:
     async with connected() as world:
         provider = world.provider()
         world.server.fault = Fault("server_error")
@@ -368,7 +370,7 @@ async def test_a_query_that_gets_no_slot_in_time_is_no_failure_of_the_provider()
     async with connected("ollama", limits=ONE_AT_A_TIME) as world:
         provider = world.provider(query_timeout_s=0.05)
         async with world.account.slots.slot("document"):
-            with pytest.raises(ProviderUnreachableError, match="no turn"):
+            with pytest.raises(ProviderUnreachableError, match="no free request slot"):
                 await provider.embed_query("a")
         assert world.account.retry_in_s() == 0
         assert "1 free" in repr(world.account.slots)

@@ -1,4 +1,4 @@
-"""The day's token budget is a hard stop over all accounts, and a named pause holds over restarts."""
+"""Tests of the daily token budget, and of pauses over restarts."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 from structlog.testing import capture_logs
 
-from memd.embedding.remote.account import Call
+from memd.embedding.remote.account import ProviderCall
 from memd.embedding.remote.remote import RemoteProvider
 from memd.embedding.remote.token_budget import DAY_MS
 from memd_client.errors import (
@@ -35,40 +35,40 @@ from tests.support.remote_fixture import (
     spend,
 )
 
-# --- the day's tokens -------------------------------------------------------------------------------
+# --- daily tokens -----------------------------------------------------------------------------------
 
 
-def test_the_budget_is_a_hard_stop_over_all_accounts_and_names_the_time_to_wait() -> None:
+def test_budget_limits_all_accounts_and_reports_the_wait() -> None:
     clock = MovableClock()
     found = accounts(clock, budget=100)
-    spend(found.of(endpoint(), ACCOUNT_LIMITS), 60)
+    spend(found.account_for(endpoint(), ACCOUNT_LIMITS), 60)
     clock.move(3600)
 
     with pytest.raises(TokenBudgetError) as refusal:
-        found.of(endpoint(key="other"), ACCOUNT_LIMITS).begin(41, metered=True)
+        found.account_for(endpoint(key="other"), ACCOUNT_LIMITS).begin(41, metered=True)
 
     assert refusal.value.data == {"retry_after_s": 23 * 3600}
     assert "60" in refusal.value.message
-    spend(found.of(endpoint(key="other"), ACCOUNT_LIMITS), 40)
+    spend(found.account_for(endpoint(key="other"), ACCOUNT_LIMITS), 40)
     assert found.tokens_today == 100
-    assert found.of(endpoint(), ACCOUNT_LIMITS).retry_in_s() == 23 * 3600
+    assert found.account_for(endpoint(), ACCOUNT_LIMITS).retry_in_s() == 23 * 3600
     assert [status.calls_today for status in found.status()] == [1, 1]
 
 
-def test_calls_at_the_same_time_can_not_spend_the_same_tokens() -> None:
-    account = accounts(budget=100).of(endpoint(), ACCOUNT_LIMITS)
+def test_concurrent_calls_can_not_spend_the_same_tokens() -> None:
+    account = accounts(budget=100).account_for(endpoint(), ACCOUNT_LIMITS)
     first = account.begin(60, metered=True)
     assert account.tokens_left == 40
 
     with pytest.raises(TokenBudgetError):
         account.begin(60, metered=True)
-    first.failed(ProviderRateLimitedError("429"))
+    first.record_failure(ProviderRateLimitedError("429"))
     assert account.tokens_left == 100
 
 
-def test_tokens_that_cost_nothing_are_counted_and_not_budgeted() -> None:
+def test_unmetered_tokens_are_counted_without_budget() -> None:
     found = accounts(budget=10)
-    account = found.of(endpoint(), ACCOUNT_LIMITS)
+    account = found.account_for(endpoint(), ACCOUNT_LIMITS)
     spend(account, 1000, metered=False)
 
     assert account.status().tokens_today == 1000
@@ -76,10 +76,10 @@ def test_tokens_that_cost_nothing_are_counted_and_not_budgeted() -> None:
     assert account.tokens_left == 10
 
 
-def test_the_day_rolls_over_at_midnight_utc_while_calls_are_under_way() -> None:
+def test_day_changes_at_midnight_utc_during_calls() -> None:
     clock = MovableClock(START_MS + DAY_MS - 1)
     found = accounts(clock, budget=100)
-    account = found.of(endpoint(), ACCOUNT_LIMITS)
+    account = found.account_for(endpoint(), ACCOUNT_LIMITS)
     spend(account, 90)
     under_way = account.begin(10, metered=True)
     with pytest.raises(TokenBudgetError):
@@ -88,16 +88,16 @@ def test_the_day_rolls_over_at_midnight_utc_while_calls_are_under_way() -> None:
     clock.now_ms += 1
 
     assert account.tokens_left == 90, "what is under way is reserved from the new day"
-    under_way.succeeded(8)
+    under_way.record_success(8)
     assert found.tokens_today == 8
     assert account.status().tokens_today == 8
     assert account.status().calls_today == 0
 
 
-def test_a_clock_set_back_over_midnight_does_not_open_the_purse_again() -> None:
+def test_clock_set_back_over_midnight_does_not_restore_the_budget() -> None:
     clock = MovableClock()
     found = accounts(clock, budget=100)
-    spend(found.of(endpoint(), ACCOUNT_LIMITS), 100)
+    spend(found.account_for(endpoint(), ACCOUNT_LIMITS), 100)
     clock.move(-10)
     assert found.tokens_today == 100
     clock.move(20)
@@ -108,7 +108,7 @@ def test_a_clock_set_back_over_midnight_does_not_open_the_purse_again() -> None:
 
 def test_a_spent_budget_is_logged_once_a_day() -> None:
     clock = MovableClock()
-    account = accounts(clock, budget=10).of(endpoint(), ACCOUNT_LIMITS)
+    account = accounts(clock, budget=10).account_for(endpoint(), ACCOUNT_LIMITS)
     with capture_logs() as logs:
         for _ in range(2):
             for _ in range(3):
@@ -120,14 +120,14 @@ def test_a_spent_budget_is_logged_once_a_day() -> None:
 
 
 class BudgetMachine(RuleBasedStateMachine):
-    """Calls of all sizes and fates at once: what is bought never goes beyond the budget but by wrong estimates."""
+    """Concurrent calls; only wrong estimates exceed the budget."""
 
     def __init__(self) -> None:
         super().__init__()
         self.clock = MovableClock()
         self.accounts = accounts(self.clock, budget=1000)
-        self.account = self.accounts.of(endpoint(), ACCOUNT_LIMITS)
-        self.calls: list[tuple[Call, int]] = []
+        self.account = self.accounts.account_for(endpoint(), ACCOUNT_LIMITS)
+        self.calls: list[tuple[ProviderCall, int]] = []
         self.bought = 0
         self.beyond = 0
         self.day = self.clock.now_ms // DAY_MS
@@ -141,16 +141,18 @@ class BudgetMachine(RuleBasedStateMachine):
         except TokenBudgetError:
             assert not fits
 
-    @rule(at=st.integers(0, 20), fate=st.sampled_from(["well", "dearer", "cheaper", "refused", "given up"]))
-    def end(self, at: int, fate: str) -> None:
+    @rule(
+        at=st.integers(0, 20), outcome=st.sampled_from(["well", "dearer", "cheaper", "refused", "given up"])
+    )
+    def end(self, at: int, outcome: str) -> None:
         if not self.calls:
             return
         call, reserved = self.calls.pop(at % len(self.calls))
-        bought = {"well": reserved, "dearer": reserved + 50, "cheaper": reserved // 2}.get(fate, 0)
-        if fate in ("well", "dearer", "cheaper"):
-            call.succeeded(bought)
+        bought = {"well": reserved, "dearer": reserved + 50, "cheaper": reserved // 2}.get(outcome, 0)
+        if outcome in ("well", "dearer", "cheaper"):
+            call.record_success(bought)
         else:
-            call.tried(DOWN) if fate == "refused" else call.abandoned()
+            call.record_retry(DOWN) if outcome == "refused" else call.record_abandoned()
         self.bought += bought
         self.beyond += max(0, bought - reserved)
 
@@ -162,7 +164,7 @@ class BudgetMachine(RuleBasedStateMachine):
             self.day, self.bought, self.beyond = day, 0, 0
 
     @invariant()
-    def the_books_are_right(self) -> None:
+    def counts_are_consistent(self) -> None:
         assert self.accounts.tokens_today == self.bought
         assert self.bought <= 1000 + self.beyond
         left = self.account.tokens_left
@@ -173,39 +175,39 @@ TestBudgetMachine = BudgetMachine.TestCase
 
 
 WINDOW_S = 30 * 60
-"""How long an account without quota is left alone."""
+"""How long an account without quota isn't called."""
 
 STEP_S = 60
-"""How often the daemon of this test wants something: a question and a batch each time."""
+"""How often the daemon of this test embeds a query and a batch."""
 
 DIALECTS: tuple[DialectName, ...] = ("openai", "gemini", "voyage", "mistral", "ollama", "compatible")
 METERED: tuple[DialectName, ...] = ("openai", "gemini", "voyage", "mistral", "compatible")
 
 
 async def fails(ask: Callable[[], Awaitable[object]]) -> ProviderFailedError:
-    """Return the error a call ends with."""
+    """Return the error of a call."""
     with pytest.raises(ProviderFailedError) as raised:
         await ask()
     return raised.value
 
 
-async def ask_both(provider: RemoteProvider) -> list[ProviderFailedError]:
-    """Ask for a question and for a batch, and return the errors."""
+async def embed_both(provider: RemoteProvider) -> list[ProviderFailedError]:
+    """Embed a query and a batch, and return the errors."""
     return [
         await fails(lambda: provider.embed_query("where is the invoice")),
         await fails(lambda: provider.embed_batch(["the cat is ill", "an invoice is due"])),
     ]
 
 
-async def live_a_day(server: ProviderServer, path: Path) -> list[float]:
-    """Live a day of an account without quota, with a restart each hour; return when the provider was called."""
+async def simulate_day(server: ProviderServer, path: Path) -> list[float]:
+    """Return the times of calls to an account without quota, restarted hourly."""
     clock = MovableClock()
     start_ms, calls_s = clock.now_ms, list[float]()
     for _ in range(24):
         async with remote(server, clock, path) as provider:
             for _ in range(3600 // STEP_S):
                 seen = server.calls
-                errors = await ask_both(provider)
+                errors = await embed_both(provider)
                 assert {type(error) for error in errors} == {ProviderQuotaError}
                 calls_s += [(clock.now_ms - start_ms) / 1000] * (server.calls - seen)
                 clock.move(STEP_S)
@@ -213,24 +215,24 @@ async def live_a_day(server: ProviderServer, path: Path) -> list[float]:
 
 
 @pytest.mark.parametrize("dialect", METERED)
-def test_an_account_without_quota_is_asked_once_a_window_for_a_day_of_restarts(
+def test_account_without_quota_is_called_once_per_window_despite_restarts(
     dialect: DialectName, tmp_path: Path
 ) -> None:
     with serve_provider(dialect, dims=32) as server:
         server.fault = Fault("quota")
-        calls_s = trio.run(live_a_day, server, tmp_path / "accounts.json")
+        calls_s = trio.run(simulate_day, server, tmp_path / "accounts.json")
         gaps = [later - earlier for earlier, later in pairwise(calls_s)]
         assert min(gaps) >= WINDOW_S
         assert 40 <= len(calls_s) <= 24 * 3600 // WINDOW_S
         assert server.complaints == []
 
 
-def test_an_account_that_has_quota_again_is_used_after_the_window(tmp_path: Path) -> None:
+def test_account_with_restored_quota_is_used_after_the_window(tmp_path: Path) -> None:
     async def test(server: ProviderServer) -> None:
         clock = MovableClock()
         async with remote(server, clock, tmp_path / "accounts.json") as provider:
             server.fault = Fault("quota")
-            await ask_both(provider)
+            await embed_both(provider)
         server.fault = None
         async with remote(server, clock, tmp_path / "accounts.json") as provider:
             clock.move(WINDOW_S - 1)
@@ -245,30 +247,30 @@ def test_an_account_that_has_quota_again_is_used_after_the_window(tmp_path: Path
 
 
 @pytest.mark.parametrize("dialect", DIALECTS)
-def test_a_pause_of_40_seconds_is_kept_to_the_second(dialect: DialectName, tmp_path: Path) -> None:
+def test_pause_of_40_seconds_is_exact(dialect: DialectName, tmp_path: Path) -> None:
     async def test(server: ProviderServer) -> None:
         clock = MovableClock()
         server.fault = Fault("rate_limited", retry_after=40)
         path = tmp_path / "accounts.json"
         async with remote(server, clock, path) as provider:
-            errors = await ask_both(provider)
+            errors = await embed_both(provider)
             assert {type(error) for error in errors} == {ProviderRateLimitedError}
             assert server.calls == 1
             for _ in range(39):
                 clock.move(1)
-                await ask_both(provider)
+                await embed_both(provider)
             assert server.calls == 1
             assert provider.retry_in_s() == pytest.approx(1)
-        # not even by a daemon that was started anew
+        # a restarted daemon keeps it as well
         async with remote(server, clock, path) as provider:
             clock.move(0.9)
-            await ask_both(provider)
+            await embed_both(provider)
             assert server.calls == 1
             clock.move(0.1)
-            await ask_both(provider)
+            await embed_both(provider)
             assert server.calls == 2
             clock.move(39)
-            await ask_both(provider)
+            await embed_both(provider)
             assert server.calls == 2
             clock.move(1)
             server.fault = None
@@ -279,17 +281,17 @@ def test_a_pause_of_40_seconds_is_kept_to_the_second(dialect: DialectName, tmp_p
         trio.run(test, server)
 
 
-def test_many_who_ask_at_once_make_one_call_when_the_window_ends(tmp_path: Path) -> None:
+def test_concurrent_callers_make_one_trial_call_after_the_window(tmp_path: Path) -> None:
     async def test(server: ProviderServer) -> None:
         clock = MovableClock()
         server.fault = Fault("quota")
         async with remote(server, clock, tmp_path / "accounts.json") as provider:
-            await ask_both(provider)
+            await embed_both(provider)
             seen = server.calls
             clock.move(WINDOW_S)
 
             async def ask(number: int) -> None:
-                await fails(lambda: provider.embed_query(f"question {number}"))
+                await fails(lambda: provider.embed_query(f"query {number}"))
 
             async with trio.open_nursery() as nursery:
                 for number in range(20):

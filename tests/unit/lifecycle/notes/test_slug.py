@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from structlog.testing import capture_logs
 from trio.testing import MockClock
 
-from memd.embedding.chat import answer_in, chat_endpoint, complete
+from memd.embedding.chat import chat_endpoint, complete, text_of_reply
 from memd.embedding.remote.endpoint import Endpoint, Timeouts
 from memd.embedding.secret import Secret
 from memd.lifecycle.notes.daily import note_path
@@ -281,12 +281,12 @@ def test_text_in_parts_is_put_together() -> None:
     body = json.dumps(
         {"choices": [{"message": {"content": [{"type": "text", "text": "a"}, {"text": "b"}, 7]}}]}
     )
-    assert answer_in(body.encode(), "lab") == "ab"
+    assert text_of_reply(body.encode(), "lab") == "ab"
 
 
 def test_no_answer_names_who_sent_none() -> None:
     with pytest.raises(ProviderReplyError, match="lab"):
-        answer_in(b'{"choices": [{"message": {"content": null}}]}', "lab")
+        text_of_reply(b'{"choices": [{"message": {"content": null}}]}', "lab")
     assert issubclass(ProviderReplyError, ProviderFailedError)
 
 

@@ -1,6 +1,6 @@
-"""What every batch API offers: texts go in as a job, their vectors come out minutes or hours later.
+"""The base of batch APIs: jobs of texts, with vectors minutes or hours later.
 
-Its calls are made on the account, with failures kept apart from those of plain requests.
+Calls use the account, but their failures don't affect plain requests.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ import trio
 
 from memd.embedding.provider import BLANK, FloatArray, encodable, unit_vector
 from memd.embedding.redaction import WINDOW
-from memd.embedding.remote.account import Account, Call
+from memd.embedding.remote.account import Account, ProviderCall
 from memd.embedding.remote.circuit_breaker import backoff_s, is_transient, named_pause_s
 from memd.embedding.remote.endpoint import ApiRequest, HttpReply, Timeouts
-from memd.embedding.remote.http import Http
+from memd.embedding.remote.http import HttpClient
 from memd.embedding.remote.providers.api import EmbeddingApi
 from memd.text.tokens import estimate_tokens
 from memd_client.errors import (
@@ -33,23 +33,23 @@ from memd_client.errors import (
     TextRefusedError,
 )
 
-NO_RESULT: Final = "the job holds no result for it"
-OTHER_SIZE: Final = "its vector is of another size than the others"
+NO_RESULT: Final = "the job has no result for this text"
+OTHER_SIZE: Final = "its vector has another size than the others"
 
-CALL: Final = Timeouts()
+CALL_TIMEOUTS: Final = Timeouts()
 """For small requests with small replies."""
 
-TRANSFER: Final = Timeouts(write_s=120.0, total_s=900.0)
-"""For files: 32 MB take about five minutes over 1 Mbit/s."""
+TRANSFER_TIMEOUTS: Final = Timeouts(write_s=120.0, total_s=900.0)
+"""For files: 32 MB take about five minutes at 1 Mbit/s."""
 
-SMALL_BYTES: Final = 4 << 20
+MAX_SMALL_REPLY_BYTES: Final = 4 << 20
 """The largest reply without vectors."""
 
-GRACE_S: Final = 5.0
-"""How long the call that makes a job is awaited after it was cancelled: its id would be lost, and its tokens."""
+SUBMIT_GRACE_S: Final = 5.0
+"""How long a cancelled submission may still take: without its id the job and its tokens would be lost."""
 
-GONE: Final = (404, 410)
-"""Statuses of what the provider does not have, or no longer has."""
+NOT_FOUND: Final = (404, 410)
+"""Statuses for objects that don't exist, or no longer."""
 
 _ID: Final = re.compile(r"[!-~]{1,200}")
 
@@ -58,7 +58,7 @@ _Result = TypeVar("_Result")
 
 @dataclass(frozen=True, slots=True)
 class BulkState:
-    """How far a job is. `done` of `total` texts are processed; `reason` says why it failed."""
+    """A job's progress in texts; `reason` is why it failed."""
 
     state: Literal["running", "done", "failed"]
     done: int
@@ -70,8 +70,8 @@ class BulkState:
 class BulkResults:
     """The results of a job's texts, by their hashes.
 
-    `vectors` are (dims,), of unit length and all of one size. The provider refuses a text in `refused` in any request;
-    one in `failed` may be sent again. `tokens` is None if the provider doesn't count them.
+    `vectors` are unit vectors (dims,) of equal size. Texts in `refused` are refused in any request, those in `failed`
+    may be sent again; both have a reason. `tokens` is None if the provider doesn't count them.
     """
 
     vectors: dict[str, FloatArray] = field(default_factory=dict)
@@ -81,14 +81,13 @@ class BulkResults:
 
 
 class BulkApi(ABC):
-    """The batch API of one endpoint: `max_texts` and `max_bytes` (by `jobs.weight`) bound a job.
+    """A batch API; `max_texts` and `max_bytes` (`jobs.request_bytes`) limit jobs.
 
-    Every method raises `ProviderFailedError` if the call can't be made or its reply is not usable;
-    `data["retry_after_s"]` is set if the account is paused, and nothing was sent then.
+    Every method raises `ProviderFailedError` if the call can't be made or its reply is unusable. If the account is
+    paused, nothing is sent and `data["retry_after_s"]` is set.
 
-    Of its failures the account learns only of a pause the provider asks for. The others don't concern plain requests:
-    a key may be allowed to embed and not to keep files, an address may have no batch API, and a quota may be of
-    batches alone. Queries must not wait for any of that.
+    Only a pause that the provider asks for is recorded at the account. Other failures don't concern plain requests: a
+    key may lack the permission for files, an address may have no batch API, and quotas of batches may be separate.
     """
 
     max_texts: int
@@ -97,7 +96,7 @@ class BulkApi(ABC):
     def __init__(
         self,
         api: EmbeddingApi,
-        http: Http,
+        http: HttpClient,
         account: Account,
         *,
         prefix: str = "",
@@ -109,7 +108,7 @@ class BulkApi(ABC):
         self._account = account
         self._prefix = prefix
         self._pause = pause
-        self._thread = trio.CapacityLimiter(1)
+        self._limiter = trio.CapacityLimiter(1)
         self._plain = api.request(["."], "document")
         self._redactor = self._plain.redactor
         self._headers = {
@@ -121,31 +120,31 @@ class BulkApi(ABC):
 
     @property
     def owner(self) -> str:
-        """16 hex digits that identify the owner of its jobs: a hash of provider, address and key."""
+        """16 hex digits that identify the account: a hash of provider, address and key."""
         return hashlib.sha256(self._api.endpoint.account.encode()).hexdigest()[:16]
 
     def retry_in_s(self) -> float:
-        """Return how long calls are refused without being tried, 0 if one may be made now."""
+        """Return for how many seconds calls still fail fast; 0 if a call may be made now."""
         return self._account.retry_in_s(self._api.endpoint.model)
 
     @abstractmethod
     async def submit(self, items: Sequence[tuple[str, str]]) -> str:
-        """Make a job of some texts, and return its id.
+        """Submit texts as a job, and return its id.
 
         Args:
             items: (hash, text) with distinct hashes, within the limits.
 
-        Cancellation: uploads are left to expire at the provider. The call that makes the job is awaited for a few
-        seconds even then, and its id returned: an id that is lost is a job paid for in vain.
+        Cancellation: uploads expire at the provider. The call that creates the job may still take a few seconds, so
+        that its id is returned: a job without an id would be paid for in vain.
         """
 
     @abstractmethod
-    async def look(self, job_id: str) -> BulkState:
-        """Return how far a job is; one the provider does not know has failed."""
+    async def poll(self, job_id: str) -> BulkState:
+        """Return the progress of a job; a job the provider doesn't know has failed."""
 
     @abstractmethod
     async def results(self, job_id: str, hashes: Sequence[str]) -> BulkResults:
-        """Return the results of a job that ended, or was cut short: all, a part, or none.
+        """Return the results of a job that ended or was cancelled: all, some, or none.
 
         Args:
             job_id: From `submit`.
@@ -154,22 +153,22 @@ class BulkApi(ABC):
 
     @abstractmethod
     async def cancel(self, job_id: str) -> None:
-        """Ask for the end of a job; its results so far can still be fetched."""
+        """Cancel a job; its results so far can still be fetched."""
 
     @abstractmethod
     async def clean_up(self, job_id: str) -> None:
-        """Delete what the provider keeps of a job that ended. Errors are swallowed: it expires there anyway."""
+        """Delete an ended job's data at the provider; they expire there anyway."""
 
-    # --- its calls ----------------------------------------------------------------------------------
+    # --- calls ----------------------------------------------------------------------------------
 
     def _sendable(self, items: Sequence[tuple[str, str]]) -> tuple[list[str], int]:
-        """Return texts as they are sent, and about how many tokens they cost: providers refuse empty ones."""
+        """Return texts as they are sent, and their estimated tokens."""
         texts = [self._prefix + (encodable(text) if text.strip() else BLANK) for _, text in items]
         return texts, sum(map(estimate_tokens, texts))
 
     async def _in_thread(self, work: Callable[[], _Result]) -> _Result:
-        """Do work on megabytes in a thread."""
-        return await trio.to_thread.run_sync(work, limiter=self._thread)
+        """Process megabytes in a thread."""
+        return await trio.to_thread.run_sync(work, limiter=self._limiter)
 
     def _request(
         self,
@@ -181,30 +180,30 @@ class BulkApi(ABC):
         headers = {**self._headers, "Content-Type": kind} if body else self._headers
         return ApiRequest(method, url, headers, body, self._redactor)
 
-    def _begin(self, tokens: int) -> Call:
-        """Return the call that buys tokens: see `Account.begin`, which raises."""
+    def _begin(self, tokens: int) -> ProviderCall:
+        """Begin a call that buys tokens; raises as `Account.begin`."""
         return self._account.begin(tokens, metered=True, model=self._api.endpoint.model)
 
     async def _fetch(
-        self, request: ApiRequest, timeouts: Timeouts = CALL, max_bytes: int = SMALL_BYTES
+        self, request: ApiRequest, timeouts: Timeouts = CALL_TIMEOUTS, max_bytes: int = MAX_SMALL_REPLY_BYTES
     ) -> HttpReply | None:
-        """Send a request that costs no tokens; return its reply, None if the provider has no such thing.
+        """Send a free request; return its reply, None for status 404 or 410.
 
-        A success doesn't resume a paused account: the provider returns results while the credit is used up.
+        A success doesn't close the circuit breaker: providers return results of accounts without credit.
         """
         with self._account.begin(0, metered=False, model=self._api.endpoint.model) as call:
             return await self._send(call, request, timeouts, max_bytes=max_bytes)
 
     async def _send(
         self,
-        call: Call,
+        call: ProviderCall,
         request: ApiRequest,
-        timeouts: Timeouts = CALL,
+        timeouts: Timeouts = CALL_TIMEOUTS,
         *,
-        max_bytes: int = SMALL_BYTES,
+        max_bytes: int = MAX_SMALL_REPLY_BYTES,
         tries: int = 1,
     ) -> HttpReply | None:
-        """Send a request as a part of a call; return its reply, None if the provider has no such thing."""
+        """Send a request of a call; return its reply, None for status 404 or 410."""
         try:
             for attempt in range(tries):
                 try:
@@ -215,16 +214,16 @@ class BulkApi(ABC):
                         raise
                 await self._pause(backoff_s(attempt, random.random))
         except ProviderRateLimitedError as error:
-            call.failed(error)
+            call.record_failure(error)
             raise
         except ProviderFailedError:
-            call.abandoned()
+            call.record_abandoned()
             raise
-        raise AssertionError("a request is tried once at least")
+        raise AssertionError("tries must be positive")
 
     async def _send_once(self, request: ApiRequest, timeouts: Timeouts, max_bytes: int) -> HttpReply | None:
         reply = await self._http.send(request, timeouts, max_bytes=max_bytes)
-        if reply.status in GONE:
+        if reply.status in NOT_FOUND:
             return None
         if 200 <= reply.status < 300:
             return reply
@@ -234,29 +233,29 @@ class BulkApi(ABC):
         try:
             return msgspec.json.decode(body, type=shape)
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-            raise self._nonsense(what) from None
+            raise self._unexpected_reply_error(what) from None
 
     def _checked_id(self, found: str, what: str) -> str:
-        """Return an id from the provider, fit to be stored, logged and shown."""
-        if _ID.fullmatch(found) and not self._redactor.shows(found, WINDOW):
+        """Return an id of the provider if it is safe to store and show."""
+        if _ID.fullmatch(found) and not self._redactor.has_secret(found, WINDOW):
             return found
-        raise self._nonsense(what)
+        raise self._unexpected_reply_error(what)
 
-    def _nonsense(self, what: str) -> ProviderReplyError:
-        return ProviderReplyError(f"{self.provider} answered with something else than {what}")
+    def _unexpected_reply_error(self, what: str) -> ProviderReplyError:
+        return ProviderReplyError(f"{self.provider} sent something else than {what}")
 
-    def _absent(self) -> ProviderFailedError:
+    def _no_batch_api_error(self) -> ProviderFailedError:
         """Return the error for an address without a batch API."""
         return ProviderFailedError(
             f"{self.provider} has no batch API at this address, or none for {self._api.endpoint.model}",
-            hint="Plain requests do the work. To spare the attempts set remote.batch.enabled to false.",
+            hint="Set remote.batch.enabled to false to avoid these attempts; plain requests are used meanwhile.",
         )
 
 
-async def finish(work: Callable[[], Awaitable[_Result]]) -> _Result:
-    """Return what work returns, even if it is cancelled meanwhile and ends within `GRACE_S`.
+async def finish_submission(work: Callable[[], Awaitable[_Result]]) -> _Result:
+    """Return work's result, with `SUBMIT_GRACE_S` to end after cancellation.
 
-    For the call that makes a job: the caller must record its id before the next checkpoint.
+    For the submission of a job: the caller must record its id before the next checkpoint.
     """
     results: list[_Result] = []
     errors: list[MemdError] = []
@@ -266,7 +265,7 @@ async def finish(work: Callable[[], Awaitable[_Result]]) -> _Result:
         try:
             await trio.sleep_forever()
         except trio.Cancelled:  # not raised again: the cancelled call may still end
-            scope.deadline = trio.current_time() + GRACE_S
+            scope.deadline = trio.current_time() + SUBMIT_GRACE_S
 
     await trio.lowlevel.checkpoint_if_cancelled()
     async with trio.open_nursery() as nursery:
@@ -285,7 +284,7 @@ async def finish(work: Callable[[], Awaitable[_Result]]) -> _Result:
 
 
 class ResultCollector:
-    """Collects the results of a job's texts, each checked as a plain reply. The first vector of a text counts."""
+    """Collects and checks results; the first vector of a text counts."""
 
     def __init__(self, api: EmbeddingApi) -> None:
         self._api = api
@@ -297,7 +296,7 @@ class ResultCollector:
     def __repr__(self) -> str:
         return f"<ResultCollector {len(self._vectors)} vectors>"
 
-    def replied(self, digest: str, body: bytes) -> None:
+    def add_reply(self, digest: str, body: bytes) -> None:
         """Add a reply of status 2xx."""
         if digest in self._vectors:
             return
@@ -310,29 +309,29 @@ class ResultCollector:
         if reply.tokens is not None:
             self._tokens = (self._tokens or 0) + reply.tokens
 
-    def answered(self, digest: str, status: int, body: bytes) -> None:
+    def add_error_reply(self, digest: str, status: int, body: bytes) -> None:
         """Add a reply of another status."""
         error = self._api.failure(status, {}, body)
         kind = self._refused if isinstance(error, TextRefusedError) else self._failed
         kind[digest] = error.message
 
-    def refused(self, digest: str, reason: str) -> None:
-        """Note that the provider refuses a text."""
+    def add_refused(self, digest: str, reason: str) -> None:
+        """Record that the provider refuses a text."""
         self._refused[digest] = reason
 
-    def failed(self, digest: str, reason: str) -> None:
-        """Note that a text has no result."""
+    def add_failed(self, digest: str, reason: str) -> None:
+        """Record that a text has no result."""
         self._failed[digest] = reason
 
     def results(self) -> BulkResults:
-        """Return all results, their vectors of one size."""
-        return of_one_size(
+        """Return all results; vectors of differing size are failed."""
+        return with_equal_dims(
             BulkResults(self._vectors, self._refused, self._failed, self._tokens), self._api.endpoint.dims
         )
 
 
-def of_one_size(results: BulkResults, dims: int | None = None) -> BulkResults:
-    """Return results whose vectors are all of one size; the others' texts are failed."""
+def with_equal_dims(results: BulkResults, dims: int | None = None) -> BulkResults:
+    """Return results with vectors of equal size; texts with other vectors are failed."""
     sizes = Counter(vector.shape[0] for vector in results.vectors.values())
     if dims is None and sizes:
         size, count = sizes.most_common(1)[0]
@@ -342,11 +341,10 @@ def of_one_size(results: BulkResults, dims: int | None = None) -> BulkResults:
     return BulkResults(kept, results.refused, {**results.failed, **odd}, results.tokens)
 
 
-def of_these(results: BulkResults, hashes: Sequence[str]) -> BulkResults:
-    """Return results of exactly the texts that were sent.
+def match_to_hashes(results: BulkResults, hashes: Sequence[str]) -> BulkResults:
+    """Return the results of exactly these texts; missing ones are failed.
 
-    Others are left out, and missing ones are failed. If several were sent and all were refused, the request is wrong,
-    not the texts: they are failed then.
+    If several texts were sent and all are refused, the cause is the request, so they are failed instead.
     """
     vectors = {one: results.vectors[one] for one in hashes if one in results.vectors}
     refused = {one: results.refused[one] for one in hashes if one in results.refused and one not in vectors}

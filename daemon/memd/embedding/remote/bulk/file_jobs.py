@@ -1,4 +1,4 @@
-"""The batch APIs of OpenAI and Voyage: a file of requests goes up, a job reads it, files of replies come down."""
+"""The batch APIs of OpenAI and Voyage, with files of requests and replies."""
 
 from __future__ import annotations
 
@@ -14,29 +14,29 @@ import trio
 
 from memd.embedding.numbers import clamped_count
 from memd.embedding.redaction import Redactor
-from memd.embedding.remote.account import Account, Call
+from memd.embedding.remote.account import Account, ProviderCall
 from memd.embedding.remote.bulk.api import (
-    TRANSFER,
+    TRANSFER_TIMEOUTS,
     BulkApi,
     BulkResults,
     BulkState,
     ResultCollector,
-    finish,
+    finish_submission,
 )
 from memd.embedding.remote.circuit_breaker import TRIES
-from memd.embedding.remote.http import Http
+from memd.embedding.remote.http import HttpClient
 from memd.embedding.remote.providers.api import EmbeddingApi
 from memd_client.errors import ProviderFailedError
 
 MAX_TEXTS: Final = 2_500
-"""Texts of a job. The providers take 50,000; but the vectors of 2,500 are up to 155 MB of JSON in RAM, and their
+"""Texts of a job. The providers allow 50,000, but vectors of 2,500 texts take up to 155 MB of RAM as JSON, and their
 million tokens are a third of what OpenAI's smallest paid accounts may queue."""
 
 MAX_BYTES: Final = 32 << 20
-"""Bytes of a job's file. The providers take 200 MB; it is in RAM during the upload."""
+"""Bytes of a job's file, which is in RAM during the upload. The providers allow 200 MB."""
 
 MAX_REPLY_BYTES: Final = 256 << 20
-"""Bytes of a file of replies: 2,500 vectors of 3,072 numbers of 20 digits are 155 MB."""
+"""Bytes of a file of replies: 2,500 vectors of 3,072 numbers of 20 digits take 155 MB."""
 
 _CODE: Final = re.compile(r"[A-Za-z0-9_]{1,48}")
 _ENDED: Final = frozenset({"failed", "expired", "cancelled", "canceled"})
@@ -44,7 +44,7 @@ _ENDED: Final = frozenset({"failed", "expired", "cancelled", "canceled"})
 
 @dataclass(frozen=True, slots=True)
 class FileDialect:
-    """How the two differ: how long a job may take, and whether a line of a file is a whole request."""
+    """The differences: deadline, and whether each line is a complete request."""
 
     window: str
     whole_requests: bool
@@ -68,14 +68,14 @@ class _Batch(msgspec.Struct):
     errors: Any = None
 
 
-class _Answer(msgspec.Struct):
+class _ItemReply(msgspec.Struct):
     status_code: int = 0
     body: msgspec.Raw = msgspec.Raw(b"")
 
 
 class _Line(msgspec.Struct):
     custom_id: str
-    response: _Answer | None = None
+    response: _ItemReply | None = None
     error: Any = None
 
 
@@ -88,7 +88,7 @@ class FileJobs(BulkApi):
     def __init__(
         self,
         api: EmbeddingApi,
-        http: Http,
+        http: HttpClient,
         account: Account,
         dialect: FileDialect,
         *,
@@ -100,10 +100,10 @@ class FileJobs(BulkApi):
         self._base_url = self._plain.url.removesuffix("/embeddings")
         self._files: dict[str, list[str]] = {}
 
-    # --- texts up -----------------------------------------------------------------------------------
+    # --- submission -----------------------------------------------------------------------------------
 
     async def submit(self, items: Sequence[tuple[str, str]]) -> str:
-        """Upload texts, make a job of them, and return its id."""
+        """Upload texts, create a job, and return its id."""
         boundary = secrets.token_hex(16)
         form, shared, tokens = await self._in_thread(lambda: self._form(items, boundary))
         with self._begin(tokens) as call:
@@ -115,22 +115,21 @@ class FileJobs(BulkApi):
                 await self._delete(file_id)
                 raise
 
-    async def _upload(self, call: Call, form: bytes, boundary: str) -> str:
+    async def _upload(self, call: ProviderCall, form: bytes, boundary: str) -> str:
         request = self._request(
             "POST", f"{self._base_url}/files", form, f"multipart/form-data; boundary={boundary}"
         )
         try:
-            reply = await self._send(
-                call, request, TRANSFER, tries=TRIES
-            )  # a file that arrived twice costs nothing, and expires
+            # a file that is uploaded twice costs nothing and expires
+            reply = await self._send(call, request, TRANSFER_TIMEOUTS, tries=TRIES)
             if reply is None:
-                raise self._absent()
+                raise self._no_batch_api_error()
             return self._checked_id(self._decoded(reply.body, _File, "a file").id, "a file")
         except BaseException:
-            call.abandoned()
+            call.record_abandoned()
             raise
 
-    async def _create(self, call: Call, file_id: str, shared: dict[str, Any]) -> str:
+    async def _create(self, call: ProviderCall, file_id: str, shared: dict[str, Any]) -> str:
         wanted: dict[str, Any] = {
             "input_file_id": file_id,
             "endpoint": "/v1/embeddings",
@@ -139,17 +138,17 @@ class FileJobs(BulkApi):
         if not self._dialect.whole_requests:
             wanted["request_params"] = shared
         request = self._request("POST", f"{self._base_url}/batches", msgspec.json.encode(wanted))
-        reply = await finish(lambda: self._send(call, request))
+        reply = await finish_submission(lambda: self._send(call, request))
         if reply is None:
-            call.abandoned()
-            raise self._absent()
+            call.record_abandoned()
+            raise self._no_batch_api_error()
         job_id = self._checked_id(self._decoded(reply.body, _Batch, "a job").id, "a job")
-        call.succeeded(call.tokens)
+        call.record_success(call.tokens)
         self._files[job_id] = [file_id]
         return job_id
 
     def _form(self, items: Sequence[tuple[str, str]], boundary: str) -> tuple[bytes, dict[str, Any], int]:
-        """Return the form to upload, what its requests have in common, and about what they cost. For a thread."""
+        """Return the upload form, common request fields, and tokens. Blocks."""
         shared: dict[str, Any] = msgspec.json.decode(self._plain.body)
         shared.pop("input")
         texts, tokens = self._sendable(items)
@@ -169,10 +168,10 @@ class FileJobs(BulkApi):
         lines.append(b"\r\n--%b--\r\n" % boundary.encode())
         return b"".join(lines), shared, tokens
 
-    # --- vectors down -------------------------------------------------------------------------------
+    # --- results -------------------------------------------------------------------------------
 
-    async def look(self, job_id: str) -> BulkState:
-        """Return how far a job is."""
+    async def poll(self, job_id: str) -> BulkState:
+        """Return the progress of a job."""
         batch = await self._batch(job_id)
         if batch is None:
             return BulkState("failed", 0, 0, "the provider does not know the job")
@@ -188,20 +187,20 @@ class FileJobs(BulkApi):
         return BulkState("running", done, total)
 
     async def results(self, job_id: str, hashes: Sequence[str]) -> BulkResults:
-        """Return what there is of a job."""
+        """Return the results of a job, as far as they exist."""
         batch = await self._batch(job_id)
         collector = ResultCollector(self._api)
         for file_id in (batch.output_file_id, batch.error_file_id) if batch else ():
             if not file_id:
                 continue
             content = self._request("GET", f"{self._file_url(file_id)}/content")
-            reply = await self._fetch(content, TRANSFER, MAX_REPLY_BYTES)
+            reply = await self._fetch(content, TRANSFER_TIMEOUTS, MAX_REPLY_BYTES)
             if reply is not None:
                 await self._in_thread(_reader(reply.body, collector, self._redactor))
         return collector.results()
 
     async def cancel(self, job_id: str) -> None:
-        """Ask for the end of a job."""
+        """Cancel a job."""
         await self._fetch(self._request("POST", f"{self._job_url(job_id)}/cancel"))
 
     async def clean_up(self, job_id: str) -> None:
@@ -216,7 +215,7 @@ class FileJobs(BulkApi):
             return  # it expires at the provider
 
     async def _batch(self, job_id: str) -> _Batch | None:
-        """Return a job as the provider shows it, None if it does not know it."""
+        """Return the provider's description of a job, None if it doesn't know it."""
         reply = await self._fetch(self._request("GET", self._job_url(job_id)))
         if reply is None:
             return None
@@ -233,7 +232,7 @@ class FileJobs(BulkApi):
 
 
 def _reader(body: bytes, collector: ResultCollector, redactor: Redactor) -> Callable[[], None]:
-    """Return what reads a file of replies, line by line, so that other threads run in between."""
+    """Return a function that reads a file of replies line by line."""
 
     def read() -> None:
         decode = msgspec.json.Decoder(_Line).decode
@@ -245,27 +244,27 @@ def _reader(body: bytes, collector: ResultCollector, redactor: Redactor) -> Call
             try:
                 found = decode(line)
             except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-                continue  # a text without a result is failed at the end
+                continue  # texts without a result are failed later
             answer = found.response
             if answer is None or not 100 <= answer.status_code <= 599:
-                collector.failed(found.custom_id, _code(found.error, redactor))
+                collector.add_failed(found.custom_id, _code(found.error, redactor))
             elif 200 <= answer.status_code < 300:
-                collector.replied(found.custom_id, bytes(answer.body))
+                collector.add_reply(found.custom_id, bytes(answer.body))
             else:
-                collector.answered(found.custom_id, answer.status_code, bytes(answer.body))
+                collector.add_error_reply(found.custom_id, answer.status_code, bytes(answer.body))
 
     return read
 
 
 def _reason(batch: _Batch, redactor: Redactor) -> str:
-    """Return why a job ended, in the provider's short codes."""
+    """Return why a job failed, by the provider's short codes."""
     errors = batch.errors.get("data") if isinstance(batch.errors, dict) else None
     codes = [_code(error, redactor) for error in errors[:1]] if isinstance(errors, list) else []
     return f"{batch.status}: {codes[0]}" if codes else batch.status
 
 
 def _code(error: object, redactor: Redactor) -> str:
-    """Return the short code of an error; its message may repeat the text and is never shown."""
+    """Return an error's short code; its message may repeat the text."""
     code = error.get("code") if isinstance(error, dict) else None
-    is_code = isinstance(code, str) and _CODE.fullmatch(code) and not redactor.shows(code)
+    is_code = isinstance(code, str) and _CODE.fullmatch(code) and not redactor.has_secret(code)
     return str(code) if is_code else "no reason given"

@@ -1,4 +1,4 @@
-"""Google's batch API: the texts go up inside the call that makes the job, the vectors come down inside the job."""
+"""Google's batch API: texts in the creating call, vectors in the finished job."""
 
 from __future__ import annotations
 
@@ -12,36 +12,36 @@ from memd.embedding.numbers import clamped_count
 from memd.embedding.redaction import Redactor
 from memd.embedding.remote.account import Account
 from memd.embedding.remote.bulk.api import (
-    TRANSFER,
+    TRANSFER_TIMEOUTS,
     BulkApi,
     BulkResults,
     BulkState,
     ResultCollector,
-    finish,
+    finish_submission,
 )
-from memd.embedding.remote.http import Http
+from memd.embedding.remote.http import HttpClient
 from memd.embedding.remote.providers.api import EmbeddingApi
 from memd_client.errors import ProviderFailedError
 
 MAX_TEXTS: Final = 250
-"""Texts of a job. Google takes more; but their vectors come in one piece of JSON, twice, 120 kB a text, and even
-skimming it blocks the loop: 65 ms for 250."""
+"""Texts of a job. Google allows more, but returns all vectors twice in one JSON document, 120 kB a text, and decoding
+holds Python's interpreter lock."""
 
 MAX_BYTES: Final = 16 << 20
-"""Bytes of the call that makes a job; Google takes 20 MB."""
+"""Bytes of the call that creates a job; Google allows 20 MB."""
 
 MAX_REPLY_BYTES: Final = 96 << 20
-"""Bytes of a job with its vectors; Google shows them in two places of the same reply."""
+"""Bytes of a job with its vectors, which Google repeats in the same reply."""
 
 INVALID_ARGUMENT: Final = frozenset({3, 400})
-"""Codes of an error that lies in the text: Google's own, and HTTP's."""
+"""Codes of errors caused by the text: Google's and HTTP's."""
 
 MAX_CODE: Final = 9_999
-"""The largest code of an error: Google's have 2 digits, HTTP's 3."""
+"""The largest error code to show."""
 
 _NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]*(/[A-Za-z0-9][A-Za-z0-9_-]*){0,3}")
 _WORD: Final = re.compile(r"[A-Z_]{1,48}")
-_PLACES: Final = (
+_RESULT_PATHS: Final = (
     ("response",),
     ("metadata", "output"),
     ("response", "output"),
@@ -78,19 +78,19 @@ class _Operation(msgspec.Struct):
     error: _Status | None = None
 
 
-class _Answer(msgspec.Struct):
+class _ItemReply(msgspec.Struct):
     embedding: msgspec.Raw = msgspec.Raw(b"")
 
 
 class _Item(msgspec.Struct):
     metadata: dict[str, Any] | None = None
     key: str | None = None
-    response: _Answer | None = None
+    response: _ItemReply | None = None
     error: _Status | None = None
 
     @property
     def own_key(self) -> str:
-        """The key it was sent with, empty if it names none."""
+        """The key of its request, empty if it has none."""
         key = (self.metadata or {}).get("key") or self.key
         return key if isinstance(key, str) else ""
 
@@ -101,31 +101,31 @@ class GeminiJobs(BulkApi):
     max_texts = MAX_TEXTS
     max_bytes = MAX_BYTES
 
-    def __init__(self, api: EmbeddingApi, http: Http, account: Account, **options: Any) -> None:
+    def __init__(self, api: EmbeddingApi, http: HttpClient, account: Account, **options: Any) -> None:
         super().__init__(api, http, account, **options)
         self._model_url = self._plain.url.rpartition(":")[0]
         self._base_url = self._model_url.rpartition("/models/")[0]
         self._ended: dict[str, bytes] = {}
 
-    # --- texts up -----------------------------------------------------------------------------------
+    # --- submission -----------------------------------------------------------------------------------
 
     async def submit(self, items: Sequence[tuple[str, str]]) -> str:
-        """Make a job of some texts, and return its name."""
+        """Create a job for texts, and return its name."""
         body, tokens = await self._in_thread(lambda: self._body(items))
         request = self._request("POST", f"{self._model_url}:asyncBatchEmbedContent", body)
         with self._begin(tokens) as call:
-            reply = await finish(lambda: self._send(call, request, TRANSFER))
+            reply = await finish_submission(lambda: self._send(call, request, TRANSFER_TIMEOUTS))
             if reply is None:
-                call.abandoned()
-                raise self._absent()
+                call.record_abandoned()
+                raise self._no_batch_api_error()
             name = self._checked_id(self._decoded(reply.body, _Operation, "a job").name, "a job")
             if not _NAME.fullmatch(name):
-                raise self._nonsense("the name of a job")
-            call.succeeded(tokens)
+                raise self._unexpected_reply_error("the name of a job")
+            call.record_success(tokens)
             return name
 
     def _body(self, items: Sequence[tuple[str, str]]) -> tuple[bytes, int]:
-        """Return the body of the call, and about how many tokens its texts cost. For a thread."""
+        """Return the body of the call, and the estimated tokens of its texts. Blocks."""
         texts, tokens = self._sendable(items)
         requests = [
             {
@@ -137,10 +137,10 @@ class GeminiJobs(BulkApi):
         batch = {"displayName": "memd", "inputConfig": {"requests": {"requests": requests}}}
         return msgspec.json.encode({"batch": batch}), tokens
 
-    # --- vectors down -------------------------------------------------------------------------------
+    # --- results -------------------------------------------------------------------------------
 
-    async def look(self, job_id: str) -> BulkState:
-        """Return how far a job is."""
+    async def poll(self, job_id: str) -> BulkState:
+        """Return the progress of a job."""
         self._ended.pop(job_id, None)
         body = await self._fetch_job(job_id)
         if body is None:
@@ -160,15 +160,15 @@ class GeminiJobs(BulkApi):
         return BulkState("running", done, total)
 
     async def results(self, job_id: str, hashes: Sequence[str]) -> BulkResults:
-        """Return what there is of a job.
+        """Return the results of a job, as far as they exist.
 
-        Results without keys belong to the texts in their order, where there is one for each.
+        Results without keys are matched to the texts by order if there is one for each.
         """
         body = self._ended.pop(job_id, None) or await self._fetch_job(job_id)
         return await self._in_thread(lambda: self._collect(body or b"{}", hashes))
 
     async def cancel(self, job_id: str) -> None:
-        """Ask for the end of a job."""
+        """Cancel a job."""
         await self._fetch(self._request("POST", f"{self._url(job_id)}:cancel", b"{}"))
 
     async def clean_up(self, job_id: str) -> None:
@@ -181,17 +181,17 @@ class GeminiJobs(BulkApi):
 
     async def _fetch_job(self, job_id: str) -> bytes | None:
         request = self._request("GET", self._url(job_id))
-        reply = await self._fetch(request, TRANSFER, MAX_REPLY_BYTES)
+        reply = await self._fetch(request, TRANSFER_TIMEOUTS, MAX_REPLY_BYTES)
         return None if reply is None else reply.body
 
     def _url(self, job_id: str) -> str:
-        """Return the URL of a job. Its name is checked: the record may come from a file that was edited."""
+        """Return the URL of a job. Checks its name, which may come from an edited file."""
         if not _NAME.fullmatch(job_id):
-            raise self._nonsense("the name of a job")
+            raise self._unexpected_reply_error("the name of a job")
         return f"{self._base_url}/{job_id}"
 
     def _collect(self, body: bytes, hashes: Sequence[str]) -> BulkResults:
-        """Return the results of a job. For a thread: vectors are decoded one by one, so that others run in between."""
+        """Return a job's results. Blocks, but decodes vectors one by one."""
         collector = ResultCollector(self._api)
         items = [_item(raw) for raw in _inlined(body)]
         keys = [item.own_key for item in items]
@@ -201,18 +201,18 @@ class GeminiJobs(BulkApi):
             if not key:
                 continue
             if item.error is not None:
-                note = collector.refused if item.error.code in INVALID_ARGUMENT else collector.failed
+                note = collector.add_refused if item.error.code in INVALID_ARGUMENT else collector.add_failed
                 note(key, f"{self.provider}: {_reason('', item.error, self._redactor)}")
             elif item.response is not None:
-                collector.replied(key, b'{"embeddings":[%b]}' % bytes(item.response.embedding))
+                collector.add_reply(key, b'{"embeddings":[%b]}' % bytes(item.response.embedding))
         return collector.results()
 
 
 def _inlined(body: bytes) -> list[msgspec.Raw]:
-    """Return the results of a job from the place that has them: documents and servers don't agree on it."""
-    for place in _PLACES:
+    """Return a job's results from the first of the known paths that has any."""
+    for path in _RESULT_PATHS:
         raw = msgspec.Raw(body)
-        for step in place:
+        for step in path:
             raw = _fields(raw).get(step, msgspec.Raw(b"{}"))
         fields = _fields(raw)
         for name in _LISTS:
@@ -228,7 +228,7 @@ def _inlined(body: bytes) -> list[msgspec.Raw]:
 
 
 def _item(raw: msgspec.Raw) -> _Item:
-    """Return a result, empty if it can't be read: its text is failed at the end."""
+    """Return a result, empty if it is invalid: its text is failed later."""
     try:
         return msgspec.json.decode(raw, type=_Item)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
@@ -236,7 +236,7 @@ def _item(raw: msgspec.Raw) -> _Item:
 
 
 def _fields(raw: msgspec.Raw) -> _Fields:
-    """Return the fields of an object, undecoded; none of anything else."""
+    """Return the undecoded fields of an object; empty for other values."""
     try:
         return msgspec.json.decode(raw, type=_Fields)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
@@ -244,9 +244,9 @@ def _fields(raw: msgspec.Raw) -> _Fields:
 
 
 def _reason(state: str, error: _Status | None, redactor: Redactor) -> str:
-    """Return why something failed, in the provider's short codes; its message may repeat the text."""
+    """Return a failure's short code; its message may repeat the text."""
     if error is None:
         return state.lower()
-    if _WORD.fullmatch(error.status) and not redactor.shows(error.status):
+    if _WORD.fullmatch(error.status) and not redactor.has_secret(error.status):
         return error.status
     return f"error {clamped_count(error.code, MAX_CODE)}"

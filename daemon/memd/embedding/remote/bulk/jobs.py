@@ -1,4 +1,4 @@
-"""What is kept of a job while it runs, and how texts are cut into jobs. Pure."""
+"""Records of batch jobs, and how texts are split into jobs. Pure."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ from typing import Any, Final, Protocol
 
 from memd.embedding.numbers import clamped_time_ms
 
-ENVELOPE_BYTES: Final = 512
-"""What a text costs in a request beside itself: its hash, the model's name, names of fields. About 200 in fact."""
+OVERHEAD_BYTES: Final = 512
+"""Upper bound of what a request adds to a text: hash, model name, field names."""
 
 
 @dataclass(frozen=True, slots=True)
 class JobRecord:
-    """A job that was submitted and not yet collected. It holds no text and no key.
+    """A submitted job whose results are not fetched yet. Contains no text and no key.
 
-    `account` is a hash that tells whose job it is; `hashes` stand in the order the texts were sent in.
+    `account` is a hash of the account that submitted it; `hashes` are those of the texts, in the order they were sent.
     """
 
     id: str
@@ -28,12 +28,12 @@ class JobRecord:
     submitted_ms: int
 
     def to_json(self) -> dict[str, Any]:
-        """Return it as values JSON has."""
+        """Return the record as JSON values."""
         return {**asdict(self), "hashes": list(self.hashes)}
 
     @classmethod
     def from_json(cls, value: object) -> JobRecord | None:
-        """Return what `to_json` made, None for anything else: a job that can't be read is no job."""
+        """Return the record of JSON values, None if they are invalid."""
         if not isinstance(value, dict):
             return None
         names = ("id", "provider", "space", "account")
@@ -41,12 +41,12 @@ class JobRecord:
         hashes, submitted_ms = value.get("hashes"), value.get("submitted_ms")
         if not all(isinstance(text, str) and text for text in texts):
             return None
-        if not isinstance(hashes, list) or not all(isinstance(one, str) for one in hashes):
+        if not isinstance(hashes, list) or not all(isinstance(digest, str) for digest in hashes):
             return None
         if not isinstance(submitted_ms, int) or isinstance(submitted_ms, bool):
             return None
-        identity, provider, space, account = (str(text) for text in texts)
-        return cls(identity, provider, space, account, tuple(hashes), clamped_time_ms(submitted_ms))
+        job_id, provider, space, account = (str(text) for text in texts)
+        return cls(job_id, provider, space, account, tuple(hashes), clamped_time_ms(submitted_ms))
 
 
 def records_to_json(records: Sequence[JobRecord]) -> str:
@@ -55,7 +55,7 @@ def records_to_json(records: Sequence[JobRecord]) -> str:
 
 
 def records_from_json(text: str) -> list[JobRecord]:
-    """Return the records of such a line; what can't be read is left out."""
+    """Return the valid records of a line of JSON."""
     try:
         values = json.loads(text)
     except ValueError:
@@ -65,40 +65,40 @@ def records_from_json(text: str) -> list[JobRecord]:
 
 
 class JobStore(Protocol):
-    """Where records outlive the daemon."""
+    """Stores job records over restarts of the daemon."""
 
     async def load(self) -> list[JobRecord]:
-        """Return what was saved last, nothing where nothing was."""
+        """Return the saved records."""
 
     async def save(self, jobs: Sequence[JobRecord]) -> None:
-        """Keep these records and no others."""
+        """Replace the saved records."""
 
 
-def weight(digest: str, text: str) -> int:
-    """Return how many bytes a text takes in a request, rather too many than too few."""
+def request_bytes(digest: str, text: str) -> int:
+    """Return an upper bound of the bytes a text takes in a request."""
     quoted = len(json.dumps(text, ensure_ascii=False).encode("utf-8", "replace"))
-    return quoted + len(digest) + ENVELOPE_BYTES
+    return quoted + len(digest) + OVERHEAD_BYTES
 
 
-def pieces(
-    items: Sequence[tuple[str, str]], *, taken: Container[str], max_texts: int, max_bytes: int
+def split_into_jobs(
+    items: Sequence[tuple[str, str]], *, in_flight: Container[str], max_texts: int, max_bytes: int
 ) -> list[list[tuple[str, str]]]:
-    """Return texts cut into jobs, in their order.
+    """Return texts split into jobs, in order.
 
-    A hash is taken once, and not at all where it is under way already. A text too big for any job is left out: a
-    plain request may still carry it.
+    Repeated hashes and those in `in_flight` are skipped, and so are texts too big for any job, which may still fit into
+    a plain request.
     """
     jobs: list[list[tuple[str, str]]] = []
-    seen: set[str] = set()
-    room = 0
+    added: set[str] = set()
+    bytes_left = 0
     for digest, text in items:
-        size = weight(digest, text)
-        if digest in taken or digest in seen or size > max_bytes:
+        size = request_bytes(digest, text)
+        if digest in in_flight or digest in added or size > max_bytes:
             continue
-        seen.add(digest)
-        if not jobs or size > room or len(jobs[-1]) >= max_texts:
+        added.add(digest)
+        if not jobs or size > bytes_left or len(jobs[-1]) >= max_texts:
             jobs.append([])
-            room = max_bytes
+            bytes_left = max_bytes
         jobs[-1].append((digest, text))
-        room -= size
+        bytes_left -= size
     return jobs

@@ -1,4 +1,4 @@
-"""OpenAI's interface, and the providers that share it: `POST /embeddings` to `{"data": [{"index", "embedding"}]}`."""
+"""OpenAI's interface `POST /embeddings`, and the providers that share it."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from memd_client.errors import ProviderReplyError
 
 @dataclass(frozen=True, slots=True)
 class RequestFields:
-    """The fields of a request in which these providers differ.
+    """The request fields in which these providers differ.
 
-    `constant` go along always, `dims` names the vector size, `input_type` says when that field is sent.
+    `constant` is always sent, `dims` names the field of the vector size, `input_type` says when that is sent.
     """
 
     constant: Mapping[str, Any]
@@ -26,7 +26,7 @@ class RequestFields:
 
 
 FIELDS: Final[Mapping[str, RequestFields]] = {
-    # base64 is a third of the bytes, and exact
+    # base64 takes a third of the bytes, and is exact
     "openai": RequestFields({"encoding_format": "base64"}),
     "voyage": RequestFields({"truncation": False}, "output_dimension", "always"),
     "mistral": RequestFields({}, "output_dimension"),
@@ -40,12 +40,12 @@ class _Item(msgspec.Struct, gc=False):
     index: int | None = None
 
 
-class _Shape(msgspec.Struct):
+class _EmbeddingsReply(msgspec.Struct):
     data: list[_Item]
     usage: Any = None
 
 
-_DECODER = msgspec.json.Decoder(_Shape)
+_DECODER = msgspec.json.Decoder(_EmbeddingsReply)
 
 
 class OpenAIApi(EmbeddingApi):
@@ -68,13 +68,13 @@ class OpenAIApi(EmbeddingApi):
 
     def parse(self, body: bytes, count: int) -> ApiReply:
         """Return the vectors of a reply in the order of their `index`."""
-        whose = self.endpoint.provider
-        reply = decode(_DECODER, body, whose)
+        provider = self.endpoint.provider
+        reply = decode(_DECODER, body, provider)
         items = reply.data
         if len(items) == count and any(item.index is not None for item in items):
             by_index = {item.index: item for item in items}
             if by_index.keys() != set(range(count)):
-                raise ProviderReplyError(f"{whose} answered with positions that are doubled or missing")
+                raise ProviderReplyError(f"{provider} sent vectors with duplicate or missing positions")
             items = [by_index[index] for index in range(count)]
         vectors = matrix([item.embedding for item in items], count, self.endpoint)
         return ApiReply(vectors, token_count(reply.usage, "total_tokens", "prompt_tokens"))

@@ -1,4 +1,4 @@
-"""Which HTTP interface each provider has."""
+"""The HTTP interface of each provider."""
 
 from __future__ import annotations
 

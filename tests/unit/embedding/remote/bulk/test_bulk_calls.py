@@ -1,4 +1,4 @@
-"""Calls to a batch API: tried again where that does no harm, paid once, and nobody else's business when they fail."""
+"""Tests of calls to batch APIs: retries, costs, and isolation of their failures."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from tests.support.provider_faults import Fault, FaultKind
 from tests.support.provider_server import KEY, serve_provider
 
 
-def test_an_upload_is_tried_again_and_a_job_is_made_once() -> None:
+def test_upload_is_retried_and_job_is_created_once() -> None:
     with serve_provider("openai", dims=24) as server:
         server.fault = Fault("server_error", times=2)
         run_bulk(server, lambda stage: stage.api.submit(items_of(2)))
@@ -31,7 +31,7 @@ def test_an_upload_is_tried_again_and_a_job_is_made_once() -> None:
         assert len(sent_bodies(server, "POST", "/batches")) == 1
 
 
-async def test_a_failed_creation_is_not_repeated_and_takes_its_file_away() -> None:
+async def test_failed_creation_is_not_retried_and_deletes_its_file() -> None:
     with serve_provider("openai", dims=24) as server:
         server.models = {"another"}
         batch_api_of(server)._models = {"another"}
@@ -47,7 +47,7 @@ async def test_a_failed_creation_is_not_repeated_and_takes_its_file_away() -> No
 @pytest.mark.parametrize(
     "kind", ["unauthorized", "forbidden", "quota", "server_error", "reset", "html", "empty"]
 )
-async def test_what_fails_at_the_batch_api_leaves_plain_requests_alone(kind: FaultKind) -> None:
+async def test_batch_api_failures_do_not_affect_plain_requests(kind: FaultKind) -> None:
     with serve_provider("openai", dims=24) as server:
         async with bulk_fixture(server) as stage:
             server.fault = Fault(kind)
@@ -56,7 +56,7 @@ async def test_what_fails_at_the_batch_api_leaves_plain_requests_alone(kind: Fau
         assert (stage.api.retry_in_s(), stage.accounts.tokens_today) == (0.0, 0)
 
 
-async def test_a_pause_the_provider_names_holds_for_everybody() -> None:
+async def test_retry_after_pauses_the_whole_account() -> None:
     with serve_provider("openai", dims=24) as server:
         async with bulk_fixture(server) as stage:
             server.fault = Fault("rate_limited", retry_after=40)
@@ -64,13 +64,13 @@ async def test_a_pause_the_provider_names_holds_for_everybody() -> None:
                 await stage.api.submit(items_of(2))
             asked = len(server.requests)
             with pytest.raises(ProviderRateLimitedError):
-                await stage.api.look("batch_1")
+                await stage.api.poll("batch_1")
         pause_s, calls = (stage.api.retry_in_s(), len(server.requests) - asked)
         assert pause_s >= 40
         assert calls == 0
 
 
-async def test_tokens_are_bought_when_the_job_is_made_and_not_beyond_the_budget() -> None:
+async def test_job_tokens_are_bought_at_creation_within_the_budget() -> None:
     with serve_provider("openai", dims=24) as server:
         async with bulk_fixture(server, daily_budget=50) as stage:
             await stage.api.submit(items_of(4))
@@ -92,22 +92,22 @@ async def test_an_address_without_a_batch_api_is_named() -> None:
         assert "remote.batch.enabled" in error.hint
 
 
-async def test_files_are_deleted_once_the_results_are_safe() -> None:
+async def test_files_are_deleted_after_the_results_are_stored() -> None:
     with serve_provider("openai", dims=24) as server:
         batch_api_of(server).refused_marker = "number 1 "
 
         async with bulk_fixture(server) as stage:
             items = items_of(3)
             job_id = await stage.api.submit(items)
-            await stage.api.look(job_id)
+            await stage.api.poll(job_id)
             await stage.api.results(job_id, hashes_of(items))
             before = len(batch_api_of(server).files)
             await stage.api.clean_up(job_id)
-            await stage.api.clean_up(job_id)  # a second time there is nothing to do
+            await stage.api.clean_up(job_id)  # the second call has nothing to do
         assert (before, len(batch_api_of(server).files)) == (3, 0)
 
 
-async def test_cleaning_up_is_no_reason_to_fail() -> None:
+async def test_clean_up_ignores_errors() -> None:
     with serve_provider("openai", dims=24) as server:
         async with bulk_fixture(server) as stage:
             job_id = await stage.api.submit(items_of(1))
@@ -115,7 +115,7 @@ async def test_cleaning_up_is_no_reason_to_fail() -> None:
             await stage.api.clean_up(job_id)
 
 
-async def test_a_cancelled_submit_still_learns_the_id_of_its_job(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_cancelled_submit_still_returns_the_job_id(monkeypatch: pytest.MonkeyPatch) -> None:
     with serve_provider("openai", dims=24) as server:
         got: list[str] = []
 
@@ -135,16 +135,16 @@ async def test_a_cancelled_submit_still_learns_the_id_of_its_job(monkeypatch: py
 
 
 @pytest.mark.parametrize("body", [b"[]", b"{}", b"\xff\xfe", b'{"id": 5, "status": "completed"}', b"<html>"])
-async def test_a_reply_that_is_no_job_is_an_error(body: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_reply_without_a_job_is_an_error(body: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
     with serve_provider("openai", dims=24) as server:
         monkeypatch.setattr(batch_api_of(server), "_answer", lambda asked: ProviderReply(200, body))
 
         async with bulk_fixture(server) as stage:
             with pytest.raises(ProviderReplyError):
-                await stage.api.look("batch_1")
+                await stage.api.poll("batch_1")
 
 
-def test_a_job_of_strange_states_goes_on(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_unknown_job_states_count_as_running(monkeypatch: pytest.MonkeyPatch) -> None:
     with serve_provider("openai", dims=24) as server:
         shown = {
             "id": "b",
@@ -154,11 +154,11 @@ def test_a_job_of_strange_states_goes_on(monkeypatch: pytest.MonkeyPatch) -> Non
             "new_field": [1],
         }
         monkeypatch.setattr(batch_api_of(server), "_answer", lambda asked: json_reply(shown))
-        state = run_bulk(server, lambda stage: stage.api.look("b"))
+        state = run_bulk(server, lambda stage: stage.api.poll("b"))
         assert state == BulkState("running", 0, 0)
 
 
-async def test_the_key_is_in_one_header_and_nowhere_else() -> None:
+async def test_key_is_only_in_one_header() -> None:
     with serve_provider("openai", dims=24) as server, capture_logs() as logs:
         async with bulk_fixture(server) as stage:
             shown = [repr(stage.api), stage.api.owner]
@@ -172,13 +172,13 @@ async def test_the_key_is_in_one_header_and_nowhere_else() -> None:
         assert KEY not in " ".join([*shown, str(logs)])
 
 
-async def test_results_that_come_in_do_not_open_an_account_without_credit() -> None:
+async def test_fetched_results_do_not_resume_an_account_without_credit() -> None:
     with serve_provider("openai", dims=24) as server:
         async with bulk_fixture(server) as stage:
             job_id = await stage.api.submit(items_of(1))
-            stage.account.begin(1, metered=True).failed(ProviderQuotaError("no credit"))
+            stage.account.begin(1, metered=True).record_failure(ProviderQuotaError("no credit"))
             with pytest.raises(ProviderQuotaError):
-                await stage.api.look(job_id)
+                await stage.api.poll(job_id)
             stage.clock.move(31 * 60)
-            state = await stage.api.look(job_id)
+            state = await stage.api.poll(job_id)
         assert ([state.state, stage.account.status().code]) == ["done", "provider_quota_exhausted"]

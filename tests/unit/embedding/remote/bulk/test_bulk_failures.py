@@ -1,4 +1,4 @@
-"""Jobs at a batch API that fail: what is paid for is kept, the rest is free, and nothing waits for ever."""
+"""Tests of failing batch jobs: paid results are kept, other texts are freed."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from structlog.testing import capture_logs
 
 from memd.embedding.remote.bulk.api import BulkResults
 from memd.embedding.remote.bulk.jobs import JobRecord
-from memd.embedding.remote.bulk.run import CANCEL_MS, Job, JobPoller
+from memd.embedding.remote.bulk.runner import CANCEL_MS, BatchJob, JobPoller
 from tests.support.bulk_fixture import (
     SPACE,
     batch_api_of,
@@ -28,7 +28,7 @@ MINUTE_MS = 60_000
 
 
 @pytest.mark.parametrize("dialect", DIALECTS)
-async def test_refused_missing_and_wrong_texts_are_told_apart(dialect: DialectName) -> None:
+async def test_refused_missing_and_wrong_texts_are_distinguished(dialect: DialectName) -> None:
     with serve_provider(dialect, dims=24) as server:
         items = [*items_of(5), ("bad", "something forbidden")]
         batch_api_of(server).refused_marker = "forbidden"
@@ -38,7 +38,7 @@ async def test_refused_missing_and_wrong_texts_are_told_apart(dialect: DialectNa
         async with bulk_fixture(server) as stage:
             run = stage.run()
             await run.embed(items)
-            assert not run.gave_up
+            assert not run.has_given_up
             assert run.in_flight() == set()
         [results] = stage.got
         assert list(results.vectors) == hashes_of(items)[2:5]
@@ -48,7 +48,7 @@ async def test_refused_missing_and_wrong_texts_are_told_apart(dialect: DialectNa
 
 @pytest.mark.parametrize("end", ["expire", "cancel"])
 @pytest.mark.parametrize("dialect", DIALECTS)
-async def test_what_a_job_did_before_it_was_ended_is_kept(dialect: DialectName, end: str) -> None:
+async def test_results_before_the_end_of_a_job_are_kept(dialect: DialectName, end: str) -> None:
     with serve_provider(dialect, dims=24) as server:
         batch_api_of(server).looks_to_finish = None
         items = items_of(4)
@@ -62,13 +62,13 @@ async def test_what_a_job_did_before_it_was_ended_is_kept(dialect: DialectName, 
 
             stage.on_pause = stop
             await run.embed(items)
-            assert repr(run) == f"<BulkRun {dialect} 0 jobs, 1 failures in a row>"
+            assert repr(run) == f"<BulkRunner {dialect} 0 jobs, 1 failures in a row>"
         assert stage.vectors.keys() == set(hashes_of(items)[:3])
         assert list(stage.got[0].failed) == hashes_of(items)[3:]
 
 
 @pytest.mark.parametrize("dialect", DIALECTS)
-async def test_a_job_that_takes_too_long_is_cancelled_and_its_part_is_kept(dialect: DialectName) -> None:
+async def test_job_that_times_out_is_cancelled_and_its_results_are_kept(dialect: DialectName) -> None:
     with serve_provider(dialect, dims=24) as server:
         batch_api_of(server).looks_to_finish = None
         items = items_of(4)
@@ -89,7 +89,7 @@ async def test_a_job_that_takes_too_long_is_cancelled_and_its_part_is_kept(diale
         assert 30 * MINUTE_MS <= took_ms <= 31 * MINUTE_MS
 
 
-async def test_a_cancelled_job_that_never_ends_is_let_go(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_cancelled_job_that_never_ends_is_abandoned(monkeypatch: pytest.MonkeyPatch) -> None:
     with serve_provider("openai", dims=24) as server:
         batch_api_of(server).looks_to_finish = None
         stuck = {"id": "batch_000001", "status": "cancelling"}
@@ -106,7 +106,7 @@ async def test_a_cancelled_job_that_never_ends_is_let_go(monkeypatch: pytest.Mon
 
 
 @pytest.mark.parametrize("dialect", DIALECTS)
-async def test_a_job_that_is_lost_at_the_provider_frees_its_texts(dialect: DialectName) -> None:
+async def test_job_unknown_to_the_provider_frees_its_texts(dialect: DialectName) -> None:
     with serve_provider(dialect, dims=24) as server:
         async with bulk_fixture(server) as stage:
             run = stage.run()
@@ -122,7 +122,7 @@ async def test_a_job_that_is_lost_at_the_provider_frees_its_texts(dialect: Diale
             assert "1 failures" in repr(run)
 
 
-async def test_a_job_whose_texts_mostly_fail_is_a_failure() -> None:
+async def test_job_with_mostly_failed_texts_counts_as_a_failure() -> None:
     with serve_provider("openai", dims=24) as server:
         batch_api_of(server).lost = 3
 
@@ -133,7 +133,7 @@ async def test_a_job_whose_texts_mostly_fail_is_a_failure() -> None:
             assert "1 failures" in repr(run)
 
 
-async def test_a_job_of_which_every_text_is_refused_has_failed() -> None:
+async def test_job_with_only_refused_texts_has_failed() -> None:
     with serve_provider("openai", dims=24) as server:
         batch_api_of(server).refused_marker = "text"
 
@@ -146,7 +146,7 @@ async def test_a_job_of_which_every_text_is_refused_has_failed() -> None:
             assert "1 failures" in repr(run)
 
 
-async def test_a_single_text_that_is_refused_is_an_answer() -> None:
+async def test_refused_text_of_a_single_text_job_is_refused() -> None:
     with serve_provider("openai", dims=24) as server:
         batch_api_of(server).refused_marker = "text"
 
@@ -157,7 +157,7 @@ async def test_a_single_text_that_is_refused_is_an_answer() -> None:
             assert "0 failures" in repr(run)
 
 
-async def test_after_two_failures_in_a_row_it_is_given_up() -> None:
+async def test_two_consecutive_failures_give_up_the_batch_api() -> None:
     with serve_provider("openai", dims=24) as server, capture_logs() as logs:
         batch_api_of(server).looks_to_finish = None
 
@@ -171,7 +171,7 @@ async def test_after_two_failures_in_a_row_it_is_given_up() -> None:
 
             stage.on_pause = fail
             await run.embed(items_of(5))
-            assert run.gave_up
+            assert run.has_given_up
             assert not run.may_submit
             assert run.in_flight() == set()
             asked = len(server.requests)
@@ -182,7 +182,7 @@ async def test_after_two_failures_in_a_row_it_is_given_up() -> None:
         assert given_up["failures"] == 2
 
 
-async def test_a_success_in_between_starts_the_count_anew() -> None:
+async def test_success_resets_the_count_of_failures() -> None:
     with serve_provider("openai", dims=24) as server:
         batch_api_of(server).looks_to_finish = None
         ends = ["fail", "finish", "fail", "finish", "fail"]
@@ -197,11 +197,11 @@ async def test_a_success_in_between_starts_the_count_anew() -> None:
 
             stage.on_pause = end
             await run.embed(items_of(5))
-            assert not run.gave_up
+            assert not run.has_given_up
             assert len(stage.vectors) == 2
 
 
-async def test_jobs_under_way_when_it_is_given_up_are_ended_and_kept_in_part() -> None:
+async def test_giving_up_cancels_jobs_and_keeps_their_results() -> None:
     with serve_provider("openai", dims=24) as server:
         batch_api_of(server).looks_to_finish = None
         items = items_of(9)
@@ -220,7 +220,7 @@ async def test_jobs_under_way_when_it_is_given_up_are_ended_and_kept_in_part() -
 
             stage.on_pause = fail_two
             await run.embed(items)
-            assert run.gave_up
+            assert run.has_given_up
             assert run.in_flight() == set()
             assert stage.store.jobs == []
             assert len(stage.vectors) == 2
@@ -228,7 +228,7 @@ async def test_jobs_under_way_when_it_is_given_up_are_ended_and_kept_in_part() -
 
 
 @pytest.mark.parametrize("kind", ["server_error", "reset", "html", "cut_short", "quota"])
-async def test_a_look_that_fails_is_no_failed_job(kind: FaultKind) -> None:
+async def test_failed_poll_is_no_failed_job(kind: FaultKind) -> None:
     with serve_provider("openai", dims=24) as server:
         batch_api_of(server).looks_to_finish = None
         looks: list[int] = []
@@ -250,7 +250,7 @@ async def test_a_look_that_fails_is_no_failed_job(kind: FaultKind) -> None:
         assert len(looks) == 8
 
 
-async def test_a_provider_that_can_not_be_asked_until_the_deadline_frees_the_texts() -> None:
+async def test_provider_unreachable_until_the_deadline_frees_the_texts() -> None:
     with serve_provider("openai", dims=24) as server:
         async with bulk_fixture(server) as stage:
             run, start_ms = stage.run(timeout_minutes=10), stage.clock()
@@ -265,7 +265,7 @@ async def test_a_provider_that_can_not_be_asked_until_the_deadline_frees_the_tex
         assert (stage.clock() - start_ms) <= 10 * MINUTE_MS + CANCEL_MS + 3 * MINUTE_MS
 
 
-async def test_a_key_that_is_refused_ends_the_job() -> None:
+async def test_refused_key_ends_the_job() -> None:
     with serve_provider("openai", dims=24) as server:
         async with bulk_fixture(server) as stage:
             run, start_ms = stage.run(), stage.clock()
@@ -280,7 +280,7 @@ async def test_a_key_that_is_refused_ends_the_job() -> None:
         assert (stage.clock() - start_ms) < MINUTE_MS
 
 
-async def test_results_that_break_on_their_way_are_fetched_again(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_interrupted_results_are_fetched_again(monkeypatch: pytest.MonkeyPatch) -> None:
     with serve_provider("openai", dims=24) as server:
         broken = [ProviderReply(500, b"{}"), ProviderReply(503, b"{}")]
 
@@ -295,7 +295,7 @@ async def test_results_that_break_on_their_way_are_fetched_again(monkeypatch: py
         assert broken == []
 
 
-async def test_results_that_can_not_be_had_free_the_texts(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_unavailable_results_free_the_texts(monkeypatch: pytest.MonkeyPatch) -> None:
     with serve_provider("openai", dims=24) as server:
         override_replies(
             server,
@@ -311,7 +311,7 @@ async def test_results_that_can_not_be_had_free_the_texts(monkeypatch: pytest.Mo
             assert "1 failures" in repr(run)
 
 
-async def test_a_job_that_is_being_cancelled_is_let_go_when_it_is_given_up() -> None:
+async def test_cancelling_job_is_abandoned_when_the_batch_api_is_given_up() -> None:
     with serve_provider("openai", dims=24) as server:
         batch_api_of(server).looks_to_finish = None
 
@@ -324,7 +324,7 @@ async def test_a_job_that_is_being_cancelled_is_let_go_when_it_is_given_up() -> 
 
             job_id = await stage.api.submit(items_of(1))
             record = JobRecord(job_id, "openai", SPACE, stage.api.owner, ("a",), stage.clock())
-            job = Job(record, stage.clock() + CANCEL_MS, CANCEL_MS, ending="it took too long")
+            job = BatchJob(record, stage.clock() + CANCEL_MS, CANCEL_MS, ending="it took too long")
             watch = JobPoller(stage.api, stage.clock, pause, poll_s=2)
 
             async def follow() -> None:
@@ -334,4 +334,4 @@ async def test_a_job_that_is_being_cancelled_is_let_go_when_it_is_given_up() -> 
                 nursery.start_soon(follow)
                 await asleep.wait()
                 watch.give_up()
-        assert results[0].failed == {"a": "the job holds no result for it"}
+        assert results[0].failed == {"a": "the job has no result for this text"}

@@ -1,4 +1,4 @@
-"""Jobs at a batch API over the ends of daemons: collected by the next one, and nothing submitted twice."""
+"""Tests of batch jobs over restarts of the daemon."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ DIALECTS: tuple[DialectName, ...] = ("openai", "voyage", "gemini")
 async def stop_when(
     server: ProviderServer, store: JsonJobStore, when: Callable[[BulkFixture], bool], count: int
 ) -> None:
-    """Run jobs as a daemon that is cancelled at the first pause at which a condition holds."""
+    """Run jobs until the first pause at which a condition is true."""
     async with bulk_fixture(server, store=store) as stage:
         limit_job_size(stage, 2)
         with trio.CancelScope() as life:
@@ -53,7 +53,7 @@ async def stop_when(
 
 
 @pytest.mark.parametrize("dialect", DIALECTS)
-async def test_a_restart_collects_what_was_submitted_and_submits_nothing_twice(dialect: DialectName) -> None:
+async def test_restart_fetches_submitted_jobs_and_submits_nothing_twice(dialect: DialectName) -> None:
     with serve_provider(dialect, dims=24) as server:
         batch_api_of(server).looks_to_finish = None
         store, items = JsonJobStore(), items_of(6)
@@ -74,7 +74,7 @@ async def test_a_restart_collects_what_was_submitted_and_submits_nothing_twice(d
             np.testing.assert_allclose(stage.vectors[digest], server.vector(text, kind), atol=1e-6)
 
 
-async def test_a_job_that_ended_while_the_daemon_was_away_is_collected_whole_however_late() -> None:
+async def test_job_that_ended_between_runs_is_fetched_completely() -> None:
     with serve_provider("openai", dims=24) as server:
         batch_api_of(server).looks_to_finish = None
         store, items, clock = JsonJobStore(), items_of(2), MovableClock()
@@ -88,7 +88,7 @@ async def test_a_job_that_ended_while_the_daemon_was_away_is_collected_whole_how
         assert not sent_bodies(server, "POST", "/cancel")
 
 
-async def test_a_daemon_that_ends_between_upload_and_job_leaves_nothing_wrong(
+async def test_stop_between_upload_and_creation_is_harmless(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     with serve_provider("openai", dims=24) as server:
@@ -115,7 +115,7 @@ async def test_a_daemon_that_ends_between_upload_and_job_leaves_nothing_wrong(
         assert len(stage.vectors) == 2
 
 
-async def test_a_daemon_that_ends_while_the_job_is_made_still_puts_it_down(
+async def test_stop_during_creation_still_records_the_job(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     with serve_provider("openai", dims=24) as server:
@@ -136,7 +136,7 @@ async def test_a_daemon_that_ends_while_the_job_is_made_still_puts_it_down(
         assert [job.id for job in store.jobs] == list(batch_api_of(server).jobs)
 
 
-async def test_results_that_were_not_stored_are_fetched_again_by_the_next_daemon() -> None:
+async def test_unstored_results_are_fetched_again_after_a_restart() -> None:
     with serve_provider("openai", dims=24) as server:
         store = JsonJobStore()
 
@@ -157,7 +157,7 @@ async def test_results_that_were_not_stored_are_fetched_again_by_the_next_daemon
         assert store.jobs == []
 
 
-async def test_an_index_that_takes_no_results_is_an_error_and_loses_nothing() -> None:
+async def test_error_while_storing_results_loses_nothing() -> None:
     with serve_provider("openai", dims=24) as server:
         async with bulk_fixture(server) as stage:
 
@@ -194,7 +194,7 @@ async def test_jobs_of_another_space_provider_or_key_are_dropped() -> None:
         assert dropped["jobs"] == 3
 
 
-async def test_neither_logs_nor_records_hold_a_key_or_a_text() -> None:
+async def test_logs_and_records_contain_no_key_or_text() -> None:
     with serve_provider("openai", dims=24) as server, capture_logs() as logs:
         batch_api_of(server).looks_to_finish = None
         batch_api_of(server).refused_marker = "number 1"
@@ -222,7 +222,7 @@ async def test_neither_logs_nor_records_hold_a_key_or_a_text() -> None:
 
 
 class StopAt(trio.abc.Instrument):
-    """Cancels a scope when the loop has taken so many steps inside of it."""
+    """Cancels a scope after a number of task steps inside it."""
 
     def __init__(self, steps: int) -> None:
         self.steps = steps
@@ -237,7 +237,7 @@ class StopAt(trio.abc.Instrument):
 
 
 @pytest.mark.parametrize("dialect", ["openai", "gemini"])
-def test_wherever_a_daemon_ends_no_text_is_paid_for_twice(dialect: DialectName) -> None:
+def test_stop_at_any_step_buys_no_text_twice(dialect: DialectName) -> None:
     with serve_provider(dialect, dims=8) as server:
         store, clock, items = JsonJobStore(), MovableClock(), items_of(4)
         vectors: dict[str, Any] = {}

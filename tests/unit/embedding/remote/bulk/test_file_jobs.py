@@ -1,4 +1,4 @@
-"""OpenAI's and Voyage's batch APIs, over real HTTP: files up, files down, and nothing wrong in between."""
+"""Tests of OpenAI's and Voyage's batch APIs over real HTTP."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from memd.embedding.provider import BLANK
-from memd.embedding.remote.bulk.api import BulkResults, of_these
+from memd.embedding.remote.bulk.api import BulkResults, match_to_hashes
 from tests.support.bulk_fixture import (
     batch_api_of,
     bulk_fixture,
@@ -27,7 +27,7 @@ KINDS: dict[DialectName, str] = {"openai": "", "voyage": "document"}
 
 
 @pytest.mark.parametrize("dialect", FILE_DIALECTS)
-def test_every_text_of_a_job_gets_the_vector_a_plain_request_would_bring(dialect: DialectName) -> None:
+def test_job_returns_the_vectors_of_plain_requests(dialect: DialectName) -> None:
     with serve_provider(dialect, dims=24) as server:
         texts = [
             "a cat",
@@ -50,7 +50,7 @@ def test_every_text_of_a_job_gets_the_vector_a_plain_request_would_bring(dialect
         assert results.tokens > 0
 
 
-def test_openai_lines_are_whole_requests_with_the_size_that_is_asked_for() -> None:
+def test_openai_lines_are_complete_requests_with_dimensions() -> None:
     with serve_provider("openai", dims=24) as server:
         results = run_bulk(server, lambda stage: collect_results(stage, items_of(2)), dims=8)
         lines = [json.loads(line) for line in batch_api_of(server).files["file-000001"].splitlines()]
@@ -69,7 +69,7 @@ def test_openai_lines_are_whole_requests_with_the_size_that_is_asked_for() -> No
         assert {vector.shape for vector in results.vectors.values()} == {(8,)}
 
 
-def test_voyage_lines_hold_the_text_alone_and_the_job_says_the_rest() -> None:
+def test_voyage_lines_have_the_text_and_the_job_has_the_parameters() -> None:
     with serve_provider("voyage", dims=24) as server:
         run_bulk(server, lambda stage: collect_results(stage, items_of(1)))
         assert json.loads(batch_api_of(server).files["file-000001"]) == {
@@ -85,7 +85,7 @@ def test_voyage_lines_hold_the_text_alone_and_the_job_says_the_rest() -> None:
         }
 
 
-def test_a_blank_text_is_sent_as_something_a_provider_takes() -> None:
+def test_blank_text_is_replaced_by_an_accepted_text() -> None:
     with serve_provider("openai", dims=24) as server:
         results = run_bulk(server, lambda stage: collect_results(stage, [("blank", " \n\t"), ("empty", "")]))
         np.testing.assert_allclose(results.vectors["blank"], server.vector(BLANK), atol=1e-6)
@@ -93,7 +93,7 @@ def test_a_blank_text_is_sent_as_something_a_provider_takes() -> None:
 
 
 @pytest.mark.parametrize("dialect", FILE_DIALECTS)
-async def test_a_refused_text_is_told_from_one_that_failed(dialect: DialectName) -> None:
+async def test_refused_and_failed_texts_are_distinguished(dialect: DialectName) -> None:
     with serve_provider(dialect, dims=24) as server:
         items = [("lost", "lost"), ("good", "a cat"), ("bad", "something forbidden"), ("late", "too late")]
         batch_api_of(server).refused_marker = "forbidden"
@@ -103,7 +103,7 @@ async def test_a_refused_text_is_told_from_one_that_failed(dialect: DialectName)
         async with bulk_fixture(server) as stage:
             job_id = await stage.api.submit(items)
             batch_api_of(server).expire(job_id, done=3)
-            state, results = (await stage.api.look(job_id), await stage.api.results(job_id, hashes_of(items)))
+            state, results = (await stage.api.poll(job_id), await stage.api.results(job_id, hashes_of(items)))
         assert (state.state, state.reason) == ("failed", "expired")
         assert list(results.vectors) == ["good"]
         assert list(results.refused) == ["bad"]
@@ -111,7 +111,7 @@ async def test_a_refused_text_is_told_from_one_that_failed(dialect: DialectName)
         assert "forbidden" not in str(results.refused), "the provider's sentence repeats the text"
 
 
-async def test_a_job_whose_file_is_refused_says_why_and_has_no_results() -> None:
+async def test_job_with_a_refused_file_has_a_reason_and_no_results() -> None:
     with serve_provider("openai", dims=24) as server:
         batch_api_of(server).looks_to_finish = None
 
@@ -119,25 +119,25 @@ async def test_a_job_whose_file_is_refused_says_why_and_has_no_results() -> None
             job_id = await stage.api.submit(items_of(3))
             batch_api_of(server).fail(job_id)
             state, results = (
-                await stage.api.look(job_id),
+                await stage.api.poll(job_id),
                 await stage.api.results(job_id, hashes_of(items_of(3))),
             )
         assert (state.state, state.reason) == ("failed", "failed: invalid_json_line")
         assert results == BulkResults()
 
 
-async def test_a_cancelled_job_keeps_what_was_done() -> None:
+async def test_cancelled_job_keeps_its_results() -> None:
     with serve_provider("openai", dims=24) as server:
         batch_api_of(server).looks_to_finish = None
         items = items_of(4)
 
         async with bulk_fixture(server) as stage:
             job_id = await stage.api.submit(items)
-            states = [await stage.api.look(job_id)]
+            states = [await stage.api.poll(job_id)]
             batch_api_of(server).advance(job_id, done=2)
-            states.append(await stage.api.look(job_id))
+            states.append(await stage.api.poll(job_id))
             await stage.api.cancel(job_id)
-            states.append(await stage.api.look(job_id))
+            states.append(await stage.api.poll(job_id))
             states, results = (states, await stage.api.results(job_id, hashes_of(items)))
         assert [(state.state, state.done, state.total) for state in states] == [
             ("running", 0, 4),
@@ -152,7 +152,7 @@ async def test_a_job_the_provider_does_not_know_has_failed() -> None:
     with serve_provider("openai", dims=24) as server:
         async with bulk_fixture(server) as stage:
             state, results = (
-                await stage.api.look("batch_gone/../x"),
+                await stage.api.poll("batch_gone/../x"),
                 await stage.api.results("batch_gone", ["a"]),
             )
         assert (state.state, state.reason) == ("failed", "the provider does not know the job")
@@ -162,17 +162,17 @@ async def test_a_job_the_provider_does_not_know_has_failed() -> None:
 
 @pytest.mark.parametrize("dialect", FILE_DIALECTS)
 @pytest.mark.parametrize("spoil", ["nan", "zero", "wrong_dims", "too_few", "too_many", "doubled_index"])
-def test_a_wrong_vector_fails_its_text_and_no_other(spoil: FaultKind, dialect: DialectName) -> None:
+def test_wrong_vector_fails_only_its_text(spoil: FaultKind, dialect: DialectName) -> None:
     with serve_provider(dialect, dims=24) as server:
         items = items_of(5)
         batch_api_of(server).spoil = spoil
         found = run_bulk(server, lambda stage: collect_results(stage, items))
-        results = of_these(found, hashes_of(items))
+        results = match_to_hashes(found, hashes_of(items))
         assert list(results.vectors) == hashes_of(items)[1:]
         assert list(results.failed) == hashes_of(items)[:1]
 
 
-def test_vectors_of_as_many_sizes_as_texts_are_all_failed() -> None:
+def test_vectors_without_a_common_size_are_all_failed() -> None:
     with serve_provider("openai", dims=24) as server:
         batch_api_of(server).spoil = "wrong_dims"
         results = run_bulk(server, lambda stage: collect_results(stage, items_of(2)))
@@ -180,13 +180,13 @@ def test_vectors_of_as_many_sizes_as_texts_are_all_failed() -> None:
         assert set(results.failed) == set(hashes_of(items_of(2)))
 
 
-async def test_lines_nobody_can_read_cost_their_texts_alone() -> None:
+async def test_invalid_lines_fail_only_their_texts() -> None:
     with serve_provider("openai", dims=24) as server:
         items = items_of(3)
 
         async with bulk_fixture(server) as stage:
             job_id = await stage.api.submit(items)
-            await stage.api.look(job_id)
+            await stage.api.poll(job_id)
             desk = batch_api_of(server)
             name = f"file-{job_id}-output"
             first, *rest = desk.files[name].splitlines()
@@ -197,13 +197,13 @@ async def test_lines_nobody_can_read_cost_their_texts_alone() -> None:
         assert set(results.vectors) == set(hashes_of(items)[:2])
 
 
-async def test_a_second_line_for_the_same_text_changes_nothing() -> None:
+async def test_second_line_for_a_text_is_ignored() -> None:
     with serve_provider("openai", dims=24) as server:
         items = items_of(2)
 
         async with bulk_fixture(server) as stage:
             job_id = await stage.api.submit(items)
-            await stage.api.look(job_id)
+            await stage.api.poll(job_id)
             desk = batch_api_of(server)
             name = f"file-{job_id}-output"
             lines = [json.loads(line) for line in desk.files[name].splitlines()]

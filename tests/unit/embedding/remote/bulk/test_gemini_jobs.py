@@ -1,4 +1,4 @@
-"""Google's batch API, over real HTTP: the texts inside the call, the vectors inside the job."""
+"""Tests of Google's batch API over real HTTP."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pytest
 import trio
 from structlog.testing import capture_logs
 
-from memd.embedding.remote.bulk.api import BulkResults, BulkState, of_these
+from memd.embedding.remote.bulk.api import BulkResults, BulkState, match_to_hashes
 from memd_client.errors import ProviderFailedError, ProviderReplyError
 from tests.support.bulk_fixture import (
     batch_api_of,
@@ -29,7 +29,7 @@ from tests.support.provider_server import KEY, serve_provider
 
 
 def collected(shown: dict[str, Any], hashes: list[str], monkeypatch: pytest.MonkeyPatch) -> BulkResults:
-    """Return what is made of a job that is shown like this."""
+    """Return the results of a job that the provider describes like this."""
     with serve_provider("gemini", dims=4) as server:
         monkeypatch.setattr(batch_api_of(server), "_answer", lambda asked: json_reply(shown))
         results: BulkResults = run_bulk(server, lambda stage: stage.api.results("batches/x", hashes))
@@ -37,7 +37,7 @@ def collected(shown: dict[str, Any], hashes: list[str], monkeypatch: pytest.Monk
 
 
 def inlined(*numbers: float, keys: bool = True) -> list[dict[str, Any]]:
-    """Return a result for each number: a vector that starts with it, under the key `k<number>`."""
+    """Return results: a vector that starts with the number, key `k<number>`."""
     results: list[dict[str, Any]] = []
     for number in numbers:
         one: dict[str, Any] = {"response": {"embedding": {"values": [number, 1.0, 0.0, 0.0]}}}
@@ -45,7 +45,7 @@ def inlined(*numbers: float, keys: bool = True) -> list[dict[str, Any]]:
     return results
 
 
-def test_every_text_of_a_job_gets_the_vector_a_plain_request_would_bring() -> None:
+def test_job_returns_the_vectors_of_plain_requests() -> None:
     with serve_provider("gemini", dims=24) as server:
         texts = [
             "a cat",
@@ -65,7 +65,7 @@ def test_every_text_of_a_job_gets_the_vector_a_plain_request_would_bring() -> No
         assert (results.refused, results.failed, server.complaints) == ({}, {}, [])
 
 
-def test_a_job_holds_whole_requests_under_the_hashes_of_their_texts() -> None:
+def test_job_has_complete_requests_with_hashes_as_keys() -> None:
     with serve_provider("gemini", dims=24) as server:
         run_bulk(server, lambda stage: stage.api.submit(items_of(1)))
         digest, text = items_of(1)[0]
@@ -82,7 +82,7 @@ def test_a_job_holds_whole_requests_under_the_hashes_of_their_texts() -> None:
         ]
 
 
-async def test_a_refused_text_is_told_from_one_that_is_missing() -> None:
+async def test_refused_and_missing_texts_are_distinguished() -> None:
     with serve_provider("gemini", dims=24) as server:
         items = [("lost", "lost"), ("bad", "something forbidden"), ("good", "a cat"), ("late", "too late")]
         batch_api_of(server).refused_marker = "forbidden"
@@ -91,11 +91,11 @@ async def test_a_refused_text_is_told_from_one_that_is_missing() -> None:
 
         async with bulk_fixture(server) as stage:
             job_id = await stage.api.submit(items)
-            states = [await stage.api.look(job_id)]
+            states = [await stage.api.poll(job_id)]
             batch_api_of(server).advance(job_id, done=3)
-            states.append(await stage.api.look(job_id))
+            states.append(await stage.api.poll(job_id))
             await stage.api.cancel(job_id)
-            states.append(await stage.api.look(job_id))
+            states.append(await stage.api.poll(job_id))
             states, results = (states, await stage.api.results(job_id, hashes_of(items)))
         assert [(one.state, one.done, one.total, one.reason) for one in states] == [
             ("running", 0, 4, ""),
@@ -104,10 +104,10 @@ async def test_a_refused_text_is_told_from_one_that_is_missing() -> None:
         ]
         assert list(results.vectors) == ["good"]
         assert results.refused == {"bad": "gemini: error 3"}
-        assert of_these(results, hashes_of(items)).failed.keys() == {"lost", "late"}
+        assert match_to_hashes(results, hashes_of(items)).failed.keys() == {"lost", "late"}
 
 
-async def test_a_failed_and_an_expired_job_say_so() -> None:
+async def test_failed_and_expired_jobs_have_a_reason() -> None:
     with serve_provider("gemini", dims=24) as server:
         batch_api_of(server).looks_to_finish = None
 
@@ -119,7 +119,7 @@ async def test_a_failed_and_an_expired_job_say_so() -> None:
             ):
                 job_id = await stage.api.submit(items_of(3))
                 end(job_id)
-                state = await stage.api.look(job_id)
+                state = await stage.api.poll(job_id)
                 results = await stage.api.results(job_id, hashes_of(items_of(3)))
                 ends.append((state.state, state.reason, len(results.vectors)))
         assert ends == [("failed", "error 13", 0), ("failed", "expired", 2)]
@@ -129,7 +129,7 @@ async def test_a_job_the_provider_does_not_know_has_failed() -> None:
     with serve_provider("gemini", dims=24) as server:
         async with bulk_fixture(server) as stage:
             state, results = (
-                await stage.api.look("batches/gone"),
+                await stage.api.poll("batches/gone"),
                 await stage.api.results("batches/gone", ["a"]),
             )
         assert (state.state, state.reason) == ("failed", "the provider does not know the job")
@@ -139,11 +139,11 @@ async def test_a_job_the_provider_does_not_know_has_failed() -> None:
 @pytest.mark.parametrize(
     "name", ["../files/x", "/etc", "batches/..", "batches/a?b=c", "http://elsewhere/x", ""]
 )
-async def test_a_name_that_is_no_name_is_never_asked_for(name: str) -> None:
+async def test_invalid_job_name_is_never_requested(name: str) -> None:
     with serve_provider("gemini", dims=24) as server:
         async with bulk_fixture(server) as stage:
             with pytest.raises(ProviderReplyError):
-                await stage.api.look(name)
+                await stage.api.poll(name)
         assert server.requests == []
 
 
@@ -172,14 +172,14 @@ PLACES: dict[str, Callable[[Any], dict[str, Any]]] = {
 
 
 @pytest.mark.parametrize("place", PLACES)
-def test_results_are_found_wherever_they_are_shown(place: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_results_are_found_at_every_known_path(place: str, monkeypatch: pytest.MonkeyPatch) -> None:
     shown = {"name": "batches/x", "done": True, **PLACES[place](inlined(3, 1, 2))}
     results = collected(shown, ["k1", "k2", "k3"], monkeypatch)
     firsts = {key: round(float(vector[0] / vector[1])) for key, vector in results.vectors.items()}
     assert firsts == {"k1": 1, "k2": 2, "k3": 3}
 
 
-def test_results_without_keys_are_in_order_where_there_is_one_for_each(
+def test_complete_results_without_keys_are_matched_by_order(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     shown = PLACES["response"]([*inlined(5, 6, keys=False), {"error": {"code": 13, "status": "INTERNAL"}}])
@@ -189,13 +189,13 @@ def test_results_without_keys_are_in_order_where_there_is_one_for_each(
 
 
 @pytest.mark.parametrize("hashes", [["a"], ["a", "b", "c"]])
-def test_results_without_keys_and_of_another_number_are_nobodys(
+def test_incomplete_results_without_keys_are_ignored(
     hashes: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert collected(PLACES["response"](inlined(5, 6, keys=False)), hashes, monkeypatch).vectors == {}
 
 
-def test_where_some_have_keys_the_others_are_not_guessed(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_results_without_keys_among_keyed_ones_are_ignored(monkeypatch: pytest.MonkeyPatch) -> None:
     shown = PLACES["response"]([*inlined(5), *inlined(6, keys=False)])
     assert list(collected(shown, ["k5", "k6"], monkeypatch).vectors) == ["k5"]
 
@@ -204,7 +204,7 @@ def test_where_some_have_keys_the_others_are_not_guessed(monkeypatch: pytest.Mon
     "values",
     ["[]", "[0.0,0.0,0.0,0.0]", "[1.0,2.0]", "[1.0,null,0,0]", '"x"', "[1e999,1.0,0,0]", "{}", "[NaN]"],
 )
-def test_a_wrong_vector_fails_its_text_and_no_other(values: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_wrong_vector_fails_only_its_text(values: str, monkeypatch: pytest.MonkeyPatch) -> None:
     with serve_provider("gemini", dims=4) as server:
         wrong = {"metadata": {"key": "bad"}, "response": {"embedding": {"values": "WRONG"}}}
         shown = json.dumps(PLACES["metadata"]([*inlined(1, 2, 3), wrong]))
@@ -216,7 +216,7 @@ def test_a_wrong_vector_fails_its_text_and_no_other(values: str, monkeypatch: py
 
 
 @pytest.mark.parametrize("spoil", ["zero", "wrong_dims"])
-def test_a_spoiled_vector_fails_its_text(spoil: FaultKind) -> None:
+def test_invalid_vector_fails_its_text(spoil: FaultKind) -> None:
     with serve_provider("gemini", dims=24) as server:
         batch_api_of(server).spoil = spoil
         items = items_of(4)
@@ -225,7 +225,7 @@ def test_a_spoiled_vector_fails_its_text(spoil: FaultKind) -> None:
 
 
 @pytest.mark.parametrize("shown", [{}, {"name": ""}, {"name": "../x"}, {"name": 5}])
-async def test_a_job_without_a_name_is_no_job(shown: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_job_without_a_name_is_an_error(shown: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
     with serve_provider("gemini", dims=24) as server:
         monkeypatch.setattr(batch_api_of(server), "_answer", lambda asked: json_reply(shown))
 
@@ -235,16 +235,16 @@ async def test_a_job_without_a_name_is_no_job(shown: dict[str, Any], monkeypatch
 
 
 @pytest.mark.parametrize("body", [b"[]", b"\xff", b"<html>", b'{"metadata": 5}'])
-async def test_a_reply_that_is_no_job_is_an_error(body: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_reply_without_a_job_is_an_error(body: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
     with serve_provider("gemini", dims=24) as server:
         monkeypatch.setattr(batch_api_of(server), "_answer", lambda asked: ProviderReply(200, body))
 
         async with bulk_fixture(server) as stage:
             with pytest.raises(ProviderReplyError):
-                await stage.api.look("batches/x")
+                await stage.api.poll("batches/x")
 
 
-async def test_numbers_and_states_are_read_as_google_writes_them(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_googles_numbers_and_states_are_parsed(monkeypatch: pytest.MonkeyPatch) -> None:
     with serve_provider("gemini", dims=24) as server:
         shown = [
             {"metadata": {"state": "BATCH_STATE_PENDING", "batchStats": {"requestCount": "7"}}},
@@ -257,7 +257,7 @@ async def test_numbers_and_states_are_read_as_google_writes_them(monkeypatch: py
         monkeypatch.setattr(batch_api_of(server), "_answer", lambda asked: json_reply(next(answers)))
 
         async with bulk_fixture(server) as stage:
-            assert ([await stage.api.look("batches/x") for _ in shown]) == [
+            assert ([await stage.api.poll("batches/x") for _ in shown]) == [
                 BulkState("running", 0, 7),
                 BulkState("running", 0, 0),
                 BulkState("done", 7, 0),
@@ -266,7 +266,7 @@ async def test_numbers_and_states_are_read_as_google_writes_them(monkeypatch: py
             ]
 
 
-async def test_the_call_that_makes_a_job_is_made_once() -> None:
+async def test_creation_of_a_job_is_not_retried() -> None:
     with serve_provider("gemini", dims=24) as server:
         server.fault = Fault("server_error")
 
@@ -277,7 +277,7 @@ async def test_the_call_that_makes_a_job_is_made_once() -> None:
         assert len(server.requests) == 1
 
 
-async def test_a_cancelled_submit_still_learns_the_name_of_its_job(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_cancelled_submit_still_returns_the_job_name(monkeypatch: pytest.MonkeyPatch) -> None:
     with serve_provider("gemini", dims=24) as server:
         got: list[str] = []
 
@@ -295,7 +295,7 @@ async def test_a_cancelled_submit_still_learns_the_name_of_its_job(monkeypatch: 
         assert got == list(batch_api_of(server).jobs)
 
 
-async def test_a_job_is_deleted_once_its_results_are_safe() -> None:
+async def test_job_is_deleted_after_its_results_are_stored() -> None:
     with serve_provider("gemini", dims=24) as server:
         async with bulk_fixture(server) as stage:
             job_id = await stage.api.submit(items_of(1))
@@ -306,7 +306,7 @@ async def test_a_job_is_deleted_once_its_results_are_safe() -> None:
             await stage.api.clean_up(job_id)
 
 
-def test_the_key_is_in_one_header_and_nowhere_else() -> None:
+def test_key_is_only_in_one_header() -> None:
     with serve_provider("gemini", dims=24) as server, capture_logs() as logs:
         shown = run_bulk(server, lambda stage: collect_results(stage, items_of(1)))
         for call in server.requests:

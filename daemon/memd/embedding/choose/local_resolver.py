@@ -1,4 +1,4 @@
-"""The local models of an agent, and the vector spaces of model files. Touches the disk; loads no model."""
+"""Resolves an agent's local model, and vector spaces of model files."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
-from memd.embedding.local.extra import extra_missing
+from memd.embedding.local.extra import extra_missing_error
 from memd.embedding.local.header import load_fingerprint, load_header
 from memd.embedding.local.owner import LocalModel, LocalProvider, ModelOwner
 from memd.embedding.local.reference import (
@@ -22,8 +22,8 @@ from memd.settings.schema import MemorySearch
 from memd_client.errors import ModelMissingError, ProviderUnavailableError
 
 
-class LocalChoice:
-    """The local models of one agent."""
+class LocalResolver:
+    """Resolves references to local models for one agent. Blocks on disk."""
 
     def __init__(
         self, settings: MemorySearch, models: ModelOwner, models_dir: Path, has_extra: Callable[[], bool]
@@ -36,25 +36,25 @@ class LocalChoice:
 
     @property
     def reference(self) -> ModelReference:
-        """The configured model, or OpenClaw's default one."""
+        """The configured model, or OpenClaw's default model."""
         return parse_reference(self._settings.local.model_path or DEFAULT_LOCAL_MODEL)
 
-    def auto(self) -> LocalProvider:
-        """Return the provider of the configured model, else of one that was pulled."""
+    def resolve_auto(self) -> LocalProvider:
+        """Return the provider of the configured model, else of a pulled one."""
         if self._settings.local.model_path:
-            return self.of(self.reference)
+            return self.resolve(self.reference)
         for reference in map(parse_reference, AUTO_MODELS):
             if reference.file(self.models_dir).is_file():
-                return self.of(reference)
+                return self.resolve(reference)
         raise ProviderUnavailableError("no embedding provider is configured and no model was pulled")
 
-    def of(self, reference: ModelReference, prefixes: Prefixes | None = None) -> LocalProvider:
+    def resolve(self, reference: ModelReference, prefixes: Prefixes | None = None) -> LocalProvider:
         """Return the provider of a model."""
         if not self._has_extra():
-            raise extra_missing("local embeddings need llama-cpp-python, which is not installed")
+            raise extra_missing_error("local embeddings need llama-cpp-python, which is not installed")
         path = reference.file(self.models_dir)
         if not path.is_file():
-            raise _missing(reference, path)
+            raise _missing_model_error(reference, path)
         header = load_header(path)
         fingerprint = None if reference.is_published else load_fingerprint(path)
         space = local_space(reference.text, fingerprint, header)
@@ -74,23 +74,23 @@ class LocalChoice:
         )
 
 
-def _missing(reference: ModelReference, path: Path) -> ModelMissingError:
-    """Return the error that names the file and the command that gets it."""
+def _missing_model_error(reference: ModelReference, path: Path) -> ModelMissingError:
+    """Return the error that names the file and the command that pulls it."""
     if reference.kind == "path":
-        return ModelMissingError(f"there is no model file {path}")
+        return ModelMissingError(f"model file {path} does not exist")
     return ModelMissingError(
-        f"the model {reference.shown} was not pulled yet: there is no {path}",
+        f"model {reference.shown} is not pulled: {path} does not exist",
         hint=f"Run `memctl model pull {reference.shown}`"
-        + ("." if reference.kind == "minilm" else ", or the small one: `memctl model pull minilm`."),
+        + ("." if reference.kind == "minilm" else ", or the smaller model: `memctl model pull minilm`."),
     )
 
 
 def space_of_stored(models_dir: Path, provider: str, model: str) -> str:
-    """Return the id of the vector space of vectors that OpenClaw stored; of a model file by its contents."""
+    """Return the id of the vector space of vectors that OpenClaw stored."""
     reference = parse_reference(model) if provider == "local" and model else None
     if reference is None or reference.is_published:
         return space_of(provider, model)
     file = reference.file(models_dir)
-    # OpenClaw adds no prefixes: for a model that has some, its vectors are a separate space.
+    # OpenClaw adds no prefixes: if a model has some, OpenClaw's vectors belong to another space.
     fingerprint = load_fingerprint(file) if file.is_file() else None
     return local_space(model, fingerprint, prefixed=False).id

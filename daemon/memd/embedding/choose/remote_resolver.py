@@ -1,6 +1,6 @@
-"""Remote providers by the names in the settings: their addresses, keys, headers, models and vector spaces.
+"""Resolves remote providers of the settings to plans.
 
-What the user configured for one vendor is for that vendor alone: no other is sent its key or its headers.
+Keys and headers configured for one vendor are never sent to another one.
 """
 
 from __future__ import annotations
@@ -30,18 +30,18 @@ from memd.settings.schema import Batch, MemorySearch, ProviderEntry, Remote
 from memd_client.errors import ConfigInvalidError, ProviderUnavailableError
 
 AUTH_HEADERS: Final = ("authorization", "api-key", "x-api-key", "x-goog-api-key")
-"""Headers that carry a key: if the user sets one, no other key is needed."""
+"""Headers that carry a key: if the user configures one, no other key is needed."""
 
 TYPED: Final[tuple[Dialect, ...]] = ("voyage", "compatible")
-"""Interfaces that take the configured input types."""
+"""Interfaces with configurable input types."""
 
 COMPATIBLE_NAMES: Final = ("compatible", "openai-compatible")
-"""Names of any server with OpenAI's interface that is described by `remote` alone."""
+"""Names for a server with OpenAI's interface that is configured by `remote` only."""
 
 
 @dataclass(frozen=True, slots=True)
 class Vendor:
-    """A remote provider by its name in the settings; `is_entry` if it is known from `models.providers` alone."""
+    """A remote provider; `is_entry` if only `models.providers` defines it."""
 
     name: str
     known: KnownProvider
@@ -49,21 +49,21 @@ class Vendor:
     is_entry: bool = False
 
     def address(self, environ: Mapping[str, str], setting: str, key: str) -> str:
-        """Return the base URL of its entry, else its own; `setting` and `key` are for the error if there is none."""
+        """Return the base URL of the entry or the vendor, else raise about `setting`."""
         if self.entry is not None and (self.entry.base_url or "").strip():
             place = f"models.providers.{shown_key(self.entry.id)}.baseUrl"
             return checked_url(self.entry.base_url or "", place, environ)
         if self.known.base_url:
             return self.known.base_url
         raise ConfigInvalidError(
-            f"the address of the provider {shown_key(self.name)} is not known",
+            f"provider {shown_key(self.name)} has no base URL",
             hint=f"Set {setting}, such as http://127.0.0.1:8080/v1.",
             data={"key": key},
         )
 
 
 def vendor_of(name: str, entries: Mapping[str, ProviderEntry]) -> Vendor:
-    """Return the remote provider a name means."""
+    """Return the remote provider with a name."""
     name = name.strip()
     lowered = name.lower()
     for known in KNOWN.values():
@@ -76,19 +76,19 @@ def vendor_of(name: str, entries: Mapping[str, ProviderEntry]) -> Vendor:
         if dialect is None:
             raise ConfigInvalidError(
                 f"the interface {shown_key(entry.api or '')!r} of models.providers.{shown_key(name)} has no embeddings",
-                hint="Choose a provider that has, or set its `api` to openai-completions if it speaks as OpenAI does.",
+                hint="Choose another provider, or set its `api` to openai-completions if it is compatible with OpenAI.",
             )
         return Vendor(name, _known_entry(KNOWN[dialect], name), entry, is_entry=True)
     if lowered in COMPATIBLE_NAMES:
         return Vendor(lowered, replace(KNOWN["compatible"], entry_names=COMPATIBLE_NAMES))
     raise ConfigInvalidError(
-        f"search.provider names no provider: {shown_key(name)!r}",
+        f"search.provider is not a known provider: {shown_key(name)!r}",
         hint=f"Use auto, local, none, {', '.join(KNOWN)}, or an id of models.providers.",
     )
 
 
 def _known_entry(known: KnownProvider, name: str) -> KnownProvider:
-    """Return what is known of an entry by its interface, without the keys and models of that interface's vendor."""
+    """Return an entry's data by its interface, without that vendor's keys and models."""
     return replace(
         known,
         default_model="",
@@ -100,22 +100,22 @@ def _known_entry(known: KnownProvider, name: str) -> KnownProvider:
 
 
 def model_of(vendor: Vendor, wanted: str) -> str:
-    """Return a model's own name."""
+    """Return the model's name at the vendor, without prefixes."""
     name = wanted.strip() or vendor.known.default_model
     if not name and vendor.entry is not None:
         listed = vendor.entry.models
         name = next((model for model in listed if "embed" in model.lower()), listed[0] if listed else "")
     if not name:
         raise ConfigInvalidError(
-            f"no model is named for the provider {shown_key(vendor.name)}",
-            hint="Set search.model to the name its server has for it.",
+            f"no model is configured for provider {shown_key(vendor.name)}",
+            hint="Set search.model to the name that the server uses.",
             data={"key": "search.model"},
         )
     return _without_prefixes(name, vendor.known.model_prefixes)
 
 
 def _without_prefixes(name: str, prefixes: tuple[str, ...]) -> str:
-    """Return a model's name without the provider's name before it, never an empty one."""
+    """Return a model's name without the provider's prefixes, never empty."""
     for prefix in prefixes:
         if name.startswith(prefix) and name != prefix:
             return _without_prefixes(name.removeprefix(prefix), prefixes)
@@ -123,31 +123,31 @@ def _without_prefixes(name: str, prefixes: tuple[str, ...]) -> str:
 
 
 def is_own_host(vendor: Vendor, base_url: str) -> bool:
-    """Return whether an address is the vendor's own, or one of its regions."""
+    """Return whether an address belongs to the vendor, regional hosts included."""
     usual = urlsplit(vendor.known.base_url).hostname
     host = urlsplit(base_url).hostname
     return not vendor.is_entry and bool(usual) and (host == usual or str(host).endswith(f".{usual}"))
 
 
 def checked_url(raw: str, setting: str, environ: Mapping[str, str]) -> str:
-    """Return an address without a slash at its end."""
+    """Return a valid address without trailing slash."""
     text = expand(raw, environ, setting).strip()
-    what = None
+    problem = None
     try:
         parts = urlsplit(text)
         if parts.scheme not in ("http", "https") or not parts.hostname or (parts.port or 1) < 1:
-            what = "is no address that begins with http:// or https://"
+            problem = "is not an address that begins with http:// or https://"
         elif parts.username is not None or parts.query or parts.fragment:
-            what = "holds a password or a query, which can't be kept secret there"
+            problem = "contains a password or a query, which memd can't keep secret there"
         elif not text.isprintable() or " " in text:
-            what = "holds a space or a control character"
+            problem = "contains a space or a control character"
     except ValueError:
-        what = "is no address that begins with http:// or https://"
-    if what is None:
+        problem = "is not an address that begins with http:// or https://"
+    if problem is None:
         return text.rstrip("/")
     raise ConfigInvalidError(
-        f"{setting} {what}",
-        hint=f"Write an address such as https://host/v1; what is secret belongs into {REMOTE}.apiKey or headers.",
+        f"{setting} {problem}",
+        hint=f"Write an address such as https://host/v1, and secrets into {REMOTE}.apiKey or headers.",
         data={"key": setting},
     )
 
@@ -157,7 +157,7 @@ def checked_url(raw: str, setting: str, environ: Mapping[str, str]) -> str:
 
 @dataclass(frozen=True, slots=True)
 class RemotePlan:
-    """All that is needed to make a remote provider, before anything is sent."""
+    """A complete description of a remote provider, from which it is built."""
 
     dialect: Dialect
     endpoint: Endpoint
@@ -169,10 +169,7 @@ class RemotePlan:
 
 @dataclass(frozen=True, slots=True)
 class ModelChoice:
-    """The model of a vendor, as configured or of an earlier provider whose vectors are still in the index.
-
-    `prefixes` None means the model's known ones.
-    """
+    """A vendor's model, current or earlier; `prefixes` None for the usual ones."""
 
     model: str
     base_url: str
@@ -183,7 +180,7 @@ class ModelChoice:
 
 
 def remote_space(endpoint: Endpoint, dialect: Dialect, prefixes: Prefixes = NONE) -> VectorSpace:
-    """Return the space of a remote model. URL, key and headers are no part of it."""
+    """Return a remote model's vector space, which ignores URL, key and headers."""
     return VectorSpace(
         endpoint.provider,
         endpoint.model,
@@ -194,8 +191,8 @@ def remote_space(endpoint: Endpoint, dialect: Dialect, prefixes: Prefixes = NONE
     )
 
 
-class RemoteChoice:
-    """The remote providers of one agent. Touches the disk for auth profiles."""
+class RemoteResolver:
+    """Resolves remote providers for one agent. Blocks on disk."""
 
     def __init__(
         self,
@@ -215,14 +212,14 @@ class RemoteChoice:
         self._keep_alive_s = keep_alive_s
 
     def __repr__(self) -> str:
-        return f"<RemoteChoice of {self._agent_id}>"
+        return f"<RemoteResolver of {self._agent_id}>"
 
     def plan(self, name: str) -> RemotePlan:
-        """Return the plan for a name with the settings of today."""
+        """Return the plan of a provider with the current settings."""
         vendor = vendor_of(name, self._entries)
         remote = self._remote_for(vendor)
         base_url = self._address(vendor, remote)
-        own_model = self._is_meant(vendor, self._settings.provider)
+        own_model = self._is_name_of(vendor, self._settings.provider)
         wanted = self._settings if own_model else MemorySearch()
         return self._plan(
             vendor,
@@ -238,40 +235,40 @@ class RemoteChoice:
         )
 
     def plan_auto(self, name: str) -> RemotePlan:
-        """Return the plan for a name that `auto` tries: it needs a key, or an address or headers in `remote`."""
+        """Return a provider's plan for `auto`: it must have a key, a base URL or headers."""
         plan = self.plan(name)
         remote = self._remote_for(vendor_of(name, self._entries))
         if plan.endpoint.key is None and not (remote and (remote.base_url or remote.headers)):
-            raise ProviderUnavailableError(f"nothing says that the provider {name} is to be used")
+            raise ProviderUnavailableError(f"provider {name} has no API key, base URL or headers")
         return plan
 
     def replan(self, name: str, earlier: ModelChoice) -> RemotePlan | None:
-        """Return the plan for an earlier provider with the settings its vendor has today.
+        """Return an earlier provider's plan with current settings, None if impossible.
 
-        A key is sent only to the address of today's settings, to the vendor's own address, or to this machine. For any
-        other address the configured one is used, if there is one.
+        A key is sent only to the configured address, to the vendor's own hosts, or to this machine. An earlier address
+        that is none of these is replaced by the configured one, if there is one.
         """
         vendor = vendor_of(name, self._entries)
         remote = self._remote_for(vendor)
         if earlier.base_url:
             checked_url(earlier.base_url, "the address of the earlier provider", {})
         try:
-            today = self._address(vendor, remote)
+            current = self._address(vendor, remote)
         except ConfigInvalidError:
-            today = vendor.known.base_url
-        if today and earlier.base_url in (today, ""):
-            return self._plan(vendor, remote, today, earlier)
+            current = vendor.known.base_url
+        if current and earlier.base_url in (current, ""):
+            return self._plan(vendor, remote, current, earlier)
         if is_own_host(vendor, earlier.base_url) or is_loopback(earlier.base_url):
             moved = replace(vendor, entry=None) if vendor.entry and vendor.entry.base_url else vendor
             return self._plan(moved, None, earlier.base_url, earlier)
-        if today and not is_own_host(vendor, today):
-            return self._plan(vendor, remote, today, earlier)
+        if current and not is_own_host(vendor, current):
+            return self._plan(vendor, remote, current, earlier)
         if earlier.base_url and not vendor.known.needs_key:
             return self._plan(replace(vendor, entry=None), None, earlier.base_url, earlier, keyless=True)
         return None
 
-    def _is_meant(self, vendor: Vendor, configured: str) -> bool:
-        """Return whether a name in the settings means this vendor; `auto` may mean any."""
+    def _is_name_of(self, vendor: Vendor, configured: str) -> bool:
+        """Return whether a configured name means this vendor; `auto` matches all."""
         if configured == "auto":
             return True
         if configured in ("local", "none"):
@@ -282,14 +279,14 @@ class RemoteChoice:
             return False
 
     def _remote_for(self, vendor: Vendor) -> Remote | None:
-        """Return `remote` if it is meant for this vendor.
+        """Return `remote` if it belongs to this vendor.
 
-        That is the configured provider; the first of those `auto` tries; for a local model, the fallback.
+        It belongs to the configured provider, with `auto` to the first one tried, with a local model to the fallback.
         """
         provider = self._settings.provider
         owner = self._settings.fallback if provider in ("local", "none") else provider
         owner = AUTO_ORDER[0] if owner == "auto" else owner
-        return (self._settings.remote or Remote()) if self._is_meant(vendor, owner) else None
+        return (self._settings.remote or Remote()) if self._is_name_of(vendor, owner) else None
 
     def _plan(
         self,
@@ -309,7 +306,7 @@ class RemoteChoice:
             key = find_key(known, vendor.entry, remote, self._agent_id, self._state_dir, self._environ)
         has_key = key is not None or any(name.lower() in AUTH_HEADERS for name in headers)
         if known.needs_key and not has_key and not is_loopback(base_url):
-            raise _no_key(vendor, may_use_remote=remote is not None)
+            raise _missing_key_error(vendor, may_use_remote=remote is not None)
         endpoint = Endpoint(
             vendor.name,
             wanted.model,
@@ -323,25 +320,25 @@ class RemoteChoice:
         )
         usual = prefixes_of(wanted.model) if dialect == "ollama" else NONE
         prefixes = usual if wanted.prefixes is None else wanted.prefixes
-        spoken = KNOWN["compatible"] if dialect == "compatible" else known
+        interface = KNOWN["compatible"] if dialect == "compatible" else known
         batch = (self._settings.remote or Remote()).batch
         return RemotePlan(
             dialect,
             endpoint,
             remote_space(endpoint, dialect, prefixes),
-            limits_of(spoken, wanted.model),
+            limits_of(interface, wanted.model),
             known.metered and not is_loopback(base_url),
             known.has_bulk and _wants_bulk(batch, is_own),
         )
 
     def _address(self, vendor: Vendor, remote: Remote | None) -> str:
-        """Return the base URL: of `remote`, else of the vendor's entry, else its own."""
+        """Return the base URL of `remote`, else of the vendor's entry, else the usual one."""
         if remote is not None and (remote.base_url or "").strip():
             return checked_url(remote.base_url or "", f"{REMOTE}.baseUrl", self._environ)
         return vendor.address(self._environ, f"{REMOTE}.baseUrl", f"{REMOTE}.baseUrl")
 
     def _headers(self, vendor: Vendor, remote: Remote | None) -> dict[str, str]:
-        """Return the headers of the vendor's entry and of `remote`, which wins."""
+        """Return the headers of the vendor's entry, overridden by those of `remote`."""
         merged: dict[str, tuple[str, str]] = {}
         entry = vendor.entry
         places = [] if entry is None else [(entry.headers, f"models.providers.{shown_key(entry.id)}.headers")]
@@ -353,16 +350,16 @@ class RemoteChoice:
 
 
 def _wants_bulk(batch: Batch, is_own: bool) -> bool:
-    """Return whether the batch API may be used; at another address than the vendor's own only if it is configured."""
+    """Return whether to use the batch API; explicit at other hosts than the vendor's."""
     return batch.enabled and (is_own or batch.enabled_set)
 
 
-def _no_key(vendor: Vendor, *, may_use_remote: bool) -> ProviderUnavailableError:
-    """Return the error that names the places for a key."""
+def _missing_key_error(vendor: Vendor, *, may_use_remote: bool) -> ProviderUnavailableError:
+    """Return the error that lists the settings for a key."""
     places = [f"{REMOTE}.apiKey"] if may_use_remote else []
     places += [f"models.providers.{shown_key(name)}.apiKey" for name in vendor.known.entry_names[:1]]
     places += [f"the environment variable {name}" for name in vendor.known.key_variables]
     return ProviderUnavailableError(
-        f"there is no key for the provider {shown_key(vendor.name)}; search is by keywords",
+        f"provider {shown_key(vendor.name)} has no API key; only keyword search works",
         hint=f"Set {', or '.join(places)} (the daemon's own environment counts).",
     )

@@ -1,4 +1,4 @@
-"""An owner with one fake model, and what tests ask of it."""
+"""An owner with a leased fake model, and helpers to inspect it."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
-from memd.embedding.local.owner import LocalModel, ModelHold, ModelOwner
+from memd.embedding.local.owner import LocalModel, ModelLease, ModelOwner
 from memd.embedding.local.process import RunnerSettings
 from memd.embedding.local.runner import RunnerStatus
 from tests.support import fake_model_child as fake
@@ -17,12 +17,12 @@ HURRIED = RunnerSettings(command=fake.COMMAND, query_timeout_s=0.6, text_timeout
 
 
 @asynccontextmanager
-async def held_model(
+async def leased_model(
     path: Path, settings: RunnerSettings = PATIENT
-) -> AsyncIterator[tuple[ModelOwner, ModelHold]]:
-    """Run an owner inside the block, with a hold on one model."""
+) -> AsyncIterator[tuple[ModelOwner, ModelLease]]:
+    """Run an owner with a lease on one model."""
     async with running_owner(settings) as owner:
-        yield owner, owner.hold(LocalModel(path, "fake"), chunk_tokens=400)
+        yield owner, owner.lease(LocalModel(path, "fake"), chunk_tokens=400)
 
 
 def only(owner: ModelOwner) -> RunnerStatus:

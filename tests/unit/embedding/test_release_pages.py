@@ -1,4 +1,4 @@
-"""Pages of a mapped file that a process lets go of: nothing of the file is lost, nothing else is touched."""
+"""Tests of releasing the pages of a mapped file without changing anything else."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def file(tmp_path: Path) -> Path:
 
 
 def held_bytes(file: Path) -> int:
-    """Return how much of a mapped file this process holds."""
+    """Return how many bytes of a mapped file this process has in RAM."""
     held, is_it = 0, False
     for line in Path("/proc/self/smaps").read_text(encoding="utf-8").splitlines():
         if "-" in line.split(maxsplit=1)[0]:
@@ -36,36 +36,36 @@ def held_bytes(file: Path) -> int:
     return held
 
 
-def test_no_page_is_held_until_it_is_touched_again(file: Path) -> None:
+def test_released_pages_return_only_when_accessed(file: Path) -> None:
     with file.open("rb") as opened, mmap.mmap(opened.fileno(), 0, access=mmap.ACCESS_READ) as data:
-        # given a file of which every page was touched
+        # given a file whose pages were all accessed
         assert data[:] == CONTENT
         assert held_bytes(file) == len(CONTENT)
-        # when it is let go of
+        # when its pages are released
         assert release_pages(str(file)) == len(CONTENT)
-        # then none is held, and all are there
+        # then none is in RAM, and the contents are unchanged
         assert held_bytes(file) == 0
         assert data[:] == CONTENT
 
 
-def test_a_link_to_the_file_will_do(file: Path, tmp_path: Path) -> None:
+def test_pages_are_released_by_a_link_to_the_file(file: Path, tmp_path: Path) -> None:
     link = tmp_path / "link.gguf"
     link.symlink_to(file)
     with link.open("rb") as opened, mmap.mmap(opened.fileno(), 0, access=mmap.ACCESS_READ):
         assert release_pages(str(link)) == len(CONTENT)
 
 
-def test_what_was_written_to_a_mapping_is_kept(file: Path) -> None:
+def test_written_pages_are_kept(file: Path) -> None:
     with file.open("rb") as opened, mmap.mmap(opened.fileno(), 0, access=mmap.ACCESS_COPY) as data:
         data[:4] = b"mine"
         assert release_pages(str(file)) == 0
         assert data[:4] == b"mine"
 
 
-def test_a_file_that_is_not_mapped_is_nothing_to_let_go_of(file: Path) -> None:
+def test_unmapped_file_releases_nothing(file: Path) -> None:
     assert release_pages(str(file)) == 0
 
 
-def test_where_nobody_says_what_is_mapped_nothing_is_let_go_of(file: Path, tmp_path: Path) -> None:
+def test_unreadable_maps_release_nothing(file: Path, tmp_path: Path) -> None:
     with file.open("rb") as opened, mmap.mmap(opened.fileno(), 0, access=mmap.ACCESS_READ):
         assert release_pages(str(file), tmp_path / "missing") == 0

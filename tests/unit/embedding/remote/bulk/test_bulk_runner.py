@@ -1,4 +1,4 @@
-"""Jobs at a batch API: texts are cut into jobs, each sent once, and its vector passed on."""
+"""Tests of the batch job runner: splitting, submission, delivery of vectors."""
 
 from __future__ import annotations
 
@@ -12,8 +12,14 @@ from hypothesis import strategies as st
 from structlog.testing import capture_logs
 
 from memd.embedding.numbers import MAX_TIME_MS
-from memd.embedding.remote.bulk.api import BulkResults, of_one_size, of_these
-from memd.embedding.remote.bulk.jobs import JobRecord, pieces, records_from_json, records_to_json, weight
+from memd.embedding.remote.bulk.api import BulkResults, match_to_hashes, with_equal_dims
+from memd.embedding.remote.bulk.jobs import (
+    JobRecord,
+    records_from_json,
+    records_to_json,
+    request_bytes,
+    split_into_jobs,
+)
 from tests.support.bulk_fixture import (
     batch_api_of,
     bulk_fixture,
@@ -31,7 +37,7 @@ DIALECTS: tuple[DialectName, ...] = ("openai", "voyage", "gemini")
 
 
 @pytest.mark.parametrize("dialect", DIALECTS)
-async def test_every_text_gets_its_vector_and_nothing_is_left_behind(dialect: DialectName) -> None:
+async def test_every_text_gets_its_vector_and_all_files_are_deleted(dialect: DialectName) -> None:
     with serve_provider(dialect, dims=24) as server, capture_logs() as logs:
         items = items_of(7)
 
@@ -51,7 +57,7 @@ async def test_every_text_gets_its_vector_and_nothing_is_left_behind(dialect: Di
         assert server.complaints == []
 
 
-async def test_a_job_is_put_down_as_soon_as_it_has_an_id() -> None:
+async def test_job_is_recorded_as_soon_as_it_has_an_id() -> None:
     with serve_provider("openai", dims=24) as server:
         async with bulk_fixture(server) as stage:
             await stage.run().embed(items_of(2))
@@ -60,7 +66,7 @@ async def test_a_job_is_put_down_as_soon_as_it_has_an_id() -> None:
         assert paths[:3] == [("POST", "files"), ("POST", "batches"), ("GET", "batches/batch_000001")]
 
 
-async def test_a_text_is_sent_once_however_often_it_is_asked_for() -> None:
+async def test_repeated_text_is_sent_once() -> None:
     with serve_provider("openai", dims=24) as server:
         items = items_of(3)
 
@@ -74,7 +80,7 @@ async def test_a_text_is_sent_once_however_often_it_is_asked_for() -> None:
         assert len(stage.vectors) == 3
 
 
-async def test_no_more_jobs_than_allowed_are_under_way() -> None:
+async def test_concurrent_jobs_stay_within_the_limit() -> None:
     with serve_provider("openai", dims=24) as server:
         batch_api_of(server).looks_to_finish = None
         counts: list[int] = []
@@ -87,7 +93,9 @@ async def test_no_more_jobs_than_allowed_are_under_way() -> None:
                 desk = batch_api_of(server)
                 counts.append(len([job for job in desk.jobs.values() if job.state != "completed"]))
                 assert len(run.status()) <= 2
-                if counts[-1] == 2:  # none is done before two are under way, however slow the second's way is
+                if (
+                    counts[-1] == 2
+                ):  # no job is done before two are under way, however slow the second submission is
                     desk.looks_to_finish = 3
 
             stage.on_pause = count
@@ -109,7 +117,7 @@ async def test_a_big_batch_is_split_by_bytes() -> None:
         assert stage.vectors.keys() == {digest for digest, _ in items[:-1]}
 
 
-async def test_a_job_that_does_not_move_is_looked_at_less_and_less_often() -> None:
+async def test_job_without_progress_is_polled_less_often() -> None:
     with serve_provider("openai", dims=24) as server:
         batch_api_of(server).looks_to_finish = 25
 
@@ -121,7 +129,7 @@ async def test_a_job_that_does_not_move_is_looked_at_less_and_less_often() -> No
         assert pauses[-1] == 60
 
 
-async def test_status_tells_how_far_each_job_is() -> None:
+async def test_status_shows_the_progress_of_each_job() -> None:
     with serve_provider("openai", dims=24) as server:
         batch_api_of(server).looks_to_finish = None
         seen: list[tuple[str, str, int, int]] = []
@@ -155,14 +163,14 @@ texts = st.lists(st.tuples(st.text(min_size=1, max_size=8), st.text(max_size=200
 
 
 @given(texts, st.sets(st.text(min_size=1, max_size=2)), st.integers(1, 9), st.integers(600, 3000))
-def test_pieces_hold_each_text_once_in_order_and_within_the_limits(
+def test_jobs_have_each_text_once_in_order_within_the_limits(
     items: list[tuple[str, str]], taken: set[str], max_texts: int, max_bytes: int
 ) -> None:
-    jobs = pieces(items, taken=taken, max_texts=max_texts, max_bytes=max_bytes)
+    jobs = split_into_jobs(items, in_flight=taken, max_texts=max_texts, max_bytes=max_bytes)
     for job in jobs:
         assert 0 < len(job) <= max_texts
-        assert sum(weight(digest, text) for digest, text in job) <= max_bytes
-    firsts = {digest: text for digest, text in reversed(items) if weight(digest, text) <= max_bytes}
+        assert sum(request_bytes(digest, text) for digest, text in job) <= max_bytes
+    firsts = {digest: text for digest, text in reversed(items) if request_bytes(digest, text) <= max_bytes}
     found = [item for job in jobs for item in job]
     assert {digest for digest, _ in found} == firsts.keys() - taken
     assert len({digest for digest, _ in found}) == len(found)
@@ -174,19 +182,19 @@ times = st.integers(0, MAX_TIME_MS)
 
 
 @given(st.lists(st.builds(JobRecord, names, names, names, names, st.lists(names).map(tuple), times)))
-def test_records_come_back_as_they_were(records: list[JobRecord]) -> None:
+def test_records_survive_a_round_trip(records: list[JobRecord]) -> None:
     assert records_from_json(records_to_json(records)) == records
 
 
 @pytest.mark.parametrize("text", ["", "{", "{}", "[5]", '[{"id": "x"}]', "null", '[{"id":"","hashes":[]}]'])
-def test_what_is_no_record_is_no_job(text: str) -> None:
+def test_invalid_records_are_skipped(text: str) -> None:
     assert records_from_json(text) == []
 
 
 @given(st.lists(st.sampled_from([2, 3]), max_size=9), st.sampled_from([None, 2, 3]))
-def test_vectors_handed_on_are_all_of_one_size(sizes: Sequence[int], dims: int | None) -> None:
+def test_returned_vectors_have_equal_size(sizes: Sequence[int], dims: int | None) -> None:
     vectors = {str(at): np.ones(size, dtype=np.float32) for at, size in enumerate(sizes)}
-    results = of_one_size(BulkResults(vectors), dims)
+    results = with_equal_dims(BulkResults(vectors), dims)
     assert len({vector.shape for vector in results.vectors.values()}) <= 1
     assert results.vectors.keys() | results.failed.keys() == vectors.keys()
     assert not results.vectors.keys() & results.failed.keys()
@@ -201,11 +209,11 @@ hashes = st.sampled_from("abcdef")
     st.dictionaries(hashes, st.just("late")),
     st.sets(hashes),
 )
-def test_every_text_that_was_sent_ends_as_one_thing_and_no_other_text_does(
+def test_every_sent_text_has_exactly_one_result(
     good: set[str], refused: dict[str, str], failed: dict[str, str], sent_hashes: set[str]
 ) -> None:
     vectors = {digest: np.ones(2, dtype=np.float32) for digest in good}
-    results = of_these(BulkResults(vectors, refused, failed), sorted(sent_hashes))
+    results = match_to_hashes(BulkResults(vectors, refused, failed), sorted(sent_hashes))
     parts = [set(results.vectors), set(results.refused), set(results.failed)]
     assert set.union(*parts) == sent_hashes
     assert sum(map(len, parts)) == len(sent_hashes)
@@ -215,7 +223,7 @@ def test_every_text_that_was_sent_ends_as_one_thing_and_no_other_text_does(
     "kind", ["unauthorized", "forbidden", "quota", "server_error", "reset", "model_missing"]
 )
 @pytest.mark.parametrize("dialect", DIALECTS)
-async def test_texts_that_can_not_be_submitted_are_free_again(dialect: DialectName, kind: FaultKind) -> None:
+async def test_texts_that_can_not_be_submitted_are_freed(dialect: DialectName, kind: FaultKind) -> None:
     with serve_provider(dialect, dims=24) as server:
         async with bulk_fixture(server) as stage:
             limit_job_size(stage, 1)
@@ -224,12 +232,12 @@ async def test_texts_that_can_not_be_submitted_are_free_again(dialect: DialectNa
             await run.embed(items_of(4))
             assert run.in_flight() == set()
             await run.embed(items_of(4))
-            assert run.gave_up
+            assert run.has_given_up
             assert stage.got == []
             assert stage.store.saves == []
 
 
-async def test_a_pause_of_the_account_is_no_failure_of_the_batch_api() -> None:
+async def test_account_pause_is_no_failure_of_the_batch_api() -> None:
     with serve_provider("openai", dims=24) as server:
         async with bulk_fixture(server) as stage:
             run = stage.run()
@@ -244,10 +252,10 @@ async def test_a_pause_of_the_account_is_no_failure_of_the_batch_api() -> None:
             assert [*may_submit, run.may_submit] == [False, True]
             await run.embed(items_of(2))
             assert len(stage.vectors) == 2
-            assert not run.gave_up
+            assert not run.has_given_up
 
 
-async def test_tokens_that_are_used_up_are_no_failure_of_the_batch_api() -> None:
+async def test_exhausted_budget_is_no_failure_of_the_batch_api() -> None:
     with serve_provider("openai", dims=24) as server:
         async with bulk_fixture(server, daily_budget=50) as stage:
             run = stage.run()
@@ -255,13 +263,13 @@ async def test_tokens_that_are_used_up_are_no_failure_of_the_batch_api() -> None
             await run.embed(items_of(40))
             await run.embed(items_of(40))
             assert server.requests == []
-            assert not run.gave_up
+            assert not run.has_given_up
             may_submit = [run.may_submit]
             stage.clock.move(24 * 3600)
             assert [*may_submit, run.may_submit] == [False, True]
 
 
-async def test_nothing_is_submitted_where_the_settings_say_so() -> None:
+async def test_disabled_batch_api_submits_nothing() -> None:
     with serve_provider("openai", dims=24) as server:
         async with bulk_fixture(server) as stage:
             run = stage.run(enabled=False)

@@ -1,4 +1,4 @@
-"""Which remote provider a name means, with whose key, where, and in which vector space."""
+"""Tests of resolving remote providers: key, address, headers, vector space."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ from memd.embedding.remote.catalog import AUTO_ORDER, KNOWN, limits_of
 from memd.settings.schema import Batch, MemorySearch, ProviderEntry, Remote
 from memd.settings.search import DEFAULT_MODELS
 from memd_client.errors import ConfigInvalidError, MemdError, ProviderUnavailableError
-from tests.support.chooser_fixture import KEYS, key_in, plan, remote_choice
+from tests.support.chooser_fixture import KEYS, key_in, plan, remote_resolver
 
 HERE = "http://127.0.0.1:8080/v1"
 PROXY = "https://proxy.example/v1"
 
 
-# --- what a name means ----------------------------------------------------------------------------------
+# --- names ----------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("name", AUTO_ORDER)
-def test_a_known_provider_is_used_as_its_vendor_wants_it(name: str) -> None:
+def test_known_provider_uses_its_vendors_interface(name: str) -> None:
     found = plan(name)
 
     known = KNOWN[name]
@@ -48,11 +48,11 @@ def test_ollama_needs_no_key_costs_nothing_and_has_its_prefixes() -> None:
     assert (found.space.query_prefix, found.space.document_prefix) == (wanted.query, wanted.document)
 
 
-def test_a_provider_goes_by_its_other_names() -> None:
+def test_provider_is_found_by_its_other_names() -> None:
     assert plan("google").endpoint.provider == "gemini"
 
 
-def test_a_name_that_is_none_is_said_with_those_there_are() -> None:
+def test_unknown_name_lists_the_known_providers() -> None:
     with pytest.raises(ConfigInvalidError, match="'opnai'") as caught:
         plan("opnai")
     assert "gemini" in caught.value.hint
@@ -71,7 +71,7 @@ def test_a_name_that_is_none_is_said_with_those_there_are() -> None:
         ("openai", "openai/", "openai/"),
     ],
 )
-def test_a_models_name_loses_the_vendors(provider: str, model: str, own: str) -> None:
+def test_vendor_prefix_is_removed_from_the_model_name(provider: str, model: str, own: str) -> None:
     assert plan(provider, model=model).endpoint.model == own
 
 
@@ -79,7 +79,7 @@ def test_a_models_name_loses_the_vendors(provider: str, model: str, own: str) ->
 
 
 @pytest.mark.parametrize("name", AUTO_ORDER)
-def test_a_provider_without_a_key_says_where_one_may_stand(name: str) -> None:
+def test_missing_key_error_lists_the_key_places(name: str) -> None:
     with pytest.raises(ProviderUnavailableError, match=name) as caught:
         plan(name, environ={})
 
@@ -88,13 +88,13 @@ def test_a_provider_without_a_key_says_where_one_may_stand(name: str) -> None:
     assert f"models.providers.{KNOWN[name].entry_names[0]}.apiKey" in caught.value.hint
 
 
-def test_a_header_with_a_key_stands_for_one() -> None:
+def test_header_with_a_key_replaces_the_key() -> None:
     found = plan("openai", remote=Remote(headers={"Authorization": "Bearer x"}), environ={})
 
     assert found.endpoint.headers == {"Authorization": "Bearer x"}
 
 
-def test_another_vendor_never_gets_what_remote_holds() -> None:
+def test_remote_settings_are_not_sent_to_another_vendor() -> None:
     remote = Remote(base_url=PROXY, api_key="key-of-the-proxy", headers={"X-Team": "a"})
 
     for name in ("gemini", "voyage", "mistral", "ollama"):
@@ -108,20 +108,20 @@ def test_another_vendor_never_gets_what_remote_holds() -> None:
         assert (found.endpoint.model, found.endpoint.dims) == (KNOWN[name].default_model, None)
 
 
-def test_a_fallback_of_the_same_vendor_is_meant_by_remote_too() -> None:
+def test_remote_settings_apply_to_a_fallback_of_the_same_vendor() -> None:
     found = plan("google", name="gemini", remote=Remote(api_key="mine"), model="gemini-embedding-2")
 
     assert (key_in(found), found.endpoint.model) == ("mine", "gemini-embedding-2")
 
 
-def test_beside_a_local_model_remote_is_meant_for_the_fallback() -> None:
+def test_remote_settings_apply_to_the_fallback_of_a_local_model() -> None:
     remote = Remote(api_key="mine")
 
     assert key_in(plan("local", name="voyage", fallback="voyage", remote=remote)) == "mine"
     assert key_in(plan("local", name="openai", fallback="voyage", remote=remote)) == "key-of-openai"
 
 
-def test_auto_gives_remote_to_the_first_it_tries_alone() -> None:
+def test_auto_applies_remote_settings_to_the_first_provider_only() -> None:
     remote = Remote(base_url=HERE, api_key="mine")
 
     assert key_in(plan("auto", name="openai", remote=remote)) == "mine"
@@ -129,19 +129,19 @@ def test_auto_gives_remote_to_the_first_it_tries_alone() -> None:
     assert plan("auto", name="gemini", remote=remote).endpoint.base_url == KNOWN["gemini"].base_url
 
 
-def test_auto_takes_no_provider_for_which_nothing_speaks() -> None:
+def test_auto_skips_a_provider_without_key_address_or_headers() -> None:
     entry = ProviderEntry(id="openai", base_url=HERE)
 
     with pytest.raises(ProviderUnavailableError):
-        remote_choice(MemorySearch(), entry, environ={}).plan_auto("openai")
-    found = remote_choice(MemorySearch(remote=Remote(base_url=HERE)), environ={}).plan_auto("openai")
+        remote_resolver(MemorySearch(), entry, environ={}).plan_auto("openai")
+    found = remote_resolver(MemorySearch(remote=Remote(base_url=HERE)), environ={}).plan_auto("openai")
     assert (found.endpoint.base_url, key_in(found)) == (HERE, None)
 
 
 # --- addresses, headers, entries ------------------------------------------------------------------------
 
 
-def test_remote_goes_before_the_entry_and_its_headers_win() -> None:
+def test_remote_settings_override_the_entry() -> None:
     entry = ProviderEntry(
         id="openai",
         base_url="https://entry.example/v1/",
@@ -159,13 +159,13 @@ def test_remote_goes_before_the_entry_and_its_headers_win() -> None:
 
 
 @pytest.mark.parametrize("base_url", ["https://api.openai.com/v1", "https://eu.api.openai.com/v1/"])
-def test_openais_own_hosts_are_spoken_to_in_full(base_url: str) -> None:
+def test_openai_hosts_use_openais_full_interface(base_url: str) -> None:
     found = plan("openai", remote=Remote(base_url=base_url))
 
     assert (found.dialect, found.has_bulk, found.limits) == ("openai", True, KNOWN["openai"].limits)
 
 
-def test_openai_elsewhere_is_any_compatible_server() -> None:
+def test_openai_at_another_host_uses_the_compatible_interface() -> None:
     found = plan("openai", remote=Remote(base_url=PROXY))
 
     assert (found.dialect, found.has_bulk, found.metered) == ("compatible", False, True)
@@ -178,7 +178,7 @@ def test_openai_elsewhere_is_any_compatible_server() -> None:
 
 
 @pytest.mark.parametrize("base_url", [HERE, "http://localhost:1234/v1", "http://[::1]:8080/v1"])
-def test_a_server_of_this_machine_needs_no_key_and_costs_nothing(base_url: str) -> None:
+def test_loopback_server_is_free_and_needs_no_key(base_url: str) -> None:
     found = plan("openai", remote=Remote(base_url=base_url), environ={})
 
     assert (found.dialect, key_in(found), found.metered) == ("compatible", None, False)
@@ -192,7 +192,7 @@ def test_a_server_of_this_machine_needs_no_key_and_costs_nothing(base_url: str) 
         (Batch(enabled=False, enabled_set=True), False, False),
     ],
 )
-def test_a_batch_api_elsewhere_is_used_where_the_user_says_so(
+def test_batch_api_at_another_host_is_used_if_enabled_explicitly(
     batch: Batch, own: bool, elsewhere: bool
 ) -> None:
     for name in ("openai", "gemini", "voyage"):
@@ -201,7 +201,7 @@ def test_a_batch_api_elsewhere_is_used_where_the_user_says_so(
     assert not plan("mistral", remote=Remote(batch=batch)).has_bulk
 
 
-def test_an_entry_of_its_own_is_spoken_to_by_its_api() -> None:
+def test_entry_uses_the_interface_of_its_api() -> None:
     entry = ProviderEntry(
         id="lab",
         base_url="http://box:8080/v1",
@@ -236,19 +236,19 @@ def test_an_entry_never_gets_the_vendors_own_key() -> None:
     assert "GEMINI_API_KEY" not in caught.value.hint
 
 
-def test_an_entry_without_embeddings_is_said_to_have_none() -> None:
+def test_entry_without_embeddings_is_an_error() -> None:
     with pytest.raises(ConfigInvalidError, match="anthropic-messages"):
         plan("claude", ProviderEntry(id="claude", api="anthropic-messages", base_url=PROXY))
 
 
 @pytest.mark.parametrize("name", ["compatible", "openai-compatible"])
-def test_a_compatible_server_is_described_by_remote_alone(name: str) -> None:
+def test_compatible_server_needs_only_remote_settings(name: str) -> None:
     found = plan(name, model="bge-m3", remote=Remote(base_url=HERE))
 
     assert (found.dialect, found.endpoint.provider, key_in(found)) == ("compatible", name, None)
-    with pytest.raises(ConfigInvalidError, match=r"no model is named"):
+    with pytest.raises(ConfigInvalidError, match=r"no model is configured"):
         plan(name, remote=Remote(base_url=HERE))
-    with pytest.raises(ConfigInvalidError, match=r"address"):
+    with pytest.raises(ConfigInvalidError, match=r"has no base URL"):
         plan(name, model="bge-m3")
 
 
@@ -267,7 +267,7 @@ def test_a_compatible_server_is_described_by_remote_alone(name: str) -> None:
         "https://[marker/",
     ],
 )
-def test_an_address_that_can_not_be_used_is_named_and_not_repeated(base_url: str) -> None:
+def test_invalid_address_names_the_setting_without_its_value(base_url: str) -> None:
     for place, remote in [
         ("search.remote.baseUrl", Remote(base_url=base_url)),
         ("models.providers.openai.baseUrl", None),
@@ -282,11 +282,11 @@ def test_an_address_that_can_not_be_used_is_named_and_not_repeated(base_url: str
 
 
 @pytest.mark.parametrize("name", AUTO_ORDER)
-def test_vectors_openclaw_stored_are_in_the_same_space(name: str) -> None:
+def test_openclaws_vectors_are_in_the_same_space(name: str) -> None:
     assert plan(name, model=DEFAULT_MODELS[name]).space.id == space_of(name, DEFAULT_MODELS[name])
 
 
-def test_url_key_headers_and_port_are_no_part_of_the_space() -> None:
+def test_space_ignores_url_key_headers_and_port() -> None:
     plans = [
         plan("openai"),
         plan("openai", remote=Remote(api_key="other")),
@@ -299,7 +299,7 @@ def test_url_key_headers_and_port_are_no_part_of_the_space() -> None:
     assert len({one.endpoint.account for one in plans}) == len(plans)
 
 
-def test_model_size_and_type_of_documents_are_part_of_the_space() -> None:
+def test_space_depends_on_model_size_and_document_type() -> None:
     spaces = {
         plan("voyage").space.id,
         plan("voyage", model="voyage-4").space.id,
@@ -312,7 +312,7 @@ def test_model_size_and_type_of_documents_are_part_of_the_space() -> None:
     assert plan("voyage", query_input_type="question").endpoint.query_type == "question"
 
 
-def test_a_type_that_is_never_sent_makes_no_other_space() -> None:
+def test_unsent_document_type_does_not_change_the_space() -> None:
     assert plan("openai", document_input_type="passage").space == plan("openai").space
 
 
@@ -329,7 +329,7 @@ def test_no_plan_and_no_error_shows_a_key() -> None:
     for name in (*KNOWN, "lab", "opnai", "google"):
         for tried in (None, remote, Remote(api_key=f"{marker}${{NOT_SET}}")):
             chosen = MemorySearch(provider=name, remote=tried)
-            maker = remote_choice(chosen, entry, environ=environ)
+            maker = remote_resolver(chosen, entry, environ=environ)
             shown.append(repr(maker) + repr(chosen) + repr(entry))
             try:
                 found = maker.plan(name)
@@ -342,6 +342,6 @@ def test_no_plan_and_no_error_shows_a_key() -> None:
     assert marker not in " ".join(shown)
 
 
-def test_limits_are_the_models_own() -> None:
+def test_plan_has_the_limits_of_its_model() -> None:
     assert isinstance(plan("voyage", model="voyage-4-lite").limits, BatchLimits)
     assert plan("voyage", model="voyage-4-lite").limits.max_tokens > plan("voyage").limits.max_tokens

@@ -1,4 +1,4 @@
-"""A chosen remote provider works, can be made again for earlier vectors, and shows no key."""
+"""Tests of chosen and rebuilt remote providers, and that none shows a key."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 import structlog.testing
 
-from memd.embedding.choose.remote_choice import ModelChoice, RemotePlan
+from memd.embedding.choose.remote_resolver import ModelChoice, RemotePlan
 from memd.embedding.local.reference import DEFAULT_LOCAL_MODEL, local_space, parse_reference
 from memd.embedding.prefixes import NONE, Prefixes
 from memd.embedding.remote.catalog import AUTO_ORDER, KNOWN
@@ -29,7 +29,7 @@ from memd_client.errors import (
     ShuttingDownError,
 )
 from tests.support import fake_model_child as fake
-from tests.support.chooser_fixture import KEYS, ChooserFixture, key_in, remote_choice
+from tests.support.chooser_fixture import KEYS, ChooserFixture, key_in, remote_resolver
 from tests.support.provider_server import KEY, serve_provider
 
 
@@ -40,7 +40,7 @@ def pulled(cache: Path, reference: str) -> Path:
 # --- remote ---------------------------------------------------------------------------------------------
 
 
-async def test_a_remote_provider_asks_its_server_with_the_key(tmp_path: Path) -> None:
+async def test_remote_provider_sends_the_key_to_its_server(tmp_path: Path) -> None:
     with serve_provider("voyage") as server:
         server.key = KEY
         asker = ChooserFixture(tmp_path, environ={"MY_KEY": KEY, "HOST_OF_IT": server.url})
@@ -67,7 +67,7 @@ async def test_a_remote_provider_asks_its_server_with_the_key(tmp_path: Path) ->
 
 
 @pytest.mark.parametrize("name", ["openai", "gemini", "voyage"])
-def test_a_provider_with_a_batch_api_brings_it(tmp_path: Path, name: str) -> None:
+def test_provider_with_a_batch_api_offers_it(tmp_path: Path, name: str) -> None:
     provider = (
         ChooserFixture(tmp_path, environ={f"{name.upper()}_API_KEY": "k"}).choose(provider=name).provider
     )
@@ -75,7 +75,7 @@ def test_a_provider_with_a_batch_api_brings_it(tmp_path: Path, name: str) -> Non
     assert provider.bulk is not None
 
 
-def test_a_local_model_is_made_again_from_its_recipe(tmp_path: Path) -> None:
+def test_local_provider_is_rebuilt_from_its_recipe(tmp_path: Path) -> None:
     pulled(tmp_path, DEFAULT_LOCAL_MODEL)
     asker = ChooserFixture(tmp_path, environ={"OPENAI_API_KEY": "k"})
     made = asker.choose(provider="local").provider
@@ -104,12 +104,12 @@ def test_a_local_model_is_made_again_from_its_recipe(tmp_path: Path) -> None:
         {"provider": "openai", "model": "m", "base_url": "http://[", "dims": "many"},
     ],
 )
-def test_an_earlier_provider_that_can_not_be_had_is_none(tmp_path: Path, recipe: dict[str, str]) -> None:
+def test_unavailable_earlier_provider_is_none(tmp_path: Path, recipe: dict[str, str]) -> None:
     asker = ChooserFixture(tmp_path, environ={"OPENAI_API_KEY": "k"})
     assert asker.rebuild(recipe, provider="voyage") is None
 
 
-def test_no_client_is_made_and_no_http_loaded_where_nothing_is_remote(tmp_path: Path) -> None:
+def test_without_remote_providers_no_http_client_is_created(tmp_path: Path) -> None:
     pulled(tmp_path, "minilm")
     asker = ChooserFixture(tmp_path)
     asker.choose()
@@ -125,7 +125,7 @@ def test_no_client_is_made_and_no_http_loaded_where_nothing_is_remote(tmp_path: 
 
 
 @pytest.mark.parametrize(("minutes", "seconds"), [(30, 1800), (0.5, 30), (0, -1), (0.001, 1)])
-async def test_ollama_keeps_its_model_as_long_as_the_daemon_would(
+async def test_ollama_keep_alive_follows_the_daemons_setting(
     tmp_path: Path, minutes: float, seconds: int
 ) -> None:
     with serve_provider("ollama") as server:
@@ -145,7 +145,7 @@ MARKER = "sk-marker-0123456789"
 
 
 def _shown(make: Callable[[], object]) -> str:
-    """Return all that an object, or the error in its place, shows."""
+    """Return all texts that an object, or the error raised instead, shows."""
     try:
         made = make()
     except MemdError as error:
@@ -193,7 +193,7 @@ def test_no_key_is_in_any_repr_log_or_error(tmp_path: Path, caplog: pytest.LogCa
     assert MARKER not in caplog.text
 
 
-async def test_a_key_the_provider_refuses_is_not_in_the_error(tmp_path: Path) -> None:
+async def test_refused_key_is_not_in_the_error(tmp_path: Path) -> None:
     with serve_provider("openai") as server:
         asker = ChooserFixture(tmp_path)
         settings = MemorySearch(provider="openai", remote=Remote(base_url=server.url, api_key=MARKER))
@@ -215,10 +215,10 @@ PROXY = "https://proxy.example/v1"
 def replan(
     earlier: ModelChoice, name: str, *entries: ProviderEntry, environ: Any = KEYS, **settings: Any
 ) -> RemotePlan | None:
-    return remote_choice(MemorySearch(**settings), *entries, environ=environ).replan(name, earlier)
+    return remote_resolver(MemorySearch(**settings), *entries, environ=environ).replan(name, earlier)
 
 
-def test_an_earlier_provider_gets_todays_key_of_its_vendor() -> None:
+def test_earlier_provider_gets_the_vendors_current_key() -> None:
     earlier = ModelChoice("text-embedding-ada-002", KNOWN["openai"].base_url, 512, prefixes=NONE)
     remote = Remote(api_key="mine", base_url=PROXY, headers={"X": "y"})
 
@@ -240,7 +240,7 @@ def test_an_earlier_provider_gets_todays_key_of_its_vendor() -> None:
         replan(earlier, "openai", provider="gemini", remote=remote, environ={})
 
 
-def test_an_earlier_provider_where_it_still_is_gets_all_of_its_settings() -> None:
+def test_earlier_provider_at_the_same_address_gets_all_settings() -> None:
     earlier = ModelChoice("bge-m3", PROXY)
     remote = Remote(api_key="mine", base_url=PROXY + "/", headers={"X": "y"})
 
@@ -250,7 +250,7 @@ def test_an_earlier_provider_where_it_still_is_gets_all_of_its_settings() -> Non
     assert (found.endpoint.model, key_in(found), found.endpoint.headers) == ("bge-m3", "mine", {"X": "y"})
 
 
-def test_no_key_goes_to_an_address_that_is_not_configured_any_more() -> None:
+def test_no_key_is_sent_to_an_address_that_is_no_longer_configured() -> None:
     earlier = ModelChoice("bge-m3", PROXY)
 
     assert replan(earlier, "openai", provider="gemini") is None
@@ -263,7 +263,7 @@ def test_no_key_goes_to_an_address_that_is_not_configured_any_more() -> None:
     assert (moved.endpoint.base_url, key_in(moved)) == ("https://new.example", "k")
 
 
-def test_what_needs_no_key_is_asked_where_it_was_and_without_one() -> None:
+def test_earlier_provider_without_need_of_a_key_keeps_its_address() -> None:
     earlier = ModelChoice("bge-m3", "http://box:11434", prefixes=Prefixes("q: ", "d: "))
 
     found = replan(earlier, "ollama", provider="openai", environ=KEYS | {"OLLAMA_API_KEY": "mine"})
@@ -273,13 +273,13 @@ def test_what_needs_no_key_is_asked_where_it_was_and_without_one() -> None:
     assert found.space == VectorSpace("ollama", "bge-m3", "q: ", "d: ")
 
 
-def test_an_earlier_server_of_this_machine_is_asked_again() -> None:
+def test_earlier_server_on_this_machine_is_rebuilt() -> None:
     found = replan(ModelChoice("bge-m3", HERE), "compatible", provider="openai")
 
     assert found is not None
     assert (found.dialect, found.endpoint.base_url) == ("compatible", HERE)
 
 
-def test_an_earlier_entry_that_is_gone_can_not_be_had() -> None:
+def test_earlier_provider_without_its_entry_is_unavailable() -> None:
     with pytest.raises(ConfigInvalidError):
         replan(ModelChoice("bge-m3", HERE), "lab", provider="openai")

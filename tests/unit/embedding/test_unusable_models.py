@@ -1,4 +1,4 @@
-"""Models that can't be had or can't be loaded: named, tried no more than helps, found when they are mended."""
+"""Tests of missing and invalid models: named errors, few tries, and recovery."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from memd_client.errors import (
 )
 from tests.support import fake_model_child as fake
 from tests.support.models import running_owner
-from tests.unit.embedding.owning import HURRIED, PATIENT, held_model, only, starts
+from tests.unit.embedding.leased_model import HURRIED, PATIENT, leased_model, only, starts
 
 
 @pytest.mark.parametrize(
@@ -33,68 +33,68 @@ async def test_permanent_failure_starts_one_process_until_the_file_changes(
 ) -> None:
     path = fake.write_model(tmp_path / name)
 
-    async with held_model(path) as (owner, hold):
+    async with leased_model(path) as (owner, lease):
         for _ in range(4):
             with pytest.raises(error):
-                await hold.embed("text", "text")
+                await lease.embed("text", "text")
         assert starts(path) == 1
         assert only(owner).state == "failed"
         assert only(owner).problem
         os.utime(path, ns=(1, 1))
         with pytest.raises(error):
-            await hold.embed("text", "text")
+            await lease.embed("text", "text")
         assert starts(path) == 2
 
 
-async def test_missing_file_is_named_without_a_process_and_found_when_it_comes(tmp_path: Path) -> None:
+async def test_missing_file_needs_no_process_and_is_found_later(tmp_path: Path) -> None:
     path = tmp_path / "later.gguf"
 
-    async with held_model(path) as (owner, hold):
+    async with leased_model(path) as (owner, lease):
         with pytest.raises(ModelMissingError, match=r"later\.gguf"):
-            await hold.embed("text", "query")
+            await lease.embed("text", "query")
         assert only(owner).state == "failed"
         fake.write_model(path)
-        assert (await hold.embed("text", "query")).size == fake.DIMS
+        assert (await lease.embed("text", "query")).size == fake.DIMS
 
 
-async def test_file_that_is_no_gguf_is_named_without_a_process(tmp_path: Path) -> None:
+async def test_invalid_file_is_named_without_a_process(tmp_path: Path) -> None:
     path = tmp_path / "notes.gguf"
     path.write_text("# Notes")
 
-    async with held_model(path) as (_owner, hold):
+    async with leased_model(path) as (_owner, lease):
         with pytest.raises(ModelInvalidError, match=r"notes\.gguf is not a GGUF file"):
-            await hold.embed("text", "text")
+            await lease.embed("text", "text")
         assert starts(path) == 0
 
 
-async def test_file_that_was_replaced_does_not_fill_the_space_of_the_old_one(model: Path) -> None:
+async def test_replaced_file_is_refused_for_the_old_space(model: Path) -> None:
     async with running_owner(PATIENT) as owner:
-        hold = owner.hold(LocalModel(model, "fake", fingerprint="0" * 16), chunk_tokens=400)
+        lease = owner.lease(LocalModel(model, "fake", fingerprint="0" * 16), chunk_tokens=400)
         with pytest.raises(ModelInvalidError, match="another file"):
-            await hold.embed("text", "text")
+            await lease.embed("text", "text")
 
 
-async def test_model_that_crashes_while_loading_is_tried_twice_and_its_last_words_are_kept(
+async def test_crash_while_loading_is_retried_once_and_stderr_is_kept(
     tmp_path: Path,
 ) -> None:
     path = fake.write_model(tmp_path / "loads-and-crashes.gguf")
 
-    async with held_model(path, HURRIED) as (_owner, hold):
+    async with leased_model(path, HURRIED) as (_owner, lease):
         with pytest.raises(ModelChildError, match="load the model"):
-            await hold.embed("text", "text")
+            await lease.embed("text", "text")
         assert starts(path) == 2
-        # Two more deaths, and a question is answered at once rather than after the back-off.
+        # After two more deaths a query fails at once instead of waiting for the back-off.
         with pytest.raises(ModelChildError):
-            await hold.embed("text", "text")
-        with pytest.raises(ModelChildError, match="started again in"):
-            await hold.embed("question", "query")
+            await lease.embed("text", "text")
+        with pytest.raises(ModelChildError, match="restart in"):
+            await lease.embed("query", "query")
         assert starts(path) == 4
 
 
-async def test_hang_while_loading_ends_at_the_load_deadline(tmp_path: Path) -> None:
+async def test_hang_while_loading_ends_at_the_load_timeout(tmp_path: Path) -> None:
     path = fake.write_model(tmp_path / "loads-never.gguf")
     settings = RunnerSettings(command=fake.COMMAND, load_timeout_s=0.5)
 
-    async with held_model(path, settings) as (_owner, hold):
+    async with leased_model(path, settings) as (_owner, lease):
         with pytest.raises(ModelChildError, match=r"did not load the model in 0\.5 s"):
-            await hold.embed("text", "text")
+            await lease.embed("text", "text")

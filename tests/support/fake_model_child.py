@@ -1,10 +1,10 @@
 """A model process without a model: real frames, and faults on request.
 
 The file name determines how it loads (`loads-*.gguf` in `_load`; `parallel_texts*.gguf` takes texts together), and a
-text how it is embedded: ``crash``, ``hang``, ``refuse``, ``nan``, ``zero``, ``short``, ``crash-once FLAG``, ``hang-once FLAG``,
-``gate FLAG`` (waits until the file FLAG exists), ``long FLAG`` (the same, but can be interrupted). Any other text gets
-a vector that depends on the text alone. Every start and every text is a line in ``<model file>.log``; ``together N``
-means that N texts arrived at once.
+text how it is embedded: ``crash``, ``hang``, ``refuse``, ``nan``, ``zero``, ``short``, ``crash-once FLAG``,
+``hang-once FLAG``, ``gate FLAG`` (waits until the file FLAG exists), ``long FLAG`` (the same, but can be
+interrupted). Any other text gets a vector that depends on the text alone. Every start and every text is a line in
+``<model file>.log``; ``together N`` means that N texts arrived at once.
 """
 
 from __future__ import annotations

@@ -298,7 +298,7 @@ def write_stamp(part: str, print_of: str) -> None:
 
 def fail(what: str, hint: str) -> None:
     """Print an error with its hint, and exit."""
-    print(f"error: {what}\n  try: {hint}", file=sys.stderr)
+    print(f"error: {what}\n  hint: {hint}", file=sys.stderr)
     sys.exit(1)
 
 

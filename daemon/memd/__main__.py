@@ -60,7 +60,7 @@ def main() -> None:
         serve_forever()
     except* MemdError as group:
         error = first_error(group)
-        print(f"memd: {error.message}\n  try: {error.hint}", file=sys.stderr)
+        print(f"memd: {error.message}\n  hint: {error.hint}", file=sys.stderr)
         code = EXIT_ALREADY_RUNNING if isinstance(error, DaemonRunningError) else 1
     sys.exit(code)
 
@@ -113,10 +113,10 @@ def _raise_descriptor_limit() -> None:
 
 def _limit_log_size(socket: Path, home_dir: Path) -> None:
     """Limit the size of the log file, if a client or launchd created it."""
-    if not LOG.keep_in(log_path(str(socket))) and sys.platform == "darwin":
+    if not LOG.rotate_file(log_path(str(socket))) and sys.platform == "darwin":
         from memd.service.install import launchd
 
-        LOG.keep_in(launchd.log_file(str(home_dir)))
+        LOG.rotate_file(launchd.log_file(str(home_dir)))
 
 
 def _start_logging(settings: DaemonSettings) -> None:

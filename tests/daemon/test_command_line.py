@@ -60,7 +60,7 @@ def test_fact_is_added_edited_and_forgotten(daemon: DaemonProcess) -> None:
 
     assert (
         known
-        == f"known already  memory/facts.md:3  {added['category']} · {added['id']}\n  Anna lives in Lisbon"
+        == f"stored already  memory/facts.md:3  {added['category']} · {added['id']}\n  Anna lives in Lisbon"
     )
     assert edited.startswith("changed  memory/facts.md:3  ")
     assert (conflict.returncode, "code: fact_changed" in conflict.stderr) == (1, True)
@@ -99,7 +99,7 @@ def test_agent_name_unlike_any_other_gets_the_list_without_a_suggestion(daemon: 
 
     assert ran.stderr.splitlines()[:2] == [
         "error: there is no agent 'zzz'",
-        "  try: Known agents: main, work.",
+        "  hint: Known agents: main, work.",
     ]
 
 

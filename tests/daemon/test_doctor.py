@@ -173,7 +173,7 @@ def test_api_key_is_detected_and_never_shown(daemon: DaemonProcess, home: StateH
     ran = daemon.memctl("doctor")
 
     assert ran.returncode == 1
-    assert "✓ provider        openai can be used" in ran.stdout
+    assert "✓ provider        openai, usable" in ran.stdout
     assert "✗ provider        " in ran.stdout
     assert "agent work\n" in ran.stdout
     assert KEY not in ran.stdout + ran.stderr

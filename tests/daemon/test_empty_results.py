@@ -76,7 +76,9 @@ def test_command_line_and_mcp_tools_show_the_reason(daemon: DaemonProcess, clien
     tool = client.call_tool("memory_search", {"query": "xylophone"}).result
     lines = client.call_tool("memory_get", {"path": "MEMORY.md", "from": 40}).result
 
-    assert searched.stdout.startswith("Transcripts of agent main are not indexed.\n  try: Set memory.search.")
-    assert "MEMORY.md has 3 lines" in read.stderr
+    assert searched.stdout.startswith(
+        "Transcripts of agent main are not indexed.\n  hint: Set memory.search."
+    )
+    assert "MEMORY.md has no line 40, only 3 lines" in read.stderr
     assert tool["reason"].startswith("No relevant results. Search for other words, or with minScore 0")
     assert lines["reason"] == "The file has 3 lines."

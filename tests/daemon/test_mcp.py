@@ -119,7 +119,7 @@ def test_fact_is_stored_recalled_and_forgotten(daemon: DaemonProcess) -> None:
 
     assert fact in text_of(stored)
     assert twin.structuredContent["stored"] is False
-    assert f"Known already as {fact}" in text_of(twin)
+    assert f"Stored already as {fact}" in text_of(twin)
     assert [row["id"] for row in recalled.structuredContent["facts"]] == [fact]
     assert text_of(forgotten) == "Forgotten: Anna prefers answers in Czech."
     assert "nothing was removed" in text_of(gone)
@@ -186,10 +186,10 @@ def test_single_agent_server_shows_no_other_agent(daemon: DaemonProcess) -> None
     assert [tool.name for tool in tools if "agent" in tool.inputSchema["properties"]] == []
     assert "June" in text_of(own)
     assert other.isError
-    assert "serves the agent work alone" in text_of(other)
+    assert "limited to the agent work" in text_of(other)
     assert "8443" not in text_of(other)
     assert every.isError
-    assert "serves the agent work alone" in text_of(every)
+    assert "limited to the agent work" in text_of(every)
     assert "main" not in text_of(every)
     assert {str(each.uri).split("/")[2] for each in listed} == {"work"}
 

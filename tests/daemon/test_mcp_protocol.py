@@ -108,14 +108,14 @@ def test_malformed_lines_get_an_error_or_are_ignored(home: StateHome) -> None:
 
     assert sorted(answers) == [1, 2, 3, 4, 5, 6, 7]
     assert answers[1]["error"]["code"] == -32600
-    assert answers[2]["error"] == {"code": -32601, "message": "there is no method 'memory/everything' here"}
+    assert answers[2]["error"] == {"code": -32601, "message": "no method 'memory/everything'"}
     assert "needs `name`" in answers[3]["error"]["message"]
     for number in (4, 5):
         assert answers[number]["result"]["isError"]
         assert "`arguments` must be a JSON object" in answers[number]["result"]["content"][0]["text"]
     assert "8443" in answers[6]["result"]["content"][0]["text"]
     assert answers[7]["error"]["code"] == -32602
-    assert said == "memctl mcp: a line that is no JSON-RPC message was left out\n"
+    assert said == "memctl mcp: ignored a line that is not a JSON-RPC message\n"
 
 
 def test_progress_of_the_daemon_reaches_the_client() -> None:

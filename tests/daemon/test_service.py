@@ -97,15 +97,15 @@ def test_plain_daemon_is_started_restarted_and_stopped(home: StateHome) -> None:
         stopped = daemon.memctl("service", "stop")
 
     assert (started.returncode, again.returncode, restarted.returncode) == (0, 0, 0), restarted.stderr
-    assert f"runs already (pid {first})" in again.stderr
+    assert f"is running already (pid {first})" in again.stderr
     assert 0 not in (first, second)
     assert first != second
-    assert f"pid {second} · a plain process" in shown.stdout
+    assert f"pid {second} · background process" in shown.stdout
     assert '"event": "daemon.ready"' in logged.stdout
     assert found == "MEMORY.md"
     assert stopped.returncode == 0, stopped.stderr
     assert find_holder(str(home.socket)) == 0
-    assert "no daemon runs" in daemon.memctl("service", "stop").stderr
+    assert "the daemon is not running" in daemon.memctl("service", "stop").stderr
 
 
 def _next(manager: socket.socket, state: str) -> dict[str, str]:

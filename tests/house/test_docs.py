@@ -16,7 +16,7 @@ from memd.cli.main import root
 from memd.embedding.remote.catalog import KNOWN
 from memd.settings.agents import load_settings
 from memd.settings.fields import settings_of
-from memd.settings.lifecycle import Life
+from memd.settings.lifecycle import LifecycleSettings
 from memd.settings.names import OWN_NAMES
 from memd.settings.reference import VARIABLES
 from memd.settings.schema import DaemonSettings, MemorySearch, ProviderEntry
@@ -115,7 +115,9 @@ def test_command_line_page_names_every_command_and_option() -> None:
 CONFIG_DOC = load_script("config_doc")
 
 SETTINGS = [
-    each for kind in (MemorySearch, Life, ProviderEntry, DaemonSettings) for each in settings_of(kind)
+    each
+    for kind in (MemorySearch, LifecycleSettings, ProviderEntry, DaemonSettings)
+    for each in settings_of(kind)
 ]
 
 

@@ -1,4 +1,4 @@
-"""Names that a shell completes: agents, models and facts, if a running daemon tells them at once."""
+"""Shell completion of agents, models and facts; empty unless a running daemon replies within a deadline."""
 
 from __future__ import annotations
 
@@ -14,37 +14,37 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 DEADLINE_S = 0.2
-"""How long the daemon may take to name agents or models: somebody holds the tab key."""
+"""Deadline of one completion: the user waits at the prompt."""
 
 
 def agent_ids(incomplete: str) -> list[str]:
-    """Return the agents whose ids begin so; none where no daemon answers at once."""
-    return _starting(incomplete, _ask(lambda client: [each.agent for each in client.status().agents]))
+    """Return the ids of agents with a prefix."""
+    return _with_prefix(incomplete, _request(lambda client: [each.agent for each in client.status().agents]))
 
 
 def model_refs(incomplete: str) -> list[str]:
-    """Return the models on disk whose names begin so; none where no daemon answers at once."""
-    return _starting(
-        incomplete, _ask(lambda client: [each.ref for each in client.model(action="list").models])
+    """Return the names of models on disk with a prefix."""
+    return _with_prefix(
+        incomplete, _request(lambda client: [each.ref for each in client.model(action="list").models])
     )
 
 
 def fact_rows(incomplete: str, agent: str | None) -> list[FactRow]:
-    """Return the newest facts whose ids begin so; none if no daemon answers at once."""
-    rows = _ask(lambda client: client.facts(agent=agent).facts)
+    """Return the newest facts whose ids have a prefix."""
+    rows = _request(lambda client: client.facts(agent=agent).facts)
     return [each for each in rows if each.id.startswith(incomplete)]
 
 
-def _starting(incomplete: str, names: Iterable[str]) -> list[str]:
-    """Return the names that begin so, in order."""
+def _with_prefix(incomplete: str, names: Iterable[str]) -> list[str]:
+    """Return the names with a prefix, sorted."""
     return sorted({name for name in names if name.startswith(incomplete)})
 
 
-def _ask(what: Callable[[Client], list[T]]) -> list[T]:
-    """Return what a daemon that runs says within the deadline; nothing at all where anything is in the way."""
-    named: list[list[T]] = []
+def _request(what: Callable[[Client], list[T]]) -> list[T]:
+    """Return the reply of a running daemon; empty if none runs, on an error and after the deadline."""
+    replies: list[list[T]] = []
 
-    def ask() -> None:
+    def request() -> None:
         from memd.service.install.lock_holder import find_holder
         from memd_client import Client
         from memd_client.discovery import socket_path
@@ -52,14 +52,14 @@ def _ask(what: Callable[[Client], list[T]]) -> list[T]:
 
         try:
             socket = socket_path()
-            if not find_holder(socket):  # a connection alone would have systemd start one
+            if not find_holder(socket):  # connecting to systemd's socket would start a daemon
                 return
             with Client(socket, timeout_s=DEADLINE_S, connect_timeout_s=DEADLINE_S) as client:
-                named.append(what(client))
+                replies.append(what(client))
         except (MemdError, OSError):
             return
 
-    thread = threading.Thread(target=ask, daemon=True)
+    thread = threading.Thread(target=request, daemon=True)
     thread.start()
     thread.join(DEADLINE_S)
-    return named[0] if named else []
+    return replies[0] if replies else []

@@ -1,4 +1,4 @@
-"""A client for a command, and what else a command works with."""
+"""Clients and output for a command."""
 
 from __future__ import annotations
 
@@ -16,30 +16,30 @@ if TYPE_CHECKING:
     from memd_client import Client
 
 WATCH_TIMEOUT_S = 5.0
-"""How long somebody who watches waits for an answer before the daemon counts as away."""
+"""How long `--watch` and `top` wait for a reply before they show the last data."""
 
 
 @dataclass(frozen=True)
-class Session:
-    """What one run of `memctl` works with.
+class CliSession:
+    """Clients, output and clock of one `memctl` process.
 
     Attributes:
-        open_client: Returns a client to the daemon.
-        output: Where everything is printed.
-        now_ms: Returns the wall time in epoch milliseconds; "5 min ago" is reckoned from it.
-        open_watcher: Returns a client that never starts a daemon; `open_client` where left out.
-        has_memory: Returns whether this user has set up a memory.
+        open_client: Returns a client for the daemon.
+        output: Prints to standard output and standard error.
+        now_ms: Returns the wall time in epoch milliseconds.
+        open_passive_client: Returns a client that never starts a daemon; default: `open_client`.
+        has_memory: Returns whether this user has notes or settings.
     """
 
     open_client: Callable[[], Client]
     output: Output
     now_ms: Callable[[], int]
-    open_watcher: Callable[[], Client] | None = None
+    open_passive_client: Callable[[], Client] | None = None
     has_memory: Callable[[], bool] = lambda: True
 
     @contextlib.contextmanager
     def client(self) -> Iterator[Client]:
-        """Return a client that is closed when the block ends."""
+        """Yield a client and close it afterwards."""
         client = self.open_client()
         try:
             yield client
@@ -47,9 +47,9 @@ class Session:
             client.close()
 
     @contextlib.contextmanager
-    def watcher(self) -> Iterator[Client]:
-        """Return a client for asking again and again; a daemon that somebody stopped stays stopped."""
-        client = (self.open_watcher or self.open_client)()
+    def passive_client(self) -> Iterator[Client]:
+        """Yield a client that never starts a daemon, and close it afterwards."""
+        client = (self.open_passive_client or self.open_client)()
         try:
             yield client
         finally:
@@ -57,21 +57,21 @@ class Session:
 
 
 def open_client() -> Client:
-    """Return a client to this user's daemon, which is started where none runs and MEMD_AUTOSTART isn't 0."""
+    """Return a client for this user's daemon; it starts the daemon unless MEMD_AUTOSTART is 0."""
     from memd_client import Client
 
     return Client(autostart=os.environ.get("MEMD_AUTOSTART") != "0")
 
 
-def open_watcher() -> Client:
-    """Return a client to this user's daemon, where one runs."""
+def open_passive_client() -> Client:
+    """Return a client for this user's daemon that never starts it."""
     from memd_client import Client
 
     return Client(timeout_s=WATCH_TIMEOUT_S, connect_timeout_s=WATCH_TIMEOUT_S)
 
 
 def has_memory() -> bool:
-    """Return whether this user has OpenClaw, notes in memd's own place, or a `memd.toml`."""
+    """Return whether this user has OpenClaw, notes in memd's own folder, or a `memd.toml`."""
     from memd.system.state_dirs import find_openclaw, own_state_dir
     from memd_client.discovery import home_directory
     from memd_client.errors import MemdError
@@ -89,19 +89,22 @@ def has_memory() -> bool:
     return daemon_config_file().exists()
 
 
-def offer_sample(session: Session) -> None:
-    """Say how to get a memory, if none is set up on this machine."""
+def offer_sample(session: CliSession) -> None:
+    """Print how to start with notes, if this user has none."""
     if session.has_memory():
         return
     from memd.system.state_dirs import own_state_dir
     from memd_client.discovery import home_directory
 
     notes = own_state_dir(os.environ, Path(home_directory())) / "workspace" / "memory"
-    session.output.note("no OpenClaw and no notes here; to try searches on a sample memory: memctl sample")
-    session.output.note(f"Markdown notes of your own go into {notes}, or name their folder in memd.toml")
+    session.output.note("no OpenClaw and no notes found; run `memctl sample` to try searches on sample notes")
+    session.output.note(
+        f"to search your own Markdown notes, put them into {notes} or name their folder in memd.toml"
+    )
 
 
-def real_session() -> Session:
-    """Return the session of this process."""
+def real_session() -> CliSession:
     output = standard_output(time.monotonic)
-    return Session(open_client, output, lambda: time.time_ns() // 1_000_000, open_watcher, has_memory)
+    return CliSession(
+        open_client, output, lambda: time.time_ns() // 1_000_000, open_passive_client, has_memory
+    )

@@ -1,4 +1,4 @@
-"""`memctl doctor`: everything that can be wrong, whether or not a daemon runs, each with its way out."""
+"""`memctl doctor`: checks of the installation and the daemon, each problem with its fix."""
 
 from __future__ import annotations
 
@@ -12,38 +12,38 @@ import click
 
 from memd.cli.arguments import examples, json_option
 from memd.cli.checks.installation import OK, WARNING, WRONG, Finding
-from memd.cli.connect import Session
+from memd.cli.connect import CliSession
 from memd.cli.lines import BLANK, Line, count, line, shortenable
 
 if TYPE_CHECKING:
-    from memd.cli.checks.daemon import Place
+    from memd.cli.checks.daemon import DaemonProbe
 
 MARKS = {OK: ("✓", "good"), WARNING: ("!", "warn"), WRONG: ("✗", "bad")}
 PLAIN_MARKS = {OK: "ok", WARNING: "!", WRONG: "x"}
-"""For an output that can't show the others."""
+"""For an output whose encoding lacks the symbols."""
 
 INDENT = 20
-"""Columns before what was found."""
+"""Columns before the result of a check."""
 
-PLACE_S = 60.0
-"""How long everything about the socket may take: its parts have shorter deadlines of their own."""
+PROBE_TIMEOUT_S = 60.0
+"""Deadline of all checks of the daemon together; each has a shorter one."""
 
-FILES_S = 5.0
-"""How long a look at a few files of the system may take."""
+FILES_TIMEOUT_S = 5.0
+"""Deadline for reading the service's files."""
 
 
 @click.command(
     "doctor", epilog=examples("memctl doctor", "memctl doctor --start", "memctl doctor --json | jq .findings")
 )
-@click.option("--start", is_flag=True, help="Start the daemon first where none runs.")
+@click.option("--start", is_flag=True, help="Start the daemon first, if it does not run.")
 @json_option
 @click.pass_obj
 @click.pass_context
-def command(ctx: click.Context, session: Session, start: bool, as_json: bool) -> None:
-    """Look for everything that can be wrong, and say how to mend it.
+def command(ctx: click.Context, session: CliSession, start: bool, as_json: bool) -> None:
+    """Check the installation, and show how to fix problems.
 
-    Works whether or not the daemon runs, and starts none unless told to. Ends with 1 where something is
-    wrong; a warning alone is no reason for that.
+    Works whether or not the daemon runs, and starts it only with --start. Exits with 1 if there is a problem; warnings
+    alone exit with 0.
     """
     from memd_client.discovery import home_directory
 
@@ -66,8 +66,8 @@ def command(ctx: click.Context, session: Session, start: bool, as_json: bool) ->
         ctx.exit(1)
 
 
-def _start(session: Session) -> list[Finding]:
-    """Start the daemon where none runs; return what stood in the way."""
+def _start(session: CliSession) -> list[Finding]:
+    """Start the daemon if none runs; return a finding if that fails."""
     from memd_client.errors import MemdError
 
     try:
@@ -79,13 +79,13 @@ def _start(session: Session) -> list[Finding]:
 
 
 def examine(environ: Mapping[str, str], home: Path, now_ms: int) -> list[Finding]:
-    """Return everything that was looked at, in the order it is shown.
+    """Return the findings of all checks, in the order they are shown.
 
-    Every part has a deadline, so that a disk, a daemon or a library that hangs is a finding like any other. The daemon
-    makes the report on the installation if it can: its modules are loaded, a process for it needs 0.5 s of CPU.
+    Every check has a deadline, so that a disk, a daemon or a library that hangs becomes a finding. The running daemon
+    makes the report on the installation, because its modules are loaded already; else a new process does.
     """
     from memd.cli.checks.agents import check_memory
-    from memd.cli.checks.daemon import check_config_socket, within
+    from memd.cli.checks.daemon import check_config_socket, run_with_timeout
     from memd.cli.checks.installation import (
         check_clock,
         check_descriptors,
@@ -97,58 +97,56 @@ def examine(environ: Mapping[str, str], home: Path, now_ms: int) -> list[Finding
         check_watches,
     )
 
-    socket, place = _look_at_place(environ)
-    report, findings = (place.report, []) if place.report else _ask_engine("settings")
+    socket, probe = _probe_daemon(environ)
+    report, findings = (probe.report, []) if probe.report else _run_check("settings")
     if report:
         findings += [*check_programs(report), *check_settings(report)]
         configured = report["daemon_config"]["socket"]
         findings += check_config_socket(socket, configured, bool(environ.get("MEMD_SOCKET")))
-    findings += place.findings
-    findings += within(
-        FILES_S,
+    findings += probe.findings
+    findings += run_with_timeout(
+        FILES_TIMEOUT_S,
         lambda: check_service(environ, home),
-        lambda: [
-            Finding("service", "files", WRONG, "the files of the service can't be looked at: they hang")
-        ],
+        lambda: [Finding("service", "files", WRONG, "reading the files of the service timed out")],
     )
     indexes: dict[str, Any] = {}
-    if not place.is_running:  # a writer in the midst of something would look like damage
-        indexes, failed = _ask_engine("indexes")
+    if not probe.is_running:  # a write in progress would look like damage
+        indexes, failed = _run_check("indexes")
         findings += failed
     if report:
         findings += check_watches(report)
-        findings += [check_descriptors(place.pid), check_clock(report, now_ms)]
+        findings += [check_descriptors(probe.pid), check_clock(report, now_ms)]
         findings += [*check_folders(report), *check_leftovers(report)]
-    return findings + check_memory(report, indexes, place.status)
+    return findings + check_memory(report, indexes, probe.status)
 
 
-def _ask_engine(what: str) -> tuple[dict[str, Any], list[Finding]]:
-    """Return the report a process of its own makes; see `ask_engine`, which imports what only it needs."""
-    from memd.cli.checks.installation import ask_engine
+def _run_check(what: str) -> tuple[dict[str, Any], list[Finding]]:
+    """Return a report made by a new process, or a finding; see `run_check`."""
+    from memd.cli.checks.installation import run_check
 
-    return ask_engine(what)
+    return run_check(what)
 
 
-def _look_at_place(environ: Mapping[str, str]) -> tuple[str, Place]:
-    """Return where the socket is, empty where it can't be anywhere, and how the daemon there is."""
-    from memd.cli.checks.daemon import Place, check_place, within
+def _probe_daemon(environ: Mapping[str, str]) -> tuple[str, DaemonProbe]:
+    """Return the socket's path, empty if it is invalid, and the findings on the daemon."""
+    from memd.cli.checks.daemon import DaemonProbe, probe_daemon, run_with_timeout
     from memd_client.discovery import socket_path
     from memd_client.errors import SocketPathError
 
-    def hangs() -> Place:
-        found = f"looking at {os.path.dirname(socket)} did not end within {PLACE_S:g} s"
-        hint = "Set MEMD_SOCKET to a path on a disk that doesn't hang."
-        return Place([Finding("daemon", "socket", WRONG, found, hint)], is_running=True)
+    def hangs() -> DaemonProbe:
+        found = f"check of {os.path.dirname(socket)} timed out after {PROBE_TIMEOUT_S:g} s"
+        hint = "set MEMD_SOCKET to a path on a local disk"
+        return DaemonProbe([Finding("daemon", "socket", WRONG, found, hint)], is_running=True)
 
     try:
         socket = socket_path(environ)
     except SocketPathError as error:
-        return "", Place([Finding("daemon", "socket", WRONG, error.message, error.hint)])
-    return socket, within(PLACE_S, lambda: check_place(socket), hangs)
+        return "", DaemonProbe([Finding("daemon", "socket", WRONG, error.message, error.hint)])
+    return socket, run_with_timeout(PROBE_TIMEOUT_S, lambda: probe_daemon(socket), hangs)
 
 
 def finding_lines(findings: Iterable[Finding], *, plain: bool = False) -> list[Line]:
-    """Return findings as lines, by area, with what they come to at the end."""
+    """Return findings as lines, grouped by area, with a summary at the end."""
     areas: dict[str, list[Finding]] = {}
     for each in findings:
         areas.setdefault(each.area, []).append(each)
@@ -161,28 +159,25 @@ def finding_lines(findings: Iterable[Finding], *, plain: bool = False) -> list[L
             shown = shortenable(each.found, "" if each.state == OK else style)
             lines.append(Line(shown, INDENT, (f"  {mark} {each.name} ", style)))
             if each.fix:
-                lines.append(line(("try: ", "label"), each.fix, indent=INDENT))
+                lines.append(line(("hint: ", "label"), each.fix, indent=INDENT))
         lines.append(BLANK)
-    return [*lines, _sum(list(areas.values()))]
+    return [*lines, _summary_line(list(areas.values()))]
 
 
-def _sum(areas: list[list[Finding]]) -> Line:
-    """Return the last line: how many things were looked at, and what they came to."""
+def _summary_line(areas: list[list[Finding]]) -> Line:
+    """Return the number of problems, warnings and checks."""
     states = [each.state for rows in areas for each in rows]
     wrong, warnings = states.count(WRONG), states.count(WARNING)
-    if not wrong and not warnings:
-        return line((f"All is well: {count(len(states), 'check')}.", "good"))
-    verdict = (
-        f"{count(wrong, 'thing')} {'is' if wrong == 1 else 'are'} wrong" if wrong else "Nothing is wrong"
-    )
+    problems = count(wrong, "problem") if wrong else "no problems"
     return line(
-        (verdict, "bad" if wrong else "good"),
-        f", {count(warnings, 'warning')}, {count(len(states), 'check')}.",
+        (problems, "bad" if wrong else "good"),
+        f", {count(warnings, 'warning')}" if warnings else "",
+        f", {count(len(states), 'check')}",
     )
 
 
 def _can_show(text: str, encoding: str) -> bool:
-    """Return whether an encoding has the characters of a text."""
+    """Return whether an encoding can represent a text."""
     try:
         text.encode(encoding)
     except (UnicodeEncodeError, LookupError):

@@ -14,7 +14,7 @@ import click
 from memd.cli.arguments import (
     MAX_FACT_CHARS,
     MAX_FACT_ID_CHARS,
-    Choice,
+    ArgumentChoice,
     CommandGroup,
     Fraction,
     agent_option,
@@ -25,15 +25,15 @@ from memd.cli.arguments import (
     search_text,
     utf8,
 )
-from memd.cli.connect import Session
-from memd.cli.lines import Line, Piece, dotted, line
+from memd.cli.connect import CliSession
+from memd.cli.lines import Line, Piece, count, dotted, line
 from memd_client.errors import BadParamsError, FactMissingError
 from memd_client.facts import CATEGORIES, MemoryForgetReply
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
 
-    from memd.cli.lancedb import FoundFact
+    from memd.cli.lancedb import LanceDbFact
     from memd_client import Client
     from memd_client.facts import (
         FactRow,
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 
 
 def fact_lines(fact: FactRow) -> tuple[Line, Line]:
-    """Return a fact as lines: its place and properties, then its text."""
+    """Return a fact as lines: location and properties, then its text."""
     created = ""
     if fact.created_ms is not None:
         created = datetime.fromtimestamp(fact.created_ms // 1000, UTC).strftime("%Y-%m-%d")
@@ -51,27 +51,29 @@ def fact_lines(fact: FactRow) -> tuple[Line, Line]:
     return line((f"{fact.path}:{fact.line}", "path"), "  ", *about), line(fact.text, indent=2)
 
 
-def place_line(state: Piece, path: str, number: int, category: str, fact_id: str) -> Line:
-    """Return a line that says what became of a fact, and where it is."""
+def location_line(state: Piece, path: str, number: int, category: str, fact_id: str) -> Line:
+    """Return a line with the outcome for a fact and the fact's location."""
     return line(state, "  ", (f"{path}:{number}", "path"), "  ", *dotted(category, fact_id))
 
 
 MAX_CANDIDATES, MIN_CANDIDATE_SCORE = 5, 0.3
-"""Which facts a query offers: as many, and as similar to it, as the request `memory_forget` would."""
+"""Number and lowest score of the candidates of a query; the same as in the request `memory_forget`."""
 
-LIST_FACTS = "`memctl facts list` shows the facts and their ids."
+LIST_FACTS = "run `memctl facts list` to see the facts and their ids"
 
-UNANSWERED = 2
-"""The exit code if a question could not be asked."""
+EXIT_UNANSWERED = 2
+"""Exit code if a confirmation is needed and there is no terminal."""
 
 
-def _options(when_left_out: str, importance: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Return what adds the options that describe a fact."""
+def _options(when_omitted: str, importance: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Return a decorator that adds the options that describe a fact."""
 
     def add(function: Callable[..., Any]) -> Callable[..., Any]:
-        category = click.option("--category", type=Choice(CATEGORIES), help=f"Its kind; {when_left_out}.")
+        category = click.option(
+            "--category", type=ArgumentChoice(CATEGORIES), help=f"The kind of fact; {when_omitted}."
+        )
         weight = click.option(
-            "--importance", type=Fraction(0, 1), metavar="X", help=f"How much it matters; {importance}."
+            "--importance", type=Fraction(0, 1), metavar="X", help=f"Importance, 0 to 1; {importance}."
         )
         return category(weight(function))
 
@@ -79,7 +81,7 @@ def _options(when_left_out: str, importance: str) -> Callable[[Callable[..., Any
 
 
 def _complete_ids(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
-    """Return ids, with what the facts say, for the shell to complete."""
+    """Return the completions of a fact's id, with the facts' texts."""
     from click.shell_completion import CompletionItem
 
     from memd.cli.completion import fact_rows
@@ -98,21 +100,21 @@ def _complete_ids(ctx: click.Context, param: click.Parameter, incomplete: str) -
     ),
 )
 @click.argument("text", nargs=-1, required=True, type=utf8)
-@_options("derived from TEXT if left out", "0.7 if left out")
+@_options("default: derived from TEXT", "default: 0.7")
 @agent_option
 @json_option
 @click.pass_obj
 def add_fact(
-    session: Session,
+    session: CliSession,
     text: tuple[str, ...],
     category: str | None,
     importance: float | None,
     agent: str | None,
     as_json: bool,
 ) -> None:
-    """Store the fact TEXT, unless one says the same already.
+    """Store the fact TEXT, unless the same fact is stored already.
 
-    TEXT is `-` for the text on standard input; a fact is one line.
+    TEXT is one line; `-` reads it from standard input.
     """
     fact = fact_text(text)
     with session.client() as client:
@@ -120,8 +122,8 @@ def add_fact(
     if as_json:
         session.output.reply(reply)
         return
-    state = ("stored", "good") if reply.stored else ("known already", "warn")
-    lines = [place_line(state, reply.path, reply.line, reply.category, reply.id)]
+    state = ("stored", "good") if reply.stored else ("stored already", "warn")
+    lines = [location_line(state, reply.path, reply.line, reply.category, reply.id)]
     if not reply.stored:
         lines.append(line(reply.duplicate_text, indent=2))
     session.output.lines(lines)
@@ -129,7 +131,7 @@ def add_fact(
 
 @click.command(
     "edit",
-    short_help="Change what a fact says.",
+    short_help="Change the text of a fact.",
     epilog=examples(
         "memctl facts edit 01KA3M1V8TQ2 Anna lives in Porto",
         "memctl facts edit 01KA3M1V8TQ2 Anna lives in Porto --was 'Anna lives in Lisbon'",
@@ -138,9 +140,12 @@ def add_fact(
 @click.argument("fact_id", metavar="ID", type=at_most(MAX_FACT_ID_CHARS), shell_complete=_complete_ids)
 @click.argument("text", nargs=-1, required=True, type=utf8)
 @click.option(
-    "--was", type=at_most(MAX_FACT_CHARS), metavar="TEXT", help="Change it only if it still says this."
+    "--was",
+    type=at_most(MAX_FACT_CHARS),
+    metavar="TEXT",
+    help="Change the fact only if this is its current text.",
 )
-@_options("unchanged if left out", "unchanged if left out")
+@_options("default: unchanged", "default: unchanged")
 @agent_option
 @json_option
 @click.pass_context
@@ -154,12 +159,12 @@ def edit_fact(
     agent: str | None,
     as_json: bool,
 ) -> None:
-    """Let the fact ID say TEXT.
+    """Change the text of the fact ID to TEXT.
 
-    `memctl facts list` shows the ids. A fact without an id of its own gets another one with another text. Ends with 1
-    if another fact says TEXT already; nothing is changed then.
+    `memctl facts list` shows the ids. A fact without an id of its own gets a new id with a new text. If another fact
+    has the same text, nothing changes and the exit code is 1.
     """
-    session: Session = ctx.obj
+    session: CliSession = ctx.obj
     new = fact_text(text)
     with session.client() as client:
         try:
@@ -173,9 +178,9 @@ def edit_fact(
         session.output.reply(reply)
     elif reply.stored:
         state = ("changed", "good")
-        session.output.lines([place_line(state, reply.path, reply.line, reply.category, reply.id)])
+        session.output.lines([location_line(state, reply.path, reply.line, reply.category, reply.id)])
     else:
-        state = (f"not changed: fact {reply.duplicate_of} says so already", "warn")
+        state = (f"not changed: fact {reply.duplicate_of} has this text already", "warn")
         session.output.lines([line(state), line(reply.duplicate_text, indent=2)])
     if not reply.stored:
         ctx.exit(1)
@@ -186,26 +191,28 @@ def edit_fact(
     short_help="Remove a fact.",
     epilog=examples(
         "memctl facts forget 01KA3M1V8TQ2",
-        "memctl facts forget where Anna lives",
-        "memctl facts forget --yes where Anna lives",
+        "memctl facts forget Anna lives in Lisbon",
+        "memctl facts forget --yes Anna lives in Lisbon",
     ),
 )
 @click.argument(
     "words", nargs=-1, required=True, metavar="ID|QUERY...", type=utf8, shell_complete=_complete_ids
 )
-@click.option("--yes", is_flag=True, help="Don't ask; remove the fact only if QUERY clearly means it.")
+@click.option(
+    "--yes", is_flag=True, help="Don't ask for confirmation; remove a fact only if it clearly matches QUERY."
+)
 @agent_option
 @json_option
 @click.pass_context
 def forget_fact(
     ctx: click.Context, words: tuple[str, ...], yes: bool, agent: str | None, as_json: bool
 ) -> None:
-    """Remove the fact ID, or the one that QUERY means.
+    """Remove the fact ID, or the fact that matches QUERY.
 
-    An id removes its fact at once. A query shows the facts it may mean, and asks. Ends with 1 if no fact was removed,
-    with 2 if there was no terminal to ask on and no --yes.
+    An id removes its fact at once. A query shows the matching facts and asks which to remove. Exits with 1 if no fact
+    was removed, and with 2 if a confirmation is needed and there is no terminal.
     """
-    session: Session = ctx.obj
+    session: CliSession = ctx.obj
     wanted = search_text(words)
     with session.client() as opened:
         client = opened
@@ -214,16 +221,16 @@ def forget_fact(
         session.output.reply(reply)
     elif reply.forgotten is not None:
         gone = reply.forgotten
-        place = place_line(("forgotten", "good"), gone.path, gone.line, gone.category, gone.id)
+        place = location_line(("forgotten", "good"), gone.path, gone.line, gone.category, gone.id)
         session.output.lines([place, line(gone.text, indent=2)])
     if reply.forgotten is None:
-        ctx.exit(1 if yes else UNANSWERED)
+        ctx.exit(1 if yes else EXIT_UNANSWERED)
 
 
 def _forget(
-    client: Client, session: Session, wanted: str, agent: str | None, *, yes: bool, quiet: bool
+    client: Client, session: CliSession, wanted: str, agent: str | None, *, yes: bool, quiet: bool
 ) -> MemoryForgetReply:
-    """Remove a fact by its id, or by a query that clearly means it or whose answer names it."""
+    """Remove a fact by its id, or by a query after confirmation or with `--yes`."""
     if len(wanted) <= MAX_FACT_ID_CHARS and " " not in wanted:
         reply = client.memory_forget(wanted, agent=agent)
         if reply.forgotten is not None:
@@ -236,23 +243,23 @@ def _forget(
     if reply.forgotten is not None:
         return reply
     if not reply.candidates:
-        raise FactMissingError(f"no fact has the id {wanted[:80]!r} or matches it", hint=LIST_FACTS)
+        raise FactMissingError(f"no fact has the id or matches the query {wanted[:80]!r}", hint=LIST_FACTS)
     (session.output.err if quiet else session.output.out).lines(_candidate_lines(reply.candidates))
     if yes:
-        session.output.note("nothing was removed: it is not clear which fact is meant; name it by its id")
+        session.output.note("nothing was removed: no fact clearly matches; pass the id of a fact")
         return reply
     if sys.stdin is None or not sys.stdin.isatty():
-        session.output.note("nothing was removed: there is no terminal to ask on; name the fact by its id")
+        session.output.note("nothing was removed: no terminal for a confirmation; pass the id of a fact")
         return reply
     chosen = _ask(reply.candidates)
     reply = client.memory_forget(chosen.id, agent=agent)
     if reply.forgotten is None:
-        raise FactMissingError(f"fact {chosen.id} was removed or edited meanwhile", hint=LIST_FACTS)
+        raise FactMissingError(f"fact {chosen.id} was removed or changed in the meantime", hint=LIST_FACTS)
     return reply
 
 
 def _candidate_lines(candidates: Sequence[FactRow]) -> list[Line]:
-    """Return the facts a query may mean, numbered."""
+    """Return the matching facts, numbered."""
     lines: list[Line] = []
     for number, fact in enumerate(candidates, 1):
         place, text = fact_lines(fact)
@@ -261,12 +268,12 @@ def _candidate_lines(candidates: Sequence[FactRow]) -> list[Line]:
 
 
 def _ask(candidates: Sequence[FactRow]) -> FactRow:
-    """Return the fact to remove."""
+    """Ask which fact to remove, and return it."""
     if len(candidates) == 1:
         click.confirm("Remove this fact?", abort=True, err=True)
         return candidates[0]
     number = click.prompt(
-        f"Remove which one? 1-{len(candidates)}, 0 for none",
+        f"Which fact to remove? 1-{len(candidates)}, 0 for none",
         type=click.IntRange(0, len(candidates)),
         default=0,
         err=True,
@@ -276,11 +283,11 @@ def _ask(candidates: Sequence[FactRow]) -> FactRow:
     return candidates[number - 1]
 
 
-MOST_FACTS = 10_000
-"""As many as one request may list."""
+MAX_LISTED_FACTS = 10_000
+"""Limit of one request."""
 
-MANY_FACTS = 1_000
-"""More than so many are announced before they are taken over: each is compared with all others."""
+SLOW_IMPORT_FACTS = 1_000
+"""Above this number an import is announced as slow: each fact is compared with all others."""
 
 
 @click.group(
@@ -290,14 +297,14 @@ MANY_FACTS = 1_000
         "memctl facts list",
         "memctl facts add Anna lives in Lisbon",
         "memctl facts edit 01KA3M1V8TQ2 Anna lives in Porto",
-        "memctl facts forget where Anna lives",
+        "memctl facts forget Anna lives in Lisbon",
         "memctl facts import",
     ),
 )
 def command() -> None:
     """List, add, edit, forget and import the facts of an agent.
 
-    They are lines of memory/facts.md in the agent's workspace; you can edit that file as well.
+    Facts are lines of memory/facts.md in the agent's workspace, a file that you can also edit.
     """
 
 
@@ -307,18 +314,18 @@ def command() -> None:
 @agent_option
 @json_option
 @click.pass_obj
-def list_facts(session: Session, agent: str | None, as_json: bool) -> None:
-    """List all facts, the newest first."""
+def list_facts(session: CliSession, agent: str | None, as_json: bool) -> None:
+    """List all facts, newest first."""
     with session.client() as client:
-        reply = client.memory_recall("", agent=agent, limit=MOST_FACTS, min_score=0.0)
+        reply = client.memory_recall("", agent=agent, limit=MAX_LISTED_FACTS, min_score=0.0)
     if as_json:
         session.output.reply(reply)
     elif reply.facts:
         session.output.lines(each for fact in reply.facts for each in fact_lines(fact))
     else:
-        session.output.note(f"agent {reply.agent} keeps no facts; they would stand in memory/facts.md")
+        session.output.note(f"agent {reply.agent} has no facts; run `memctl facts add` to store one")
     if reply.total > len(reply.facts):
-        session.output.note(f"{reply.total - len(reply.facts):,} more stand in memory/facts.md")
+        session.output.note(f"{reply.total - len(reply.facts):,} more in memory/facts.md")
 
 
 @command.command(
@@ -333,28 +340,31 @@ def list_facts(session: Session, agent: str | None, as_json: bool) -> None:
     default="text-embedding-3-small",
     show_default=True,
     type=utf8,
-    help="The model the database's vectors are of; an agent with the same one uses them.",
+    metavar="MODEL",
+    help="The model that made the database's vectors; an agent with the same model reuses them.",
 )
 @agent_option
 @json_option
 @click.pass_obj
-def import_facts(session: Session, path: str | None, model: str, agent: str | None, as_json: bool) -> None:
-    """Take over the facts of a LanceDB database, by default memory/lancedb of the state directory.
+def import_facts(session: CliSession, path: str | None, model: str, agent: str | None, as_json: bool) -> None:
+    """Import the facts of a LanceDB database, by default memory/lancedb in the state directory.
 
-    Ids, categories, importances and dates stay. What is known already is left out, so that doing it again adds
-    nothing. The database is only read. It needs the package lancedb; without it the error has the command.
+    Keeps ids, categories, importance and dates. Facts that are stored already are skipped, so a second import adds
+    nothing. The database is not changed. This needs the Python package lancedb.
     """
-    from memd.cli.lancedb import PLACE, load_table
+    from memd.cli.lancedb import DATABASE_FOLDER, load_table
 
     with session.client() as client:
         folder = (
             Path(os.path.abspath(os.path.expanduser(path)))
             if path
-            else Path(client.status().state_dir) / PLACE
+            else Path(client.status().state_dir) / DATABASE_FOLDER
         )
         found = load_table(folder)
-        if len(found) > MANY_FACTS and not as_json:
-            session.output.note(f"{len(found):,} facts are compared with each other; that takes some minutes")
+        if len(found) > SLOW_IMPORT_FACTS and not as_json:
+            session.output.note(
+                f"importing {len(found):,} facts takes some minutes: each is compared with the others"
+            )
         stored, known, vectors, refused = 0, 0, 0, []
         for fact in found:
             try:
@@ -374,14 +384,15 @@ def import_facts(session: Session, path: str | None, model: str, agent: str | No
         }
         session.output.document(facts)
         return
-    said = f"{len(found):,} facts found: {stored:,} stored, {known:,} known already"
-    session.output.text(f"{said}; vectors taken over: {vectors:,}\n" if vectors else f"{said}\n")
+    summary = f"{count(len(found), 'fact')} found: {stored:,} stored, {known:,} stored already"
+    reused = f", {count(vectors, 'vector')} reused" if vectors else ""
+    session.output.text(f"{summary}{reused}\n")
     for each in refused:
-        session.output.note(f"{each['id']} is left out: {each['reason']}")
+        session.output.note(f"{each['id']} was not imported: {each['reason']}")
 
 
-def _store(client: Client, fact: FoundFact, agent: str | None, model: str) -> MemoryStoreReply:
-    """Hand one fact to the daemon."""
+def _store(client: Client, fact: LanceDbFact, agent: str | None, model: str) -> MemoryStoreReply:
+    """Send one fact to the daemon."""
     from memd_client.facts import CATEGORIES
 
     return client.memory_store(

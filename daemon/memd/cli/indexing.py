@@ -1,4 +1,4 @@
-"""`memctl index`, `reset` and `vacuum`: bring an index up to date, rebuild it, make it small."""
+"""`memctl index`, `reset` and `vacuum`: update, rebuild and compact indexes."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 import click
 
 from memd.cli.arguments import agent_option, examples, json_option
-from memd.cli.connect import Session, offer_sample
+from memd.cli.connect import CliSession, offer_sample
 from memd.cli.lines import BLANK, Line, degraded_lines, line, problem_lines, size, skipped_lines, span
-from memd.cli.progress import agent_first, of_agent
+from memd.cli.progress import for_agent, split_agent
 
 if TYPE_CHECKING:
     from memd_client.messages import IndexedAgent, IndexReply, ResetReply, VacuumedAgent
@@ -29,12 +29,12 @@ INDEX_HEADS = ("agent", "files", "chunks", "changed", "removed", "embedded", "re
 @json_option
 @click.pass_obj
 @click.pass_context
-def index(ctx: click.Context, session: Session, agent: str | None, force: bool, as_json: bool) -> None:
-    """Bring the index of one agent, or of all, up to date.
+def index(ctx: click.Context, session: CliSession, agent: str | None, force: bool, as_json: bool) -> None:
+    """Update the index of one agent, or of all agents.
 
-    Ends with 1 where any agent had an error.
+    Exits with 1 if an agent had an error.
     """
-    split = agent_first if agent is None else of_agent(agent)
+    split = split_agent if agent is None else for_agent(agent)
     with session.client() as client, session.output.progress(split, quiet=as_json) as show:
         reply = client.index(agent=agent, force=force, on_progress=show)
     if not any(each.files for each in reply.agents):
@@ -43,16 +43,16 @@ def index(ctx: click.Context, session: Session, agent: str | None, force: bool, 
 
 
 def print_reply(
-    ctx: click.Context, session: Session, reply: IndexReply | ResetReply, *, as_json: bool
+    ctx: click.Context, session: CliSession, reply: IndexReply | ResetReply, *, as_json: bool
 ) -> None:
-    """Print what became of each agent's index; end with 1 where any had an error."""
+    """Print the result of each agent; exit with 1 if an agent had an error."""
     if as_json:
         session.output.reply(reply)
     elif reply.agents:
         session.output.table(INDEX_HEADS, [_index_cells(each) for each in reply.agents])
         session.output.lines(notice_lines(reply.agents, session.now_ms()))
     else:
-        session.output.lines([line("No agents to index.")])
+        session.output.lines([line("no agents to index")])
     if any(each.error is not None for each in reply.agents):
         ctx.exit(1)
 
@@ -71,7 +71,7 @@ def _index_cells(indexed: IndexedAgent) -> list[str]:
 
 
 def notice_lines(agents: list[IndexedAgent], now_ms: int) -> list[Line]:
-    """Return, for each agent that has any, what went wrong or was left out."""
+    """Return the errors, degraded searches and skipped files of each agent that has any."""
     lines: list[Line] = []
     for indexed in agents:
         notices = [
@@ -86,31 +86,31 @@ def notice_lines(agents: list[IndexedAgent], now_ms: int) -> list[Line]:
 
 @click.command(
     "reset",
-    short_help="Drop an index and rebuild it from the Markdown files.",
+    short_help="Delete an index and rebuild it from the Markdown files.",
     epilog=examples("memctl reset --agent main", "memctl reset --vectors --yes"),
 )
 @agent_option
 @click.option(
-    "--vectors", is_flag=True, help="Drop the vectors too: every text is embedded, and paid for, again."
+    "--vectors", is_flag=True, help="Also delete the vectors: all chunks are embedded, and paid for, again."
 )
-@click.option("--yes", is_flag=True, help="Don't ask.")
+@click.option("--yes", is_flag=True, help="Don't ask for confirmation.")
 @json_option
 @click.pass_obj
 @click.pass_context
 def reset(
-    ctx: click.Context, session: Session, agent: str | None, vectors: bool, yes: bool, as_json: bool
+    ctx: click.Context, session: CliSession, agent: str | None, vectors: bool, yes: bool, as_json: bool
 ) -> None:
-    """Drop the index of one agent, or of all, and build it anew from the Markdown files.
+    """Delete the index of one agent, or of all agents, and rebuild it from the Markdown files.
 
-    Vectors are kept unless `--vectors` is given. Ends with 1 where any agent had an error.
+    Vectors are kept unless `--vectors` is given. Exits with 1 if an agent had an error.
     """
     whose = f"the index of {agent}" if agent is not None else "the indexes of all agents"
-    also = ", vectors included," if vectors else ""
+    also = ", including vectors," if vectors else ""
     if not yes:
         if not sys.stdin.isatty():
-            raise click.UsageError("There is no terminal to ask on: give --yes.")
-        click.confirm(f"Drop {whose}{also} and build anew from the files?", abort=True, err=True)
-    split = agent_first if agent is None else of_agent(agent)
+            raise click.UsageError("no terminal for a confirmation; pass --yes")
+        click.confirm(f"Delete {whose}{also} and rebuild from the files?", abort=True, err=True)
+    split = split_agent if agent is None else for_agent(agent)
     with session.client() as client, session.output.progress(split, quiet=as_json) as show:
         reply = client.reset(agent=agent, vectors=vectors, on_progress=show)
     print_reply(ctx, session, reply, as_json=as_json)
@@ -121,19 +121,19 @@ def reset(
 @json_option
 @click.pass_obj
 @click.pass_context
-def vacuum(ctx: click.Context, session: Session, agent: str | None, as_json: bool) -> None:
-    """Make the index of one agent, or of all, as small as it can be.
+def vacuum(ctx: click.Context, session: CliSession, agent: str | None, as_json: bool) -> None:
+    """Compact the index of one agent, or of all agents.
 
-    Vectors go that no text needs and the settings don't keep. Searches go on meanwhile. Ends with 1 where any agent
-    had an error.
+    Deletes vectors that no chunk uses and the settings don't keep. Searches continue meanwhile. Exits with 1 if an
+    agent had an error.
     """
-    split = agent_first if agent is None else of_agent(agent)
+    split = split_agent if agent is None else for_agent(agent)
     with session.client() as client, session.output.progress(split, quiet=as_json) as show:
         reply = client.vacuum(agent=agent, on_progress=show)
     if as_json:
         session.output.reply(reply)
     elif not reply.agents:
-        session.output.lines([line("No agents.")])
+        session.output.lines([line("no agents")])
     else:
         session.output.table(VACUUM_HEADS, [_vacuum_cells(each) for each in reply.agents])
         for each in reply.agents:

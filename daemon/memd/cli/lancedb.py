@@ -1,6 +1,6 @@
-"""Facts out of a LanceDB table, where OpenClaw's memory plugin of that name kept them.
+"""Facts from the LanceDB table of OpenClaw's memory plugin of that name.
 
-Knows no other part of memd, and imports lancedb where a table is read: the command line uses it, the daemon never does.
+Independent of the rest of memd; only the command line uses it, and lancedb is imported when a table is read.
 """
 
 from __future__ import annotations
@@ -20,24 +20,24 @@ from memd_client.errors import FileMissingError, FileUnreadableError
 
 TABLE = "memories"
 
-PLACE = "memory/lancedb"
-"""Where the plugin keeps its database below the state directory, unless its settings say otherwise (`dbPath`)."""
+DATABASE_FOLDER = "memory/lancedb"
+"""The plugin's database below the state directory, unless its setting `dbPath` names another."""
 
 COLUMNS = ("id", "text", "importance", "category", "createdAt", "vector")
-"""What is read of a row. Its vector stays: it is one of a model that need not be the one in use."""
+"""Columns that are read."""
 
-MOST_ROWS = 100_000
+MAX_ROWS = 100_000
 
-_NO_FACT = "__schema__"
-"""The id of a row the plugin writes to make the table."""
+_SCHEMA_ROW_ID = "__schema__"
+"""Id of the row the plugin writes to create the table."""
 
 _ID = re.compile(r"[A-Za-z0-9_-]{1,64}")
 _LAST_MS = 253_402_300_799_999
 
 
 @dataclass(frozen=True, slots=True)
-class FoundFact:
-    """A row: what it says for sure, with None for what it doesn't say or says wrongly."""
+class LanceDbFact:
+    """A row of the table, with None for missing and invalid values."""
 
     id: str
     text: str
@@ -47,12 +47,12 @@ class FoundFact:
     vector: bytes | None = None
 
 
-def load_table(folder: Path) -> list[FoundFact]:
-    """Return the facts of a database, the oldest first."""
+def load_table(folder: Path) -> list[LanceDbFact]:
+    """Return the facts of a database, oldest first."""
     if not (folder / f"{TABLE}.lance").is_dir():
         raise FileMissingError(
-            f"there is no LanceDB table `{TABLE}` in {folder}",
-            hint="Name the folder the plugin's setting dbPath names: `memctl facts import PATH`.",
+            f"no LanceDB table `{TABLE}` in {folder}",
+            hint="run `memctl facts import PATH` with the folder in the plugin's setting dbPath",
             data={"path": str(folder)},
         )
     try:
@@ -61,14 +61,14 @@ def load_table(folder: Path) -> list[FoundFact]:
         from memd_client.installation import Installation
 
         raise FileUnreadableError(
-            f"{folder} is a LanceDB database, and the package to read it is not here ({error})",
-            hint=f"Install it for this one import: `{Installation().add_extra('lancedb')}`.",
+            f"cannot read the LanceDB database {folder}: the package lancedb is not installed ({error})",
+            hint=f"run `{Installation().add_extra('lancedb')}`",
             data={"path": str(folder)},
         ) from None
     try:
         table = lancedb.connect(str(folder)).open_table(TABLE)
         known = [name for name in COLUMNS if name in table.schema.names]
-        count = min(table.count_rows(), MOST_ROWS)
+        count = min(table.count_rows(), MAX_ROWS)
         rows = table.search().select(known).limit(count).to_list() if count else []
     except (ValueError, OSError, RuntimeError) as error:
         reason = str(error).splitlines()[0][:200] if str(error) else type(error).__name__
@@ -76,25 +76,25 @@ def load_table(folder: Path) -> list[FoundFact]:
     return sorted(facts_of(rows), key=lambda fact: fact.created_ms or 0)
 
 
-def facts_of(rows: Sequence[Mapping[str, Any]]) -> Iterator[FoundFact]:
-    """Give the facts of rows; those without a text are passed over."""
+def facts_of(rows: Sequence[Mapping[str, Any]]) -> Iterator[LanceDbFact]:
+    """Yield the facts of rows; rows without a text are skipped."""
     for row in rows:
         text = row.get("text")
-        if not isinstance(text, str) or not text.strip() or row.get("id") == _NO_FACT:
+        if not isinstance(text, str) or not text.strip() or row.get("id") == _SCHEMA_ROW_ID:
             continue
         category = row.get("category")
-        yield FoundFact(
+        yield LanceDbFact(
             id=_id_of(row, text),
             text=text,
             importance=_importance(row.get("importance")),
             category=category if isinstance(category, str) else None,
-            created_ms=_moment(row.get("createdAt")),
+            created_ms=_epoch_ms(row.get("createdAt")),
             vector=_vector(row.get("vector")),
         )
 
 
 def _id_of(row: Mapping[str, Any], text: str) -> str:
-    """Return a row's id; for one that can't be a fact's, another that is the same each time."""
+    """Return a row's id, or an id derived from the row if its own is not valid for a fact."""
     given = row.get("id")
     if isinstance(given, str) and _ID.fullmatch(given):
         return given
@@ -102,14 +102,14 @@ def _id_of(row: Mapping[str, Any], text: str) -> str:
 
 
 def _importance(value: object) -> float | None:
-    """Return an importance from 0 to 1, None for anything else."""
+    """Return an importance from 0 to 1; None if invalid."""
     if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= 1:
         return None
     return round(float(value), 3)
 
 
 def _vector(value: object) -> bytes | None:
-    """Return a vector packed as little-endian float32, None for what is none."""
+    """Return a vector packed as little-endian float32; None if invalid."""
     if not isinstance(value, Sequence) or isinstance(value, str | bytes) or not value:
         return None
     try:
@@ -118,8 +118,8 @@ def _vector(value: object) -> bytes | None:
         return None
 
 
-def _moment(value: object) -> int | None:
-    """Return epoch milliseconds, None for what is no moment."""
+def _epoch_ms(value: object) -> int | None:
+    """Return epoch milliseconds; None if invalid."""
     if isinstance(value, datetime):
         value = (value if value.tzinfo else value.replace(tzinfo=UTC)).timestamp() * 1000
     if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):

@@ -1,4 +1,4 @@
-"""Lines of styled pieces, blocks that several commands share, and the wording of numbers and times. Pure."""
+"""Lines of styled pieces, blocks that several commands share, and the format of numbers and times. Pure."""
 
 from __future__ import annotations
 
@@ -21,28 +21,28 @@ if TYPE_CHECKING:
 
 
 FRESH_MS = 2 * SECOND_MS
-"""Younger than this is "just now": counting single seconds would only look restless."""
+"""Younger than this is shown as "just now"."""
 
 ISO = "%Y-%m-%dT%H:%M:%SZ"
 IN_NAMES = "%Y%m%dT%H%M%SZ"
-"""A moment in UTC: as data has it, and as names of files have it."""
+"""Times in UTC, for data and for names of files."""
 
 KEPT = "\n\t"
-"""Control characters that a terminal shows as what they are."""
+"""Control characters that are printed unchanged."""
 
 UNSAFE_FORMAT = frozenset(
     "\u2028\u2029\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069\u200e\u200f\u061c"
 )
-"""Line separators and direction marks: they can make a line show something other than what it says."""
+"""Line separators and direction marks, which can disguise the text of a line."""
 
 
 def percent(done: int, total: int) -> str:
-    """Return a share in whole percent, which is 100 only where nothing is missing."""
+    """Return a share in whole percent; 100 % only if it is complete."""
     return f"{min(99, 100 * done // total) if done < total else 100} %"
 
 
 def age(then_ms: int, now_ms: int) -> str:
-    """Return the time since then in its largest unit, such as `12 s` or `5 min`; empty for hardly any."""
+    """Return the time since then in its largest unit, such as `12 s` or `5 min`; empty below 2 s."""
     age_ms = now_ms - then_ms
     if age_ms < FRESH_MS:
         return ""
@@ -53,7 +53,7 @@ def age(then_ms: int, now_ms: int) -> str:
 
 
 def ago(then_ms: int | None, now_ms: int) -> str:
-    """Return how long ago something was: `never`, `just now` or such as `5 min ago`."""
+    """Return how long ago a time is, such as `5 min ago`, `just now` or `never`."""
     if then_ms is None:
         return "never"
     elapsed = age(then_ms, now_ms)
@@ -61,37 +61,37 @@ def ago(then_ms: int | None, now_ms: int) -> str:
 
 
 def until(then_ms: int, now_ms: int) -> str:
-    """Return how long it is until then, such as `in 25 min`, or `now` where it is over."""
+    """Return how far ahead a time is, such as `in 25 min`; `now` if it is past."""
     return f"in {about(then_ms - now_ms)}" if then_ms > now_ms else "now"
 
 
 def stamp(moment_ms: int, shape: str = IN_NAMES) -> str:
-    """Return a moment in UTC, such as `20261122T174012Z`."""
+    """Return a time in UTC, such as `20261122T174012Z`."""
     return datetime.fromtimestamp(moment_ms / 1000, UTC).strftime(shape)
 
 
 def printable(text: str, kept: str = KEPT) -> str:
-    """Return text that can't act on a terminal: control characters and lone surrogates are spelled out."""
+    """Return text that is safe on a terminal: control characters and lone surrogates are escaped."""
     if text.isascii() and text.isprintable():
         return text
-    return "".join(char if _is_harmless(char, kept) else _spelled(char) for char in text)
+    return "".join(char if _is_harmless(char, kept) else _escaped(char) for char in text)
 
 
 def _is_harmless(char: str, kept: str) -> bool:
-    """Tell whether a terminal shows a character and does nothing else with it."""
+    """Return whether a character is safe on a terminal."""
     if char in kept:
         return True
     return unicodedata.category(char) not in ("Cc", "Cs") and char not in UNSAFE_FORMAT
 
 
-def _spelled(char: str) -> str:
+def _escaped(char: str) -> str:
     """Return a character as its escape sequence."""
     number = ord(char)
     return f"\\x{number:02x}" if number < 0x100 else f"\\u{number:04x}"
 
 
 def cells(text: str) -> int:
-    """Return how many columns of a terminal a text takes: two for a wide character, none for an accent."""
+    """Return the width of a text in terminal columns: wide characters take two, combining marks none."""
     if text.isascii():
         return len(text)
     wide = sum(unicodedata.east_asian_width(char) in "WF" for char in text)
@@ -106,21 +106,21 @@ Piece = str | tuple[str, str]
 
 DOT = " · "
 LABEL_INDENT = 14
-"""Columns: two of indent, the longest label (`sqlite-vec`) and two of air."""
+"""Columns: two of indent, the longest label (`sqlite-vec`) and two of space."""
 
-NO_AGENTS = "No agents. Agents come from openclaw.json and the folders under agents/."
+NO_AGENTS = "no agents; agents are the entries in openclaw.json and the folders in agents/"
 
 DETAILS = "; `memctl status -v` lists them"
 
 SHOWN = 5
-"""Files, chunks or jobs named before the rest is only counted; `--json` has them all."""
+"""Files, chunks or jobs listed; the others are counted, and `--json` lists all."""
 
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """One line: pieces from column `indent` on, with a `head` to the left of them.
+    """One line: pieces from column `indent` on, with a `head` to their left.
 
-    A terminal narrower than the line gets it wrapped below `indent`; a pipe gets it as one line.
+    A narrow terminal gets it wrapped below `indent`; a pipe gets it as one line.
     """
 
     pieces: tuple[Piece, ...] = ()
@@ -142,13 +142,13 @@ def row(label: str, *pieces: Piece) -> Line:
 
 
 def shortenable(text: str, style: str = "") -> tuple[Piece, ...]:
-    """Return text as pieces of which a narrow terminal may shorten the paths; the rest has a style."""
+    """Return text as pieces; a narrow terminal shortens the paths, the rest has a style."""
     parts = [part for part in _PATHS.split(text) if part]
     return tuple((part, "place") if "/" in part else (part, style) if style else part for part in parts)
 
 
 def dotted(*parts: Piece | None) -> tuple[Piece, ...]:
-    """Return the parts that say something, with a dot between them."""
+    """Return the parts that are not empty, separated by dots."""
     pieces: list[Piece] = []
     for part in parts:
         if not part or not part[0]:
@@ -160,33 +160,33 @@ def dotted(*parts: Piece | None) -> tuple[Piece, ...]:
 
 
 def degraded_lines(degraded: Degraded | None, now_ms: int) -> list[Line]:
-    """Return why an answer is less than the whole, since when, and the way out."""
+    """Return why searches are degraded, since when, and the hint."""
     if degraded is None:
         return []
     return [
         row("degraded", (degraded.reason, "warn"), (since(degraded, now_ms), "quiet")),
-        *_way_out(degraded.hint),
+        *_hint_lines(degraded.hint),
     ]
 
 
-def since(told: Degraded | Fallback | AccountStatus, now_ms: int) -> str:
-    """Return what follows a reason: for how long it has been so, and its code."""
-    elapsed = age(told.since_ms, now_ms)
-    return f" (for {elapsed}, {told.code})" if elapsed else f" (just now, {told.code})"
+def since(state: Degraded | Fallback | AccountStatus, now_ms: int) -> str:
+    """Return the duration and code of a state, such as ` (for 3 h, provider_failed)`."""
+    elapsed = age(state.since_ms, now_ms)
+    return f" (for {elapsed}, {state.code})" if elapsed else f" (just now, {state.code})"
 
 
-def fallback_pieces(fallback: Fallback, who: str, now_ms: int) -> tuple[Piece, ...]:
-    """Return who stands in for the provider that was wanted, why, and since when."""
-    stands_in = f"{who} answers" if who else "words alone answer"
+def fallback_pieces(fallback: Fallback, provider: str, now_ms: int) -> tuple[Piece, ...]:
+    """Return which provider replaces the configured one, why, and since when."""
+    replacement = f"using {provider}" if provider else "keyword search only"
     return (
-        (f"{stands_in} for {fallback.provider}: {fallback.reason}", "warn"),
+        (f"{replacement} instead of {fallback.provider}: {fallback.reason}", "warn"),
         (since(fallback, now_ms), "quiet"),
     )
 
 
-def filling_pieces(filling: Filling, space: str, who: str) -> tuple[Piece, ...]:
-    """Return how far the vectors are that are being made, and what answers until they are whole."""
-    until_then = f"until then {who} answers" if who else "until then words alone answer"
+def filling_pieces(filling: Filling, space: str, provider: str) -> tuple[Piece, ...]:
+    """Return the progress of a new vector space, and what searches use until it is complete."""
+    until_then = f"searches use {provider} until then" if provider else "keyword search only until then"
     left = [
         f"about {about(filling.eta_s * 1000)}" if filling.eta_s is not None else "",
         f"{rough(filling.tokens)} tokens" if filling.tokens else "",
@@ -201,26 +201,26 @@ def filling_pieces(filling: Filling, space: str, who: str) -> tuple[Piece, ...]:
 
 
 def embedder(provider: str, model: str) -> str:
-    """Return a provider and its model without where it came from; empty where there is none."""
+    """Return a provider and the short name of its model; empty if there is none."""
     return "" if provider in ("", "none") else f"{provider} {model.rsplit('/', 1)[-1]}".strip()
 
 
 def problem_lines(problems: Iterable[Problem]) -> list[Line]:
-    """Return each problem and its way out."""
+    """Return each problem and its hint."""
     lines: list[Line] = []
     for problem in problems:
         lines.append(row("problem", (problem.message, "bad"), (f" ({problem.code})", "quiet")))
-        lines.extend(_way_out(problem.hint))
+        lines.extend(_hint_lines(problem.hint))
     return lines
 
 
-def _way_out(hint: str) -> list[Line]:
-    """Return what a person can do about the line above."""
-    return [line(("try: ", "label"), hint, indent=LABEL_INDENT)] if hint else []
+def _hint_lines(hint: str) -> list[Line]:
+    """Return the hint for the line above; none if it is empty."""
+    return [line(("hint: ", "label"), hint, indent=LABEL_INDENT)] if hint else []
 
 
 def skipped_lines(skipped: Sequence[Skipped]) -> list[Line]:
-    """Return how many files are left out of the index, and the first few with the reason."""
+    """Return the number of files excluded from the index, and the first few with the reason."""
     if not skipped:
         return []
     named = [line((each.path, "path"), f": {each.reason}", indent=LABEL_INDENT) for each in skipped]
@@ -232,11 +232,11 @@ def first_few(named: Sequence[Line]) -> list[Line]:
     hidden = len(named) - SHOWN
     if hidden <= 0:
         return list(named)
-    more = line((f"and {hidden:,} more; --json lists them all", "quiet"), indent=LABEL_INDENT)
+    more = line((f"and {hidden:,} more; --json lists all", "quiet"), indent=LABEL_INDENT)
     return [*named[:SHOWN], more]
 
 
 def check_line(check: Check) -> Line:
-    """Return the outcome of one probe of a deep status."""
+    """Return the result of one check of a deep status."""
     outcome = ("ok      ", "good") if check.ok else ("failed  ", "bad")
     return row("check", outcome, check.name, f": {check.detail}" if check.detail else "")

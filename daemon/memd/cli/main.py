@@ -1,16 +1,17 @@
-"""The command `memctl`: its commands, found when they are asked for, and its exit codes."""
+"""The `memctl` command: its subcommands, imported on first use, and its exit codes."""
 
 from __future__ import annotations
 
 import contextlib
 import importlib
+import re
 import sys
 from collections.abc import Mapping, Sequence
 
 import click
 
-from memd.cli.arguments import Choice, CommandGroup, CommandWithArguments, examples, utf8
-from memd.cli.connect import Session, offer_sample, real_session
+from memd.cli.arguments import ArgumentChoice, CommandGroup, CommandWithArguments, examples, utf8
+from memd.cli.connect import CliSession, offer_sample, real_session
 from memd.cli.output import OutputFailedError, ReaderGoneError
 from memd.system.descriptors import open_missing_descriptors
 from memd_client.errors import MemdError
@@ -18,7 +19,7 @@ from memd_client.errors import MemdError
 EXIT_OK = 0
 EXIT_ERROR = 1
 EXIT_INTERRUPTED = 130
-"""128 and the number of SIGINT, as shells have it."""
+"""128 plus the number of SIGINT, as in shells."""
 
 COMMANDS = {
     "status": "status:status",
@@ -43,35 +44,32 @@ COMMANDS = {
     "completion": "main:completion",
     "help": "main:help_command",
 }
-"""Where each command is defined, as a module and its attribute."""
+"""Module and attribute that define each command."""
 
 VARIABLE = "_MEMCTL_COMPLETE"
-"""What the script sets when it asks `memctl` for completions, by click's rule."""
+"""Variable that a completion script sets when it calls `memctl`; click derives the name."""
 
 GROUPS = {
     "Search": ("search", "get", "show", "agents"),
-    "Write": ("note", "facts"),
     "Monitor": ("status", "top", "metrics", "doctor", "logs"),
-    "Maintain": ("index", "reset", "vacuum"),
-    "Set up": ("sample", "import", "model", "service", "mcp", "completion"),
+    "Maintain": ("note", "facts", "index", "reset", "vacuum"),
+    "Set up": ("sample", "import", "model", "service", "mcp", "completion", "help"),
 }
-"""Commands by their section of the help; a command that is in none of them comes last."""
+"""All commands by section of the help."""
 
 
 class LazyGroup(CommandGroup):
-    """A group that imports a command when it is asked for: a search must not wait for the rest."""
+    """A group that imports each command on first use, so that a search imports no other command."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        """Return the names of all commands."""
         return list(COMMANDS)
 
     def sections(self, ctx: click.Context) -> Mapping[str, Sequence[str]]:
-        """Return the commands by their section of the help."""
-        grouped = {name for names in GROUPS.values() for name in names}
-        return {**GROUPS, "More": tuple(name for name in COMMANDS if name not in grouped)}
+        """Return the commands by section of the help."""
+        return GROUPS
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """Return the command of a name, or None where there is none."""
+        """Return the command of a name; None if there is none."""
         if cmd_name not in COMMANDS:
             return None
         module, _, attribute = COMMANDS[cmd_name].partition(":")
@@ -88,15 +86,15 @@ class LazyGroup(CommandGroup):
     epilog=examples("memctl status", "memctl search when does the lease end", "memctl index --agent main"),
 )
 @click.option("--version", is_flag=True, help="Print the version and exit.")
-@click.option("--sample", is_flag=True, help="Work on the sample memory; see `memctl sample`.")
+@click.option("--sample", is_flag=True, help="Use the sample memory; see `memctl sample`.")
 @click.pass_context
 def root(ctx: click.Context, version: bool, sample: bool) -> None:
     """Search and maintain the memory of your agents.
 
-    A command that needs the daemon starts it; MEMD_AUTOSTART=0 forbids that. `memctl help COMMAND` explains a
+    Commands that need the daemon start it; MEMD_AUTOSTART=0 prevents that. `memctl help COMMAND` explains a
     command.
     """
-    session: Session = ctx.obj
+    session: CliSession = ctx.obj
     if version:
         session.output.text(f"memctl {_version()}\n")
         ctx.exit()
@@ -110,7 +108,7 @@ def root(ctx: click.Context, version: bool, sample: bool) -> None:
 
 
 def _complete_commands(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[str]:
-    """Return the commands below those already on the line."""
+    """Return the subcommands that complete the words on the command line."""
     words = ctx.params.get(str(param.name)) or ()
     try:
         group = find_command(ctx.find_root(), words).command
@@ -125,17 +123,17 @@ def _complete_commands(ctx: click.Context, param: click.Parameter, incomplete: s
 @click.pass_context
 def help_command(ctx: click.Context, words: tuple[str, ...]) -> None:
     """Show the help of a command."""
-    session: Session = ctx.obj
+    session: CliSession = ctx.obj
     session.output.text(find_command(ctx.find_root(), words).get_help() + "\n")
 
 
 def find_command(root: click.Context, words: Sequence[str]) -> click.Context:
-    """Return the context of the command that words name, one below the other."""
+    """Return the context of the command that words name, such as `facts add`."""
     context = root
     for word in words:
         group = context.command
         if not isinstance(group, CommandGroup):
-            raise click.UsageError(f"`{context.command_path}` has no command {word!r}.", context)
+            raise click.UsageError(f"`{context.command_path}` has no command {word!r}", context)
         context = click.Context(group.require_command(context, word), context, word)
     return context
 
@@ -150,14 +148,14 @@ def find_command(root: click.Context, words: Sequence[str]) -> click.Context:
         "memctl completion fish > ~/.config/fish/completions/memctl.fish",
     ),
 )
-@click.argument("shell", metavar="SHELL", type=Choice(["bash", "zsh", "fish"]))
+@click.argument("shell", metavar="SHELL", type=ArgumentChoice(["bash", "zsh", "fish"]))
 @click.pass_obj
-def completion(session: Session, shell: str) -> None:
+def completion(session: CliSession, shell: str) -> None:
     """Print the script that completes `memctl` in a SHELL: bash, zsh or fish.
 
-    Put it where the shell reads it when it starts, as below, and open a new one. Bash must be 4.4 or later (macOS
-    has an older one), zsh needs `compinit` before it. Ids of agents and facts, and names of models, are completed
-    where the daemon runs; none is started for that.
+    Add it to your shell's startup file, as below, and open a new shell. It needs bash 4.4 or later (macOS has an older
+    one), or zsh with `compinit` before it. Ids of agents and facts, and names of models, are completed if the daemon
+    runs; completion does not start it.
     """
     session.output.text(script(shell))
 
@@ -168,12 +166,11 @@ def script(shell: str) -> str:
 
     kind = get_completion_class(shell)
     assert kind is not None
-    # Not the class's own `source`: bash's runs a shell to ask for its version, and that one isn't the reader's.
+    # Not the class's own `source`: bash's runs a shell to check its version, which need not be the user's shell.
     return ShellComplete.source(kind(root, {}, "memctl", VARIABLE))
 
 
 def _version() -> str:
-    """Return the installed release."""
     from importlib.metadata import PackageNotFoundError, version
 
     try:
@@ -182,35 +179,44 @@ def _version() -> str:
         return "(not installed)"
 
 
-def run(arguments: Sequence[str], session: Session) -> int:
-    """Run a command."""
+def run(arguments: Sequence[str], session: CliSession) -> int:
+    """Run a command and return its exit code."""
     try:
         code = root.main(list(arguments), prog_name="memctl", standalone_mode=False, obj=session)
         return code if isinstance(code, int) else EXIT_OK
     except ReaderGoneError:
         return EXIT_OK
     except OutputFailedError as error:
-        way_out = "Free some space, or send the output elsewhere."
-        return _print_error(session, f"The output can't be written: {error}.", way_out, "output", EXIT_ERROR)
+        hint = "free disk space, or redirect the output to another disk"
+        return _print_error(session, f"cannot write the output: {error}", hint, "output", EXIT_ERROR)
     except (click.Abort, KeyboardInterrupt):
         return EXIT_INTERRUPTED
     except click.ClickException as error:
-        return _print_error(session, error.format_message(), _usage_hint(error), "usage", error.exit_code)
+        return _print_error(session, _usage_message(error), _usage_hint(error), "usage", error.exit_code)
     except MemdError as error:
         return _print_error(session, error.message, error.hint, error.wire_code, EXIT_ERROR)
 
 
-def _print_error(session: Session, message: str, hint: str, code: str, exit_code: int) -> int:
-    """Tell an error and return its exit code, whether or not anybody reads standard error."""
+def _print_error(session: CliSession, message: str, hint: str, code: str, exit_code: int) -> int:
+    """Print an error and return its exit code, even if standard error is closed."""
     with contextlib.suppress(ReaderGoneError, OutputFailedError):
         session.output.error(message, hint, code)
     return exit_code
 
 
+CLICK_MESSAGE = re.compile(r"(Invalid|Missing|No such|Got|Option|Could not)\b")
+
+
+def _usage_message(error: click.ClickException) -> str:
+    """Return the message of a usage error; click's own start in upper case and end with a full stop."""
+    text = error.format_message().removesuffix(".")
+    return text[0].lower() + text[1:] if CLICK_MESSAGE.match(text) else text
+
+
 def _usage_hint(error: click.ClickException) -> str:
-    """Return where the right usage stands."""
+    """Return the command that shows the correct usage."""
     path = error.ctx.command_path if isinstance(error, click.UsageError) and error.ctx else "memctl"
-    return f"{path} --help"
+    return f"run `{path} --help`"
 
 
 def main() -> None:

@@ -1,4 +1,4 @@
-"""`memctl metrics`: everything the daemon counts, in Prometheus' text format, and what happened between two looks."""
+"""`memctl metrics`: the daemon's metrics in Prometheus' text format, and their changes over time."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from memd.cli.arguments import examples, json_option
-from memd.cli.connect import Session
+from memd.cli.connect import CliSession
 from memd.system.metrics import quantile
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class RequestFigures:
-    """Requests of one method: how many a second, failed ones, and how long they took."""
+    """Requests of one method: rate, errors and latencies."""
 
     method: str
     per_s: float
@@ -31,7 +31,7 @@ class RequestFigures:
 
 @dataclass(frozen=True)
 class AgentFigures:
-    """One agent: searches, and what its index lacks."""
+    """Searches of one agent, and the size of its index."""
 
     agent: str
     searches_per_s: float
@@ -54,7 +54,7 @@ class ModelFigures:
 
 @dataclass(frozen=True)
 class Figures:
-    """The daemon between two looks, or since its start where there was one look only."""
+    """The daemon's figures between two replies, or since its start."""
 
     version: str
     pid: int
@@ -70,10 +70,10 @@ class Figures:
     models: list[ModelFigures] = field(default_factory=list)
 
 
-def between(earlier: MetricsReply | None, later: MetricsReply) -> Figures:
-    """Return what happened between two looks."""
-    first = _Look(earlier if earlier is not None and _is_same_run(earlier, later) else None)
-    second = _Look(later)
+def figures_between(earlier: MetricsReply | None, later: MetricsReply) -> Figures:
+    """Return the figures between two replies, or since the start without an earlier one."""
+    first = _Metrics(earlier if earlier is not None and _is_same_process(earlier, later) else None)
+    second = _Metrics(later)
     seconds = max(0.001, (later.uptime_ms - first.uptime_ms) / 1000)
     requests = list(_requests(first, second, seconds))
     models = [
@@ -102,13 +102,13 @@ def between(earlier: MetricsReply | None, later: MetricsReply) -> Figures:
     )
 
 
-def _is_same_run(earlier: MetricsReply, later: MetricsReply) -> bool:
-    """Tell whether two looks were at one run of the daemon."""
+def _is_same_process(earlier: MetricsReply, later: MetricsReply) -> bool:
+    """Return whether two replies are of the same process."""
     return earlier.pid == later.pid and earlier.uptime_ms <= later.uptime_ms
 
 
-class _Look:
-    """One reply, by name and labels; none is a daemon that has just begun."""
+class _Metrics:
+    """The metrics of one reply by name and labels; without a reply, those of a daemon that just started."""
 
     def __init__(self, reply: MetricsReply | None) -> None:
         self.uptime_ms = reply.uptime_ms if reply is not None else 0
@@ -120,15 +120,15 @@ class _Look:
         }
 
     def value(self, name: str, **labels: str) -> float:
-        """Return the sum of all figures of a name with these labels."""
+        """Return the sum of a metric's values with these labels."""
         return sum(value for found, value in self._samples.get(name, ()) if labels.items() <= found.items())
 
     def pairs(self, name: str, first: str, second: str) -> list[tuple[str, str]]:
-        """Return the values of two labels of a name."""
+        """Return the values of two labels of a metric."""
         return [(labels[first], labels[second]) for labels, _ in self._samples.get(name, ())]
 
     def values_of(self, name: str, label: str) -> list[str]:
-        """Return the values a label has, each once."""
+        """Return the distinct values of a label."""
         return list(dict.fromkeys(labels[label] for labels, _ in self._samples.get(name, ())))
 
     def counts(self, *key: str) -> list[int]:
@@ -136,8 +136,8 @@ class _Look:
         return self._counts.get(key, [])
 
 
-def _requests(first: _Look, second: _Look, seconds: float) -> Iterator[RequestFigures]:
-    """Return each method that was asked for since the start, the busiest first."""
+def _requests(first: _Metrics, second: _Metrics, seconds: float) -> Iterator[RequestFigures]:
+    """Return the figures of each method, busiest first."""
     rows = []
     name = "memd_requests_total"
     for method in second.values_of(name, "method"):
@@ -156,8 +156,8 @@ def _requests(first: _Look, second: _Look, seconds: float) -> Iterator[RequestFi
     return iter(sorted(rows, key=lambda row: (-row.count, row.method)))
 
 
-def _agents(first: _Look, second: _Look, seconds: float) -> Iterator[AgentFigures]:
-    """Return each agent, the busiest first."""
+def _agents(first: _Metrics, second: _Metrics, seconds: float) -> Iterator[AgentFigures]:
+    """Return the figures of each agent, busiest first."""
     rows = []
     for agent in second.values_of("memd_agent_up", "agent"):
         searches = second.value("memd_searches_total", agent=agent)
@@ -184,10 +184,10 @@ def _agents(first: _Look, second: _Look, seconds: float) -> Iterator[AgentFigure
 )
 @json_option
 @click.pass_obj
-def command(session: Session, as_json: bool) -> None:
-    """Print what the daemon counts, for Prometheus.
+def command(session: CliSession, as_json: bool) -> None:
+    """Print the daemon's metrics for Prometheus.
 
-    Counters begin at 0 with each start of the daemon. With --json, histograms also have their p50, p95 and p99.
+    Counters restart at 0 with the daemon. With --json, histograms include p50, p95 and p99.
     """
     with session.client() as client:
         reply = client.metrics()
@@ -198,12 +198,12 @@ def command(session: Session, as_json: bool) -> None:
 
 
 def exposition(reply: MetricsReply) -> str:
-    """Return figures in Prometheus' text format, version 0.0.4."""
+    """Return metrics in Prometheus' text format, version 0.0.4."""
     return "".join(f"{each}\n" for metric in reply.metrics for each in _lines_of(metric, reply.bounds))
 
 
 def _lines_of(metric: Metric, bounds: Sequence[float]) -> Iterator[str]:
-    """Return a metric's head and its figures."""
+    """Yield the lines of a metric."""
     yield f"# HELP {metric.name} {_escaped(metric.help)}"
     yield f"# TYPE {metric.name} {metric.kind}"
     for sample in metric.samples:
@@ -218,17 +218,17 @@ def _lines_of(metric: Metric, bounds: Sequence[float]) -> Iterator[str]:
 
 
 def _line(name: str, labels: Mapping[str, str], value: float) -> str:
-    """Return one figure."""
+    """Return the line of one value."""
     quote = '\\"'
     inside = ",".join(f'{label}="{_escaped(text).replace(chr(34), quote)}"' for label, text in labels.items())
     return f"{name}{{{inside}}} {_number(value)}" if inside else f"{name} {_number(value)}"
 
 
 def _escaped(text: str) -> str:
-    """Return text without what would end its line."""
+    """Return text with backslashes and newlines escaped."""
     return text.replace("\\", "\\\\").replace("\n", "\\n")
 
 
 def _number(value: float) -> str:
-    """Return a number as short as it is exact."""
+    """Return the shortest exact text of a number."""
     return str(int(value)) if value == int(value) else repr(float(value))

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 import click
 
 from memd.cli.arguments import MAX_MODEL_REF_CHARS, CommandGroup, at_most, examples, json_option
-from memd.cli.connect import Session
+from memd.cli.connect import CliSession
 from memd.cli.lines import size
-from memd.cli.progress import of_agent
+from memd.cli.progress import for_agent
 from memd.system.nearest_name import did_you_mean
 from memd_client.errors import MemdError, ModelMissingError, PathRefusedError
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from memd_client import Client
 
 MINILM = "minilm"
-"""The one model that has a short name."""
+"""The only model with a short name."""
 
 
 @click.group("model", cls=CommandGroup, epilog=examples("memctl model pull minilm", "memctl model list"))
@@ -38,17 +38,17 @@ def command() -> None:
 @click.argument("ref", type=at_most(MAX_MODEL_REF_CHARS))
 @json_option
 @click.pass_obj
-def pull(session: Session, ref: str, as_json: bool) -> None:
-    """Make the model REF ready on disk and print its path.
+def pull(session: CliSession, ref: str, as_json: bool) -> None:
+    """Download the model REF, or find it on disk, and print its path.
 
-    REF is `minilm` (small, needs no key), an `hf:` or `https:` reference, or a path to a GGUF file. A
-    download that was interrupted goes on where it stopped.
+    REF is `minilm` (small, needs no key), an `hf:` or `https:` reference, or the path of a GGUF file. An interrupted
+    download is resumed.
     """
     wanted = _absolute(ref, is_path=os.sep in ref or ref.endswith(".gguf"))
     with (
         session.client() as client,
         _suggestion(client, ref),
-        session.output.progress(of_agent(""), quiet=as_json) as show,
+        session.output.progress(for_agent(""), quiet=as_json) as show,
     ):
         reply = client.model(wanted, on_progress=show)
     if as_json:
@@ -60,8 +60,8 @@ def pull(session: Session, ref: str, as_json: bool) -> None:
 @command.command("list", epilog=examples("memctl model list"))
 @json_option
 @click.pass_obj
-def list_models(session: Session, as_json: bool) -> None:
-    """List the models on disk, their sizes and who uses them."""
+def list_models(session: CliSession, as_json: bool) -> None:
+    """List the models on disk, their sizes and the agents that use them."""
     with session.client() as client:
         reply = client.model(action="list")
     if as_json:
@@ -72,17 +72,17 @@ def list_models(session: Session, as_json: bool) -> None:
                 each.ref,
                 size(each.size_bytes),
                 "loaded" if each.loaded else "",
-                ", ".join(each.used_by) or "nobody",
+                ", ".join(each.used_by) or "-",
             )
             for each in reply.models
         ]
         session.output.table(("model", "size", "state", "used by"), rows, shorten=("model",))
     else:
-        session.output.note(f"there is no model in {reply.path}; `memctl model pull minilm` gets a small one")
+        session.output.note(f"no models in {reply.path}; run `memctl model pull minilm` to get a small one")
 
 
 def _complete_models(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[str]:
-    """Return models on disk for the shell to complete."""
+    """Return the completions of a model on disk."""
     from memd.cli.completion import model_refs
 
     return model_refs(incomplete)
@@ -96,19 +96,19 @@ def _complete_models(ctx: click.Context, param: click.Parameter, incomplete: str
     ),
 )
 @click.argument("ref", type=at_most(MAX_MODEL_REF_CHARS), shell_complete=_complete_models)
-@click.option("--force", is_flag=True, help="Remove it even where an agent's settings name it.")
+@click.option("--force", is_flag=True, help="Remove it even if an agent uses it.")
 @json_option
 @click.pass_obj
-def remove(session: Session, ref: str, force: bool, as_json: bool) -> None:
-    """Remove the model REF from disk, and what came of it where its download broke.
+def remove(session: CliSession, ref: str, force: bool, as_json: bool) -> None:
+    """Remove the model REF from disk, including an unfinished download.
 
-    REF is what `memctl model list` shows. A model that an agent's settings name stays, unless forced.
+    REF is a name shown by `memctl model list`. A model that an agent uses is kept unless --force is given.
     """
     wanted = _absolute(ref, is_path=os.sep in ref or ref.startswith("~"))
     with (
         session.client() as client,
         _suggestion(client, ref),
-        session.output.progress(of_agent(""), quiet=as_json) as show,
+        session.output.progress(for_agent(""), quiet=as_json) as show,
     ):
         reply = client.model(wanted, action="remove", force=force, on_progress=show)
     if as_json:
@@ -119,7 +119,7 @@ def remove(session: Session, ref: str, force: bool, as_json: bool) -> None:
 
 @contextlib.contextmanager
 def _suggestion(client: Client, ref: str) -> Iterator[None]:
-    """Add to an error about a model the name that was probably meant."""
+    """Add the closest model name to an error about an unknown model."""
     try:
         yield
     except (ModelMissingError, PathRefusedError) as error:
@@ -131,7 +131,7 @@ def _suggestion(client: Client, ref: str) -> Iterator[None]:
 
 
 def _absolute(ref: str, *, is_path: bool) -> str:
-    """Return a reference that means the same to the daemon, whose working directory is another."""
+    """Return a reference with an absolute path: the daemon has another working directory."""
     if not is_path or ref.startswith(("hf:", "https:")):
         return ref
     return os.path.abspath(os.path.expanduser(ref))

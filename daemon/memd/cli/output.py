@@ -1,6 +1,6 @@
-"""The only place that prints: plain text for a pipe, colour and wrapping for a terminal, JSON on request.
+"""All output of `memctl`: plain text for a pipe, colour and wrapping for a terminal, JSON on request.
 
-rich is imported only if a terminal is written to: a pipe must not wait for it.
+rich is imported only for a terminal, because importing it is slow.
 """
 
 from __future__ import annotations
@@ -29,16 +29,16 @@ GAP = 2
 """Columns between two cells."""
 
 MIN_PATH_WIDTH = 16
-"""Columns a shortened path keeps in a table: `/home/…/notes.md` names the place and the file."""
+"""Minimum columns of a shortened path in a table, such as `/home/…/notes.md`."""
 
 ELLIPSIS = "…"
 
 _WORDS = re.compile(r"(?<!\d)\s+")
-"""Between words; a number and its unit are one."""
+"""Spaces between words; a number and its unit count as one word."""
 
 
 def shorten_middle(text: str, width: int) -> str:
-    """Return text of at most `width` columns; a longer one has `…` in its middle, and more of its end is kept."""
+    """Return text of at most `width` columns; longer text gets `…` in its middle and keeps more of its end."""
     if cells(text) <= width:
         return text
     begin = _first_cells(text, (width - 1) // 3)
@@ -47,7 +47,7 @@ def shorten_middle(text: str, width: int) -> str:
 
 
 def _first_cells(text: str, width: int) -> str:
-    """Return the beginning of a text that takes at most so many columns."""
+    """Return the beginning of a text, at most `width` columns."""
     taken = 0
     for place, char in enumerate(text):
         taken += cells(char)
@@ -59,7 +59,7 @@ def _first_cells(text: str, width: int) -> str:
 def table_lines(
     heads: Sequence[str], rows: Sequence[Sequence[str]], width: int, shorten: Collection[str] = ()
 ) -> list[Line]:
-    """Return a table as lines of at most `width` columns: the first column is a name, the others are figures."""
+    """Return a table as lines of at most `width` columns; the first column is left-aligned."""
     grid = [[printable(cell, "") for cell in each] for each in rows]
     widths = _fitting_widths(heads, grid, width, shorten)
     if widths is None:
@@ -75,7 +75,7 @@ def _fitting_widths(
 ) -> list[int] | None:
     """Return the columns' widths; None if the table doesn't fit.
 
-    Columns that may be shortened give way first, down to `MIN_PATH_WIDTH`, then the widest, down to its longest word.
+    Columns in `shorten` shrink first, to `MIN_PATH_WIDTH`, then the widest, to its longest word.
     """
     columns = [[head, *(row[place] for row in grid)] for place, head in enumerate(heads)]
     widths = [max(map(cells, column)) for column in columns]
@@ -83,17 +83,17 @@ def _fitting_widths(
     for place, head in enumerate(heads):
         if head in shorten:
             least[place] = min(least[place], max(MIN_PATH_WIDTH, cells(head)))
-    room = width - GAP * (len(heads) - 1)
-    if sum(least) > room:
+    available = width - GAP * (len(heads) - 1)
+    if sum(least) > available:
         return None
-    while sum(widths) > room:
+    while sum(widths) > available:
         wider = [place for place in range(len(widths)) if widths[place] > least[place]]
         widths[max(wider, key=lambda place: (heads[place] in shorten, widths[place]))] -= 1
     return widths
 
 
 def _grid_row(row: Sequence[str], widths: Sequence[int]) -> list[str]:
-    """Return a row as lines of text: the first cell on its left, the others on their right."""
+    """Return a row as lines of text: the first cell left-aligned, the others right-aligned."""
     wrapped = [_wrap(cell, width) for cell, width in zip(row, widths, strict=True)]
     height = max(map(len, wrapped))
     texts = []
@@ -106,7 +106,7 @@ def _grid_row(row: Sequence[str], widths: Sequence[int]) -> list[str]:
 
 
 def _wrap(cell: str, width: int) -> list[str]:
-    """Return a cell's lines, wrapped between words; a word that is wider is shortened."""
+    """Return a cell's lines, wrapped between words; wider words are shortened."""
     if cells(cell) <= width:
         return [cell]
     lines = [""]
@@ -122,16 +122,16 @@ def _wrap(cell: str, width: int) -> list[str]:
 
 
 def _block(heads: Sequence[str], row: Sequence[str], width: int) -> list[Line]:
-    """Return a row of a table that doesn't fit: its name, and below it every other cell with its head."""
-    room = width - GAP
+    """Return a row of a table that doesn't fit: its name, and the other cells with their heads below."""
+    available = width - GAP
     name = shorten_middle(row[0], width - cells(heads[0]) - 1)
     lines = [line((f"{heads[0]} ", "label"), (name, "title"))]
     parts: list[str] = []
     for head, cell in zip(heads[1:], row[1:], strict=True):
         if not cell:
             continue
-        part = " ".join([head, *(shorten_middle(word, room) for word in cell.split())])
-        if parts and cells(DOT.join([*parts, part])) > room:
+        part = " ".join([head, *(shorten_middle(word, available) for word in cell.split())])
+        if parts and cells(DOT.join([*parts, part])) > available:
             lines.append(Line(dotted(*parts), GAP))
             parts = []
         parts.append(part)
@@ -150,32 +150,32 @@ STYLES = {
     "bad": "red",
     "match": "bold yellow",
 }
-"""What the style names of `lines.Piece` look like on a terminal."""
+"""Terminal styles by the style names of `lines.Piece`."""
 
 SHORTENED = frozenset({"path", "place", "title"})
-"""Styles of pieces (paths, and ids as titles) that are shortened in their middle if they are wider than the line."""
+"""Styles of pieces (paths and ids) that are shortened in the middle if wider than the line."""
 
 MIN_TEXT_WIDTH = 28
-"""Columns: if a terminal has fewer beside a line's head, the text goes below the head."""
+"""If a terminal has fewer columns to the right of a line's head, the text goes below the head."""
 
 NARROW_INDENT = 4
 """Columns before a text that goes below its head."""
 
 
 class ReaderGoneError(Exception):
-    """Whoever read the output has closed it, as `head` does; nothing is wrong."""
+    """The reader closed the output, as `head` does; not a failure."""
 
 
 class OutputFailedError(Exception):
-    """The output can't be written, as on a full disk; the text says why."""
+    """The output cannot be written, as on a full disk; the text is the reason."""
 
 
-MESSAGES = ("error: ", "note: ", "try: ")
-"""What begins a line that may name a command to paste."""
+MESSAGES = ("error: ", "note: ", "hint: ")
+"""Beginnings of lines that may contain a command to copy."""
 
 
-class Stream:
-    """One text stream and what it can show."""
+class OutputStream:
+    """A text stream and the capabilities of its terminal."""
 
     def __init__(
         self,
@@ -196,7 +196,7 @@ class Stream:
 
     @property
     def console(self) -> Console:
-        """The rich console of a terminal, made on first use."""
+        """The rich console of a terminal, created on first use."""
         if self._console is None:
             from rich.console import Console
 
@@ -212,7 +212,7 @@ class Stream:
         return self._console
 
     def lines(self, lines: Iterable[Line]) -> None:
-        """Print lines: wrapped and coloured on a terminal, one each in plain text elsewhere."""
+        """Print lines: wrapped and coloured on a terminal, plain elsewhere."""
         if self.terminal:
             for each in lines:
                 self._print_wrapped(each)
@@ -222,18 +222,18 @@ class Stream:
     def table(
         self, heads: Sequence[str], rows: Sequence[Sequence[str]], shorten: Collection[str] = ()
     ) -> None:
-        """Print a table: the first column is a name, the others are figures; see `tables.table_lines`."""
+        """Print a table; see `table_lines`."""
         width = self.console.width if self.terminal else sys.maxsize
         self.lines(table_lines(heads, rows, width, shorten))
 
     def write(self, text: str) -> None:
-        """Write text as it is."""
+        """Write text unchanged."""
         with self._guarded():
             self.file.write(text)
             self.file.flush()
 
     def write_bytes_of(self, text: str) -> None:
-        """Write text byte for byte, also where the stream's encoding couldn't hold it."""
+        """Write text as bytes, even if the stream's encoding can't represent it."""
         buffer = getattr(self.file, "buffer", None)
         if buffer is None:
             self.write(text)
@@ -249,7 +249,7 @@ class Stream:
 
     @contextlib.contextmanager
     def _guarded(self) -> Iterator[None]:
-        """Turn a failed write into an error of ours, and keep the interpreter's last flush quiet."""
+        """Convert a failed write to an error, and keep the interpreter's final flush silent."""
         try:
             yield
         except OSError as error:
@@ -264,7 +264,7 @@ class Stream:
     def _print_wrapped(self, each: Line) -> None:
         """Print a line on a terminal: wrapped to its width below the line's indent, paths shortened to fit.
 
-        A message whose command in backticks would be cut is left for the terminal to fold: pasted, it stays whole.
+        A message whose command in backticks would be split is left to the terminal to wrap, so that it can be copied.
         """
         from rich.text import Text
 
@@ -288,39 +288,39 @@ class Stream:
 
 
 class Output:
-    """Everything a command can say: answers to standard output, the rest to standard error."""
+    """The output of a command: results to standard output, the rest to standard error."""
 
-    def __init__(self, out: Stream, err: Stream, now_s: Callable[[], float]) -> None:
+    def __init__(self, out: OutputStream, err: OutputStream, now_s: Callable[[], float]) -> None:
         self.out = out
         self.err = err
         self._now_s = now_s
 
     def lines(self, lines: Iterable[Line]) -> None:
-        """Print lines of an answer."""
+        """Print lines of a result."""
         self.out.lines(lines)
 
     def table(
         self, heads: Sequence[str], rows: Sequence[Sequence[str]], shorten: Collection[str] = ()
     ) -> None:
-        """Print a table of an answer; a narrow terminal gets the cells below the heads in `shorten` shortened."""
+        """Print a table; on a narrow terminal the columns in `shorten` are shortened."""
         self.out.table(heads, rows, shorten)
 
     def document(self, value: object) -> None:
-        """Print a value of maps, lists and scalars as one JSON document in ASCII.
+        """Print a value as one JSON document in ASCII, indented on a terminal and one line elsewhere.
 
-        On a terminal it is indented, elsewhere it is one line. Numbers JSON doesn't have become null.
+        Numbers that JSON lacks become null.
         """
         indent = 2 if self.out.terminal else None
         self.out.write(json.dumps(_finite(value), indent=indent, allow_nan=False) + "\n")
 
     def reply(self, reply: object) -> None:
-        """Print a reply of the daemon field by field, as `document` does."""
+        """Print a reply of the daemon as JSON."""
         from memd_client.wire import to_wire
 
         self.document(to_wire(reply))
 
     def text(self, text: str) -> None:
-        """Print text unchanged; a terminal gets it made harmless and ended with a newline."""
+        """Print text unchanged; on a terminal, with control characters escaped and a final newline."""
         if not self.out.terminal:
             self.out.write_bytes_of(text)
             return
@@ -328,22 +328,22 @@ class Output:
         self.out.write(shown if shown.endswith("\n") or not shown else shown + "\n")
 
     def note(self, text: str) -> None:
-        """Tell something beside the answer, on standard error."""
+        """Print a note on standard error."""
         self.err.lines([line(("note: ", "warn"), text)])
 
     def error(self, message: str, hint: str, code: str) -> None:
-        """Tell what went wrong and the way out, on standard error."""
-        said = [line(("error: ", "bad"), message or code, indent=0)]
+        """Print an error, its hint and its code on standard error."""
+        lines = [line(("error: ", "bad"), message or code, indent=0)]
         if hint:
-            said.append(line(("try: ", "label"), hint, indent=2))
-        said.append(line(("code: ", "label"), code, indent=2))
-        self.err.lines(said)
+            lines.append(line(("hint: ", "label"), hint, indent=2))
+        lines.append(line(("code: ", "label"), code, indent=2))
+        self.err.lines(lines)
 
     @contextlib.contextmanager
     def progress(self, split: SplitDetail, *, quiet: bool) -> Iterator[Callable[[Progress], None]]:
-        """Show how far a request is, on standard error, until the block ends.
+        """Show a request's progress on standard error until the block ends.
 
-        A terminal gets bars, anything else at most one line a second and stage.
+        A terminal gets bars; anything else at most one line per second and stage.
         """
         from memd.cli.progress import Bars, ProgressLines, ignore
 
@@ -357,19 +357,19 @@ class Output:
 
 
 def _text_of(piece: Piece) -> str:
-    """Return a piece's text, on one line and harmless."""
+    """Return a piece's text on one line, with control characters escaped."""
     return printable(piece if isinstance(piece, str) else piece[0], "\t")
 
 
 def _shortened(piece: Piece, width: int) -> Piece:
-    """Return a piece; a path that is as wide as the line is shortened, with a column left for what follows it."""
+    """Return a piece, shortened if it is a path as wide as the line."""
     if isinstance(piece, str) or piece[1] not in SHORTENED:
         return piece
     return shorten_middle(_text_of(piece), width - 1), piece[1]
 
 
 def _plain(each: Line) -> str:
-    """Return a line without any style."""
+    """Return a line as plain text."""
     head = _text_of(each.head)
     gap = " " * (each.indent - cells(head))
     return (head + gap + "".join(_text_of(piece) for piece in each.pieces)).rstrip()
@@ -386,7 +386,7 @@ def _styled(pieces: Iterable[Piece]) -> Text:
 
 
 def _finite(value: Any) -> Any:
-    """Return a value with null in place of numbers that JSON doesn't have."""
+    """Return a value with None in place of numbers that JSON lacks."""
     if isinstance(value, float):
         return value if math.isfinite(value) else None
     if isinstance(value, dict):
@@ -397,5 +397,5 @@ def _finite(value: Any) -> Any:
 
 
 def standard_output(now_s: Callable[[], float]) -> Output:
-    """Return the output of this process; a stream the process was started without leads nowhere."""
-    return Output(Stream(sys.stdout or io.StringIO()), Stream(sys.stderr or io.StringIO()), now_s)
+    """Return the output of this process; output to a closed stream is discarded."""
+    return Output(OutputStream(sys.stdout or io.StringIO()), OutputStream(sys.stderr or io.StringIO()), now_s)

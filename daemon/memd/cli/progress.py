@@ -1,4 +1,4 @@
-"""How far a long request is: bars for a terminal, paced lines for anything else."""
+"""Progress of a long request: bars on a terminal, rate-limited lines elsewhere."""
 
 from __future__ import annotations
 
@@ -16,30 +16,30 @@ if TYPE_CHECKING:
     from memd_client.messages import Progress
 
 LINE_PERIOD_S = 1.0
-"""Seconds between two lines of one stage: a log stays readable, and a watcher sees it move."""
+"""Minimum time between two lines of one stage."""
 
 BYTE_STAGES = frozenset({"download", "wheel"})
-"""Stages that count bytes; the others count things."""
+"""Stages that count bytes; the others count items."""
 
 SplitDetail = Callable[[str], tuple[str, str]]
-"""Returns the agent a progress is about, and what is left of its detail."""
+"""Splits the detail of a progress message into the agent and the rest."""
 
 DETAIL_CELLS = 40
-"""Characters of a detail (a path, as a rule) shown behind a bar; its end tells most."""
+"""Characters of a detail (usually a path) shown after a bar, taken from its end."""
 
 
 def ignore(progress: Progress) -> None:
-    """Take progress nobody watches."""
+    """Discard progress."""
 
 
-def agent_first(detail: str) -> tuple[str, str]:
-    """Return the agent and the rest of a detail such as `main: memory/notes.md`, as a sync of all has it."""
+def split_agent(detail: str) -> tuple[str, str]:
+    """Return the agent and the rest of a detail such as `main: memory/notes.md`."""
     agent, _, rest = detail.partition(": ")
     return agent, rest
 
 
-def of_agent(agent: str) -> SplitDetail:
-    """Return how to split details that are all about one agent and don't name it."""
+def for_agent(agent: str) -> SplitDetail:
+    """Return the split of details that concern one agent and don't name it."""
     return lambda detail: (agent, detail)
 
 
@@ -49,7 +49,7 @@ def title_of(stage: str, agent: str) -> str:
 
 
 def amount_of(progress: Progress) -> str:
-    """Return what is done, such as `120 of 1,300` or `12.0 MB of 24.5 MB`; the total where it is known."""
+    """Return the amount done, such as `120 of 1,300` or `12.0 MB of 24.5 MB`; without an unknown total."""
     as_bytes = progress.stage in BYTE_STAGES
     done = size(progress.done) if as_bytes else f"{progress.done:,}"
     if progress.total <= 0:
@@ -58,32 +58,32 @@ def amount_of(progress: Progress) -> str:
 
 
 class ProgressLines:
-    """Progress as lines: at most one a period and stage, and always the last one."""
+    """Progress as lines: at most one per period and stage, plus the last."""
 
     def __init__(self, split: SplitDetail, write: Callable[[str], None], now_s: Callable[[], float]) -> None:
         self._split = split
         self._write = write
         self._now_s = now_s
-        self._told_at: dict[str, float] = {}
+        self._shown_at: dict[str, float] = {}
         self._ended: dict[str, int] = {}
 
     def show(self, progress: Progress) -> None:
-        """Tell a line of progress where it is time for one."""
+        """Print a line of progress if one is due."""
         title = title_of(progress.stage, self._split(progress.detail)[0])
         at_end = 0 < progress.total <= progress.done
         if at_end and self._ended.get(title) == progress.total:
             return
         now = self._now_s()
-        if not at_end and now - self._told_at.get(title, float("-inf")) < LINE_PERIOD_S:
+        if not at_end and now - self._shown_at.get(title, float("-inf")) < LINE_PERIOD_S:
             return
-        self._told_at[title] = now
+        self._shown_at[title] = now
         if at_end:
             self._ended[title] = progress.total
         self._write(f"{title}: {amount_of(progress)}\n")
 
 
 class Bars:
-    """Progress as live bars, one an agent and stage; they leave the terminal when the block ends."""
+    """Progress as live bars, one per agent and stage, removed when the block ends."""
 
     def __init__(self, split: SplitDetail, console: Console) -> None:
         from rich.progress import BarColumn, Progress, TextColumn
@@ -109,7 +109,7 @@ class Bars:
         self._bars.stop()
 
     def show(self, progress: Progress) -> None:
-        """Move the bar of this progress, which appears with its first."""
+        """Update the bar of this agent and stage, created on first use."""
         agent, rest = self._split(progress.detail)
         title = title_of(progress.stage, agent)
         total = progress.total if progress.total > 0 else None

@@ -1,4 +1,4 @@
-"""`memctl sample`: a small memory of made-up people to try searches on."""
+"""`memctl sample`: sample notes to try searches on."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from pathlib import Path
 import click
 
 from memd.cli.arguments import examples
-from memd.cli.connect import Session
+from memd.cli.connect import CliSession
 from memd.cli.indexing import print_reply
 from memd.cli.lines import BLANK, Line, line, row
-from memd.cli.progress import agent_first
+from memd.cli.progress import split_agent
 from memd_client.errors import IndexIOError
 
 
@@ -21,31 +21,31 @@ from memd_client.errors import IndexIOError
 )
 @click.pass_context
 def command(ctx: click.Context) -> None:
-    """Copy a sample memory, index it, and show how to search it.
+    """Copy sample notes, index them, and show how to search them.
 
-    Notes of the sample that you edited stay as they are; missing ones are copied again. Your own memory and the daemon
-    that serves it are not touched: the sample has a daemon of its own.
+    Sample notes that you edited are kept; missing ones are copied again. The sample has its own daemon: your own notes
+    and their daemon are not affected.
     """
-    session: Session = ctx.obj
+    session: CliSession = ctx.obj
     folder = enter_sample()
-    with session.client() as client, session.output.progress(agent_first, quiet=False) as show:
+    with session.client() as client, session.output.progress(split_agent, quiet=False) as show:
         reply = client.index(on_progress=show)
     print_reply(ctx, session, reply, as_json=False)
-    session.output.lines(way_lines(folder))
+    session.output.lines(usage_lines(folder))
 
 
 def enter_sample() -> Path:
-    """Lead this process to the sample, which is copied if it is missing, and return its folder."""
+    """Make this process use the sample, copy it if it is missing, and return its folder."""
     from memd.sample import use_sample
 
     try:
         return use_sample()
     except OSError as error:
-        raise IndexIOError(f"the sample memory can't be written: {error}") from error
+        raise IndexIOError(f"cannot write the sample memory: {error}") from error
 
 
-def way_lines(folder: Path) -> list[Line]:
-    """Return how the sample is searched, from `memctl` and from other programs."""
+def usage_lines(folder: Path) -> list[Line]:
+    """Return lines on how to search the sample with `memctl` and other programs."""
     from memd.sample import QUERY, sample_variables
 
     return [
@@ -54,7 +54,7 @@ def way_lines(folder: Path) -> list[Line]:
         row("search", f'memctl --sample search "{QUERY}"'),
         row("status", "memctl --sample status"),
         BLANK,
-        line("For agents and other programs of this shell:"),
+        line("for agents and other programs started from this shell:"),
         *(
             line(f"export {name}={shlex.quote(value)}", indent=2)
             for name, value in sample_variables().items()

@@ -1,4 +1,4 @@
-"""`memctl search`: a query to the memory of an agent or of all, and the hits."""
+"""`memctl search`: search the memory of one agent or of all agents, and show the hits."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from memd.cli.arguments import (
     ALL_AGENTS,
     MAX_PATH_CHARS,
     MAX_RESULTS,
-    Choice,
+    ArgumentChoice,
     Fraction,
     agent_or_all_option,
     at_most,
@@ -21,7 +21,7 @@ from memd.cli.arguments import (
     search_text,
     utf8,
 )
-from memd.cli.connect import Session, offer_sample
+from memd.cli.connect import CliSession, offer_sample
 from memd.cli.lines import (
     BLANK,
     Line,
@@ -47,26 +47,26 @@ if TYPE_CHECKING:
 
 _STOP_WORDS = """
 a an and are as at be but by did do does for from had has have how i if in is it its me my not of on or our so
-that the their them then there they this to was we were what when where which who why will with you your
+that the their them then there they this to was we were what when which who why will with you your
 """
-STOP_WORDS = frozenset(_STOP_WORDS.split())
-"""Marked they would only be noise, so they are marked only where a question has no other word."""
+STOP_WORDS = frozenset([*_STOP_WORDS.split(), "where"])
+"""Words that are highlighted only if a query has no others."""
 
 WORD = re.compile(r"[^\W_]+")
-WIDE = re.compile(
+UNSPACED = re.compile(
     "[\u0e00-\u0e7f\u1100-\u11ff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff]+"
 )
 """Runs of scripts written without spaces: Thai, Hangul, kana, Han."""
 
 ENDINGS = ("ings", "ing", "ies", "ied", "ers", "ed", "es", "er", "ly", "s", "e", "y")
 MIN_STEM = 4
-"""Letters that are left of a word at least: shorter stems match too much."""
+"""Minimum length of a stem in letters; shorter stems match too much."""
 
 
 def pattern_for(query: str) -> re.Pattern[str] | None:
-    """Return what finds the words of a question in a text, in any inflection; None where it has no words."""
-    wide = WIDE.findall(query)
-    words = [word.casefold() for word in WORD.findall(WIDE.sub(" ", query))]
+    """Return a pattern that matches a query's words in any inflection; None without words."""
+    wide = UNSPACED.findall(query)
+    words = [word.casefold() for word in WORD.findall(UNSPACED.sub(" ", query))]
     telling = [word for word in words if word not in STOP_WORDS] or words
     parts = [re.escape(piece) for run in wide for piece in _pairs(run)]
     parts += [rf"(?<![^\W_]){re.escape(_stem(word))}[^\W_]*" for word in telling if len(word) > 2]
@@ -78,7 +78,7 @@ def pattern_for(query: str) -> re.Pattern[str] | None:
 
 
 def marked(text: str, pattern: re.Pattern[str] | None) -> tuple[Piece, ...]:
-    """Return a text in pieces, those that match marked."""
+    """Return a text as pieces, with matches highlighted."""
     if pattern is None:
         return (text,)
     pieces: list[Piece] = []
@@ -91,12 +91,12 @@ def marked(text: str, pattern: re.Pattern[str] | None) -> tuple[Piece, ...]:
 
 
 def _pairs(run: str) -> list[str]:
-    """Return the overlapping pairs of a run, or the run itself where it is shorter than three."""
+    """Return the overlapping pairs of a run's characters, or the run if it is shorter than three."""
     return [run] if len(run) < 3 else [run[place : place + 2] for place in range(len(run) - 1)]
 
 
 def _stem(word: str) -> str:
-    """Return a word without its ending, where enough of it is left."""
+    """Return a word without its ending, unless the rest is too short."""
     if any(char.isdigit() for char in word):
         return word
     for ending in ENDINGS:
@@ -110,11 +110,11 @@ BECAUSE = "because: "
 BECAUSE_INDENT = SNIPPET_INDENT + len(BECAUSE)
 
 Notice = tuple[str, tuple[Piece, ...], str]
-"""A label, what it says, and a hint or nothing."""
+"""A label, a text, and a hint or an empty string."""
 
 
 def summary_lines(reply: SearchAgentsReply, now_ms: int) -> list[Line]:
-    """Return how many hits and agents there are, how the agents were searched, and what is missing."""
+    """Return the number of hits and agents, how they were searched, and notices."""
     searched = [row for row in reply.agents if row.error is None]
     how = {(row.mode, _embedder_of(row)) for row in searched}
     mode, embedder_name = next(iter(how)) if len(how) == 1 else ("", "")
@@ -143,17 +143,17 @@ def summary_lines(reply: SearchAgentsReply, now_ms: int) -> list[Line]:
 
 
 def with_options(hint: str) -> str:
-    """Return a hint of the daemon with the command line's name of a parameter."""
+    """Return a hint of the daemon with the option `--min-score` in place of the parameter."""
     return hint.replace("min_score", "--min-score")
 
 
 def _whose(agents: Sequence[str], rows: Sequence[SearchedAgent]) -> tuple[Piece, ...]:
-    """Return the names that stand before a notice; none if it is about all agents."""
+    """Return the agents' names in front of a notice; none if it concerns all agents."""
     return () if len(agents) == len(rows) > 1 else ((f"{', '.join(agents)}: ", "title"),)
 
 
 def _agent_notices(row: SearchedAgent, now_ms: int, *, with_mode: bool) -> Iterator[Notice]:
-    """Return what is to be said of one agent's search."""
+    """Return the notices of one agent's search."""
     if row.error is not None:
         yield "error", (f"{row.error.message} ({row.error.code})",), row.error.hint
         return
@@ -163,19 +163,19 @@ def _agent_notices(row: SearchedAgent, now_ms: int, *, with_mode: bool) -> Itera
 
 
 def _notices(found: SearchReply | SearchedAgent, now_ms: int, *, with_age: bool = False) -> Iterator[Notice]:
-    """Return what a search lacks; with the age of the oldest change if wanted."""
+    """Return what a search lacks; with the age of the oldest pending change if wanted."""
     if found.fallback is not None:
         yield "fallback", fallback_pieces(found.fallback, _embedder_of(found), now_ms), ""
     if found.degraded is not None:
         degraded = found.degraded
         yield "degraded", (degraded.reason, (since(degraded, now_ms), "quiet")), degraded.hint
     if found.partial:
-        yield "partial", ("time was up before everything was looked at",), ""
+        yield "partial", ("the deadline ended the search early",), ""
     if found.pending is not None:
         pending = found.pending
         waiting = dotted(
-            f"{count(pending.files, 'changed file')} not read yet" if pending.files else None,
-            f"{count(pending.chunks, 'chunk')} still without a vector" if pending.chunks else None,
+            f"{count(pending.files, 'changed file')} not indexed yet" if pending.files else None,
+            f"{count(pending.chunks, 'chunk')} without a vector yet" if pending.chunks else None,
             (f"the oldest for {span(pending.oldest_ms)}", "quiet")
             if with_age and pending.oldest_ms
             else None,
@@ -186,11 +186,11 @@ def _notices(found: SearchReply | SearchedAgent, now_ms: int, *, with_age: bool 
 
 def _notice_lines(label: str, pieces: Iterable[Piece], hint: str) -> list[Line]:
     lines = [line((f"{label}: ", "warn"), *pieces)]
-    return [*lines, line(("try: ", "label"), hint, indent=SNIPPET_INDENT)] if hint else lines
+    return [*lines, line(("hint: ", "label"), hint, indent=SNIPPET_INDENT)] if hint else lines
 
 
 def _embedder_of(found: SearchReply | SearchedAgent) -> str:
-    """Return whose vectors were compared; empty if keywords alone answered."""
+    """Return the provider of the compared vectors; empty for keyword search only."""
     return "" if found.mode == "keyword" else embedder(found.provider, found.model)
 
 
@@ -208,29 +208,32 @@ def _embedder_of(found: SearchReply | SearchedAgent) -> str:
 @click.argument("query", nargs=-1, required=True, type=utf8)
 @agent_or_all_option
 @click.option(
-    "--max-results", type=click.IntRange(1, MAX_RESULTS), metavar="N", help="At most this many hits."
+    "--max-results", type=click.IntRange(1, MAX_RESULTS), metavar="N", help="Maximum number of hits."
 )
 @click.option(
     "--min-score",
     type=Fraction(0, 1),
     metavar="X",
-    help="No hit below this, 0 to 1; 0 also shows texts that have little to do with QUERY.",
+    help="Minimum score of a hit, 0 to 1; 0 also shows hits that are hardly relevant.",
 )
 @click.option(
     "sources",
     "--source",
-    type=Choice(["memory", "sessions"]),
+    type=ArgumentChoice(["memory", "sessions"]),
     multiple=True,
-    help="Only this source; may be given twice.",
+    help="Search only this source; may be repeated.",
 )
 @click.option(
-    "--path", type=at_most(MAX_PATH_CHARS), metavar="PREFIX", help="Only files whose path starts with this."
+    "--path",
+    type=at_most(MAX_PATH_CHARS),
+    metavar="PREFIX",
+    help="Search only files whose path starts with PREFIX.",
 )
-@click.option("--explain", is_flag=True, help="Show why each hit stands where it stands, and timings.")
+@click.option("--explain", is_flag=True, help="Explain the rank of each hit, and show timings.")
 @json_option
 @click.pass_obj
 def command(
-    session: Session,
+    session: CliSession,
     query: tuple[str, ...],
     agent: str | None,
     max_results: int | None,
@@ -240,11 +243,11 @@ def command(
     explain: bool,
     as_json: bool,
 ) -> None:
-    """Find where memory says something about QUERY.
+    """Search an agent's memory for QUERY.
 
-    With --agent all the memory of every agent is searched. Ends with 0 also where nothing was found.
+    With `--agent all`, searches the memory of every agent. The exit code is 0 even without hits.
     """
-    question = search_text(query)
+    text = search_text(query)
     limits: dict[str, Any] = {
         "max_results": max_results,
         "min_score": min_score,
@@ -253,45 +256,45 @@ def command(
         "explain": explain,
     }
     with session.client() as client:
-        reply = _search(client, session.output, question, agent, limits)
+        reply = _search(client, session.output, text, agent, limits)
     if as_json:
         session.output.reply(reply)
         return
     from memd_client.messages import SearchAgentsReply
 
     if isinstance(reply, SearchAgentsReply):
-        session.output.lines(search_agents_lines(reply, question, session.now_ms()))
+        session.output.lines(search_agents_lines(reply, text, session.now_ms()))
     else:
-        session.output.lines(search_lines(reply, question, session.now_ms()))
+        session.output.lines(search_lines(reply, text, session.now_ms()))
     if not reply.hits:
         offer_sample(session)
 
 
 def _search(
-    client: Client, output: Output, question: str, agent: str | None, limits: dict[str, Any]
+    client: Client, output: Output, query: str, agent: str | None, limits: dict[str, Any]
 ) -> SearchReply | SearchAgentsReply:
-    """Return what the daemon finds in an agent's memory, or in that of all."""
+    """Return the reply for one agent's memory, or for that of all agents."""
     if agent != ALL_AGENTS:
-        return client.search(question, agent=agent, **limits)
+        return client.search(query, agent=agent, **limits)
     from memd_client.errors import AgentUnknownError
 
     try:
-        reply = client.search(question, agent=agent, **limits)
+        reply = client.search(query, agent=agent, **limits)
     except AgentUnknownError:
-        return client.search_agents(question, **limits)
-    output.note(f"an agent has the id {ALL_AGENTS}: it alone was searched")
+        return client.search_agents(query, **limits)
+    output.note(f"searched only the agent with the id {ALL_AGENTS}")
     return reply
 
 
 def search_lines(reply: SearchReply, query: str, now_ms: int) -> list[Line]:
-    """Return the hits of a search as lines, and below them how they were found."""
+    """Return the hits of a search as lines, followed by a summary and notices."""
     lines = _all_hit_lines(reply.hits, query) or _empty_lines(reply)
     lines.append(line(*_summary(reply)))
     if reply.timings:
         lines.append(
             line(
                 ("timings: ", "label"),
-                *dotted(*(f"{name.removesuffix('_ms')} {span(ms)}" for name, ms in reply.timings.items())),
+                *dotted(*(f"{_timing_name(name)} {span(ms)}" for name, ms in reply.timings.items())),
             )
         )
     for notice in _notices(reply, now_ms, with_age=True):
@@ -302,20 +305,26 @@ def search_lines(reply: SearchReply, query: str, now_ms: int) -> list[Line]:
     return lines
 
 
+def _timing_name(key: str) -> str:
+    """Return the name of a part of a search, from its key in a reply."""
+    name = key.removesuffix("_ms")
+    return {"look": "changed files", "words": "keywords", "meaning": "vectors"}.get(name, name)
+
+
 def search_agents_lines(reply: SearchAgentsReply, query: str, now_ms: int) -> list[Line]:
-    """Return the hits of several agents as lines, and below them how the agents were searched."""
-    lines = _all_hit_lines(reply.hits, query) or [line("No hits in the memory of any agent.")]
+    """Return the hits of several agents as lines, followed by a summary and notices."""
+    lines = _all_hit_lines(reply.hits, query) or [line("No relevant results.")]
     return [*lines, *summary_lines(reply, now_ms)]
 
 
 def _all_hit_lines(hits: Sequence[Hit], query: str) -> list[Line]:
-    """Return the hits, a blank line after each; the query's words are marked."""
+    """Return the hits with the query's words highlighted, and a blank line after each."""
     pattern = pattern_for(query)
     return [each for hit in hits for each in (*_hit_lines(hit, pattern), BLANK)]
 
 
 def _hit_lines(hit: Hit, pattern: re.Pattern[str] | None) -> list[Line]:
-    """Return one hit: where it is, its score, the text around what matched, and why it stands there."""
+    """Return one hit: location, score, snippet, and the reasons for its rank."""
     agent = f" --agent {hit.agent}" if hit.agent is not None else ""
     place = ((hit.path, "path"), f":{hit.start_line}-{hit.end_line}", (agent, "title"))
     copies = f"  {hit.copies} copies" if hit.copies > 1 else ""
@@ -325,20 +334,20 @@ def _hit_lines(hit: Hit, pattern: re.Pattern[str] | None) -> list[Line]:
     head = " " * SNIPPET_INDENT + BECAUSE
     for why in (hit.explain or {}).get("because", ()):
         lines.append(Line(((str(why), "quiet"),), BECAUSE_INDENT, (head, "label")))
-        head = ""  # said once: on a pipe it is what tells reasons from the text above
+        head = ""  # shown once: on a pipe it separates the reasons from the snippet
     return lines
 
 
 def _empty_lines(reply: SearchReply) -> list[Line]:
-    """Return why there are no hits, and the way out; an older daemon doesn't say."""
+    """Return why there are no hits, and a hint; older daemons give no reason."""
     if reply.empty is None:
         return [line("No relevant results.")]
     hint = with_options(reply.empty.hint)
-    return [line(reply.empty.message), line(("try: ", "label"), hint, indent=SNIPPET_INDENT)]
+    return [line(reply.empty.message), line(("hint: ", "label"), hint, indent=SNIPPET_INDENT)]
 
 
 def _summary(reply: SearchReply) -> tuple[Piece, ...]:
-    """Return the line below the hits: how many, and how they were found."""
+    """Return the summary below the hits."""
     return dotted(
         (count(len(reply.hits), "hit"), "title"),
         reply.mode,

@@ -1,4 +1,4 @@
-"""`memctl service`: the daemon as a service of systemd or launchd, or as a plain process where there is neither."""
+"""`memctl service`: the daemon as a systemd or launchd service, or as a background process without either."""
 
 from __future__ import annotations
 
@@ -9,45 +9,44 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from memd.cli.arguments import MAX_LOG_LINES, CommandGroup, examples, json_option
-from memd.cli.connect import Session
+from memd.cli.connect import CliSession
 from memd.cli.lines import dotted, row
 from memd_client.discovery import log_path, socket_path
 from memd_client.errors import ServiceUnavailableError
 
 if TYPE_CHECKING:
-    from memd.service.install.plan import Machine, Plan
+    from memd.service.install.plan import InstallPlan, Machine
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 
 def dry_run_option(function: Function) -> Function:
     """Add `--dry-run` to a command."""
-    text = "Only print what would be written and run."
+    text = "Show what would be done, without doing it."
     return click.option("--dry-run", is_flag=True, help=text)(function)
 
 
 @click.group(
     "service",
     cls=CommandGroup,
-    short_help="Run the daemon as a service of your user.",
+    short_help="Run the daemon as a user service.",
     epilog=examples("memctl service install --dry-run", "memctl service install", "memctl service status"),
 )
 def command() -> None:
-    """Run the daemon as a service: started at login, and again after a crash.
+    """Run the daemon as a user service, started at login and after a crash.
 
-    It is a service of your own user, of systemd or launchd. Where there is neither, start, stop, restart, status
-    and logs work on the plain background process.
+    Supports systemd and launchd. Without either, start, stop, restart, status and logs manage a background process.
     """
 
 
 @command.command("install", epilog=examples("memctl service install", "memctl service install --dry-run"))
 @dry_run_option
 @click.pass_obj
-def install(session: Session, dry_run: bool) -> None:
-    """Install the service, enable and start it.
+def install(session: CliSession, dry_run: bool) -> None:
+    """Install, enable and start the service.
 
-    Do it again after an upgrade, or when folders or memory limits changed in your settings: a file that is up to date
-    stays as it is. A file that you edited is kept beside the new one, as .bak.
+    Run it again after an upgrade, or after changing folders or RAM limits in your settings. Files that are up to date
+    are unchanged; a file that you edited is kept as .bak.
     """
     from memd.service.install import actions, machine
 
@@ -60,8 +59,8 @@ def install(session: Session, dry_run: bool) -> None:
 @command.command("uninstall", epilog=examples("memctl service uninstall"))
 @dry_run_option
 @click.pass_obj
-def uninstall(session: Session, dry_run: bool) -> None:
-    """Stop the service and remove its files. Memory, indexes and models stay."""
+def uninstall(session: CliSession, dry_run: bool) -> None:
+    """Stop the service and remove its files. Memory, indexes and models are kept."""
     from memd.service.install import actions, machine
 
     found = _look()
@@ -72,8 +71,8 @@ def uninstall(session: Session, dry_run: bool) -> None:
 @command.command("start", epilog=examples("memctl service start"))
 @dry_run_option
 @click.pass_obj
-def start(session: Session, dry_run: bool) -> None:
-    """Start the daemon, by the service where it is installed."""
+def start(session: CliSession, dry_run: bool) -> None:
+    """Start the daemon, as a service if it is installed."""
     from memd.service.install import actions
 
     _do(session, actions.start(_look(), socket_path()), dry_run)
@@ -82,8 +81,8 @@ def start(session: Session, dry_run: bool) -> None:
 @command.command("stop", epilog=examples("memctl service stop"))
 @dry_run_option
 @click.pass_obj
-def stop(session: Session, dry_run: bool) -> None:
-    """Stop the daemon. The next agent that needs it starts a plain one, unless MEMD_AUTOSTART is 0."""
+def stop(session: CliSession, dry_run: bool) -> None:
+    """Stop the daemon. The next request of a client starts it again, unless MEMD_AUTOSTART is 0."""
     from memd.service.install import actions
 
     _do(session, actions.stop(_look(), socket_path()), dry_run)
@@ -94,8 +93,8 @@ def stop(session: Session, dry_run: bool) -> None:
 )
 @dry_run_option
 @click.pass_obj
-def restart(session: Session, dry_run: bool) -> None:
-    """Start the daemon anew; one that runs without the installed service is ended, and the service takes over."""
+def restart(session: CliSession, dry_run: bool) -> None:
+    """Restart the daemon. If the service is installed, a daemon that runs without it is replaced by the service."""
     from memd.service.install import actions
 
     _do(session, actions.restart(_look(), socket_path()), dry_run)
@@ -104,8 +103,8 @@ def restart(session: Session, dry_run: bool) -> None:
 @command.command("status", epilog=examples("memctl service status", "memctl service status --json"))
 @json_option
 @click.pass_obj
-def status(session: Session, as_json: bool) -> None:
-    """Show whether the service is installed, and who runs the daemon."""
+def status(session: CliSession, as_json: bool) -> None:
+    """Show whether the service is installed and runs the daemon."""
     from memd.service.install.plan import is_ours
 
     found = _look()
@@ -132,7 +131,7 @@ def status(session: Session, as_json: bool) -> None:
             row("daemon", *dotted(*_daemon(found))),
             row("socket", (socket_path(), "path")),
             *(
-                row("file", *dotted((path, "path"), "edited by hand" if path in edited else None))
+                row("file", *dotted((path, "path"), "edited by a user" if path in edited else None))
                 for path in found.files
             ),
         ]
@@ -141,12 +140,12 @@ def status(session: Session, as_json: bool) -> None:
 
 @command.command("logs", epilog=examples("memctl service logs", "memctl service logs --lines 500 --follow"))
 @click.option(
-    "--lines", type=click.IntRange(0, MAX_LOG_LINES), default=100, show_default=True, help="How many lines."
+    "--lines", type=click.IntRange(0, MAX_LOG_LINES), default=100, show_default=True, help="Number of lines."
 )
-@click.option("--follow", is_flag=True, help="Go on with what comes, until Ctrl-C.")
+@click.option("--follow", is_flag=True, help="Follow new lines until Ctrl-C.")
 @click.pass_context
 def logs(ctx: click.Context, lines: int, follow: bool) -> None:
-    """Show the daemon's log as it was written, one JSON object a line."""
+    """Show the daemon's log unformatted, one JSON object per line."""
     import subprocess
 
     from memd.service.install import actions
@@ -155,40 +154,40 @@ def logs(ctx: click.Context, lines: int, follow: bool) -> None:
     argv = actions.logs(_look(), lines, follow, plain)
     if plain in argv and not os.path.exists(plain):
         raise ServiceUnavailableError(
-            f"there is no log at {plain}: no daemon was started there by a client",
-            hint="A daemon that runs in a terminal writes its log there.",
+            f"no log at {plain}: no client has started the daemon yet",
+            hint="run `memctl status` to start the daemon; one started in a terminal writes its log there",
         )
     ctx.exit(subprocess.run(argv, check=False).returncode)
 
 
 def _look() -> Machine:
-    """Return how the service stands."""
+    """Return the state of the service."""
     from memd.service.install import machine
 
-    return machine.look(os.environ)
+    return machine.inspect_machine(os.environ)
 
 
-def _do(session: Session, plan: Plan, dry_run: bool) -> None:
-    """Carry out a plan, or only print it."""
-    from memd.service.install.carry_out import carry_out, describe
+def _do(session: CliSession, plan: InstallPlan, dry_run: bool) -> None:
+    """Execute a plan, or only print it."""
+    from memd.service.install.carry_out import carry_out, print_steps
 
-    def tell(text: str) -> None:
+    def print_line(text: str) -> None:
         session.output.text(text + "\n")
 
     if dry_run:
-        describe(plan.steps, tell)
+        print_steps(plan.steps, print_line)
     else:
-        carry_out(plan.steps, tell)
+        carry_out(plan.steps, print_line)
     for note in plan.notes:
         session.output.note(note)
 
 
 def _daemon(found: Machine) -> tuple[str, ...]:
-    """Return who runs the daemon."""
+    """Return whether the daemon runs, and whether as a service."""
     if not found.holder_pid:
         return ("not running",)
     pid = f"pid {found.holder_pid}"
-    if found.stray_pid:
-        without = "without the service" if found.installed else "a plain process"
-        return ("running", pid, without)
-    return ("running", pid, "by the service")
+    if found.unmanaged_pid:
+        how = "not as the service" if found.installed else "background process"
+        return ("running", pid, how)
+    return ("running", pid, "as the service")

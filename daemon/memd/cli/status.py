@@ -1,4 +1,4 @@
-"""`memctl status` and `agents`: how the daemon and the memories of its agents are."""
+"""`memctl status` and `agents`: the state of the daemon and of its agents."""
 
 from __future__ import annotations
 
@@ -7,10 +7,8 @@ from typing import TYPE_CHECKING
 import click
 
 from memd.cli.arguments import agent_option, examples, json_option
-from memd.cli.connect import Session, offer_sample
-from memd.cli.lines import (
-    embedder,
-)
+from memd.cli.connect import CliSession, offer_sample
+from memd.cli.lines import NO_AGENTS, embedder
 from memd.cli.status_lines import other_problems, short_status_lines, state_of, status_lines
 from memd.cli.watching import watch
 
@@ -22,11 +20,10 @@ if TYPE_CHECKING:
     )
 
 
-WATCH_S = 2.0
-"""Seconds between two looks of `--watch`."""
+WATCH_INTERVAL_S = 2.0
 
 
-AGENT_HEADS = ("agent", "state", "files", "chunks", "pending", "embeds", "problems", "workspace")
+AGENT_HEADS = ("agent", "state", "files", "chunks", "pending", "provider", "problems", "workspace")
 
 
 @click.command(
@@ -40,34 +37,34 @@ AGENT_HEADS = ("agent", "state", "files", "chunks", "pending", "embeds", "proble
     ),
 )
 @agent_option
-@click.option("-v", "--verbose", is_flag=True, help="Show everything, not only an outline and what is wrong.")
-@click.option("--deep", is_flag=True, help="Also probe embeddings, vectors and keyword index.")
-@click.option("watched", "--watch", is_flag=True, help="Show it anew every 2 seconds, until q or Ctrl-C.")
+@click.option("-v", "--verbose", is_flag=True, help="Show all details.")
+@click.option("--deep", is_flag=True, help="Also check embeddings, vectors and keyword index.")
+@click.option("watched", "--watch", is_flag=True, help="Refresh every 2 seconds until q or Ctrl-C.")
 @json_option
 @click.pass_obj
 def status(
-    session: Session, agent: str | None, verbose: bool, deep: bool, watched: bool, as_json: bool
+    session: CliSession, agent: str | None, verbose: bool, deep: bool, watched: bool, as_json: bool
 ) -> None:
-    """Show how the daemon and its agents are.
+    """Show the state of the daemon and its agents.
 
-    A line for the daemon, one for the model and one for each agent, then what is wrong and what to do about it.
+    One line each for the daemon, the model and every agent, followed by problems and hints.
     """
-    say = status_lines if verbose else short_status_lines
+    format_status = status_lines if verbose else short_status_lines
     if watched and as_json:
-        raise click.UsageError("--watch is for people; a script asks again by itself.")
+        raise click.UsageError("--watch cannot be combined with --json")
     if watched and session.output.out.terminal:
 
         def paint(client: Client, output: Output) -> None:
-            output.lines(say(client.status(agent=agent, deep=deep), session.now_ms()))
+            output.lines(format_status(client.status(agent=agent, deep=deep), session.now_ms()))
 
-        watch(session, WATCH_S, paint)
+        watch(session, WATCH_INTERVAL_S, paint)
         return
     with session.client() as client:
         reply = client.status(agent=agent, deep=deep)
     if as_json:
         session.output.reply(reply)
     else:
-        session.output.lines(say(reply, session.now_ms()))
+        session.output.lines(format_status(reply, session.now_ms()))
     if not any(each.files for each in reply.agents):
         offer_sample(session)
 
@@ -80,8 +77,8 @@ def status(
 )
 @json_option
 @click.pass_obj
-def agents(session: Session, as_json: bool) -> None:
-    """List the agents and how their memories are."""
+def agents(session: CliSession, as_json: bool) -> None:
+    """List the agents and the state of their memory."""
     with session.client() as client:
         agents = client.status().agents
     if as_json:
@@ -89,13 +86,13 @@ def agents(session: Session, as_json: bool) -> None:
     elif agents:
         session.output.table(AGENT_HEADS, [_agent_row(agent) for agent in agents], shorten=("workspace",))
     else:
-        session.output.note("there are no agents; they come from openclaw.json and the folders under agents/")
+        session.output.note(NO_AGENTS)
     if not any(each.files for each in agents):
         offer_sample(session)
 
 
 def _agent_document(agent: AgentStatus) -> dict[str, object]:
-    """Return an agent's line for a script."""
+    """Return an agent's row for JSON."""
     return {
         "agent": agent.agent,
         "state": state_of(agent)[0],
@@ -111,7 +108,7 @@ def _agent_document(agent: AgentStatus) -> dict[str, object]:
 
 
 def _agent_row(agent: AgentStatus) -> tuple[str, ...]:
-    """Return an agent's line for a person."""
+    """Return an agent's row of the table."""
     facts = _agent_document(agent)
     pending = agent.files_pending + agent.chunks_pending
     return (
@@ -120,7 +117,7 @@ def _agent_row(agent: AgentStatus) -> tuple[str, ...]:
         f"{agent.files:,}",
         f"{agent.chunks:,}",
         f"{pending:,}" if pending else "-",
-        embedder(agent.provider, agent.model) or "words only",
+        embedder(agent.provider, agent.model) or "keywords only",
         str(facts["problems"] or "-"),
         agent.workspace,
     )

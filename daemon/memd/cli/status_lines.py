@@ -1,4 +1,4 @@
-"""What `memctl status` says of the daemon, its models and accounts, and each agent: an outline, or everything. Pure."""
+"""The lines of `memctl status`, short or with all details. Pure."""
 
 from __future__ import annotations
 
@@ -48,12 +48,12 @@ if TYPE_CHECKING:
     )
 
 
-VECTOR_PATHS = {"memory": "in memory", "sqlite-vec": "by sqlite-vec", "scan": "by a scan of the index"}
-"""How the daemon's names for the three ways to compare vectors read in a sentence."""
+VECTOR_PATHS = {"memory": "in RAM", "sqlite-vec": "with sqlite-vec", "scan": "by a scan of the index"}
+"""Text for the daemon's names of the three ways to compare vectors."""
 
 
 def state_of(agent: AgentStatus) -> tuple[str, str]:
-    """Return the one word that matters most about an agent, and its style."""
+    """Return the most important state of an agent, and its style."""
     if not agent.enabled:
         return "off", "quiet"
     if other_problems(agent) or any(not check.ok for check in agent.checks):
@@ -72,17 +72,17 @@ def state_of(agent: AgentStatus) -> tuple[str, str]:
 
 
 def other_problems(agent: AgentStatus) -> list[Problem]:
-    """Return the problems that the line on degradation doesn't tell already."""
-    told = agent.degraded
+    """Return the problems that are not already shown as the reason of degraded searches."""
+    degraded = agent.degraded
     return [
         problem
         for problem in agent.problems
-        if told is None or (problem.code, problem.message) != (told.code, told.reason)
+        if degraded is None or (problem.code, problem.message) != (degraded.code, degraded.reason)
     ]
 
 
 def short_status_lines(reply: StatusReply, now_ms: int) -> list[Line]:
-    """Return the outline of a status as lines: all is well if there is one for each agent and no more."""
+    """Return a short status as lines: one for each agent, plus problems."""
     head = dotted(
         (f"memd {reply.version}", "title"), f"up {span(reply.uptime_ms)}", f"{size(reply.rss_bytes)} RAM"
     )
@@ -93,7 +93,7 @@ def short_status_lines(reply: StatusReply, now_ms: int) -> list[Line]:
 
 
 def _short_supply_lines(reply: StatusReply, now_ms: int) -> list[Line]:
-    """Return where vectors come from: the loaded models, else the providers, and what keeps them from working."""
+    """Return the loaded models, else the providers, and their problems."""
     lines = [line_ for model in reply.models for line_ in _short_model_lines(model)]
     if not reply.models:
         providers = dict.fromkeys(
@@ -106,14 +106,14 @@ def _short_supply_lines(reply: StatusReply, now_ms: int) -> list[Line]:
 
 
 def _short_model_lines(model: ModelStatus) -> list[Line]:
-    """Return a local model's state and RAM, and why it doesn't work."""
+    """Return a local model's state, RAM and problem."""
     facts = dotted((model.model, "place"), model.state, size(model.rss_bytes) if model.rss_bytes else None)
     problem = [line((model.problem, "warn"), indent=LABEL_INDENT)] if model.problem else []
     return [row("model", *facts), *problem]
 
 
 def _short_agent_lines(agent: AgentStatus, now_ms: int) -> list[Line]:
-    """Return an agent's line; a name that is wider than the labels has a line of its own above."""
+    """Return an agent's line; a name wider than the labels has its own line above."""
     facts = [*dotted(state_of(agent), *_short_facts(agent, now_ms))]
     if cells(agent.agent) < LABEL_INDENT:
         return [Line(tuple(facts), LABEL_INDENT, (agent.agent, "title"))]
@@ -121,7 +121,7 @@ def _short_agent_lines(agent: AgentStatus, now_ms: int) -> list[Line]:
 
 
 def _short_facts(agent: AgentStatus, now_ms: int) -> list[Piece | None]:
-    """Return what is indexed of an agent, how fresh it is, and how it is searched."""
+    """Return the size of an agent's index, its last sync, and its provider."""
     if not agent.enabled or not agent.index_path:
         return []
     pending = [
@@ -139,19 +139,19 @@ def _short_facts(agent: AgentStatus, now_ms: int) -> list[Piece | None]:
 
 
 def _trouble_lines(agent: AgentStatus, now_ms: int) -> list[Line]:
-    """Return what is wrong with an agent, each with its hint, and what is under way."""
+    """Return an agent's problems with their hints, and the work in progress."""
     lines = [*problem_lines(other_problems(agent)), *degraded_lines(agent.degraded, now_ms)]
     if not agent.enabled or not agent.index_path:
         return lines
-    who = embedder(agent.provider, agent.model)
+    provider = embedder(agent.provider, agent.model)
     if agent.fallback is not None:
-        lines.append(row("fallback", *fallback_pieces(agent.fallback, who, now_ms)))
+        lines.append(row("fallback", *fallback_pieces(agent.fallback, provider, now_ms)))
     if agent.filling is not None:
-        lines.append(row("filling", *filling_pieces(agent.filling, agent.space, who)))
+        lines.append(row("filling", *filling_pieces(agent.filling, agent.space, provider)))
     if agent.waits_for:
         lines.append(row("pending", f"waiting for {agent.waits_for}"))
     if agent.watch == "polling":
-        lines.append(row("watching", ("by looking again and again: ", "warn"), agent.watch_reason))
+        lines.append(row("watching", ("polling: ", "warn"), agent.watch_reason))
     if agent.vector_path == "scan":
         reason = f" ({agent.vector_path_reason})" if agent.vector_path_reason else ""
         lines.append(row("vectors", ("compared by a scan of the index", "warn"), reason))
@@ -163,7 +163,7 @@ def _trouble_lines(agent: AgentStatus, now_ms: int) -> list[Line]:
 
 
 def supply_lines(reply: StatusReply, now_ms: int) -> list[Line]:
-    """Return what all agents share: models, downloads, accounts that aren't asked now, tokens bought."""
+    """Return what all agents share: RAM, models, downloads, paused accounts, tokens."""
     return [
         *_memory_lines(reply),
         *_model_lines(reply.models),
@@ -174,21 +174,21 @@ def supply_lines(reply: StatusReply, now_ms: int) -> list[Line]:
 
 
 def _memory_lines(reply: StatusReply) -> list[Line]:
-    """Return what is held in memory of what may be; an older daemon doesn't say."""
-    held = reply.memory
-    if not held.total_budget:
+    """Return the RAM in use and its budget; older daemons don't report it."""
+    ram = reply.memory
+    if not ram.total_budget:
         return []
-    all_of_it = f"{size(reply.rss_bytes + held.models_bytes)} of {size(held.total_budget)}"
+    total = f"{size(reply.rss_bytes + ram.models_bytes)} of {size(ram.total_budget)}"
     shares = (
-        f"vectors {size(held.vectors_bytes)} of {size(held.vectors_budget)}",
-        f"models {size(held.models_bytes)} of {size(held.models_budget)}",
-        f"SQLite {size(held.pages_bytes)} of {size(held.pages_budget)}",
+        f"vectors {size(ram.vectors_bytes)} of {size(ram.vectors_budget)}",
+        f"models {size(ram.models_bytes)} of {size(ram.models_budget)}",
+        f"SQLite {size(ram.pages_bytes)} of {size(ram.pages_budget)}",
     )
-    return [row("memory", *dotted(all_of_it, *shares, "on battery" if held.on_battery else None))]
+    return [row("RAM", *dotted(total, *shares, "on battery" if ram.on_battery else None))]
 
 
 def _model_lines(models: list[ModelStatus]) -> list[Line]:
-    """Return each local model and the process that holds it."""
+    """Return each local model and its process."""
     if not models:
         return [row("model", "none loaded")]
     lines = []
@@ -210,7 +210,7 @@ def _model_lines(models: list[ModelStatus]) -> list[Line]:
 
 
 def download_line(download: DownloadStatus) -> Line:
-    """Return how far a model's download is, or why it ended."""
+    """Return the progress of a model's download, or why it failed."""
     if download.problem:
         return row("download", (download.ref, "place"), (f": {download.state}: {download.problem}", "warn"))
     of_total = (
@@ -222,45 +222,45 @@ def download_line(download: DownloadStatus) -> Line:
 
 
 def paused_line(account: AccountStatus, now_ms: int) -> Line:
-    """Return which account at a provider isn't asked now, why, since when and until when."""
+    """Return which account at a provider is paused, why, since when and until when."""
     return row(
         "paused",
         (f"{account.provider}: {account.reason}", "warn"),
         (since(account, now_ms), "quiet"),
-        f"; asked again {until(account.until_ms, now_ms)}",
+        f"; next attempt {until(account.until_ms, now_ms)}",
     )
 
 
 def token_lines(reply: StatusReply) -> list[Line]:
-    """Return what was bought today of what may be, where anything was or a limit is set."""
+    """Return the tokens used today and their budget; nothing without use or budget."""
     if not reply.tokens_today and not reply.token_budget:
         return []
     of_budget = f" of a budget of {rough(reply.token_budget)}" if reply.token_budget else ""
-    spent = f"{rough(reply.tokens_today)} today{of_budget}"
-    is_spent = 0 < reply.token_budget <= reply.tokens_today
-    return [row("tokens", (spent, "warn") if is_spent else spent)]
+    used = f"{rough(reply.tokens_today)} today{of_budget}"
+    is_exhausted = 0 < reply.token_budget <= reply.tokens_today
+    return [row("tokens", (used, "warn") if is_exhausted else used)]
 
 
 def _provider(agent: AgentStatus) -> tuple[Piece, ...]:
-    """Return who embeds, and with which model."""
+    """Return the embedding provider and its model."""
     if agent.provider in ("", "none"):
         return ("none: keyword search only",)
     return dotted(agent.provider, (agent.model, "place"))
 
 
 def provider_lines(agent: AgentStatus, now_ms: int) -> list[Line]:
-    """Return who embeds, and what stands between that provider and the one that is wanted."""
+    """Return the embedding provider, the fallback, and the vector space that is being filled."""
     lines = [row("provider", *_provider(agent))]
-    who = embedder(agent.provider, agent.model)
+    provider = embedder(agent.provider, agent.model)
     if agent.fallback is not None:
-        lines.append(row("fallback", *fallback_pieces(agent.fallback, who, now_ms)))
+        lines.append(row("fallback", *fallback_pieces(agent.fallback, provider, now_ms)))
     if agent.filling is not None:
-        lines.append(row("filling", *filling_pieces(agent.filling, agent.space, who)))
+        lines.append(row("filling", *filling_pieces(agent.filling, agent.space, provider)))
     return lines
 
 
 def job_lines(jobs: list[BulkJob], now_ms: int) -> list[Line]:
-    """Return how many texts are with a provider's batch API, and how far each job is."""
+    """Return the number of texts in batch jobs, and the progress of each job."""
     if not jobs:
         return []
     named = [
@@ -280,19 +280,21 @@ def job_lines(jobs: list[BulkJob], now_ms: int) -> list[Line]:
 
 
 def refused_lines(refused: list[RefusedText]) -> list[Line]:
-    """Return the chunks no vector can be had for, and why."""
+    """Return the chunks that the provider refuses to embed, and why."""
     if not refused:
         return []
     named = [
         line((each.path, "path"), f":{each.start_line}-{each.end_line}: {each.reason}", indent=LABEL_INDENT)
         for each in refused
     ]
-    found = "found by its words alone" if len(refused) == 1 else "found by their words alone"
-    return [row("refused", (count(len(refused), "chunk"), "warn"), f", {found}"), *first_few(named)]
+    return [
+        row("refused", (count(len(refused), "chunk"), "warn"), ", keyword search only"),
+        *first_few(named),
+    ]
 
 
 def status_lines(reply: StatusReply, now_ms: int) -> list[Line]:
-    """Return everything a status says as lines; `short_status_lines` returns the outline."""
+    """Return a status with all details as lines."""
     lines = _daemon_lines(reply, now_ms)
     for agent in reply.agents:
         lines.append(BLANK)
@@ -301,7 +303,7 @@ def status_lines(reply: StatusReply, now_ms: int) -> list[Line]:
 
 
 def _daemon_lines(reply: StatusReply, now_ms: int) -> list[Line]:
-    """Return the head of a status: the daemon itself."""
+    """Return the lines about the daemon itself."""
     is_loaded = reply.sqlite_vec[:1] in set("v0123456789")
     lines = [
         line(
@@ -326,7 +328,7 @@ def _daemon_lines(reply: StatusReply, now_ms: int) -> list[Line]:
 
 
 def _tally(agents: list[AgentStatus]) -> tuple[Piece, ...]:
-    """Return how many agents are in which state."""
+    """Return the number of agents in each state."""
     if not agents:
         return ("none",)
     states = Counter(state_of(agent) for agent in agents)
@@ -334,9 +336,9 @@ def _tally(agents: list[AgentStatus]) -> tuple[Piece, ...]:
 
 
 def _agent_lines(agent: AgentStatus, now_ms: int) -> list[Line]:
-    """Return one agent's memory: what is wrong, what is there, how it is searched.
+    """Return the lines about one agent: problems, index, settings.
 
-    An agent whose report failed has only the problem to tell.
+    If an agent's report failed, only the problem is shown.
     """
     word, style = state_of(agent)
     lines = [
@@ -348,7 +350,7 @@ def _agent_lines(agent: AgentStatus, now_ms: int) -> list[Line]:
         return lines
     lines.append(row("workspace", (agent.workspace, "path")))
     if not agent.enabled:
-        return [*lines, row("search", "off: search.enabled is false for this agent")]
+        return [*lines, row("search", "off: search.enabled is false")]
     lines += [
         row("indexed", *dotted(count(agent.files, "file"), count(agent.chunks, "chunk"), _vectors(agent))),
         row("pending", *_pending(agent)),
@@ -368,54 +370,54 @@ def _agent_lines(agent: AgentStatus, now_ms: int) -> list[Line]:
 
 
 def _vectors(agent: AgentStatus) -> str:
-    """Return how many vectors of which size an agent has."""
+    """Return the number and size of an agent's vectors."""
     return count(agent.vectors, "vector") + (f" of {agent.dims} dimensions" if agent.dims else "")
 
 
 def _pending(agent: AgentStatus) -> tuple[Piece, ...]:
-    """Return what is known to have changed and isn't indexed yet."""
+    """Return the files and chunks that wait to be indexed."""
     if not agent.files_pending and not agent.chunks_pending:
         return ("nothing",)
     return dotted(
         f"{count(agent.files_pending, 'file')} to read" if agent.files_pending else None,
         f"{count(agent.chunks_pending, 'chunk')} to embed" if agent.chunks_pending else None,
-        f"the oldest for {span(agent.oldest_pending_ms)}" if agent.oldest_pending_ms else None,
+        f"oldest for {span(agent.oldest_pending_ms)}" if agent.oldest_pending_ms else None,
         f"waiting for {agent.waits_for}" if agent.waits_for else None,
     )
 
 
 def _watching(agent: AgentStatus) -> tuple[Piece, ...]:
-    """Return how changes are noticed between searches."""
+    """Return how changed files are detected between searches."""
     words: dict[str, Piece] = {
-        "events": "by the system's file events",
-        "polling": ("by looking again and again", "warn"),
+        "events": "file events",
+        "polling": ("polling", "warn"),
     }
     return dotted(
-        words.get(agent.watch, "off: changes are found by the next search or sync"),
+        words.get(agent.watch, "off: the next search or sync finds changes"),
         (agent.watch_reason, "quiet") if agent.watch_reason else None,
-        f"synced every {agent.interval_minutes} min" if agent.interval_minutes else None,
+        f"sync every {agent.interval_minutes} min" if agent.interval_minutes else None,
     )
 
 
 def _session_lines(sessions: SessionsStatus | None) -> list[Line]:
-    """Return how an agent's transcripts are, where they are memory."""
+    """Return the number of an agent's transcripts and messages, if they are indexed."""
     if sessions is None:
         return []
     eras = {"jsonl": "files", "sqlite": "OpenClaw's database"}
     facts = dotted(
         f"{count(sessions.transcripts, 'transcript')} with {count(sessions.messages, 'message')}",
         *(f"{number:,} in {eras.get(era, era)}" for era, number in sessions.eras.items() if number),
-        f"{count(sessions.redactions, 'secret')} left out" if sessions.redactions else None,
+        f"{count(sessions.redactions, 'secret')} redacted" if sessions.redactions else None,
     )
     lines = [row("sessions", *facts)]
     if sessions.left_out:
         kinds = ", ".join(f"{number:,} {kind}" for kind, number in sorted(sessions.left_out.items()))
-        lines.append(line((f"no memory: {kinds}", "quiet"), indent=LABEL_INDENT))
+        lines.append(line((f"not indexed: {kinds}", "quiet"), indent=LABEL_INDENT))
     return lines
 
 
 def _vector_path(agent: AgentStatus) -> tuple[Piece, ...]:
-    """Return how vectors are compared, and why that way."""
+    """Return how vectors are compared, and why."""
     if not agent.vectors:
         return ("none",)
     path = VECTOR_PATHS.get(agent.vector_path, agent.vector_path) or "not searched"
@@ -423,5 +425,5 @@ def _vector_path(agent: AgentStatus) -> tuple[Piece, ...]:
 
 
 def _index_file(agent: AgentStatus) -> tuple[Piece, ...]:
-    """Return where an agent's index is, and how big."""
+    """Return the path, size and generation of an agent's index."""
     return dotted((agent.index_path, "path"), size(agent.index_bytes), f"generation {agent.generation}")

@@ -1,4 +1,4 @@
-"""`memctl top`: what the daemon does at this moment."""
+"""`memctl top`: current load of the daemon."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 import click
 
 from memd.cli.arguments import examples
-from memd.cli.connect import Session
+from memd.cli.connect import CliSession
 from memd.cli.lines import BLANK, Line, count, dotted, line, row, size, span
-from memd.cli.metrics import Figures, between
+from memd.cli.metrics import Figures, figures_between
 from memd.cli.watching import watch
 
 if TYPE_CHECKING:
@@ -18,54 +18,50 @@ if TYPE_CHECKING:
     from memd_client import Client
     from memd_client.messages import MetricsReply
 
-EVERY_S = 1.0
-"""Seconds between two looks."""
+REFRESH_S = 1.0
 
-REQUEST_HEADS = ("request", "a second", "p50", "p95", "errors", "number")
+REQUEST_HEADS = ("request", "per s", "p50", "p95", "errors", "count")
 AGENT_HEADS = ("agent", "searches/s", "searches", "files", "chunks", "to read", "to embed")
 
 AGENTS_SHOWN = 20
-"""Agents that are listed, the busiest first; `memctl agents` lists all."""
+"""Agents listed, busiest first; `memctl agents` lists all."""
 
 
 @click.command(
     "top", epilog=examples("memctl top", "memctl top --once", "memctl top --json | jq .cpu_percent")
 )
-@click.option("--once", is_flag=True, help="Print the figures since the daemon's start once, and end.")
-@click.option("as_json", "--json", is_flag=True, help="Likewise, as JSON.")
+@click.option("--once", is_flag=True, help="Print the totals since the daemon's start, and exit.")
+@click.option("as_json", "--json", is_flag=True, help="Print the totals as JSON.")
 @click.pass_obj
-def command(session: Session, once: bool, as_json: bool) -> None:
-    """Watch what the daemon does.
+def command(session: CliSession, once: bool, as_json: bool) -> None:
+    """Show the daemon's requests, agents, models and load.
 
-    Requests, agents, models and load, anew every second; q or Ctrl-C ends it. Into a pipe the figures since the
-    daemon's start are printed once.
+    Refreshes every second until q or Ctrl-C. If the output is a pipe, prints the totals since the daemon's start.
     """
     if session.output.out.terminal and not once and not as_json:
-        watch(session, EVERY_S, Painter().paint)
+        watch(session, REFRESH_S, TopView().paint)
         return
     with session.client() as client:
-        figures = between(None, client.metrics())
+        figures = figures_between(None, client.metrics())
     if as_json:
         session.output.document(asdict(figures))
     else:
         show(figures, session.output)
 
 
-class Painter:
-    """Prints what happened since it last looked."""
+class TopView:
+    """Prints the changes since its last refresh."""
 
     def __init__(self) -> None:
         self._earlier: MetricsReply | None = None
 
     def paint(self, client: Client, output: Output) -> None:
-        """Look, and print what happened since the look before."""
         later = client.metrics()
-        show(between(self._earlier, later), output)
+        show(figures_between(self._earlier, later), output)
         self._earlier = later
 
 
 def show(figures: Figures, output: Output) -> None:
-    """Print figures."""
     output.lines(_head(figures))
     if figures.requests:
         output.lines([BLANK])
@@ -106,7 +102,7 @@ def show(figures: Figures, output: Output) -> None:
 
 
 def _head(figures: Figures) -> list[Line]:
-    """Return the daemon as a whole."""
+    """Return the lines about the daemon as a whole."""
     files = sum(each.files_pending for each in figures.agents)
     chunks = sum(each.chunks_pending for each in figures.agents)
     lines = [
@@ -122,9 +118,9 @@ def _head(figures: Figures) -> list[Line]:
         row(
             "requests",
             *dotted(
-                f"{figures.requests_per_s:,.1f} a second",
+                f"{figures.requests_per_s:,.1f} per s",
                 count(figures.connections, "connection"),
-                f"over {span(figures.seconds * 1000)}",
+                f"in the last {span(figures.seconds * 1000)}",
             ),
         ),
         row(
@@ -133,7 +129,9 @@ def _head(figures: Figures) -> list[Line]:
                 dotted(
                     f"{count(files, 'file')} to read" if files else None,
                     f"{count(chunks, 'chunk')} to embed" if chunks else None,
-                    f"{count(figures.texts_queued, 'text')} with a model" if figures.texts_queued else None,
+                    f"{count(figures.texts_queued, 'text')} in the model's queue"
+                    if figures.texts_queued
+                    else None,
                 )
                 or ("nothing",)
             ),

@@ -1,4 +1,4 @@
-"""Something shown again and again in place, until `q` or Ctrl-C; it outlives the daemon it asks."""
+"""A view that refreshes in place until `q` or Ctrl-C, and survives restarts of the daemon."""
 
 from __future__ import annotations
 
@@ -12,70 +12,75 @@ import time
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
-from memd.cli.connect import Session
+from memd.cli.connect import CliSession
 from memd.cli.lines import BLANK, line
-from memd.cli.output import Output, Stream
+from memd.cli.output import Output, OutputStream
 from memd_client.errors import MemdError
 
 if TYPE_CHECKING:
     from memd_client import Client
 
 Paint = Callable[["Client", Output], None]
-"""Asks the client and prints what is to be seen."""
+"""Requests data from the client and prints it."""
 
 Wait = Callable[[float], bool]
-"""Waits so many seconds; returns true, and sooner, where the reader wants to leave."""
+"""Waits the given seconds; returns true, without waiting longer, if the user quits."""
 
 
-def watch(session: Session, every_s: float, paint: Paint, wait: Wait | None = None) -> None:
-    """Show what `paint` prints, anew every few seconds, on the whole terminal.
+def watch(session: CliSession, every_s: float, paint: Paint, wait: Wait | None = None) -> None:
+    """Show the output of `paint` on the whole terminal, and refresh it every `every_s` seconds.
 
-    A daemon that goes away leaves what was seen last, with a word about it, and is asked again. Ctrl-C and `q` leave
-    the terminal as it was.
+    If the daemon stops responding, the last data stays with a notice, and requests continue. `q` and Ctrl-C restore
+    the terminal.
     """
     from rich.live import Live
     from rich.text import Text
 
     out = session.output.out
     with session.client() as client:
-        shown = _painted(session, lambda output: paint(client, output))
+        shown = _rendered(session, lambda output: paint(client, output))
     with (
-        session.watcher() as watcher,
-        _listening(wait) as is_over,
+        session.passive_client() as client,
+        _key_listener(wait) as wait_for_quit,
         Live(console=out.console, screen=True, auto_refresh=False) as live,
     ):
         live.update(Text.from_ansi(shown), refresh=True)
-        while not is_over(every_s):
+        while not wait_for_quit(every_s):
             head = ""
             try:
-                shown = _painted(session, lambda output: paint(watcher, output))
+                shown = _rendered(session, lambda output: paint(client, output))
             except MemdError as error:
-                head = _painted(session, _absence(error))
+                head = _rendered(session, _stale_notice(error))
             live.update(Text.from_ansi(head + shown), refresh=True)
 
 
-def _absence(error: MemdError) -> Callable[[Output], None]:
-    """Return what prints that the daemon doesn't answer."""
+def _stale_notice(error: MemdError) -> Callable[[Output], None]:
+    """Return a function that prints that the data is old, and why."""
 
     def say(output: Output) -> None:
-        said = line(("the daemon is away: ", "warn"), error.message, (f" ({error.wire_code})", "quiet"))
-        output.lines([said, line(("what follows is what was seen last", "quiet")), BLANK])
+        output.lines(
+            [
+                line(("daemon not responding; showing the last data", "warn")),
+                line((f"{error.message} ({error.wire_code})", "quiet")),
+                BLANK,
+            ]
+        )
 
     return say
 
 
-def _painted(session: Session, paint: Callable[[Output], None]) -> str:
-    """Return what is printed, as it would look on the session's terminal."""
+def _rendered(session: CliSession, paint: Callable[[Output], None]) -> str:
+    """Return the printed output as the session's terminal would show it."""
     out = session.output.out
     canvas = io.StringIO()
-    stream = Stream(canvas, terminal=True, colour=out.colour, width=out.console.width)
+    stream = OutputStream(canvas, terminal=True, colour=out.colour, width=out.console.width)
     paint(Output(stream, stream, time.monotonic))
     return canvas.getvalue()
 
 
 @contextlib.contextmanager
-def _listening(wait: Wait | None) -> Iterator[Wait]:
-    """Yield what waits: as given, or for a key; the keyboard is set back when the block ends."""
+def _key_listener(wait: Wait | None) -> Iterator[Wait]:
+    """Yield the function that waits, by default for a key; restore the keyboard afterwards."""
     if wait is not None:
         yield wait
     elif sys.stdin is None or not sys.stdin.isatty():
@@ -94,7 +99,7 @@ def _listening(wait: Wait | None) -> Iterator[Wait]:
 
 
 def was_q_pressed(keyboard: int, seconds: float) -> bool:
-    """Wait for a while; return true as soon as `q` is pressed, or nobody can press anything any more."""
+    """Wait; return true as soon as `q` is pressed or the input is closed."""
     until = time.monotonic() + seconds
     while (left := until - time.monotonic()) > 0:
         if select.select([keyboard], [], [], left)[0]:

@@ -1,4 +1,4 @@
-"""Whose memory can be written into, as the settings say: for where no daemon can be asked."""
+"""Agents to import for, from the settings; used if the daemon is unreachable."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from memd.settings.agents import load_settings
 
 
 @dataclass(frozen=True, slots=True)
-class Agent:
-    """Whose memory is written, and where its settings are."""
+class ImportedAgent:
+    """The agent to import for, and the paths of its settings."""
 
     id: str
     workspace: Path
@@ -20,11 +20,11 @@ class Agent:
     home: Path
 
 
-def load_agents(environ: Mapping[str, str], home: Path) -> list[Agent]:
-    """Return the agents that have memory, the default one first."""
+def load_agents(environ: Mapping[str, str], home: Path) -> list[ImportedAgent]:
+    """Return the agents whose memory is enabled, the default agent first."""
     loaded, _, _ = load_settings(environ, home)
     enabled = [each for each in loaded.agents.values() if each.settings.enabled]
     return [
-        Agent(each.id, each.workspace, loaded.config_path, loaded.state_dir, home)
+        ImportedAgent(each.id, each.workspace, loaded.config_path, loaded.state_dir, home)
         for each in sorted(enabled, key=lambda each: not each.is_default)
     ]

@@ -1,4 +1,4 @@
-"""What an import writes where, and the writing: every copy whole or not at all, and none over unknown text."""
+"""Plan and execute an import: copies are written atomically and never replace unknown text."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from memd.importing.origins import Origin
-from memd.importing.provenance import Copy, Provenance, hash_of, read_copy, with_provenance
+from memd.importing.provenance import ImportedCopy, Provenance, hash_of, read_copy, with_provenance
 from memd.importing.sources import (
     FOLDER,
     LIMIT_BYTES,
-    LeftOut,
+    ExcludedFile,
     Source,
     collect,
     other_target,
@@ -25,46 +25,46 @@ from memd.sync.disk.read import read_file
 from memd_client.errors import MemdError
 
 NEW = "new"
-"""Will be written: there is no copy yet."""
+"""There is no copy yet: it will be written."""
 CHANGED = "changed"
-"""Will be written over a copy nobody has edited: the source has changed."""
+"""The source has changed and the copy was not edited: it will be replaced."""
 SAME = "same"
-"""The copy is as its source is."""
+"""The copy is equal to its source."""
 EDITED = "edited"
-"""The copy was edited, the source is as it was: the edit stays."""
+"""The copy was edited and the source has not changed: the copy is kept."""
 CONFLICT = "conflict"
-"""Both have changed: the copy stays, and somebody has to decide."""
+"""Both have changed: the copy is kept, and the user has to decide."""
 KEPT = "kept"
-"""Both have changed, and the copy was chosen for good: it is noted there that it is of the source as it is now."""
+"""Both have changed and the user keeps the copy: its provenance gets the hash of the current source."""
 DUPLICATE = "duplicate"
-"""Its text is memory already, under another name."""
+"""Another memory file has the same text."""
 LEFT_OUT = "left out"
-"""It can't be imported, or isn't meant."""
+"""It cannot be imported, or is excluded."""
 GONE = "gone"
-"""A copy whose source is no more: it stays."""
+"""The source no longer exists: the copy is kept."""
 
 FAILED = "failed"
-"""The state of a row that was to be written and wasn't."""
+"""Writing failed."""
 
-TAKEN = (NEW, CHANGED)
-"""What is written of a source's text."""
-WRITTEN = (*TAKEN, KEPT)
-"""What a plan writes."""
+COPIED_STATES = (NEW, CHANGED)
+"""States in which the source's text is written."""
+WRITTEN_STATES = (*COPIED_STATES, KEPT)
+"""States in which a file is written."""
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
-    """What becomes of one source.
+class ImportRow:
+    """The plan, or the result, for one source.
 
     Attributes:
-        state: One of those above.
-        source: Its absolute path.
-        target: Where its copy is or will be, below the workspace; for a duplicate, the file that has its text.
+        state: One of the constants above.
+        source: Absolute path of the source.
+        target: Path of the copy in the workspace; for a duplicate, the file with the same text.
         size: Bytes of the source.
-        reason: Why, where the state alone doesn't say it.
-        read: What it is read by, where it is to be written.
-        held: The hash of the copy that will be replaced, as it was when the plan was made.
-        kept: What that copy holds, where it is kept.
+        reason: Why, unless the state says it.
+        read: The source to read, if it is to be written.
+        copy_hash: Hash of the copy that will be replaced, when the plan was made.
+        kept: Text of that copy, if it is kept.
     """
 
     state: str
@@ -73,50 +73,50 @@ class Row:
     size: int = 0
     reason: str = ""
     read: Source | None = field(default=None, repr=False)
-    held: str = ""
+    copy_hash: str = ""
     kept: str = field(default="", repr=False)
 
 
 @dataclass(slots=True)
-class Held:
-    """What an agent's memory holds that an import has to know.
+class MemoryContents:
+    """The files in an agent's memory that an import compares with.
 
     Attributes:
-        copies: By the source they name, the first of each; with the hash of the whole file.
-        texts: Paths of memory by the hash of what they say, provenance left out.
+        copies: The first copy of each source, by source, with the hash of the whole file.
+        texts: Paths of memory files by the hash of their text without provenance.
     """
 
-    copies: dict[str, tuple[str, Copy, str]] = field(default_factory=dict)
+    copies: dict[str, tuple[str, ImportedCopy, str]] = field(default_factory=dict)
     texts: dict[str, str] = field(default_factory=dict)
 
 
-def make_plan(origins: Iterable[Origin], workspace: Path, *, keep_mine: bool = False) -> list[Row]:
-    """Return what becomes of every file of the origins, in the order they are named in."""
-    rows: list[Row] = []
+def make_plan(origins: Iterable[Origin], workspace: Path, *, keep_mine: bool = False) -> list[ImportRow]:
+    """Return the plan for every file of the origins, in their order."""
+    rows: list[ImportRow] = []
     sources: list[Source] = []
-    left: list[LeftOut] = []
+    left: list[ExcludedFile] = []
     kind = ""
     for origin in origins:
         kind = origin.kind
         taken, refused = collect(origin, workspace)
         sources += taken
         left += refused
-    held = load_held(workspace, {source.size for source in sources})
+    memory = load_memory(workspace, {source.size for source in sources})
     planned: set[str] = set()
     for source in {each.path: each for each in sources}.values():
-        row = _row(source, kind, held, workspace, planned, both=KEPT if keep_mine else CONFLICT)
+        row = _row(source, kind, memory, workspace, planned, both=KEPT if keep_mine else CONFLICT)
         rows.append(row)
         if row.state != DUPLICATE:
             planned.add(same_name(row.target))
-            held.texts.setdefault(source.sha256, row.target)
-    rows += [Row(LEFT_OUT, each.path, "", each.size, each.reason) for each in left]
+            memory.texts.setdefault(source.sha256, row.target)
+    rows += [ImportRow(LEFT_OUT, each.path, "", each.size, each.reason) for each in left]
     named = {row.source for row in rows}
-    return rows + list(_gone(held.copies, kind, named))
+    return rows + list(_gone(memory.copies, kind, named))
 
 
-def load_held(workspace: Path, sizes: Iterable[int]) -> Held:
-    """Return what an agent's memory holds."""
-    held = Held()
+def load_memory(workspace: Path, sizes: Iterable[int]) -> MemoryContents:
+    """Return the files in an agent's memory that are imported or have one of the sizes."""
+    memory = MemoryContents()
     wanted = set(sizes)
     files = discover(workspace, (), LIMIT_BYTES).files
     for path in sorted(files):
@@ -127,54 +127,60 @@ def load_held(workspace: Path, sizes: Iterable[int]) -> Held:
         if text is None:
             continue
         copy = read_copy(text) if imported else None
-        held.texts.setdefault(copy.body_hash if copy else hash_of(text), path)
+        memory.texts.setdefault(copy.body_hash if copy else hash_of(text), path)
         if copy is not None:
-            held.copies.setdefault(
+            memory.copies.setdefault(
                 _key(copy.provenance.kind, copy.provenance.source), (path, copy, hash_of(text))
             )
-    return held
+    return memory
 
 
-def _row(source: Source, kind: str, held: Held, workspace: Path, planned: set[str], *, both: str) -> Row:
-    """Return what becomes of one source; `both` is its state where it and its copy have changed."""
-    row = Row(NEW, source.path, source.target, source.size, "", source)
-    if known := held.copies.get(_key(kind, source.path)):
+def _row(
+    source: Source, kind: str, memory: MemoryContents, workspace: Path, planned: set[str], *, both: str
+) -> ImportRow:
+    """Return the plan for one source; `both` is the state if source and copy have changed."""
+    row = ImportRow(NEW, source.path, source.target, source.size, "", source)
+    if known := memory.copies.get(_key(kind, source.path)):
         path, copy, whole = known
         changed = copy.provenance.sha256 != source.sha256
         state = (both if changed else EDITED) if copy.is_edited else (CHANGED if changed else SAME)
         if copy.body_hash == source.sha256:
-            state = SAME  # somebody made the same change here
+            state = SAME  # the same change was made in the copy
         reason = {
-            CONFLICT: "the source and the copy have both changed; the copy stays (--keep-mine: for good)",
-            KEPT: "the source has changed too; the copy stays for good",
-            EDITED: "the copy was edited; it stays",
+            CONFLICT: "source and copy have both changed; keeping the copy (--keep-mine: permanently)",
+            KEPT: "source and copy have both changed; keeping the copy permanently",
+            EDITED: "the copy was edited; keeping it",
         }.get(state, "")
         kept = copy.body if state == KEPT else ""
-        return Row(state, source.path, path, source.size, reason, source, whole, kept)
-    if twin := held.texts.get(source.sha256):
-        return Row(DUPLICATE, source.path, twin, source.size, f"its text is in {twin} already")
+        return ImportRow(state, source.path, path, source.size, reason, source, whole, kept)
+    if twin := memory.texts.get(source.sha256):
+        return ImportRow(DUPLICATE, source.path, twin, source.size, f"{twin} has the same text")
     for target in (source.target, other_target(source.target, source.path)):
         if same_name(target) not in planned and not os.path.lexists(workspace / target):
-            named = "" if target == source.target else f"{source.target} is taken by another file"
-            return Row(NEW, source.path, target, source.size, named, source)
-    return Row(LEFT_OUT, row.source, "", row.size, f"{source.target} and the name beside it are taken")
+            named = "" if target == source.target else f"{source.target} is another file"
+            return ImportRow(NEW, source.path, target, source.size, named, source)
+    return ImportRow(
+        LEFT_OUT, row.source, "", row.size, f"{source.target} and its alternative name are other files"
+    )
 
 
-def _gone(copies: Mapping[str, tuple[str, Copy, str]], kind: str, named: set[str]) -> Iterable[Row]:
-    """Yield the copies of this kind whose source is no more."""
+def _gone(
+    copies: Mapping[str, tuple[str, ImportedCopy, str]], kind: str, named: set[str]
+) -> Iterable[ImportRow]:
+    """Yield the copies of this kind whose source no longer exists."""
     for path, copy, _ in copies.values():
         source = copy.provenance.source
         if copy.provenance.kind == kind and source not in named and not os.path.lexists(source):
-            yield Row(GONE, source, path, 0, "the source is no more; the copy stays")
+            yield ImportRow(GONE, source, path, 0, "the source no longer exists; keeping the copy")
 
 
 def _key(kind: str, source: str) -> str:
-    """Return what tells one source from all others."""
+    """Return the key of a source."""
     return f"{kind}\0{source}"
 
 
 def _text(found: Found) -> str | None:
-    """Return a memory file's text; None where it can't be read, which is nothing an import could mend."""
+    """Return a memory file's text; None if it cannot be read."""
     try:
         return read_file(found, LIMIT_BYTES).text
     except MemdError:
@@ -184,34 +190,34 @@ def _text(found: Found) -> str | None:
 # --- writing -----------------------------------------------------------------------------------------------
 
 
-def carry_out(rows: Iterable[Row], kind: str, workspace: Path, imported: str) -> list[Row]:
-    """Write what a plan says, and return what became of it.
+def carry_out(rows: Iterable[ImportRow], kind: str, workspace: Path, imported: str) -> list[ImportRow]:
+    """Execute a plan, and return the results.
 
-    One file that can't be written stops no other. Written files have mode 0600, folders that had to be made 0700.
+    A file that cannot be written doesn't stop the others. New files have mode 0600, new folders 0700.
     """
-    return [_write(row, kind, workspace, imported) if row.state in WRITTEN else row for row in rows]
+    return [_write(row, kind, workspace, imported) if row.state in WRITTEN_STATES else row for row in rows]
 
 
-def _write(row: Row, kind: str, workspace: Path, imported: str) -> Row:
+def _write(row: ImportRow, kind: str, workspace: Path, imported: str) -> ImportRow:
     """Write one copy."""
     source = row.read
     assert source is not None
     try:
         text = text_of(source)
         if text is None:
-            return replace(row, state=FAILED, reason="the source has changed since; import again")
+            return replace(row, state=FAILED, reason="the source has changed in the meantime; import again")
         provenance = Provenance(kind, source.path, source.sha256, imported)
         copy = with_provenance(row.kept if row.state == KEPT else text, provenance)
         if len(copy.encode()) > LIMIT_BYTES:
-            return replace(row, state=FAILED, reason="too big with the line about where it came from")
+            return replace(row, state=FAILED, reason="too large with the line about its source")
         if row.state == NEW:
             written = writing.create(workspace, row.target, copy)
         else:
             written = writing.change(
-                workspace, row.target, lambda held: copy if hash_of(held) == row.held else held
+                workspace, row.target, lambda text: copy if hash_of(text) == row.copy_hash else text
             )
     except MemdError as error:
         return replace(row, state=FAILED, reason=error.message)
     if written:
         return row
-    return replace(row, state=FAILED, reason=f"{row.target} was written by somebody meanwhile; import again")
+    return replace(row, state=FAILED, reason=f"{row.target} has changed in the meantime; import again")

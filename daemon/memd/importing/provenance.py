@@ -1,7 +1,7 @@
-"""Where an imported file came from, in one line of the copy itself. Pure.
+"""The source of an imported file, in one line of the copy. Pure.
 
-The rest of a copy is the source's text to the last byte, so that one hash serves twice: it tells whether the source
-has changed since, and whether somebody has edited the copy.
+The rest of a copy is exactly the source's text, so that one hash shows both whether the source has changed and whether
+the copy was edited.
 """
 
 from __future__ import annotations
@@ -13,25 +13,25 @@ from hashlib import sha256
 
 MARK = "memd-import"
 
-_MADE = re.compile(
+_PROVENANCE_LINE = re.compile(
     r"(?P<bom>\ufeff?)(?:"
     r"<!-- memd-import (?P<comment>\{[^\r\n]*\}) -->(?:\r\n|\n)"
     r"|(?P<fence>---[ \t]*(?:\r\n|\n))# memd-import (?P<key>\{[^\r\n]*\})(?:\r\n|\n))"
 )
 
 _FRONTMATTER = re.compile(r"---[ \t]*(\r\n|\n)(?:[^\n]*\n)*?(?:---|\.\.\.)[ \t]*\r?(?:\n|\Z)")
-"""YAML between its fences, at the very beginning of a file."""
+"""YAML between fences at the start of a file."""
 
 
 @dataclass(frozen=True, slots=True)
 class Provenance:
-    """What a copy says of itself.
+    """The source of a copy.
 
     Attributes:
-        kind: What it was imported from, such as `claude-code`.
+        kind: The kind of import, such as `claude-code`.
         source: The source's absolute path.
-        sha256: Of the source's bytes, which are the copy's without this line.
-        imported: When, as ISO 8601 in UTC.
+        sha256: Hash of the source's bytes, which are the copy's without this line.
+        imported: Time of the import, as ISO 8601 in UTC.
     """
 
     kind: str
@@ -41,20 +41,20 @@ class Provenance:
 
 
 @dataclass(frozen=True, slots=True)
-class Copy:
-    """An imported file: what it says of itself, and whether it still is what was written."""
+class ImportedCopy:
+    """An imported file: its provenance, and its text without it."""
 
     provenance: Provenance
     body: str
 
     @property
     def body_hash(self) -> str:
-        """The hash of what it holds now, provenance left out."""
+        """The hash of the current text without provenance."""
         return hash_of(self.body)
 
     @property
     def is_edited(self) -> bool:
-        """Whether somebody has changed it since it was written."""
+        """Whether the copy was changed since it was written."""
         return self.body_hash != self.provenance.sha256
 
 
@@ -64,10 +64,10 @@ def hash_of(text: str) -> str:
 
 
 def with_provenance(text: str, provenance: Provenance) -> str:
-    """Return a source's text with a line about where it came from.
+    """Return a source's text with a line of provenance.
 
-    The line is an HTML comment before everything else, or a comment of YAML where the text begins with frontmatter,
-    which has to stay first.
+    The line is an HTML comment at the start, or a YAML comment if the text begins with frontmatter, which has to be
+    first.
     """
     bom, rest = ("\ufeff", text[1:]) if text.startswith("\ufeff") else ("", text)
     line = f"{MARK} {_shown(provenance)}"
@@ -78,19 +78,19 @@ def with_provenance(text: str, provenance: Provenance) -> str:
     return f"{bom}<!-- {line} -->{end}{rest}"
 
 
-def read_copy(text: str) -> Copy | None:
-    """Return what an imported file says of itself, and what it was made from; None for any other file."""
-    found = _MADE.match(text)
+def read_copy(text: str) -> ImportedCopy | None:
+    """Return the copy with its provenance; None if the file was not imported."""
+    found = _PROVENANCE_LINE.match(text)
     if found is None:
         return None
-    provenance = _understood(found["comment"] or found["key"])
+    provenance = _parse_provenance(found["comment"] or found["key"])
     if provenance is None:
         return None
-    return Copy(provenance, found["bom"] + (found["fence"] or "") + text[found.end() :])
+    return ImportedCopy(provenance, found["bom"] + (found["fence"] or "") + text[found.end() :])
 
 
 def _shown(provenance: Provenance) -> str:
-    """Return a provenance as JSON on one line that can't end the comment it stands in."""
+    """Return a provenance as JSON on one line that cannot end its comment."""
     facts = {
         "kind": provenance.kind,
         "source": provenance.source,
@@ -104,8 +104,8 @@ def _shown(provenance: Provenance) -> str:
     )
 
 
-def _understood(line: str) -> Provenance | None:
-    """Return what a line of provenance says; None where it is none."""
+def _parse_provenance(line: str) -> Provenance | None:
+    """Return the provenance in a line; None if it is invalid."""
     try:
         facts = json.loads(line)
         values = [facts[name] for name in ("kind", "source", "sha256", "imported")]

@@ -1,7 +1,7 @@
-"""An Obsidian vault as an extra path of one agent: one entry in openclaw.json, and nothing else in that file moved.
+"""An Obsidian vault as an extra path of one agent, added to openclaw.json without other changes.
 
-An edit is made only where both readings of the file, before and after, differ in that one path of that one agent.
-Everything else is left to the user, who is given the lines.
+The edit is made only if the settings before and after it differ in that path of that agent alone. Else the user gets
+the lines to add.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from typing import Any
 import json5
 import msgspec
 
-from memd.importing.agents import Agent
-from memd.importing.sources import LIMIT_BYTES, LeftOut
+from memd.importing.agents import ImportedAgent
+from memd.importing.sources import LIMIT_BYTES, ExcludedFile
 from memd.settings.agents import OpenClawHome, agent_id_of, resolve
 from memd.settings.layers import absolute_path
 from memd.settings.names import NEWER_FROM, release_of
@@ -34,23 +34,23 @@ from memd_client.errors import BadParamsError, ConfigInvalidError, FileMissingEr
 NEW, SAME, BY_HAND = "new", "same", "by hand"
 
 PATTERN = "**/*.md"
-"""Keeps OpenClaw's own engine out of hidden folders such as `.obsidian` and `.trash`, into which memd never goes."""
+"""Keeps OpenClaw's own engine out of hidden folders such as `.obsidian` and `.trash`, which memd skips."""
 
 
 @dataclass(frozen=True, slots=True)
 class VaultPlan:
-    """What would be done for a vault.
+    """The plan for a vault.
 
     Attributes:
-        state: `NEW`: the entry will be made; `SAME`: it is there; `BY_HAND`: the user has to make it.
+        state: `NEW`: the entry will be added; `SAME`: it exists; `BY_HAND`: the user has to add it.
         vault: The real path.
-        reason: Why, where it has to be made by hand.
-        lines: The entry, to be made by hand.
-        files: Markdown files in it.
+        reason: Why the entry exists or the user has to add it.
+        lines: The entry for the user to add.
+        files: Number of Markdown files in the vault.
         size: Their bytes together.
-        left_out: What of it will not be searched.
-        before: What openclaw.json holds; None where there is none.
-        after: What it will hold.
+        left_out: Files that will not be searched.
+        before: The contents of openclaw.json; None if it doesn't exist.
+        after: The new contents.
     """
 
     state: str
@@ -59,52 +59,52 @@ class VaultPlan:
     lines: str = ""
     files: int = 0
     size: int = 0
-    left_out: list[LeftOut] = field(default_factory=list)
+    left_out: list[ExcludedFile] = field(default_factory=list)
     before: bytes | None = field(default=None, repr=False)
     after: str = field(default="", repr=False)
 
 
-def plan_vault(source: Path, agent: Agent) -> VaultPlan:
-    """Return what has to be done so that an agent searches a vault. Writes nothing."""
+def plan_vault(source: Path, agent: ImportedAgent) -> VaultPlan:
+    """Return the plan to add a vault to an agent's search. Writes nothing."""
     vault = Path(os.path.realpath(source))
     if not vault.is_dir():
         raise FileMissingError(
-            f"there is no folder {vault}", hint="Name the vault's folder: the one .obsidian is in."
+            f"no folder {vault}", hint="pass the vault's path: the folder that contains .obsidian"
         )
     workspace = Path(os.path.realpath(agent.workspace))
     if vault == workspace or vault in workspace.parents or workspace in vault.parents:
         raise BadParamsError(
-            f"the vault {vault} and the workspace {workspace} lie in one another",
-            hint="A folder in the workspace's memory/ is searched already; move the workspace out of the vault.",
+            f"one of the vault {vault} and the workspace {workspace} contains the other",
+            hint="move the workspace out of the vault; folders in the workspace's memory/ are searched already",
             data={"path": str(vault)},
         )
     looked = discover(vault, [ExtraPath(path=".", pattern=PATTERN)], LIMIT_BYTES)
     size = sum(found.size for found in looked.files.values())
-    left = [LeftOut(f"{vault}/{each.path}", each.reason) for each in looked.skipped + looked.partial]
+    left = [ExcludedFile(f"{vault}/{each.path}", each.reason) for each in looked.skipped + looked.partial]
     facts: dict[str, Any] = {"files": len(looked.files), "size": size, "left_out": left}
     document = load_document(agent.config)
     try:
         before: bytes | None = _bytes_of(agent.config)
     except (OSError, ValueError) as error:
-        raise _unwritable(agent.config, "it can't be read") from error
+        raise _unwritable(agent.config, "it cannot be read") from error
     now = _resolved(document, agent)
     mine = now.agents.get(agent.id)
-    if mine is not None and any(_leads_to(each, agent, vault) for each in mine.settings.extra_paths):
-        return VaultPlan(SAME, vault, "it is an extra path of this agent already", **facts)
+    if mine is not None and any(_is_vault(each, agent, vault) for each in mine.settings.extra_paths):
+        return VaultPlan(SAME, vault, "the vault is an extra path of this agent already", **facts)
     text = "{}\n" if before is None else before.decode("utf-8-sig")
-    for keys, value in _places(document, agent, str(vault)):
+    for keys, value in _entry_places(document, agent, str(vault)):
         with contextlib.suppress(ValueError, RecursionError):
             after = append(text, keys, value, JSON5)
             read = json5.loads(after)
-            if read == value_of(after, JSON5) and _differs_so(now, _resolved(read, agent), agent, vault):
+            if read == value_of(after, JSON5) and _only_adds_vault(now, _resolved(read, agent), agent, vault):
                 bom = "\ufeff" if before is not None and before.startswith(b"\xef\xbb\xbf") else ""
                 return VaultPlan(NEW, vault, before=before, after=bom + after, **facts)
-    reason = f"{agent.config} has no place for it that would change nothing else"
+    reason = f"adding it to {agent.config} would change other settings"
     return VaultPlan(BY_HAND, vault, reason, _lines(document, agent, vault), **facts)
 
 
 def carry_out_vault(plan: VaultPlan, config: Path, stamp: str) -> Path | None:
-    """Write the entry, whole or not at all, beside a copy of the file as it was."""
+    """Write the entry atomically, and return the backup of the file; None if there was no file."""
     real = Path(os.path.realpath(config))
     backup = real.with_name(f"{real.name}.before-import-{stamp}")
     try:
@@ -114,7 +114,7 @@ def carry_out_vault(plan: VaultPlan, config: Path, stamp: str) -> Path | None:
                 file.write(plan.after.encode())
             os.fsync(handle)
             if _bytes_of(real) != plan.before:
-                raise _unwritable(config, "somebody has changed it since; import again")
+                raise _unwritable(config, "it has changed in the meantime; import again")
             if plan.before is not None:
                 with _new_file(backup) as file:
                     file.write(plan.before)
@@ -129,14 +129,14 @@ def carry_out_vault(plan: VaultPlan, config: Path, stamp: str) -> Path | None:
 
 @contextlib.contextmanager
 def _new_file(path: Path) -> Iterator[Any]:
-    """Give a file that wasn't there, for its owner alone: settings hold keys."""
+    """Yield a new file with mode 0600, because settings contain keys."""
     handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
     with open(handle, "wb") as file:
         yield file
 
 
 def _bytes_of(path: Path) -> bytes | None:
-    """Return what a file holds, None where there is none."""
+    """Return the contents of a file; None if it doesn't exist."""
     try:
         return load_whole(path, MAX_SETTINGS_BYTES)
     except FileNotFoundError:
@@ -144,16 +144,16 @@ def _bytes_of(path: Path) -> bytes | None:
 
 
 def _unwritable(config: Path, why: str) -> NoteUnwritableError:
-    """Return the error for settings that can't be written."""
+    """Return the error for settings that are not changed."""
     return NoteUnwritableError(
-        f"{config} is left as it was: {why}",
-        hint="Make the entry by hand: `memctl import obsidian PATH --dry-run --json` shows it.",
+        f"{config} was not changed: {why}",
+        hint="add the entry yourself; `memctl import obsidian PATH --dry-run --json` shows it",
         data={"path": str(config)},
     )
 
 
-def _resolved(document: object, agent: Agent) -> OpenClawHome:
-    """Return the agents and their settings that a document describes."""
+def _resolved(document: object, agent: ImportedAgent) -> OpenClawHome:
+    """Return the agents and settings of a document."""
     try:
         folders = load_agent_folders(agent.state_dir)
     except ConfigInvalidError:
@@ -168,8 +168,8 @@ def _resolved(document: object, agent: Agent) -> OpenClawHome:
     )
 
 
-def _differs_so(before: OpenClawHome, after: OpenClawHome, agent: Agent, vault: Path) -> bool:
-    """Return whether two readings differ in the agent's extra path alone."""
+def _only_adds_vault(before: OpenClawHome, after: OpenClawHome, agent: ImportedAgent, vault: Path) -> bool:
+    """Return whether the settings differ only by the vault as an extra path of the agent."""
     old, new = before.agents.get(agent.id), after.agents.get(agent.id)
     if old is None or new is None:
         return False
@@ -178,20 +178,22 @@ def _differs_so(before: OpenClawHome, after: OpenClawHome, agent: Agent, vault: 
         return False
     gained = [each for each in new.settings.extra_paths if each not in old.settings.extra_paths]
     without = msgspec.structs.replace(new.settings, extra_paths=old.settings.extra_paths)
-    is_it = [(each.path, each.pattern in (None, PATTERN)) for each in gained] == [(str(vault), True)]
-    return is_it and replace(new, settings=without) == old
+    is_vault = [(each.path, each.pattern in (None, PATTERN)) for each in gained] == [(str(vault), True)]
+    return is_vault and replace(new, settings=without) == old
 
 
-def _leads_to(extra: ExtraPath, agent: Agent, vault: Path) -> bool:
-    """Return whether an extra path is the vault. A folder around it may leave it out, as a hidden one."""
+def _is_vault(extra: ExtraPath, agent: ImportedAgent, vault: Path) -> bool:
+    """Return whether an extra path is the vault itself; a folder around it may exclude it."""
     named = absolute_path(extra.path, base=agent.workspace, home=agent.home)
     return Path(os.path.realpath(named)) == vault and extra.pattern in (None, "*.md", PATTERN)
 
 
-def _places(document: Mapping[str, object], agent: Agent, vault: str) -> Iterator[tuple[Keys, object]]:
-    """Give the lists the entry may go into, each with what would be put into it.
+def _entry_places(
+    document: Mapping[str, object], agent: ImportedAgent, vault: str
+) -> Iterator[tuple[Keys, object]]:
+    """Yield the lists that the entry may go into, each with the entry's form there.
 
-    An agent that has an entry of its own gets it there and nowhere else. Older releases get the path alone.
+    An agent with its own entry gets it only there. Older releases get the path without a pattern.
     """
     agents = _map(document, "agents")
     named = agents.get("list")
@@ -218,7 +220,7 @@ def _places(document: Mapping[str, object], agent: Agent, vault: str) -> Iterato
 
 
 def _is_newer(document: Mapping[str, object]) -> bool:
-    """Return whether settings are written as today's OpenClaw has them."""
+    """Return whether settings have the form of current OpenClaw releases."""
     agents = _map(document, "agents")
     release = release_of(document)
     if "search" in _map(document, "memory") or "entries" in agents or (release or (0, 0)) >= NEWER_FROM:
@@ -227,13 +229,13 @@ def _is_newer(document: Mapping[str, object]) -> bool:
 
 
 def _map(document: Mapping[str, object], key: str) -> Mapping[str, object]:
-    """Return an object inside another, an empty one for anything else."""
+    """Return the object under a key; empty if there is none."""
     value = document.get(key)
     return value if isinstance(value, Mapping) else {}
 
 
-def _lines(document: Mapping[str, object], agent: Agent, vault: Path) -> str:
-    """Return the entry as somebody would write it by hand."""
+def _lines(document: Mapping[str, object], agent: ImportedAgent, vault: Path) -> str:
+    """Return the entry as JSON for the user to add."""
     entry: object
     if _is_newer(document):
         paths = {"extraPaths": [{"path": str(vault), "pattern": PATTERN}]}

@@ -1,4 +1,4 @@
-"""Where MCP clients keep their settings, and what an entry for memd looks like there."""
+"""Paths of MCP clients' settings, and the form of memd's entry."""
 
 from __future__ import annotations
 
@@ -9,31 +9,31 @@ from pathlib import Path
 from typing import Any
 
 SERVER = "memd"
-"""The entry's name."""
+"""Name of the entry."""
 
 
 @dataclass(frozen=True, slots=True)
 class McpClient:
-    """One client.
+    """One MCP client.
 
     Attributes:
-        name: What it is called on the command line.
-        title: What people call it.
-        section: The key all servers stand under.
-        project: Its file in a project's folder; empty where it has none.
-        says_type: An entry says that it is run on standard streams.
-        then: What is to be done afterwards.
+        name: Name on the command line.
+        title: Name of the product.
+        section: The key of all servers.
+        project: Its file in a project's folder; empty if it has none.
+        has_type: Whether an entry has the key `type`.
+        next_step: What to do after installing.
     """
 
     name: str
     title: str
     section: str
     project: str
-    says_type: bool
-    then: str
+    has_type: bool
+    next_step: str
 
     def user_file(self, home: Path, environ: Mapping[str, str], platform: str = sys.platform) -> Path:
-        """Return its file for the user."""
+        """Return the path of its user settings."""
         support = home / "Library" / "Application Support"
         config = Path(environ.get("XDG_CONFIG_HOME") or home / ".config")
         applications = support if platform == "darwin" else config
@@ -47,7 +47,7 @@ class McpClient:
 
     def entry(self, command: str, agent: str | None, environ: Mapping[str, str]) -> dict[str, Any]:
         """Return the entry for memd."""
-        entry: dict[str, Any] = {"type": "stdio"} if self.says_type else {}
+        entry: dict[str, Any] = {"type": "stdio"} if self.has_type else {}
         entry |= {"command": command, "args": ["mcp", *(["--agent", agent] if agent else [])]}
         return entry | ({"env": dict(environ)} if environ else {})
 
@@ -61,7 +61,7 @@ CLIENTS: dict[str, McpClient] = {
             "mcpServers",
             ".mcp.json",
             True,
-            "Start a new session; /mcp lists it.",
+            "start a new session; /mcp lists memd",
         ),
         McpClient(
             "codex",
@@ -69,18 +69,20 @@ CLIENTS: dict[str, McpClient] = {
             "mcp_servers",
             ".codex/config.toml",
             False,
-            "Start a new session; /mcp lists it.",
+            "start a new session; /mcp lists memd",
         ),
         McpClient(
-            "cursor", "Cursor", "mcpServers", ".cursor/mcp.json", False, "Cursor asks whether to turn it on."
+            "cursor", "Cursor", "mcpServers", ".cursor/mcp.json", False, "enable memd when Cursor asks"
         ),
-        McpClient("vscode", "VS Code", "servers", ".vscode/mcp.json", True, "`MCP: List Servers` starts it."),
-        McpClient("claude-desktop", "Claude Desktop", "mcpServers", "", False, "Quit it and start it again."),
+        McpClient(
+            "vscode", "VS Code", "servers", ".vscode/mcp.json", True, "run `MCP: List Servers` to start memd"
+        ),
+        McpClient("claude-desktop", "Claude Desktop", "mcpServers", "", False, "restart Claude Desktop"),
     )
 }
-"""All of them by name."""
+"""All clients by name."""
 
 
-def _or(environ: Mapping[str, str], name: str, otherwise: Path) -> Path:
-    """Return the folder a variable names."""
-    return Path(environ[name]).expanduser() if environ.get(name) else otherwise
+def _or(environ: Mapping[str, str], name: str, default: Path) -> Path:
+    """Return the folder in a variable, or the default."""
+    return Path(environ[name]).expanduser() if environ.get(name) else default

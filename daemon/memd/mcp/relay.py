@@ -1,4 +1,4 @@
-"""What comes from a client, before the SDK sees it: what it would refuse without a reason is answered here."""
+"""Checks a client's messages before the SDK, which would refuse some without a reason."""
 
 from __future__ import annotations
 
@@ -32,12 +32,12 @@ CALL = "tools/call"
 
 
 async def relay(incoming: Incoming, checked: Checked, outgoing: Outgoing, methods: Container[str]) -> None:
-    """Hand on what comes from a client, and answer what can't be handed on. It ends when the client hangs up."""
+    """Forward valid messages of a client, and reply to invalid ones; ends when the client disconnects."""
     async with checked, outgoing:
         async for message in incoming:
             answer: JSONRPCResponse | JSONRPCError | None = None
             if isinstance(message, Exception):
-                answer = _to_unread(message)
+                answer = _reply_to_unreadable(message)
             elif isinstance(message.message.root, JSONRPCRequest):
                 answer = answer_to(message.message.root, methods)
             if answer is not None:
@@ -50,15 +50,15 @@ async def relay(incoming: Incoming, checked: Checked, outgoing: Outgoing, method
 
 
 def answer_to(request: JSONRPCRequest, methods: Container[str]) -> JSONRPCResponse | JSONRPCError | None:
-    """Return the answer to a request that can't be handed on; None for one that can, its arguments put right."""
+    """Return the reply to an invalid request; None for a valid one, whose arguments are normalized."""
     if request.method not in methods:
-        return _error(request.id, METHOD_NOT_FOUND, f"there is no method {request.method[:60]!r} here")
+        return _error(request.id, METHOD_NOT_FOUND, f"no method {request.method[:60]!r}")
     if request.method != CALL:
         return None
     params: dict[str, Any] = request.params or {}
     name = params.get("name")
     if not isinstance(name, str):
-        return _error(request.id, INVALID_PARAMS, "tools/call needs `name`, the name of a tool, as text")
+        return _error(request.id, INVALID_PARAMS, "tools/call needs `name`, the name of a tool")
     given = _as_object(params.get("arguments"))
     if given is None:
         text = f"{name[:60]}: `arguments` must be a JSON object, as the tool's inputSchema says"
@@ -68,7 +68,7 @@ def answer_to(request: JSONRPCRequest, methods: Container[str]) -> JSONRPCRespon
 
 
 def _as_object(given: object) -> dict[str, Any] | None:
-    """Return arguments as a map; None where they are something else."""
+    """Return arguments as a map; None if they are not a JSON object."""
     if given is None:
         return {}
     if isinstance(given, str):
@@ -79,8 +79,8 @@ def _as_object(given: object) -> dict[str, Any] | None:
     return given if isinstance(given, dict) else None
 
 
-def _to_unread(error: Exception) -> JSONRPCError | None:
-    """Return the answer to a line the SDK couldn't read; None where nobody can be answered."""
+def _reply_to_unreadable(error: Exception) -> JSONRPCError | None:
+    """Return the reply to a line that the SDK could not parse; None if it has no request id."""
     line = error.errors()[0].get("input") if isinstance(error, ValidationError) else None
     try:
         read = json.loads(line) if isinstance(line, str | bytes) else line
@@ -88,9 +88,9 @@ def _to_unread(error: Exception) -> JSONRPCError | None:
         read = None
     request_id = read.get("id") if isinstance(read, dict) else None
     if isinstance(request_id, int | str) and not isinstance(request_id, bool):
-        message = "that is no request: a JSON-RPC object in valid Unicode, `params` an object, was expected"
+        message = "not a request: expected a JSON-RPC object in valid Unicode, with an object as `params`"
         return _error(request_id, INVALID_REQUEST, message)
-    sys.stderr.write("memctl mcp: a line that is no JSON-RPC message was left out\n")
+    sys.stderr.write("memctl mcp: ignored a line that is not a JSON-RPC message\n")
     return None
 
 

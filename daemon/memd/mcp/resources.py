@@ -1,6 +1,6 @@
-"""Files of memory as an MCP client sees them: their addresses, pages of their list, their text, and their changes.
+"""Memory files as MCP resources: URIs, pages of the list, text, and subscriptions.
 
-Only what the daemon lists and `get` reads is there: notes, never transcripts.
+Only notes that the daemon lists and `get` reads; no transcripts.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from urllib.parse import quote, unquote, urlsplit
 
-from memd.mcp.reach import Reach
+from memd.mcp.scope import AgentScope
 from memd_client.aio import Client
 from memd_client.errors import BadParamsError, MemdError, PathRefusedError
 from memd_client.messages import FileRow
@@ -25,61 +25,61 @@ PAGE_FILES = 100
 """Files of one page of the list."""
 
 SOURCES = ("memory",)
-"""Transcripts are found by a search, and not read as files."""
+"""Transcripts are not offered as files."""
 
 
 @dataclass(frozen=True, slots=True)
 class MemoryFile:
-    """A file of an agent's memory."""
+    """A file in an agent's memory."""
 
     agent: str
     row: FileRow
 
     @property
-    def address(self) -> str:
-        """Its URI."""
-        return address_of(self.agent, self.row.path)
+    def uri(self) -> str:
+        """The URI of the file."""
+        return uri_of(self.agent, self.row.path)
 
 
-def address_of(agent: str, path: str) -> str:
+def uri_of(agent: str, path: str) -> str:
     """Return the URI of a file, such as `memory://main/memory/2026-01-16.md`.
 
-    Whoever parses a URI takes `..` for a way up; in the path of a file outside of the workspace it is part of the name.
+    Parsers of URIs resolve `..`; in the path of a file outside the workspace it has to be kept, so slashes are escaped.
     """
     parted = "" if ".." in path.split("/") else "/"
     return f"{SCHEME}://{quote(agent, safe='')}/{quote(path, safe=parted)}"
 
 
 def template_of(agent: str | None) -> str:
-    """Return the URI template of all files, of one agent where it is fixed."""
+    """Return the URI template of files, of one agent if it is fixed."""
     return f"{SCHEME}://{'{agent}' if agent is None else quote(agent, safe='')}/{{+path}}"
 
 
-def place_of(reach: Reach, address: str) -> tuple[str, str]:
-    """Return the agent and the path that a URI names."""
+def parse_uri(scope: AgentScope, uri: str) -> tuple[str, str]:
+    """Return the agent and the path in a URI."""
     try:
-        parts = urlsplit(address)
+        parts = urlsplit(uri)
         agent, path = (
             unquote(parts.netloc, errors="strict"),
             unquote(parts.path, errors="strict").removeprefix("/"),
         )
     except ValueError:
-        raise _no_address(reach) from None
+        raise _invalid_uri(scope) from None
     if parts.scheme != SCHEME or not agent or not path or parts.query or parts.fragment:
-        raise _no_address(reach)
-    checked = reach.checked(agent)
+        raise _invalid_uri(scope)
+    checked = scope.checked(agent)
     assert checked is not None
     return checked, path
 
 
-async def page_of(reach: Reach, cursor: str | None) -> tuple[list[MemoryFile], str | None]:
-    """Return a page of the list of files, agent by agent and the newest first, and the cursor of the next page."""
-    agents = await reach.agents()
+async def page_of(scope: AgentScope, cursor: str | None) -> tuple[list[MemoryFile], str | None]:
+    """Return a page of the files, by agent and newest first, and the cursor of the next page."""
+    agents = await scope.agents()
     agent, offset = _start(agents, cursor)
     found: list[MemoryFile] = []
     while agent is not None:
         limit = PAGE_FILES - len(found)
-        reply = await reach.client.files(agent=agent, sources=SOURCES, offset=offset, limit=limit)
+        reply = await scope.client.files(agent=agent, sources=SOURCES, offset=offset, limit=limit)
         found += [MemoryFile(agent, row) for row in reply.files]
         offset += len(reply.files)
         if not reply.files or offset >= reply.total:
@@ -89,27 +89,27 @@ async def page_of(reach: Reach, cursor: str | None) -> tuple[list[MemoryFile], s
     return found, None if agent is None else _cursor(agent, offset)
 
 
-async def text_of(reach: Reach, agent: str, path: str) -> str:
+async def text_of(scope: AgentScope, agent: str, path: str) -> str:
     """Return the whole text of a file."""
     parts: list[str] = []
     line = 1
     while True:
-        reply = await reach.client.get(path, agent=agent, from_line=line)
+        reply = await scope.client.get(path, agent=agent, from_line=line)
         parts.append(reply.text)
         line += reply.lines
         if not reply.truncated or not reply.lines:
             return "".join(parts)
 
 
-def _no_address(reach: Reach) -> PathRefusedError:
+def _invalid_uri(scope: AgentScope) -> PathRefusedError:
     return PathRefusedError(
-        "that is no address of a memory file",
-        hint=f"Addresses here are {template_of(reach.agent)}; list them.",
+        "not the URI of a memory file",
+        hint=f"use a URI of the form {template_of(scope.agent)} from the list of resources",
     )
 
 
 def _start(agents: Sequence[str], cursor: str | None) -> tuple[str | None, int]:
-    """Return where a page begins."""
+    """Return the agent and offset at which a page starts."""
     if cursor is None:
         return (agents[0] if agents else None), 0
     try:
@@ -117,9 +117,7 @@ def _start(agents: Sequence[str], cursor: str | None) -> tuple[str | None, int]:
     except (ValueError, TypeError, binascii.Error):
         agent, offset = None, 0
     if agent not in agents or not isinstance(offset, int) or offset < 0:
-        raise BadParamsError(
-            "that cursor is none of this server's", hint="Begin the list anew, without a cursor."
-        )
+        raise BadParamsError("unknown cursor", hint="list the resources again without a cursor")
     return str(agent), offset
 
 
@@ -139,22 +137,22 @@ CHANGING_EVENTS = ("sync", "note", "fact")
 """Kinds of events after which a file may have changed."""
 
 RESUBSCRIBE_S = 2.0
-"""Wait before the next subscription after the daemon went away."""
+"""Delay before subscribing again after the connection is lost."""
 
 FILES_PER_REPLY = 1_000
 """Files of one reply to `files`."""
 
 Version = tuple[int, int]
-"""A file's change time and size."""
+"""Modification time and size of a file."""
 
-Tell = Callable[[str], Awaitable[None]]
-"""Tells the client of a changed file, by its URI."""
+SendChange = Callable[[str], Awaitable[None]]
+"""Notifies the client of a changed file, by its URI."""
 
 
 class ResourceSubscriptions:
-    """The files one client subscribed to.
+    """The files that a client subscribed to.
 
-    The daemon's events say that something changed, not where: the list of files says which of them did.
+    The daemon's events don't name the changed files; the list of files shows which have changed.
     """
 
     def __init__(self, client: Client) -> None:
@@ -171,13 +169,13 @@ class ResourceSubscriptions:
         self._some.set()
 
     def remove(self, agent: str, path: str) -> None:
-        """Watch a file no longer."""
+        """Stop watching a file."""
         self._wanted.pop((agent, path), None)
         if not self._wanted:
             self._some.clear()
 
-    async def run(self, tell: Tell) -> None:
-        """Follow the daemon's events while a file is watched; it ends by being cancelled."""
+    async def run(self, tell: SendChange) -> None:
+        """Follow the daemon's events while a file is watched; runs until cancelled."""
         while True:
             await self._some.wait()
             try:
@@ -185,19 +183,17 @@ class ResourceSubscriptions:
             except MemdError:
                 await asyncio.sleep(RESUBSCRIBE_S)
 
-    async def _follow(self, tell: Tell) -> None:
-        """Follow events until the connection breaks or nothing is watched any more."""
+    async def _follow(self, tell: SendChange) -> None:
+        """Follow events until the connection breaks or no file is watched."""
         async with self._client.subscribe(kinds=CHANGING_EVENTS) as events:
-            await self._compare(
-                tell, {agent for agent, _ in self._wanted}
-            )  # what changed while nobody followed
+            await self._compare(tell, {agent for agent, _ in self._wanted})  # changes before the subscription
             async for event in events:
                 if not self._wanted:
                     return
                 await self._compare(tell, {event.agent})
 
-    async def _compare(self, tell: Tell, agents: set[str]) -> None:
-        """Look at the watched files of some agents, and tell of those that are others now."""
+    async def _compare(self, tell: SendChange, agents: set[str]) -> None:
+        """Notify the client of watched files that have changed."""
         for agent in sorted(agents):
             watched = [path for each, path in self._wanted if each == agent]
             if not watched:
@@ -207,10 +203,10 @@ class ResourceSubscriptions:
                 version = versions.get(path)
                 if self._wanted.get((agent, path), version) != version:
                     self._wanted[agent, path] = version
-                    await tell(address_of(agent, path))
+                    await tell(uri_of(agent, path))
 
     async def _versions(self, agent: str) -> dict[str, Version]:
-        """Return how an agent's files are now, by path."""
+        """Return the current versions of an agent's files by path."""
         versions: dict[str, Version] = {}
         while True:
             reply = await self._client.files(

@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 
 class SdkMissingError(ImportError):
-    """The SDK isn't installed, or in a release that memd doesn't know."""
+    """The SDK is not installed, or has an unsupported version."""
 
 
 def install_command() -> str:
@@ -18,15 +18,15 @@ def install_command() -> str:
 
 
 def load_serve() -> Callable[..., None]:
-    """Return `memd.mcp.serving.serve`; importing the SDK for it takes about a second."""
-    gc.disable()  # hundreds of classes are made, and none of them is garbage
+    """Return `memd.mcp.server.serve`; importing the SDK for it takes about a second."""
+    gc.disable()  # the import creates hundreds of classes and no garbage
     try:
-        from memd.mcp.serving import serve
+        from memd.mcp.server import serve
     except ImportError as error:
         is_missing = isinstance(error, ModuleNotFoundError) and error.name == "mcp"
-        problem = "is not installed" if is_missing else f"can't be imported ({error})"
+        problem = "is not installed" if is_missing else f"cannot be imported ({error})"
         raise SdkMissingError(
-            f"the MCP server needs the package mcp, which {problem}: `{install_command()}`"
+            f"the MCP server needs the package mcp, which {problem}; run `{install_command()}`"
         ) from error
     finally:
         gc.enable()

@@ -1,6 +1,6 @@
-"""Puts one server into Codex's settings or takes it out; everything else stays as it is. Pure.
+"""Add or remove one server in Codex' settings without other changes. Pure.
 
-An edited text is parsed again: if it holds anything but the wanted values, it is refused.
+The edited text is parsed again, and refused if its values are not the wanted ones.
 """
 
 from __future__ import annotations
@@ -18,19 +18,19 @@ from memd.system.json_edit import UneditableTextError
 
 
 def value_of(text: str) -> dict[str, Any]:
-    """Return what a TOML text says."""
+    """Return the values of a TOML text."""
     try:
         return tomllib.loads(text.removeprefix("\ufeff"))
     except tomllib.TOMLDecodeError as error:
-        raise UneditableTextError(f"it is no TOML: {error}") from None
+        raise UneditableTextError(f"it is not TOML: {error}") from None
 
 
 def put(text: str, section: str, name: str, value: Mapping[str, Any]) -> str:
-    """Return the text with the table `[section.name]`: changed where it stands, else at the end."""
+    """Return the text with the table `[section.name]`: changed in place, or added at the end."""
     wanted = value_of(text)
     servers = wanted.get(section, {})
     if not isinstance(servers, dict):
-        raise UneditableTextError(f"{section} is no table")
+        raise UneditableTextError(f"{section} is not a table")
     if servers.get(name) == value:
         return text
     wanted[section] = {**servers, name: dict(value)}
@@ -51,7 +51,7 @@ def put(text: str, section: str, name: str, value: Mapping[str, Any]) -> str:
     return _edited(text, wanted, edit)
 
 
-def take_out(text: str, section: str, name: str) -> str:
+def remove(text: str, section: str, name: str) -> str:
     """Return the text without the table `[section.name]`; unchanged if there is none."""
     wanted = value_of(text)
     servers = wanted.get(section, {})
@@ -77,7 +77,7 @@ def take_out(text: str, section: str, name: str) -> str:
 
 
 def _edited(text: str, wanted: Mapping[str, Any], edit: Callable[[tomlkit.TOMLDocument], None]) -> str:
-    """Return a text after an edit that makes it say what it shall say."""
+    """Return a text after an edit, checked against the wanted values."""
     after: str | None
     try:
         document = tomlkit.parse(text.removeprefix("\ufeff"))
@@ -89,15 +89,15 @@ def _edited(text: str, wanted: Mapping[str, Any], edit: Callable[[tomlkit.TOMLDo
         ValueError,
         TypeError,
         AttributeError,
-    ):  # tables in pieces it can't join
+    ):  # split tables that it can't join
         after = None
     if after is None or not _says(after, wanted):
-        raise UneditableTextError("its tables are written in a way that can't be edited safely")
+        raise UneditableTextError("its tables cannot be edited safely")
     return f"\ufeff{after}" if text.startswith("\ufeff") else after
 
 
 def _update(table: Any, value: Mapping[str, Any]) -> None:
-    """Change a table to hold a value, and touch no key that holds it already."""
+    """Set a table to a value without touching keys that have it already."""
     trailing = _pop_trailing(table)
     for key in [each for each in table if each not in value]:
         del table[key]
@@ -111,13 +111,13 @@ def _update(table: Any, value: Mapping[str, Any]) -> None:
 
 
 def _last_table(table: Any) -> Any:
-    """Return the table whose body ends a table: itself, or the last of those below it."""
+    """Return the table at the end of a table: itself, or its last subtable."""
     last = table.value.body[-1][1] if isinstance(table, Table) and table.value.body else None
     return _last_table(last) if isinstance(last, Table) else table
 
 
 def _pop_trailing(table: Any) -> list[Any]:
-    """Remove the comments and empty lines behind the last key of a table, and return them."""
+    """Remove and return the comments and empty lines after the last key of a table."""
     last = _last_table(table)
     trailing: list[Any] = []
     while isinstance(last, Table) and last.value.body and last.value.body[-1][0] is None:
@@ -126,7 +126,7 @@ def _pop_trailing(table: Any) -> list[Any]:
 
 
 def _keep_comments(document: tomlkit.TOMLDocument, table: Any) -> bool:
-    """Move the comments right above the next table to it; return whether the table is the last one."""
+    """Move the comments above the next table to it; return whether the table is the last one."""
     comments = ""
     for item in reversed(_pop_trailing(table)):
         if not isinstance(item, Comment):
@@ -155,9 +155,9 @@ def _tables(container: Any) -> Iterator[Table]:
 
 
 def _says(text: str, wanted: Mapping[str, Any]) -> bool:
-    """Return whether a text holds the wanted values; an empty table counts as none."""
+    """Return whether a text has the wanted values; empty tables are ignored."""
     try:
-        held = value_of(text)
+        values = value_of(text)
     except UneditableTextError:
         return False
-    return {key: each for key, each in held.items() if each != {} or key in wanted} == wanted
+    return {key: each for key, each in values.items() if each != {} or key in wanted} == wanted

@@ -1,8 +1,8 @@
-"""A report on an installation without its daemon; `memctl doctor` runs it as a program.
+"""The report on an installation for `memctl doctor`, made without the daemon.
 
-`python -m memd.service.check settings` prints one JSON object about programs, settings, files and models; with
-`indexes` it reads every index from end to end. Nothing is written, loaded as a model, or sent anywhere. No value of
-a setting and no key is ever in it.
+`python -m memd.service.check settings` prints one JSON object about programs, settings, files and models;
+`indexes` checks the integrity of every index. It writes nothing, loads no model and uses no network. The report has
+no values of settings and no keys.
 """
 
 from __future__ import annotations
@@ -42,14 +42,11 @@ from memd_client.errors import MemdError
 Report = dict[str, Any]
 
 FUTURE_MS = 24 * 3_600_000
-"""A file this much newer than now comes from a clock that is wrong, here or there."""
+"""A file this far in the future means that a clock is wrong."""
 
 
 def report(environ: Mapping[str, str], home_dir: Path) -> Report:
-    """Return what there is to say of programs, settings, files and models.
-
-    Blocks for as long as the disk does.
-    """
+    """Return the report on programs, settings, files and models. Reads the disk."""
     toml = daemon_config_file(environ)
     home, daemon, daemon_problems = load_settings(environ, home_dir)
     models = models_dir(environ)
@@ -78,25 +75,25 @@ def report(environ: Mapping[str, str], home_dir: Path) -> Report:
 
 
 def _programs(home: OpenClawHome) -> Report:
-    """Return the versions of what memd stands on, and whether it works."""
+    """Return the versions of Python, APSW, sqlite-vec and llama.cpp, and whether they work."""
     settings = home.agents[home.default_agent].settings.store.vector
     extension = VectorExtension(settings.extension_path, enabled=settings.enabled)
     extension.load()
     db = connect(":memory:", ())
     try:
-        has_words = has_module(db, "fts5")
+        has_fts5 = has_module(db, "fts5")
     finally:
         db.close(True)
     llama = (_version("llama-cpp-python") or "unknown") if is_extra_installed() else ""
     return {
         "python": platform.python_version(),
         "apsw": _version("apsw"),
-        "fts5": has_words,
+        "fts5": has_fts5,
         "sqlite_vec": extension.version or "",
         "sqlite_vec_problem": extension.error or "",
         "sqlite_vec_wanted": settings.enabled,
         "llama_cpp": llama,
-        "fixes": {} if has_words and extension.version and llama else _fixes(),
+        "fixes": {} if has_fts5 and extension.version and llama else _fixes(),
     }
 
 
@@ -113,7 +110,7 @@ def _fixes() -> dict[str, str]:
 
 
 def _version(distribution: str) -> str:
-    """Return the release of what is installed; empty where it isn't."""
+    """Return the installed version of a distribution; empty if it is not installed."""
     try:
         return version(distribution)
     except PackageNotFoundError:
@@ -121,26 +118,26 @@ def _version(distribution: str) -> str:
 
 
 def _folders(home: OpenClawHome, models: Path) -> list[Report]:
-    """Return the folders that are written to: whether that can be done, and how much room there is."""
+    """Return the folders that memd writes: whether they are writable, and their free space."""
     wanted = {home.state_dir: "state", models: "models"}
     for agent in home.agents.values():
         if agent.settings.enabled:
             wanted.setdefault(agent.index_path.parent, "indexes")
     rows = []
     for path, name in wanted.items():
-        there = path
-        while not there.exists() and there != there.parent:
-            there = there.parent
-        room = os.statvfs(there)
+        existing = path
+        while not existing.exists() and existing != existing.parent:
+            existing = existing.parent
+        disk = os.statvfs(existing)
         rows.append(
             {
                 "name": name,
                 "path": str(path),
-                "exists": there == path,
-                "is_folder": there.is_dir(),
-                "writable": os.access(there, os.W_OK | os.X_OK),
-                "free_bytes": room.f_bavail * room.f_frsize,
-                "device": there.stat().st_dev,
+                "exists": existing == path,
+                "is_folder": existing.is_dir(),
+                "writable": os.access(existing, os.W_OK | os.X_OK),
+                "free_bytes": disk.f_bavail * disk.f_frsize,
+                "device": existing.stat().st_dev,
             }
         )
     return rows
@@ -157,10 +154,7 @@ def describe_error(error: MemdError) -> Report:
 def describe_agents(
     home: OpenClawHome, daemon: DaemonSettings, models: Path, environ: Mapping[str, str]
 ) -> list[Report]:
-    """Return a row for each agent: where its memory is, what of it can be read, and who would embed.
-
-    Blocks for as long as the disk does.
-    """
+    """Return a row for each agent: its workspace, its files, and its embedding provider. Reads the disk."""
     return [_describe_agent(agent, home, daemon, models, environ) for agent in home.agents.values()]
 
 
@@ -199,7 +193,7 @@ def _describe_agent(
 
 
 def _count_folders(agent: AgentConfig, disk: Discovery) -> int:
-    """Return about how many folders are watched for changes: those above and beside the files."""
+    """Return the approximate number of folders that are watched for changes."""
     folders = {os.path.dirname(found.location) for found in disk.files.values()}
     return len(folders | {str(agent.workspace), str(agent.workspace.parent)})
 
@@ -207,7 +201,7 @@ def _count_folders(agent: AgentConfig, disk: Discovery) -> int:
 def _provider_problem(
     agent: AgentConfig, home: OpenClawHome, daemon: DaemonSettings, models: Path, environ: Mapping[str, str]
 ) -> MemdError | None:
-    """Return why the wanted provider can't be used; None where it can, as far as that is seen without asking it."""
+    """Return why the configured provider can't be used; None if it can, as far as known without a request."""
     settings = agent.settings
     local = LocalResolver(settings, ModelOwner(), models, is_extra_installed)
     remote = RemoteResolver(
@@ -227,7 +221,7 @@ def _provider_problem(
 
 
 def check_index(path: Path, *, is_own_path: bool = False) -> Report:
-    """Return whether an index is sound, by reading all of it; nothing is written into it."""
+    """Check the integrity of an index by reading all of it; return its state."""
     try:
         with map_errors(path):
             found = inspect(path)
@@ -245,12 +239,16 @@ def check_index(path: Path, *, is_own_path: bool = False) -> Report:
     if verdict != "ok":
         return {"path": str(path), "state": "index_corrupt", "detail": verdict}
     if release > VERSION:
-        return {"path": str(path), "state": "index_newer", "detail": f"version {release}, known is {VERSION}"}
+        return {
+            "path": str(path),
+            "state": "index_newer",
+            "detail": f"schema version {release}; this release supports {VERSION}",
+        }
     return {"path": str(path), "state": "sound", "detail": ""}
 
 
 def _state_of_other(path: Path, kind: FileKind, is_own_path: bool) -> str:
-    """Return the state of what is no index of memd."""
+    """Return the state of a file that is not an index of memd."""
     if kind is FileKind.MISSING or (is_own_path and kind is FileKind.EMPTY):
         return "missing"
     if is_own_path and kind is FileKind.OTHER:
@@ -259,7 +257,7 @@ def _state_of_other(path: Path, kind: FileKind, is_own_path: bool) -> str:
 
 
 def find_leftovers(home: OpenClawHome, models: Path) -> list[Report]:
-    """Return what lies about beside indexes and models: its kind, where it is, and its size."""
+    """Return leftover files next to indexes and models: kind, path and size."""
     folders = {agent.index_path.parent for agent in home.agents.values()}
     caches = {models} | {
         Path(own).expanduser()
@@ -274,21 +272,21 @@ def find_leftovers(home: OpenClawHome, models: Path) -> list[Report]:
 
 
 def _index_leftover(name: str) -> str:
-    """Return what kind of leftover a file beside indexes is; empty for none."""
+    """Return the kind of leftover of a file next to an index; empty for none."""
     if ".sqlite.corrupt-" in name:
         return "damaged index"
     return "unfinished adoption" if name.endswith(".adopting") or NAME.fullmatch(name) else ""
 
 
 def _model_leftover(name: str) -> str:
-    """Return what kind of leftover a file beside models is; empty for none."""
+    """Return the kind of leftover of a file next to a model; empty for none."""
     if name.endswith(PART_SUFFIX) and not name.endswith(TAG_SUFFIX):
         return "unfinished download"
     return "unfinished model" if name == SOURCE_DIR or (name[0] == "." and name.endswith(".tmp")) else ""
 
 
 def _kinds(folder: Path, kind_of: Callable[[str], str]) -> Iterator[Report]:
-    """Yield the leftovers of a folder; one that can't be listed has none."""
+    """Yield the leftovers in a folder; none if it can't be listed."""
     try:
         names = sorted(os.listdir(folder))
     except OSError:
@@ -299,7 +297,7 @@ def _kinds(folder: Path, kind_of: Callable[[str], str]) -> Iterator[Report]:
 
 
 def _size(path: Path) -> int:
-    """Return the bytes of a file, or of the files in a folder; 0 where there is nothing."""
+    """Return the bytes of a file, or of the files in a folder; 0 if it doesn't exist."""
     try:
         if path.is_dir():
             return sum(each.stat().st_size for each in path.rglob("*") if each.is_file())
@@ -309,9 +307,9 @@ def _size(path: Path) -> int:
 
 
 def report_indexes(environ: Mapping[str, str], home_dir: Path) -> Report:
-    """Return for every index whether it is sound; reads each from end to end.
+    """Return the state of every index after an integrity check, which reads them whole.
 
-    Only where no daemon has them open: what a writer is in the midst of is no fault.
+    Only valid while no daemon has them open: a write in progress looks like damage.
     """
     home, _, _ = load_settings(environ, home_dir)
     agents = [agent for agent in home.agents.values() if agent.settings.enabled]
@@ -332,7 +330,7 @@ def main(arguments: list[str]) -> int:
 
     import structlog
 
-    # What is noted on the way stands in the report, or is nobody's business here.
+    # Log events would be noise: problems are in the report.
     structlog.configure(
         wrapper_class=structlog.make_filtering_bound_logger(logging.CRITICAL),
         logger_factory=structlog.WriteLoggerFactory(sys.stderr),

@@ -1,4 +1,4 @@
-"""The report on the installation in a deep status. The daemon has the modules for it, a new process needs 0.5 s."""
+"""The report on the installation in a deep status; the daemon has loaded the modules for it already."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ from memd_client.discovery import home_directory
 log = structlog.get_logger(__name__)
 
 EXAMINE_S = 5.0
-"""How long the disk may take; `memctl doctor` then asks a process of its own, which may take longer."""
+"""Deadline of a report; `memctl doctor` then starts a process, which has a longer one."""
 
 
 class Examination:
-    """Makes reports in a thread, one at a time: a disk that hangs holds one thread, not one for each request."""
+    """Makes reports in a thread, one at a time: a disk that hangs blocks one thread, not one per request."""
 
     def __init__(self) -> None:
         self._limiter = trio.CapacityLimiter(1)
 
     async def examine(self) -> dict[str, Any] | None:
-        """Return what `check.report` tells of the daemon's environment; None if it fails or is late."""
+        """Return the report for the daemon's environment; None on failure or after the deadline."""
         try:
             with trio.fail_after(EXAMINE_S):
                 return await trio.to_thread.run_sync(_report, abandon_on_cancel=True, limiter=self._limiter)
@@ -36,7 +36,7 @@ class Examination:
 
 
 def _report() -> dict[str, Any]:
-    """Return the report; the modules that only it needs are imported here."""
+    """Return the report; its modules are imported on first use."""
     from memd.service.check import report
 
     return report(os.environ, Path(home_directory()))

@@ -1,4 +1,4 @@
-"""The C library's heap, which gives nothing back by itself: bounded at the start, trimmed now and then."""
+"""The C library's heap: bounded at the start, and trimmed periodically, because glibc keeps freed memory."""
 
 from __future__ import annotations
 
@@ -13,21 +13,19 @@ import trio
 M_ARENA_MAX: Final = -8
 """From <malloc.h> of glibc."""
 
-ARENAS: Final = 2
-"""Heaps that threads share. By default it is eight a core: each keeps the most it ever held, so that a day's searches
-in changing threads take tens of megabytes that nobody uses. Two are not measurably slower here: Python's own lock
-is what threads wait for."""
+MAX_ARENAS: Final = 2
+"""Heaps that threads share. glibc's default is eight per core, and each keeps its peak size: searches in
+changing threads would hold tens of megabytes without use. Two are not slower: threads wait for Python's own lock."""
 
-
-TRIM_S: Final = 30.0
-WORK_S: Final = 0.5
-"""How often it is looked, and the processor time after which there is something to give back. Caches are given up some
-seconds after their last use, hence a second trim at the look after."""
+TRIM_INTERVAL_S: Final = 30.0
+MIN_CPU_S: Final = 0.5
+"""The heap is trimmed if the process used this CPU time since the last interval, and again after the next one, because
+caches are released some seconds after their last use."""
 
 
 @cache
 def _libc() -> Any:
-    """Return glibc; None where the system has another C library."""
+    """Return glibc; None if the system has another C library."""
     if sys.platform != "linux":
         return None
     libc = ctypes.CDLL(None)
@@ -35,20 +33,20 @@ def _libc() -> Any:
 
 
 def bound_heap() -> None:
-    """Bound what the heap may hold beyond what is used; before threads are started."""
+    """Limit the memory that the heap keeps without use; call it before threads start."""
     if (libc := _libc()) is not None:
-        libc.mallopt(M_ARENA_MAX, ARENAS)
+        libc.mallopt(M_ARENA_MAX, MAX_ARENAS)
 
 
 async def keep_heap_small() -> None:
-    """Give unused memory of the heap back to the system after work was done; runs until cancelled.
+    """Return unused memory of the heap to the system after work; runs until cancelled.
 
-    It takes some milliseconds in a thread, without Python's lock.
+    A trim takes some milliseconds in a thread, without Python's lock.
     """
     trimmed_at, again = 0.0, False
     while (libc := _libc()) is not None:
-        await trio.sleep(TRIM_S)
-        worked = time.process_time() - trimmed_at > WORK_S
+        await trio.sleep(TRIM_INTERVAL_S)
+        worked = time.process_time() - trimmed_at > MIN_CPU_S
         if worked or again:
             await trio.to_thread.run_sync(libc.malloc_trim, 0)
             trimmed_at, again = time.process_time(), worked

@@ -1,8 +1,7 @@
-"""One daemon a user: a lock held for life on a file beside the socket.
+"""One daemon per user: a lock on a file next to the socket, held while the process runs.
 
-The lock, not the socket's file and not a pid, is the only truth about whether a daemon runs. The system
-gives it back when the process ends, however it ends. The file itself stays: removing it would let two
-daemons each lock a file of that name.
+The lock alone, not the socket's file or a pid, decides whether a daemon runs. The system releases it when the process
+ends in any way. The file remains: if it were removed, two daemons could each lock a file of that name.
 """
 
 from __future__ import annotations
@@ -19,11 +18,11 @@ from memd_client.errors import DaemonRunningError, SocketPathError
 log = structlog.get_logger(__name__)
 
 TRIES = 10
-"""How often the file may be replaced under our hands before we give up."""
+"""Attempts while other processes replace the file."""
 
 
 class DaemonLock:
-    """The lock of the daemon that listens on a socket. Made by `acquire`; a context manager."""
+    """The lock of the daemon that listens on a socket; a context manager, returned by `acquire`."""
 
     def __init__(self, path: str, descriptor: int) -> None:
         self.path = path
@@ -40,9 +39,9 @@ class DaemonLock:
 
     @classmethod
     def acquire(cls, socket_path: str | Path) -> DaemonLock:
-        """Take the lock of a socket; don't wait for it.
+        """Acquire the lock of a socket without waiting.
 
-        The directory is made if it is missing. Children don't inherit the lock across exec.
+        Creates the directory if it is missing. Children don't inherit the lock across exec.
         """
         name = check_socket_path(socket_path)
         private_directory(os.path.dirname(name))
@@ -51,7 +50,7 @@ class DaemonLock:
             try:
                 descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
             except OSError as error:
-                raise SocketPathError(f"can't open the lock {path}: {error.strerror}") from error
+                raise SocketPathError(f"cannot open the lock {path}: {error.strerror}") from error
             try:
                 lock = cls._lock(path, descriptor)
             except BaseException:
@@ -60,8 +59,8 @@ class DaemonLock:
             if lock.is_ours():
                 lock._write_pid()
                 return lock
-            lock.release()  # someone replaced the file between opening and locking it
-        raise SocketPathError(f"the lock {path} is replaced again and again")
+            lock.release()  # another process replaced the file between opening and locking it
+        raise SocketPathError(f"cannot lock {path}: other processes keep replacing the file")
 
     @classmethod
     def _lock(cls, path: str, descriptor: int) -> DaemonLock:
@@ -71,10 +70,10 @@ class DaemonLock:
         except BlockingIOError:
             pid = _read_pid(descriptor)
             raise DaemonRunningError(
-                f"a daemon runs already (pid {pid or 'unknown'}); it holds {path}", data={"pid": pid}
+                f"a daemon is running already (pid {pid or 'unknown'}); it holds {path}", data={"pid": pid}
             ) from None
         except OSError as error:
-            raise SocketPathError(f"can't lock {path}: {error.strerror} (errno {error.errno})") from error
+            raise SocketPathError(f"cannot lock {path}: {error.strerror} (errno {error.errno})") from error
         return cls(path, descriptor)
 
     def is_ours(self) -> bool:
@@ -87,23 +86,23 @@ class DaemonLock:
             return False
 
     def release(self) -> None:
-        """Give the lock back. Idempotent."""
+        """Release the lock. Idempotent."""
         descriptor, self._descriptor = self._descriptor, None
         if descriptor is not None:
             os.close(descriptor)
 
     def _write_pid(self) -> None:
-        """Note who holds the lock, for the message of the next one."""
+        """Write the pid into the file, for the error of a second daemon."""
         assert self._descriptor is not None
         try:
             os.ftruncate(self._descriptor, 0)
             os.pwrite(self._descriptor, f"{os.getpid()}\n".encode(), 0)
-        except OSError as error:  # a full disk: the lock holds all the same
+        except OSError as error:  # a full disk; the lock is held regardless
             log.warning("service.pid_not_written", path=self.path, reason=error.strerror)
 
 
 def _read_pid(descriptor: int) -> int | None:
-    """Return the pid noted in a lock file; None where it holds none (yet)."""
+    """Return the pid in a lock file; None if it has none yet."""
     try:
         return int(os.pread(descriptor, 32, 0))
     except (OSError, ValueError):

@@ -1,7 +1,7 @@
-"""What the settings ask of a service: where the daemon writes, what it reads, how much memory it may take.
+"""The settings' requirements of a service: folders to write and read, RAM, variables.
 
-`memctl service install` runs this module in a process of its own and reads the JSON object it prints: the command
-line doesn't import the engine.
+`memctl service install` runs this module as a process and reads the JSON object it prints, because the command line
+may not import the daemon's packages.
 """
 
 from __future__ import annotations
@@ -25,17 +25,17 @@ CARRIED = (
     "OPENCLAW_STATE_DIR", "OPENCLAW_CONFIG_PATH", "MEMD_CONFIG", "MEMD_MODEL_DIR", "MEMD_SOCKET", "HF_ENDPOINT",
     "HF_HUB_OFFLINE", "SSL_CERT_FILE", "XDG_CONFIG_HOME", "XDG_CACHE_HOME",
 )  # fmt: skip
-"""Variables a service gets as they are set where it is installed. None of them is a secret."""
+"""Variables copied into the service's file. None of them is a secret."""
 
 FOLDERS = ("OPENCLAW_STATE_DIR", "OPENCLAW_CONFIG_PATH", "MEMD_CONFIG", "MEMD_MODEL_DIR", "MEMD_SOCKET")
-"""Those that name a path, which must mean the same from any directory."""
+"""Variables with a path, which is made absolute."""
 
 SECRET_ENDS = ("_KEY", "_TOKEN", "_PROXY")
-"""How the names of variables end that hold keys, or may hold a password."""
+"""Ends of the names of variables that may contain keys or passwords."""
 
 
 def find_needs(environ: Mapping[str, str], home_dir: Path) -> dict[str, Any]:
-    """Return the needs of a service with these settings, as plain data."""
+    """Return the requirements as data for `plan.Needs`."""
     home, daemon, _ = load_settings(environ, home_dir)
     carried = {name: environ[name] for name in CARRIED if environ.get(name, "").strip()}
     for name in FOLDERS:
@@ -52,7 +52,7 @@ def find_needs(environ: Mapping[str, str], home_dir: Path) -> dict[str, Any]:
 
 
 def _written(home: OpenClawHome, models: Path) -> list[Path]:
-    """Return the directories the daemon writes in: indexes, models, notes; the socket's is its manager's."""
+    """Return the directories that the daemon writes: indexes, models, notes; without the socket's."""
     agents = home.agents.values()
     elsewhere = [agent.workspace for agent in agents if not agent.workspace.is_relative_to(home.state_dir)]
     own = [agent.settings.local.model_cache_dir for agent in agents]
@@ -61,7 +61,7 @@ def _written(home: OpenClawHome, models: Path) -> list[Path]:
 
 
 def _read(home: OpenClawHome) -> list[Path]:
-    """Return the folders with memory."""
+    """Return the folders with notes."""
     agents = home.agents.values()
     extra = [
         agent.workspace / Path(each.path).expanduser()

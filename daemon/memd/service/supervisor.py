@@ -1,6 +1,6 @@
-"""The service manager and signals: readiness, status, watchdog, an activated socket; SIGTERM and SIGHUP.
+"""Service manager and signals: readiness, status, watchdog, socket activation; SIGTERM and SIGHUP.
 
-systemd's protocol is a datagram and three variables, not worth a dependency. Without systemd its functions do nothing.
+systemd's protocol is a datagram and three variables, so no library is needed. Without systemd it does nothing.
 """
 
 from __future__ import annotations
@@ -19,14 +19,11 @@ from memd_client.errors import SocketPathError
 log = structlog.get_logger(__name__)
 
 FIRST_DESCRIPTOR = 3
-"""Where systemd puts the first socket it hands over (SD_LISTEN_FDS_START)."""
+"""Descriptor of the first socket that systemd passes (SD_LISTEN_FDS_START)."""
 
 
 def notify(state: str, environ: MutableMapping[str, str] | None = None) -> bool:
-    """Send one notification, and return whether it was sent.
-
-    Never waits and never raises: a service manager that doesn't listen must not stop a daemon.
-    """
+    """Send one notification, and return whether it was sent. Never blocks or raises."""
     address = (os.environ if environ is None else environ).get("NOTIFY_SOCKET", "")
     if not address.startswith(("/", "@")):
         return False
@@ -43,28 +40,28 @@ def notify(state: str, environ: MutableMapping[str, str] | None = None) -> bool:
 
 
 def notify_ready(status: str) -> bool:
-    """Say that the daemon serves, with a line for `systemctl status`."""
+    """Notify that the daemon is ready, with a line for `systemctl status`."""
     return notify(f"READY=1\nSTATUS={_line(status)}\nMAINPID={os.getpid()}")
 
 
 def notify_stopping() -> bool:
-    """Say that the daemon is stopping."""
+    """Notify that the daemon is stopping."""
     return notify("STOPPING=1")
 
 
 def notify_reloading() -> bool:
-    """Say that settings are being read anew; `notify_ready` says that it is done."""
+    """Notify that the settings are being reloaded; `notify_ready` notifies the end."""
     now_us = time.clock_gettime_ns(time.CLOCK_MONOTONIC) // 1000
     return notify(f"RELOADING=1\nMONOTONIC_USEC={now_us}")
 
 
 def notify_alive() -> bool:
-    """Feed the watchdog."""
+    """Notify systemd's watchdog."""
     return notify("WATCHDOG=1")
 
 
 def watchdog_interval_s(environ: MutableMapping[str, str] | None = None) -> float | None:
-    """Return how often to call `notify_alive`, in seconds; None where nobody asked.
+    """Return the interval of `notify_alive` in seconds; None without a watchdog.
 
     Half of systemd's limit, as its manual advises.
     """
@@ -78,9 +75,9 @@ def watchdog_interval_s(environ: MutableMapping[str, str] | None = None) -> floa
 def activated_socket(
     environ: MutableMapping[str, str] | None = None, first: int = FIRST_DESCRIPTOR
 ) -> socket.socket | None:
-    """Take over the listening socket systemd opened for us; None where it didn't.
+    """Return the listening socket passed by systemd; None if there is none.
 
-    The variables are removed, so that no child takes the socket for its own; children don't inherit it.
+    Removes the variables, and children don't inherit the socket.
     """
     env = os.environ if environ is None else environ
     pid, count = env.get("LISTEN_PID", ""), env.get("LISTEN_FDS", "")
@@ -88,9 +85,9 @@ def activated_socket(
         return None
     for name in ("LISTEN_PID", "LISTEN_FDS", "LISTEN_FDNAMES"):
         env.pop(name, None)
-    hint = "Let memd.socket hold exactly one ListenStream with a path."
+    hint = "write exactly one ListenStream, with a path, into memd.socket"
     if int(count) > 1:
-        raise SocketPathError(f"systemd handed over {count} sockets, memd takes one", hint=hint)
+        raise SocketPathError(f"systemd passed {count} sockets, expected one", hint=hint)
     try:
         sock = socket.socket(fileno=first)
     except OSError as error:
@@ -98,7 +95,7 @@ def activated_socket(
     listening = sock.getsockopt(socket.SOL_SOCKET, socket.SO_ACCEPTCONN)
     if sock.family != socket.AF_UNIX or sock.type != socket.SOCK_STREAM or not listening:
         sock.close()
-        raise SocketPathError("systemd handed over something else than a listening Unix socket", hint=hint)
+        raise SocketPathError("systemd passed a descriptor that is not a listening Unix socket", hint=hint)
     sock.set_inheritable(False)
     return sock
 
@@ -112,14 +109,14 @@ async def wait_for_stop() -> None:
 
 
 async def on_hangup(call: Callable[[], None]) -> None:
-    """Call something at every SIGHUP, until cancelled."""
+    """Call a function at every SIGHUP, until cancelled."""
     with trio.open_signal_receiver(signal.SIGHUP) as signals:
         async for _ in signals:
             call()
 
 
 async def feed_watchdog() -> None:
-    """Feed the service manager's watchdog; returns at once if there is none."""
+    """Notify the service manager's watchdog periodically; returns immediately without one."""
     interval_s = watchdog_interval_s()
     while interval_s is not None:
         notify_alive()
@@ -127,5 +124,5 @@ async def feed_watchdog() -> None:
 
 
 def _line(text: str) -> str:
-    """Return a text as one line: a line break would begin another assignment."""
+    """Return a text as one line: a line break would start another assignment."""
     return " ".join(text.split())

@@ -1,8 +1,7 @@
-"""openclaw.json of every era, and memd's own places for settings -> agents and their settings.
+"""Agents and their settings, from openclaw.json of any release and memd's own settings.
 
-`resolve` makes sense of what was read and touches no disk, so that it can be held against any document;
-`load_home` reads and hands on. Nothing here raises for what a user's file holds: a slip becomes a problem
-that names file and key, and costs no more than that key of that agent.
+`load_home` reads the files, and `resolve` interprets them without reading the disk. Invalid settings never raise: they
+become problems that name file and key, and only that key of that agent is ignored.
 """
 
 from __future__ import annotations
@@ -15,7 +14,7 @@ from pathlib import Path
 import msgspec
 
 from memd.settings.layers import Findings, Layer, absolute_path, is_path_text, read_layers, shown_key
-from memd.settings.lifecycle import Life
+from memd.settings.lifecycle import LifecycleSettings
 from memd.settings.memd_toml import MemdToml, load_memd_toml, read_daemon_settings
 from memd.settings.names import AGENT_PLACES, AGENTS, OWN_NAMES, PLACES, PLUGIN_CONFIG, SEARCH, refused_keys
 from memd.settings.openclaw_file import (
@@ -34,7 +33,7 @@ from memd_client.errors import ConfigInvalidError
 DEFAULT_AGENT = "main"
 
 OPENCLAW_DATABASE = "openclaw-agent.sqlite"
-"""OpenClaw's own database, which holds conversations: never an index of ours."""
+"""OpenClaw's own database of conversations; never used as an index."""
 
 _AGENT_ID = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}")
 _NOT_IN_AGENT_ID = re.compile(r"[^a-z0-9_-]+")
@@ -42,9 +41,9 @@ _NOT_IN_AGENT_ID = re.compile(r"[^a-z0-9_-]+")
 
 @dataclass(frozen=True, slots=True)
 class AgentConfig:
-    """One agent: where its Markdown and its index are, its settings, and what is wrong with them.
+    """One agent: the paths of its workspace and index, its settings, and their problems.
 
-    `earlier_index` is where an index may be left from before, which is taken over where there is none yet.
+    `earlier_index` is the path of an earlier release's index, which is adopted if there is no index yet.
     """
 
     id: str
@@ -53,7 +52,7 @@ class AgentConfig:
     index_path: Path
     is_default: bool
     problems: tuple[ConfigInvalidError, ...] = ()
-    life: Life = field(default_factory=Life)
+    life: LifecycleSettings = field(default_factory=LifecycleSettings)
     earlier_index: Path | None = None
 
 
@@ -61,10 +60,9 @@ class AgentConfig:
 class OpenClawHome:
     """All agents under one state directory.
 
-    `providers` are OpenClaw's `models.providers` by id. `problems` concern the file, or what it says for all
-    agents. `readable` is false where the file could not be understood at all, so that agents were found by their
-    folders alone; `has_own` is false if `memd.toml` could not. `refused_keys` are those of our settings that OpenClaw
-    2026.9 refuses in its file.
+    `providers` are OpenClaw's `models.providers` by id. `problems` concern the file, or settings of all agents.
+    `readable` is false if the file could not be parsed, so that agents are known by their folders only; `has_own` is
+    false if `memd.toml` could not be parsed. `refused_keys` are settings that OpenClaw 2026.9 refuses in its file.
     """
 
     state_dir: Path
@@ -80,28 +78,28 @@ class OpenClawHome:
 
 
 def agent_id_of(raw: str) -> str | None:
-    """Return the id OpenClaw knows an agent by, or None for a name that can't be one.
+    """Return the id of an agent's name in OpenClaw; None if the name is invalid.
 
-    Ids become file names: they are lower case, and spaces and other characters become `-`. A name with a
-    path separator or a control character is refused rather than mended.
+    Ids become file names: they are lower case, and spaces and other characters become `-`. A name with a path separator
+    or a control character is refused.
     """
     text = raw.strip().lower()
     if text.startswith(".") or any(char in "/\\" or not char.isprintable() for char in text):
         return None
-    mended = _NOT_IN_AGENT_ID.sub("-", text).strip("-")[:64]
-    return mended if _AGENT_ID.fullmatch(mended) else None
+    agent_id = _NOT_IN_AGENT_ID.sub("-", text).strip("-")[:64]
+    return agent_id if _AGENT_ID.fullmatch(agent_id) else None
 
 
 def load_settings(
     environ: Mapping[str, str], home: Path
 ) -> tuple[OpenClawHome, DaemonSettings, tuple[ConfigInvalidError, ...]]:
-    """Return all agents, the daemon's own settings, and what is wrong with the latter; see `load_home`."""
+    """Return all agents, the daemon's own settings, and the problems of the latter; see `load_home`."""
     toml = load_memd_toml(daemon_config_file(environ))
     return load_home(environ, home, toml), *read_daemon_settings(toml)
 
 
 def load_home(environ: Mapping[str, str], home: Path, toml: MemdToml | None = None) -> OpenClawHome:
-    """Return all agents and their settings from the disk."""
+    """Read all agents and their settings from the disk."""
     state_dir, config_path = find_state_dir(environ, home), find_config_path(environ, home)
     problems: list[ConfigInvalidError] = []
     document: dict[str, object] | None = None
@@ -136,11 +134,11 @@ def resolve(
     has_workspace: Callable[[str], bool] = lambda _: False,
     toml: MemdToml | None = None,
 ) -> OpenClawHome:
-    """Return the agents that a document, the folders beside it and `memd.toml` describe."""
+    """Return the agents in a document, in the folders of the state directory, and in `memd.toml`."""
     read = _Document(Findings(config_path))
-    read.take(document)
-    default = read.take_folders(agent_folders)
-    read.take_own(document, toml)
+    read.add_document(document)
+    default = read.add_folders(agent_folders)
+    read.add_own_settings(document, toml)
     agents: dict[str, AgentConfig] = {}
     for agent_id in sorted(read.drafts, key=lambda name: name != default):
         draft = read.drafts[agent_id]
@@ -149,9 +147,9 @@ def resolve(
         settings = read_search(search, agent_id, state_dir=state_dir, home=home, findings=findings)
         taken = {agent.settings.store.path: agent.id for agent in agents.values()}
         settings = _with_own_index(settings, agent_id, taken, state_dir, findings)
-        beside = agent_id != default and has_workspace(agent_id)
-        usual = workspace_of(agent_id if beside else None, state_dir, home)
-        named = draft.workspace or (None if beside else read.workspace)
+        has_own_workspace = agent_id != default and has_workspace(agent_id)
+        usual = workspace_of(agent_id if has_own_workspace else None, state_dir, home)
+        named = draft.workspace or (None if has_own_workspace else read.workspace)
         agents[agent_id] = AgentConfig(
             id=agent_id,
             workspace=absolute_path(named, base=state_dir, home=home) if named else usual,
@@ -159,12 +157,12 @@ def resolve(
             index_path=Path(settings.store.path),
             earlier_index=earlier_index(settings.store.path, agent_id, state_dir),
             is_default=agent_id == default,
-            life=read_layers(Life, life, findings),
+            life=read_layers(LifecycleSettings, life, findings),
             problems=tuple(findings.own.values()),
         )
     taken_paths = {agent.index_path for agent in agents.values()}
     for agent in agents.values():
-        if agent.earlier_index in taken_paths:  # another agent's, by the settings
+        if agent.earlier_index in taken_paths:  # the settings give it to another agent
             agents[agent.id] = replace(agent, earlier_index=None)
     return OpenClawHome(
         state_dir=state_dir,
@@ -182,7 +180,7 @@ def resolve(
 def _with_own_index(
     settings: MemorySearch, agent_id: str, taken: Mapping[str, str], state_dir: Path, findings: Findings
 ) -> MemorySearch:
-    """Return the settings with an index file no other agent and no other program has."""
+    """Return the settings with an index file that no other agent or program uses."""
     path = settings.store.path
     if path not in taken and Path(path).name != OPENCLAW_DATABASE:
         return settings
@@ -192,15 +190,15 @@ def _with_own_index(
     findings.add(
         Layer("", {}, shared=False),
         f"store.path of agent {agent_id}",
-        f"it names {owner}; using {path}. Put {{agentId}} into the path",
-        "a file for each agent",
+        f"is {owner}; using {path} instead (add {{agentId}} to the path)",
+        "one file per agent",
     )
     return msgspec.structs.replace(settings, store=msgspec.structs.replace(settings.store, path=path))
 
 
 @dataclass(slots=True)
 class _Layers:
-    """Layers of one or all agents: those of `search`, and those of what is beside it."""
+    """Layers of one agent or of all: those of `search`, and those of the other settings."""
 
     search: list[Layer] = field(default_factory=list)
     life: list[Layer] = field(default_factory=list)
@@ -208,20 +206,20 @@ class _Layers:
 
 @dataclass(slots=True)
 class _Draft:
-    """What the files say of one agent."""
+    """The settings of one agent before they are resolved."""
 
     findings: Findings
     layers: _Layers = field(default_factory=_Layers)
     workspace: str | None = None
 
     def layers_with(self, common: _Layers) -> tuple[list[Layer], list[Layer]]:
-        """Return the layers of `search` and of what is beside it, those of all agents below the agent's own."""
+        """Return the layers of `search` and of the other settings, the agent's own above those of all agents."""
         return common.search + self.layers.search, common.life + self.layers.life
 
 
 @dataclass(slots=True)
 class _Document:
-    """What the files say, before defaults and bounds."""
+    """The settings in all files, before defaults and bounds."""
 
     findings: Findings
     layers: _Layers = field(default_factory=_Layers)
@@ -230,8 +228,8 @@ class _Document:
     drafts: dict[str, _Draft] = field(default_factory=dict)
     providers: dict[str, ProviderEntry] = field(default_factory=dict)
 
-    def take(self, document: object) -> None:
-        """Read a whole openclaw.json."""
+    def add_document(self, document: object) -> None:
+        """Read openclaw.json."""
         find = self.findings
         whole = find.object_in(Layer("", {"the file": document}, shared=True), "the file")
         root = Layer("", whole.values, shared=True)
@@ -244,22 +242,22 @@ class _Document:
         self.layers.life.append(replace(root, places=PLACES, is_foreign=True))
         providers = find.object_in(find.object_in(root, "models"), "providers")
         self.providers = read_provider_entries(providers, find)
-        self._take_list(agents)
+        self._add_list(agents)
         entries = find.object_in(agents, "entries")
         for name, raw in entries.values.items():
             if not isinstance(raw, Mapping):
                 find.add_wrong(entries, shown_key(name), "an object", raw)
             else:
-                self._take_agent(name, Layer(entries.key(shown_key(name)), raw, shared=True), "")
+                self._add_agent(name, Layer(entries.key(shown_key(name)), raw, shared=True), "")
 
-    def take_folders(self, names: Iterable[str]) -> str:
+    def add_folders(self, names: Iterable[str]) -> str:
         """Add an agent for every folder, `main` if there is none at all, and return the default agent."""
         named = list(self.drafts)
         for name in sorted(names):
             agent_id = agent_id_of(name)
             if agent_id is None:
                 folders = Layer("", {}, shared=True)
-                self.findings.add(folders, f"agents/{shown_key(name)}", "not an agent's folder; ignored")
+                self.findings.add(folders, f"agents/{shown_key(name)}", "is not an agent's folder; ignored")
             else:
                 self._draft(agent_id)
         if not self.drafts:
@@ -267,14 +265,14 @@ class _Document:
         candidates = named or list(self.drafts)
         return self.default or (DEFAULT_AGENT if DEFAULT_AGENT in candidates else candidates[0])
 
-    def take_own(self, document: object, toml: MemdToml | None) -> None:
-        """Read memd's own places, lowest first: settings of all agents, and of those that are known by now."""
+    def add_own_settings(self, document: object, toml: MemdToml | None) -> None:
+        """Read the plugin's config and `memd.toml`: settings of all agents, and of known agents."""
         roots = [Layer("", document if isinstance(document, Mapping) else {}, shared=True).at(PLUGIN_CONFIG)]
         if toml is not None:
             roots.append(Layer("", toml.tables or {}, shared=True, file=toml.path))
         for root in roots:
             ours = {key: value for key, value in root.values.items() if key in OWN_NAMES}
-            self._take_own_layer(replace(root, values=ours), self.layers, self.findings)
+            self._add_own_layer(replace(root, values=ours), self.layers, self.findings)
             table = self.findings.object_in(root, AGENTS, shared=False)
             for name, values in table.values.items():
                 draft = self.drafts.get(agent_id_of(name) or "")
@@ -283,17 +281,17 @@ class _Document:
                 elif not isinstance(values, Mapping):
                     draft.findings.add_wrong(table, shown_key(name), "an object", values)
                 else:
-                    self._take_own_layer(table.below(name), draft.layers, draft.findings)
+                    self._add_own_layer(table.below(name), draft.layers, draft.findings)
 
-    def _take_own_layer(self, layer: Layer, layers: _Layers, findings: Findings) -> None:
-        """Add the layers of one of memd's own places, for all agents or for one."""
+    def _add_own_layer(self, layer: Layer, layers: _Layers, findings: Findings) -> None:
+        """Add the layers of the plugin's config or `memd.toml`, for all agents or for one."""
         layers.search.append(findings.object_in(layer, SEARCH))
-        beside = {SEARCH, AGENTS} if layer.shared else {SEARCH}
-        rest = {key: value for key, value in layer.values.items() if key not in beside}
+        other = {SEARCH, AGENTS} if layer.shared else {SEARCH}
+        rest = {key: value for key, value in layer.values.items() if key not in other}
         layers.life.append(replace(layer, values=rest))
 
-    def _take_list(self, agents: Layer) -> None:
-        """Read `agents.list`; of two entries with one id the first counts, as in OpenClaw."""
+    def _add_list(self, agents: Layer) -> None:
+        """Read `agents.list`; of two entries with the same id the first is used, as in OpenClaw."""
         raw = agents.get("list")
         if raw is None:
             return
@@ -307,12 +305,12 @@ class _Document:
                 continue
             layer, agent_id = Layer(agents.key(name), entry, shared=True), entry.get("id")
             if isinstance(agent_id, str) and agent_id_of(agent_id) in self.drafts:
-                self.findings.add(layer, "id", "the id is in use already; ignored")
+                self.findings.add(layer, "id", "is the id of another agent; ignored")
             else:
-                self._take_agent(agent_id, layer, "id")
+                self._add_agent(agent_id, layer, "id")
 
-    def _take_agent(self, name: object, entry: Layer, id_key: str) -> None:
-        """Read one agent's entry of either era."""
+    def _add_agent(self, name: object, entry: Layer, id_key: str) -> None:
+        """Read one agent's entry, in the older or the newer form."""
         place = entry if id_key else Layer("", {}, shared=True)
         key = id_key or entry.prefix
         if not isinstance(name, str):
@@ -320,7 +318,7 @@ class _Document:
             return
         agent_id = agent_id_of(name)
         if agent_id is None:
-            what = "can't be an agent's id: letters, digits, - and _, at most 64; ignored"
+            what = "is not a valid id of an agent (letters, digits, - and _, at most 64); ignored"
             self.findings.add(place, key, what, "an agent id")
             return
         draft, entry = self._draft(agent_id), replace(entry, shared=False)
@@ -336,14 +334,14 @@ class _Document:
             find.add_wrong(entry, "default", "true or false", is_default)
 
     def _draft(self, agent_id: str) -> _Draft:
-        """Return the draft of an agent, a new one if there is none."""
+        """Return the draft of an agent, created if missing."""
         common = self.findings
         new = _Draft(Findings(common.file, shared=common.shared, unknown=common.unknown))
         return self.drafts.setdefault(agent_id, new)
 
 
 def _workspace(entry: Layer, findings: Findings) -> str | None:
-    """Return the `workspace` of an entry, or None with a problem noted if it can't be a path."""
+    """Return the `workspace` of an entry; None, with a problem added, if it is not a path."""
     raw = entry.get("workspace")
     if raw is None:
         return None

@@ -1,4 +1,4 @@
-"""What a field of a settings struct carries: its sentence, unit, bounds and place in openclaw.json."""
+"""Metadata of settings: sentence, unit, bounds and place in openclaw.json."""
 
 from __future__ import annotations
 
@@ -17,22 +17,22 @@ AtLeast1 = Annotated[int, msgspec.Meta(ge=1)]
 
 
 class Settings(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
-    """Root of all settings: read-only, camelCase outside."""
+    """Base of all settings structs: immutable, camelCase in files."""
 
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """What holds for one setting beside its name, type and default.
+    """Metadata of one setting besides its name, type and default.
 
     Attributes:
         meaning: One sentence for the reference.
-        unit: Of a number.
-        least: A smaller number becomes this one, as in OpenClaw; bounds in the type refuse a number instead.
-        most: A larger number becomes this one.
-        default: What an unset key means, in words, if the struct's own default says nothing.
-        kind: The type in words, for what is read item by item.
+        unit: Unit of a number.
+        least: Smaller numbers are raised to this, as in OpenClaw; bounds in the type refuse them instead.
+        most: Larger numbers are lowered to this.
+        default: The default in words, if the struct's default is not meaningful.
+        kind: The type in words, for lists and objects that are read item by item.
         is_path: Whether the text has to be a path.
-        drops_fraction: Whether a whole number with bounds in its type counts without its fraction, as in OpenClaw.
+        drops_fraction: Whether a whole number with bounds in its type drops its fraction, as in OpenClaw.
     """
 
     meaning: str
@@ -47,20 +47,20 @@ class Setting:
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """The dotted place in openclaw.json of a setting, or of a group of them."""
+    """The dotted key in openclaw.json of a setting, or of a group of settings."""
 
     name: str
 
 
 class Refused:
-    """Marks a setting, or a group of them, that OpenClaw 2026.9 refuses in openclaw.json."""
+    """Marks a setting, or a group of settings, that OpenClaw 2026.9 refuses in openclaw.json."""
 
 
 REFUSED: Final = Refused()
 
 
 class Derived:
-    """Marks a field that no file sets; given other fields, it tells whether a file sets one of them."""
+    """Marks a field that no file sets. With other fields named: whether a file sets one of them."""
 
     def __init__(self, *fields: str) -> None:
         self.fields = fields
@@ -85,25 +85,25 @@ class Field:
 
     @property
     def about(self) -> Setting:
-        """What holds for the setting."""
+        """The setting's metadata."""
         if self.setting is None:
-            raise TypeError(f"the field {self.name} is no setting")
+            raise TypeError(f"the field {self.name} is not a setting")
         return self.setting
 
     @property
     def drops_fraction(self) -> bool:
-        """Whether a number is cut to a whole one rather than refused."""
+        """Whether a number loses its fraction instead of being refused."""
         return self.about.drops_fraction or (self.about.least is not None and bool(_types_in(self.type, int)))
 
 
 @cache
 def fields_of(kind: type[msgspec.Struct]) -> tuple[Field, ...]:
-    """Return the fields of a settings struct in their order."""
+    """Return the fields of a settings struct in order."""
     return tuple(map(_field, msgspec.structs.fields(kind)))
 
 
 def settings_of(kind: type[msgspec.Struct], prefix: str = "") -> Iterator[tuple[str, Field]]:
-    """Yield every setting below a struct by its dotted name."""
+    """Yield every setting in a struct and its groups, by dotted name."""
     for field in fields_of(kind):
         key = f"{prefix}{field.key}"
         if field.group is not None:
@@ -113,7 +113,7 @@ def settings_of(kind: type[msgspec.Struct], prefix: str = "") -> Iterator[tuple[
 
 
 def convert(raw: object, kind: Any) -> Any:
-    """Return a value as a type has it; None if it cannot be of that type."""
+    """Return a value converted to a type; None if that is not possible."""
     try:
         value = msgspec.convert(raw, kind)
     except (msgspec.ValidationError, OverflowError, UnicodeEncodeError):
@@ -122,14 +122,14 @@ def convert(raw: object, kind: Any) -> Any:
 
 
 def _field(info: msgspec.structs.FieldInfo) -> Field:
-    """Return what one field carries."""
+    """Return one field with its metadata."""
     hint = info.type
     metadata = getattr(hint, "__metadata__", ())
     setting, place = _first(metadata, Setting), _first(metadata, Place)
     derived = _first(metadata, Derived)
     group = None if setting or derived else next(iter(_types_in(hint, msgspec.Struct)), None)
     if setting is None and derived is None and group is None:
-        raise TypeError(f"the field {info.name} says nothing of its setting")
+        raise TypeError(f"the field {info.name} has no metadata")
     default = info.default
     if info.default_factory is not msgspec.NODEFAULT:
         default = info.default_factory()
@@ -147,7 +147,7 @@ def _field(info: msgspec.structs.FieldInfo) -> Field:
 
 
 def _types_in(hint: Any, kind: type[T]) -> list[type[T]]:
-    """Return the classes of a kind in a type, its `Annotated` and unions looked through."""
+    """Return the subclasses of a class in a type, including `Annotated` and unions."""
     options = (hint, *get_args(hint), *(inner for each in get_args(hint) for inner in get_args(each)))
     return [each for each in options if isinstance(each, type) and issubclass(each, kind)]
 
@@ -160,7 +160,7 @@ def _first(metadata: tuple[object, ...], kind: type[T]) -> T | None:
 
 
 def describe_type(kind: object) -> str:
-    """Return in words what a setting of this type may be, for an error message."""
+    """Return a type in words, for an error message."""
     known = msgspec.inspect.type_info(kind)
     options = known.types if isinstance(known, msgspec.inspect.UnionType) else (known,)
     return " or ".join(
@@ -169,7 +169,7 @@ def describe_type(kind: object) -> str:
 
 
 def _describe(kind: msgspec.inspect.Type) -> str:
-    """Return in words one type of a setting."""
+    """Return one option of a type in words."""
     match kind:
         case msgspec.inspect.LiteralType(values=values):
             return "one of " + ", ".join(f'"{value}"' for value in values)
@@ -185,7 +185,7 @@ def _describe(kind: msgspec.inspect.Type) -> str:
 
 
 def describe_value(value: object) -> str:
-    """Return what kind of value stands in a settings file; never the value itself, which may be a secret."""
+    """Return the kind of a value in words; never the value itself, which may be a secret."""
     match value:
         case None:
             return "null"

@@ -1,7 +1,7 @@
-"""Layers of keys, lowest first -> typed settings.
+"""Typed settings from layers of keys, lowest first.
 
-A layer is the object one place of a settings file holds: the settings of all agents, or those of one. A value of the
-wrong type is reported and the layer below keeps its word, so a slip costs one key of one agent and nothing else.
+A layer is one object in a settings file, with settings of all agents or of one. A value of the wrong type is reported,
+and the value of the layer below is used: only that key of that agent is affected.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ from memd_client.errors import ConfigInvalidError
 S = TypeVar("S", bound=Settings)
 
 MAX_COUNT = 2**53 - 1
-"""Largest whole number kept: the largest OpenClaw itself tells from its neighbour."""
+"""Largest whole number, the largest that OpenClaw represents exactly."""
 
 MAX_KEY_CHARACTERS = 64
-"""A key is shown up to this length in messages."""
+"""Characters of a key shown in messages."""
 
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _SIZE = re.compile(r"([0-9]{1,12}(?:\.[0-9]{1,6})?) ?(b|kb|mb|gb)?")
@@ -34,15 +34,15 @@ _UNITS = {"b": 1, "kb": 1024, "mb": 1024**2, "gb": 1024**3}
 
 @dataclass(frozen=True, slots=True)
 class Layer:
-    """The keys one place holds.
+    """The keys of one object in a settings file.
 
     Attributes:
-        prefix: Its dotted name.
+        prefix: Dotted name of the object.
         values: The object.
         shared: Whether it applies to every agent.
-        file: The file it is in, None for openclaw.json.
-        places: Dotted places of keys below the object, for a document that has them elsewhere; other keys are not read.
-        is_foreign: Whether other programs have keys here, so that unknown ones are not reported.
+        file: The file that contains it; None for openclaw.json.
+        places: Dotted names of keys below the object, if they differ from the settings' names; other keys are not read.
+        is_foreign: Whether other programs have keys here, so that unknown keys are not reported.
     """
 
     prefix: str
@@ -71,14 +71,14 @@ class Layer:
         return Layer(self.key(name), values, is_shared, self.file, is_foreign=self.is_foreign)
 
     def at(self, place: str) -> Layer:
-        """Return the layer of the object at a dotted place; an empty one if there is no object."""
+        """Return the layer of the object at a dotted name; an empty one if there is no object."""
         found = value_at(self.values, place)
         return Layer(self.key(place), found if isinstance(found, Mapping) else {}, self.shared, self.file)
 
 
 @dataclass(slots=True)
 class Findings:
-    """What is wrong with a settings file: problems of all agents, of one agent, and unknown keys."""
+    """Problems of a settings file, for all agents and for one agent, and unknown keys."""
 
     file: Path
     shared: dict[str, ConfigInvalidError] = field(default_factory=dict)
@@ -86,16 +86,16 @@ class Findings:
     unknown: dict[str, None] = field(default_factory=dict)
 
     def add_wrong(self, layer: Layer, name: str, expected: str, value: object) -> None:
-        """Note a value of the wrong type under a key of a layer."""
+        """Add the problem that a key has a value of the wrong type."""
         self.add(layer, name, f"expected {expected}, found {describe_value(value)}", expected)
 
     def add_unknown(self, layer: Layer, name: str) -> None:
-        """Note a key of a layer that is no setting; outside openclaw.json the file is named."""
+        """Add an unknown key of a layer, with the file if it is not openclaw.json."""
         key = layer.key(name)
         self.unknown.setdefault(key if layer.file is None else f"{layer.file.name}: {key}")
 
     def add(self, layer: Layer, name: str, what: str, expected: str = "") -> None:
-        """Note anything else that is wrong with a key of a layer."""
+        """Add a problem with a key of a layer."""
         file, key = layer.file or self.file, layer.key(name)
         message = f"{file}: {key}: {what}"
         facts = {"file": str(file), "key": key} | ({"expected": expected} if expected else {})
@@ -103,7 +103,7 @@ class Findings:
         (self.shared if layer.shared else self.own).setdefault(message, error)
 
     def object_in(self, layer: Layer, name: str, *, shared: bool | None = None) -> Layer:
-        """Return the layer under a key; an empty one, and a problem noted, if its value is no object."""
+        """Return the layer under a key; an empty one, with a problem added, if its value is not an object."""
         raw = layer.get(name)
         if raw is not None and not isinstance(raw, Mapping) and not layer.is_foreign:
             self.add_wrong(layer, name, "an object", raw)
@@ -111,7 +111,7 @@ class Findings:
 
 
 def read_layers(kind: type[S], layers: Sequence[Layer], findings: Findings) -> S:
-    """Return a settings struct out of the layers, and report what isn't part of it."""
+    """Return a settings struct from layers, and add problems and unknown keys to `findings`."""
     fields = {each.key: each for each in fields_of(kind) if each.derived is None}
     for layer in layers:
         if not layer.is_foreign:
@@ -136,14 +136,14 @@ def read_layers(kind: type[S], layers: Sequence[Layer], findings: Findings) -> S
 
 
 def value_at(holder: object, place: str) -> object:
-    """Return what is under a dotted name; None if there is nothing."""
+    """Return the value at a dotted name; None if there is none."""
     for name in place.split("."):
         holder = holder.get(name) if isinstance(holder, Mapping) else None
     return holder
 
 
 def absolute_path(raw: str, *, base: Path, home: Path) -> Path:
-    """Return a configured path without `~`, `.` and `..`; a relative one starts at `base`."""
+    """Return a configured path without `~`, `.` and `..`; relative paths start at `base`."""
     text = raw.strip()
     if text == "~" or text.startswith(("~/", "~\\")):
         text = str(home) + "/" + text[2:]
@@ -151,7 +151,7 @@ def absolute_path(raw: str, *, base: Path, home: Path) -> Path:
 
 
 def is_path_text(text: str) -> bool:
-    """Return whether a system can hold a path of that text: no NUL, no half characters."""
+    """Return whether a text is a valid path: no NUL, no lone surrogates."""
     try:
         return "\0" not in text and bool(os.fsencode(text or "."))
     except UnicodeEncodeError:
@@ -159,13 +159,13 @@ def is_path_text(text: str) -> bool:
 
 
 def shown_key(key: str) -> str:
-    """Return a key as it may stand in a message: printable and short."""
+    """Return a key for a message: printable and short."""
     text = "".join(char if char.isprintable() else "?" for char in key[:MAX_KEY_CHARACTERS])
     return text + ("…" if len(key) > MAX_KEY_CHARACTERS else "")
 
 
 def key_text(raw: object) -> str | None:
-    """Return an API key as a text: a reference to the environment becomes `${NAME}`."""
+    """Return an API key as text; a reference to a variable becomes `${NAME}`."""
     match raw:
         case str():
             return raw
@@ -179,7 +179,7 @@ def key_text(raw: object) -> str | None:
 
 
 def _read_value(known: Field, raw: object, layer: Layer, findings: Findings) -> Any:
-    """Return one layer's value of a setting, or None with a problem noted."""
+    """Return one layer's value of a setting; None, with a problem added, if it is invalid."""
     if (read := _READERS.get(known.name)) is not None:
         return read(known, raw, layer, findings)
     about = known.about
@@ -194,7 +194,7 @@ def _read_value(known: Field, raw: object, layer: Layer, findings: Findings) -> 
 
 
 def _bounded(value: Any, least: int | None, most: int | None) -> Any:
-    """Return a number within its bounds, and a whole one within those of OpenClaw; anything else as it is."""
+    """Return a number within its bounds, and whole numbers within `MAX_COUNT`; other values unchanged."""
     if isinstance(value, bool) or not isinstance(value, int | float):
         return value
     if isinstance(value, int):
@@ -204,19 +204,19 @@ def _bounded(value: Any, least: int | None, most: int | None) -> Any:
 
 
 def _floored(raw: object) -> object:
-    """Return a number without its fraction, as OpenClaw counts."""
+    """Return a number without its fraction, as in OpenClaw."""
     return math.floor(raw) if isinstance(raw, float) and math.isfinite(raw) else raw
 
 
 def _read_key(known: Field, raw: object, layer: Layer, findings: Findings) -> str | None:
-    """Return an API key as a text."""
+    """Return an API key as text."""
     if (text := key_text(raw)) is None:
         findings.add_wrong(layer, known.key, KEY_KINDS, raw)
     return text
 
 
 def _read_size(known: Field, raw: object, layer: Layer, findings: Findings) -> int | None:
-    """Return a size in bytes, which may be written as OpenClaw allows, such as "2mb"."""
+    """Return a size in bytes, also from OpenClaw's notation, such as "2mb"."""
     size = _SIZE.fullmatch(raw.strip().lower()) if isinstance(raw, str) else None
     value: int | None = int(float(size[1]) * _UNITS[size[2] or "b"]) if size else convert(raw, known.type)
     if value is None:
@@ -226,7 +226,7 @@ def _read_size(known: Field, raw: object, layer: Layer, findings: Findings) -> i
 
 
 def _read_time_zone(known: Field, raw: object, layer: Layer, findings: Findings) -> str | None:
-    """Return a time zone's name if there is such a zone."""
+    """Return the name of a time zone if it exists."""
     if not isinstance(raw, str):
         findings.add_wrong(layer, known.key, describe_type(known.type), raw)
         return None
@@ -234,7 +234,7 @@ def _read_time_zone(known: Field, raw: object, layer: Layer, findings: Findings)
     try:
         ZoneInfo(name or "UTC")
     except (ZoneInfoNotFoundError, ValueError, OSError):
-        expected = "the name of a time zone, as Europe/Prague"
+        expected = "the name of a time zone, such as Europe/Prague"
         findings.add(layer, known.key, f"expected {expected}", expected)
         return None
     return name or None
@@ -243,7 +243,7 @@ def _read_time_zone(known: Field, raw: object, layer: Layer, findings: Findings)
 def _read_extra_paths(
     known: Field, raw: object, layer: Layer, findings: Findings
 ) -> tuple[ExtraPath, ...] | None:
-    """Return the usable entries of a list of paths, each once."""
+    """Return the valid and distinct entries of a list of paths."""
     if not isinstance(raw, list):
         findings.add_wrong(layer, known.key, "a list of paths", raw)
         return None
@@ -265,7 +265,7 @@ def _read_extra_paths(
 
 
 def _read_sources(known: Field, raw: object, layer: Layer, findings: Findings) -> tuple[Source, ...] | None:
-    """Return the known sources of a list, in the order given."""
+    """Return the known sources of a list, in order."""
     names: tuple[Source, ...] = get_args(Source)
     if not isinstance(raw, list):
         findings.add_wrong(layer, known.key, "a list of sources", raw)
@@ -277,7 +277,7 @@ def _read_sources(known: Field, raw: object, layer: Layer, findings: Findings) -
 
 
 def _read_models(known: Field, raw: object, layer: Layer, findings: Findings) -> tuple[str, ...] | None:
-    """Return the ids in a list of models, each a text or an object with an `id`."""
+    """Return the ids in a list of models, each a string or an object with an `id`."""
     if not isinstance(raw, list):
         findings.add_wrong(layer, known.key, "a list of models", raw)
         return None
@@ -293,4 +293,4 @@ _READERS: dict[str, Callable[[Field, object, Layer, Findings], Any]] = {
     "sources": _read_sources,
     "time_zone": _read_time_zone,
 }
-"""Settings that are read in their own way, by the names of their fields."""
+"""Readers of settings with special forms, by field name."""

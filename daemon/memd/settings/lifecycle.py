@@ -1,7 +1,7 @@
-"""Every setting of an agent beside its search: citations, time zone, flush, session notes, facts.
+"""An agent's settings apart from search: citations, time zone, flush, session notes, facts.
 
-`Place` says where OpenClaw has a setting or a group in openclaw.json; what is below `agents.defaults` there may also be
-in an agent's own entry. In memd's own places the keys are those of `Life`.
+`Place` is the key of a setting or group in openclaw.json; settings below `agents.defaults` there may also be in an
+agent's own entry. In memd's own settings the keys are those of `LifecycleSettings`.
 """
 
 from __future__ import annotations
@@ -25,18 +25,18 @@ class Flush(Settings, frozen=True, kw_only=True):
 
     enabled: Annotated[bool, Setting("Whether an agent writes notes before compaction.")] = True
     soft_threshold_tokens: Annotated[
-        AtLeast0, Setting("How long before the reserve it is due.", unit="tokens")
+        AtLeast0, Setting("Distance from the reserve at which the flush is due.", unit="tokens")
     ] = 4_000
     force_flush_transcript_bytes: Annotated[
         AtLeast0,
         Setting(
-            "It is due as well once the transcript is this large, in bytes or as `2mb`; 0: never.",
+            "Size of the transcript at which the flush is also due, in bytes or as `2mb`; 0: never.",
             unit="bytes",
         ),
     ] = 2 * 1024 * 1024
     prompt: Annotated[
         str | None,
-        Setting("The prompt for the agent; `YYYY-MM-DD` becomes today.", default="memd's own"),
+        Setting("The prompt for the agent; `YYYY-MM-DD` becomes today's date.", default="memd's own"),
         REFUSED,
     ] = None
     system_prompt: Annotated[
@@ -46,53 +46,53 @@ class Flush(Settings, frozen=True, kw_only=True):
 
 
 class Compaction(Settings, frozen=True, kw_only=True):
-    """What happens before OpenClaw compacts a context."""
+    """The steps before OpenClaw compacts a context."""
 
     reserve_tokens_floor: Annotated[
         AtLeast0,
-        Setting("The part of the context kept free; the flush is due before it.", unit="tokens"),
+        Setting("Tokens of the context kept free; the flush is due before.", unit="tokens"),
         REFUSED,
     ] = RESERVE_TOKENS_FLOOR
     memory_flush: Flush = Flush()
 
 
 class SessionNote(Settings, frozen=True, kw_only=True):
-    """The note a session leaves when it ends."""
+    """The note that is written when a session ends."""
 
-    enabled: Annotated[bool, Setting("Whether a session that ends leaves a note.")] = True
-    messages: Annotated[AtLeast1, Setting("How many of its last messages the note has.")] = 15
+    enabled: Annotated[bool, Setting("Whether a note is written when a session ends.")] = True
+    messages: Annotated[AtLeast1, Setting("Number of last messages in the note.")] = 15
     slug_model: Annotated[
         str | None,
         Setting(
-            "`provider/model` of `models.providers` that names the note; without it, words of the conversation do."
+            "`provider/model` of `models.providers` that chooses the note's name; default: words of the conversation."
         ),
     ] = None
 
 
-class Facts(Settings, frozen=True, kw_only=True):
-    """Facts brought to a prompt, and taken from what users say: both off by default."""
+class FactsSettings(Settings, frozen=True, kw_only=True):
+    """Facts added to prompts and captured from messages, both off by default."""
 
     auto_capture: Annotated[
         bool,
         Setting(
-            "Whether facts are taken from what users say; OpenClaw's plugin has an `autoCapture` of its own."
+            "Whether facts are captured from users' messages; OpenClaw's plugin has its own `autoCapture`."
         ),
     ] = False
     auto_recall: Annotated[
         bool,
-        Setting("Whether facts are brought to a prompt; OpenClaw's plugin has an `autoRecall` of its own."),
+        Setting("Whether facts are added to prompts; OpenClaw's plugin has its own `autoRecall`."),
     ] = False
     capture_max_chars: Annotated[
-        AtLeast1, Setting("Longest text a fact is taken from.", unit="characters")
+        AtLeast1, Setting("Longest message from which facts are captured.", unit="characters")
     ] = 500
-    recall_limit: Annotated[AtLeast1, Setting("Most facts brought to one prompt.")] = 3
+    recall_limit: Annotated[AtLeast1, Setting("Maximum number of facts added to one prompt.")] = 3
     recall_min_score: Annotated[
-        float, msgspec.Meta(ge=0, le=1), Setting("How near a fact must be to a prompt, 0 to 1.")
+        float, msgspec.Meta(ge=0, le=1), Setting("Minimum similarity of a fact to a prompt, 0 to 1.")
     ] = 0.3
 
 
-class Life(Settings, frozen=True, kw_only=True):
-    """All of them, of one agent."""
+class LifecycleSettings(Settings, frozen=True, kw_only=True):
+    """An agent's settings apart from search."""
 
     citations: Annotated[
         Citations,
@@ -102,17 +102,17 @@ class Life(Settings, frozen=True, kw_only=True):
     time_zone: Annotated[
         str | None,
         Setting(
-            "The user's time zone, which decides what today is.",
+            "The user's time zone, which determines today's date.",
             default="the machine's",
         ),
         Place("agents.defaults.userTimezone"),
     ] = msgspec.field(name="userTimezone", default=None)
     compaction: Annotated[Compaction, Place("agents.defaults.compaction")] = Compaction()
     session_note: Annotated[SessionNote, Place("hooks.internal.entries.session-memory")] = SessionNote()
-    facts: Annotated[Facts, Place("plugins.entries.memory-lancedb.config")] = Facts()
+    facts: Annotated[FactsSettings, Place("plugins.entries.memory-lancedb.config")] = FactsSettings()
 
     @property
     def flush(self) -> Flush:
-        """The settings of the flush, with the part of the context kept free."""
+        """The settings of the flush, with `reserve_tokens_floor` set."""
         floor = self.compaction.reserve_tokens_floor
         return msgspec.structs.replace(self.compaction.memory_flush, reserve_tokens_floor=floor)

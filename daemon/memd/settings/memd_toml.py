@@ -19,7 +19,7 @@ Problems = tuple[ConfigInvalidError, ...]
 
 @dataclass(frozen=True, slots=True)
 class MemdToml:
-    """What `memd.toml` holds: nothing if there is no file, None if it can't be used, with the reason."""
+    """The tables of `memd.toml`: empty if there is no file, None with a problem if it is invalid."""
 
     path: Path
     tables: Mapping[str, object] | None
@@ -27,7 +27,7 @@ class MemdToml:
 
 
 def load_memd_toml(path: Path) -> MemdToml:
-    """Return what the file holds. Nothing is raised; blocks as long as the disk does."""
+    """Read the file. Never raises."""
     try:
         return MemdToml(path, tomllib.loads(load_text(path)))
     except FileNotFoundError:
@@ -40,12 +40,12 @@ def load_memd_toml(path: Path) -> MemdToml:
 
 
 def load_daemon_settings(path: Path) -> tuple[DaemonSettings, Problems]:
-    """Return the daemon's settings from a file, and what is wrong with them; see `read_daemon_settings`."""
+    """Return the daemon's settings from a file, and their problems."""
     return read_daemon_settings(load_memd_toml(path))
 
 
 def read_daemon_settings(file: MemdToml) -> tuple[DaemonSettings, Problems]:
-    """Return the daemon's settings, and what is wrong with the file."""
+    """Return the daemon's settings, and the problems of the file."""
     if file.problem is not None:
         return DaemonSettings(), (file.problem,)
     known = {field.key: field for field in fields_of(DaemonSettings)}
@@ -66,6 +66,6 @@ def read_daemon_settings(file: MemdToml) -> tuple[DaemonSettings, Problems]:
 
 
 def _problem(path: Path, what: str, key: str = "", expected: str = "") -> ConfigInvalidError:
-    """Return the error for one thing that is wrong with `memd.toml`."""
+    """Return the error for a problem of `memd.toml`."""
     facts = {"file": str(path), "key": key, "expected": expected}
     return ConfigInvalidError(f"{path}: {what}", data={name: fact for name, fact in facts.items() if fact})

@@ -1,4 +1,4 @@
-"""How the daemon's memory is shared out: between vectors, local models and SQLite's caches. Pure."""
+"""The daemon's RAM budget: vectors, local models and SQLite's caches. Pure."""
 
 from __future__ import annotations
 
@@ -10,26 +10,26 @@ from memd.settings.schema import DaemonSettings
 MB: Final = 1_048_576
 
 BASE_BYTES: Final = 512 * MB
-"""The interpreter, its libraries and what requests hold for a moment, above what is shared out."""
+"""RAM for the interpreter, its libraries and requests, in addition to the shares."""
 
 VECTORS_SHARE: Final = 16
 LEAST_VECTORS: Final = 64 * MB
 MOST_VECTORS: Final = 1024 * MB
-"""Vectors get a sixteenth of the machine's memory, where the settings don't say: 512 MB of 8 GB, which is 350,000
-vectors of 384 dimensions. Beyond the bounds it is too little for one agent, or more than anyone's notes."""
+"""By default vectors get a sixteenth of the machine's RAM within these bounds: 512 MB of 8 GB, enough for 350,000
+vectors of 384 dimensions."""
 
 MODELS_SHARE: Final = 2
-"""Local models get half, where the settings don't say: one that is larger than its share is loaded alone."""
+"""By default local models get half of the RAM; a model that is larger than that is loaded alone."""
 
 PAGES_SHARE: Final = 64
 LEAST_PAGES: Final = 32 * MB
 MOST_PAGES: Final = 256 * MB
-"""SQLite's page caches of all agents' connections together. The system caches the files as well."""
+"""SQLite's page caches of all connections get 1/64 of the RAM; the system caches the files too."""
 
 
 @dataclass(frozen=True, slots=True)
 class MemoryBudget:
-    """What may be held in memory, in bytes.
+    """Limits of RAM in bytes.
 
     `vectors`: the matrices of all agents. `models`: the processes of local models. `pages`: SQLite's caches.
     """
@@ -40,12 +40,12 @@ class MemoryBudget:
 
     @property
     def total(self) -> int:
-        """All of it, with what the daemon itself takes."""
+        """The whole budget, including the daemon's base."""
         return BASE_BYTES + self.vectors + self.models + self.pages
 
 
 def budget_of(daemon: DaemonSettings, machine_bytes: int) -> MemoryBudget:
-    """Return the budget that follows from the settings, and from the machine where they say nothing."""
+    """Return the budget from the settings, with defaults that depend on the machine's RAM."""
     vectors = _within(machine_bytes // VECTORS_SHARE, LEAST_VECTORS, MOST_VECTORS)
     if daemon.memory_budget_mb is not None:
         vectors = daemon.memory_budget_mb * MB

@@ -1,7 +1,7 @@
-"""Names of settings: in openclaw.json of every era, in `memd.toml` and in the plugin's config. Pure.
+"""Names of settings in openclaw.json of all releases, in `memd.toml` and in the plugin's config. Pure.
 
-The last two hold the same names: `search` with the keys of OpenClaw's `memory.search`, those of `Life`, and below
-`agents.<id>` all of them again for one agent.
+The last two have the same names: `search` with the keys of OpenClaw's `memory.search`, those of
+`LifecycleSettings`, and the same below `agents.<id>` for one agent.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import msgspec
 
 from memd.settings.fields import Field, fields_of, settings_of
 from memd.settings.layers import shown_key, value_at
-from memd.settings.lifecycle import Life
+from memd.settings.lifecycle import LifecycleSettings
 from memd.settings.schema import MemorySearch
 
 SEARCH: Final = "search"
@@ -22,25 +22,25 @@ AGENTS: Final = "agents"
 DEFAULTS: Final = "agents.defaults"
 
 PLUGIN_CONFIG: Final = "plugins.entries.memd.config"
-"""Where the plugin's config is in openclaw.json; it also holds settings of the plugin itself."""
+"""Key of the plugin's config in openclaw.json, which also has settings of the plugin itself."""
 
-LIFE_NAMES: Final = frozenset(field.key for field in fields_of(Life))
+LIFE_NAMES: Final = frozenset(field.key for field in fields_of(LifecycleSettings))
 
 OWN_NAMES: Final = frozenset({*LIFE_NAMES, SEARCH, AGENTS})
-"""Names at the head of either of memd's own places that hold memory settings."""
+"""Top-level names of memory settings in `memd.toml` and the plugin's config."""
 
-PLACES: Final = {field.key: field.place for field in fields_of(Life)}
-"""Where openclaw.json has what is beside the search, for all agents."""
+PLACES: Final = {field.key: field.place for field in fields_of(LifecycleSettings)}
+"""Keys in openclaw.json of the settings in `LifecycleSettings`, for all agents."""
 
 AGENT_PLACES: Final = {
     key: place.removeprefix(f"{DEFAULTS}.")
     for key, place in PLACES.items()
     if place.startswith(f"{DEFAULTS}.")
 }
-"""Where an agent's own entry has it."""
+"""The same in an agent's own entry."""
 
 NEWER_FROM: Final = (2026, 9)
-"""Since this release OpenClaw has `memory.search`; before, `memorySearch`."""
+"""First release of OpenClaw with `memory.search`; older ones have `memorySearch`."""
 
 
 def _refused_in(kind: type[msgspec.Struct]) -> Iterator[str]:
@@ -53,35 +53,35 @@ def _refused_in(kind: type[msgspec.Struct]) -> Iterator[str]:
 
 
 REFUSED_SEARCH: Final = tuple(_refused_in(MemorySearch))
-"""Keys and groups below `memory.search` that OpenClaw 2026.9 refuses, of all agents and of one."""
+"""Keys and groups below `memory.search` that OpenClaw 2026.9 refuses, for all agents and for one."""
 
-REFUSED_DEFAULTS: Final = ("memorySearch", *(name for name in _refused_in(Life)))
-"""Likewise below `agents.defaults`."""
+REFUSED_DEFAULTS: Final = ("memorySearch", *(name for name in _refused_in(LifecycleSettings)))
+"""The same below `agents.defaults`."""
 
 REFUSED_AGENT: Final = ("memorySearch", *(AGENT_PLACES[key] for key in sorted(AGENT_PLACES)))
-"""Likewise in an agent's own entry."""
+"""The same in an agent's own entry."""
 
 
 def life_settings() -> Iterator[tuple[str, str, Field]]:
-    """Yield every setting beside the search: its own name, its place in openclaw.json, and its field."""
-    for name, field in settings_of(Life):
+    """Yield every setting in `LifecycleSettings`: its name, its key in openclaw.json, and its field."""
+    for name, field in settings_of(LifecycleSettings):
         head, dot, rest = name.partition(".")
         yield name, f"{PLACES[head]}{dot}{rest}", field
 
 
 def release_of(document: object) -> tuple[int, int] | None:
-    """Return the release of OpenClaw that wrote a file last, as year and month, if the file says so."""
-    said = re.match(r"(\d{4})\.(\d+)", str(value_at(document, "meta.lastTouchedVersion") or ""))
-    return None if said is None else (int(said[1]), int(said[2]))
+    """Return the release of OpenClaw that last wrote a file, as year and month; None if unknown."""
+    version = re.match(r"(\d{4})\.(\d+)", str(value_at(document, "meta.lastTouchedVersion") or ""))
+    return None if version is None else (int(version[1]), int(version[2]))
 
 
 def is_refused(key: str) -> bool:
-    """Return whether OpenClaw 2026.9 refuses a key below `memory.search`, given by its dotted name."""
+    """Return whether OpenClaw 2026.9 refuses a dotted key below `memory.search`."""
     return any(key == name or key.startswith(f"{name}.") for name in REFUSED_SEARCH)
 
 
 def refused_keys(document: object) -> tuple[str, ...]:
-    """Return the keys and groups of a file that OpenClaw 2026.9 refuses, by their dotted names."""
+    """Return the dotted keys and groups of a file that OpenClaw 2026.9 refuses."""
     if (release_of(document) or NEWER_FROM) < NEWER_FROM:
         return ()
     found = [*_present(document, "memory.search", REFUSED_SEARCH)]
@@ -99,7 +99,7 @@ def refused_keys(document: object) -> tuple[str, ...]:
 
 
 def _present(holder: object, place: str, names: tuple[str, ...]) -> Iterator[str]:
-    """Yield the dotted names that an object holds below a place."""
+    """Yield the dotted names that are set below a key of an object."""
     for name in names:
         key = f"{place}.{name}".lstrip(".")
         if value_at(holder, key) is not None:

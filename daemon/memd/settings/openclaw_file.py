@@ -1,4 +1,4 @@
-"""Where OpenClaw keeps its files, and what its settings file says, as plain data or simple entries."""
+"""Paths of OpenClaw's files, and the contents of its settings file."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def find_state_dir(environ: Mapping[str, str], home: Path) -> Path:
 
 
 def find_config_path(environ: Mapping[str, str], home: Path) -> Path:
-    """Return where openclaw.json is, or would be."""
+    """Return the path of openclaw.json, which may not exist."""
     named = environ.get("OPENCLAW_CONFIG_PATH", "").strip()
     if named:
         return _absolute(named, "OPENCLAW_CONFIG_PATH", home)
@@ -52,18 +52,18 @@ def find_config_path(environ: Mapping[str, str], home: Path) -> Path:
 
 
 def _absolute(named: str, variable: str, home: Path) -> Path:
-    """Return the path that a variable holds."""
+    """Return the path in a variable."""
     return Path(require_utf8(str(absolute_path(named, base=Path.cwd(), home=home)), variable))
 
 
 def workspace_of(agent_id: str | None, state_dir: Path, home: Path) -> Path:
-    """Return the workspace folder OpenClaw uses where none is configured."""
+    """Return OpenClaw's default workspace."""
     folder = home / "clawd" if state_dir.name == OLD_STATE_FOLDER else state_dir / "workspace"
     return folder if agent_id is None else folder.with_name(f"{folder.name}-{agent_id}")
 
 
 def load_agent_folders(state_dir: Path) -> list[str]:
-    """Return the names of the folders under `agents/`, sorted; hidden ones are nobody's."""
+    """Return the sorted names of the folders in `agents/`, without hidden ones."""
     folder = state_dir / "agents"
     try:
         with os.scandir(folder) as entries:
@@ -71,13 +71,13 @@ def load_agent_folders(state_dir: Path) -> list[str]:
     except FileNotFoundError:
         return []
     except OSError as error:
-        raise _unusable(folder, f"can't be listed: {error.strerror}") from error
+        raise _unusable(folder, f"cannot be listed: {error.strerror}") from error
 
 
 def load_document(
     path: Path, *, required: bool = False, max_bytes: int = MAX_SETTINGS_BYTES
 ) -> dict[str, object]:
-    """Return what a settings file holds: JSON, or JSON5 where it isn't plain JSON."""
+    """Return the object in a settings file in JSON or JSON5."""
     try:
         text = load_text(path, max_bytes)
     except FileNotFoundError:
@@ -88,7 +88,7 @@ def load_document(
         raise _unusable(path, str(error)) from error
     document = _parse(path, text)
     if not isinstance(document, dict):
-        raise _unusable(path, f"must hold an object, found {describe_value(document)}")
+        raise _unusable(path, f"must contain an object, found {describe_value(document)}")
     return document
 
 
@@ -106,7 +106,7 @@ def read_provider_entries(layer: Layer, findings: Findings) -> dict[str, Provide
 
 
 def _parse(path: Path, text: str) -> object:
-    """Return the value a text stands for; the fast parser goes first."""
+    """Return the value of a text; the fast JSON parser is tried first."""
     try:
         return json.loads(text)
     except (ValueError, RecursionError):
@@ -128,5 +128,5 @@ def _parse(path: Path, text: str) -> object:
 
 
 def _unusable(path: Path, what: str, **facts: int) -> ConfigInvalidError:
-    """Return the error for a file or folder that can't be used as a whole."""
+    """Return the error for a file or folder that cannot be read."""
     return ConfigInvalidError(f"{path} {what}", data={"file": str(path), **facts})

@@ -1,4 +1,4 @@
-"""Every path the daemon writes, and who cleans it up."""
+"""Every path that the daemon writes, and its cleanup."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ import platformdirs
 from memd_client.discovery import require_utf8
 
 ACCOUNTS_FILE = "memd-accounts.json"
-"""Beside the indexes: what the accounts at providers were asked for, and which of them are paused."""
+"""File next to the indexes with the usage and pauses of accounts at providers."""
 
 
 @dataclass(frozen=True, slots=True)
 class WrittenPath:
-    """One kind of file or folder that can be left behind.
+    """One kind of file or folder that memd writes.
 
-    `name` is a stable short name, `where` says in words where it is, `writer` the module that makes it, and
-    `cleaner` who removes it or what an old one means.
+    `name` is a stable short name, `location` its path in words, `writer` the module that writes it, and `cleaner` what
+    removes it.
     """
 
     name: str
-    where: str
+    location: str
     writer: str
     cleaner: str
 
@@ -34,82 +34,82 @@ WRITTEN_PATHS: tuple[WrittenPath, ...] = (
         "socket",
         "memd.sock in the runtime directory, or MEMD_SOCKET",
         "memd.app, or the service manager",
-        "the daemon when it stops; a stale one is replaced by the next daemon that holds the lock",
+        "the daemon when it stops; the next daemon replaces a stale one",
     ),
     WrittenPath(
         "lock",
-        "beside the socket",
+        "next to the socket",
         "memd.service.lock",
-        "nobody: the lock ends with the process that holds it, the file may stay",
+        "not removed: the system releases the lock when the process ends",
     ),
     WrittenPath(
-        "start turn",
-        "memd.sock.start beside the socket",
+        "start lock",
+        "memd.sock.start next to the socket",
         "memd_client.discovery",
-        "nobody: it says whose turn it is to start the daemon, as long as that process holds its lock",
+        "not removed: the process that locks it may start the daemon",
     ),
     WrittenPath(
         "start log",
-        "memd.log beside the socket, .1, .2 and a passing .new, of a daemon that a client started",
+        "memd.log next to the socket, .1, .2 and a temporary .new, of a daemon that a client started",
         "memd_client.discovery, memd.service.logfile",
-        "the daemon: three files of 5 MB",
+        "the daemon, which keeps three files of 5 MB",
     ),
     WrittenPath(
         "index",
         "<state>/memory/<agentId>.memd.sqlite, or store.path",
         "memd.index.connection",
-        "the user: it comes back from the Markdown",
+        "the user: memd rebuilds it from the Markdown files",
     ),
     WrittenPath(
         "index log",
-        "-wal and -shm beside the index",
+        "-wal and -shm next to the index",
         "memd.index.connection",
-        "SQLite when the index is closed; after a crash, when it is opened again",
+        "SQLite when the index is closed; after a crash, when it is next opened",
     ),
     WrittenPath(
         "corrupt index",
-        ".corrupt-<time> beside the index",
+        ".corrupt-<time> next to the index",
         "memd.index.connection",
-        "the next one that is set aside: the newest is kept, and a larger one",
+        "the next quarantined index: the newest is kept, and a larger one",
     ),
     WrittenPath(
         "temporary file",
-        ".memd-<16 hex digits>.tmp beside the file it becomes: state, index, note, model, settings of MCP clients",
+        ".memd-<16 hex digits>.tmp next to its target: state, index, note, model, settings of MCP clients",
         "memd.system.temp_files, memd.lifecycle.files.writing",
-        "its writer; after a kill the next start of the daemon, or the next write beside settings of MCP clients",
+        "its writer; after a kill the next start of the daemon, or the next write to settings of MCP clients",
     ),
     WrittenPath(
         "sample",
         "the sample memory, in memd's data folder",
         "memd.sample, scripts/run",
-        "the user; `memctl sample` makes it again",
+        "the user; `memctl sample` creates it again",
     ),
     WrittenPath(
         "accounts",
         "<state>/memory/memd-accounts.json",
         "memd.embedding.remote.accounts",
-        "the user: without it providers are asked once more, and the day's tokens count from 0",
+        "the user: without it pauses end, and the day's tokens count from 0",
     ),
     WrittenPath(
         "model",
         "GGUF files in models_dir()",
         "memd.embedding.model",
-        "the user: it is downloaded or converted again",
+        "the user: memd downloads or converts it again",
     ),
     WrittenPath(
         "model reference",
-        "<file>.ref beside a downloaded model: what it was pulled by",
+        "<file>.ref next to a downloaded model: the reference it was pulled by",
         "memd.embedding.model",
         "`memctl model remove`; without it the file's name is shown",
     ),
     WrittenPath(
         "unfinished model",
-        "half a download or conversion in models_dir()",
+        "an incomplete download or conversion in models_dir()",
         "memd.embedding.model",
-        "the next attempt: a download goes on where it stopped, a conversion starts anew",
+        "the next attempt, which resumes a download and repeats a conversion",
     ),
 )
-"""The whole list. A path that is written and not in here is a defect."""
+"""The complete list; a written path that is missing here is a defect."""
 
 
 def models_dir(environ: Mapping[str, str] | None = None) -> Path:
@@ -119,12 +119,12 @@ def models_dir(environ: Mapping[str, str] | None = None) -> Path:
 
 
 def daemon_config_file(environ: Mapping[str, str] | None = None) -> Path:
-    """Return where `memd.toml` is: `MEMD_CONFIG`, else the user's config folder. It is only read."""
+    """Return the path of `memd.toml`: `MEMD_CONFIG`, else in the user's config folder. memd only reads it."""
     named = _named("MEMD_CONFIG", environ)
     return named or platformdirs.user_config_path("memd", appauthor=False) / "memd.toml"
 
 
 def _named(variable: str, environ: Mapping[str, str] | None) -> Path | None:
-    """Return the absolute path a variable holds, `~` expanded; None where it is unset or blank."""
+    """Return the absolute path in a variable, with `~` expanded; None if it is unset or blank."""
     text = (os.environ if environ is None else environ).get(variable, "").strip()
     return Path(require_utf8(os.path.abspath(os.path.expanduser(text)), variable)) if text else None

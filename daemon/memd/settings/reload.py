@@ -19,24 +19,23 @@ from memd_client.errors import MemdError
 log = structlog.get_logger(__name__)
 
 LOOK_S = 2.0
-"""How often the files are checked: three stats. Events would be lost when an editor replaces a file's folder."""
+"""Interval of the check, which takes three stats. Events would be lost if an editor replaces a file's folder."""
 
 SHARED_KEYS = ("agents.defaults", "memory", "hooks", "plugins")
-"""How keys of openclaw.json begin that hold settings of all agents."""
+"""Prefixes of keys in openclaw.json with settings of all agents."""
 
-AT_START = ("socket",)
-"""Settings of the daemon that take effect when it starts."""
+RESTART_KEYS = ("socket",)
+"""Settings of the daemon that need a restart."""
 
-MOST_KEYS = 50
-"""Changed keys named in the log."""
+MAX_LOGGED_KEYS = 50
 
 Identity = tuple[int, int, int] | None
-"""Time of change, size and inode of a file; None where there is none."""
+"""Modification time, size and inode of a file; None if it doesn't exist."""
 
 
 @dataclass(frozen=True, slots=True)
 class CurrentSettings:
-    """The settings in force: of the agents, of the daemon, and the problems of the latter."""
+    """The current settings of the agents and the daemon, and the problems of the latter."""
 
     home: OpenClawHome
     daemon: DaemonSettings
@@ -44,7 +43,7 @@ class CurrentSettings:
 
 
 class Reloader:
-    """Applies the settings of the files when they change."""
+    """Reloads the settings when their files change."""
 
     def __init__(
         self,
@@ -67,13 +66,13 @@ class Reloader:
         return f"<Reloader of {len(self._files)} files>"
 
     def reload_nowait(self) -> None:
-        """Read the files again soon, whether or not they seem to have changed."""
+        """Request a reload, whether or not the files have changed."""
         self._requested.set()
 
     async def run(self) -> None:
-        """Check the files until cancelled, and apply what changed in them.
+        """Check the files until cancelled, and apply changed settings.
 
-        When it fails: an invalid value keeps its last valid setting, and is a problem in status. A defect is logged.
+        An invalid value keeps the last valid setting and appears in the status. Unexpected errors are logged.
         """
         while True:
             with trio.move_on_after(self._look_s):
@@ -89,31 +88,31 @@ class Reloader:
                     log.exception("config.reload_crashed")
 
     async def _reload(self) -> None:
-        """Read all files and apply what differs."""
+        """Read all files and apply the differences."""
         before = self.current
         fresh = await trio.to_thread.run_sync(self._load)
         fresh = CurrentSettings(
-            keep_last_good(before.home, fresh.home),
-            _keep_last_good(before.daemon, fresh.daemon, fresh.problems),
+            keep_last_valid(before.home, fresh.home),
+            _keep_last_valid(before.daemon, fresh.daemon, fresh.problems),
             fresh.problems,
         )
         for problem in (*fresh.home.problems, *fresh.problems):
             log.warning("config.problem", code=problem.code, error=problem.message, hint=problem.hint)
         keys = [*changed_keys(before, fresh)]
-        waiting = [key for key in AT_START if getattr(before.daemon, key) != getattr(fresh.daemon, key)]
+        waiting = [key for key in RESTART_KEYS if getattr(before.daemon, key) != getattr(fresh.daemon, key)]
         if waiting:
-            log.warning("config.needs_restart", keys=waiting, hint="Run `memctl service restart`.")
+            log.warning("config.needs_restart", keys=waiting, hint="run `memctl service restart`")
         self.current = fresh
         opened = await self._apply(fresh)
-        log.info("config.reloaded", keys=keys[:MOST_KEYS], changed=len(keys), agents=list(opened))
+        log.info("config.reloaded", keys=keys[:MAX_LOGGED_KEYS], changed=len(keys), agents=list(opened))
 
     def _identities(self) -> list[Identity]:
-        """Return which files there are now."""
+        """Return the identities of the files."""
         return [_identity(file) for file in self._files]
 
 
-def keep_last_good(previous: OpenClawHome, fresh: OpenClawHome) -> OpenClawHome:
-    """Return the settings after a file changed, with the last valid ones in the place of invalid ones."""
+def keep_last_valid(previous: OpenClawHome, fresh: OpenClawHome) -> OpenClawHome:
+    """Return new settings with the last valid ones in place of invalid ones."""
     if not (fresh.readable and fresh.has_own):
         return replace(
             fresh,
@@ -123,11 +122,11 @@ def keep_last_good(previous: OpenClawHome, fresh: OpenClawHome) -> OpenClawHome:
         )
     keys = [str(error.data.get("key", "")) for error in fresh.problems]
     own = [error for error in fresh.problems if error.data.get("file") != str(fresh.config_path)]
-    defaults_bad = bool(own) or any(key.startswith(SHARED_KEYS) for key in keys)
+    has_bad_defaults = bool(own) or any(key.startswith(SHARED_KEYS) for key in keys)
     kept = {}
     for agent_id, agent in fresh.agents.items():
         before = previous.agents.get(agent_id)
-        if before is not None and (defaults_bad or agent.problems):
+        if before is not None and (has_bad_defaults or agent.problems):
             agent = replace(before, is_default=agent.is_default, problems=agent.problems)
         kept[agent_id] = agent
     return replace(
@@ -138,23 +137,23 @@ def keep_last_good(previous: OpenClawHome, fresh: OpenClawHome) -> OpenClawHome:
 def _entries_now_invalid(
     entries: Mapping[str, ProviderEntry], bad: Iterable[str]
 ) -> dict[str, ProviderEntry]:
-    """Return the earlier entries of `models.providers` that can't be read now, by the keys that are bad."""
-    spoilt = {f"{key}." for key in bad if key.startswith("models")}
-    whole = bool(spoilt & {"models.", "models.providers."})
+    """Return the earlier entries of `models.providers` that are invalid now, from the invalid keys."""
+    invalid = {f"{key}." for key in bad if key.startswith("models")}
+    whole = bool(invalid & {"models.", "models.providers."})
     places = {name: f"models.providers.{shown_key(name)}." for name in entries}
     return {
         name: entry
         for name, entry in entries.items()
-        if whole or any(key.startswith(places[name]) for key in spoilt)
+        if whole or any(key.startswith(places[name]) for key in invalid)
     }
 
 
-def _keep_last_good(
+def _keep_last_valid(
     before: DaemonSettings, fresh: DaemonSettings, problems: Sequence[MemdError]
 ) -> DaemonSettings:
-    """Return the daemon's settings with the earlier values in the place of invalid ones.
+    """Return the daemon's settings with the last valid values in place of invalid ones.
 
-    A problem without a key is of the whole file: defaults in its place would undo all that the user has set.
+    A problem without a key concerns the whole file, so that all earlier settings are kept.
     """
     bad = {str(problem.data.get("key", "")) for problem in problems}
     if "" in bad:
@@ -165,7 +164,7 @@ def _keep_last_good(
 
 
 def changed_keys(before: CurrentSettings, after: CurrentSettings) -> Iterator[str]:
-    """Yield the dotted names of what differs; never a value, which may be a secret."""
+    """Yield the dotted names of changed settings, without values, which may be secrets."""
     for key in msgspec.structs.asdict(after.daemon):
         if getattr(before.daemon, key) != getattr(after.daemon, key):
             yield f"memd.{key}"
@@ -183,7 +182,7 @@ def changed_keys(before: CurrentSettings, after: CurrentSettings) -> Iterator[st
 
 
 def _changed_agent(old: AgentConfig, new: AgentConfig) -> Iterator[str]:
-    """Yield what differs of one agent."""
+    """Yield the changed settings of one agent."""
     for name in ("workspace", "index_path"):
         if getattr(old, name) != getattr(new, name):
             yield f"agents.{new.id}.{name}"
@@ -196,7 +195,7 @@ def _changed_agent(old: AgentConfig, new: AgentConfig) -> Iterator[str]:
 
 
 def _changed_settings(prefix: str, old: object, new: object) -> Iterator[str]:
-    """Yield the dotted names under which two settings differ."""
+    """Yield the dotted names of the differences between two settings."""
     if isinstance(old, Mapping) and isinstance(new, Mapping):
         for key in sorted(old.keys() | new.keys()):
             yield from _changed_settings(f"{prefix}.{key}", old.get(key), new.get(key))
@@ -205,7 +204,7 @@ def _changed_settings(prefix: str, old: object, new: object) -> Iterator[str]:
 
 
 def _identity(file: Path) -> Identity:
-    """Return which file a path names."""
+    """Return the identity of the file at a path."""
     try:
         facts = os.stat(file)
     except OSError:

@@ -1,8 +1,8 @@
-"""Every setting of an agent's search and of the daemon, once: name, type, default, unit, bounds and its sentence.
+"""The settings of an agent's search and of the daemon: name, type, default, unit, bounds and meaning.
 
-Keys are those of OpenClaw's `memory.search`, camelCase in the file. The tables of docs/configuration.md and the schema
-of the plugin's config are made of these structs by `scripts/config_doc`; the order of fields is theirs. Those of an
-agent beside its search are in `memd.settings.lifecycle`.
+Keys are those of OpenClaw's `memory.search`, camelCase in the file. `scripts/config_doc` generates the tables of
+docs/configuration.md and the schema of the plugin's config from these structs, in the order of their fields. An agent's
+other settings are in `memd.settings.lifecycle`.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ Source = Literal["memory", "sessions"]
 Fusion = Literal["normalized", "weighted", "rrf"]
 
 KEY_KINDS = 'a string, or {source: "env", id: "NAME"}'
-"""What an API key may be, in words: of OpenClaw's references to secrets those to the environment."""
+"""Types of an API key in words; of OpenClaw's references to secrets, those to variables."""
 
 
 class ExtraPath(Settings, frozen=True, kw_only=True):
@@ -30,24 +30,24 @@ class ExtraPath(Settings, frozen=True, kw_only=True):
 
 
 class Experimental(Settings, frozen=True, kw_only=True):
-    """Off by default."""
+    """Experimental settings, off by default."""
 
     session_memory: Annotated[bool, Setting("Allows `sessions` among the `sources`.")] = False
 
 
 class Chunking(Settings, frozen=True, kw_only=True):
-    """Size of a chunk and its overlap with the one before; if no file sets either, notes are cut at their passages."""
+    """Size and overlap of chunks; if no file sets either, notes are split at headings."""
 
     tokens: Annotated[
         int,
         Setting(
-            "Size of a chunk; after a change the next sync cuts all files again.", unit="tokens", least=1
+            "Size of a chunk; after a change the next sync chunks all files again.", unit="tokens", least=1
         ),
     ] = 400
     overlap: Annotated[
         int,
         Setting(
-            "How much a chunk repeats of the one before. If neither size is set, notes are cut at their passages.",
+            "Overlap with the previous chunk. If neither size is set, notes are split at headings.",
             unit="tokens",
             least=0,
         ),
@@ -58,9 +58,9 @@ class Chunking(Settings, frozen=True, kw_only=True):
 class VectorStore(Settings, frozen=True, kw_only=True):
     """sqlite-vec."""
 
-    enabled: Annotated[bool, Setting("Use sqlite-vec if it loads.")] = True
+    enabled: Annotated[bool, Setting("Whether to use sqlite-vec, if it loads.")] = True
     extension_path: Annotated[
-        str | None, Setting("Another build of sqlite-vec.", default="the bundled one", is_path=True)
+        str | None, Setting("Path of another build of sqlite-vec.", default="the bundled one", is_path=True)
     ] = None
 
 
@@ -71,7 +71,7 @@ class Store(Settings, frozen=True, kw_only=True):
     path: Annotated[
         str,
         Setting(
-            "The index file; `{agentId}` stands for the agent.",
+            "The index file; `{agentId}` is replaced by the agent's id.",
             default="`<state>/memory/{agentId}.memd.sqlite`",
             is_path=True,
         ),
@@ -81,13 +81,15 @@ class Store(Settings, frozen=True, kw_only=True):
 
 
 class Cache(Settings, frozen=True, kw_only=True):
-    """Vectors kept after their text is gone."""
+    """Vectors that no chunk uses."""
 
-    enabled: Annotated[bool, Setting("Kept for OpenClaw; vectors in use are always stored.")] = True
+    enabled: Annotated[
+        bool, Setting("Without effect, for compatibility with OpenClaw; vectors in use are always stored.")
+    ] = True
     max_entries: Annotated[
         int | None,
         Setting(
-            "Most vectors kept; vectors in use are never evicted, of the others the least recently used are first.",
+            "Maximum number of vectors; vectors in use are never evicted, others by least recent use.",
             least=1,
             default="see `vector_cache_mb`",
         ),
@@ -108,7 +110,7 @@ class Local(Settings, frozen=True, kw_only=True):
     ] = None
     model_cache_dir: Annotated[
         str | None,
-        Setting("Where pulled models are.", default="`MEMD_MODEL_DIR`", is_path=True),
+        Setting("The folder of pulled models.", default="`MEMD_MODEL_DIR`", is_path=True),
         REFUSED,
     ] = None
 
@@ -119,21 +121,21 @@ class Batch(Settings, frozen=True, kw_only=True):
     enabled: Annotated[
         bool,
         Setting(
-            "Use the provider's batch API, if it has one, for bulk work; at another address than the provider's own "
-            "only if this is set."
+            "Whether to use the provider's batch API for bulk work, if it has one; with a `baseUrl` only if this "
+            "is set explicitly."
         ),
     ] = True
     wait: Annotated[bool, Setting("Whether `memctl index` waits for batch jobs."), REFUSED] = True
-    concurrency: Annotated[int, Setting("Batch jobs under way at once.", least=1), REFUSED] = 2
+    concurrency: Annotated[int, Setting("Maximum number of concurrent batch jobs.", least=1), REFUSED] = 2
     poll_interval_ms: Annotated[
         int,
-        Setting("Time between two looks at a batch job.", unit="milliseconds", least=0),
+        Setting("Interval between two checks of a batch job.", unit="milliseconds", least=0),
         REFUSED,
     ] = 2000
     timeout_minutes: Annotated[
         int,
         Setting(
-            "How long a batch job may take; then it is cancelled, and plain requests do the rest.",
+            "Timeout of a batch job; it is then cancelled, and ordinary requests embed the rest.",
             unit="minutes",
             least=0,
         ),
@@ -143,28 +145,28 @@ class Batch(Settings, frozen=True, kw_only=True):
 
 
 class Remote(Settings, frozen=True, kw_only=True):
-    """Where a remote provider is, and how to speak to it.
+    """The address, key and headers of a remote provider.
 
-    `${NAME}` in the key, the address or a header's value stands for an environment variable.
+    `${NAME}` in the key, the address or a header's value is replaced by an environment variable.
     """
 
     base_url: Annotated[
         str | None,
         Setting(
-            "The provider's address; setting it makes `openai` any OpenAI-compatible endpoint.",
+            "The provider's address; with `openai`, any OpenAI-compatible endpoint.",
             default="the provider's own",
         ),
     ] = None
     api_key: Annotated[
         str | None,
         Setting(
-            "The key: itself, `${VARIABLE}`, or an object that names a variable; see [Keys](#keys).",
+            "The key, `${VARIABLE}`, or an object that names a variable; see [Keys](#keys).",
             kind=KEY_KINDS,
         ),
     ] = None
     headers: Annotated[
         dict[str, str] | None,
-        Setting("Headers added to every request; `${VARIABLE}` works here, too."),
+        Setting("Headers added to every request; may contain `${VARIABLE}`."),
     ] = None
     batch: Batch = Batch()
 
@@ -174,27 +176,27 @@ class Remote(Settings, frozen=True, kw_only=True):
 
 
 class ProviderEntry(Settings, frozen=True, kw_only=True):
-    """One of OpenClaw's `models.providers`: its id, and what embeddings need of it.
+    """One of OpenClaw's `models.providers`: its id, and the settings used for embeddings.
 
-    As in `Remote`, `${NAME}` stands for an environment variable.
+    As in `Remote`, `${NAME}` is replaced by an environment variable.
     """
 
     id: Annotated[str, Derived()] = ""
     base_url: Annotated[str | None, Setting("The endpoint's address.")] = None
     api_key: Annotated[
-        str | None, Setting("Its key, in any of the forms of `remote.apiKey`.", kind=KEY_KINDS)
+        str | None, Setting("The endpoint's key, in any form of `remote.apiKey`.", kind=KEY_KINDS)
     ] = None
     api: Annotated[
-        str | None, Setting("The API it has; it decides which of the providers' interfaces is used.")
+        str | None, Setting("The endpoint's API, which determines the provider interface used.")
     ] = None
     headers: Annotated[
         dict[str, str] | None,
-        Setting("Headers sent with every request; `remote.headers` of the agent win."),
+        Setting("Headers sent with every request; the agent's `remote.headers` take precedence."),
     ] = None
     models: Annotated[
         tuple[str, ...],
         Setting(
-            "Its models; if the agent names none, the first with `embed` in its id is used, else the first.",
+            "The endpoint's models; if the agent sets none, the first with `embed` in its id is used, else the first.",
             kind="a list of objects with an id",
         ),
     ] = ()
@@ -206,45 +208,47 @@ class ProviderEntry(Settings, frozen=True, kw_only=True):
 
 
 def _hidden(base_url: str | None, api_key: str | None, headers: Mapping[str, str] | None) -> str:
-    """Return for a repr where a provider is; of key and headers only that they are there."""
+    """Return address, key and headers for a repr, without secrets."""
     address = base_url and re.sub(r"(?<=//).*@|[?#].*", "", base_url, flags=re.DOTALL)
     key = "set" if api_key else "none"
     return f"base_url={address!r}, api_key=<{key}>, headers={sorted(headers or {})}"
 
 
 class SessionSync(Settings, frozen=True, kw_only=True):
-    """How much a transcript grows before it is read again."""
+    """Growth of a transcript before it is indexed again."""
 
     delta_bytes: Annotated[
         int,
         Setting(
-            "A transcript is indexed once it has grown this much; a search indexes any growth.",
+            "Growth after which a transcript is indexed; a search indexes any growth.",
             unit="bytes",
             least=0,
         ),
     ] = 100_000
-    delta_messages: Annotated[int, Setting("Likewise.", unit="messages", least=0)] = 50
+    delta_messages: Annotated[int, Setting("The same, in messages.", unit="messages", least=0)] = 50
 
 
 class Sync(Settings, frozen=True, kw_only=True):
-    """When the index follows the files."""
+    """Triggers of a sync."""
 
     on_search: Annotated[
         bool,
         Setting(
-            "A search indexes changed files first; off, it only leaves out text that is gone, and counts the rest "
-            "as pending."
+            "Whether a search indexes changed files first; if off, it only drops hits whose text is gone, and counts "
+            "changes as pending."
         ),
     ] = True
-    on_session_start: Annotated[bool, Setting("`session_started` syncs, once for each session key.")] = True
-    watch: Annotated[bool, Setting("File events start a sync.")] = True
+    on_session_start: Annotated[
+        bool, Setting("Whether `session_started` starts a sync, once per session key.")
+    ] = True
+    watch: Annotated[bool, Setting("Whether file events start a sync.")] = True
     watch_debounce_ms: Annotated[
-        int, Setting("Quiet time after file events.", unit="milliseconds", least=0)
+        int, Setting("Quiet time after file events before a sync.", unit="milliseconds", least=0)
     ] = 1500
     interval_minutes: Annotated[
         int,
         Setting(
-            "Time between two syncs; with 0 there is only the full check every ten minutes.",
+            "Interval of syncs; 0: only the full check every ten minutes.",
             unit="minutes",
             least=0,
         ),
@@ -255,45 +259,51 @@ class Sync(Settings, frozen=True, kw_only=True):
 class Mmr(Settings, frozen=True, kw_only=True):
     """Maximal marginal relevance."""
 
-    enabled: Annotated[bool, Setting("Prefer hits that differ from those before.")] = False
-    lambda_: Annotated[float, Setting("How much: 1 is relevance alone.", least=0, most=1)] = msgspec.field(
-        name="lambda", default=0.7
-    )
+    enabled: Annotated[bool, Setting("Whether to prefer hits that differ from those ranked higher.")] = False
+    lambda_: Annotated[
+        float, Setting("Weight of relevance against difference; 1: relevance only.", least=0, most=1)
+    ] = msgspec.field(name="lambda", default=0.7)
 
 
 class TemporalDecay(Settings, frozen=True, kw_only=True):
-    """Recency."""
+    """Lower scores for older notes."""
 
-    enabled: Annotated[bool, Setting("Dated notes count less with age.")] = False
+    enabled: Annotated[bool, Setting("Whether the score of dated notes decreases with age.")] = False
     half_life_days: Annotated[
         float,
-        Setting("Days after which a dated note counts half.", unit="days", least=1),
+        Setting("Age at which a dated note's score is halved.", unit="days", least=1),
     ] = 30
 
 
 class Hybrid(Settings, frozen=True, kw_only=True):
-    """How keyword and vector search are weighed; the weights add up to 1.
+    """Fusion of keyword and vector search; the weights add up to 1.
 
-    Their defaults are OpenClaw's and fit its formula: `normalized` has weights of its own (docs/ranking.md) unless a
-    file sets some.
+    The defaults are OpenClaw's and fit its formula; `normalized` has its own weights (docs/ranking.md) unless a file
+    sets them.
     """
 
     enabled: Annotated[
         bool,
-        Setting("Keyword and vector search; off, vector search alone if there are vectors."),
+        Setting(
+            "Whether to combine keyword and vector search; if off, vector search only, if there are vectors."
+        ),
     ] = True
     fusion: Annotated[
         Fusion,
-        Setting("How both are combined: `weighted` is OpenClaw's formula; see [ranking.md](ranking.md)."),
+        Setting("How scores are combined; `weighted` is OpenClaw's formula. See [ranking.md](ranking.md)."),
     ] = "normalized"
     vector_weight: Annotated[
         float,
         Setting("Weight of vector search; `normalized` uses 0.35 unless you set a weight.", least=0, most=1),
     ] = 0.7
-    text_weight: Annotated[float, Setting("Share of keyword search.", least=0, most=1)] = 0.3
+    text_weight: Annotated[float, Setting("Weight of keyword search.", least=0, most=1)] = 0.3
     candidate_multiplier: Annotated[
         int,
-        Setting("Kept for OpenClaw; the number of candidates is fixed.", least=1, most=20),
+        Setting(
+            "Without effect, for compatibility with OpenClaw; the number of candidates is fixed.",
+            least=1,
+            most=20,
+        ),
     ] = 4
     mmr: Mmr = Mmr()
     temporal_decay: TemporalDecay = TemporalDecay()
@@ -301,13 +311,13 @@ class Hybrid(Settings, frozen=True, kw_only=True):
 
 
 class QuerySettings(Settings, frozen=True, kw_only=True):
-    """How much a search returns."""
+    """Limits of a search's result."""
 
-    max_results: Annotated[int, Setting("Hits, if the request doesn't say.", least=1)] = 6
+    max_results: Annotated[int, Setting("Maximum number of hits, if the request sets none.", least=1)] = 6
     min_score: Annotated[
         float,
         Setting(
-            'No hit scores lower; applies if you set it, and with `fusion: "weighted"`.', least=0, most=1
+            'Minimum score of a hit; applies if you set it, and with `fusion: "weighted"`.', least=0, most=1
         ),
     ] = 0.35
     hybrid: Annotated[Hybrid, REFUSED] = Hybrid()
@@ -319,12 +329,12 @@ class MemorySearch(Settings, frozen=True, kw_only=True):
 
     enabled: Annotated[
         bool,
-        Setting("Whether the agent has a searchable memory; off, requests answer `memory_disabled`."),
+        Setting("Whether the agent has a searchable memory; if off, requests fail with `memory_disabled`."),
     ] = True
     sources: Annotated[
         tuple[Source, ...],
         Setting(
-            "What is memory; with `sessions` (and `experimental.sessionMemory`) transcripts are, too: see "
+            "What is indexed; `sessions` (with `experimental.sessionMemory`) adds transcripts: see "
             "[openclaw.md](openclaw.md#search-transcripts).",
             kind='a list of "memory", "sessions"',
         ),
@@ -332,7 +342,7 @@ class MemorySearch(Settings, frozen=True, kw_only=True):
     extra_paths: Annotated[
         tuple[ExtraPath, ...],
         Setting(
-            "More Markdown: paths, or objects with a `path` and a glob `pattern`; relative ones start at the "
+            "Additional Markdown: paths, or objects with a `path` and a glob `pattern`; relative paths start at the "
             "workspace.",
             kind="a list of paths, or of objects with a path and a pattern",
         ),
@@ -344,39 +354,41 @@ class MemorySearch(Settings, frozen=True, kw_only=True):
     provider: Annotated[
         str,
         Setting(
-            "The embedding provider: `auto`, `none` (keyword search alone), a provider of "
+            "The embedding provider: `auto`, `none` (keyword search only), a provider of "
             "[remote-providers.md](remote-providers.md), or an id of `models.providers`."
         ),
     ] = "auto"
     model: Annotated[
         str,
         Setting(
-            "The model's name as the provider has it; for `local` see `local.modelPath`.",
+            "The provider's name of the model; for `local` see `local.modelPath`.",
             default="the provider's own",
         ),
     ] = ""
     fallback: Annotated[
-        str, Setting("The embedding provider while the first can't: a provider's name or id, or `none`.")
+        str, Setting("The embedding provider while the first one fails: a provider's name or id, or `none`.")
     ] = "none"
     query_input_type: Annotated[
         str | None,
         Setting(
-            "The `input_type` of queries: for Voyage instead of `query`, for compatible endpoints that need one.",
+            "The `input_type` of queries, for Voyage and for compatible endpoints that need one.",
             default="`inputType`",
         ),
     ] = None
     document_input_type: Annotated[
         str | None,
         Setting(
-            "The `input_type` of chunks, likewise; another value is another vector space.",
+            "The `input_type` of chunks; a change starts a new vector space.",
             default="`inputType`",
         ),
     ] = None
-    input_type: Annotated[str | None, Setting("Either of them, if it isn't set.")] = None
+    input_type: Annotated[
+        str | None, Setting("The `input_type` of queries and chunks, unless set separately.")
+    ] = None
     output_dimensionality: Annotated[
         AtLeast1 | None,
         Setting(
-            "The size of vectors, if the model offers several; another size is another vector space.",
+            "The size of vectors, if the model offers several; a change starts a new vector space.",
             default="the model's own",
             drops_fraction=True,
         ),
@@ -393,17 +405,19 @@ class DaemonSettings(msgspec.Struct, frozen=True, kw_only=True):
     socket: Annotated[
         str | None,
         Setting(
-            "Where to listen; clients find it by `MEMD_SOCKET`.", default="see [protocol.md](protocol.md)"
+            "The socket's path; clients need the same path in `MEMD_SOCKET`.",
+            default="see [protocol.md](protocol.md)",
         ),
     ] = None
     log_level: Annotated[
         Literal["debug", "info", "warning", "error"],
-        Setting("The least severe events that are logged."),
+        Setting("The minimum level of logged events."),
     ] = "info"
     memory_budget_mb: Annotated[
         AtLeast0 | None,
         Setting(
-            "RAM for the vectors of all agents; the least recently searched are evicted first, and searched on disk. "
+            "RAM for the vectors of all agents; those of the least recently searched agents are evicted first and read "
+            "from disk. "
             "`memctl status` shows what is in use.",
             unit="MB",
             default="a sixteenth of the machine's RAM, 64 to 1024",
@@ -412,7 +426,7 @@ class DaemonSettings(msgspec.Struct, frozen=True, kw_only=True):
     model_memory_mb: Annotated[
         AtLeast0,
         Setting(
-            "RAM for the local models of all agents; a model that doesn't fit beside another waits or evicts it. "
+            "RAM for the local models of all agents; a model that doesn't fit waits, or evicts another one. "
             "0: half of the machine's RAM.",
             unit="MB",
         ),
@@ -420,20 +434,22 @@ class DaemonSettings(msgspec.Struct, frozen=True, kw_only=True):
     model_keep_alive_minutes: Annotated[
         float,
         msgspec.Meta(ge=0),
-        Setting("How long an unused model stays loaded; 0: as long as the daemon runs.", unit="minutes"),
+        Setting("Time until an unused model is unloaded; 0: never.", unit="minutes"),
     ] = 30
     pause_on_battery: Annotated[
         bool,
         Setting(
-            "While the machine runs on battery a local model embeds the newest few texts of a change; a backlog waits "
-            "for mains power. `memctl index` doesn't wait."
+            "On battery, a local model embeds only the newest few chunks of a change, and the rest waits for mains "
+            "power. `memctl index` doesn't wait."
         ),
     ] = True
-    model_threads: Annotated[AtLeast0, Setting("Threads of a model; 0: the physical cores, at most 8.")] = 0
+    model_threads: Annotated[
+        AtLeast0, Setting("Threads of a model; 0: the number of physical cores, at most 8.")
+    ] = 0
     query_embed_timeout_ms: Annotated[
         AtLeast1,
         Setting(
-            "How long a search waits for the query's vector; then it uses keyword search alone.",
+            "How long a search waits for the query's vector before it uses keyword search only.",
             unit="milliseconds",
         ),
     ] = 2000
@@ -447,37 +463,37 @@ class DaemonSettings(msgspec.Struct, frozen=True, kw_only=True):
     watcher: Annotated[
         Literal["auto", "inotify", "watchfiles", "poll"],
         Setting(
-            "How changes of files are noticed: `inotify` on Linux, `watchfiles` (the system's file events through that "
-            "library), `poll` (periodic looks), or `auto`: `inotify` on Linux and `watchfiles` elsewhere."
+            "How changed files are detected: `inotify` (Linux), `watchfiles` (that library's file events), `poll` "
+            "(periodic checks), or `auto`: `inotify` on Linux and `watchfiles` elsewhere."
         ),
     ] = "auto"
     max_file_mb: Annotated[
         AtLeast1,
         Setting(
-            "A larger note is indexed up to here and a larger transcript not at all; status says so. Notes and facts "
-            "that memd writes continue in a next file.",
+            "Limit of a file: larger notes are indexed up to it, larger transcripts are not indexed, and the status "
+            "lists them. Notes and facts that memd writes continue in a new file.",
             unit="MB",
         ),
     ] = 16
     max_agent_files: Annotated[
         AtLeast1,
         Setting(
-            "Files and transcripts indexed for one agent; the oldest beyond that are left out, and status says so. "
-            "Files that memd writes are indexed first."
+            "Limit of files and transcripts indexed for one agent: the oldest beyond it are skipped, and the status "
+            "lists them. Files that memd writes are indexed first."
         ),
     ] = 20_000
-    max_agent_mb: Annotated[AtLeast1, Setting("Likewise, their size together.", unit="MB")] = 1024
+    max_agent_mb: Annotated[AtLeast1, Setting("Limit of their total size.", unit="MB")] = 1024
     daily_token_budget: Annotated[
         AtLeast0,
         Setting(
-            "Most tokens sent to all remote providers in a day (UTC); then none until midnight. 0: no limit.",
+            "Maximum tokens sent to all remote providers per day (UTC); 0: no limit.",
             unit="tokens",
         ),
     ] = 20_000_000
     vector_cache_mb: Annotated[
         AtLeast0,
         Setting(
-            "Vectors that no chunk uses, kept in one agent's index: going back to a model costs nothing.",
+            "Limit of vectors that no chunk uses in one agent's index; they make switching back to a model free.",
             unit="MB",
         ),
     ] = 256

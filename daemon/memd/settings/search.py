@@ -1,4 +1,4 @@
-"""One agent's search settings as they are used: bounds between settings applied, defaults of providers filled in."""
+"""One agent's search settings, with bounds between settings and the providers' defaults applied."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ DEFAULT_MODELS: Final = {
     "voyage": "voyage-4-large",
     "mistral": "mistral-embed",
 }
-"""The models of the providers that OpenClaw asks without any settings."""
+"""OpenClaw's default models of providers."""
 
 
 def read_search(
@@ -48,50 +48,50 @@ def read_search(
 
 
 def usual_index(agent_id: str, state_dir: Path) -> Path:
-    """Return where an agent's index is unless settings say otherwise.
+    """Return the default path of an agent's index.
 
-    Not at the `earlier_index`: newer releases of OpenClaw take what is there for an old index of their own, and refuse
-    to start where they can't import it.
+    Not `earlier_index`: newer releases of OpenClaw treat a file there as their own old index, and refuse to start if
+    they can't import it.
     """
     return state_dir / "memory" / f"{agent_id}.memd.sqlite"
 
 
 def own_index(agent_id: str, state_dir: Path) -> Path:
-    """Return where an agent's index is if its usual path is another agent's by the settings."""
+    """Return the path of an agent's index if the settings give its default path to another agent."""
     return state_dir / "memory" / f"{agent_id}.own.memd.sqlite"
 
 
 def is_usual_index(path: Path, agent_id: str, state_dir: Path) -> bool:
-    """Return whether memd chose an agent's path itself, for want of one in the settings or because it was taken."""
+    """Return whether memd chose the path of an agent's index, rather than the settings."""
     return path in (usual_index(agent_id, state_dir), own_index(agent_id, state_dir))
 
 
 def earlier_index(path: str, agent_id: str, state_dir: Path) -> Path | None:
-    """Return where an index may be left of older releases of OpenClaw, or of memd."""
+    """Return the path of an index of older releases of OpenClaw or memd, if the default path is used."""
     is_usual = path == str(usual_index(agent_id, state_dir))
     return state_dir / "memory" / f"{agent_id}.sqlite" if is_usual else None
 
 
 def _index_file(raw: str, agent_id: str, state_dir: Path, home: Path) -> Path:
-    """Return where an agent's index is."""
+    """Return the path of an agent's index."""
     if not raw.strip():
         return usual_index(agent_id, state_dir)
     return absolute_path(raw.replace("{agentId}", agent_id), base=state_dir, home=home)
 
 
 def _filled(text: str | None) -> str | None:
-    """Return a text without the space around it, or None if nothing is left."""
+    """Return a text without surrounding space; None if it is empty."""
     return (text or "").strip() or None
 
 
 def _remote(remote: Remote, provider: str) -> Remote | None:
-    """Return the remote settings if a remote provider may be used or one was described, else None."""
+    """Return the remote settings if a remote provider may be used or is configured, else None."""
     is_described = remote.base_url or remote.api_key or remote.headers is not None
     return remote if is_described or provider == "auto" or provider in DEFAULT_MODELS else None
 
 
 def _bounded_chunking(chunking: Chunking) -> Chunking:
-    """Return chunk sizes that make progress: the overlap is smaller than the chunk."""
+    """Return chunk sizes with an overlap smaller than the chunk."""
     return replace(chunking, overlap=min(chunking.overlap, chunking.tokens - 1))
 
 
@@ -109,6 +109,6 @@ def _bounded_hybrid(hybrid: Hybrid) -> Hybrid:
 
 
 def _bounded_sources(wanted: Sequence[Source], session_memory: bool) -> tuple[Source, ...]:
-    """Return each source once; transcripts only if both settings ask for them; never none."""
+    """Return the distinct sources, with transcripts only if both settings enable them; default: memory."""
     allowed = [source for source in wanted if source != "sessions" or session_memory]
     return tuple(dict.fromkeys(allowed)) or ("memory",)

@@ -1,4 +1,4 @@
-"""Completion in shells, and `memctl help`."""
+"""Shell completion, and `memctl help`."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from memd.cli.main import root
 from memd_client.errors import DaemonUnreachableError
 from memd_client.facts import FactRow, FactsReply
 from memd_client.messages import ModelFile, ModelReply
-from tests.unit.cli.stage import MAIN, memctl, status_of
+from tests.unit.cli.memctl_runner import MAIN, memctl, status_of
 
 
 def command_lines(context: click.Context, above: tuple[str, ...] = ()) -> list[tuple[str, ...]]:
@@ -35,12 +35,12 @@ def command_lines(context: click.Context, above: tuple[str, ...] = ()) -> list[t
 LINES = command_lines(click.Context(root))
 
 
-def test_commands_of_all_levels_are_tried() -> None:
+def test_completion_covers_commands_of_all_levels() -> None:
     assert {(), ("search",), ("facts",), ("facts", "add"), ("help",)} <= set(LINES)
 
 
 @pytest.mark.parametrize("words", LINES, ids=" ".join)
-def test_help_of_a_command_is_what_its_option_prints(
+def test_help_command_prints_the_same_as_the_help_option(
     words: tuple[str, ...], capsys: pytest.CaptureFixture[str]
 ) -> None:
     memctl(*words, "--help")
@@ -55,20 +55,20 @@ def test_help_of_a_command_is_what_its_option_prints(
 @pytest.mark.parametrize(
     ("words", "message", "hint"),
     [
-        (["serch"], "No such command 'serch'. Did you mean 'search'?", "memctl --help"),
-        (["facts", "ad"], "No such command 'ad'. Did you mean 'add'?", "memctl facts --help"),
-        (["search", "lease"], "`memctl search` has no command 'lease'.", "memctl search --help"),
+        (["serch"], "no such command 'serch'. Did you mean 'search'?", "run `memctl --help`"),
+        (["facts", "ad"], "no such command 'ad'. Did you mean 'add'?", "run `memctl facts --help`"),
+        (["search", "lease"], "`memctl search` has no command 'lease'", "run `memctl search --help`"),
     ],
 )
-def test_help_of_an_unknown_command_is_a_wrong_call(words: list[str], message: str, hint: str) -> None:
+def test_help_of_an_unknown_command_is_a_usage_error(words: list[str], message: str, hint: str) -> None:
     ran = memctl("help", *words)
 
     assert (ran.code, ran.out) == (2, "")
-    assert ran.err == f"error: {message}\n  try: {hint}\n  code: usage\n"
+    assert ran.err == f"error: {message}\n  hint: {hint}\n  code: usage\n"
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
-def test_the_script_is_one_the_shell_can_read(shell: str) -> None:
+def test_completion_script_is_valid_in_its_shell(shell: str) -> None:
     ran = memctl("completion", shell)
 
     assert (ran.code, ran.opened) == (0, 0)
@@ -78,12 +78,12 @@ def test_the_script_is_one_the_shell_can_read(shell: str) -> None:
         assert (done.returncode, done.stderr) == (0, "")
 
 
-def test_another_shell_is_a_wrong_call() -> None:
+def test_unknown_shell_is_a_usage_error() -> None:
     assert memctl("completion", "tcsh").code == 2
 
 
 class Daemon:
-    """A daemon's client that answers, or waits too long."""
+    """A client whose requests succeed, or wait too long."""
 
     def __init__(self, wait: Any = None) -> None:
         self._wait = wait
@@ -112,7 +112,7 @@ class Daemon:
 
 @pytest.fixture
 def runs(monkeypatch: pytest.MonkeyPatch, short_path: Path) -> Any:
-    """Make a daemon run, of which one gets the given client."""
+    """Simulate a running daemon with the given client."""
     monkeypatch.setenv("MEMD_SOCKET", str(short_path / "memd.sock"))
 
     def start(daemon: Daemon) -> None:
@@ -129,7 +129,7 @@ def test_agents_and_models_are_completed_from_the_daemon(runs: Any) -> None:
     assert model_refs("mini") == ["minilm"]
 
 
-def test_all_is_completed_as_the_agent_of_a_search_alone(runs: Any) -> None:
+def test_all_is_completed_only_for_the_agent_of_a_search(runs: Any) -> None:
     runs(Daemon())
 
     def completed(command: click.Command, incomplete: str) -> list[str]:
@@ -154,18 +154,18 @@ def test_without_a_daemon_nothing_is_completed_and_none_is_started(
     assert list(short_path.iterdir()) == []
 
 
-def test_a_daemon_that_fails_completes_nothing(runs: Any) -> None:
+def test_failing_daemon_completes_nothing(runs: Any) -> None:
     runs(Daemon(DaemonUnreachableError("gone")))
 
     assert agent_ids("") == []
 
 
-def test_a_daemon_that_hangs_holds_up_nobody(runs: Any) -> None:
+def test_hanging_daemon_does_not_delay_completion(runs: Any) -> None:
     never = threading.Event()
     runs(Daemon(never))
 
     try:
-        assert agent_ids("") == []  # and returns, though the daemon never answers
+        assert agent_ids("") == []  # returns although the daemon never replies
     finally:
         never.set()
 
@@ -185,7 +185,7 @@ def test_a_daemon_that_hangs_holds_up_nobody(runs: Any) -> None:
         ("memctl help facts f", "forget"),
     ],
 )
-def test_the_shells_question_is_answered(
+def test_shell_gets_completions(
     typed: str,
     completions: str,
     runs: Any,

@@ -1,4 +1,4 @@
-"""`memctl doctor`: what reports and replies come to, how it is shown, and the exit code."""
+"""`memctl doctor`: findings from reports and replies, their display, and the exit code."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from memd.cli.checks.installation import (
 from memd.cli.doctor import finding_lines
 from memd_client.errors import DaemonStartError
 from memd_client.messages import AccountStatus, Check, Degraded, DownloadStatus, Problem, Skipped
-from tests.unit.cli.stage import MAIN, MINILM, NOW_MS, OUTAGE, memctl, status_of
+from tests.unit.cli.memctl_runner import MAIN, MINILM, NOW_MS, OUTAGE, memctl, status_of
 
 Report = dict[str, Any]
 
@@ -87,21 +87,21 @@ REPORT: Report = {
 
 
 def report(**parts: Any) -> Report:
-    """Return a report in which all is well but for these parts."""
+    """Return a sound report with these parts replaced."""
     return REPORT | parts
 
 
 def row(**facts: Any) -> Report:
-    """Return a report with one agent, of whom these facts are true."""
+    """Return a report with one agent that has these facts."""
     return report(agents=[ROW | facts])
 
 
-def told(findings: list[Finding], state: str) -> list[tuple[str, str]]:
-    """Return the names and ways out of the findings in a state."""
+def fixes_of(findings: list[Finding], state: str) -> list[tuple[str, str]]:
+    """Return the names and fixes of the findings in a state."""
     return [(each.name, each.fix) for each in findings if each.state == state]
 
 
-def test_a_sound_report_has_nothing_to_say_but_ok() -> None:
+def test_sound_report_has_only_ok_findings() -> None:
     findings = [
         *check_programs(REPORT),
         *check_settings(REPORT),
@@ -118,7 +118,7 @@ def test_a_sound_report_has_nothing_to_say_but_ok() -> None:
 @pytest.mark.parametrize(
     ("fact", "state", "fix"),
     [
-        ({"python": "3.10.2"}, WRONG, ("Python", "Install Python 3.11 or later.")),
+        ({"python": "3.10.2"}, WRONG, ("Python", "install Python 3.11 or later")),
         ({"fts5": False}, WRONG, ("SQLite", "reinstall apsw")),
         (
             {"sqlite_vec": "", "sqlite_vec_problem": "no such file"},
@@ -127,26 +127,28 @@ def test_a_sound_report_has_nothing_to_say_but_ok() -> None:
         ),
     ],
 )
-def test_a_program_that_is_missing_names_the_command(fact: Report, state: str, fix: tuple[str, str]) -> None:
+def test_missing_program_is_reported_with_the_install_command(
+    fact: Report, state: str, fix: tuple[str, str]
+) -> None:
     findings = check_programs(report(programs=REPORT["programs"] | fact))
 
-    assert told(findings, state) == [fix]
+    assert fixes_of(findings, state) == [fix]
 
 
-def test_a_library_nobody_asked_for_is_no_warning() -> None:
+def test_missing_optional_library_is_ok() -> None:
     programs = REPORT["programs"] | {"llama_cpp": "", "sqlite_vec": "", "sqlite_vec_wanted": False}
 
     findings = check_programs(report(programs=programs))
 
     assert {each.state for each in findings} == {OK}
-    assert findings[-1].fix == "To add it (needs a C++ compiler): `add llama`."
+    assert findings[-1].fix == "run `add llama` (needs a C++ compiler)"
 
 
-def test_a_slip_in_a_settings_file_is_wrong_and_an_unknown_key_a_warning() -> None:
+def test_invalid_setting_is_wrong_and_unknown_key_is_a_warning() -> None:
     slip = {
         "code": "config_invalid",
         "message": "/c/openclaw.json is not JSON5: line 3, column 7",
-        "hint": "Mend it.",
+        "hint": "Correct it.",
     }
     config = REPORT["config"] | {"problems": [slip], "unknown_keys": ["agents.defaults.memorySearch.quarry"]}
 
@@ -161,7 +163,7 @@ def test_a_slip_in_a_settings_file_is_wrong_and_an_unknown_key_a_warning() -> No
     assert "quarry" in findings[2].found
 
 
-def test_keys_that_openclaw_refuses_are_one_warning_that_says_where_they_go() -> None:
+def test_keys_that_openclaw_refuses_are_one_warning_with_their_new_place() -> None:
     keys = ["memory.search.sync", "agents.defaults.memorySearch", "agents.entries.b.compaction", "d", "e"]
     config = REPORT["config"] | {"refused_keys": keys}
 
@@ -169,7 +171,7 @@ def test_keys_that_openclaw_refuses_are_one_warning_that_says_where_they_go() ->
 
     assert (finding.name, finding.state) == ("refused keys", WARNING)
     assert "5 keys of openclaw.json: memory.search.sync" in finding.found
-    assert finding.fix.startswith("Move them to /c/memd.toml, below [search] for all agents")
+    assert finding.fix.startswith("move them to /c/memd.toml, to [search] for all agents")
 
 
 @pytest.mark.parametrize(
@@ -177,22 +179,22 @@ def test_keys_that_openclaw_refuses_are_one_warning_that_says_where_they_go() ->
     [
         ({"writable": False}, [("state", "chmod u+rwx /home/ann/.openclaw")]),
         ({"is_folder": False}, [("state", "ls -ld /home/ann/.openclaw")]),
-        ({"free_bytes": 1_000_000}, [("free space", "Free some space: df -h /home/ann/.openclaw")]),
+        ({"free_bytes": 1_000_000}, [("free space", "free disk space; see `df -h /home/ann/.openclaw`")]),
     ],
 )
-def test_a_place_that_can_not_be_written_is_wrong(facts: Report, expected: list[tuple[str, str]]) -> None:
-    assert told(check_folders(report(folders=[REPORT["folders"][0] | facts])), WRONG) == expected
+def test_unwritable_folder_is_wrong(facts: Report, expected: list[tuple[str, str]]) -> None:
+    assert fixes_of(check_folders(report(folders=[REPORT["folders"][0] | facts])), WRONG) == expected
 
 
-def test_room_for_less_than_the_indexes_again_is_a_warning() -> None:
+def test_free_space_below_the_size_of_the_indexes_is_a_warning() -> None:
     agents = [ROW | {"index_bytes": 60_000_000_000}]
 
     findings = check_folders(report(agents=agents))
 
-    assert [name for name, _ in told(findings, WARNING)] == ["free space"]
+    assert [name for name, _ in fixes_of(findings, WARNING)] == ["free space"]
 
 
-def test_a_disk_is_told_of_once() -> None:
+def test_each_disk_is_reported_once() -> None:
     folder = REPORT["folders"][0]
 
     findings = check_folders(report(folders=[folder, folder | {"name": "models"}]))
@@ -208,7 +210,7 @@ def test_leftovers_have_a_size_and_a_command() -> None:
 
     assert finding.state == WARNING
     assert "5.30 MB" in finding.found
-    assert finding.fix.endswith(f"rm '{path}'")
+    assert f"run `rm '{path}'`" in finding.fix
 
 
 KEYLESS = {"code": "provider_unavailable", "message": "no key for openai", "hint": "Set OPENAI_API_KEY."}
@@ -220,32 +222,32 @@ KEYLESS = {"code": "provider_unavailable", "message": "no key for openai", "hint
         (
             {"workspace_missing": True},
             WRONG,
-            [("workspace", "mkdir -p '/home/ann/my notes', or correct `workspace` in openclaw.json")],
+            [("workspace", "run `mkdir -p '/home/ann/my notes'`, or correct `workspace` in openclaw.json")],
         ),
         ({"unreadable": ["memory/a.md"]}, WRONG, [("permissions", "chmod -R u+r '/home/ann/my notes'")]),
         ({"provider": "openai", "provider_problem": KEYLESS}, WRONG, [("provider", "Set OPENAI_API_KEY.")]),
         ({"provider_problem": KEYLESS}, WARNING, [("provider", "Set OPENAI_API_KEY.")]),
         (
-            {"problems": [{"code": "config_invalid", "message": "bad", "hint": "Mend it."}]},
+            {"problems": [{"code": "config_invalid", "message": "bad", "hint": "Correct it."}]},
             WRONG,
-            [("settings", "Mend it.")],
+            [("settings", "Correct it.")],
         ),
         ({"enabled": False, "workspace_missing": True}, WRONG, []),
     ],
 )
-def test_without_a_daemon_settings_and_files_are_judged(
+def test_without_a_daemon_settings_and_files_are_checked(
     facts: Report, state: str, expected: list[tuple[str, str]]
 ) -> None:
-    assert told(check_memory(row(**facts), {}, None), state) == expected
+    assert fixes_of(check_memory(row(**facts), {}, None), state) == expected
 
 
-def test_files_that_are_left_out_are_named_with_their_reason() -> None:
+def test_skipped_files_are_listed_with_their_reason() -> None:
     skipped = [{"path": f"memory/{name}.md", "reason": "not UTF-8"} for name in "abcde"]
 
     (finding,) = [each for each in check_memory(row(skipped=skipped), {}, None) if each.state == WARNING]
 
     assert finding.found == (
-        "5 files left out, wholly or in part: memory/a.md, memory/b.md, memory/c.md and 2 more. The first: not UTF-8"
+        "5 files not indexed, or only in part: memory/a.md, memory/b.md, memory/c.md and 2 more; the first: not UTF-8"
     )
 
 
@@ -260,7 +262,7 @@ def test_files_that_are_left_out_are_named_with_their_reason() -> None:
         ("odd", WRONG),
     ],
 )
-def test_an_index_is_judged_by_its_file_while_no_daemon_runs(state: str, expected: str) -> None:
+def test_without_a_daemon_index_files_are_checked(state: str, expected: str) -> None:
     indexes = {"indexes": [{"agent": "main", "path": "/m/main.sqlite", "state": state, "detail": ""}]}
 
     (finding,) = [each for each in check_memory(REPORT, indexes, None) if each.name == "index"]
@@ -269,7 +271,7 @@ def test_an_index_is_judged_by_its_file_while_no_daemon_runs(state: str, expecte
     assert bool(finding.fix) == (expected == WRONG)
 
 
-def test_with_a_daemon_its_word_counts_and_not_this_environments() -> None:
+def test_with_a_daemon_its_status_is_used() -> None:
     keyless_here = row(provider="openai", provider_problem=KEYLESS)
 
     assert {each.state for each in check_memory(keyless_here, {}, status_of(MAIN))} == {OK}
@@ -290,20 +292,20 @@ LONG = 11 * 60_000
         (replace(MAIN, skipped=[Skipped("memory/a.md", "not UTF-8")]), WARNING, "skipped"),
     ],
 )
-def test_what_the_daemon_says_of_an_agent_is_judged(agent: Any, state: str, name: str) -> None:
+def test_findings_follow_the_status_of_an_agent(agent: Any, state: str, name: str) -> None:
     findings = check_memory(REPORT, {}, status_of(agent))
 
     assert [(each.name, each.state) for each in findings if each.state != OK] == [(name, state)]
 
 
-def test_vectors_that_are_being_made_are_no_fault() -> None:
+def test_pending_vectors_are_ok() -> None:
     waiting = Degraded("vectors_pending", "no vectors yet", NOW_MS, "Wait.")
     agent = replace(MAIN, degraded=waiting, vectors=0, checks=[Check("vectors", False, "none yet")])
 
     assert {each.state for each in check_memory(REPORT, {}, status_of(agent))} == {OK}
 
 
-def test_what_agents_share_is_judged_once() -> None:
+def test_shared_resources_are_reported_once() -> None:
     status = status_of(
         MAIN,
         models=[replace(MINILM, state="failed", problem="killed")],
@@ -327,7 +329,7 @@ FINDINGS = [
 ]
 
 
-def test_findings_are_shown_by_area_with_mark_and_way_out(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_findings_are_shown_by_area_with_symbol_and_hint(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("memd.cli.doctor.examine", lambda *_: FINDINGS)
 
     ran = memctl("doctor")
@@ -338,20 +340,18 @@ def test_findings_are_shown_by_area_with_mark_and_way_out(monkeypatch: pytest.Mo
         "installation\n"
         "  ✓ Python          3.11.7\n"
         "  ! SQLite          old\n"
-        "                    try: Upgrade it.\n"
+        "                    hint: Upgrade it.\n"
         "\n"
         "daemon\n"
         "  ✗ answers         pid 42 hangs\n"
-        "                    try: kill -9 42\n"
+        "                    hint: kill -9 42\n"
         "\n"
-        "1 thing is wrong, 1 warning, 3 checks.\n"
+        "1 problem, 1 warning, 3 checks\n"
     )
 
 
 @pytest.mark.parametrize(("state", "code"), [(OK, 0), (WARNING, 0), (WRONG, 1)])
-def test_only_what_is_wrong_makes_the_exit_code_1(
-    state: str, code: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_only_problems_exit_with_1(state: str, code: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("memd.cli.doctor.examine", lambda *_: [Finding("a", "b", state, "c")])
 
     ran = memctl("doctor", "--json")
@@ -365,13 +365,13 @@ def test_only_what_is_wrong_makes_the_exit_code_1(
     }
 
 
-def test_an_output_without_the_marks_gets_letters() -> None:
+def test_encoding_without_the_symbols_gets_letters() -> None:
     plain = [each.head for each in finding_lines(FINDINGS, plain=True) if each.head]
 
     assert plain == [("  ok Python ", "good"), ("  ! SQLite ", "warn"), ("  x answers ", "bad")]
 
 
-def test_the_daemon_is_started_only_when_asked_and_a_failure_is_a_finding(
+def test_start_starts_the_daemon_and_a_failure_is_a_finding(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr("memd.cli.doctor.examine", lambda *_: [])

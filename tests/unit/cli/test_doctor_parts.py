@@ -1,4 +1,4 @@
-"""What `memctl doctor` finds about the machine, the socket and the daemon there."""
+"""Findings of `memctl doctor` on the machine, the socket and the daemon."""
 
 from __future__ import annotations
 
@@ -14,33 +14,33 @@ from typing import Any
 
 import pytest
 
-from memd.cli.checks.daemon import Place, check_config_socket, check_place, within
+from memd.cli.checks.daemon import DaemonProbe, check_config_socket, probe_daemon, run_with_timeout
 from memd.cli.checks.installation import (
     OK,
     WARNING,
     WRONG,
     Finding,
-    ask_engine,
     check_clock,
     check_descriptors,
     check_service,
     check_watches,
     find_launchd_log,
     find_systemd_unit,
+    run_check,
 )
 from memd.service.lock import DaemonLock
 from tests.support.sockets import ServerThread, short_directory
-from tests.unit.cli.stage import NOW_MS
+from tests.unit.cli.memctl_runner import NOW_MS
 
 REPORT: dict[str, Any] = {"agents": [{"agent": "main", "folders": 4, "from_the_future": []}]}
 
 
 def row(**facts: Any) -> dict[str, Any]:
-    """Return a report with one agent, of whom these facts are true."""
+    """Return a report with one agent that has these facts."""
     return {"agents": [REPORT["agents"][0] | facts]}
 
 
-def test_more_folders_than_the_system_watches_name_the_setting(tmp_path: Path) -> None:
+def test_too_many_watched_folders_are_a_warning_with_the_setting(tmp_path: Path) -> None:
     limit = tmp_path / "sys/fs/inotify/max_user_watches"
     limit.parent.mkdir(parents=True)
     limit.write_text("100\n")
@@ -52,7 +52,7 @@ def test_more_folders_than_the_system_watches_name_the_setting(tmp_path: Path) -
     assert check_watches(REPORT, tmp_path / "mac") == []
 
 
-def test_the_open_files_of_the_daemon_are_counted(tmp_path: Path) -> None:
+def test_open_files_of_the_daemon_are_counted(tmp_path: Path) -> None:
     files = tmp_path / "42/fd"
     files.mkdir(parents=True)
     (tmp_path / "42/limits").write_text(
@@ -66,10 +66,10 @@ def test_the_open_files_of_the_daemon_are_counted(tmp_path: Path) -> None:
 
     full = check_descriptors(42, tmp_path)
 
-    assert (full.state, full.found) == (WARNING, "500 of 600 open files of the daemon")
+    assert (full.state, full.found) == (WARNING, "the daemon has 500 of 600 files open")
 
 
-def test_a_clock_is_judged_by_itself_and_by_the_files() -> None:
+def test_clock_is_checked_also_against_the_files() -> None:
     assert check_clock(REPORT, NOW_MS).state == OK
     assert check_clock(REPORT, 86_400_000).state == WRONG
     late = check_clock(row(from_the_future=["memory/2031-01-01.md"]), NOW_MS)
@@ -84,14 +84,14 @@ def _unit(home: Path, program: str) -> Path:
     return folder
 
 
-def test_no_service_is_no_fault(tmp_path: Path) -> None:
+def test_missing_service_is_ok(tmp_path: Path) -> None:
     (finding,) = check_service({}, tmp_path, "linux")
 
     assert (finding.state, find_systemd_unit({}, tmp_path)) == (OK, None)
     assert find_launchd_log(tmp_path, "darwin") == ""
 
 
-def test_a_service_that_is_not_enabled_is_a_warning_and_one_without_its_program_wrong(tmp_path: Path) -> None:
+def test_disabled_service_is_a_warning_and_missing_program_is_wrong(tmp_path: Path) -> None:
     folder = _unit(tmp_path, sys.executable)
 
     (idle,) = check_service({}, tmp_path, "linux")
@@ -106,11 +106,11 @@ def test_a_service_that_is_not_enabled_is_a_warning_and_one_without_its_program_
     assert (broken.state, "/gone/bin/memd" in broken.found) == (WRONG, True)
 
 
-def test_an_engine_that_hangs_is_a_finding() -> None:
-    report_, findings = ask_engine("settings", 0.3, [sys.executable, "-c", "import time; time.sleep(60)"])
+def test_hanging_report_is_a_finding() -> None:
+    report_, findings = run_check("settings", 0.3, [sys.executable, "-c", "import time; time.sleep(60)"])
 
     assert report_ == {}
-    assert [(each.state, "did not end within 0.3 s" in each.found) for each in findings] == [(WRONG, True)]
+    assert [(each.state, "timed out after 0.3 s" in each.found) for each in findings] == [(WRONG, True)]
 
 
 @pytest.mark.parametrize(
@@ -121,8 +121,8 @@ def test_an_engine_that_hangs_is_a_finding() -> None:
         [sys.executable, "-c", "print(3)"],
     ],
 )
-def test_an_engine_that_can_not_be_asked_is_a_finding(program: list[str]) -> None:
-    report_, findings = ask_engine("settings", 20.0, program)
+def test_failing_report_is_a_finding(program: list[str]) -> None:
+    report_, findings = run_check("settings", 20.0, program)
 
     assert report_ == {}
     assert [each.state for each in findings] == [WRONG]
@@ -131,67 +131,65 @@ def test_an_engine_that_can_not_be_asked_is_a_finding(program: list[str]) -> Non
 
 @pytest.fixture
 def path() -> Iterator[Path]:
-    """Where a daemon may listen: a private directory."""
+    """The path of a socket in a private directory."""
     with short_directory() as directory:
         yield directory / "memd.sock"
 
 
-def last(place: Place) -> Finding:
-    """Return what was found last."""
+def last(place: DaemonProbe) -> Finding:
+    """Return the last finding."""
     return place.findings[-1]
 
 
-def test_nobody_there_is_no_fault_and_nothing_is_made(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_missing_daemon_is_ok_and_nothing_is_created(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("MEMD_AUTOSTART", raising=False)
 
-    place = check_place(str(path))
+    place = probe_daemon(str(path))
 
     assert {each.state for each in place.findings} == {OK}
     assert (place.is_running, place.pid, place.status) == (False, 0, None)
     assert list(path.parent.iterdir()) == []
 
 
-def test_nobody_there_and_nobody_may_be_started_is_a_warning(
-    path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_missing_daemon_without_autostart_is_a_warning(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("MEMD_AUTOSTART", "0")
 
-    assert last(check_place(str(path))).state == WARNING
+    assert last(probe_daemon(str(path))).state == WARNING
 
 
-def test_a_directory_others_may_enter_is_wrong(path: Path) -> None:
+def test_directory_open_to_other_users_is_wrong(path: Path) -> None:
     path.parent.chmod(0o755)
 
-    finding = last(check_place(str(path)))
+    finding = last(probe_daemon(str(path)))
 
     assert (finding.state, finding.fix) == (WRONG, f"chmod 700 {path.parent}")
     assert "0755" in finding.found
 
 
-def test_a_file_in_the_directorys_place_is_wrong_and_a_missing_one_is_made_later(path: Path) -> None:
+def test_file_instead_of_the_directory_is_wrong_and_a_missing_one_is_ok(path: Path) -> None:
     path.write_text("")
 
-    assert last(check_place(str(path / "memd.sock"))).state == WRONG
-    assert last(check_place(str(path.parent / "new/memd.sock"))).state == OK
+    assert last(probe_daemon(str(path / "memd.sock"))).state == WRONG
+    assert last(probe_daemon(str(path.parent / "new/memd.sock"))).state == OK
 
 
-def test_a_dead_socket_is_told_from_one_that_is_listened_at(path: Path) -> None:
+def test_stale_socket_differs_from_one_with_a_listener(path: Path) -> None:
     with socket.socket(socket.AF_UNIX) as listening:
         listening.bind(str(path))
-        dead = last(check_place(str(path)))
+        dead = last(probe_daemon(str(path)))
         listening.listen()
-        held = last(check_place(str(path)))
+        held = last(probe_daemon(str(path)))
         listening.setblocking(False)
         with pytest.raises(BlockingIOError):
-            listening.accept()  # nobody has connected: that would have started a daemon
+            listening.accept()  # no connection was made: it would have started a daemon
 
-    assert (dead.state, "dead socket" in dead.found) == (WARNING, True)
+    assert (dead.state, "killed daemon left its socket" in dead.found) == (WARNING, True)
     assert (held.state, "service manager listens" in held.found) == (OK, True)
 
 
-def test_a_daemon_of_another_release_is_wrong_and_says_how_to_restart_it(path: Path) -> None:
+def test_daemon_of_another_release_is_wrong_with_the_restart_command(path: Path) -> None:
     with DaemonLock.acquire(path), ServerThread(path):
-        place = check_place(str(path))
+        place = probe_daemon(str(path))
 
     finding = next(each for each in place.findings if each.name == "version")
     assert (finding.state, finding.fix) == (WRONG, "memctl service restart")
@@ -199,10 +197,10 @@ def test_a_daemon_of_another_release_is_wrong_and_says_how_to_restart_it(path: P
     assert (place.is_running, place.pid) == (True, os.getpid())
 
 
-def test_a_daemon_that_answers_tells_how_it_is(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_responding_daemon_provides_its_status(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("memd.cli.checks.daemon.__version__", "9.9")
     with DaemonLock.acquire(path), ServerThread(path):
-        place = check_place(str(path))
+        place = probe_daemon(str(path))
 
     assert {each.state for each in place.findings} == {OK}
     assert place.status is not None
@@ -210,33 +208,33 @@ def test_a_daemon_that_answers_tells_how_it_is(path: Path, monkeypatch: pytest.M
 
 
 @pytest.mark.parametrize("listens", [True, False])
-def test_a_daemon_that_hangs_is_given_up_and_may_be_killed(path: Path, listens: bool) -> None:
+def test_hanging_daemon_is_wrong_with_the_kill_command(path: Path, listens: bool) -> None:
     with DaemonLock.acquire(path), socket.socket(socket.AF_UNIX) as silent:
         if listens:
             silent.bind(str(path))
             silent.listen()
-        place = check_place(str(path), hello_s=0.2)
+        place = probe_daemon(str(path), hello_s=0.2)
 
     finding = last(place)
     assert (finding.state, finding.name) == (WRONG, "answers")
-    assert ("hangs" if listens else "doesn't listen") in finding.found
+    assert ("does not respond" if listens else "does not listen") in finding.found
     assert f"kill -9 {os.getpid()}" in finding.fix
     assert place.is_running
 
 
-def test_a_disk_without_locks_is_told(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_disk_without_locks_is_reported(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(*_: object) -> None:
         raise OSError(errno.ENOLCK, "No locks available")
 
     path.with_name("memd.sock.lock").touch()
     monkeypatch.setattr(fcntl, "flock", refuse)
 
-    finding = last(check_place(str(path)))
+    finding = last(probe_daemon(str(path)))
 
     assert (finding.state, finding.name) == (WRONG, "lock")
 
 
-def test_clients_that_look_elsewhere_than_the_daemon_listens_are_told() -> None:
+def test_different_sockets_of_clients_and_daemon_are_reported() -> None:
     (finding,) = check_config_socket("/run/a.sock", "/run/b.sock", environ_names_one=False)
 
     assert (finding.state, finding.fix) == (WRONG, "export MEMD_SOCKET=/run/b.sock")
@@ -245,11 +243,11 @@ def test_clients_that_look_elsewhere_than_the_daemon_listens_are_told() -> None:
     assert check_config_socket("/run/a.sock", "", environ_names_one=False) == []
 
 
-def test_a_look_that_hangs_is_left_behind() -> None:
+def test_hanging_check_is_abandoned() -> None:
     never = threading.Event()
 
-    assert within(0.05, never.wait, lambda: False) is False
-    assert within(5, lambda: 3, lambda: 4) == 3
+    assert run_with_timeout(0.05, never.wait, lambda: False) is False
+    assert run_with_timeout(5, lambda: 3, lambda: 4) == 3
     with pytest.raises(ZeroDivisionError):
-        within(5, lambda: 1 // 0, lambda: 4)
+        run_with_timeout(5, lambda: 1 // 0, lambda: 4)
     never.set()

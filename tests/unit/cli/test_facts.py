@@ -13,11 +13,11 @@ import click
 import pytest
 
 from memd.cli import lancedb
-from memd.cli.connect import Session
+from memd.cli.connect import CliSession
 from memd.cli.facts import command
-from memd.cli.lancedb import FoundFact
+from memd.cli.lancedb import LanceDbFact
 from memd.cli.main import root
-from memd.cli.output import Output, Stream
+from memd.cli.output import Output, OutputStream
 from memd_client import Client
 from memd_client.errors import BadParamsError, FactChangedError, FactMissingError, FileMissingError
 from memd_client.facts import (
@@ -27,14 +27,14 @@ from memd_client.facts import (
     MemoryRecallReply,
     MemoryStoreReply,
 )
-from tests.unit.cli.stage import Ran, memctl
+from tests.unit.cli.memctl_runner import MemctlResult, memctl
 
 ROW = FactRow("01J", "I prefer dark mode", 0.75, "preference", 1_795_348_800_000, 0.0, "memory/facts.md", 3)
 
 
 @dataclass
-class FakeClient:
-    """A client that keeps facts in memory."""
+class FactsClient:
+    """A client that stores facts in a list."""
 
     facts: list[FactRow] = field(default_factory=list)
     total: int | None = None
@@ -58,22 +58,22 @@ class FakeClient:
         return replace(reply, vector_used=facts["vector"] is not None)
 
     def close(self) -> None:
-        """End the conversation."""
+        """Close the client."""
 
 
-def ran(client: FakeClient, *arguments: str) -> tuple[str, str]:
+def ran(client: FactsClient, *arguments: str) -> tuple[str, str]:
     """Run `memctl facts` and return what it wrote to both streams."""
     out, err = io.StringIO(), io.StringIO()
-    output = Output(Stream(out, terminal=False), Stream(err, terminal=False), lambda: 0.0)
-    session = Session(lambda: cast(Client, client), output, lambda: 0)
+    output = Output(OutputStream(out, terminal=False), OutputStream(err, terminal=False), lambda: 0.0)
+    session = CliSession(lambda: cast(Client, client), output, lambda: 0)
     root.main(["facts", *arguments], standalone_mode=False, obj=session)
     return out.getvalue(), err.getvalue()
 
 
-def test_facts_are_listed_with_their_lines() -> None:
+def test_facts_are_listed_with_their_locations() -> None:
     by_hand = replace(ROW, text="tea\x1b[2J", created_ms=None, category="other", line=12)
 
-    out, err = ran(FakeClient([ROW, by_hand]), "list")
+    out, err = ran(FactsClient([ROW, by_hand]), "list")
 
     assert out.splitlines() == [
         "memory/facts.md:3  2026-11-22 · preference · importance 0.75 · 01J",
@@ -84,33 +84,35 @@ def test_facts_are_listed_with_their_lines() -> None:
     assert err == ""
 
 
-def test_no_facts_is_said_beside_the_answer() -> None:
-    out, err = ran(FakeClient(), "list", "--agent", "other")
+def test_list_without_facts_prints_a_note() -> None:
+    out, err = ran(FactsClient(), "list", "--agent", "other")
 
     assert out == ""
-    assert "agent other keeps no facts" in err
+    assert "agent other has no facts" in err
 
 
 def test_more_facts_than_are_listed_are_counted() -> None:
-    assert "1,999 more stand in memory/facts.md" in ran(FakeClient([ROW], total=2_000), "list")[1]
+    assert "1,999 more in memory/facts.md" in ran(FactsClient([ROW], total=2_000), "list")[1]
 
 
 def test_a_script_gets_the_reply() -> None:
-    assert json.loads(ran(FakeClient([ROW]), "list", "--json")[0])["facts"][0]["text"] == "I prefer dark mode"
+    assert (
+        json.loads(ran(FactsClient([ROW]), "list", "--json")[0])["facts"][0]["text"] == "I prefer dark mode"
+    )
 
 
 FOUND = [
-    FoundFact("a", "I prefer dark mode", 0.8, "preference", 1, b"\0\0\x80?"),
-    FoundFact("b", "Anna lives in Lisbon", None, "mood", None),
-    FoundFact("c", "x" * 51, 0.5, "other", 2),
+    LanceDbFact("a", "I prefer dark mode", 0.8, "preference", 1, b"\0\0\x80?"),
+    LanceDbFact("b", "Anna lives in Lisbon", None, "mood", None),
+    LanceDbFact("c", "x" * 51, 0.5, "other", 2),
 ]
 
 
 def found_in(monkeypatch: pytest.MonkeyPatch) -> list[Path]:
-    """Have a database hold FOUND; return the folders it was looked for in."""
+    """Make every database contain FOUND; return the folders that are read."""
     folders: list[Path] = []
 
-    def load_table(folder: Path) -> list[FoundFact]:
+    def load_table(folder: Path) -> list[LanceDbFact]:
         folders.append(folder)
         return FOUND
 
@@ -118,8 +120,8 @@ def found_in(monkeypatch: pytest.MonkeyPatch) -> list[Path]:
     return folders
 
 
-def test_facts_are_taken_over_with_what_is_known_of_them(monkeypatch: pytest.MonkeyPatch) -> None:
-    folders, client = found_in(monkeypatch), FakeClient()
+def test_import_keeps_ids_categories_and_dates(monkeypatch: pytest.MonkeyPatch) -> None:
+    folders, client = found_in(monkeypatch), FactsClient()
 
     out, err = ran(client, "import")
 
@@ -144,13 +146,13 @@ def test_facts_are_taken_over_with_what_is_known_of_them(monkeypatch: pytest.Mon
             "vector_model": "text-embedding-3-small",
         },
     }
-    assert out == "3 facts found: 2 stored, 0 known already; vectors taken over: 1\n"
-    assert "c is left out: memory_store: `text` must have" in err
+    assert out == "3 facts found: 2 stored, 0 stored already, 1 vector reused\n"
+    assert "c was not imported: memory_store: `text` must have" in err
 
 
 def test_a_second_import_adds_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     found_in(monkeypatch)
-    client = FakeClient()
+    client = FactsClient()
     ran(client, "import")
 
     out, _ = ran(client, "import", "--json")
@@ -159,8 +161,8 @@ def test_a_second_import_adds_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     assert (report["stored"], report["known"], [each["id"] for each in report["refused"]]) == (0, 2, ["c"])
 
 
-def test_another_folder_and_agent_may_be_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    folders, client = found_in(monkeypatch), FakeClient()
+def test_import_accepts_a_folder_and_an_agent(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    folders, client = found_in(monkeypatch), FactsClient()
 
     ran(client, "import", str(tmp_path), "--agent", "other")
 
@@ -168,12 +170,12 @@ def test_another_folder_and_agent_may_be_named(monkeypatch: pytest.MonkeyPatch, 
     assert {each["agent"] for each in client.stored.values()} == {"other"}
 
 
-def test_where_there_is_no_database_the_way_out_is_told(tmp_path: Path) -> None:
+def test_missing_database_is_an_error_with_a_hint(tmp_path: Path) -> None:
     with pytest.raises(FileMissingError, match="LanceDB"):
-        ran(FakeClient(), "import", str(tmp_path / "nothing"))
+        ran(FactsClient(), "import", str(tmp_path / "nothing"))
 
 
-def test_help_names_all_commands() -> None:
+def test_help_lists_all_commands() -> None:
     assert isinstance(command, click.Group)
     assert set(command.commands) == {"list", "add", "edit", "forget", "import"}
 
@@ -185,7 +187,7 @@ STORED = MemoryStoreReply("main", "01J", True, "preference", "memory/facts.md", 
 EDITED = MemoryEditReply("main", "01J", True, "preference", "memory/facts.md", 3)
 
 
-def test_a_fact_is_stored_with_what_is_known_of_it() -> None:
+def test_fact_is_stored_with_its_properties() -> None:
     options = ["--category", "preference", "--importance", "0.5", "--agent", "work"]
     ran = memctl("facts", "add", "I", "like", "tea", *options, memory_store=STORED)
 
@@ -194,14 +196,14 @@ def test_a_fact_is_stored_with_what_is_known_of_it() -> None:
     assert (ran.code, ran.out) == (0, "stored  memory/facts.md:3  preference · 01J\n")
 
 
-def test_a_fact_that_is_known_is_shown() -> None:
+def test_duplicate_fact_is_shown() -> None:
     known = replace(STORED, stored=False, duplicate_of="01J", duplicate_text="I like tea")
 
     ran = memctl("facts", "add", "I like tea!", memory_store=known)
 
     assert (ran.code, ran.out) == (
         0,
-        "known already  memory/facts.md:3  preference · 01J\n  I like tea\n",
+        "stored already  memory/facts.md:3  preference · 01J\n  I like tea\n",
     )
 
 
@@ -213,25 +215,25 @@ def test_a_fact_is_changed() -> None:
     assert (ran.code, ran.out) == (0, "changed  memory/facts.md:3  preference · 01J\n")
 
 
-def test_a_change_to_what_another_fact_says_is_not_made_and_exits_1() -> None:
+def test_edit_to_the_text_of_another_fact_exits_with_1() -> None:
     known = replace(EDITED, stored=False, duplicate_of="01K", duplicate_text="I like mate")
 
     ran = memctl("facts", "edit", "01J", "I like mate", memory_edit=known)
     script = memctl("facts", "edit", "01J", "I like mate", "--json", memory_edit=known)
 
     assert (ran.code, script.code) == (1, 1)
-    assert ran.out == "not changed: fact 01K says so already\n  I like mate\n"
+    assert ran.out == "not changed: fact 01K has this text already\n  I like mate\n"
     assert json.loads(script.out)["duplicate_of"] == "01K"
 
 
 @pytest.mark.parametrize(
     ("error", "code", "hint"),
     [
-        (FactMissingError("there is no fact 'x'"), "fact_missing", "`memctl facts list` shows"),
+        (FactMissingError("there is no fact 'x'"), "fact_missing", "`memctl facts list`"),
         (FactChangedError("it says something else"), "fact_changed", "List the facts again"),
     ],
 )
-def test_a_conflict_or_a_missing_id_says_what_to_do(error: Exception, code: str, hint: str) -> None:
+def test_conflict_or_missing_id_has_a_hint(error: Exception, code: str, hint: str) -> None:
     ran = memctl("facts", "edit", "x", "I like mate", memory_edit=error)
 
     assert (ran.code, ran.out) == (1, "")
@@ -240,7 +242,7 @@ def test_a_conflict_or_a_missing_id_says_what_to_do(error: Exception, code: str,
 
 
 def store(*facts: FactRow, sure: bool = False) -> dict[str, Any]:
-    """Return the replies of a daemon that has these facts, the first of which a query means most."""
+    """Return the replies of a daemon with these facts, best match first."""
     left = {each.id: each for each in facts}
 
     def forget(*, id: str | None, agent: str | None, query: str | None = None) -> MemoryForgetReply:  # noqa: A002
@@ -256,24 +258,24 @@ def store(*facts: FactRow, sure: bool = False) -> dict[str, Any]:
 
 
 class Keyboard(io.StringIO):
-    """A terminal on which something was typed."""
+    """A terminal with typed input."""
 
     def isatty(self) -> bool:
         return True
 
 
-def forget(typed: str | None, *words: str, monkeypatch: pytest.MonkeyPatch, **replies: Any) -> Ran:
-    """Run `memctl facts forget` on a terminal where something is typed, or on none."""
+def forget(typed: str | None, *words: str, monkeypatch: pytest.MonkeyPatch, **replies: Any) -> MemctlResult:
+    """Run `memctl facts forget` with typed input, or without a terminal."""
     monkeypatch.setattr("sys.stdin", io.StringIO() if typed is None else Keyboard(typed))
     return memctl("facts", "forget", *words, **replies)
 
 
-def forgotten(ran: Ran) -> list[str]:
-    """Return the ids that were asked to be removed."""
+def forgotten(ran: MemctlResult) -> list[str]:
+    """Return the ids in requests to remove."""
     return [params["id"] for name, params in ran.client.calls if name == "memory_forget" and params["id"]]
 
 
-def test_an_id_removes_its_fact_without_a_question(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_id_removes_its_fact_without_confirmation(monkeypatch: pytest.MonkeyPatch) -> None:
     ran = forget(None, "01J", monkeypatch=monkeypatch, **store(TEA, MATE))
 
     assert (ran.code, ran.err) == (0, "")
@@ -281,7 +283,7 @@ def test_an_id_removes_its_fact_without_a_question(monkeypatch: pytest.MonkeyPat
     assert [name for name, _ in ran.client.calls] == ["memory_forget"]
 
 
-def test_a_query_shows_its_one_fact_and_asks(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_query_with_one_match_asks_for_confirmation(monkeypatch: pytest.MonkeyPatch) -> None:
     kept = forget("n\n", "what", "I", "drink", monkeypatch=monkeypatch, **store(TEA))
     removed = forget("y\n", "what", "I", "drink", monkeypatch=monkeypatch, **store(TEA))
 
@@ -291,7 +293,7 @@ def test_a_query_shows_its_one_fact_and_asks(monkeypatch: pytest.MonkeyPatch) ->
     assert removed.out.endswith("forgotten  memory/facts.md:3  preference · 01J\n  I like tea\n")
 
 
-def test_a_query_that_may_mean_several_facts_asks_which(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_query_with_several_matches_asks_which_to_remove(monkeypatch: pytest.MonkeyPatch) -> None:
     kept = forget("\n", "what I drink", monkeypatch=monkeypatch, **store(TEA, MATE))
     removed = forget("7\n2\n", "what I drink", monkeypatch=monkeypatch, **store(TEA, MATE))
 
@@ -299,36 +301,34 @@ def test_a_query_that_may_mean_several_facts_asks_which(monkeypatch: pytest.Monk
     assert (removed.code, forgotten(removed)) == (0, ["01K"])
 
 
-def test_without_a_terminal_nothing_is_removed_by_a_query(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_query_without_a_terminal_removes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     ran = forget(None, "what I drink", monkeypatch=monkeypatch, **store(TEA, MATE))
     script = forget(None, "what I drink", "--json", monkeypatch=monkeypatch, **store(TEA, MATE))
 
     assert (ran.code, forgotten(ran)) == (2, [])
-    assert "there is no terminal to ask on" in ran.err
+    assert "no terminal for a confirmation" in ran.err
     assert (script.code, forgotten(script)) == (2, [])
     document = json.loads(script.out)
     assert (document["forgotten"], [each["id"] for each in document["candidates"]]) == (None, ["01J", "01K"])
 
 
 @pytest.mark.parametrize(("sure", "code"), [(True, 0), (False, 1)])
-def test_yes_removes_only_what_a_query_clearly_means(
-    sure: bool, code: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_yes_removes_only_a_clear_match(sure: bool, code: int, monkeypatch: pytest.MonkeyPatch) -> None:
     replies = store(TEA, MATE, sure=sure)
     ran = forget(None, "--yes", "what I drink", monkeypatch=monkeypatch, **replies)
 
     assert ran.code == code
     assert ("forgotten  memory/facts.md:3" in ran.out) is sure
-    assert ("not clear which fact is meant" in ran.err) is not sure
+    assert ("no fact clearly matches" in ran.err) is not sure
 
 
 @pytest.mark.parametrize("words", [["zebra"], ["--yes", "striped zebra"]])
-def test_a_query_that_means_nothing_is_an_error(words: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_query_without_a_match_is_an_error(words: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
     ran = forget(None, *words, monkeypatch=monkeypatch, **store())
 
     assert (ran.code, ran.out) == (1, "")
     assert "code: fact_missing" in ran.err
-    assert "`memctl facts list` shows" in ran.err
+    assert "`memctl facts list`" in ran.err
 
 
 @pytest.mark.parametrize(
@@ -338,14 +338,14 @@ def test_a_query_that_means_nothing_is_an_error(words: list[str], monkeypatch: p
         (["add", "?!"], "it has no letter or digit"),
         (["add", "é" * 4_001], "it has more than 4,000 characters"),
         (["add", "x" * 16_001], "it has more than 4,000 characters"),
-        (["add", "--importance", "nan", "x"], "nan is not in the range 0<=x<=1."),
-        (["add", "--importance", "1.1", "x"], "1.1 is not in the range 0<=x<=1."),
+        (["add", "--importance", "nan", "x"], "nan is not in the range 0<=x<=1"),
+        (["add", "--importance", "1.1", "x"], "1.1 is not in the range 0<=x<=1"),
         (["edit", "01J", " "], "it is empty"),
-        (["edit", "x" * 129, "tea"], "it has 129 characters; at most 128 are possible."),
+        (["edit", "x" * 129, "tea"], "it has 129 characters; the limit is 128"),
         (["forget", "?"], "'?' has no letter, digit or symbol"),
     ],
 )
-def test_what_is_no_fact_is_refused_before_anything_is_sent(arguments: list[str], message: str) -> None:
+def test_invalid_fact_is_refused_without_a_request(arguments: list[str], message: str) -> None:
     ran = memctl("facts", *arguments)
 
     assert (ran.code, ran.out, ran.opened) == (2, "", 0)

@@ -1,4 +1,4 @@
-"""`memctl import`: shows, asks, writes, and says how to search what it wrote."""
+"""`memctl import`: plan, confirmation, result and errors."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ import pytest
 from memd.importing.provenance import read_copy
 from memd_client.errors import DaemonUnreachableError
 from memd_client.messages import IndexReply, Problem
-from tests.unit.cli.stage import MAIN, Ran, indexed, memctl, status_of
+from tests.unit.cli.memctl_runner import MAIN, MemctlResult, indexed, memctl, status_of
 
 
 @pytest.fixture
 def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A home directory with memories of Claude Code, and nobody at a terminal."""
+    """A home directory with memories of Claude Code, without a terminal."""
     monkeypatch.setenv("HOME", str(tmp_path))
     for name in ("OPENCLAW_STATE_DIR", "OPENCLAW_CONFIG_PATH", "CLAUDE_CONFIG_DIR", "CODEX_HOME"):
         monkeypatch.delenv(name, raising=False)
@@ -37,7 +37,7 @@ def write(path: Path, text: str) -> Path:
     return path
 
 
-def ran(home: Path, *arguments: str, **replies: Any) -> Ran:
+def ran(home: Path, *arguments: str, **replies: Any) -> MemctlResult:
     """Run `memctl import` with an agent whose workspace is in this home."""
     state = home / ".openclaw"
     main = replace(MAIN, workspace=str(state / "workspace"))
@@ -49,26 +49,26 @@ def ran(home: Path, *arguments: str, **replies: Any) -> Ran:
 COPY = ".openclaw/workspace/memory/imported/claude-code/CLAUDE.md"
 
 
-def test_what_would_be_written_is_shown_and_nothing_is_written(home: Path) -> None:
+def test_dry_run_shows_the_plan_and_writes_nothing(home: Path) -> None:
     run = ran(home, "claude-code", "--dry-run")
 
     assert run.code == 0
     assert "  new        memory/imported/claude-code/CLAUDE.md  20 B  from " in run.out
     assert "memory/imported/claude-code/projects/-home-ann-shop/memory/MEMORY.md" in run.out
-    assert run.out.endswith("2 files to write (45 B).\n")
+    assert run.out.endswith("2 files to write (45 B)\n")
     assert not (home / ".openclaw").exists()
     assert [name for name, _ in run.client.calls] == ["status"]
 
 
-def test_without_anybody_to_ask_nothing_is_written_and_the_code_says_so(home: Path) -> None:
+def test_without_a_terminal_nothing_is_written_and_exit_code_is_2(home: Path) -> None:
     run = ran(home, "claude-code")
 
     assert run.code == 2
-    assert "give --yes" in run.err
+    assert "pass --yes" in run.err
     assert not (home / ".openclaw").exists()
 
 
-def test_yes_writes_indexes_and_says_how_to_search(home: Path) -> None:
+def test_yes_writes_indexes_and_prints_how_to_search(home: Path) -> None:
     run = ran(home, "claude-code", "--yes")
 
     assert run.code == 0, run.err
@@ -77,11 +77,11 @@ def test_yes_writes_indexes_and_says_how_to_search(home: Path) -> None:
     assert copy.body == "# Mine\nTea at four.\n"
     assert copy.provenance.imported == "2027-01-15T08:00:00Z"
     assert ("index", {"agent": "main", "force": False}) in run.client.calls
-    assert "2 files written (45 B)." in run.out
+    assert "2 files written (45 B)" in run.out
     assert "memctl search --agent main" in run.out
 
 
-def test_a_person_is_asked(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_import_asks_for_confirmation(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     class Terminal(io.StringIO):
         def isatty(self) -> bool:
             return True
@@ -95,16 +95,16 @@ def test_a_person_is_asked(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert (home / COPY).exists()
 
 
-def test_doing_it_again_writes_nothing_and_asks_nobody(home: Path) -> None:
+def test_second_import_writes_nothing_and_does_not_ask(home: Path) -> None:
     ran(home, "claude-code", "--yes")
 
     again = ran(home, "claude-code")
 
     assert again.code == 0
-    assert "0 files to write, 2 as they are." in again.out
+    assert "0 files to write, 2 unchanged" in again.out
 
 
-def test_a_script_gets_all_of_it_as_json(home: Path) -> None:
+def test_json_has_the_whole_result(home: Path) -> None:
     write(home / ".claude/rules/empty.md", "")
 
     document = json.loads(ran(home, "claude-code", "--yes", "--json").out)
@@ -117,17 +117,17 @@ def test_a_script_gets_all_of_it_as_json(home: Path) -> None:
     assert document["indexed"]["agents"][0]["agent"] == "main"
 
 
-def test_without_a_daemon_the_files_are_written_all_the_same(home: Path) -> None:
+def test_without_a_daemon_files_are_written(home: Path) -> None:
     (home / ".openclaw" / "workspace").mkdir(parents=True)
 
     run = memctl("import", "claude-code", "--yes", refused=DaemonUnreachableError("nobody listens"))
 
     assert run.code == 0, run.err
     assert (home / COPY).exists()
-    assert "can be searched as soon as one runs" in run.err
+    assert "the files are indexed once it runs" in run.err
 
 
-def test_a_file_that_cant_be_written_is_told_and_ends_with_1(home: Path) -> None:
+def test_unwritable_file_is_reported_and_exits_with_1(home: Path) -> None:
     workspace = home / ".openclaw/workspace"
     (home / "elsewhere").mkdir()
     (workspace / "memory").mkdir(parents=True)
@@ -140,14 +140,14 @@ def test_a_file_that_cant_be_written_is_told_and_ends_with_1(home: Path) -> None
     assert os.listdir(home / "elsewhere") == []
 
 
-def test_an_error_of_the_index_ends_with_1(home: Path) -> None:
+def test_index_error_exits_with_1(home: Path) -> None:
     broken = indexed(error=Problem("index_io", "No space left.", "Free some space."))
 
     assert ran(home, "claude-code", "--yes", index=IndexReply([broken])).code == 1
     assert (home / COPY).exists()
 
 
-def test_one_of_several_agents_has_to_be_named(home: Path) -> None:
+def test_several_agents_require_the_agent_option(home: Path) -> None:
     status = status_of(
         replace(MAIN, workspace=str(home / "a")), replace(MAIN, agent="work", workspace=str(home / "b"))
     )
@@ -160,14 +160,14 @@ def test_one_of_several_agents_has_to_be_named(home: Path) -> None:
     assert (home / "b/memory/imported/claude-code/CLAUDE.md").exists()
 
 
-def test_an_agent_that_isnt_there_or_has_no_memory_is_told(home: Path) -> None:
+def test_unknown_agent_or_disabled_memory_is_an_error(home: Path) -> None:
     assert "agent_unknown" in ran(home, "claude-code", "--agent", "nobody").err
 
     off = status_of(MAIN, replace(MAIN, agent="work", enabled=False))
     assert "memory_disabled" in ran(home, "claude-code", "--agent", "work", status=off).err
 
 
-def test_a_folder_that_isnt_there_is_told_with_the_way_out(home: Path) -> None:
+def test_missing_folder_is_an_error_with_a_hint(home: Path) -> None:
     run = ran(home, "codex")
 
     assert run.code == 1
@@ -175,7 +175,7 @@ def test_a_folder_that_isnt_there_is_told_with_the_way_out(home: Path) -> None:
     assert "memctl import codex PATH" in run.err
 
 
-def test_a_vault_goes_into_the_settings_with_a_backup(home: Path) -> None:
+def test_vault_is_added_to_the_settings_with_a_backup(home: Path) -> None:
     write(home / "Notes/.obsidian/app.json", "{}")
     write(home / "Notes/tea.md", "green\n")
     settings = write(
@@ -206,18 +206,18 @@ def test_a_vault_goes_into_the_settings_with_a_backup(home: Path) -> None:
     assert (again["state"], again["applied"]) == ("same", False)
 
 
-def test_a_vault_has_to_be_named(home: Path) -> None:
+def test_vault_requires_a_path(home: Path) -> None:
     run = ran(home, "obsidian")
 
     assert run.code == 2
     assert ".obsidian" in run.err
 
 
-def test_many_files_are_shown_in_part_and_counted_in_full(home: Path) -> None:
+def test_many_files_are_listed_in_part_and_counted(home: Path) -> None:
     for number in range(50):
         write(home / f".claude/rules/{number:02}.md", f"rule {number}\n")
 
     run = ran(home, "claude-code", "--dry-run")
 
-    assert "and 12 more; --json lists them all" in run.out
+    assert "and 12 more; --json lists all" in run.out
     assert "52 files to write" in run.out

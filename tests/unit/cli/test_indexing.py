@@ -1,4 +1,4 @@
-"""`memctl index`, `reset` and `vacuum`: what each prints, asks and ends with."""
+"""`memctl index`, `reset` and `vacuum`: output, confirmation and exit codes."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from memd_client.messages import (
     VacuumReply,
 )
 from memd_client.wire import to_wire
-from tests.unit.cli.stage import OUTAGE, indexed, memctl
+from tests.unit.cli.memctl_runner import OUTAGE, indexed, memctl
 
 TABLE = """\
 agent  files  chunks  changed  removed  embedded  reused    took
@@ -25,27 +25,27 @@ main      54   1,300        2        0        31   1,269  812 ms
 研究       0       0        0        0         0       0  9.0 ms
 """
 
-NOTICES = """\
+TABLE_WITH_NOTICES = """\
 agent  files  chunks  changed  removed  embedded  reused    took
 main      54   1,300        2        0        31   1,269  812 ms
 
 main
   problem     The index can't be written: no space left. (index_io)
-              try: Free some space.
+              hint: Free some space.
   degraded    The embedding provider openai answered 401. (for 3 h, provider_failed)
-              try: Correct search.remote.apiKey.
+              hint: Correct search.remote.apiKey.
   skipped     1 file
               memory/link.md: symbolic link
 """
 
 
 def clock(*seconds: float) -> Callable[[], float]:
-    """Return a monotonic clock that tells these times in turn."""
+    """Return a monotonic clock that returns these times in turn."""
     times = iter(seconds)
     return lambda: next(times)
 
 
-def test_a_row_an_agent_and_nothing_else_where_all_went_well() -> None:
+def test_success_prints_one_row_per_agent() -> None:
     empty = indexed("研究", files=0, chunks=0, files_changed=0, embedded=0, reused=0, took_ms=9.0)
 
     ran = memctl("index", index=IndexReply([indexed(), empty]))
@@ -54,7 +54,7 @@ def test_a_row_an_agent_and_nothing_else_where_all_went_well() -> None:
     assert ran.client.closed
 
 
-def test_an_agents_error_is_told_with_its_way_out_and_exits_1() -> None:
+def test_agent_error_is_shown_with_its_hint_and_exits_with_1() -> None:
     broken = indexed(
         error=Problem("index_io", "The index can't be written: no space left.", "Free some space."),
         degraded=OUTAGE,
@@ -63,22 +63,22 @@ def test_an_agents_error_is_told_with_its_way_out_and_exits_1() -> None:
 
     ran = memctl("index", index=IndexReply([broken]))
 
-    assert (ran.code, ran.out) == (1, NOTICES)
+    assert (ran.code, ran.out) == (1, TABLE_WITH_NOTICES)
 
 
-def test_agent_and_force_reach_the_daemon() -> None:
+def test_agent_and_force_are_sent_to_the_daemon() -> None:
     ran = memctl("index", "--agent", "main", "--force", index=IndexReply([indexed()]))
 
     assert ran.client.calls == [("index", {"agent": "main", "force": True})]
 
 
-def test_no_agents_is_said() -> None:
+def test_index_without_agents_prints_a_note() -> None:
     ran = memctl("index", index=IndexReply([]))
 
-    assert (ran.code, ran.out) == (0, "No agents to index.\n")
+    assert (ran.code, ran.out) == (0, "no agents to index\n")
 
 
-def test_without_a_terminal_each_stage_tells_one_line_a_second_and_its_end_once() -> None:
+def test_progress_on_a_pipe_is_one_line_per_second_and_the_end_once() -> None:
     progress = [
         Progress(1, "text", 1, 1300, "main: memory/a.md"),
         Progress(1, "text", 2, 1300, "main: memory/b.md"),
@@ -105,7 +105,7 @@ def test_without_a_terminal_each_stage_tells_one_line_a_second_and_its_end_once(
     )
 
 
-def test_a_named_agent_is_not_looked_for_in_the_detail() -> None:
+def test_detail_of_a_named_agent_is_not_split() -> None:
     progress = [Progress(1, "text", 1, 9, "memory/odd: name.md"), Progress(1, "embedding", 3, 0, "")]
 
     ran = memctl("index", "--agent", "main", progress=progress, index=IndexReply([indexed()]))
@@ -113,7 +113,7 @@ def test_a_named_agent_is_not_looked_for_in_the_detail() -> None:
     assert ran.err == "main · text: 1 of 9\nmain · embedding: 3\n"
 
 
-def test_a_terminal_gets_a_bar_an_agent_and_stage_that_leaves_when_done() -> None:
+def test_terminal_gets_a_temporary_bar_per_agent_and_stage() -> None:
     progress = [Progress(1, "text", 1, 20, "main: memory/a.md"), Progress(1, "embedding", 3, 0, "work")]
 
     ran = memctl("index", progress=progress, terminal=True, colour=False, index=IndexReply([indexed()]))
@@ -125,7 +125,7 @@ def test_a_terminal_gets_a_bar_an_agent_and_stage_that_leaves_when_done() -> Non
     assert ran.out.split() == TABLE.split()[:17]
 
 
-def test_json_is_the_reply_alone_and_still_exits_1_on_an_error() -> None:
+def test_json_has_the_reply_and_exits_with_1_on_an_error() -> None:
     reply = IndexReply([indexed(), indexed("work", error=Problem("index_io", "No space.", ""))])
 
     ran = memctl("index", "--json", progress=[Progress(1, "text", 1, 2)], index=reply)
@@ -136,21 +136,21 @@ def test_json_is_the_reply_alone_and_still_exits_1_on_an_error() -> None:
     assert list(shown["agents"][0]) == [each.name for each in fields(IndexedAgent)]
 
 
-def test_what_is_wanted_reaches_the_daemon() -> None:
+def test_reset_options_are_sent_to_the_daemon() -> None:
     ran = memctl("reset", "--agent", "main", "--vectors", "--yes", reset=ResetReply([indexed()]))
     assert ran.code == 0
     assert "main" in ran.out
     assert ran.client.calls == [("reset", {"agent": "main", "vectors": True})]
 
 
-def test_without_a_terminal_to_ask_on_nothing_is_dropped() -> None:
+def test_reset_without_a_terminal_deletes_nothing() -> None:
     ran = memctl("reset", reset=ResetReply([indexed()]))
     assert ran.code == 2
     assert "--yes" in ran.err
     assert ran.client.calls == []
 
 
-def test_an_agents_error_exits_1() -> None:
+def test_agent_error_of_a_reset_exits_with_1() -> None:
     broken = indexed(error=Problem("index_io", "No space left.", "Free some space."))
     ran = memctl("reset", "--yes", reset=ResetReply([broken]))
     assert ran.code == 1
@@ -160,18 +160,18 @@ def test_an_agents_error_exits_1() -> None:
 DONE = VacuumedAgent("main", 5_000_000, 2_000_000, 31, 812.0)
 
 
-def test_sizes_before_and_after_stand_in_a_row() -> None:
+def test_vacuum_prints_sizes_before_and_after() -> None:
     ran = memctl("vacuum", vacuum=VacuumReply([DONE]))
     assert ran.code == 0
     assert [word for word in ("main", "5.00 MB", "2.00 MB", "31", "812 ms") if word not in ran.out] == []
 
 
-def test_json_is_the_reply() -> None:
+def test_json_has_the_reply() -> None:
     ran = memctl("vacuum", "--json", vacuum=VacuumReply([DONE]))
     assert json.loads(ran.out) == to_wire(VacuumReply([DONE]))
 
 
-def test_an_agents_error_is_told_and_exits_1() -> None:
+def test_agent_error_of_a_vacuum_is_shown_and_exits_with_1() -> None:
     broken = VacuumedAgent("work", 0, 0, 0, 0.0, Problem("index_io", "No space left.", "Free some space."))
     ran = memctl("vacuum", vacuum=VacuumReply([DONE, broken]))
     assert ran.code == 1

@@ -1,4 +1,4 @@
-"""Facts of a LanceDB table are read as they are; what can't be read says so, with the way out."""
+"""Facts of a LanceDB table, and errors with hints."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memd.cli.lancedb import COLUMNS, FoundFact, facts_of, load_table
+from memd.cli.lancedb import COLUMNS, LanceDbFact, facts_of, load_table
 from memd.lifecycle.facts.lines import ID_LETTERS
 from memd_client.errors import FileMissingError, FileUnreadableError
 from memd_client.installation import Installation
@@ -29,11 +29,11 @@ ROW = {
     "createdAt": float(MOMENT),
 }
 
-FACT = FoundFact(UUID, "I prefer dark mode", 0.8, "preference", MOMENT)
+FACT = LanceDbFact(UUID, "I prefer dark mode", 0.8, "preference", MOMENT)
 
 
 class StubTable:
-    """A table as lancedb gives it."""
+    """A table with the interface of lancedb."""
 
     def __init__(self, rows: list[dict[str, Any]], columns: tuple[str, ...]) -> None:
         self.rows, self.selected, self.asked = rows, columns, 0
@@ -59,7 +59,7 @@ class StubTable:
 
 
 def install(monkeypatch: pytest.MonkeyPatch, table: StubTable | Exception) -> None:
-    """Put a package lancedb in place that knows one table, or fails."""
+    """Install a fake package lancedb with one table, or with an error."""
 
     def open_table(name: str) -> StubTable:
         assert name == "memories"
@@ -78,7 +78,7 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def test_rows_come_as_they_are_the_oldest_first(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_rows_are_read_oldest_first(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     newer = {**ROW, "id": "b", "createdAt": MOMENT + 1}
     install(monkeypatch, StubTable([newer, ROW], COLUMNS))
 
@@ -86,10 +86,10 @@ def test_rows_come_as_they_are_the_oldest_first(folder: Path, monkeypatch: pytes
     assert load_table(folder)[0] == FACT
 
 
-def test_a_table_without_a_column_is_read_all_the_same(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_table_without_a_column_is_read(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     install(monkeypatch, StubTable([ROW], ("id", "text")))
 
-    assert load_table(folder) == [FoundFact(UUID, "I prefer dark mode", None, None, None)]
+    assert load_table(folder) == [LanceDbFact(UUID, "I prefer dark mode", None, None, None)]
 
 
 def test_an_empty_table_has_no_facts(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -98,7 +98,7 @@ def test_an_empty_table_has_no_facts(folder: Path, monkeypatch: pytest.MonkeyPat
     assert load_table(folder) == []
 
 
-def test_a_folder_without_the_table_is_named_and_not_made(tmp_path: Path) -> None:
+def test_folder_without_the_table_is_reported_and_not_created(tmp_path: Path) -> None:
     missing = tmp_path / "lancedb"
 
     with pytest.raises(FileMissingError) as caught:
@@ -109,7 +109,9 @@ def test_a_folder_without_the_table_is_named_and_not_made(tmp_path: Path) -> Non
     assert not missing.exists()
 
 
-def test_without_the_package_the_way_to_get_it_is_told(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_missing_package_is_reported_with_the_install_command(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setitem(sys.modules, "lancedb", None)
 
     with pytest.raises(FileUnreadableError) as caught:
@@ -121,7 +123,7 @@ def test_without_the_package_the_way_to_get_it_is_told(folder: Path, monkeypatch
 @pytest.mark.parametrize(
     "failure", [ValueError("Table 'memories' was not found"), OSError("torn"), RuntimeError()]
 )
-def test_a_broken_database_is_named(
+def test_broken_database_is_reported(
     folder: Path, monkeypatch: pytest.MonkeyPatch, failure: Exception
 ) -> None:
     install(monkeypatch, failure)
@@ -146,13 +148,13 @@ def test_a_broken_database_is_named(
         ({"createdAt": datetime(2023, 11, 14, 22, 13, 20, 123_000, UTC)}, {"created_ms": MOMENT}),
     ],
 )
-def test_a_value_that_can_not_be_is_left_out(changed: dict[str, Any], expected: dict[str, Any]) -> None:
+def test_invalid_values_are_ignored(changed: dict[str, Any], expected: dict[str, Any]) -> None:
     (fact,) = facts_of([{**ROW, **changed}])
 
     assert {name: getattr(fact, name) for name in expected} == expected
 
 
-def test_rows_that_are_no_facts_are_passed_over() -> None:
+def test_rows_without_text_are_skipped() -> None:
     rows: list[dict[str, Any]] = [
         {**ROW, "id": "__schema__"},
         {**ROW, "text": " "},
@@ -164,7 +166,7 @@ def test_rows_that_are_no_facts_are_passed_over() -> None:
 
 
 @given(st.one_of(st.none(), st.integers(), st.text(max_size=80)), st.text(min_size=1).filter(str.strip))
-def test_any_row_gets_an_id_a_fact_may_have_and_always_the_same(given_id: object, text: str) -> None:
+def test_every_row_gets_a_valid_and_stable_id(given_id: object, text: str) -> None:
     if given_id == "__schema__":
         return
     (one,) = facts_of([{"id": given_id, "text": text}])

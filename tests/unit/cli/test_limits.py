@@ -1,4 +1,4 @@
-"""The command line and the daemon refuse the same values, the command line before it sends anything."""
+"""The command line and the daemon refuse the same values; the command line does so without a request."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from memd.rpc.methods import search
 from memd.rpc.params import MAX_RESULTS, bound_of
 from memd_client.facts import MemoryEditReply, MemoryForgetReply, MemoryStoreReply
 from memd_client.messages import AppendNoteReply, GetReply, ModelReply, SearchParams
-from tests.unit.cli.stage import Ran, found, memctl
+from tests.unit.cli.memctl_runner import MemctlResult, found, memctl
 from tests.unit.rpc.methods.calling import call_of, run
 
 REPLIES: dict[str, Any] = {
@@ -27,14 +27,14 @@ REPLIES: dict[str, Any] = {
 }
 
 
-def asked(arguments: list[str], value: str) -> Ran:
+def asked(arguments: list[str], value: str) -> MemctlResult:
     """Run a command line with a value in place of `{}`."""
     return memctl(*(each.replace("{}", value) for each in arguments), **REPLIES)
 
 
 @dataclass(frozen=True)
 class Text:
-    """A text of a command line, and the parameter that it becomes."""
+    """A text on a command line, and its parameter in the request."""
 
     line: str
     request: str
@@ -58,7 +58,7 @@ TEXTS = [
 
 
 @pytest.mark.parametrize("text", TEXTS, ids=lambda text: text.line)
-def test_a_text_may_be_as_long_as_the_daemon_takes_it(text: Text) -> None:
+def test_length_limit_of_a_text_is_the_daemons(text: Text) -> None:
     bound = bound_of(text.request, text.field)
     assert bound is not None
 
@@ -72,7 +72,7 @@ def test_a_text_may_be_as_long_as_the_daemon_takes_it(text: Text) -> None:
     assert f"{bound.chars:,}" in too_long.err or str(bound.chars) in too_long.err
 
 
-def test_a_note_is_measured_in_the_daemons_bytes() -> None:
+def test_size_limit_of_a_note_is_the_daemons() -> None:
     assert arguments.MAX_NOTE_BYTES == MOST_BYTES
     assert asked(["note", "{}"], "é" * (MOST_BYTES // 2)).code == 0
     assert asked(["note", "{}"], "é" * (MOST_BYTES // 2 + 1)).opened == 0
@@ -81,16 +81,16 @@ def test_a_note_is_measured_in_the_daemons_bytes() -> None:
 @pytest.mark.parametrize(
     "value", ["2026-11-24", "0100-01-01", "0099-12-31", "2026-02-29", "2024-02-29", "2026-1-1", "today", "20261124"]
 )  # fmt: skip
-def test_a_day_is_one_for_both(value: str) -> None:
+def test_date_is_valid_for_both_or_neither(value: str) -> None:
     assert asked(["note", "x", "--date", "{}"], value).opened == (day_of(value) is not None)
 
 
 @pytest.mark.parametrize("value", ["a", "a.b:c_d-9", "a b", "é", "a/b"])
-def test_a_key_is_one_for_both(value: str) -> None:
+def test_key_is_valid_for_both_or_neither(value: str) -> None:
     assert asked(["note", "x", "--key", "{}"], value).opened == is_key(value)
 
 
-def test_the_range_of_results_is_the_daemons() -> None:
+def test_range_of_max_results_is_the_daemons() -> None:
     assert arguments.MAX_RESULTS == MAX_RESULTS
 
 
@@ -118,7 +118,7 @@ NUMBERS = [
 
 
 @pytest.mark.parametrize(("line", "good", "bad", "range_"), NUMBERS, ids=[each[0] for each in NUMBERS])
-def test_a_number_out_of_its_range_is_refused_with_the_range(
+def test_number_out_of_range_is_refused_with_the_range(
     line: str, good: list[str], bad: list[str], range_: str
 ) -> None:
     for value in good:
@@ -137,7 +137,7 @@ def test_a_number_out_of_its_range_is_refused_with_the_range(
         SearchParams("x", min_score=1.0),
     ],
 )
-def test_the_daemon_takes_the_ends_of_the_ranges(params: SearchParams) -> None:
+def test_daemon_accepts_the_ends_of_the_ranges(params: SearchParams) -> None:
     assert run(search.handle(call_of(), params)).agent == "main"
 
 
@@ -151,7 +151,7 @@ def test_the_daemon_takes_the_ends_of_the_ranges(params: SearchParams) -> None:
         ("…", "'…' has no letter, digit or symbol"),
     ],
 )
-def test_a_query_with_nothing_to_find_is_refused(query: str, reason: str) -> None:
+def test_query_without_letters_digits_or_symbols_is_refused(query: str, reason: str) -> None:
     ran = memctl("search", "--", query)
 
     assert (ran.code, ran.out, ran.opened) == (2, "", 0)
@@ -159,6 +159,6 @@ def test_a_query_with_nothing_to_find_is_refused(query: str, reason: str) -> Non
 
 
 @pytest.mark.parametrize("query", ["x", "日", "C++", "§ 5", "😀", "$"])
-def test_a_query_with_something_to_find_is_sent(query: str) -> None:
+def test_query_with_a_letter_digit_or_symbol_is_sent(query: str) -> None:
     assert arguments.search_text([query]) == query
     assert memctl("search", query, search=found()).opened == 1

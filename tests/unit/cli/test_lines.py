@@ -1,4 +1,4 @@
-"""The wording of numbers, times and foreign text, and lines in terminals of any width."""
+"""Format of numbers, times and foreign text, and lines in terminals of any width."""
 
 from __future__ import annotations
 
@@ -32,16 +32,16 @@ from memd.cli.lines import (
     until,
 )
 from memd.cli.memory_import import plan_lines
-from memd.cli.output import Output, Stream, shorten_middle
+from memd.cli.output import Output, OutputStream, shorten_middle
 from memd.cli.status_lines import status_lines
-from memd.importing.plan import CHANGED, LEFT_OUT, NEW, Row
+from memd.importing.plan import CHANGED, LEFT_OUT, NEW, ImportRow
 from memd_client.facts import FactRow
 from memd_client.messages import ModelFile, ModelReply, Skipped
-from tests.unit.cli.figure_maker import figures
-from tests.unit.cli.stage import MAIN, MINILM, NOW_MS, OUTAGE, memctl, status_of
+from tests.unit.cli.memctl_runner import MAIN, MINILM, NOW_MS, OUTAGE, memctl, status_of
+from tests.unit.cli.sample_metrics import figures
 
 REFERENCE = json.loads((Path(__file__).parents[2] / "support/units.json").read_text())
-"""What the page's units are held against as well."""
+"""The reference values, which the page's units are compared with too."""
 
 NOW = 10**12
 
@@ -58,22 +58,22 @@ SHOWN: dict[str, Callable[..., str]] = {
 
 
 @pytest.mark.parametrize("unit", sorted(REFERENCE.keys() - {"about"}))
-def test_values_are_shown_as_the_reference_table_says(unit: str) -> None:
+def test_values_match_the_reference_table(unit: str) -> None:
     rows: list[list[Any]] = REFERENCE[unit]
 
     assert [[*row[:-1], SHOWN[unit](*row[:-1])] for row in rows] == rows
 
 
-def test_a_moment_ahead_is_told_in_one_unit() -> None:
+def test_future_time_is_shown_in_one_unit() -> None:
     assert [until(NOW + ahead_ms, NOW) for ahead_ms in (30_400, 120_000)] == ["in 30 s", "in 2 min"]
 
 
-def test_what_is_over_is_now() -> None:
+def test_past_time_is_now() -> None:
     assert until(0, 1) == "now"
 
 
 @given(st.text(st.characters()))
-def test_printable_text_has_nothing_a_terminal_acts_on(text: str) -> None:
+def test_printable_text_has_no_control_characters(text: str) -> None:
     shown = printable(text, "")
 
     assert all(unicodedata.category(char) not in ("Cc", "Cs") for char in shown)
@@ -82,7 +82,7 @@ def test_printable_text_has_nothing_a_terminal_acts_on(text: str) -> None:
 
 
 @given(st.text(st.characters(categories=["L", "N", "P", "S", "Zs", "M"])))
-def test_ordinary_text_is_printed_as_it_is(text: str) -> None:
+def test_ordinary_text_is_unchanged(text: str) -> None:
     assert printable(text) == text
 
 
@@ -119,21 +119,26 @@ MODELS = ModelReply(
     ],
 )
 FINDINGS = [
-    Finding("settings", "openclaw.json", OK, f"{PATH} is not there: defaults"),
+    Finding("settings", "openclaw.json", OK, f"{PATH} does not exist; defaults apply"),
     Finding("agent main", "workspace", WRONG, f"{PATH} does not exist", "Set `workspace` in openclaw.json."),
-    Finding(f"agent {LONG_ID}", "file events", OK, "4 folders to watch, twice each, of 192,536"),
+    Finding(
+        f"agent {LONG_ID}",
+        "file events",
+        OK,
+        "4 folders with 2 watches each; limit for all programs: 192,536",
+    ),
 ]
 FACT = FactRow("01J", "I prefer dark mode in every editor", 0.75, "preference", NOW_MS, 0.0, PATH, 3)
 PLAN = [
-    Row(state, PATH, "memory/imported/claude-code/projects/-home-ann-shop/memory/MEMORY.md", size=1200)
+    ImportRow(state, PATH, "memory/imported/claude-code/projects/-home-ann-shop/memory/MEMORY.md", size=1200)
     for state in (NEW, CHANGED)
-] + [Row(LEFT_OUT, PATH, "", reason="it has no text")]
+] + [ImportRow(LEFT_OUT, PATH, "", reason="it has no text")]
 
 Printed = Callable[[bool, int], str]
 
 
 def command(*arguments: str, **replies: Any) -> Printed:
-    """Return what prints a command, to a terminal of some width or to a pipe."""
+    """Return a function that prints a command, to a terminal of some width or to a pipe."""
 
     def run(terminal: bool, width: int) -> str:
         return memctl(*arguments, terminal=terminal, colour=False, width=width, **replies).out
@@ -142,11 +147,11 @@ def command(*arguments: str, **replies: Any) -> Printed:
 
 
 def lines(make: Callable[[Output], None]) -> Printed:
-    """Return what prints lines, to a terminal of some width or to a pipe."""
+    """Return a function that prints lines, to a terminal of some width or to a pipe."""
 
     def run(terminal: bool, width: int) -> str:
         file = io.StringIO()
-        stream = Stream(file, terminal=terminal, colour=False, width=width)
+        stream = OutputStream(file, terminal=terminal, colour=False, width=width)
         make(Output(stream, stream, lambda: 0.0))
         return file.getvalue()
 
@@ -167,8 +172,8 @@ SCREENS: dict[str, Printed] = {
 }
 
 
-def stands_for(shown: str, word: str) -> bool:
-    """Tell whether a word of the screen is a word of the text, or that word shortened in its middle."""
+def is_shown_as(shown: str, word: str) -> bool:
+    """Return whether a word on the screen is in the text, or is one shortened in its middle."""
     begin, ellipsis, end = shown.partition("…")
     if not ellipsis:
         return shown == word
@@ -177,24 +182,24 @@ def stands_for(shown: str, word: str) -> bool:
 
 @pytest.mark.parametrize("width", WIDTHS)
 @pytest.mark.parametrize("name", SCREENS)
-def test_a_terminal_gets_whole_words_and_every_cell(name: str, width: int) -> None:
+def test_terminal_output_has_whole_words_and_every_cell(name: str, width: int) -> None:
     shown, text = SCREENS[name](True, width), SCREENS[name](False, width)
 
     assert max(map(cell_len, shown.splitlines())) <= width
     words, wanted = (set(each.split()) - {"·"} for each in (shown, text))
-    assert [word for word in words if not any(stands_for(word, each) for each in wanted)] == []
-    assert [each for each in wanted if not any(stands_for(word, each) for word in words)] == []
+    assert [word for word in words if not any(is_shown_as(word, each) for each in wanted)] == []
+    assert [each for each in wanted if not any(is_shown_as(word, each) for word in words)] == []
 
 
 @pytest.mark.parametrize("name", SCREENS)
-def test_a_pipe_gets_everything_whole(name: str) -> None:
+def test_pipe_output_is_complete(name: str) -> None:
     text = SCREENS[name](False, 40)
 
     assert text == SCREENS[name](False, 120)
     assert "…" not in text
 
 
-def test_a_table_stays_a_table_if_it_can() -> None:
+def test_table_stays_a_table_if_it_fits() -> None:
     top = SCREENS["top"](True, 60)
     models = SCREENS["model list"](True, 60).splitlines()
     agents = memctl("agents", terminal=True, colour=False, width=80, status=status_of(*AGENTS[:2])).out
@@ -207,6 +212,6 @@ def test_a_table_stays_a_table_if_it_can() -> None:
 @pytest.mark.parametrize(
     ("width", "shown"), [(20, "/a/研究/notes.md"), (16, "/a/研究/notes.md"), (12, "/a/…notes.md")]
 )
-def test_a_path_is_shortened_in_its_middle_to_columns(width: int, shown: str) -> None:
+def test_path_is_shortened_in_its_middle(width: int, shown: str) -> None:
     assert shorten_middle("/a/研究/notes.md", width) == shown
     assert cell_len(shown) <= width

@@ -1,4 +1,4 @@
-"""`memctl logs`: records read from wherever they are, filtered, worded, and followed across rotation."""
+"""`memctl logs`: sources of the log, filters, format, and following across rotation."""
 
 from __future__ import annotations
 
@@ -14,22 +14,22 @@ import pytest
 from memd.cli.logs import FileLog, JournalLog, Record, find_log, parse_journal, parse_record, record_lines
 from memd.service.logfile import LogStream
 from memd_client.errors import LogUnavailableError
-from tests.unit.cli.stage import memctl
+from tests.unit.cli.memctl_runner import memctl
 
 
 def event(name: str, level: str = "info", **facts: object) -> str:
-    """Return a line as the daemon writes it."""
+    """Return a line in the format of the daemon."""
     moment = {"level": level, "timestamp": "2026-11-22T04:12:33.123456Z"}
     return json.dumps({**facts, "event": name, **moment})
 
 
 def everything(_: Record) -> bool:
-    """Want every record."""
+    """Match every record."""
     return True
 
 
 def shown(text: str) -> list[str]:
-    """Return a line of the log as it is worded for a reader in Greenwich."""
+    """Return a line of the log formatted in UTC."""
     lines = record_lines(parse_record(text), lambda moment: moment.astimezone(UTC))
     return [
         "|".join(
@@ -40,7 +40,7 @@ def shown(text: str) -> list[str]:
     ]
 
 
-def test_an_event_is_worded_with_time_level_name_and_facts() -> None:
+def test_event_is_shown_with_time_level_name_and_fields() -> None:
     text = event("agent.closed", "error", agent="main", reason="no room left", pid=4, nothing=None)
 
     assert shown(text) == [
@@ -48,7 +48,7 @@ def test_an_event_is_worded_with_time_level_name_and_facts() -> None:
     ]
 
 
-def test_a_traceback_stands_below_its_event() -> None:
+def test_traceback_is_shown_below_its_event() -> None:
     text = event("agent.crashed", "error", exception="Traceback:\n  line 1\nValueError")
 
     assert shown(text) == [
@@ -62,7 +62,7 @@ def test_a_traceback_stands_below_its_event() -> None:
 @pytest.mark.parametrize(
     "text", ["Traceback (most recent call last):", "[1, 2]", '{"event": 3}', "{", "[" * 100_000]
 )
-def test_a_line_that_is_no_event_is_shown_as_it_is_at_every_level(text: str) -> None:
+def test_other_lines_are_shown_unchanged_at_every_level(text: str) -> None:
     record = parse_record(text)
 
     assert shown(text) == [text]
@@ -70,7 +70,7 @@ def test_a_line_that_is_no_event_is_shown_as_it_is_at_every_level(text: str) -> 
     assert record.as_document() == {"text": text}
 
 
-def test_a_level_leaves_out_what_is_less_serious() -> None:
+def test_level_filters_less_severe_events() -> None:
     levels = ["debug", "info", "warning", "error", "critical"]
 
     wanted = [level for level in levels if parse_record(event("x", level)).is_at_least("warning")]
@@ -90,14 +90,14 @@ def _journal(message: object, **fields: object) -> str:
     )
 
 
-def test_an_entry_of_the_journal_is_the_event_in_it() -> None:
+def test_journal_entry_is_parsed_as_its_event() -> None:
     record = parse_journal(_journal(event("daemon.ready", agents=2), _COMM="python"))
 
     assert record is not None
-    assert (record.event, record.level, record.facts) == ("daemon.ready", "info", {"agents": 2})
+    assert (record.event, record.level, record.fields) == ("daemon.ready", "info", {"agents": 2})
 
 
-def test_the_service_managers_own_words_have_time_and_level() -> None:
+def test_service_manager_messages_have_time_and_level() -> None:
     record = parse_journal(_journal("memd.service: Main process exited", _COMM="systemd", PRIORITY="3"))
 
     assert record is not None
@@ -105,7 +105,7 @@ def test_the_service_managers_own_words_have_time_and_level() -> None:
     assert datetime.fromisoformat(record.time).timestamp() == 1_795_320_753
 
 
-def test_bytes_in_the_journal_are_read_and_rubbish_is_left_out() -> None:
+def test_journal_bytes_are_decoded_and_invalid_entries_ignored() -> None:
     record = parse_journal(_journal(list(b"caf\xc3\xa9 \xff"), _COMM="python"))
 
     assert record is not None
@@ -123,12 +123,12 @@ def test_the_last_lines_are_read_across_rotated_files(tmp_path: Path) -> None:
     serious = FileLog(str(path)).last(2, lambda record: record.is_at_least("error"))
 
     assert [record.event for record in last] == ["old", "new", "new", "new", "now"]
-    assert [record.facts for record in serious] == [{"number": 1}, {"number": 2}]
+    assert [record.fields for record in serious] == [{"number": 1}, {"number": 2}]
     assert FileLog(str(path)).last(0, everything) == []
 
 
-class Steps:
-    """Does one thing each time a follower waits; ends the test's patience after the last."""
+class FollowSteps:
+    """Executes one step each time a follower waits; stops it after the last."""
 
     def __init__(self, *steps: Callable[[], object]) -> None:
         self.steps = list(steps)
@@ -140,11 +140,11 @@ class Steps:
 
 
 class StopFollowing(Exception):
-    """All steps were done."""
+    """All steps were executed."""
 
 
-def _followed(source: FileLog, steps: Steps) -> list[str]:
-    """Return the events that are told until the steps are over."""
+def _followed(source: FileLog, steps: FollowSteps) -> list[str]:
+    """Return the events that are shown until the steps end."""
     found: list[str] = []
     with contextlib.suppress(StopFollowing):
         for record in source.follow(everything, steps):
@@ -153,10 +153,10 @@ def _followed(source: FileLog, steps: Steps) -> list[str]:
 
 
 class WrittenLog(LogStream):
-    """A log whose lines are in the file when `write` returns."""
+    """A log whose `write` returns once the lines are in the file."""
 
     def write(self, text: str) -> int:
-        """Write, and wait for the thread that does."""
+        """Write, and wait for the writing thread."""
         size = super().write(text)
         assert self.drain()
         return size
@@ -164,16 +164,16 @@ class WrittenLog(LogStream):
 
 @pytest.fixture
 def log(tmp_path: Path) -> Iterator[tuple[Path, LogStream]]:
-    """A log that begins its next file at 300 bytes."""
+    """A log that rotates at 300 bytes."""
     path = tmp_path / "memd.log"
     descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
     stream = WrittenLog(descriptor)
-    stream.keep_in(path, limit_bytes=300)
+    stream.rotate_file(path, limit_bytes=300)
     yield path, stream
     os.close(descriptor)
 
 
-def test_what_comes_is_followed_across_rotation_and_nothing_is_told_twice(
+def test_following_survives_rotation_without_duplicates(
     log: tuple[Path, LogStream],
 ) -> None:
     path, stream = log
@@ -181,36 +181,38 @@ def test_what_comes_is_followed_across_rotation_and_nothing_is_told_twice(
     source = FileLog(str(path))
     assert [record.event for record in source.last(10, everything)] == ["before"]
 
-    steps = Steps(*[lambda number=number: stream.write(event(f"e{number}") + "\n") for number in range(12)])
+    steps = FollowSteps(
+        *[lambda number=number: stream.write(event(f"e{number}") + "\n") for number in range(12)]
+    )
 
     assert _followed(source, steps) == [f"e{number}" for number in range(12)]
     assert path.with_name("memd.log.2").exists()
 
 
-def test_what_was_written_between_the_last_lines_and_following_is_told(log: tuple[Path, LogStream]) -> None:
+def test_lines_written_before_following_starts_are_shown(log: tuple[Path, LogStream]) -> None:
     path, stream = log
     stream.write(event("before") + "\n")
     source = FileLog(str(path))
     source.last(10, everything)
-    for number in range(4):  # the file is rotated away before it is opened again
+    for number in range(4):  # rotates the file before it is opened again
         stream.write(event(f"e{number}") + "\n")
 
-    assert _followed(source, Steps()) == [f"e{number}" for number in range(4)]
+    assert _followed(source, FollowSteps()) == [f"e{number}" for number in range(4)]
 
 
-def test_half_a_line_is_told_when_its_end_is_there(log: tuple[Path, LogStream]) -> None:
+def test_unfinished_line_is_shown_once_complete(log: tuple[Path, LogStream]) -> None:
     path, stream = log
     source = FileLog(str(path))
     source.last(10, everything)
 
-    assert _followed(source, Steps(lambda: stream.write("first "), lambda: stream.write("half\n"))) == [
+    assert _followed(source, FollowSteps(lambda: stream.write("first "), lambda: stream.write("half\n"))) == [
         "first half"
     ]
 
 
-def test_a_log_that_is_not_there_yet_or_was_emptied_is_followed(tmp_path: Path) -> None:
+def test_missing_or_truncated_log_is_followed(tmp_path: Path) -> None:
     path = tmp_path / "memd.log"
-    steps = Steps(
+    steps = FollowSteps(
         lambda: path.write_text("one\ntwo\n"),
         lambda: os.truncate(path, 0),
         lambda: path.write_text("three\n"),
@@ -220,14 +222,14 @@ def test_a_log_that_is_not_there_yet_or_was_emptied_is_followed(tmp_path: Path) 
 
 
 def _journalctl(tmp_path: Path, script: str) -> str:
-    """Return a program in the place of journalctl, which notes what it was asked."""
+    """Install a fake journalctl that records its arguments, and return its path."""
     program = tmp_path / "journalctl"
     program.write_text(f'#!/bin/sh\necho "$@" >> {tmp_path}/asked\n{script}\n')
     program.chmod(0o700)
     return str(program)
 
 
-def test_the_journal_is_asked_for_the_unit_of_this_user(tmp_path: Path) -> None:
+def test_journalctl_is_called_for_the_users_unit(tmp_path: Path) -> None:
     entries = "\n".join(
         _journal(event(f"e{n}", level), _COMM="x") for n, level in enumerate(("info", "error"))
     )
@@ -235,7 +237,7 @@ def test_the_journal_is_asked_for_the_unit_of_this_user(tmp_path: Path) -> None:
     journal = JournalLog(_journalctl(tmp_path, f"cat {tmp_path}/entries"))
 
     serious = journal.last(5, lambda record: record.is_at_least("error"))
-    followed = list(journal.follow(everything, Steps()))
+    followed = list(journal.follow(everything, FollowSteps()))
 
     assert [record.event for record in serious] == ["e1"]
     assert [record.event for record in followed] == ["e0", "e1"]
@@ -245,13 +247,13 @@ def test_the_journal_is_asked_for_the_unit_of_this_user(tmp_path: Path) -> None:
     assert "--after-cursor s=1;i=2 " in asked[1]
 
 
-def test_a_journal_that_can_not_be_read_says_why(tmp_path: Path) -> None:
-    with pytest.raises(LogUnavailableError, match="ended with 1: No journal files were found"):
+def test_unreadable_journal_is_reported(tmp_path: Path) -> None:
+    with pytest.raises(LogUnavailableError, match="failed with exit code 1: No journal files were found"):
         JournalLog(_journalctl(tmp_path, "echo No journal files were found >&2; exit 1")).last(5, everything)
 
 
 def _daemon(tmp_path: Path, leads_to: str, program: str = "memd") -> tuple[str, str]:
-    """Return a socket whose daemon's standard error leads somewhere, and where the system tells so."""
+    """Return a socket and a /proc folder in which the daemon's standard error has the given target."""
     socket = str(tmp_path / "memd.sock")
     (tmp_path / "memd.sock.lock").write_text("42\n")
     (tmp_path / "proc/42/fd").mkdir(parents=True)
@@ -260,7 +262,7 @@ def _daemon(tmp_path: Path, leads_to: str, program: str = "memd") -> tuple[str, 
     return socket, str(tmp_path / "proc")
 
 
-def test_the_log_is_where_the_daemon_that_runs_writes_it(tmp_path: Path) -> None:
+def test_log_of_a_running_daemon_is_its_standard_error(tmp_path: Path) -> None:
     socket, processes = _daemon(tmp_path, "/home/ann/my.log")
 
     source = find_log(socket, has_unit=True, processes=processes)
@@ -269,7 +271,7 @@ def test_the_log_is_where_the_daemon_that_runs_writes_it(tmp_path: Path) -> None
     assert source.path == "/home/ann/my.log"
 
 
-def test_a_log_that_goes_to_a_terminal_says_which(tmp_path: Path) -> None:
+def test_log_on_a_terminal_is_an_error_that_names_it(tmp_path: Path) -> None:
     socket, processes = _daemon(tmp_path, "/dev/pts/3")
 
     with pytest.raises(LogUnavailableError, match="/dev/pts/3"):
@@ -279,7 +281,7 @@ def test_a_log_that_goes_to_a_terminal_says_which(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("leads_to", "program", "has_unit"), [("socket:[77]", "memd", False), ("/x", "cat", True)]
 )
-def test_the_journal_has_it_where_a_service_runs_or_is_installed(
+def test_journal_is_used_if_a_service_runs_or_is_installed(
     tmp_path: Path, leads_to: str, program: str, has_unit: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     socket, processes = _daemon(tmp_path, leads_to, program)
@@ -289,9 +291,9 @@ def test_the_journal_has_it_where_a_service_runs_or_is_installed(
     assert isinstance(find_log(socket, has_unit=has_unit, processes=processes), JournalLog)
 
 
-def test_without_a_daemon_it_is_the_file_of_the_last_one(tmp_path: Path) -> None:
+def test_without_a_daemon_the_last_log_file_is_used(tmp_path: Path) -> None:
     socket = str(tmp_path / "memd.sock")
-    with pytest.raises(LogUnavailableError, match=r"there is no log .*memd\.log"):
+    with pytest.raises(LogUnavailableError, match=r"cannot read the log .*memd\.log"):
         find_log(socket, has_unit=False)
     (tmp_path / "memd.log").touch()
 
@@ -303,7 +305,7 @@ def test_without_a_daemon_it_is_the_file_of_the_last_one(tmp_path: Path) -> None
 
 @pytest.fixture
 def place(short_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A log of this user's daemon, as `memctl` finds it."""
+    """A log of this user's daemon at its default path."""
     monkeypatch.setenv("MEMD_SOCKET", str(short_path / "memd.sock"))
     monkeypatch.setenv("XDG_CONFIG_HOME", str(short_path / "config"))
     path = short_path / "memd.log"
@@ -329,13 +331,13 @@ def test_the_command_filters_by_level_and_prints_one_object_a_line(place: Path) 
     ]
 
 
-def test_a_log_without_a_wanted_line_says_so(place: Path) -> None:
+def test_log_without_matching_lines_prints_a_note(place: Path) -> None:
     place.write_text(f"{event('daemon.ready')}\n")
 
     ran = memctl("logs", "--level", "error")
 
     assert (ran.code, ran.out) == (0, "")
-    assert "the log has no line of level error or above" in ran.err
+    assert "no lines of level error or above in the log" in ran.err
 
 
 def test_following_ends_with_ctrl_c(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -349,9 +351,7 @@ def test_following_ends_with_ctrl_c(place: Path, monkeypatch: pytest.MonkeyPatch
     assert (ran.code, ran.out) == (130, "noise\\x1b[2J\n")
 
 
-def test_a_log_that_is_nowhere_is_an_error_with_a_way_out(
-    short_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_missing_log_is_an_error_with_a_hint(short_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("MEMD_SOCKET", str(short_path / "memd.sock"))
     monkeypatch.setenv("XDG_CONFIG_HOME", str(short_path))
 

@@ -1,4 +1,4 @@
-"""`memctl` itself: exit codes, errors, help, and how little it imports."""
+"""`memctl` itself: exit codes, errors, help, and imports."""
 
 from __future__ import annotations
 
@@ -13,77 +13,77 @@ import pytest
 from memd.cli.arguments import CommandGroup
 from memd.cli.connect import open_client
 from memd.cli.main import COMMANDS, root
-from memd.cli.output import Output, OutputFailedError, ReaderGoneError, Stream
+from memd.cli.output import Output, OutputFailedError, OutputStream, ReaderGoneError
 from memd_client.errors import AgentUnknownError, DaemonUnreachableError, MemdError
 from memd_client.messages import GetReply, IndexReply
-from tests.unit.cli.stage import LEASE, MAIN, found, indexed, memctl, status_of
+from tests.unit.cli.memctl_runner import LEASE, MAIN, found, indexed, memctl, status_of
 
 COMMAND_LINES = [[name] for name in COMMANDS] + [["model", "pull"]]
 
 
-def test_an_error_of_the_daemon_names_the_way_out_and_exits_1() -> None:
+def test_daemon_error_shows_hint_and_exits_with_1() -> None:
     ran = memctl("status", status=AgentUnknownError('No agent has the id "x".'))
 
     assert (ran.code, ran.out) == (1, "")
     assert ran.err == (
-        'error: No agent has the id "x".\n  try: `memctl status` lists the agents.\n  code: agent_unknown\n'
+        'error: No agent has the id "x".\n  hint: `memctl status` lists the agents.\n  code: agent_unknown\n'
     )
     assert ran.client.closed
 
 
-def test_a_daemon_that_cannot_be_reached_exits_1() -> None:
+def test_unreachable_daemon_exits_with_1() -> None:
     ran = memctl("search", "lease", refused=DaemonUnreachableError("Nobody answers on /run/memd.sock."))
 
     assert ran.code == 1
     assert ran.err.endswith("code: daemon_unreachable\n")
 
 
-def test_an_error_code_of_a_newer_daemon_is_shown_as_it_came() -> None:
+def test_unknown_error_code_is_shown_unchanged() -> None:
     newer = MemdError.from_wire({"code": "disk_on_fire", "message": "Smoke.\x1b[2J", "data": {"hint": ""}})
 
     assert memctl("status", status=newer).err == "error: Smoke.\\x1b[2J\n  code: disk_on_fire\n"
 
 
-def test_an_interrupt_exits_130_and_says_nothing() -> None:
+def test_interrupt_exits_with_130_without_output() -> None:
     ran = memctl("search", "lease", search=KeyboardInterrupt())
 
     assert (ran.code, ran.out, ran.err) == (130, "", "")
     assert ran.client.closed
 
 
-def test_a_reader_that_left_ends_the_command_quietly() -> None:
+def test_closed_output_ends_the_command_silently() -> None:
     ran = memctl("search", "lease", search=ReaderGoneError())
 
     assert (ran.code, ran.out, ran.err) == (0, "", "")
 
 
-def test_a_broken_pipe_is_a_reader_that_left_and_the_last_flush_is_quiet() -> None:
+def test_broken_pipe_and_final_flush_are_silent() -> None:
     reading, writing = os.pipe()
     os.close(reading)
-    stream = Stream(os.fdopen(writing, "w", encoding="utf-8"))
+    stream = OutputStream(os.fdopen(writing, "w", encoding="utf-8"))
 
     with pytest.raises(ReaderGoneError):
         stream.write("x" * 100_000)
     with pytest.raises(ReaderGoneError):
-        Stream(_failing(BrokenPipeError())).write_bytes_of("x")
+        OutputStream(_failing(BrokenPipeError())).write_bytes_of("x")
     stream.file.close()
 
 
-def test_a_full_disk_is_named_and_exits_1() -> None:
+def test_full_disk_is_reported_and_exits_with_1() -> None:
     with pytest.raises(OutputFailedError) as caught:
-        Stream(_failing(OSError(errno.ENOSPC, "No space left on device"))).write("x")
+        OutputStream(_failing(OSError(errno.ENOSPC, "No space left on device"))).write("x")
     ran = memctl("search", "lease", search=caught.value)
 
     assert ran.code == 1
     assert ran.err == (
-        "error: The output can't be written: No space left on device.\n"
-        "  try: Free some space, or send the output elsewhere.\n"
+        "error: cannot write the output: No space left on device\n"
+        "  hint: free disk space, or redirect the output to another disk\n"
         "  code: output\n"
     )
 
 
 def _failing(error: OSError) -> io.TextIOWrapper:
-    """Return a text stream that can't be written."""
+    """Return a text stream whose writes fail."""
 
     class Failing(io.RawIOBase):
         def writable(self) -> bool:
@@ -96,7 +96,7 @@ def _failing(error: OSError) -> io.TextIOWrapper:
 
 
 @pytest.mark.parametrize("arguments", [["serch"], ["--unknown"], ["model", "pul"], ["model", "pull"]])
-def test_a_wrong_call_exits_2(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+def test_invalid_arguments_exit_with_2(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     assert memctl(*arguments).code == 2
     assert "Traceback" not in capsys.readouterr().err
 
@@ -125,7 +125,7 @@ GROUPED = [name for name in COMMANDS if isinstance(root.get_command(click.Contex
 
 
 @pytest.mark.parametrize("name", [name for name in GROUPED if name != "mcp"])
-def test_a_group_alone_prints_its_help(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_group_without_a_command_prints_its_help(name: str, capsys: pytest.CaptureFixture[str]) -> None:
     ran = memctl(name)
 
     assert (ran.code, ran.err, ran.opened) == (0, "", 0)
@@ -134,7 +134,7 @@ def test_a_group_alone_prints_its_help(name: str, capsys: pytest.CaptureFixture[
 
 
 @pytest.mark.parametrize("name", ["import", "completion", "note"])
-def test_a_command_without_its_arguments_prints_its_help_as_an_error(
+def test_command_without_arguments_prints_its_help_on_standard_error(
     name: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     ran = memctl(name)
@@ -151,7 +151,7 @@ def _groups() -> list[tuple[str, click.Context]]:
 
 
 @pytest.mark.parametrize(("path", "context"), _groups(), ids=[path for path, _ in _groups()])
-def test_the_summary_of_a_command_is_whole_and_fits_on_a_line(
+def test_summary_of_a_command_fits_on_a_line(
     path: str, context: click.Context, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("COLUMNS", "80")
@@ -170,15 +170,15 @@ def test_the_help_groups_commands_by_purpose() -> None:
     shown = memctl().out
 
     titles = [line for line in shown.splitlines() if line.endswith(":") and not line.startswith(" ")]
-    assert titles == ["Options:", "Search:", "Write:", "Monitor:", "Maintain:", "Set up:", "More:"]
+    assert titles == ["Options:", "Search:", "Monitor:", "Maintain:", "Set up:"]
 
 
 @pytest.mark.parametrize(
     ("arguments", "meant"),
     [
-        (["serch", "x"], "No such command 'serch'. Did you mean 'search'?"),
+        (["serch", "x"], "no such command 'serch'. Did you mean 'search'?"),
         (["STATUSS"], "Did you mean 'status'?"),
-        (["facts", "lst"], "No such command 'lst'. Did you mean 'list'?"),
+        (["facts", "lst"], "no such command 'lst'. Did you mean 'list'?"),
         (["mcp", "instal", "codex"], "Did you mean 'install'?"),
         (["search", "--max-result", "3", "x"], "Did you mean '--max-results'?"),
         (["import", "clade-code"], "Did you mean 'claude-code'?"),
@@ -189,7 +189,7 @@ def test_the_help_groups_commands_by_purpose() -> None:
         (["facts", "add", "--category", "preferenc", "x"], "Did you mean 'preference'?"),
     ],
 )
-def test_a_mistyped_word_gets_the_one_that_was_meant(arguments: list[str], meant: str) -> None:
+def test_mistyped_word_gets_a_suggestion(arguments: list[str], meant: str) -> None:
     ran = memctl(*arguments)
 
     assert (ran.code, ran.out, ran.opened) == (2, "", 0)
@@ -197,22 +197,22 @@ def test_a_mistyped_word_gets_the_one_that_was_meant(arguments: list[str], meant
 
 
 @pytest.mark.parametrize("arguments", [["xyzzy"], ["facts", "xyzzy"], ["import", "xyzzy"]])
-def test_a_word_like_no_other_gets_no_suggestion(arguments: list[str]) -> None:
+def test_dissimilar_word_gets_no_suggestion(arguments: list[str]) -> None:
     ran = memctl(*arguments)
 
     assert ran.code == 2
     assert "Did you mean" not in ran.err
 
 
-def test_an_argument_that_is_missing_is_named_with_its_choices_on_one_line() -> None:
+def test_missing_argument_is_reported_with_its_choices_on_one_line() -> None:
     ran = memctl("mcp", "install")
 
     assert ran.err.splitlines()[0] == (
-        "error: Missing argument 'CLIENT'. Choose from claude-code, codex, cursor, vscode, claude-desktop."
+        "error: missing argument 'CLIENT'. Choose from claude-code, codex, cursor, vscode, claude-desktop"
     )
 
 
-def test_the_version_is_told_without_a_daemon() -> None:
+def test_version_is_printed_without_a_daemon() -> None:
     ran = memctl("--version")
 
     assert ran.code == 0
@@ -220,7 +220,7 @@ def test_the_version_is_told_without_a_daemon() -> None:
     assert ran.opened == 0
 
 
-def test_a_pipe_never_imports_rich(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_output_to_a_pipe_does_not_import_rich(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in [name for name in sys.modules if name == "rich" or name.startswith("rich.")]:
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, "rich", None)
@@ -236,7 +236,7 @@ def test_a_pipe_never_imports_rich(monkeypatch: pytest.MonkeyPatch) -> None:
         assert memctl(*arguments, **replies).code in (0, 2)
 
 
-def test_a_command_is_imported_when_it_is_asked_for_and_no_sooner(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_command_is_imported_on_first_use(monkeypatch: pytest.MonkeyPatch) -> None:
     others = [
         f"memd.cli.{place.partition(':')[0]}"
         for name, place in COMMANDS.items()
@@ -254,7 +254,7 @@ def test_a_command_is_imported_when_it_is_asked_for_and_no_sooner(monkeypatch: p
     ("variables", "has_colour"),
     [({}, True), ({"NO_COLOR": "1"}, False), ({"NO_COLOR": ""}, True), ({"TERM": "dumb"}, False)],
 )
-def test_colour_is_for_terminals_that_want_it(
+def test_colour_is_used_only_on_terminals_that_want_it(
     variables: dict[str, str], has_colour: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delenv("NO_COLOR", raising=False)
@@ -270,7 +270,7 @@ def test_colour_is_for_terminals_that_want_it(
     assert "\x1b" not in memctl("status", status=status_of(MAIN)).out
 
 
-def test_a_command_to_paste_is_not_cut_by_the_edge_of_the_terminal() -> None:
+def test_command_in_a_hint_is_not_split_by_wrapping() -> None:
     command = "`/a/rather/long/path/python -m pip install 'mcp<2,>=1.30'`"
     error = MemdError(
         "a package is missing, and no line of this message is longer than the terminal", hint=command
@@ -278,13 +278,13 @@ def test_a_command_to_paste_is_not_cut_by_the_edge_of_the_terminal() -> None:
 
     ran = memctl("status", status=error, terminal=True, colour=False, width=40)
 
-    assert f"  try: {command}\n" in ran.err
-    assert max(map(len, ran.err.partition("  try: ")[0].splitlines())) <= 40
+    assert f"  hint: {command}\n" in ran.err
+    assert max(map(len, ran.err.partition("  hint: ")[0].splitlines())) <= 40
 
 
-def test_an_encoding_that_lacks_a_character_gets_its_escape() -> None:
+def test_characters_outside_the_encoding_are_escaped() -> None:
     octets = io.BytesIO()
-    stream = Stream(io.TextIOWrapper(octets, encoding="ascii"))
+    stream = OutputStream(io.TextIOWrapper(octets, encoding="ascii"))
 
     Output(stream, stream, lambda: 0.0).error("café", "", "internal")
 

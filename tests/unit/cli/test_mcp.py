@@ -1,4 +1,4 @@
-"""`memctl mcp`: the entry in a client's settings, and a server that can't start."""
+"""`memctl mcp`: the entry in a client's settings, and a server that fails to start."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import pytest
 from memd.mcp import sdk
 from memd.mcp.client_files import CLIENTS
 from memd_client.installation import Installation
-from tests.unit.cli.stage import memctl
+from tests.unit.cli.memctl_runner import memctl
 
 VARIABLES = (
     "XDG_CONFIG_HOME", "CLAUDE_CONFIG_DIR", "CODEX_HOME", "MEMD_SOCKET", "MEMD_CONFIG", "OPENCLAW_STATE_DIR"
@@ -21,7 +21,7 @@ VARIABLES = (
 
 @pytest.fixture
 def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A home folder of its own, with nothing that leads elsewhere."""
+    """An empty home folder, without variables that change paths."""
     monkeypatch.setenv("HOME", str(tmp_path))
     for name in VARIABLES:
         monkeypatch.delenv(name, raising=False)
@@ -29,14 +29,14 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def said(file: Path) -> dict[str, object]:
-    """Return what a settings file says."""
+    """Return the values of a settings file."""
     text = file.read_text()
     read: dict[str, object] = tomllib.loads(text) if file.suffix == ".toml" else json.loads(text)
     return read
 
 
 @pytest.mark.parametrize("name", CLIENTS)
-def test_an_entry_is_written_kept_and_removed(home: Path, name: str) -> None:
+def test_entry_is_written_kept_and_removed(home: Path, name: str) -> None:
     client = CLIENTS[name]
     file = client.user_file(home, {})
 
@@ -47,8 +47,8 @@ def test_an_entry_is_written_kept_and_removed(home: Path, name: str) -> None:
     removed = memctl("mcp", "install", name, "--remove")
 
     assert (first.code, again.code, removed.code) == (0, 0, 0)
-    assert first.out == f"{client.title} has memd: {file}\n"
-    assert client.then in first.err
+    assert first.out == f"added memd to {client.title}: {file}\n"
+    assert client.next_step in first.err
     assert again.out == f"{client.title} is configured already: {file}\n"
     assert isinstance(entry, dict)
     assert entry["memd"]["args"] == ["mcp", "--agent", "work"]
@@ -59,7 +59,7 @@ def test_an_entry_is_written_kept_and_removed(home: Path, name: str) -> None:
     assert str(backup) in removed.err
 
 
-def test_a_dry_run_shows_the_change_and_makes_none(home: Path) -> None:
+def test_dry_run_shows_the_change_without_making_it(home: Path) -> None:
     file = home / ".cursor" / "mcp.json"
     file.parent.mkdir()
     file.write_text('{\n  "mcpServers": {}\n}\n')
@@ -72,7 +72,7 @@ def test_a_dry_run_shows_the_change_and_makes_none(home: Path) -> None:
     assert file.read_text() == '{\n  "mcpServers": {}\n}\n'
 
 
-def test_a_projects_entry_names_no_place_of_this_machine(home: Path) -> None:
+def test_project_entry_has_no_paths_of_this_machine(home: Path) -> None:
     project = home / "project"
     project.mkdir()
 
@@ -83,7 +83,7 @@ def test_a_projects_entry_names_no_place_of_this_machine(home: Path) -> None:
     assert said(project / ".vscode" / "mcp.json") == {"servers": {"memd": entry}}
 
 
-def test_variables_that_lead_to_another_daemon_are_passed_on(
+def test_environment_variables_are_written_into_the_entry(
     home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("MEMD_SOCKET", "/run/own.sock")
@@ -98,34 +98,34 @@ def test_variables_that_lead_to_another_daemon_are_passed_on(
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["install", "claude-desktop", "--project", "."], "has no settings of a project"),
-        (["install", "cursor", "--project", "/no/such"], "there is no folder /no/such"),
-        (["--agent", "a", "install", "cursor"], "--agent belongs behind `install`"),
+        (["install", "claude-desktop", "--project", "."], "has no project settings"),
+        (["install", "cursor", "--project", "/no/such"], "no folder /no/such"),
+        (["--agent", "a", "install", "cursor"], "--agent must follow `install`"),
         (["--structured", "install", "cursor"], "--structured cannot be combined with `install`"),
         (["install", "emacs"], "'emacs' is not one of"),
     ],
 )
-def test_what_cannot_be_meant_is_a_usage_error(home: Path, arguments: list[str], message: str) -> None:
+def test_invalid_combinations_are_usage_errors(home: Path, arguments: list[str], message: str) -> None:
     ran = memctl("mcp", *arguments)
 
     assert ran.code == 2
     assert message in ran.err
 
 
-def test_a_broken_file_is_named_and_left_as_it_is(home: Path) -> None:
+def test_broken_file_is_reported_and_unchanged(home: Path) -> None:
     file = home / ".claude.json"
     file.write_text('{"mcpServers": ')
 
     ran = memctl("mcp", "install", "claude-code")
 
     assert ran.code == 1
-    assert f"{file} can't be edited: line 1, column 16 is no JSON" in ran.err
+    assert f"cannot edit {file}: line 1, column 16 is no JSON" in ran.err
     assert "config_invalid" in ran.err
     assert file.read_text() == '{"mcpServers": '
 
 
 class Stdin(io.StringIO):
-    """Standard input that is a terminal, or isn't."""
+    """Standard input that is or is not a terminal."""
 
     def __init__(self, *, is_terminal: bool) -> None:
         super().__init__()
@@ -136,7 +136,7 @@ class Stdin(io.StringIO):
 
 
 @pytest.mark.parametrize("arguments", [["mcp"], ["mcp", "--agent", "work"]])
-def test_only_a_terminal_gets_the_help_in_place_of_the_server(
+def test_terminal_gets_the_help_instead_of_the_server(
     arguments: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     served: list[str | None] = []
@@ -153,7 +153,7 @@ def test_only_a_terminal_gets_the_help_in_place_of_the_server(
     assert served == [None if len(arguments) == 1 else "work"]
 
 
-def test_without_the_sdk_the_server_says_how_to_get_it(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_server_without_the_sdk_prints_the_install_command(monkeypatch: pytest.MonkeyPatch) -> None:
     def missing() -> None:
         raise sdk.SdkMissingError(f"the package mcp is not installed: `{sdk.install_command()}`")
 

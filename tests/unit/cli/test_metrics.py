@@ -1,4 +1,4 @@
-"""`memctl metrics`: text that Prometheus reads, and the same as JSON."""
+"""`memctl metrics`: Prometheus text and JSON."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import json
 
 from memd.cli.metrics import exposition
 from memd_client.messages import Histogram, Metric, MetricsReply, Sample
-from tests.unit.cli.stage import memctl
+from tests.unit.cli.memctl_runner import memctl
 
 REPLY = MetricsReply(
     "0.1.0",
@@ -45,14 +45,14 @@ memd_request_seconds_count{method="get"} 6
 """
 
 
-def test_figures_are_printed_as_prometheus_reads_them() -> None:
+def test_metrics_are_printed_in_prometheus_format() -> None:
     ran = memctl("metrics", metrics=REPLY)
 
     assert (ran.code, ran.out, ran.err) == (0, TEXT, "")
     assert ran.client.closed
 
 
-def test_what_would_end_a_line_or_a_label_is_escaped() -> None:
+def test_newlines_and_quotes_are_escaped() -> None:
     odd = Metric("m", "gauge", 'back\\slash "and"\nline', [Sample({"model": 'a\\b"c\nd'}, 1)])
 
     text = exposition(MetricsReply("", 1, 1, [], [odd]))
@@ -64,7 +64,7 @@ def test_what_would_end_a_line_or_a_label_is_escaped() -> None:
     ]
 
 
-def test_json_has_the_quantiles_too() -> None:
+def test_json_includes_the_quantiles() -> None:
     document = json.loads(memctl("metrics", "--json", metrics=REPLY).out)
 
     assert list(document) == ["version", "pid", "uptime_ms", "bounds", "metrics"]

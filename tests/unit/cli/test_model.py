@@ -1,4 +1,4 @@
-"""`memctl model`: the path of a model that is ready, a table of those there are, what was removed."""
+"""`memctl model`: pull, list and remove."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ import pytest
 from memd_client.errors import BadParamsError, DownloadFailedError
 from memd_client.messages import ModelFile, ModelReply, Progress
 from memd_client.wire import to_wire
-from tests.unit.cli.stage import memctl
+from tests.unit.cli.memctl_runner import memctl
 
 READY = ModelReply("minilm", "/home/ann/.cache/memd/models/minilm.gguf", 45_900_000)
 
 
-def test_the_path_is_all_that_is_printed() -> None:
+def test_pull_prints_only_the_path() -> None:
     ran = memctl("model", "pull", "minilm", model=READY)
 
     assert (ran.code, ran.out, ran.err) == (0, READY.path + "\n", "")
 
 
-def test_a_download_is_told_in_bytes() -> None:
+def test_download_progress_is_shown_in_bytes() -> None:
     ran = memctl(
         "model", "pull", "minilm", progress=[Progress(1, "download", 12_000_000, 90_868_376)], model=READY
     )
@@ -39,18 +39,18 @@ def test_a_download_is_told_in_bytes() -> None:
         ("~/models/file.gguf", os.path.expanduser("~/models/file.gguf")),
     ],
 )
-def test_a_path_means_the_same_to_the_daemon(ref: str, sent: str) -> None:
+def test_relative_path_is_sent_as_absolute(ref: str, sent: str) -> None:
     calls = memctl("model", "pull", ref, model=READY).client.calls
     assert calls == [("model", {"ref": sent, "action": "pull", "force": False})]
 
 
-def test_a_failed_download_exits_1_with_the_way_out() -> None:
+def test_failed_download_exits_with_1_and_a_hint() -> None:
     ran = memctl("model", "pull", "minilm", model=DownloadFailedError("The hub answered 503."))
 
     assert (ran.code, ran.out) == (1, "")
     assert ran.err == (
         "error: The hub answered 503.\n"
-        "  try: Check the network and try again: the download goes on where it stopped.\n"
+        "  hint: Check the network and try again: the download goes on where it stopped.\n"
         "  code: download_failed\n"
     )
 
@@ -79,7 +79,7 @@ def test_models_are_listed_with_size_state_and_users() -> None:
     assert [line.split("  ")[0] for line in ran.out.splitlines()] == ["model", GEMMA, "minilm"]
     assert [line.split()[1:] for line in ran.out.splitlines()] == [
         ["size", "state", "used", "by"],
-        ["329", "MB", "nobody"],
+        ["329", "MB", "-"],
         ["46.2", "MB", "loaded", "main,", "work"],
     ]
     assert ran.client.calls == [("model", {"ref": "", "action": "list", "force": False})]
@@ -92,14 +92,14 @@ def test_a_terminal_gets_the_models_as_a_table() -> None:
     assert "main, work" in ran.out
 
 
-def test_no_model_is_said_with_the_way_to_one() -> None:
+def test_empty_list_prints_how_to_get_a_model() -> None:
     ran = memctl("model", "list", model=ModelReply("", "/models", 0))
 
     assert (ran.code, ran.out) == (0, "")
     assert "memctl model pull minilm" in ran.err
 
 
-def test_the_list_as_json_is_the_reply_field_by_field() -> None:
+def test_json_of_the_list_has_all_fields_of_the_reply() -> None:
     assert json.loads(memctl("model", "list", "--json", model=SHELF).out) == to_wire(SHELF)
 
 
@@ -113,21 +113,21 @@ def test_the_list_as_json_is_the_reply_field_by_field() -> None:
         ("~/models/file.gguf", os.path.expanduser("~/models/file.gguf")),
     ],
 )
-def test_what_was_removed_is_told(ref: str, sent: str) -> None:
+def test_removed_model_is_printed(ref: str, sent: str) -> None:
     ran = memctl("model", "remove", ref, model=READY)
 
     assert (ran.code, ran.out, ran.err) == (0, f"removed {READY.path}, 45.9 MB\n", "")
     assert ran.client.calls == [("model", {"ref": sent, "action": "remove", "force": False})]
 
 
-def test_force_is_passed_on() -> None:
+def test_force_is_sent_to_the_daemon() -> None:
     ran = memctl("model", "remove", "minilm", "--force", "--json", model=READY)
 
     assert json.loads(ran.out) == to_wire(READY)
     assert ran.client.calls == [("model", {"ref": "minilm", "action": "remove", "force": True})]
 
 
-def test_a_model_in_use_exits_1_with_the_way_out() -> None:
+def test_model_in_use_exits_with_1_and_a_hint() -> None:
     refused = BadParamsError("minilm is the model of main", hint="Choose another, or use --force.")
     ran = memctl("model", "remove", "minilm", model=refused)
 

@@ -9,10 +9,10 @@ from typing import Any, cast
 
 import pytest
 
-from memd.cli.output import Output, Stream
+from memd.cli.output import Output, OutputStream
 from memd_client.messages import AppendNoteReply, GetReply
 from memd_client.wire import to_wire
-from tests.unit.cli.stage import memctl
+from tests.unit.cli.memctl_runner import memctl
 
 
 def lines_of(text: str, *, truncated: bool = False) -> GetReply:
@@ -22,7 +22,7 @@ def lines_of(text: str, *, truncated: bool = False) -> GetReply:
 
 
 @pytest.mark.parametrize("text", ["", "a\nb\n", "no end of line", "a\r\nb\r\n", "\x1b[1m\t重跑\x00\n\n"])
-def test_a_pipe_gets_the_lines_unchanged(text: str) -> None:
+def test_lines_on_a_pipe_are_unchanged(text: str) -> None:
     ran = memctl("get", "MEMORY.md", get=lines_of(text))
 
     assert (ran.code, ran.out) == (0, text)
@@ -30,9 +30,9 @@ def test_a_pipe_gets_the_lines_unchanged(text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("total", "said"), [(29, "no line 40: MEMORY.md has 29 lines"), (0, "MEMORY.md is empty")]
+    ("total", "said"), [(29, "MEMORY.md has no line 40, only 29 lines"), (0, "MEMORY.md is empty")]
 )
-def test_lines_beyond_the_end_say_how_many_there_are(total: int, said: str) -> None:
+def test_lines_beyond_the_end_print_the_number_of_lines(total: int, said: str) -> None:
     ran = memctl("get", "MEMORY.md:40", get=GetReply("main", "MEMORY.md", "", 40, 0, total))
 
     assert (ran.code, ran.out) == (0, "")
@@ -40,16 +40,16 @@ def test_lines_beyond_the_end_say_how_many_there_are(total: int, said: str) -> N
 
 
 @pytest.mark.parametrize("encoding", ["ascii", "latin-1", "utf-8"])
-def test_a_pipe_gets_the_files_bytes_whatever_the_locale(encoding: str) -> None:
+def test_pipe_gets_the_files_bytes_in_any_locale(encoding: str) -> None:
     octets = io.BytesIO()
-    stream = Stream(io.TextIOWrapper(octets, encoding=encoding), terminal=False)
+    stream = OutputStream(io.TextIOWrapper(octets, encoding=encoding), terminal=False)
 
     Output(stream, stream, lambda: 0.0).text("重跑 café \udcff\r\n")
 
     assert octets.getvalue() == "重跑 café ".encode() + b"\xff\r\n"
 
 
-def test_a_terminal_gets_them_harmless_and_ended_with_a_newline() -> None:
+def test_lines_on_a_terminal_are_escaped_and_end_with_a_newline() -> None:
     ran = memctl("get", "MEMORY.md", get=lines_of("a\tb\x1b[2J\r\nc"), terminal=True)
 
     assert ran.out == "a\tb\\x1b[2J\nc\n"
@@ -69,7 +69,7 @@ def test_a_terminal_gets_them_harmless_and_ended_with_a_newline() -> None:
         (["memory/a:1-2.md"], ("memory/a:1-2.md", 1, None)),
     ],
 )
-def test_lines_are_asked_for_by_option_or_as_search_prints_them(
+def test_lines_are_selected_by_options_or_by_a_location(
     arguments: list[str], asked: tuple[str, int, int | None]
 ) -> None:
     ran = memctl("get", "--agent", "main", *arguments, get=lines_of("x\n"))
@@ -89,10 +89,10 @@ def test_a_wrong_call_exits_2(wrong: list[str]) -> None:
     assert (ran.code, ran.out, ran.client.calls) == (2, "", [])
 
 
-def test_a_cut_reply_names_the_line_to_go_on_from() -> None:
+def test_truncated_reply_shows_the_next_line() -> None:
     ran = memctl("get", "MEMORY.md", get=lines_of("a\nb\n", truncated=True))
 
-    assert (ran.out, ran.err) == ("a\nb\n", "note: cut before line 3 of 9; go on with --from 3\n")
+    assert (ran.out, ran.err) == ("a\nb\n", "note: truncated before line 3 of 9; continue with --from 3\n")
 
 
 def test_json_is_the_reply_field_by_field() -> None:
@@ -108,11 +108,11 @@ APPENDED = AppendNoteReply("main", "memory/2026-11-24.md", 3, 4, True)
 
 
 def stdin_of(monkeypatch: pytest.MonkeyPatch, octets: bytes) -> None:
-    """Give bytes on standard input."""
+    """Put bytes on standard input."""
     monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(octets)))
 
 
-def test_words_are_appended_and_their_lines_printed() -> None:
+def test_text_is_appended_and_its_lines_printed() -> None:
     ran = memctl("note", "the", "lease", "--agent", "work", append_note=APPENDED)
 
     assert (ran.code, ran.out, ran.err) == (0, "memory/2026-11-24.md:3-4\n", "")
@@ -120,7 +120,7 @@ def test_words_are_appended_and_their_lines_printed() -> None:
     assert ran.client.calls == [("append_note", asked)]
 
 
-def test_the_text_of_standard_input_is_appended(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_standard_input_is_appended(monkeypatch: pytest.MonkeyPatch) -> None:
     stdin_of(monkeypatch, "\ufeffTee um vier\nfür Anna\n".encode())
 
     ran = memctl("note", "-", append_note=APPENDED)
@@ -128,7 +128,7 @@ def test_the_text_of_standard_input_is_appended(monkeypatch: pytest.MonkeyPatch)
     assert ran.client.calls[0][1]["text"] == "Tee um vier\nfür Anna\n"
 
 
-def test_a_day_and_a_key_are_passed_on_and_a_known_key_is_said() -> None:
+def test_date_and_key_are_sent_and_a_known_key_is_reported() -> None:
     known = AppendNoteReply("main", "memory/2026-11-24.md", 3, 3, False)
 
     ran = memctl("note", "--date", "2026-11-24", "--key", "a.1:b_c-d", "x", append_note=known)
@@ -138,7 +138,7 @@ def test_a_day_and_a_key_are_passed_on_and_a_known_key_is_said() -> None:
     assert "nothing was appended" in ran.err
 
 
-def test_a_script_gets_the_reply() -> None:
+def test_json_is_the_reply() -> None:
     assert json.loads(memctl("note", "x", "--json", append_note=APPENDED).out) == {
         "agent": "main",
         "path": "memory/2026-11-24.md",
@@ -153,12 +153,12 @@ def test_a_script_gets_the_reply() -> None:
     [
         (b"", "it is empty"),
         (b" \n\t\n", "it is empty"),
-        (b"PNG\0\1", "it has NUL bytes, so it is no text"),
+        (b"PNG\0\1", "it has NUL bytes"),
         (b"caf\xe9", "byte 4 is not valid UTF-8"),
         (b"x" * 65_537, "it has more than 65,536 bytes"),
     ],
 )
-def test_what_is_no_entry_is_refused_before_anything_is_sent(
+def test_invalid_entry_is_refused_without_a_request(
     octets: bytes, reason: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     stdin_of(monkeypatch, octets)
@@ -166,21 +166,21 @@ def test_what_is_no_entry_is_refused_before_anything_is_sent(
     ran = memctl("note", "-")
 
     assert (ran.code, ran.out, ran.opened) == (2, "", 0)
-    assert ran.err.startswith(f"error: Invalid value for TEXT: {reason}")
+    assert ran.err.startswith(f"error: invalid value for TEXT: {reason}")
 
 
 @pytest.mark.parametrize(
     "arguments",
     [[""], ["  "], ["x" * 65_537], ["--date", "2026-02-30", "x"], ["--date", "2026-2-3", "x"], ["--key", "a b", "x"]],
 )  # fmt: skip
-def test_wrong_arguments_are_refused_before_anything_is_sent(arguments: list[str]) -> None:
+def test_invalid_arguments_are_refused_without_a_request(arguments: list[str]) -> None:
     ran = memctl("note", *arguments)
 
     assert (ran.code, ran.out, ran.opened) == (2, "", 0)
     assert len(ran.err) < 300
 
 
-def test_an_endless_input_is_read_no_further_than_its_limit(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_endless_input_is_read_up_to_the_limit(monkeypatch: pytest.MonkeyPatch) -> None:
     class Endless(io.RawIOBase):
         given = 0
 

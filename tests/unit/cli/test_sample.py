@@ -1,4 +1,4 @@
-"""`memctl sample`, `memctl --sample`, and who is offered it."""
+"""`memctl sample`, `memctl --sample`, and when it is offered."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pytest
 
 from memd.cli import connect
 from memd_client.messages import IndexReply
-from tests.unit.cli.stage import MAIN, found, indexed, memctl, status_of
+from tests.unit.cli.memctl_runner import MAIN, found, indexed, memctl, status_of
 
 EMPTY = replace(MAIN, files=0, chunks=0, vectors=0)
 
@@ -20,7 +20,7 @@ VARIABLES = ("OPENCLAW_STATE_DIR", "OPENCLAW_CONFIG_PATH", "MEMD_CONFIG", "MEMD_
 
 @pytest.fixture
 def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Return an empty home directory; what a command exports is undone."""
+    """Return an empty home directory; exported variables are restored."""
     monkeypatch.setattr(os, "environ", os.environ.copy())
     for name in (*VARIABLES, "XDG_DATA_HOME", "XDG_CONFIG_HOME"):
         os.environ.pop(name, None)
@@ -38,7 +38,7 @@ def notes_of(home: Path) -> Path:
     [[], ["status"], ["search", "lease"], ["index"], ["agents"]],
     ids=" ".join,
 )
-def test_a_machine_without_memory_is_offered_the_sample(home: Path, arguments: list[str]) -> None:
+def test_sample_is_offered_without_notes(home: Path, arguments: list[str]) -> None:
     replies: dict[str, Any] = {
         "status": status_of(EMPTY),
         "search": found(abstained=True),
@@ -54,7 +54,7 @@ def test_a_machine_without_memory_is_offered_the_sample(home: Path, arguments: l
     assert list(home.iterdir()) == []
 
 
-def test_a_memory_with_notes_is_offered_no_sample(home: Path) -> None:
+def test_sample_is_not_offered_with_notes(home: Path) -> None:
     assert memctl("status", has_memory=False, status=status_of(MAIN)).err == ""
 
 
@@ -68,7 +68,7 @@ def test_a_memory_with_notes_is_offered_no_sample(home: Path) -> None:
         None,
     ],
 )
-def test_a_memory_is_openclaws_or_memds_or_settings(home: Path, made: str | None) -> None:
+def test_openclaw_own_notes_or_settings_count_as_memory(home: Path, made: str | None) -> None:
     os.environ["MEMD_CONFIG"] = str(home / "memd.toml")
     os.environ["XDG_DATA_HOME"] = str(home / ".local" / "share")
     if made:
@@ -78,7 +78,7 @@ def test_a_memory_is_openclaws_or_memds_or_settings(home: Path, made: str | None
     assert connect.has_memory() == (made is not None)
 
 
-def test_the_sample_is_copied_and_indexed_and_the_way_to_it_is_shown(home: Path) -> None:
+def test_sample_is_copied_indexed_and_explained(home: Path) -> None:
     ran = memctl("sample", index=IndexReply([indexed()]))
 
     assert ran.code == 0
@@ -90,7 +90,7 @@ def test_the_sample_is_copied_and_indexed_and_the_way_to_it_is_shown(home: Path)
     assert not (home / ".openclaw").exists()
 
 
-def test_an_edited_sample_stays_as_it_is(home: Path) -> None:
+def test_edited_sample_is_kept(home: Path) -> None:
     memctl("sample", index=IndexReply([indexed()]))
     (notes_of(home) / "MEMORY.md").write_text("mine")
 
@@ -99,7 +99,7 @@ def test_an_edited_sample_stays_as_it_is(home: Path) -> None:
     assert (notes_of(home) / "MEMORY.md").read_text() == "mine"
 
 
-def test_a_command_works_on_the_sample_by_one_option(home: Path) -> None:
+def test_sample_option_selects_the_sample(home: Path) -> None:
     os.environ["OPENCLAW_CONFIG_PATH"] = str(home / "mine.json")
 
     ran = memctl("--sample", "search", "lease", search=found())
@@ -109,12 +109,12 @@ def test_a_command_works_on_the_sample_by_one_option(home: Path) -> None:
     assert Path(os.environ["MEMD_SOCKET"]).name == "sample.sock"
 
 
-def test_a_folder_that_cannot_be_written_is_an_error_with_a_hint(home: Path) -> None:
+def test_unwritable_folder_is_an_error_with_a_hint(home: Path) -> None:
     os.environ["XDG_DATA_HOME"] = str(home / "file")
     (home / "file").write_text("")
 
     ran = memctl("sample")
 
     assert (ran.code, ran.opened) == (1, 0)
-    assert "the sample memory can't be written" in ran.err
-    assert "try: " in ran.err
+    assert "cannot write the sample memory" in ran.err
+    assert "hint: " in ran.err

@@ -1,4 +1,4 @@
-"""`memctl search`: the hits of one agent and of all, what a search lacks, and words that are marked."""
+"""`memctl search`: hits of one agent and of all agents, notices, and highlighted words."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memd.cli.notes import split_place
+from memd.cli.notes import split_location
 from memd.cli.search import marked, pattern_for
 from memd_client.errors import AgentUnknownError, MemoryDisabledError
 from memd_client.messages import (
@@ -25,7 +25,7 @@ from memd_client.messages import (
     SearchReply,
 )
 from memd_client.wire import to_wire
-from tests.unit.cli.stage import KEYS, LEASE, NOW_MS, OUTAGE, Ran, found, memctl
+from tests.unit.cli.memctl_runner import KEYS, LEASE, NOW_MS, OUTAGE, MemctlResult, found, memctl
 
 HITS = """\
 memory/2026-05-08.md:12-14  0.82  memory
@@ -39,15 +39,15 @@ MEMORY.md:3-3  0.50  memory
 2 hits · hybrid · 4.2 ms · local minilm
 """
 
-LESS_THAN_THE_WHOLE = """\
+DEGRADED = """\
 MEMORY.md:3-3  0.50  memory
   Keys: with the neighbour.
 
 1 hit · keyword · 4.2 ms
 degraded: The embedding provider openai answered 401. (for 3 h, provider_failed)
-  try: Correct search.remote.apiKey.
-partial: time was up before everything was looked at
-pending: 1 changed file not read yet · 3 chunks still without a vector
+  hint: Correct search.remote.apiKey.
+partial: the deadline ended the search early
+pending: 1 changed file not indexed yet · 3 chunks without a vector yet
 """
 
 EXPLAINED = """\
@@ -64,7 +64,7 @@ memory/2026-05-08.md:12-14  0.82  memory
   because: it holds none of the words
 
 2 hits · hybrid · 4.2 ms · local minilm
-timings: words 1.2 ms · meaning 34 ms
+timings: keywords 1.2 ms · vectors 34 ms
 """
 
 WHY = {
@@ -83,47 +83,47 @@ WHY = {
     "steps": {"fused": 0.842},
     "chunk_lines": [3, 4],
 }
-"""An explanation as the daemon makes it."""
+"""An explanation in a reply of the daemon."""
 
 
-def test_hits_are_shown_with_place_score_source_and_snippet() -> None:
+def test_hits_are_shown_with_location_score_source_and_snippet() -> None:
     ran = memctl("search", "lease", search=found(LEASE, KEYS))
 
     assert (ran.code, ran.out, ran.err) == (0, HITS, "")
 
 
-def test_an_answer_that_is_less_than_the_whole_says_why_and_the_way_out() -> None:
+def test_degraded_reply_shows_reason_and_hint() -> None:
     reply = found(KEYS, mode="keyword", degraded=OUTAGE, partial=True, pending=Pending(1, 3))
 
-    assert memctl("search", "keys", search=reply).out == LESS_THAN_THE_WHOLE
+    assert memctl("search", "keys", search=reply).out == DEGRADED
 
 
 FALLBACK = Fallback("openai", "provider_quota_exhausted", "429 insufficient_quota", NOW_MS - 3 * 3_600_000)
 FILLING = Filling("gemini", "models/gemini-embedding-001", "0123456789abcdef", 812, 4210, 30.0, 1_243_000)
 
 
-def test_an_answer_by_other_vectors_than_the_wanted_ones_names_both() -> None:
+def test_fallback_shows_both_providers() -> None:
     ran = memctl("search", "keys", search=found(KEYS, fallback=FALLBACK, filling=FILLING))
 
     assert ran.out.splitlines()[3:] == [
         "1 hit · hybrid · 4.2 ms · local minilm",
-        "fallback: local minilm answers for openai: 429 insufficient_quota (for 3 h, provider_quota_exhausted)",
+        "fallback: using local minilm instead of openai: 429 insufficient_quota (for 3 h, provider_quota_exhausted)",
         "filling: gemini gemini-embedding-001, 812 of 4,210 texts (19 %), about 30 s and 1,240,000 tokens to go; "
-        "until then local minilm answers",
+        "searches use local minilm until then",
     ]
 
 
-def test_where_words_alone_answered_no_vectors_are_named() -> None:
+def test_keyword_mode_names_no_provider() -> None:
     reply = found(KEYS, mode="keyword", fallback=FALLBACK, filling=FILLING)
 
     said = memctl("search", "keys", search=reply).out.splitlines()[3:]
 
     assert said[0] == "1 hit · keyword · 4.2 ms"
-    assert said[1].startswith("fallback: words alone answer for openai: ")
-    assert said[2].endswith("; until then words alone answer")
+    assert said[1].startswith("fallback: keyword search only instead of openai: ")
+    assert said[2].endswith("; keyword search only until then")
 
 
-def test_explain_tells_below_each_hit_why_it_stands_there_and_below_all_what_took_how_long() -> None:
+def test_explain_shows_reasons_below_each_hit_and_timings_at_the_end() -> None:
     hits = [replace(KEYS, explain=WHY), replace(LEASE, explain={"because": ["it holds none of the words"]})]
     reply = found(*hits, timings={"words_ms": 1.2, "meaning_ms": 34.1})
 
@@ -134,13 +134,13 @@ def test_explain_tells_below_each_hit_why_it_stands_there_and_below_all_what_too
 
 
 @pytest.mark.parametrize("why", [None, {}, {"because": []}])
-def test_a_hit_without_reasons_is_shown_without_any(why: dict[str, Any] | None) -> None:
+def test_hit_without_reasons_shows_none(why: dict[str, Any] | None) -> None:
     ran = memctl("search", "--explain", "keys", search=found(replace(KEYS, explain=why)))
 
     assert ran.out == memctl("search", "keys", search=found(KEYS)).out
 
 
-def test_on_a_terminal_reasons_are_dim_and_wrapped_below_each_other() -> None:
+def test_reasons_on_a_terminal_are_dim_and_wrapped() -> None:
     reply = found(replace(KEYS, explain=WHY))
 
     ran = memctl("search", "--explain", "zebra", search=reply, terminal=True, colour=True, width=52)
@@ -153,7 +153,7 @@ def test_on_a_terminal_reasons_are_dim_and_wrapped_below_each_other() -> None:
     ]
 
 
-def test_a_reason_cannot_act_on_a_terminal() -> None:
+def test_control_characters_in_a_reason_are_escaped() -> None:
     reply = found(replace(KEYS, explain={"because": ["it holds \x1b[2J\nkeys"]}))
 
     ran = memctl("search", "--explain", "zebra", search=reply, terminal=True, colour=False)
@@ -164,28 +164,28 @@ def test_a_reason_cannot_act_on_a_terminal() -> None:
 FOUND_BY = "0 hits · hybrid · 4.2 ms · local minilm\n"
 
 
-def test_a_search_without_hits_says_why_and_what_to_do() -> None:
+def test_search_without_hits_shows_reason_and_hint() -> None:
     reason = EmptyResult("no_match", "No relevant results.", "Search with min_score 0.")
 
     ran = memctl("search", "zebra", search=found(abstained=True, empty=reason))
 
-    said = "No relevant results.\n  try: Search with --min-score 0.\n"
+    said = "No relevant results.\n  hint: Search with --min-score 0.\n"
     assert (ran.code, ran.out, ran.err) == (0, said + FOUND_BY, "")
 
 
-def test_without_a_reason_of_an_older_daemon_there_are_no_relevant_results() -> None:
+def test_search_without_hits_from_an_older_daemon_shows_no_relevant_results() -> None:
     ran = memctl("search", "zebra", search=found(abstained=True))
 
     assert (ran.code, ran.out) == (0, f"No relevant results.\n{FOUND_BY}")
 
 
-def test_the_way_named_after_an_abstention_is_one_the_command_takes() -> None:
+def test_hint_after_an_abstention_is_a_valid_option() -> None:
     ran = memctl("search", "--min-score", "0", "zebra", search=found(KEYS))
 
     assert (ran.code, ran.client.calls[0][1]["min_score"]) == (0, 0.0)
 
 
-def test_every_option_reaches_the_daemon() -> None:
+def test_every_option_is_sent_to_the_daemon() -> None:
     ran = memctl(
         *("search", "when", "does", "it end", "--agent", "main", "--max-results", "3", "--min-score", "0.2"),
         *("--source", "memory", "--source", "sessions", "--path", "memory/2026-"),
@@ -208,7 +208,7 @@ def test_every_option_reaches_the_daemon() -> None:
     ]
 
 
-def test_options_left_out_leave_the_agents_settings_in_force() -> None:
+def test_omitted_options_use_the_agents_settings() -> None:
     params = memctl("search", "lease", search=found()).client.calls[0][1]
 
     assert [params[name] for name in ("agent", "max_results", "min_score", "sources", "path")] == [None] * 5
@@ -225,16 +225,16 @@ def test_options_left_out_leave_the_agents_settings_in_force() -> None:
         ["search", "not utf-8: \udcff"],
     ],
 )
-def test_a_wrong_call_exits_2_and_asks_the_daemon_nothing(wrong: list[str]) -> None:
+def test_invalid_arguments_exit_with_2_without_a_request(wrong: list[str]) -> None:
     ran = memctl(*wrong, search=found())
 
     assert ran.code == 2
     assert ran.err.startswith("error: ")
-    assert ran.err.endswith("  try: memctl search --help\n  code: usage\n")
+    assert ran.err.endswith("  hint: run `memctl search --help`\n  code: usage\n")
     assert (ran.out, ran.client.calls) == ("", [])
 
 
-def test_json_is_the_reply_field_by_field() -> None:
+def test_json_has_all_fields_of_the_reply() -> None:
     reply = found(LEASE, replace(KEYS, explain=WHY), degraded=OUTAGE, timings={"look_ms": 1.5})
 
     ran = memctl("search", "--json", "--explain", "lease", search=reply)
@@ -247,7 +247,7 @@ def test_json_is_the_reply_field_by_field() -> None:
     assert (shown["hits"][0]["explain"], shown["hits"][1]["explain"]) == (None, WHY)
 
 
-def test_json_survives_text_and_numbers_that_json_lacks() -> None:
+def test_json_replaces_text_and_numbers_that_json_lacks() -> None:
     hit = replace(KEYS, path="memory/\udcff.md", snippet="\x1b[2J 重跑\x85", score=float("nan"))
 
     ran = memctl("search", "--json", "keys", search=found(hit))
@@ -257,7 +257,7 @@ def test_json_survives_text_and_numbers_that_json_lacks() -> None:
     assert (shown["path"], shown["snippet"], shown["score"]) == (hit.path, hit.snippet, None)
 
 
-def test_text_of_a_hit_cannot_act_on_a_terminal() -> None:
+def test_control_characters_in_a_hit_are_escaped() -> None:
     hit = replace(KEYS, path="memory/a\nb.md", snippet="\x1b[2Jgone\x07\udcff\u202eabc\r\nnext\tline\r\n")
 
     for terminal in (False, True):
@@ -268,7 +268,7 @@ def test_text_of_a_hit_cannot_act_on_a_terminal() -> None:
         assert lines[2].split() == ["next", "line"]
 
 
-def test_a_terminal_gets_the_query_words_marked_in_any_inflection() -> None:
+def test_query_words_are_highlighted_in_any_inflection() -> None:
     ran = memctl("search", "when is the leasing", search=found(LEASE), terminal=True, colour=True)
 
     assert "The \x1b[1;33mlease\x1b[0m ends" in ran.out
@@ -276,7 +276,7 @@ def test_a_terminal_gets_the_query_words_marked_in_any_inflection() -> None:
     assert "\x1b[1;33mThe" not in ran.out
 
 
-def test_a_long_snippet_is_wrapped_below_its_indent() -> None:
+def test_long_snippet_is_wrapped_at_its_indent() -> None:
     hit = replace(KEYS, snippet="word " * 40)
 
     ran = memctl("search", "zebra", search=found(hit), terminal=True, colour=False, width=40)
@@ -302,23 +302,23 @@ MEMORY.md:3-3 --agent home  0.50  memory
 2 hits · 2 agents searched · hybrid · 4.2 ms · local minilm
 """
 
-DIFFERENT = """\
+DIFFERENT_MODES = """\
 MEMORY.md:3-3 --agent home  0.50  memory
   Keys: with the neighbour.
 
 1 hit · 2 agents searched · 4.2 ms
 mode: home: keyword
 degraded: home: The embedding provider openai answered 401. (for 3 h, provider_failed)
-  try: Correct search.remote.apiKey.
+  hint: Correct search.remote.apiKey.
 mode: work: hybrid · local minilm
-pending: work: 3 chunks still without a vector
+pending: work: 3 chunks without a vector yet
 error: old: the index is of a newer release (index_newer)
-  try: Update memd.
+  hint: Update memd.
 """
 
 
 def row(agent: str, **facts: object) -> SearchedAgent:
-    """Return how an agent was searched."""
+    """Return the row of one searched agent."""
     searched = SearchedAgent(agent, "hybrid", pending=Pending(), provider="local", model="minilm")
     return replace(searched, **facts)  # type: ignore[arg-type]
 
@@ -328,25 +328,25 @@ def replied(*hits: Hit, rows: list[SearchedAgent] | None = None) -> SearchAgents
     return SearchAgentsReply(list(hits), [row("work"), row("home")] if rows is None else rows, 4.23)
 
 
-def search_all(reply: SearchAgentsReply, *options: str) -> Ran:
-    """Search all agents, of which none has the id `all`."""
+def search_all(reply: SearchAgentsReply, *options: str) -> MemctlResult:
+    """Search all agents; none has the id `all`."""
     return memctl("search", "--agent", "all", *options, "lease", search=UNKNOWN, search_agents=reply)
 
 
-def test_each_hit_says_its_agent_and_the_last_line_how_many_were_searched() -> None:
+def test_search_of_all_agents_shows_agent_of_each_hit_and_number_of_agents() -> None:
     ran = search_all(replied(WORK, HOME))
 
     assert (ran.code, ran.out, ran.err) == (0, HITS_OF_ALL, "")
 
 
-def test_the_place_of_a_hit_is_what_get_takes() -> None:
+def test_location_of_a_hit_is_valid_for_get() -> None:
     place, option, agent = search_all(replied(WORK)).out.split()[:3]
 
-    assert split_place(place) == (LEASE.path, LEASE.start_line, 3)
+    assert split_location(place) == (LEASE.path, LEASE.start_line, 3)
     assert (option, agent) == ("--agent", "work")
 
 
-def test_modes_and_what_is_missing_are_said_by_agent_if_they_differ() -> None:
+def test_different_modes_and_notices_are_shown_by_agent() -> None:
     newer = Problem("index_newer", "the index is of a newer release", "Update memd.")
     rows = [
         row("home", mode="keyword", degraded=OUTAGE),
@@ -354,48 +354,48 @@ def test_modes_and_what_is_missing_are_said_by_agent_if_they_differ() -> None:
         SearchedAgent("old", error=newer),
     ]
 
-    assert search_all(replied(HOME, rows=rows)).out == DIFFERENT
+    assert search_all(replied(HOME, rows=rows)).out == DIFFERENT_MODES
 
 
-def test_what_is_missing_from_all_agents_is_said_once_and_names_none() -> None:
+def test_common_notice_is_shown_once_without_agents() -> None:
     none = EmptyResult("no_match", "No relevant results.", "Search with min_score 0.")
     rows = [row(each, mode="keyword", degraded=OUTAGE, empty=none) for each in ("home", "work")]
 
     said = search_all(replied(rows=rows)).out.splitlines()
 
     assert said == [
-        "No hits in the memory of any agent.",
+        "No relevant results.",
         "0 hits · 2 agents searched · keyword · 4.2 ms",
         "no hits: No relevant results.",
-        "  try: Search with --min-score 0.",
+        "  hint: Search with --min-score 0.",
         "degraded: The embedding provider openai answered 401. (for 3 h, provider_failed)",
-        "  try: Correct search.remote.apiKey.",
+        "  hint: Correct search.remote.apiKey.",
     ]
 
 
-def test_an_agent_with_the_id_all_is_the_one_that_is_searched() -> None:
+def test_agent_with_the_id_all_is_searched_alone() -> None:
     ran = memctl("search", "--agent", "all", "lease", search=found(LEASE))
 
     assert [name for name, _ in ran.client.calls] == ["search"]
     assert ran.out == memctl("search", "lease", search=found(LEASE)).out
-    assert ran.err == "note: an agent has the id all: it alone was searched\n"
+    assert ran.err == "note: searched only the agent with the id all\n"
 
 
 @pytest.mark.parametrize("agent", ["al", "ALL"])
-def test_an_agent_that_does_not_exist_is_an_error_and_not_all_agents(agent: str) -> None:
+def test_unknown_agent_is_an_error(agent: str) -> None:
     ran = memctl("search", "--agent", agent, "lease", search=UNKNOWN, search_agents=replied())
 
     assert (ran.code, [name for name, _ in ran.client.calls]) == (1, ["search"])
 
 
-def test_memory_that_is_off_is_the_error_of_the_agent_called_all() -> None:
+def test_disabled_memory_of_an_agent_with_the_id_all_is_an_error() -> None:
     ran = memctl("search", "--agent", "all", "x", search=MemoryDisabledError("memory search is off"))
 
     assert ran.code == 1
     assert "memory_disabled" in ran.err
 
 
-def test_the_other_options_hold_for_all_agents() -> None:
+def test_options_apply_to_a_search_of_all_agents() -> None:
     options = [
         "--max-results",
         "3",
@@ -422,7 +422,7 @@ def test_the_other_options_hold_for_all_agents() -> None:
     }
 
 
-def test_json_of_all_agents_is_the_reply_field_by_field() -> None:
+def test_json_of_all_agents_has_all_fields_of_the_reply() -> None:
     reply = replied(WORK, HOME)
 
     shown = json.loads(search_all(reply, "--json").out)
@@ -432,7 +432,7 @@ def test_json_of_all_agents_is_the_reply_field_by_field() -> None:
 
 
 def marks(query: str, text: str) -> list[str]:
-    """Return what of the text is marked for the query."""
+    """Return the parts of a text that are highlighted for a query."""
     return [piece[0] for piece in marked(text, pattern_for(query)) if isinstance(piece, tuple)]
 
 
@@ -453,12 +453,12 @@ def marks(query: str, text: str) -> list[str]:
         ("", "anything", []),
     ],
 )
-def test_words_of_the_question_are_marked(query: str, text: str, expected: list[str]) -> None:
+def test_words_of_the_query_are_highlighted(query: str, text: str, expected: list[str]) -> None:
     assert marks(query, text) == expected
 
 
 @given(st.text(), st.text())
-def test_marking_changes_no_character(query: str, text: str) -> None:
+def test_highlighting_changes_no_character(query: str, text: str) -> None:
     pieces = marked(text, pattern_for(query))
 
     assert "".join(piece if isinstance(piece, str) else piece[0] for piece in pieces) == text

@@ -1,4 +1,4 @@
-"""`memctl service`: the whole way from the words typed to the commands a service manager hears."""
+"""`memctl service`: from the command line to the commands of a service manager."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from memd.service.install import machine
 from memd.service.lock import DaemonLock
 from memd_client.errors import ProtocolMismatchError
 from tests.support.state_homes import StateHome
-from tests.unit.cli.stage import memctl
-from tests.unit.service.stage import FakeManagers
+from tests.unit.cli.memctl_runner import memctl
+from tests.unit.service.machines import FakeManagers
 
 ACTIVE = "LoadState=loaded\\nActiveState=active\\nSubState=running\\nResult=success\\nMainPID=4242\\n"
 
 
 @pytest.fixture
 def home(monkeypatch: pytest.MonkeyPatch) -> Iterator[StateHome]:
-    """A user with nothing installed."""
+    """A user without an installed service."""
     with StateHome() as home:
         for name, value in home.environ().items():
             monkeypatch.setenv(name, value)
@@ -32,18 +32,18 @@ def home(monkeypatch: pytest.MonkeyPatch) -> Iterator[StateHome]:
 
 @pytest.fixture
 def units(home: StateHome) -> Path:
-    """Where the units are, or are going to be."""
+    """The folder of the units."""
     return home.root / ".config" / "systemd" / "user"
 
 
 def _managers(home: StateHome, monkeypatch: pytest.MonkeyPatch, **options: object) -> FakeManagers:
-    """Put managers in front of the real ones."""
+    """Put fake service managers on PATH."""
     managers = FakeManagers(home.root / "managers", **options)  # type: ignore[arg-type]
     monkeypatch.setenv("PATH", managers.path)
     return managers
 
 
-def test_installing_twice_and_removing_twice_is_the_same_as_once(
+def test_install_and_uninstall_are_idempotent(
     home: StateHome, units: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     managers = _managers(home, monkeypatch)
@@ -61,7 +61,7 @@ def test_installing_twice_and_removing_twice_is_the_same_as_once(
     assert f"write {units}/memd.service\n" in first.out
     assert "write" not in second.out
     assert list(units.iterdir()) == []
-    assert "isn't installed" in again.err
+    assert "is not installed" in again.err
     assert managers.calls() == [
         *["systemctl --user daemon-reload",
           "systemctl --user enable memd.socket memd.service",
@@ -71,7 +71,7 @@ def test_installing_twice_and_removing_twice_is_the_same_as_once(
     ]  # fmt: skip
 
 
-def test_a_dry_run_prints_all_of_it_and_changes_nothing(
+def test_dry_run_prints_all_steps_and_changes_nothing(
     home: StateHome, units: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     managers = _managers(home, monkeypatch)
@@ -86,7 +86,7 @@ def test_a_dry_run_prints_all_of_it_and_changes_nothing(
         assert "".join(f"    {each}\n" for each in unit.read_text().splitlines()) in dry.out
 
 
-def test_an_edited_unit_is_kept_beside_the_new_one(
+def test_edited_unit_is_kept_as_a_backup(
     home: StateHome, units: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     _managers(home, monkeypatch)
@@ -97,10 +97,10 @@ def test_an_edited_unit_is_kept_beside_the_new_one(
 
     assert ran.code == 0
     assert (units / "memd.service.bak").read_text() == "[Service]\nExecStart=mine\n"
-    assert "not written by memctl" in ran.out
+    assert "which memctl did not write" in ran.out
 
 
-def test_a_machine_without_namespaces_gets_the_unit_without_them(
+def test_unit_has_no_namespace_options_if_namespaces_are_not_permitted(
     home: StateHome, units: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     _managers(home, monkeypatch, fails=("systemd-run",))
@@ -111,7 +111,7 @@ def test_a_machine_without_namespaces_gets_the_unit_without_them(
     assert "less hardening" in ran.err
 
 
-def test_a_command_that_systemd_refuses_is_an_error_with_its_words(
+def test_failed_systemd_command_is_an_error_with_its_output(
     home: StateHome, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     _managers(home, monkeypatch, fails=("systemctl --user enable",))
@@ -123,7 +123,7 @@ def test_a_command_that_systemd_refuses_is_an_error_with_its_words(
     assert "code: service_failed" in ran.err
 
 
-def test_an_installed_service_is_started_stopped_and_restarted_by_systemd(
+def test_installed_service_is_started_stopped_and_restarted_by_systemd(
     home: StateHome, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     managers = _managers(home, monkeypatch)
@@ -141,7 +141,7 @@ def test_an_installed_service_is_started_stopped_and_restarted_by_systemd(
     ]
 
 
-def test_a_daemon_without_the_service_is_named_with_the_way_out(
+def test_daemon_without_the_service_is_reported_with_a_hint(
     home: StateHome, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     _managers(home, monkeypatch)
@@ -158,27 +158,29 @@ def test_a_daemon_without_the_service_is_named_with_the_way_out(
     assert "`memctl service restart`" in started.err
 
 
-def test_daemon_and_client_of_different_releases_lead_to_a_command_that_exists() -> None:
+def test_hint_for_different_releases_is_an_existing_command() -> None:
     assert "`memctl service restart`" in ProtocolMismatchError.hint
     assert memctl("service", "restart", "--help").code == 0
 
 
-def test_the_status_says_who_runs_the_daemon(home: StateHome, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_status_shows_whether_the_service_runs_the_daemon(
+    home: StateHome, monkeypatch: pytest.MonkeyPatch
+) -> None:
     _managers(home, monkeypatch, says={"systemctl --user show memd.service": ACTIVE})
     memctl("service", "install")
     with DaemonLock.acquire(home.socket):
         shown = memctl("service", "status")
-        told = json.loads(memctl("service", "status", "--json").out)
+        document = json.loads(memctl("service", "status", "--json").out)
 
     assert "systemd · installed · active (running)" in shown.out
-    assert "without the service" in shown.out
-    assert (told["manager"], told["installed"], told["service_pid"]) == ("systemd", True, 4242)
-    assert told["daemon_pid"] != told["service_pid"]
-    assert told["edited"] == []
-    assert told["socket"] == str(home.socket)
+    assert "not as the service" in shown.out
+    assert (document["manager"], document["installed"], document["service_pid"]) == ("systemd", True, 4242)
+    assert document["daemon_pid"] != document["service_pid"]
+    assert document["edited"] == []
+    assert document["socket"] == str(home.socket)
 
 
-def test_the_status_of_nothing_at_all_is_no_error(home: StateHome, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_status_without_service_and_daemon_succeeds(home: StateHome, monkeypatch: pytest.MonkeyPatch) -> None:
     _managers(home, monkeypatch)
 
     ran = memctl("service", "status")
@@ -188,7 +190,7 @@ def test_the_status_of_nothing_at_all_is_no_error(home: StateHome, monkeypatch: 
     assert "not running" in ran.out
 
 
-def test_logs_come_from_the_journal_where_the_service_is_installed(
+def test_logs_are_read_from_the_journal_if_the_service_is_installed(
     home: StateHome, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     managers = _managers(home, monkeypatch)
@@ -200,7 +202,7 @@ def test_logs_come_from_the_journal_where_the_service_is_installed(
     assert managers.calls()[-1] == "journalctl --user --unit=memd.service --lines=7 --no-pager --follow"
 
 
-def test_logs_of_a_plain_daemon_are_beside_its_socket(
+def test_logs_of_a_background_process_are_next_to_its_socket(
     home: StateHome, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     managers = _managers(home, monkeypatch)
@@ -217,7 +219,7 @@ def test_logs_of_a_plain_daemon_are_beside_its_socket(
     assert managers.calls()[-1] == f"tail -n 100 {log}"
 
 
-def test_a_mac_gets_a_launch_agent(home: StateHome, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_install_on_macos_writes_a_launch_agent(home: StateHome, monkeypatch: pytest.MonkeyPatch) -> None:
     managers = _managers(home, monkeypatch, fails=("launchctl print",))
     monkeypatch.setattr(machine, "platform", lambda: "darwin")
 

@@ -1,4 +1,4 @@
-"""`memctl status` without `-v`: an outline, and what is wrong with its hint."""
+"""`memctl status` without `-v`: one line per agent, and problems with hints."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from memd_client.messages import AccountStatus, AgentStatus, DownloadStatus, Problem, StatusReply
-from tests.unit.cli.stage import MAIN, MINILM, NOW_MS, memctl, status_of
+from tests.unit.cli.memctl_runner import MAIN, MINILM, NOW_MS, memctl, status_of
 from tests.unit.cli.test_status import OUT_OF_CREDIT, switching, troubled
 
 REMOTE = replace(MAIN, agent="work", provider="openai", model="text-embedding-3-small", last_sync_ms=NOW_MS)
@@ -24,15 +24,15 @@ work          ready · 54 files · 1,300 chunks · 1,300 vectors · synced just 
 TROUBLED = """\
 memd 0.1.0 · up 3 h 12 min · 48.2 MB RAM
   problem     sqlite-vec can't be loaded. (vector_extension)
-              try: Reinstall sqlite-vec.
+              hint: Reinstall sqlite-vec.
   model       none loaded
 
 work          needs attention · 54 files · 1,300 chunks · 1 vector · 2 files and 1,299 chunks pending · keywords only
   problem     memory/x.md is not UTF-8. (file_unreadable)
-              try: Save it as UTF-8.
+              hint: Save it as UTF-8.
   degraded    The embedding provider openai answered 401. (for 3 h, provider_failed)
-              try: Correct search.remote.apiKey.
-  watching    by looking again and again: no inotify instance is free
+              hint: Correct search.remote.apiKey.
+  watching    polling: no inotify instance is free
   vectors     compared by a scan of the index
   skipped     7 files; `memctl status -v` lists them
   check       ok      keyword index: 1,300 rows
@@ -42,15 +42,15 @@ idle          off
 
 SWITCHING = """\
 main          fallen back · 54 files · 1,300 chunks · 1,300 vectors · synced 2 min ago · local minilm
-  fallback    local minilm answers for openai: 429 insufficient_quota (for 3 h, provider_quota_exhausted)
-  filling     gemini gemini-embedding-001, 812 of 4,210 texts (19 %), about 3 min and 1,240,000 tokens to go; until \
-then local minilm answers
+  fallback    using local minilm instead of openai: 429 insufficient_quota (for 3 h, provider_quota_exhausted)
+  filling     gemini gemini-embedding-001, 812 of 4,210 texts (19 %), about 3 min and 1,240,000 tokens to go; searches \
+use local minilm until then
   refused     6 chunks; `memctl status -v` lists them
 """
 
 
 def shown(*agents: AgentStatus, reply: StatusReply | None = None, **facts: Any) -> str:
-    """Return what a pipe gets of a status."""
+    """Return the short status on a pipe."""
     ran = memctl("status", status=reply or status_of(*agents, **facts))
     assert (ran.code, ran.err) == (0, "")
     return ran.out
@@ -63,11 +63,11 @@ def test_two_healthy_agents_are_two_lines_and_fit_ten_on_a_terminal() -> None:
     assert len(terminal.out.splitlines()) <= 10
 
 
-def test_what_is_wrong_is_below_its_agent_with_the_hint() -> None:
+def test_problems_are_shown_below_their_agent_with_a_hint() -> None:
     assert shown(reply=troubled()) == TROUBLED
 
 
-def test_a_switch_of_vectors_is_told_and_lists_are_counted() -> None:
+def test_filling_is_shown_and_lists_are_counted() -> None:
     assert shown(switching()).split("\n\n")[1] == SWITCHING
 
 
@@ -87,7 +87,7 @@ def test_a_switch_of_vectors_is_told_and_lists_are_counted() -> None:
             {"accounts": [AccountStatus("voyage", "ok", 1, 1), OUT_OF_CREDIT]},
             [
                 "  paused      openai: 429 insufficient_quota (for 25 min, provider_quota_exhausted); "
-                "asked again in 5 min"
+                "next attempt in 5 min"
             ],
         ),
         (
@@ -97,14 +97,14 @@ def test_a_switch_of_vectors_is_told_and_lists_are_counted() -> None:
         ({"tokens_today": 4_000_000, "token_budget": 5_000_000}, []),
     ],
 )
-def test_models_and_providers_are_told_with_what_keeps_them(facts: dict[str, Any], lines: list[str]) -> None:
+def test_models_and_providers_are_shown_with_their_problems(facts: dict[str, Any], lines: list[str]) -> None:
     head = shown(REMOTE, **facts).split("\n\n")[0].splitlines()
 
     usual = ["  model       minilm · ready · 91.7 MB"]
     assert head[1:] == (lines if "models" in facts else [*usual, *lines])
 
 
-def test_an_agent_that_waits_for_power_or_could_not_report_says_so() -> None:
+def test_waiting_for_power_or_a_failed_report_is_shown() -> None:
     waiting = replace(MAIN, chunks_pending=1, waits_for="mains power")
     failed = replace(MAIN, workspace="", index_path="", problems=[Problem("internal", "It crashed.", "")])
 
@@ -112,9 +112,11 @@ def test_an_agent_that_waits_for_power_or_could_not_report_says_so() -> None:
     assert shown(failed).endswith("\n\nmain          needs attention\n  problem     It crashed. (internal)\n")
 
 
-def test_a_named_agent_is_shown_and_no_agents_are_said() -> None:
+def test_named_agent_or_the_lack_of_agents_is_shown() -> None:
     ran = memctl("status", "--agent", "main", status=status_of(MAIN))
 
     assert ran.client.calls == [("status", {"agent": "main", "deep": False})]
     assert ran.out.splitlines()[-1].startswith("main          ready · ")
-    assert shown().endswith("\n\nNo agents. Agents come from openclaw.json and the folders under agents/.\n")
+    assert shown().endswith(
+        "\n\nno agents; agents are the entries in openclaw.json and the folders in agents/\n"
+    )

@@ -1,4 +1,4 @@
-"""`memctl show`: the address is printed, and opened where there is a screen."""
+"""`memctl show`: prints the address, and opens it if there is a screen."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ import pytest
 from memd.cli import show
 from memd_client.errors import AgentUnknownError, DaemonUnreachableError
 from memd_client.messages import ShowReply
-from tests.unit.cli import stage
-from tests.unit.cli.stage import Ran, memctl
+from tests.unit.cli import memctl_runner
+from tests.unit.cli.memctl_runner import MemctlResult, memctl
 
 PLACE = ShowReply("http://127.0.0.1:40513/?token=abc", None, 60)
 
 
 @pytest.fixture
 def opened(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """Return the addresses that a browser was opened with; there is a screen."""
+    """Return the addresses opened in a browser, with a screen present."""
     addresses: list[str] = []
 
     def open_page(url: str) -> bool:
@@ -28,7 +28,7 @@ def opened(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     def answer(self: Any, agent: str | None = None) -> ShowReply:
         return self._answer(ShowReply, "show", agent=agent)  # type: ignore[no-any-return]
 
-    monkeypatch.setattr(stage.FakeClient, "show", answer, raising=False)
+    monkeypatch.setattr(memctl_runner.FakeClient, "show", answer, raising=False)
     monkeypatch.setattr(webbrowser, "open", open_page)
     monkeypatch.setattr("memd.cli.show.sys.platform", "linux")
     for name in show.SCREENS:
@@ -37,12 +37,12 @@ def opened(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     return addresses
 
 
-def showing(*arguments: str, **replies: Any) -> Ran:
+def showing(*arguments: str, **replies: Any) -> MemctlResult:
     """Run the command."""
     return memctl("show", *arguments, **{"show": PLACE, **replies})
 
 
-def test_the_address_is_printed_and_opened(opened: list[str]) -> None:
+def test_address_is_printed_and_opened(opened: list[str]) -> None:
     ran = showing("--agent", "main")
 
     assert (ran.code, ran.out, opened) == (0, f"{PLACE.url}\n", [PLACE.url])
@@ -51,7 +51,7 @@ def test_the_address_is_printed_and_opened(opened: list[str]) -> None:
 
 
 @pytest.mark.parametrize("screen", [True, False])
-def test_no_browser_is_opened_where_none_is_wanted_or_none_can_be(
+def test_no_browser_is_opened_with_no_browser_or_without_a_screen(
     opened: list[str], monkeypatch: pytest.MonkeyPatch, screen: bool
 ) -> None:
     if not screen:
@@ -60,12 +60,10 @@ def test_no_browser_is_opened_where_none_is_wanted_or_none_can_be(
     ran = showing(*(["--no-browser"] if screen else []))
 
     assert (ran.code, ran.out, opened) == (0, f"{PLACE.url}\n", [])
-    assert "Open it in a browser of this machine" in ran.err
+    assert "open this address in a browser on this machine" in ran.err
 
 
-def test_a_browser_that_fails_costs_nothing_but_its_opening(
-    opened: list[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_failing_browser_still_prints_the_address(opened: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
     def fail(url: str) -> bool:
         raise webbrowser.Error("could not locate runnable browser")
 
@@ -74,7 +72,7 @@ def test_a_browser_that_fails_costs_nothing_but_its_opening(
     assert showing().out == f"{PLACE.url}\n"
 
 
-def test_what_is_wrong_is_told_as_by_any_command(opened: list[str]) -> None:
+def test_daemon_errors_are_printed(opened: list[str]) -> None:
     unknown = showing("--agent", "nobody", show=AgentUnknownError("there is no agent 'nobody'"))
     down = showing(refused=DaemonUnreachableError("nobody listens at /run/s"))
 

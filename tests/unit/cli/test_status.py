@@ -1,4 +1,4 @@
-"""`memctl status -v` and `agents`: everything, and what scripts get."""
+"""`memctl status -v` and `agents`: all details, and JSON."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ from memd_client.messages import (
     StatusReply,
 )
 from memd_client.wire import to_wire
-from tests.unit.cli.stage import MAIN, MINILM, NOW_MS, OUTAGE, memctl, status_of
+from tests.unit.cli.memctl_runner import MAIN, MINILM, NOW_MS, OUTAGE, memctl, status_of
 
-TOLD = Problem(OUTAGE.code, OUTAGE.reason, OUTAGE.hint)
-"""The reason for a degradation, listed as a problem too."""
+REPORTED = Problem(OUTAGE.code, OUTAGE.reason, OUTAGE.hint)
+"""The reason of a degradation, also listed as a problem."""
 
 HEALTHY = """\
 memd 0.1.0 · up 3 h 12 min · pid 4242 · 48.2 MB
@@ -40,17 +40,17 @@ main  ready
   indexed     54 files · 1,300 chunks · 1,300 vectors of 384 dimensions
   pending     nothing
   last sync   2 min ago
-  watching    by the system's file events
+  watching    file events
   sources     memory
   provider    local · minilm
-  vectors     in memory (2.0 MB of a budget of 512 MB)
+  vectors     in RAM (2.0 MB of a budget of 512 MB)
   index       /home/ann/.openclaw/memory/main.memd.sqlite · 5.30 MB · generation 41
 """
 
 TROUBLED = """\
 memd 0.1.0 · up 3 h 12 min · pid 4242 · 48.2 MB
   problem     sqlite-vec can't be loaded. (vector_extension)
-              try: Reinstall sqlite-vec.
+              hint: Reinstall sqlite-vec.
   agents      1 needs attention · 1 off
   model       none loaded
   sqlite-vec  not loaded: no such file
@@ -60,17 +60,17 @@ memd 0.1.0 · up 3 h 12 min · pid 4242 · 48.2 MB
 
 work  needs attention
   problem     memory/x.md is not UTF-8. (file_unreadable)
-              try: Save it as UTF-8.
+              hint: Save it as UTF-8.
   degraded    The embedding provider openai answered 401. (for 3 h, provider_failed)
-              try: Correct search.remote.apiKey.
+              hint: Correct search.remote.apiKey.
   workspace   /home/ann/work
   indexed     54 files · 1,300 chunks · 1 vector of 384 dimensions
-  pending     2 files to read · 1,299 chunks to embed · the oldest for 4.0 s
+  pending     2 files to read · 1,299 chunks to embed · oldest for 4.0 s
   last sync   never · running now
-  watching    by looking again and again · no inotify instance is free · synced every 5 min
+  watching    polling · no inotify instance is free · sync every 5 min
   sources     memory, sessions
-  sessions    8 transcripts with 412 messages · 6 in files · 2 in OpenClaw's database · 3 secrets left out
-              no memory: 4 cron, 1 heartbeat
+  sessions    8 transcripts with 412 messages · 6 in files · 2 in OpenClaw's database · 3 secrets redacted
+              not indexed: 4 cron, 1 heartbeat
   provider    none: keyword search only
   vectors     by a scan of the index
   index       /home/ann/.openclaw/memory/main.memd.sqlite · 5.30 MB · generation 41
@@ -80,13 +80,13 @@ work  needs attention
               memory/link2.md: symbolic link
               memory/link3.md: symbolic link
               memory/link4.md: symbolic link
-              and 2 more; --json lists them all
+              and 2 more; --json lists all
   check       ok      keyword index: 1,300 rows
   check       failed  embeddings: 401
 
 idle  off
   workspace   /home/ann/.openclaw/workspace
-  search      off: search.enabled is false for this agent
+  search      off: search.enabled is false
 """
 
 
@@ -96,24 +96,24 @@ main  fallen back
   indexed     54 files · 1,300 chunks · 1,300 vectors of 384 dimensions
   pending     nothing
   last sync   2 min ago
-  watching    by the system's file events
+  watching    file events
   sources     memory
   provider    local · minilm
-  fallback    local minilm answers for openai: 429 insufficient_quota (for 3 h, provider_quota_exhausted)
-  filling     gemini gemini-embedding-001, 812 of 4,210 texts (19 %), about 3 min and 1,240,000 tokens to go; until \
-then local minilm answers
-  vectors     in memory (2.0 MB of a budget of 512 MB)
+  fallback    using local minilm instead of openai: 429 insufficient_quota (for 3 h, provider_quota_exhausted)
+  filling     gemini gemini-embedding-001, 812 of 4,210 texts (19 %), about 3 min and 1,240,000 tokens to go; searches \
+use local minilm until then
+  vectors     in RAM (2.0 MB of a budget of 512 MB)
   index       /home/ann/.openclaw/memory/main.memd.sqlite · 5.30 MB · generation 41
   batch jobs  2 with 4,000 texts
               batch_1 · running · 120 of 3,000 texts · submitted 2 min ago
               batch_2 · submitted · 0 of 1,000 texts · submitted just now
-  refused     6 chunks, found by their words alone
+  refused     6 chunks, keyword search only
               memory/a.md:1-4: openai refuses the text
               memory/a.md:2-4: openai refuses the text
               memory/a.md:3-4: openai refuses the text
               memory/a.md:4-4: openai refuses the text
               memory/a.md:5-4: openai refuses the text
-              and 1 more; --json lists them all
+              and 1 more; --json lists all
 """
 
 FILLING = Filling("gemini", "gemini-embedding-001", "0123456789abcdef", 812, 4210, 180.4, 1_243_000)
@@ -131,7 +131,7 @@ OUT_OF_CREDIT = AccountStatus(
 
 
 def switching() -> AgentStatus:
-    """Return an agent that fell back, and whose next vectors are being made."""
+    """Return an agent on its fallback, with a vector space that is being filled."""
     return replace(
         MAIN,
         filling=FILLING,
@@ -147,7 +147,7 @@ def switching() -> AgentStatus:
 
 
 def troubled() -> StatusReply:
-    """Return a status in which everything that can be said about an agent is said."""
+    """Return a status with every kind of problem."""
     work = replace(
         MAIN,
         agent="work",
@@ -170,7 +170,7 @@ def troubled() -> StatusReply:
         degraded=OUTAGE,
         skipped=[Skipped(f"memory/link{number}.md", "symbolic link") for number in range(7)],
         problems=[
-            TOLD,
+            REPORTED,
             Problem("file_unreadable", "memory/x.md is not UTF-8.", "Save it as UTF-8."),
         ],
         checks=[Check("keyword index", True, "1,300 rows"), Check("embeddings", False, "401")],
@@ -182,19 +182,19 @@ def troubled() -> StatusReply:
     )
 
 
-def test_a_verbose_status_has_everything_and_says_ready() -> None:
+def test_verbose_status_shows_all_details() -> None:
     ran = memctl("status", "-v", status=status_of(MAIN))
 
     assert (ran.code, ran.out, ran.err) == (0, HEALTHY, "")
 
 
-def test_what_is_wrong_stands_first_with_its_way_out() -> None:
+def test_problems_are_shown_first_with_their_hints() -> None:
     ran = memctl("status", "-v", "--deep", status=troubled())
 
     assert (ran.code, ran.out, ran.err) == (0, TROUBLED, "")
 
 
-def test_agent_and_deep_reach_the_daemon_and_the_client_is_closed() -> None:
+def test_agent_and_deep_are_sent_and_the_client_is_closed() -> None:
     ran = memctl("status", "--agent", "main", "--deep", status=status_of(MAIN))
 
     assert ran.client.calls == [("status", {"agent": "main", "deep": True})]
@@ -213,14 +213,14 @@ def test_json_is_the_reply_field_by_field() -> None:
     assert shown["agents"][0]["degraded"]["since_ms"] == OUTAGE.since_ms
 
 
-def test_the_word_behind_an_agent_is_what_matters_most() -> None:
+def test_state_of_an_agent_is_the_most_important_one() -> None:
     states = {
         "ready": MAIN,
         "catching up": replace(MAIN, chunks_pending=1),
         "syncing": replace(MAIN, chunks_pending=1, syncing=True),
         "degraded": replace(MAIN, degraded=OUTAGE, syncing=True),
         "needs attention": replace(MAIN, degraded=OUTAGE, problems=[Problem("index_io", "No space.", "")]),
-        "degraded ": replace(MAIN, degraded=OUTAGE, problems=[TOLD]),
+        "degraded ": replace(MAIN, degraded=OUTAGE, problems=[REPORTED]),
         "fallen back": replace(switching(), syncing=True),
         "degraded  ": replace(switching(), degraded=OUTAGE),
         "filling": replace(MAIN, filling=FILLING),
@@ -232,7 +232,7 @@ def test_the_word_behind_an_agent_is_what_matters_most() -> None:
         assert f"\nmain  {word.strip()}\n" in memctl("status", "-v", status=status_of(agent)).out
 
 
-def test_a_model_that_was_restarted_or_is_busy_says_so() -> None:
+def test_restarts_and_queue_of_a_model_are_shown() -> None:
     model = replace(MINILM, queued=2, restarts=3, pid=None, rss_bytes=0, path="")
 
     ran = memctl("status", "-v", status=status_of(MAIN, models=[model]))
@@ -240,7 +240,7 @@ def test_a_model_that_was_restarted_or_is_busy_says_so() -> None:
     assert "  model       minilm · ready · 2 waiting · restarted 3 times\n  sqlite-vec" in ran.out
 
 
-def test_a_model_that_failed_says_why() -> None:
+def test_problem_of_a_model_is_shown() -> None:
     model = replace(MINILM, state="failed", problem="it died of signal 9")
 
     ran = memctl("status", "-v", status=status_of(MAIN, models=[model]))
@@ -248,23 +248,23 @@ def test_a_model_that_failed_says_why() -> None:
     assert f"\n              {MINILM.path}\n              it died of signal 9\n" in ran.out
 
 
-def test_fallback_filling_jobs_and_refused_texts_are_told() -> None:
+def test_fallback_filling_jobs_and_refused_chunks_are_shown() -> None:
     ran = memctl("status", "-v", status=status_of(switching()))
 
     assert ran.out.split("\n\n")[1] == SWITCHING
 
 
-def test_what_is_not_known_of_a_filling_is_left_out() -> None:
+def test_unknown_figures_of_a_filling_are_omitted() -> None:
     bare = replace(FILLING, eta_s=None, tokens=0, total=0, done=0)
     agent = replace(MAIN, provider="none", model="", filling=bare)
 
     ran = memctl("status", "-v", status=status_of(agent))
 
-    said = "  filling     gemini gemini-embedding-001, 0 of 0 texts; until then words alone answer\n"
+    said = "  filling     gemini gemini-embedding-001, 0 of 0 texts; keyword search only until then\n"
     assert said in ran.out
 
 
-def test_vectors_that_answer_while_they_are_made_name_nobody_else() -> None:
+def test_filling_of_the_current_space_names_no_other_provider() -> None:
     agent = replace(MAIN, space=FILLING.space, filling=FILLING, chunks_pending=3398)
 
     ran = memctl("status", "-v", status=status_of(agent))
@@ -273,7 +273,7 @@ def test_vectors_that_answer_while_they_are_made_name_nobody_else() -> None:
     assert ", about 3 min and 1,240,000 tokens to go\n" in ran.out
 
 
-def test_the_share_of_a_filling_is_100_percent_only_at_its_end() -> None:
+def test_filling_is_100_percent_only_at_its_end() -> None:
     agent = replace(MAIN, filling=replace(FILLING, done=4209, eta_s=0.2, tokens=812))
 
     ran = memctl("status", "-v", status=status_of(agent))
@@ -281,19 +281,19 @@ def test_the_share_of_a_filling_is_100_percent_only_at_its_end() -> None:
     assert "4,209 of 4,210 texts (99 %), about 1 s and 812 tokens to go" in ran.out
 
 
-def test_a_paused_account_says_why_since_when_and_until_when() -> None:
+def test_paused_account_shows_reason_and_times() -> None:
     well = replace(OUT_OF_CREDIT, provider="voyage", state="ok", code="", reason="", since_ms=0, until_ms=0)
 
     ran = memctl("status", "-v", status=status_of(MAIN, accounts=[well, OUT_OF_CREDIT]))
 
     assert (
         "  paused      openai: 429 insufficient_quota (for 25 min, provider_quota_exhausted); "
-        "asked again in 5 min\n"
+        "next attempt in 5 min\n"
     ) in ran.out
     assert "voyage" not in ran.out
 
 
-def test_tokens_are_told_where_some_were_bought_or_a_budget_is_set() -> None:
+def test_tokens_are_shown_if_used_or_limited() -> None:
     none = memctl("status", "-v", status=status_of(MAIN))
     some = memctl("status", "-v", status=status_of(MAIN, tokens_today=1_243_000))
     bounded = memctl("status", "-v", status=status_of(MAIN, tokens_today=0, token_budget=5_000_000))
@@ -311,7 +311,7 @@ def test_tokens_are_told_where_some_were_bought_or_a_budget_is_set() -> None:
     assert "\x1b[33m5,000,000 today of a budget of 5,000,000" in spent.out
 
 
-def test_downloads_say_how_far_they_are_or_why_they_ended() -> None:
+def test_downloads_show_progress_or_failure() -> None:
     downloads = [
         DownloadStatus("minilm", "running", "download", 45_000_000, 90_000_000),
         DownloadStatus("https://models.example/a.gguf", "running", "download", 1_000_000, 0),
@@ -327,21 +327,23 @@ def test_downloads_say_how_far_they_are_or_why_they_ended() -> None:
     ) in ran.out
 
 
-def test_a_daemon_without_agents_says_where_agents_come_from() -> None:
+def test_status_without_agents_explains_agents() -> None:
     ran = memctl("status", "-v", status=status_of())
 
     assert "  agents      none\n" in ran.out
-    assert ran.out.endswith("\n\nNo agents. Agents come from openclaw.json and the folders under agents/.\n")
+    assert ran.out.endswith(
+        "\n\nno agents; agents are the entries in openclaw.json and the folders in agents/\n"
+    )
 
 
-def test_an_agent_without_vectors_says_none() -> None:
+def test_agent_without_vectors_shows_none() -> None:
     ran = memctl("status", "-v", status=status_of(replace(MAIN, vectors=0, dims=0)))
 
     assert "1,300 chunks · 0 vectors\n" in ran.out
     assert "  vectors     none\n" in ran.out
 
 
-def test_an_agent_whose_report_failed_tells_that_alone() -> None:
+def test_failed_report_of_an_agent_shows_only_the_problem() -> None:
     failed = replace(MAIN, workspace="", index_path="", problems=[Problem("internal", "It crashed.", "")])
 
     ran = memctl("status", "-v", status=status_of(failed))
@@ -349,13 +351,13 @@ def test_an_agent_whose_report_failed_tells_that_alone() -> None:
     assert ran.out.endswith("\n\nmain  needs attention\n  problem     It crashed. (internal)\n")
 
 
-def test_a_clock_that_went_back_reads_as_just_now() -> None:
+def test_time_in_the_future_is_shown_as_just_now() -> None:
     ran = memctl("status", "-v", status=status_of(replace(MAIN, last_sync_ms=NOW_MS + 60_000)))
 
     assert "  last sync   just now\n" in ran.out
 
 
-def test_a_terminal_gets_colour_and_no_line_beyond_its_width() -> None:
+def test_terminal_output_has_colour_and_fits_the_width() -> None:
     ran = memctl("status", "-v", status=troubled(), terminal=True, colour=True, width=60)
     bare = memctl("status", "-v", status=troubled(), terminal=True, colour=False, width=60)
 
@@ -379,14 +381,14 @@ WORK = replace(
 CLOSED = AgentStatus("old", workspace="/home/ann/old", problems=[Problem("index_io", "no room", "")])
 
 TABLE = """\
-agent            state  files  chunks  pending        embeds  problems                     workspace
+agent            state  files  chunks  pending        provider  problems                     workspace
 main             ready     54   1,300        -  local minilm         -  /home/ann/.openclaw/workspace
-work   needs attention     54   1,300    1,202    words only         2                 /home/ann/work
-old    needs attention      0       0        -    words only         1                  /home/ann/old
+work   needs attention     54   1,300    1,202    keywords only         2                 /home/ann/work
+old    needs attention      0       0        -    keywords only         1                  /home/ann/old
 """
 
 
-def test_each_agent_is_a_line() -> None:
+def test_agents_prints_one_row_per_agent() -> None:
     ran = memctl("agents", status=status_of(MAIN, WORK, CLOSED))
 
     assert (ran.code, ran.err) == (0, "")
@@ -394,14 +396,14 @@ def test_each_agent_is_a_line() -> None:
     assert len({len(line) for line in ran.out.splitlines()}) == 1
 
 
-def test_no_agents_are_a_note() -> None:
+def test_agents_without_agents_prints_a_note() -> None:
     ran = memctl("agents", status=status_of())
 
     assert (ran.code, ran.out) == (0, "")
     assert "openclaw.json" in ran.err
 
 
-def test_json_has_the_figures_apart() -> None:
+def test_agents_json_has_separate_figures() -> None:
     document = json.loads(memctl("agents", "--json", status=status_of(WORK)).out)
 
     assert document == {

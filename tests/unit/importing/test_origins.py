@@ -1,4 +1,4 @@
-"""Which files of other programs are memories."""
+"""Files of other programs that are imported."""
 
 from __future__ import annotations
 
@@ -8,25 +8,25 @@ from pathlib import Path
 import pytest
 
 from memd_client.errors import FileMissingError, FileUnreadableError
-from tests.unit.importing.stage import Stage
+from tests.unit.importing.import_home import ImportHome
 
 
 @pytest.fixture
-def stage(tmp_path: Path) -> Stage:
-    """A home directory with nothing in it."""
-    return Stage(tmp_path)
+def home(tmp_path: Path) -> ImportHome:
+    """An empty home directory."""
+    return ImportHome(tmp_path)
 
 
-def test_claude_codes_own_memories_are_instructions_rules_and_auto_memory(stage: Stage) -> None:
-    stage.write(".claude/CLAUDE.md", "mine")
-    stage.write(".claude/rules/go/style.md", "rule")
-    stage.write(".claude/projects/-home-ann-shop/memory/MEMORY.md", "index")
-    stage.write(".claude/projects/-home-ann-shop/memory/2026-02-09-lease.md", "lease")
-    stage.write(".claude/projects/-home-ann-shop/a.jsonl", "{}")
-    stage.write(".claude/projects/-home-ann-shop/notes.md", "no memory")
-    stage.write(".claude/plugins/cache/README.md", "somebody else's")
+def test_claude_code_folder_has_instructions_rules_and_auto_memory(home: ImportHome) -> None:
+    home.write(".claude/CLAUDE.md", "mine")
+    home.write(".claude/rules/go/style.md", "rule")
+    home.write(".claude/projects/-home-ann-shop/memory/MEMORY.md", "index")
+    home.write(".claude/projects/-home-ann-shop/memory/2026-02-09-lease.md", "lease")
+    home.write(".claude/projects/-home-ann-shop/a.jsonl", "{}")
+    home.write(".claude/projects/-home-ann-shop/notes.md", "no memory")
+    home.write(".claude/plugins/cache/README.md", "somebody else's")
 
-    assert stage.targets("claude-code") == [
+    assert home.targets("claude-code") == [
         "claude-code/CLAUDE.md",
         "claude-code/projects/-home-ann-shop/memory/2026-02-09-lease.md",
         "claude-code/projects/-home-ann-shop/memory/MEMORY.md",
@@ -34,37 +34,37 @@ def test_claude_codes_own_memories_are_instructions_rules_and_auto_memory(stage:
     ]
 
 
-def test_claude_codes_folder_may_be_elsewhere(stage: Stage) -> None:
-    stage.environ["CLAUDE_CONFIG_DIR"] = "~/config/claude"
-    stage.write("config/claude/CLAUDE.md")
+def test_claude_code_folder_may_be_set_by_a_variable(home: ImportHome) -> None:
+    home.environ["CLAUDE_CONFIG_DIR"] = "~/config/claude"
+    home.write("config/claude/CLAUDE.md")
 
-    assert stage.targets("claude-code") == ["claude-code/CLAUDE.md"]
+    assert home.targets("claude-code") == ["claude-code/CLAUDE.md"]
 
 
-def test_auto_memory_that_was_moved_is_found_by_the_users_settings(stage: Stage) -> None:
-    stage.write(".claude/settings.json", json.dumps({"autoMemoryDirectory": "~/remembered"}))
-    stage.write("remembered/MEMORY.md")
+def test_moved_auto_memory_is_found_in_the_users_settings(home: ImportHome) -> None:
+    home.write(".claude/settings.json", json.dumps({"autoMemoryDirectory": "~/remembered"}))
+    home.write("remembered/MEMORY.md")
 
-    assert stage.targets("claude-code") == ["claude-code/auto-memory/MEMORY.md"]
+    assert home.targets("claude-code") == ["claude-code/auto-memory/MEMORY.md"]
 
 
 @pytest.mark.parametrize(
     "settings", ["{", "[]", '{"autoMemoryDirectory": 3}', '{"autoMemoryDirectory": "/nowhere"}']
 )
-def test_settings_that_name_no_folder_are_no_loss(stage: Stage, settings: str) -> None:
-    stage.write(".claude/settings.json", settings)
-    stage.write(".claude/CLAUDE.md")
+def test_settings_without_a_folder_are_ignored(home: ImportHome, settings: str) -> None:
+    home.write(".claude/settings.json", settings)
+    home.write(".claude/CLAUDE.md")
 
-    assert stage.targets("claude-code") == ["claude-code/CLAUDE.md"]
+    assert home.targets("claude-code") == ["claude-code/CLAUDE.md"]
 
 
-def test_a_project_has_instructions_local_ones_and_rules(stage: Stage) -> None:
+def test_project_has_instructions_local_instructions_and_rules(home: ImportHome) -> None:
     for name in ("CLAUDE.md", "CLAUDE.local.md", ".claude/CLAUDE.md", ".claude/rules/api.md"):
-        stage.write(f"work/shop/{name}", name)
-    stage.write("work/shop/README.md", "no memory")
-    stage.write("work/shop/.claude/agents/reviewer.md", "no memory")
+        home.write(f"work/shop/{name}", name)
+    home.write("work/shop/README.md", "no memory")
+    home.write("work/shop/.claude/agents/reviewer.md", "no memory")
 
-    assert stage.targets("claude-code", "~/work/shop") == [
+    assert home.targets("claude-code", "~/work/shop") == [
         "claude-code/shop/claude/CLAUDE.md",
         "claude-code/shop/claude/rules/api.md",
         "claude-code/shop/CLAUDE.local.md",
@@ -72,91 +72,91 @@ def test_a_project_has_instructions_local_ones_and_rules(stage: Stage) -> None:
     ]
 
 
-def test_a_folder_of_auto_memory_can_be_named(stage: Stage) -> None:
-    stage.write("repo/claude/memory/MEMORY.md", "a")
-    stage.write("repo/claude/memory/debugging.md", "b")
+def test_folder_of_auto_memory_is_accepted(home: ImportHome) -> None:
+    home.write("repo/claude/memory/MEMORY.md", "a")
+    home.write("repo/claude/memory/debugging.md", "b")
 
-    assert stage.targets("claude-code", "repo/claude/memory") == [
+    assert home.targets("claude-code", "repo/claude/memory") == [
         "claude-code/claude/MEMORY.md",
         "claude-code/claude/debugging.md",
     ]
 
 
-def test_codex_memories_are_taken_without_their_raw_material(stage: Stage) -> None:
-    stage.write(".codex/AGENTS.md", "agents")
-    stage.write(".codex/memories/MEMORY.md", "handbook")
-    stage.write(".codex/memories/memory_summary.md", "summary")
-    stage.write(".codex/memories/raw_memories.md", "raw")
-    stage.write(".codex/memories/rollout_summaries/2025-02-11T15-35-19-jqmb-tea.md", "recap")
-    stage.write(".codex/memories/skills/brew/SKILL.md", "skill")
-    stage.write(".codex/prompts/x.md", "no memory")
+def test_codex_memories_exclude_raw_memories_and_skills(home: ImportHome) -> None:
+    home.write(".codex/AGENTS.md", "agents")
+    home.write(".codex/memories/MEMORY.md", "handbook")
+    home.write(".codex/memories/memory_summary.md", "summary")
+    home.write(".codex/memories/raw_memories.md", "raw")
+    home.write(".codex/memories/rollout_summaries/2025-02-11T15-35-19-jqmb-tea.md", "recap")
+    home.write(".codex/memories/skills/brew/SKILL.md", "skill")
+    home.write(".codex/prompts/x.md", "no memory")
 
-    assert stage.targets("codex") == [
+    assert home.targets("codex") == [
         "codex/AGENTS.md",
         "codex/memories/MEMORY.md",
         "codex/memories/memory_summary.md",
         "codex/memories/rollout_summaries/2025-02-11T15-35-19-jqmb-tea.md",
     ]
-    reasons = {Path(row.source).name: row.reason for row in stage.plan("codex") if row.state == "left out"}
+    reasons = {Path(row.source).name: row.reason for row in home.plan("codex") if row.state == "left out"}
     assert reasons == {
-        "raw_memories.md": "raw notes that MEMORY.md was made from",
+        "raw_memories.md": "raw notes, summarized in MEMORY.md",
         "SKILL.md": "skills are procedures, not memories",
     }
 
 
-def test_codex_folder_may_be_elsewhere_and_a_project_has_its_instructions(stage: Stage) -> None:
-    stage.environ["CODEX_HOME"] = str(stage.home / "cx")
-    stage.write("cx/AGENTS.override.md", "a")
-    stage.write("shop/AGENTS.md", "b")
-    stage.write("old/memories/memory_summary.md", "c")
+def test_codex_folder_may_be_set_and_a_project_has_instructions(home: ImportHome) -> None:
+    home.environ["CODEX_HOME"] = str(home.home / "cx")
+    home.write("cx/AGENTS.override.md", "a")
+    home.write("shop/AGENTS.md", "b")
+    home.write("old/memories/memory_summary.md", "c")
 
-    assert stage.targets("codex") == ["codex/AGENTS.override.md"]
-    assert stage.targets("codex", "shop") == ["codex/shop/AGENTS.md"]
-    assert stage.targets("codex", "old/memories") == ["codex/memories/memory_summary.md"]
+    assert home.targets("codex") == ["codex/AGENTS.override.md"]
+    assert home.targets("codex", "shop") == ["codex/shop/AGENTS.md"]
+    assert home.targets("codex", "old/memories") == ["codex/memories/memory_summary.md"]
 
 
 @pytest.mark.parametrize("source", ["shop", "shop/.memsearch", "shop/.memsearch/memory"])
-def test_memsearchs_daily_files_stay_daily_files(stage: Stage, source: str) -> None:
-    stage.write("shop/.memsearch/memory/2026-02-09.md")
-    stage.write("shop/README.md", "no memory")
+def test_memsearch_daily_files_keep_their_names(home: ImportHome, source: str) -> None:
+    home.write("shop/.memsearch/memory/2026-02-09.md")
+    home.write("shop/README.md", "no memory")
 
-    assert stage.targets("memsearch", source) == ["memsearch/shop/memory/2026-02-09.md"]
-
-
-def test_any_folder_memsearch_indexes_can_be_named(stage: Stage) -> None:
-    stage.write("notes/2026-02-09.md")
-
-    assert stage.targets("memsearch", "notes") == ["memsearch/notes/2026-02-09.md"]
+    assert home.targets("memsearch", source) == ["memsearch/shop/memory/2026-02-09.md"]
 
 
-def test_basic_memory_is_taken_whole_but_for_hidden_folders(stage: Stage) -> None:
-    stage.write("basic-memory/coffee.md", "---\ntitle: Coffee\n---\n- [method] Pour over #brewing\n")
-    stage.write("basic-memory/specs/search.md", "- implements [[Design]]\n")
-    stage.write("basic-memory/.obsidian/x.md", "hidden")
+def test_any_folder_of_memsearch_is_accepted(home: ImportHome) -> None:
+    home.write("notes/2026-02-09.md")
 
-    assert stage.targets("basic-memory") == [
+    assert home.targets("memsearch", "notes") == ["memsearch/notes/2026-02-09.md"]
+
+
+def test_basic_memory_is_imported_without_hidden_folders(home: ImportHome) -> None:
+    home.write("basic-memory/coffee.md", "---\ntitle: Coffee\n---\n- [method] Pour over #brewing\n")
+    home.write("basic-memory/specs/search.md", "- implements [[Design]]\n")
+    home.write("basic-memory/.obsidian/x.md", "hidden")
+
+    assert home.targets("basic-memory") == [
         "basic-memory/main/coffee.md",
         "basic-memory/main/specs/search.md",
     ]
-    stage.environ["BASIC_MEMORY_HOME"] = str(stage.home / "basic-memory/specs")
-    assert stage.targets("basic-memory") == ["basic-memory/main/search.md"]
-    assert stage.targets("basic-memory", "basic-memory")[0] == "basic-memory/basic-memory/coffee.md"
+    home.environ["BASIC_MEMORY_HOME"] = str(home.home / "basic-memory/specs")
+    assert home.targets("basic-memory") == ["basic-memory/main/search.md"]
+    assert home.targets("basic-memory", "basic-memory")[0] == "basic-memory/basic-memory/coffee.md"
 
 
 @pytest.mark.parametrize("kind", ["claude-code", "codex", "memsearch", "basic-memory"])
-def test_a_missing_folder_is_told_with_the_way_out(stage: Stage, kind: str) -> None:
+def test_missing_folder_is_an_error_with_a_hint(home: ImportHome, kind: str) -> None:
     for source in (None, "nowhere"):
         with pytest.raises(FileMissingError) as caught:
-            stage.plan(kind, source)
+            home.plan(kind, source)
         assert f"memctl import {kind} PATH" in caught.value.hint
 
 
-def test_a_folder_that_cant_be_listed_is_told(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
-    stage.write(".codex/AGENTS.md")
+def test_unreadable_folder_is_an_error(home: ImportHome, monkeypatch: pytest.MonkeyPatch) -> None:
+    home.write(".codex/AGENTS.md")
 
     def listdir(path: object) -> list[str]:
         raise PermissionError(13, "Permission denied")
 
     monkeypatch.setattr("os.listdir", listdir)
     with pytest.raises(FileUnreadableError, match="Permission denied"):
-        stage.plan("codex")
+        home.plan("codex")

@@ -1,4 +1,4 @@
-"""What is written, what stays, and why: nothing is lost, and no edit is overwritten."""
+"""Plans and their execution: no edit is lost."""
 
 from __future__ import annotations
 
@@ -14,47 +14,47 @@ from memd.importing import sources
 from memd.importing.plan import carry_out
 from memd.importing.provenance import read_copy
 from memd_client.errors import BadParamsError
-from tests.unit.importing.stage import Stage
+from tests.unit.importing.import_home import ImportHome
 
 NOTE = "basic-memory/tea.md"
 COPY = "basic-memory/main/tea.md"
 
 
 @pytest.fixture
-def stage(tmp_path: Path) -> Stage:
+def home(tmp_path: Path) -> ImportHome:
     """A home directory with one note of basic-memory."""
-    stage = Stage(tmp_path)
-    stage.write(NOTE, "green\n")
-    return stage
+    home = ImportHome(tmp_path)
+    home.write(NOTE, "green\n")
+    return home
 
 
 def body(path: Path) -> str:
-    """Return what a copy holds of its source."""
+    """Return the text of a copy without provenance."""
     copy = read_copy(path.read_text())
     assert copy is not None
     return copy.body
 
 
-def test_a_copy_holds_its_source_and_where_it_is_from(stage: Stage) -> None:
-    [row] = stage.run("basic-memory")
+def test_copy_has_its_source_and_provenance(home: ImportHome) -> None:
+    [row] = home.run("basic-memory")
 
     assert (row.state, row.target) == ("new", f"memory/imported/{COPY}")
-    copy = read_copy(stage.copy(COPY).read_text())
+    copy = read_copy(home.copy(COPY).read_text())
     assert copy is not None
-    assert (copy.body, copy.provenance.source) == ("green\n", str(stage.home / NOTE))
+    assert (copy.body, copy.provenance.source) == ("green\n", str(home.home / NOTE))
     assert (copy.provenance.kind, copy.provenance.imported) == ("basic-memory", "2026-11-22T17:00:00Z")
-    assert stat.S_IMODE(stage.copy(COPY).stat().st_mode) == 0o600
-    assert stat.S_IMODE(stage.copy("basic-memory").stat().st_mode) == 0o700
-    assert sorted(os.listdir(stage.copy("basic-memory/main"))) == ["tea.md"]
+    assert stat.S_IMODE(home.copy(COPY).stat().st_mode) == 0o600
+    assert stat.S_IMODE(home.copy("basic-memory").stat().st_mode) == 0o700
+    assert sorted(os.listdir(home.copy("basic-memory/main"))) == ["tea.md"]
 
 
-def test_a_source_is_never_touched(stage: Stage) -> None:
-    source = stage.home / NOTE
+def test_sources_are_never_changed(home: ImportHome) -> None:
+    source = home.home / NOTE
     source.chmod(0o400)
     source.parent.chmod(0o500)
     before = source.stat()
 
-    stage.run("basic-memory")
+    home.run("basic-memory")
 
     after = source.stat()
     assert (after.st_mtime_ns, after.st_ctime_ns, after.st_ino) == (
@@ -66,141 +66,141 @@ def test_a_source_is_never_touched(stage: Stage) -> None:
     source.parent.chmod(0o700)
 
 
-def test_what_has_not_changed_is_not_written_again(stage: Stage) -> None:
-    stage.run("basic-memory")
-    before = stage.copy(COPY).stat()
+def test_unchanged_source_is_not_written_again(home: ImportHome) -> None:
+    home.run("basic-memory")
+    before = home.copy(COPY).stat()
 
-    assert stage.states("basic-memory") == {NOTE: "same"}
-    stage.run("basic-memory")
-    assert stage.copy(COPY).stat().st_mtime_ns == before.st_mtime_ns
+    assert home.states("basic-memory") == {NOTE: "same"}
+    home.run("basic-memory")
+    assert home.copy(COPY).stat().st_mtime_ns == before.st_mtime_ns
 
 
-def test_a_changed_source_is_written_over_its_copy(stage: Stage) -> None:
-    stage.run("basic-memory")
-    stage.write(NOTE, "black\n")
+def test_changed_source_replaces_its_copy(home: ImportHome) -> None:
+    home.run("basic-memory")
+    home.write(NOTE, "black\n")
 
-    [row] = stage.run("basic-memory")
+    [row] = home.run("basic-memory")
 
     assert row.state == "changed"
-    assert body(stage.copy(COPY)) == "black\n"
-    assert stage.states("basic-memory") == {NOTE: "same"}
+    assert body(home.copy(COPY)) == "black\n"
+    assert home.states("basic-memory") == {NOTE: "same"}
 
 
-def test_an_edited_copy_stays_while_the_source_does(stage: Stage) -> None:
-    stage.run("basic-memory")
-    stage.copy(COPY).write_text(stage.copy(COPY).read_text() + "and sweet\n")
+def test_edited_copy_of_an_unchanged_source_is_kept(home: ImportHome) -> None:
+    home.run("basic-memory")
+    home.copy(COPY).write_text(home.copy(COPY).read_text() + "and sweet\n")
 
-    assert stage.states("basic-memory") == {NOTE: "edited"}
-    stage.run("basic-memory")
-    assert body(stage.copy(COPY)) == "green\nand sweet\n"
+    assert home.states("basic-memory") == {NOTE: "edited"}
+    home.run("basic-memory")
+    assert body(home.copy(COPY)) == "green\nand sweet\n"
 
 
-def test_an_edited_copy_of_a_changed_source_is_a_conflict_and_stays(stage: Stage) -> None:
-    stage.run("basic-memory")
-    stage.copy(COPY).write_text(stage.copy(COPY).read_text() + "and sweet\n")
-    stage.write(NOTE, "black\n")
+def test_edited_copy_of_a_changed_source_is_a_conflict_and_kept(home: ImportHome) -> None:
+    home.run("basic-memory")
+    home.copy(COPY).write_text(home.copy(COPY).read_text() + "and sweet\n")
+    home.write(NOTE, "black\n")
 
-    [row] = stage.run("basic-memory")
+    [row] = home.run("basic-memory")
 
     assert (row.state, row.target) == ("conflict", f"memory/imported/{COPY}")
-    assert body(stage.copy(COPY)) == "green\nand sweet\n"
-    stage.copy(COPY).unlink()
-    stage.run("basic-memory")
-    assert body(stage.copy(COPY)) == "black\n"
+    assert body(home.copy(COPY)) == "green\nand sweet\n"
+    home.copy(COPY).unlink()
+    home.run("basic-memory")
+    assert body(home.copy(COPY)) == "black\n"
 
 
 @pytest.mark.parametrize("before", ["green\n", "---\ntitle: Tea\n---\ngreen\n", "\ufeffgreen\r\n"])
-def test_a_conflict_that_was_settled_for_the_copy_is_none_any_more(stage: Stage, before: str) -> None:
+def test_keep_mine_resolves_a_conflict(home: ImportHome, before: str) -> None:
     # given a conflict
-    stage.write(NOTE, before)
-    stage.run("basic-memory")
-    stage.copy(COPY).write_bytes(stage.copy(COPY).read_bytes() + b"and sweet\n")
-    stage.write(NOTE, "black\n")
+    home.write(NOTE, before)
+    home.run("basic-memory")
+    home.copy(COPY).write_bytes(home.copy(COPY).read_bytes() + b"and sweet\n")
+    home.write(NOTE, "black\n")
     # when the copy is chosen
-    [row] = stage.run("basic-memory", keep_mine=True)
-    # then it holds what it held, and is an edited copy from there on
+    [row] = home.run("basic-memory", keep_mine=True)
+    # then it is unchanged, and is an edited copy from now on
     assert row.state == "kept"
-    kept = read_copy(stage.copy(COPY).read_bytes().decode())
+    kept = read_copy(home.copy(COPY).read_bytes().decode())
     assert kept is not None
     assert kept.body == before + "and sweet\n"
-    assert stage.states("basic-memory") == {NOTE: "edited"}
+    assert home.states("basic-memory") == {NOTE: "edited"}
     # until the source changes again
-    stage.write(NOTE, "white\n")
-    assert stage.states("basic-memory") == {NOTE: "conflict"}
+    home.write(NOTE, "white\n")
+    assert home.states("basic-memory") == {NOTE: "conflict"}
 
 
-def test_a_copy_edited_while_it_was_being_chosen_is_left_alone(stage: Stage) -> None:
-    stage.run("basic-memory")
-    stage.copy(COPY).write_text(stage.copy(COPY).read_text() + "and sweet\n")
-    stage.write(NOTE, "black\n")
-    plan = stage.plan("basic-memory", keep_mine=True)
-    stage.copy(COPY).write_text(stage.copy(COPY).read_text() + "and hot\n")
+def test_copy_edited_during_the_import_is_unchanged(home: ImportHome) -> None:
+    home.run("basic-memory")
+    home.copy(COPY).write_text(home.copy(COPY).read_text() + "and sweet\n")
+    home.write(NOTE, "black\n")
+    plan = home.plan("basic-memory", keep_mine=True)
+    home.copy(COPY).write_text(home.copy(COPY).read_text() + "and hot\n")
 
-    [row] = carry_out(plan, "basic-memory", stage.workspace, "2026-11-22T18:00:00Z")
+    [row] = carry_out(plan, "basic-memory", home.workspace, "2026-11-22T18:00:00Z")
 
     assert row.state == "failed"
-    assert body(stage.copy(COPY)) == "green\nand sweet\nand hot\n"
-    assert stage.states("basic-memory") == {NOTE: "conflict"}
+    assert body(home.copy(COPY)) == "green\nand sweet\nand hot\n"
+    assert home.states("basic-memory") == {NOTE: "conflict"}
 
 
-def test_the_same_change_on_both_sides_is_no_conflict(stage: Stage) -> None:
-    stage.run("basic-memory")
-    stage.copy(COPY).write_text(stage.copy(COPY).read_text() + "and sweet\n")
-    stage.write(NOTE, "green\nand sweet\n")
+def test_equal_changes_are_not_a_conflict(home: ImportHome) -> None:
+    home.run("basic-memory")
+    home.copy(COPY).write_text(home.copy(COPY).read_text() + "and sweet\n")
+    home.write(NOTE, "green\nand sweet\n")
 
-    assert stage.states("basic-memory") == {NOTE: "same"}
+    assert home.states("basic-memory") == {NOTE: "same"}
 
 
-def test_a_copy_that_was_moved_is_still_its_sources_copy(stage: Stage) -> None:
-    stage.run("basic-memory")
-    stage.copy("drinks").mkdir()
-    stage.copy(COPY).rename(stage.copy("drinks/tea.md"))
-    stage.write(NOTE, "black\n")
+def test_moved_copy_is_recognized(home: ImportHome) -> None:
+    home.run("basic-memory")
+    home.copy("drinks").mkdir()
+    home.copy(COPY).rename(home.copy("drinks/tea.md"))
+    home.write(NOTE, "black\n")
 
-    [row] = stage.run("basic-memory")
+    [row] = home.run("basic-memory")
 
     assert row.target == "memory/imported/drinks/tea.md"
-    assert body(stage.copy("drinks/tea.md")) == "black\n"
+    assert body(home.copy("drinks/tea.md")) == "black\n"
 
 
-def test_a_name_that_is_taken_is_left_alone_and_the_copy_gets_another(stage: Stage) -> None:
-    stage.write(f"workspace/memory/imported/{COPY}", "my own\n")
+def test_copy_gets_an_alternative_name_if_its_name_is_used(home: ImportHome) -> None:
+    home.write(f"workspace/memory/imported/{COPY}", "my own\n")
 
-    [row] = stage.run("basic-memory")
+    [row] = home.run("basic-memory")
 
     assert row.target.startswith("memory/imported/basic-memory/main/tea-")
-    assert "taken" in row.reason
-    assert stage.copy(COPY).read_text() == "my own\n"
-    assert stage.states("basic-memory") == {NOTE: "same"}
+    assert "is another file" in row.reason
+    assert home.copy(COPY).read_text() == "my own\n"
+    assert home.states("basic-memory") == {NOTE: "same"}
 
 
-def test_names_that_differ_in_case_alone_make_two_files_anywhere(stage: Stage) -> None:
-    stage.write("basic-memory/TEA.md", "black\n")
+def test_names_that_differ_only_in_case_become_two_files(home: ImportHome) -> None:
+    home.write("basic-memory/TEA.md", "black\n")
 
-    first, second = stage.run("basic-memory")
+    first, second = home.run("basic-memory")
 
     assert first.target.casefold() != second.target.casefold()
 
 
-def test_what_memory_says_already_is_not_written_twice(stage: Stage) -> None:
-    stage.write("workspace/memory/2026-01-01.md", "green\n")
-    stage.write("basic-memory/other.md", "black\n")
-    stage.write("basic-memory/zz.md", "black\n")
+def test_text_that_memory_has_already_is_a_duplicate(home: ImportHome) -> None:
+    home.write("workspace/memory/2026-01-01.md", "green\n")
+    home.write("basic-memory/other.md", "black\n")
+    home.write("basic-memory/zz.md", "black\n")
 
-    rows = {Path(row.source).name: row for row in stage.run("basic-memory")}
+    rows = {Path(row.source).name: row for row in home.run("basic-memory")}
 
     assert (rows["tea.md"].state, rows["tea.md"].target) == ("duplicate", "memory/2026-01-01.md")
     assert rows["other.md"].state == "new"
     assert (rows["zz.md"].state, rows["zz.md"].target) == ("duplicate", rows["other.md"].target)
-    assert stage.states("basic-memory")["basic-memory/zz.md"] == "duplicate"
+    assert home.states("basic-memory")["basic-memory/zz.md"] == "duplicate"
 
 
-def test_a_copy_whose_source_is_gone_stays_and_is_named(stage: Stage) -> None:
-    stage.run("basic-memory")
-    (stage.home / NOTE).unlink()
+def test_copy_of_a_missing_source_is_kept_and_listed(home: ImportHome) -> None:
+    home.run("basic-memory")
+    (home.home / NOTE).unlink()
 
-    assert stage.states("basic-memory") == {NOTE: "gone"}
-    assert body(stage.copy(COPY)) == "green\n"
+    assert home.states("basic-memory") == {NOTE: "gone"}
+    assert body(home.copy(COPY)) == "green\n"
 
 
 @pytest.mark.parametrize(
@@ -212,24 +212,24 @@ def test_a_copy_whose_source_is_gone_stays_and_is_named(stage: Stage) -> None:
         (b"a\0b\n", "is a binary file (it holds NUL bytes)"),
     ],
 )
-def test_what_can_not_be_memory_is_left_out_with_a_reason(stage: Stage, content: bytes, reason: str) -> None:
-    stage.write("basic-memory/odd.md", content)
+def test_invalid_files_are_excluded_with_a_reason(home: ImportHome, content: bytes, reason: str) -> None:
+    home.write("basic-memory/odd.md", content)
 
-    rows = {Path(row.source).name: row for row in stage.run("basic-memory")}
+    rows = {Path(row.source).name: row for row in home.run("basic-memory")}
 
     assert (rows["odd.md"].state, rows["odd.md"].reason) == ("left out", reason)
     assert rows["tea.md"].state == "new"
 
 
-def test_huge_files_pipes_and_names_that_are_no_text_are_left_out(stage: Stage) -> None:
-    with open(stage.home / "basic-memory/huge.md", "wb") as file:
+def test_huge_files_pipes_and_invalid_names_are_excluded(home: ImportHome) -> None:
+    with open(home.home / "basic-memory/huge.md", "wb") as file:
         file.truncate(17 * 1024 * 1024)
-    os.mkfifo(stage.home / "basic-memory/pipe.md")
-    with open(os.fsencode(stage.home / "basic-memory") + b"/caf\xe9.md", "wb") as file:
+    os.mkfifo(home.home / "basic-memory/pipe.md")
+    with open(os.fsencode(home.home / "basic-memory") + b"/caf\xe9.md", "wb") as file:
         file.write(b"tea")
 
     reasons = {
-        Path(row.source).name: row.reason for row in stage.plan("basic-memory") if row.state == "left out"
+        Path(row.source).name: row.reason for row in home.plan("basic-memory") if row.state == "left out"
     }
 
     assert reasons == {
@@ -239,96 +239,96 @@ def test_huge_files_pipes_and_names_that_are_no_text_are_left_out(stage: Stage) 
     }
 
 
-def test_no_link_is_followed(stage: Stage) -> None:
-    secret = stage.write("secret/keys.md", "secret\n")
-    (stage.home / "basic-memory/link.md").symlink_to(secret)
-    (stage.home / "basic-memory/folder").symlink_to(secret.parent)
-    stage.write(".claude/CLAUDE.md", "mine\n")
-    (stage.home / ".claude/rules").symlink_to(secret.parent)
-    stage.write("shop/.claude/x", "")
-    (stage.home / "shop/CLAUDE.md").symlink_to(secret)
+def test_links_are_not_followed(home: ImportHome) -> None:
+    secret = home.write("secret/keys.md", "secret\n")
+    (home.home / "basic-memory/link.md").symlink_to(secret)
+    (home.home / "basic-memory/folder").symlink_to(secret.parent)
+    home.write(".claude/CLAUDE.md", "mine\n")
+    (home.home / ".claude/rules").symlink_to(secret.parent)
+    home.write("shop/.claude/x", "")
+    (home.home / "shop/CLAUDE.md").symlink_to(secret)
 
-    rows = [*stage.run("basic-memory"), *stage.run("claude-code"), *stage.run("claude-code", "shop")]
+    rows = [*home.run("basic-memory"), *home.run("claude-code"), *home.run("claude-code", "shop")]
 
     left = [row for row in rows if row.state == "left out"]
     assert len(left) == 4
     assert all("links are not followed" in row.reason for row in left)
-    assert not any("secret" in path.read_text() for path in stage.copy("").rglob("*.md"))
+    assert not any("secret" in path.read_text() for path in home.copy("").rglob("*.md"))
 
 
-def test_a_file_that_became_a_link_since_the_preview_is_not_read(stage: Stage) -> None:
-    secret = stage.write("secret.md", "green\n")
-    rows = stage.plan("basic-memory")
-    (stage.home / NOTE).unlink()
-    (stage.home / NOTE).symlink_to(secret)
+def test_file_that_became_a_link_after_planning_is_not_read(home: ImportHome) -> None:
+    secret = home.write("secret.md", "green\n")
+    rows = home.plan("basic-memory")
+    (home.home / NOTE).unlink()
+    (home.home / NOTE).symlink_to(secret)
 
-    [row] = carry_out(rows, "basic-memory", stage.workspace, "now")
-
-    assert row.state == "failed"
-    assert "symbolic link" in row.reason
-    assert not stage.copy(COPY).exists()
-
-
-def test_a_folder_that_became_a_link_since_the_preview_is_not_gone_through(stage: Stage) -> None:
-    stage.write(".claude/rules/api.md", "rule\n")
-    rows = stage.plan("claude-code")
-    (stage.home / ".claude/rules").rename(stage.home / "elsewhere")
-    (stage.home / ".claude/rules").symlink_to(stage.home / "elsewhere")
-
-    [row] = carry_out(rows, "claude-code", stage.workspace, "now")
+    [row] = carry_out(rows, "basic-memory", home.workspace, "now")
 
     assert row.state == "failed"
     assert "symbolic link" in row.reason
-    assert not stage.copy("claude-code").exists()
+    assert not home.copy(COPY).exists()
 
 
-def test_what_changed_since_the_preview_is_not_written(stage: Stage) -> None:
-    rows = stage.plan("basic-memory")
-    stage.write(NOTE, "black\n")
+def test_folder_that_became_a_link_after_planning_is_not_read(home: ImportHome) -> None:
+    home.write(".claude/rules/api.md", "rule\n")
+    rows = home.plan("claude-code")
+    (home.home / ".claude/rules").rename(home.home / "elsewhere")
+    (home.home / ".claude/rules").symlink_to(home.home / "elsewhere")
 
-    [row] = carry_out(rows, "basic-memory", stage.workspace, "now")
-
-    assert (row.state, row.reason) == ("failed", "the source has changed since; import again")
-    assert not stage.copy(COPY).exists()
-
-
-def test_an_edit_since_the_preview_is_not_overwritten(stage: Stage) -> None:
-    stage.run("basic-memory")
-    stage.write(NOTE, "black\n")
-    rows = stage.plan("basic-memory")
-    stage.copy(COPY).write_text("mine\n")
-
-    [row] = carry_out(rows, "basic-memory", stage.workspace, "now")
+    [row] = carry_out(rows, "claude-code", home.workspace, "now")
 
     assert row.state == "failed"
-    assert "meanwhile" in row.reason
-    assert stage.copy(COPY).read_text() == "mine\n"
+    assert "symbolic link" in row.reason
+    assert not home.copy("claude-code").exists()
 
 
-def test_a_file_that_took_the_name_since_the_preview_stays(stage: Stage) -> None:
-    rows = stage.plan("basic-memory")
-    stage.write(f"workspace/memory/imported/{COPY}", "mine\n")
+def test_source_changed_after_planning_is_not_written(home: ImportHome) -> None:
+    rows = home.plan("basic-memory")
+    home.write(NOTE, "black\n")
 
-    [row] = carry_out(rows, "basic-memory", stage.workspace, "now")
+    [row] = carry_out(rows, "basic-memory", home.workspace, "now")
+
+    assert (row.state, row.reason) == ("failed", "the source has changed in the meantime; import again")
+    assert not home.copy(COPY).exists()
+
+
+def test_copy_edited_after_planning_is_not_replaced(home: ImportHome) -> None:
+    home.run("basic-memory")
+    home.write(NOTE, "black\n")
+    rows = home.plan("basic-memory")
+    home.copy(COPY).write_text("mine\n")
+
+    [row] = carry_out(rows, "basic-memory", home.workspace, "now")
 
     assert row.state == "failed"
-    assert stage.copy(COPY).read_text() == "mine\n"
+    assert "in the meantime" in row.reason
+    assert home.copy(COPY).read_text() == "mine\n"
 
 
-def test_the_agents_own_workspace_is_never_a_source(stage: Stage) -> None:
-    stage.write("workspace/memory/notes.md", "mine\n")
+def test_file_created_at_the_target_after_planning_is_kept(home: ImportHome) -> None:
+    rows = home.plan("basic-memory")
+    home.write(f"workspace/memory/imported/{COPY}", "mine\n")
 
-    rows = [*stage.plan("basic-memory", "workspace"), *stage.plan("basic-memory", "workspace/memory")]
+    [row] = carry_out(rows, "basic-memory", home.workspace, "now")
 
-    assert {row.reason for row in rows} == {"it lies in the agent's own workspace"}
+    assert row.state == "failed"
+    assert home.copy(COPY).read_text() == "mine\n"
 
 
-def test_too_many_files_are_a_wrong_folder(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sources, "MOST_FILES", 1)
-    stage.write("basic-memory/other.md")
+def test_own_workspace_is_never_a_source(home: ImportHome) -> None:
+    home.write("workspace/memory/notes.md", "mine\n")
+
+    rows = [*home.plan("basic-memory", "workspace"), *home.plan("basic-memory", "workspace/memory")]
+
+    assert {row.reason for row in rows} == {"it is in the agent's own workspace"}
+
+
+def test_too_many_files_are_an_error(home: ImportHome, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sources, "MAX_FILES", 1)
+    home.write("basic-memory/other.md")
 
     with pytest.raises(BadParamsError, match="2 Markdown files"):
-        stage.plan("basic-memory")
+        home.plan("basic-memory")
 
 
 EDITS = st.lists(st.sampled_from(["import", "source", "copy", "delete copy", "delete source"]), max_size=8)
@@ -336,11 +336,11 @@ EDITS = st.lists(st.sampled_from(["import", "source", "copy", "delete copy", "de
 
 @settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(EDITS)
-def test_whatever_happens_an_edit_is_never_lost_and_no_source_changes(
+def test_edits_are_never_lost_and_sources_never_change(
     tmp_path_factory: pytest.TempPathFactory, edits: list[str]
 ) -> None:
-    stage = Stage(tmp_path_factory.mktemp("home"))
-    source, copy = stage.write(NOTE, "0\n"), stage.copy(COPY)
+    home = ImportHome(tmp_path_factory.mktemp("home"))
+    source, copy = home.write(NOTE, "0\n"), home.copy(COPY)
     for number, edit in enumerate(edits, 1):
         if edit == "source":
             source.write_text(f"{number}\n")
@@ -353,7 +353,7 @@ def test_whatever_happens_an_edit_is_never_lost_and_no_source_changes(
         else:
             held = copy.read_text() if copy.exists() else ""
             written = source.read_text() if source.exists() else None
-            stage.run("basic-memory")
+            home.run("basic-memory")
             assert (source.read_text() if source.exists() else None) == written
             if "edit" in held:
                 assert copy.read_text() == held

@@ -1,4 +1,4 @@
-"""A copy says where it came from, and holds the source to the last byte."""
+"""A copy contains its provenance and exactly its source."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ PIECES = st.sampled_from(
         "x",
     ]
 )
-"""What frontmatter, comments and provenance are made of."""
+"""Parts of frontmatter, comments and provenance."""
 
 TEXTS = st.text() | st.lists(PIECES).map("".join)
 
@@ -35,7 +35,7 @@ def made(text: str, source: str = FROM.source) -> str:
 
 
 @given(TEXTS, st.text())
-def test_a_copy_gives_back_its_source_to_the_last_character(text: str, source: str) -> None:
+def test_copy_without_provenance_equals_its_source(text: str, source: str) -> None:
     copy = read_copy(made(text, source))
 
     assert copy is not None
@@ -43,7 +43,7 @@ def test_a_copy_gives_back_its_source_to_the_last_character(text: str, source: s
 
 
 @given(TEXTS, TEXTS)
-def test_any_edit_of_a_copy_is_seen(text: str, other: str) -> None:
+def test_any_edit_of_a_copy_is_detected(text: str, other: str) -> None:
     line = made(text)
     held = read_copy(line + other)
 
@@ -52,7 +52,7 @@ def test_any_edit_of_a_copy_is_seen(text: str, other: str) -> None:
 
 
 @given(TEXTS)
-def test_a_copy_of_a_copy_gives_back_the_copy(text: str) -> None:
+def test_copy_of_a_copy_contains_the_copy(text: str) -> None:
     copy = read_copy(made(made(text)))
 
     assert copy is not None
@@ -60,7 +60,7 @@ def test_a_copy_of_a_copy_gives_back_the_copy(text: str) -> None:
 
 
 @given(st.text())
-def test_no_path_ends_the_comment_it_stands_in(source: str) -> None:
+def test_path_cannot_end_its_comment(source: str) -> None:
     line = made("text\n", source).splitlines()[0]
 
     assert line.count("-->") == 1
@@ -69,20 +69,20 @@ def test_no_path_ends_the_comment_it_stands_in(source: str) -> None:
 
 
 @given(st.text() | st.lists(PIECES).map("".join))
-def test_a_text_without_provenance_is_nobodys_copy(text: str) -> None:
+def test_text_without_provenance_is_not_a_copy(text: str) -> None:
     copy = read_copy(text)
 
     assert copy is None, "no text of these pieces has a whole provenance"
 
 
-def test_a_plain_note_gets_a_comment_of_html() -> None:
+def test_note_gets_an_html_comment() -> None:
     assert (
         made("# Tea\n").splitlines()[0].startswith('<!-- memd-import {"kind": "codex", "source": "/home/ann/')
     )
 
 
 @pytest.mark.parametrize("end", ["\n", "\r\n"])
-def test_frontmatter_stays_the_beginning_of_its_file(end: str) -> None:
+def test_frontmatter_stays_at_the_start(end: str) -> None:
     copy = made(f"---{end}title: Tea{end}---{end}# Tea{end}")
 
     lines = copy.split(end)
@@ -91,7 +91,7 @@ def test_frontmatter_stays_the_beginning_of_its_file(end: str) -> None:
     assert lines[2:] == ["title: Tea", "---", "# Tea", ""]
 
 
-def test_a_rule_at_the_beginning_is_no_frontmatter() -> None:
+def test_horizontal_rule_at_the_start_is_not_frontmatter() -> None:
     assert made("---\n\nTea\n").startswith("<!-- memd-import ")
 
 
@@ -104,5 +104,5 @@ def test_a_rule_at_the_beginning_is_no_frontmatter() -> None:
         "<!-- another comment -->",
     ],
 )
-def test_a_line_that_says_nothing_makes_no_copy(line: str) -> None:
+def test_invalid_provenance_is_not_a_copy(line: str) -> None:
     assert read_copy(f"{line}\nTea\n") is None

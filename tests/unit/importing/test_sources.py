@@ -1,4 +1,4 @@
-"""Copies go to names that memory has, and that say what the source's said."""
+"""Names of copies are valid memory files and keep the sources' names."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ NAMES = st.text(st.characters(exclude_characters="/\0", exclude_categories=["Cs"
 
 
 @given(st.lists(NAMES, max_size=4), NAMES, NAMES)
-def test_every_target_is_memory(folders: list[str], name: str, label: str) -> None:
+def test_every_target_is_a_memory_file(folders: list[str], name: str, label: str) -> None:
     target = target_of("codex", label, "/".join([*folders, f"{name}.md"]))
 
     assert target is None or is_memory_path(target)
 
 
 @given(NAMES, st.text())
-def test_the_other_name_is_memory_too_and_differs(name: str, source: str) -> None:
+def test_alternative_name_is_a_different_memory_file(name: str, source: str) -> None:
     target = target_of("codex", "", f"{name}.md")
     if target is not None:
         other = other_target(target, source)
@@ -54,7 +54,7 @@ def test_the_other_name_is_memory_too_and_differs(name: str, source: str) -> Non
         ("basic-memory", "", ".md", "memory/imported/basic-memory/unnamed.md"),
     ],
 )
-def test_names_keep_what_they_say(kind: str, label: str, path: str, target: str) -> None:
+def test_targets_keep_the_sources_names(kind: str, label: str, path: str, target: str) -> None:
     assert target_of(kind, label, path) == target
 
 
@@ -66,10 +66,10 @@ def test_dates_in_names_are_still_found() -> None:
     assert str(day_of_note(other_target(target, "/x"))) == "2025-02-11"
 
 
-def test_too_long_a_path_is_no_target() -> None:
+def test_long_path_has_no_target() -> None:
     assert target_of("codex", "", "/".join(["folder" * 30] * 6) + "/note.md") is None
     assert target_of("codex", "x" * 300, "note.md") is None
 
 
-def test_case_and_accents_make_no_other_name() -> None:
+def test_case_and_unicode_form_are_ignored_in_names() -> None:
     assert same_name("memory/Caf\u00e9.md") == same_name("memory/CAFE\u0301.md")

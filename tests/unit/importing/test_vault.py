@@ -1,4 +1,4 @@
-"""A vault's path goes into openclaw.json, for one agent alone, and nothing else in it moves."""
+"""A vault's path is added to openclaw.json for one agent, without other changes."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 import json5
 import pytest
 
-from memd.importing.agents import Agent, load_agents
+from memd.importing.agents import ImportedAgent, load_agents
 from memd.importing.vault import VaultPlan, carry_out_vault, plan_vault
 from memd_client.errors import BadParamsError, ConfigInvalidError, FileMissingError, NoteUnwritableError
 
@@ -26,27 +26,27 @@ def home(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def agent_of(home: Path, name: str = "main") -> Agent:
-    """Return an agent as the settings have it."""
+def agent_of(home: Path, name: str = "main") -> ImportedAgent:
+    """Return an agent from the settings."""
     return {each.id: each for each in load_agents({"MEMD_CONFIG": str(home / "memd.toml")}, home)}[name]
 
 
 def planned(home: Path, text: str | None, name: str = "main") -> VaultPlan:
-    """Return the plan for the vault with settings as given."""
+    """Return the plan for the vault with the given settings."""
     if text is not None:
         (home / ".openclaw/openclaw.json").write_text(text, newline="")
     return plan_vault(home / "Notes", agent_of(home, name))
 
 
 def paths_in(home: Path, text: str, name: str) -> list[str]:
-    """Return the extra paths of an agent if its settings were so."""
+    """Return the extra paths of an agent with the given settings."""
     (home / ".openclaw/openclaw.json").write_text(text, newline="")
     from memd.settings.agents import load_home
 
     return [each.path for each in load_home({}, home).agents[name].settings.extra_paths]
 
 
-def test_what_will_be_searched_is_counted_without_hidden_folders(home: Path) -> None:
+def test_files_are_counted_without_hidden_folders(home: Path) -> None:
     (home / "Notes/link.md").symlink_to("tea.md")
 
     plan = planned(home, None)
@@ -71,7 +71,7 @@ def test_what_will_be_searched_is_counted_without_hidden_folders(home: Path) -> 
         ),
     ],
 )
-def test_the_entry_goes_where_this_era_has_it(
+def test_entry_has_the_form_of_the_release(
     home: Path, text: str | None, where: tuple[str | int, ...]
 ) -> None:
     plan = planned(home, text)
@@ -86,7 +86,7 @@ def test_the_entry_goes_where_this_era_has_it(
     ]
 
 
-def test_comments_quotes_and_other_agents_stay(home: Path) -> None:
+def test_comments_quotes_and_other_agents_are_kept(home: Path) -> None:
     text = (
         "{\r\n  // agents of ours\r\n  'agents': {\r\n    list: [\r\n      { id: 'main', default: true }, // me\r\n"
         "      { id: 'work', memorySearch: { extraPaths: ['~/a' /* b */, ], }, },\r\n    ],\r\n  },\r\n}\r\n"
@@ -107,7 +107,7 @@ def test_comments_quotes_and_other_agents_stay(home: Path) -> None:
         "{'agents': {list: [{id: 'main'}, {id: 'work', memorySearch: [1]}]}}",
     ],
 )
-def test_where_an_edit_would_mean_something_else_the_lines_are_given(home: Path, text: str) -> None:
+def test_lines_are_shown_if_an_edit_would_change_other_settings(home: Path, text: str) -> None:
     plan = planned(home, text, "work")
 
     assert plan.state == "by hand"
@@ -116,7 +116,7 @@ def test_where_an_edit_would_mean_something_else_the_lines_are_given(home: Path,
     assert entry == {"id": "work", "memorySearch": {"extraPaths": [str(home / "Notes")]}}
 
 
-def test_an_agent_that_is_only_a_folder_gets_no_entry_that_others_would_share(home: Path) -> None:
+def test_agent_without_an_entry_gets_its_own(home: Path) -> None:
     for name in ("main", "work"):
         (home / ".openclaw/agents" / name).mkdir(parents=True)
 
@@ -126,20 +126,20 @@ def test_an_agent_that_is_only_a_folder_gets_no_entry_that_others_would_share(ho
     assert "entries" in json5.loads(plan.lines)["agents"]
 
 
-def test_a_path_that_is_there_is_not_written_again(home: Path) -> None:
+def test_present_path_is_not_added_again(home: Path) -> None:
     for entry in ("'~/Notes'", "'~/Notes/'", "{path: '../../Notes', pattern: '**/*.md'}"):
         assert planned(home, f"{{memory: {{search: {{extraPaths: [{entry}]}}}}}}").state == "same"
     for entry in ("'~'", "{path: '~/Notes', pattern: 'daily/*.md'}"):
         assert planned(home, f"{{memory: {{search: {{extraPaths: [{entry}]}}}}}}").state == "new"
 
 
-def test_a_vault_behind_a_link_is_named_by_its_real_path(home: Path) -> None:
+def test_vault_behind_a_link_is_added_by_its_real_path(home: Path) -> None:
     (home / "vault").symlink_to("Notes")
 
     assert plan_vault(home / "vault", agent_of(home)).vault == home / "Notes"
 
 
-def test_the_file_is_replaced_whole_and_kept_as_it_was(home: Path) -> None:
+def test_file_is_replaced_atomically_with_a_backup(home: Path) -> None:
     real = home / "dotfiles.json"
     (home / ".openclaw/openclaw.json").symlink_to(real)
     text = "\ufeff{ /* é */ }\n"
@@ -161,7 +161,7 @@ def test_the_file_is_replaced_whole_and_kept_as_it_was(home: Path) -> None:
     assert not [name for name in os.listdir(home) if name.endswith(".tmp")]
 
 
-def test_settings_that_are_not_there_are_made_for_their_owner_alone(home: Path) -> None:
+def test_missing_settings_are_created_private(home: Path) -> None:
     agent = agent_of(home)
 
     assert carry_out_vault(planned(home, None), agent.config, "now") is None
@@ -170,31 +170,31 @@ def test_settings_that_are_not_there_are_made_for_their_owner_alone(home: Path) 
     assert planned(home, None).state == "same"
 
 
-def test_settings_somebody_changed_meanwhile_are_left_alone(home: Path) -> None:
+def test_settings_changed_in_the_meantime_are_unchanged(home: Path) -> None:
     plan = planned(home, "{}")
     config = home / ".openclaw/openclaw.json"
     config.write_text("{a: 1}")
 
-    with pytest.raises(NoteUnwritableError, match="changed it since"):
+    with pytest.raises(NoteUnwritableError, match="changed in the meantime"):
         carry_out_vault(plan, config, "now")
 
     assert os.listdir(home / ".openclaw") == ["openclaw.json"]
     assert config.read_text() == "{a: 1}"
 
 
-def test_settings_that_are_not_understood_are_not_edited(home: Path) -> None:
+def test_invalid_settings_are_not_edited(home: Path) -> None:
     with pytest.raises(ConfigInvalidError):
         planned(home, "{agents: ")
 
 
 @pytest.mark.parametrize("vault", ["", ".openclaw/workspace", ".openclaw/workspace/memory/vault"])
-def test_a_vault_and_a_workspace_in_one_another_are_refused(home: Path, vault: str) -> None:
+def test_vault_that_contains_the_workspace_is_refused(home: Path, vault: str) -> None:
     (home / vault).mkdir(parents=True, exist_ok=True)
 
-    with pytest.raises(BadParamsError, match="in one another"):
+    with pytest.raises(BadParamsError, match="contains the other"):
         plan_vault(home / vault, agent_of(home))
 
 
-def test_a_vault_that_isnt_there_is_told(home: Path) -> None:
+def test_missing_vault_is_an_error(home: Path) -> None:
     with pytest.raises(FileMissingError, match="nowhere"):
         plan_vault(home / "nowhere", agent_of(home))

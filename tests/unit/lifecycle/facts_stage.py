@@ -13,7 +13,7 @@ import trio
 from memd.lifecycle.facts.facts import Facts
 from memd.lifecycle.facts.lines import PATH
 from memd.lifecycle.host import Host
-from memd.settings.lifecycle import Facts as FactSettings
+from memd.settings.lifecycle import FactsSettings
 from memd.settings.schema import DaemonSettings
 from memd.sync.disk.capacity import limits_of
 from memd_client.errors import (
@@ -54,7 +54,7 @@ class StubHost:
     def __init__(self, workspace: Path, **settings: Any) -> None:
         self.agent_id = "main"
         self.enabled = True
-        self.facts = FactSettings(**settings)
+        self.facts = FactsSettings(**settings)
         self.workspace = workspace
         self.failure: MemdError | None = None
         self.model = "given"

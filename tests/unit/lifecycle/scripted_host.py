@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from memd.settings.agents import AgentConfig
-from memd.settings.lifecycle import Life
+from memd.settings.lifecycle import LifecycleSettings
 from memd.settings.schema import DaemonSettings, MemorySearch
 from memd.sync.disk.capacity import limits_of
 from memd_client.errors import MemdError, MemoryDisabledError
@@ -47,7 +47,12 @@ class ScriptedHost:
     """Fulfils `Host`."""
 
     def __init__(
-        self, home: Path, life: Life | None = None, *, enabled: bool = True, agent_id: str = "main"
+        self,
+        home: Path,
+        life: LifecycleSettings | None = None,
+        *,
+        enabled: bool = True,
+        agent_id: str = "main",
     ) -> None:
         self.agent_id = agent_id
         self.workspace = home / "workspace"
@@ -57,7 +62,7 @@ class ScriptedHost:
             MemorySearch(enabled=enabled),
             home / "memory" / f"{agent_id}.sqlite",
             is_default=True,
-            life=life or Life(),
+            life=life or LifecycleSettings(),
         )
         self.reply = found()
         self.failure: MemdError | None = None

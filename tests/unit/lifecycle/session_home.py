@@ -13,7 +13,7 @@ from memd.lifecycle.notes.notes import Notes
 from memd.lifecycle.notes.slug import Complete
 from memd.rpc.methods import session_ended
 from memd.settings.agents import AgentConfig
-from memd.settings.lifecycle import Life
+from memd.settings.lifecycle import LifecycleSettings
 from memd.settings.schema import DaemonSettings, MemorySearch
 from memd.sync.disk.capacity import limits_of
 from memd_client.notes import SessionEndedParams, SessionEndedReply
@@ -32,7 +32,7 @@ class Home:
         self.workspace.mkdir()
         self.state = root / "state"
         self.transcripts = TranscriptHome(self.state)
-        self.life = Life(time_zone="UTC")
+        self.life = LifecycleSettings(time_zone="UTC")
         self.enabled = True
         self.limits = limits_of(DaemonSettings())
         self.complete: Complete | None = None

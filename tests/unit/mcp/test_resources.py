@@ -1,4 +1,4 @@
-"""Addresses of memory files."""
+"""URIs of memory files."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import AnyUrl
 
-from memd.mcp.reach import Reach
-from memd.mcp.resources import address_of, place_of, template_of
+from memd.mcp.resources import parse_uri, template_of, uri_of
+from memd.mcp.scope import AgentScope
 from memd_client.aio import Client
 from memd_client.errors import AgentUnknownError, PathRefusedError
 
@@ -17,38 +17,38 @@ NAMES = st.text(st.characters(exclude_categories=["Cs", "Cc"]), min_size=1, max_
 )
 
 
-def reach(agent: str | None = None) -> Reach:
-    """Return the reach of a server; nothing is asked."""
-    return Reach(Client("/tmp/nobody.sock"), agent)
+def scope(agent: str | None = None) -> AgentScope:
+    """Return the scope of a server."""
+    return AgentScope(Client("/tmp/nobody.sock"), agent)
 
 
 @given(st.lists(NAMES, min_size=1, max_size=3), st.booleans())
-def test_an_address_leads_back_to_its_file(parts: list[str], is_outside: bool) -> None:
+def test_uri_identifies_its_file(parts: list[str], is_outside: bool) -> None:
     path = "/".join(["..", *parts] if is_outside else parts)
 
-    address = str(AnyUrl(address_of("main", path)))  # as it comes back from a client
+    uri = str(AnyUrl(uri_of("main", path)))  # as it comes back from a client
 
-    assert place_of(reach(), address) == ("main", path)
+    assert parse_uri(scope(), uri) == ("main", path)
 
 
-def test_an_address_is_readable() -> None:
-    assert address_of("main", "memory/2026-01-16.md") == "memory://main/memory/2026-01-16.md"
+def test_uri_is_readable() -> None:
+    assert uri_of("main", "memory/2026-01-16.md") == "memory://main/memory/2026-01-16.md"
     assert template_of(None) == "memory://{agent}/{+path}"
     assert template_of("work") == "memory://work/{+path}"
 
 
 @pytest.mark.parametrize(
-    "address",
+    "uri",
     ["file:///a", "memory://main", "memory:///a.md", "memory://main/a?b", "memory://main/%ff", "a", ""],
 )
-def test_what_is_no_address_is_refused_with_the_right_form(address: str) -> None:
+def test_invalid_uri_is_refused_with_the_template(uri: str) -> None:
     with pytest.raises(PathRefusedError) as refused:
-        place_of(reach(), address)
+        parse_uri(scope(), uri)
 
     assert "memory://{agent}/{+path}" in refused.value.hint
 
 
-def test_another_agent_than_the_fixed_one_is_unknown() -> None:
-    assert place_of(reach("work"), "memory://work/a.md") == ("work", "a.md")
-    with pytest.raises(AgentUnknownError, match="serves the agent work alone"):
-        place_of(reach("work"), "memory://main/a.md")
+def test_other_agent_than_the_fixed_one_is_unknown() -> None:
+    assert parse_uri(scope("work"), "memory://work/a.md") == ("work", "a.md")
+    with pytest.raises(AgentUnknownError, match="limited to the agent work"):
+        parse_uri(scope("work"), "memory://main/a.md")

@@ -11,7 +11,7 @@ from memd_client.installation import Installation
 
 
 class Without:
-    """An import finder that a module is missing for."""
+    """An import finder that hides a module."""
 
     def __init__(self, missing: str) -> None:
         self._missing = missing
@@ -22,12 +22,12 @@ class Without:
 
 
 @pytest.mark.parametrize(
-    ("missing", "problem"), [("mcp", "is not installed"), ("mcp.types", "can't be imported")]
+    ("missing", "problem"), [("mcp", "is not installed"), ("mcp.types", "cannot be imported")]
 )
 def test_missing_sdk_is_an_error_with_the_command_that_installs_it(
     monkeypatch: pytest.MonkeyPatch, missing: str, problem: str
 ) -> None:
-    for name in [name for name in sys.modules if f"{name}.".startswith(("mcp.", "memd.mcp.serving."))]:
+    for name in [name for name in sys.modules if f"{name}.".startswith(("mcp.", "memd.mcp.server."))]:
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setattr(sys, "meta_path", [Without(missing), *sys.meta_path])
 

@@ -1,4 +1,4 @@
-"""One table of a TOML file: put in, taken out, and nothing else touched."""
+"""Add and remove one table of a TOML file without other changes."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import tomllib
 
 import pytest
 
-from memd.mcp.toml_edit import put, take_out
+from memd.mcp.toml_edit import put, remove
 from memd.system.json_edit import UneditableTextError
 
 ENTRY = {"command": "/opt/a b/memctl", "args": ["mcp", "--agent", "work"]}
@@ -30,7 +30,7 @@ prompt = '''
 
 
 @pytest.mark.parametrize("text", ["", "a = 1", "a = 1\n", SETTINGS, SETTINGS.replace("\n", "\r\n")])
-def test_a_table_is_put_behind_everything_else(text: str) -> None:
+def test_new_table_is_added_at_the_end(text: str) -> None:
     after = put(text, "mcp_servers", "memd", ENTRY)
 
     assert after.startswith(text)
@@ -39,11 +39,11 @@ def test_a_table_is_put_behind_everything_else(text: str) -> None:
 
 
 @pytest.mark.parametrize("text", ["", "a = 1\n", SETTINGS])
-def test_what_was_put_in_can_be_taken_out_again(text: str) -> None:
-    assert take_out(put(text, "mcp_servers", "memd", ENTRY), "mcp_servers", "memd") == text
+def test_added_table_can_be_removed(text: str) -> None:
+    assert remove(put(text, "mcp_servers", "memd", ENTRY), "mcp_servers", "memd") == text
 
 
-def test_a_table_in_the_midst_is_changed_where_it_stands() -> None:
+def test_present_table_is_changed_in_place() -> None:
     others = SETTINGS[SETTINGS.index("[mcp_servers.other]") :]
     text = '[mcp_servers.memd]\ncommand = "old"\n\n[mcp_servers.memd.env]\nA = "1"\n\n' + others
 
@@ -52,13 +52,13 @@ def test_a_table_in_the_midst_is_changed_where_it_stands() -> None:
     assert after.endswith("\n\n" + others)
     assert after.startswith('[mcp_servers.memd]\ncommand = "/opt/a b/memctl"\n')
     assert tomllib.loads(after)["mcp_servers"]["memd"]["env"] == {"A": "1"}
-    assert take_out(after, "mcp_servers", "memd") == others
+    assert remove(after, "mcp_servers", "memd") == others
 
 
 def test_a_comment_above_the_next_table_stays_with_it() -> None:
     text = '[mcp_servers.memd]\ncommand = "old"\n\n# about the next\n[tui]\nx = 1\n'
 
-    assert take_out(text, "mcp_servers", "memd") == "# about the next\n[tui]\nx = 1\n"
+    assert remove(text, "mcp_servers", "memd") == "# about the next\n[tui]\nx = 1\n"
 
 
 @pytest.mark.parametrize(
@@ -71,12 +71,12 @@ def test_a_comment_above_the_next_table_stays_with_it() -> None:
         "\ufeff[mcp_servers]\n# mine\n\n[[x]]\na = 1\n",
     ],
 )
-def test_a_table_written_in_any_way_is_changed_and_taken_out(text: str) -> None:
+def test_table_in_any_notation_is_changed_and_removed(text: str) -> None:
     before = tomllib.loads(text.removeprefix("\ufeff"))
     others = {key: each for key, each in before.items() if key != "mcp_servers"}
 
     after = put(text, "mcp_servers", "memd", ENTRY)
-    without = take_out(after, "mcp_servers", "memd")
+    without = remove(after, "mcp_servers", "memd")
 
     assert tomllib.loads(after.removeprefix("\ufeff")) == {**others, "mcp_servers": {"memd": ENTRY}}
     left = tomllib.loads(without.removeprefix("\ufeff"))
@@ -93,13 +93,13 @@ def test_a_comment_in_the_table_stays_above_the_next_one() -> None:
     assert after.endswith("\n\n# about the next\n[tui]\nx = 1\n")
 
 
-def test_tables_in_pieces_are_left_to_their_owner() -> None:
+def test_split_tables_are_refused() -> None:
     text = "[mcp_servers.memd.env]\nA = '1'\n[x]\na = 1\n[mcp_servers.memd]\ncommand = 'x'\n"
 
-    with pytest.raises(UneditableTextError, match="can't be edited safely"):
+    with pytest.raises(UneditableTextError, match="cannot be edited safely"):
         put(text, "mcp_servers", "memd", ENTRY)
 
 
-def test_what_is_no_toml_is_refused() -> None:
+def test_invalid_toml_is_refused() -> None:
     with pytest.raises(UneditableTextError, match="line 1"):
         put("a = = 1", "mcp_servers", "memd", ENTRY)

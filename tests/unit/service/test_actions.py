@@ -1,4 +1,4 @@
-"""Start, stop, restart and logs: by the service where it is installed, else on the plain process."""
+"""Start, stop, restart and logs: with the service if it is installed, else with a background process."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from collections.abc import Callable
 import pytest
 
 from memd.service.install import actions
-from memd.service.install.plan import EndDaemon, Machine, Plan, StartDaemon
+from memd.service.install.plan import EndDaemon, InstallPlan, Machine, StartDaemon
 from memd_client.errors import DaemonRunningError
-from tests.unit.service.stage import HOME, commands, launchd_machine, systemd_machine
+from tests.unit.service.machines import HOME, commands, launchd_machine, systemd_machine
 
 SOCKET = "/run/user/1000/memd/memd.sock"
 PLAIN = Machine(kind="none", folder="", home=HOME, uid=1000)
@@ -19,24 +19,24 @@ def _holding(pid: int) -> Machine:
     return Machine(kind="none", folder="", home=HOME, uid=1000, holder_pid=pid)
 
 
-def test_without_a_service_the_plain_process_is_started_and_ended() -> None:
-    assert actions.start(PLAIN, SOCKET) == Plan((StartDaemon(SOCKET),))
-    assert actions.stop(_holding(7), SOCKET) == Plan((EndDaemon(SOCKET, 7),))
-    assert actions.restart(_holding(7), SOCKET) == Plan((EndDaemon(SOCKET, 7), StartDaemon(SOCKET)))
-    assert actions.restart(PLAIN, SOCKET) == Plan((StartDaemon(SOCKET),))
+def test_without_a_service_the_background_process_is_started_and_stopped() -> None:
+    assert actions.start(PLAIN, SOCKET) == InstallPlan((StartDaemon(SOCKET),))
+    assert actions.stop(_holding(7), SOCKET) == InstallPlan((EndDaemon(SOCKET, 7),))
+    assert actions.restart(_holding(7), SOCKET) == InstallPlan((EndDaemon(SOCKET, 7), StartDaemon(SOCKET)))
+    assert actions.restart(PLAIN, SOCKET) == InstallPlan((StartDaemon(SOCKET),))
 
 
-def test_a_manager_without_the_service_installed_is_not_asked() -> None:
-    assert actions.start(systemd_machine(), SOCKET) == Plan((StartDaemon(SOCKET),))
-    assert actions.stop(launchd_machine(holder_pid=7), SOCKET) == Plan((EndDaemon(SOCKET, 7),))
+def test_manager_without_the_installed_service_is_not_used() -> None:
+    assert actions.start(systemd_machine(), SOCKET) == InstallPlan((StartDaemon(SOCKET),))
+    assert actions.stop(launchd_machine(holder_pid=7), SOCKET) == InstallPlan((EndDaemon(SOCKET, 7),))
 
 
-def test_what_is_so_already_is_told_and_left() -> None:
-    assert actions.start(_holding(7), SOCKET) == Plan((), ("the daemon runs already (pid 7)",))
-    assert actions.stop(PLAIN, SOCKET) == Plan((), ("no daemon runs",))
+def test_start_and_stop_without_effect_are_notes() -> None:
+    assert actions.start(_holding(7), SOCKET) == InstallPlan((), ("the daemon is running already (pid 7)",))
+    assert actions.stop(PLAIN, SOCKET) == InstallPlan((), ("the daemon is not running",))
 
 
-def test_an_installed_service_is_asked() -> None:
+def test_installed_service_is_started_and_stopped_by_its_manager() -> None:
     machine = systemd_machine(installed=True, service_pid=7, holder_pid=7)
 
     assert commands(actions.start(machine, SOCKET)) == ["systemctl --user start memd.socket memd.service"]
@@ -44,7 +44,7 @@ def test_an_installed_service_is_asked() -> None:
     assert commands(actions.restart(machine, SOCKET))[-1] == "systemctl --user restart memd.service"
 
 
-def test_starting_beside_a_daemon_without_the_service_is_refused_with_its_pid_and_the_way_out() -> None:
+def test_start_is_refused_if_a_daemon_runs_without_the_service() -> None:
     with pytest.raises(DaemonRunningError, match="pid 4242") as caught:
         actions.start(systemd_machine(installed=True, holder_pid=4242), SOCKET)
 
@@ -53,7 +53,7 @@ def test_starting_beside_a_daemon_without_the_service_is_refused_with_its_pid_an
 
 
 @pytest.mark.parametrize("make", [systemd_machine, launchd_machine])
-def test_restarting_ends_a_daemon_without_the_service_before_the_service_takes_over(
+def test_restart_replaces_a_daemon_without_the_service(
     make: Callable[..., Machine],
 ) -> None:
     machine = make(installed=True, loaded=True, holder_pid=4242)
@@ -63,7 +63,7 @@ def test_restarting_ends_a_daemon_without_the_service_before_the_service_takes_o
     assert actions.stop(machine, SOCKET).steps[-1] == EndDaemon(SOCKET, 4242)
 
 
-def test_the_log_is_where_the_daemon_writes_it() -> None:
+def test_logs_command_depends_on_the_manager() -> None:
     assert actions.logs(PLAIN, 5, True, "/r/memd.log") == ("tail", "-n", "5", "-F", "/r/memd.log")
     assert actions.logs(systemd_machine(installed=True), 5, True, "/r/memd.log") == (
         *("journalctl", "--user", "--unit=memd.service", "--lines=5", "--no-pager", "--follow"),

@@ -1,4 +1,4 @@
-"""Steps done in their order, each told; the first that fails is named and ends it."""
+"""Steps are executed in order and printed; the first failure ends the plan."""
 
 from __future__ import annotations
 
@@ -9,92 +9,97 @@ from pathlib import Path
 
 import pytest
 
-from memd.service.install.carry_out import carry_out, describe
-from memd.service.install.machine import Ran, run_command
-from memd.service.install.plan import KeepCopy, MakeDirectory, RemoveFile, Run, Step, WriteFile
+from memd.service.install.carry_out import carry_out, print_steps
+from memd.service.install.machine import CommandResult, run_command
+from memd.service.install.plan import KeepCopy, MakeDirectory, RemoveFile, RunCommand, Step, WriteFile
 from memd_client.errors import ServiceFailedError
 
 
 def _steps(folder: Path) -> list[Step]:
-    """Return one of each step that changes files, and a command."""
+    """Return one step of each kind that changes files, and a command."""
     unit = str(folder / "units" / "memd.service")
     return [
         MakeDirectory(str(folder / "units")),
         KeepCopy(str(folder / "edited"), str(folder / "edited.bak")),
         WriteFile(unit, "[Service]\n"),
         RemoveFile(str(folder / "old")),
-        Run(("true",)),
+        RunCommand(("true",)),
     ]
 
 
-def test_every_step_is_done_and_told(tmp_path: Path) -> None:
+def test_every_step_is_executed_and_printed(tmp_path: Path) -> None:
     (tmp_path / "edited").write_text("mine")
     (tmp_path / "old").write_text("")
-    told: list[str] = []
+    lines: list[str] = []
 
-    carry_out(_steps(tmp_path), told.append)
+    carry_out(_steps(tmp_path), lines.append)
 
     assert (tmp_path / "edited.bak").read_text() == "mine"
     assert (tmp_path / "units" / "memd.service").read_text() == "[Service]\n"
     assert stat.S_IMODE((tmp_path / "units" / "memd.service").stat().st_mode) == 0o644
     assert stat.S_IMODE((tmp_path / "units").stat().st_mode) == 0o700
     assert sorted(each.name for each in tmp_path.iterdir()) == ["edited.bak", "units"]
-    assert [each.split()[0] for each in told] == ["make", "keep", "write", "remove", "run"]
+    assert [each.split()[0] for each in lines] == ["make", "rename", "write", "remove", "run"]
 
 
-def test_describing_tells_the_same_and_the_texts_and_does_nothing(tmp_path: Path) -> None:
+def test_dry_run_prints_steps_and_texts_and_changes_nothing(tmp_path: Path) -> None:
     (tmp_path / "edited").write_text("mine")
     (tmp_path / "old").write_text("")
-    before, told = sorted(tmp_path.iterdir()), list[str]()
+    before, lines = sorted(tmp_path.iterdir()), list[str]()
 
-    describe(_steps(tmp_path), told.append)
+    print_steps(_steps(tmp_path), lines.append)
 
     assert sorted(tmp_path.iterdir()) == before
-    assert [each.split()[0] for each in told] == ["make", "keep", "write", "[Service]", "remove", "run"]
+    assert [each.split()[0] for each in lines] == ["make", "rename", "write", "[Service]", "remove", "run"]
 
 
-def test_a_command_that_fails_is_named_with_what_it_said_and_ends_it(tmp_path: Path) -> None:
-    told: list[str] = []
-    steps: list[Step] = [Run(("sh", "-c", "echo no such unit >&2; exit 5")), RemoveFile(str(tmp_path / "x"))]
+def test_failed_command_is_an_error_with_its_output(tmp_path: Path) -> None:
+    lines: list[str] = []
+    steps: list[Step] = [
+        RunCommand(("sh", "-c", "echo no such unit >&2; exit 5")),
+        RemoveFile(str(tmp_path / "x")),
+    ]
 
     with pytest.raises(ServiceFailedError, match=r"`sh -c .*` failed: no such unit"):
-        carry_out(steps, told.append)
+        carry_out(steps, lines.append)
 
-    assert told == []
-
-
-def test_a_command_may_fail_where_there_was_nothing_to_do() -> None:
-    told: list[str] = []
-
-    carry_out([Run(("false",), may_fail=True)], told.append)
-
-    assert told == ["run false"]
+    assert lines == []
 
 
-def test_a_manager_that_is_still_busy_is_asked_again() -> None:
-    answers = iter([Ran(5, "", "busy"), Ran(5, "", "busy"), Ran(0, "", "")])
+def test_optional_command_may_fail() -> None:
+    lines: list[str] = []
+
+    carry_out([RunCommand(("false",), may_fail=True)], lines.append)
+
+    assert lines == ["run false"]
+
+
+def test_command_is_retried_while_the_manager_is_busy() -> None:
+    answers = iter([CommandResult(5, "", "busy"), CommandResult(5, "", "busy"), CommandResult(0, "", "")])
     asked: list[Sequence[str]] = []
     waits: list[float] = []
 
-    def run(argv: Sequence[str]) -> Ran:
+    def run(argv: Sequence[str]) -> CommandResult:
         asked.append(argv)
         return next(answers)
 
-    carry_out([Run(("launchctl", "bootstrap"), tries=3)], lambda text: None, run=run, wait=waits.append)
+    carry_out(
+        [RunCommand(("launchctl", "bootstrap"), tries=3)], lambda text: None, run=run, wait=waits.append
+    )
 
     assert len(asked) == 3
     assert len(waits) == 2
 
 
-def test_a_file_that_cannot_be_written_is_named_and_leaves_nothing_half_done(tmp_path: Path) -> None:
+def test_unwritable_file_is_reported_and_not_written_in_part(tmp_path: Path) -> None:
     folder = tmp_path / "memd.service"
     folder.mkdir()
 
-    with pytest.raises(ServiceFailedError, match=f"can't write {folder}"):
+    with pytest.raises(ServiceFailedError, match=f"cannot write {folder}"):
         carry_out([WriteFile(str(folder), "x")], lambda text: None)
 
     assert os.listdir(tmp_path) == ["memd.service"]
 
 
-def test_a_command_that_is_not_there_is_told_like_one_that_fails() -> None:
+def test_missing_command_is_a_failed_command() -> None:
     assert run_command(["/nowhere/systemctl"]).code == 127

@@ -1,4 +1,4 @@
-"""What the engine tells of agents, indexes and leftovers without a daemon."""
+"""The report on agents, indexes and leftovers without a daemon."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from tests.support.indexes import openclaw_index, unit
 
 
 def home_with(tmp_path: Path, **memory_search: object) -> OpenClawHome:
-    """Return a home with one agent of these settings."""
+    """Return a home with one agent that has these settings."""
     document = {"agents": {"defaults": {"memorySearch": memory_search}}}
     return resolve(document, config_path=tmp_path / "openclaw.json", state_dir=tmp_path, home=tmp_path)
 
 
 def make_index(path: Path, *, version: int = VERSION, owner: int = APPLICATION_ID) -> Path:
-    """Make an index file of a release."""
+    """Create an index file of a release."""
     path.parent.mkdir(parents=True, exist_ok=True)
     db = connect(path, WRITER)
     migrate(db)
@@ -32,7 +32,7 @@ def make_index(path: Path, *, version: int = VERSION, owner: int = APPLICATION_I
     return path
 
 
-def test_an_index_is_sound_missing_newer_or_someone_elses(tmp_path: Path) -> None:
+def test_state_of_an_index_is_sound_missing_newer_or_foreign(tmp_path: Path) -> None:
     sound = make_index(tmp_path / "a.sqlite")
     newer = make_index(tmp_path / "b.sqlite", version=VERSION + 1)
     foreign = make_index(tmp_path / "c.sqlite", owner=0)
@@ -49,7 +49,7 @@ def test_an_index_is_sound_missing_newer_or_someone_elses(tmp_path: Path) -> Non
     assert not (tmp_path / "none.sqlite").exists()
 
 
-def test_a_damaged_index_is_told_and_left_as_it_is(tmp_path: Path) -> None:
+def test_damaged_index_is_reported_and_unchanged(tmp_path: Path) -> None:
     path = make_index(tmp_path / "a.sqlite")
     octets = bytearray(path.read_bytes())
     octets[4096:16_384] = b"\x55" * 12_288
@@ -62,7 +62,7 @@ def test_a_damaged_index_is_told_and_left_as_it_is(tmp_path: Path) -> None:
     assert path.read_bytes() == octets
 
 
-def test_every_agents_index_is_read(tmp_path: Path) -> None:
+def test_index_of_every_agent_is_checked(tmp_path: Path) -> None:
     make_index(tmp_path / "memory/main.memd.sqlite")
 
     told = report_indexes({"OPENCLAW_STATE_DIR": str(tmp_path)}, tmp_path)
@@ -70,7 +70,7 @@ def test_every_agents_index_is_read(tmp_path: Path) -> None:
     assert [(row["agent"], row["state"]) for row in told["indexes"]] == [("main", "sound")]
 
 
-def test_leftovers_are_known_by_their_names(tmp_path: Path) -> None:
+def test_leftovers_are_recognized_by_name(tmp_path: Path) -> None:
     memory, models = tmp_path / "memory", tmp_path / "models"
     memory.mkdir()
     (models / "minilm-source").mkdir(parents=True)
@@ -113,7 +113,7 @@ def test_leftovers_are_known_by_their_names(tmp_path: Path) -> None:
         ({"provider": "oracle"}, {}, "config_invalid"),
     ],
 )
-def test_a_provider_is_judged_without_being_asked(
+def test_provider_is_checked_without_a_request(
     tmp_path: Path, settings: dict[str, object], environ: dict[str, str], code: str | None
 ) -> None:
     (row,) = describe_agents(home_with(tmp_path, **settings), DaemonSettings(), tmp_path / "models", environ)
@@ -121,7 +121,7 @@ def test_a_provider_is_judged_without_being_asked(
     assert (row["provider_problem"] or {}).get("code") == code
 
 
-def test_files_are_counted_and_what_is_odd_about_them_named(tmp_path: Path) -> None:
+def test_files_are_counted_and_their_problems_listed(tmp_path: Path) -> None:
     workspace = tmp_path / "workspace"
     (workspace / "memory").mkdir(parents=True)
     (workspace / "MEMORY.md").write_text("x")

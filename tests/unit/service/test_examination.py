@@ -1,4 +1,4 @@
-"""The installation's report as the daemon makes it: late, failing, one at a time."""
+"""The daemon's report on the installation: timeouts, failures, one at a time."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from memd.service import examination
 from memd.service.examination import Examination
 
 
-def test_a_report_that_hangs_is_none_and_holds_one_thread_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_hanging_report_is_none_and_blocks_one_thread(monkeypatch: pytest.MonkeyPatch) -> None:
     go_on = threading.Event()
     started: list[int] = []
 
@@ -35,7 +35,7 @@ def test_a_report_that_hangs_is_none_and_holds_one_thread_alone(monkeypatch: pyt
     assert trio.run(ask) == [None, None, None, {"version": "1"}]
 
 
-def test_a_report_that_fails_is_none(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_failed_report_is_none(monkeypatch: pytest.MonkeyPatch) -> None:
     def fail() -> dict[str, Any]:
         raise PermissionError(13, "Permission denied")
 

@@ -1,19 +1,19 @@
-"""What the launch agent says, and which commands go with it."""
+"""The launch agent and its commands."""
 
 from __future__ import annotations
 
 import plistlib
 
 from memd.service.install import launchd
-from memd.service.install.plan import KeepCopy, MakeDirectory, RemoveFile, Run, is_ours
-from tests.unit.service.stage import HOME, commands, launchd_machine, needs, written
+from memd.service.install.plan import KeepCopy, MakeDirectory, RemoveFile, RunCommand, is_ours
+from tests.unit.service.machines import HOME, commands, launchd_machine, needs, written
 
 PLIST = f"{HOME}/Library/LaunchAgents/ai.memd.daemon.plist"
 TARGET = "gui/501/ai.memd.daemon"
 BOOTSTRAP = f"launchctl bootstrap gui/501 {PLIST}"
 
 
-def test_a_first_installation_writes_the_agent_and_loads_it() -> None:
+def test_first_install_writes_and_loads_the_agent() -> None:
     plan = launchd.install(needs(), launchd_machine())
 
     assert list(written(plan)) == [PLIST]
@@ -21,7 +21,7 @@ def test_a_first_installation_writes_the_agent_and_loads_it() -> None:
     assert MakeDirectory(f"{HOME}/Library/Logs/memd") in plan.steps
 
 
-def test_the_agent_is_filled_in_from_the_settings() -> None:
+def test_agent_follows_the_settings() -> None:
     wanted = needs(
         command=("/opt/my apps/memd",), socket="/private/run/memd.sock", environ={"MEMD_CONFIG": "/a&b"}
     )
@@ -36,7 +36,7 @@ def test_the_agent_is_filled_in_from_the_settings() -> None:
     assert agent["KeepAlive"] == {"SuccessfulExit": False}
 
 
-def test_a_second_installation_writes_and_loads_nothing() -> None:
+def test_second_install_writes_and_loads_nothing() -> None:
     there = written(launchd.install(needs(), launchd_machine()))
 
     plan = launchd.install(needs(), launchd_machine(files=there, loaded=True, service_pid=7, holder_pid=7))
@@ -51,24 +51,26 @@ def test_a_changed_agent_is_unloaded_before_it_is_loaded_again() -> None:
     plan = launchd.install(needs(), launchd_machine(files=there, loaded=True))
 
     assert commands(plan)[1:] == [f"launchctl bootout {TARGET}", BOOTSTRAP]
-    assert [step.tries > 1 for step in plan.steps if isinstance(step, Run)][-1], "launchd may still be busy"
+    assert [step.tries > 1 for step in plan.steps if isinstance(step, RunCommand)][-1], (
+        "launchd may still be busy"
+    )
 
 
-def test_a_daemon_without_the_service_is_named_and_the_agent_not_loaded() -> None:
+def test_daemon_without_the_service_is_reported_and_the_agent_not_loaded() -> None:
     plan = launchd.install(needs(), launchd_machine(holder_pid=4242))
 
     assert commands(plan) == [f"launchctl enable {TARGET}"]
     assert any("pid 4242" in each for each in plan.notes)
 
 
-def test_an_edited_agent_is_kept_as_a_copy() -> None:
+def test_edited_agent_is_kept_as_a_backup() -> None:
     machine = launchd_machine(files={PLIST: "<plist/>"}, free_names={PLIST: f"{PLIST}.bak"}, loaded=True)
 
     assert KeepCopy(PLIST, f"{PLIST}.bak") in launchd.install(needs(), machine).steps
     assert launchd.uninstall(machine).steps[-1] == KeepCopy(PLIST, f"{PLIST}.bak")
 
 
-def test_uninstalling_unloads_before_it_removes_and_is_done_once() -> None:
+def test_uninstall_unloads_before_it_removes_and_is_idempotent() -> None:
     there = written(launchd.install(needs(), launchd_machine()))
 
     plan = launchd.uninstall(launchd_machine(files=there, loaded=True))
@@ -78,7 +80,7 @@ def test_uninstalling_unloads_before_it_removes_and_is_done_once() -> None:
     assert launchd.uninstall(launchd_machine()).steps == ()
 
 
-def test_starting_and_stopping_fit_whether_the_agent_is_loaded() -> None:
+def test_start_and_stop_depend_on_whether_the_agent_is_loaded() -> None:
     loaded, not_loaded = launchd_machine(loaded=True), launchd_machine()
 
     assert [step.argv[1] for step in launchd.start(loaded)] == ["kickstart"]
@@ -89,7 +91,7 @@ def test_starting_and_stopping_fit_whether_the_agent_is_loaded() -> None:
     assert launchd.stop(not_loaded) == ()
 
 
-def test_what_launchd_says_of_an_agent_is_read() -> None:
+def test_state_is_parsed_from_launchctl() -> None:
     printed = (
         f"{TARGET} = {{\n\tactive count = 1\n\tstate = running\n\n\tpid = 4242\n\timmediate reason = x\n}}\n"
     )

@@ -1,4 +1,4 @@
-"""One daemon a user, whatever is left over."""
+"""One daemon per user, with any leftover files."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def socket() -> Iterator[Path]:
         yield directory / "d" / "s"
 
 
-def test_the_second_holder_is_refused_with_the_firsts_pid(socket: Path) -> None:
+def test_second_daemon_is_refused_with_the_pid_of_the_first(socket: Path) -> None:
     with DaemonLock.acquire(socket) as lock:
         assert repr(lock) == f"<DaemonLock {socket}.lock, held>"
         with pytest.raises(DaemonRunningError, match=f"pid {os.getpid()}") as caught:
@@ -30,14 +30,14 @@ def test_the_second_holder_is_refused_with_the_firsts_pid(socket: Path) -> None:
     DaemonLock.acquire(socket).release()
 
 
-def test_a_file_left_behind_is_no_lock(socket: Path) -> None:
+def test_leftover_file_is_not_a_lock(socket: Path) -> None:
     socket.parent.mkdir(mode=0o700)
     Path(f"{socket}.lock").write_text("999999999 and a long leftover line\n")
     with DaemonLock.acquire(socket) as lock:
         assert Path(lock.path).read_text() == f"{os.getpid()}\n"
 
 
-def test_a_holder_without_a_pid_is_still_a_holder(socket: Path) -> None:
+def test_holder_without_a_pid_keeps_the_lock(socket: Path) -> None:
     with DaemonLock.acquire(socket) as lock:
         os.truncate(lock.path, 0)
         with pytest.raises(DaemonRunningError, match="unknown"):
@@ -50,7 +50,7 @@ def test_children_do_not_inherit_the_lock(socket: Path) -> None:
         assert fcntl.fcntl(lock._descriptor, fcntl.F_GETFD) & fcntl.FD_CLOEXEC
 
 
-def test_a_holder_sees_that_its_file_was_taken_away(socket: Path) -> None:
+def test_holder_detects_that_its_file_was_removed(socket: Path) -> None:
     with DaemonLock.acquire(socket) as lock:
         assert lock.is_ours()
         os.unlink(lock.path)
@@ -60,9 +60,7 @@ def test_a_holder_sees_that_its_file_was_taken_away(socket: Path) -> None:
             assert not lock.is_ours()
 
 
-def test_a_file_replaced_while_it_is_locked_is_not_mistaken_for_the_lock(
-    socket: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_file_replaced_during_locking_is_locked_again(socket: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     real = fcntl.flock
     replaced: list[bool] = []
 
@@ -78,7 +76,7 @@ def test_a_file_replaced_while_it_is_locked_is_not_mistaken_for_the_lock(
         assert lock.is_ours()
 
 
-def test_a_lock_that_cannot_be_made_is_named(socket: Path) -> None:
+def test_lock_that_cannot_be_created_is_reported(socket: Path) -> None:
     socket.parent.mkdir(mode=0o700)
     Path(f"{socket}.lock").symlink_to("/etc/passwd")
     with pytest.raises(SocketPathError, match=r"s\.lock"):

@@ -1,4 +1,4 @@
-"""Who holds the lock, and ending that daemon and no other process."""
+"""Find and stop the daemon that holds the lock."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ def socket() -> Iterator[Path]:
         yield directory / "d" / "s"
 
 
-def test_the_holder_is_found_as_long_as_it_holds_the_lock(socket: Path) -> None:
+def test_holder_is_found_while_it_holds_the_lock(socket: Path) -> None:
     assert find_holder(str(socket)) == 0
     with DaemonLock.acquire(socket):
         assert find_holder(str(socket)) == os.getpid()
     assert find_holder(str(socket)) == 0
 
 
-def test_looking_makes_nothing_and_keeps_nothing(socket: Path) -> None:
+def test_search_creates_no_file_and_keeps_no_lock(socket: Path) -> None:
     find_holder(str(socket))
     assert not socket.parent.exists()
 
@@ -37,20 +37,18 @@ def test_looking_makes_nothing_and_keeps_nothing(socket: Path) -> None:
     DaemonLock.acquire(socket).release()
 
 
-def test_a_pid_that_was_only_read_from_a_file_gets_no_signal(
-    socket: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_pid_from_the_file_alone_gets_no_signal(socket: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     sent: list[tuple[int, int]] = []
     monkeypatch.setattr(os, "kill", lambda pid, number: sent.append((pid, number)))
 
-    with DaemonLock.acquire(socket), pytest.raises(DaemonRunningError, match="does not answer") as caught:
+    with DaemonLock.acquire(socket), pytest.raises(DaemonRunningError, match="does not respond") as caught:
         stop_holder(str(socket), os.getpid())
 
     assert sent == []
     assert f"kill {os.getpid()}" in caught.value.hint
 
 
-def test_a_daemon_that_its_lock_does_not_name_gets_no_signal(
+def test_daemon_with_another_pid_than_its_lock_gets_no_signal(
     socket: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     sent: list[tuple[int, int]] = []
@@ -58,13 +56,13 @@ def test_a_daemon_that_its_lock_does_not_name_gets_no_signal(
 
     with DaemonLock.acquire(socket) as lock, ServerThread(socket):
         Path(lock.path).write_text("1\n")
-        with pytest.raises(DaemonRunningError, match="its lock names another"):
+        with pytest.raises(DaemonRunningError, match="its lock has pid 1"):
             stop_holder(str(socket), 1)
 
     assert sent == []
 
 
-def test_a_daemon_that_does_not_end_is_named(socket: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_daemon_that_does_not_stop_is_reported(socket: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     sent: list[tuple[int, int]] = []
     monkeypatch.setattr(os, "kill", lambda pid, number: sent.append((pid, number)))
 

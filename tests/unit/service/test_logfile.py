@@ -1,4 +1,4 @@
-"""The log's files: bounded, private, and never in the way of what is logged about."""
+"""Log files: bounded, private, and non-blocking."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ LINE = "x" * 99 + "\n"
 
 @pytest.fixture
 def log(tmp_path: Path) -> Iterator[tuple[Path, int]]:
-    """A log as a starter opens it: its path and its descriptor."""
+    """A log opened as by a client that starts the daemon: path and descriptor."""
     path = tmp_path / "memd.log"
     descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
     yield path, descriptor
     os.close(descriptor)
 
 
-def test_a_full_file_is_followed_by_the_next_and_two_are_kept(log: tuple[Path, int]) -> None:
+def test_full_file_is_rotated_and_two_are_kept(log: tuple[Path, int]) -> None:
     path, descriptor = log
     stream = LogStream(descriptor)
-    assert stream.keep_in(path, limit_bytes=1000)
+    assert stream.rotate_file(path, limit_bytes=1000)
 
     for number in range(50):
         stream.write(f"{number:099d}\n")
@@ -40,10 +40,10 @@ def test_a_full_file_is_followed_by_the_next_and_two_are_kept(log: tuple[Path, i
     assert [int(line) for each in reversed(files) for line in each.read_text().split()] == list(range(20, 50))
 
 
-def test_every_file_of_the_log_is_its_users_alone(log: tuple[Path, int]) -> None:
+def test_log_files_are_private(log: tuple[Path, int]) -> None:
     path, descriptor = log
     stream = LogStream(descriptor)
-    stream.keep_in(path, limit_bytes=150)
+    stream.rotate_file(path, limit_bytes=150)
 
     for _ in range(5):
         stream.write(LINE)
@@ -52,13 +52,13 @@ def test_every_file_of_the_log_is_its_users_alone(log: tuple[Path, int]) -> None
     assert {stat.S_IMODE(each.stat().st_mode) for each in path.parent.iterdir()} == {0o600}
 
 
-def test_a_file_that_is_not_ours_is_never_rotated(log: tuple[Path, int], tmp_path: Path) -> None:
+def test_other_file_is_never_rotated(log: tuple[Path, int], tmp_path: Path) -> None:
     path, descriptor = log
     other = tmp_path / "other.log"
     other.touch()
     stream = LogStream(descriptor)
 
-    assert not stream.keep_in(other, limit_bytes=150)
+    assert not stream.rotate_file(other, limit_bytes=150)
     for _ in range(5):
         stream.write(LINE)
     assert stream.drain()
@@ -66,10 +66,10 @@ def test_a_file_that_is_not_ours_is_never_rotated(log: tuple[Path, int], tmp_pat
     assert path.read_text() == LINE * 5
 
 
-def test_a_log_that_was_removed_begins_anew(log: tuple[Path, int]) -> None:
+def test_removed_log_is_created_again(log: tuple[Path, int]) -> None:
     path, descriptor = log
     stream = LogStream(descriptor)
-    stream.keep_in(path)
+    stream.rotate_file(path)
     stream.write("gone\n")
     assert stream.drain()
 
@@ -80,10 +80,10 @@ def test_a_log_that_was_removed_begins_anew(log: tuple[Path, int]) -> None:
     assert path.read_text() == "here\n"
 
 
-def test_a_log_that_can_not_be_rotated_goes_on_in_its_file(log: tuple[Path, int]) -> None:
+def test_log_that_cannot_be_rotated_keeps_its_file(log: tuple[Path, int]) -> None:
     path, descriptor = log
     stream = LogStream(descriptor)
-    stream.keep_in(path, limit_bytes=150)
+    stream.rotate_file(path, limit_bytes=150)
     path.with_name("memd.log.new").mkdir()
 
     for _ in range(5):
@@ -93,7 +93,7 @@ def test_a_log_that_can_not_be_rotated_goes_on_in_its_file(log: tuple[Path, int]
     assert path.read_text() == LINE * 5
 
 
-def test_a_full_disk_costs_lines_and_says_so_when_there_is_room_again(tmp_path: Path) -> None:
+def test_lines_lost_on_a_full_disk_are_reported_later(tmp_path: Path) -> None:
     path = tmp_path / "memd.log"
     full = os.open("/dev/full", os.O_WRONLY)
     stream = LogStream(full, clock=lambda: 1_800_000_000_000)
@@ -117,7 +117,9 @@ def test_a_full_disk_costs_lines_and_says_so_when_there_is_room_again(tmp_path: 
     }
 
 
-def test_a_torn_line_does_not_spoil_the_next(monkeypatch: pytest.MonkeyPatch, log: tuple[Path, int]) -> None:
+def test_partial_line_does_not_corrupt_the_next(
+    monkeypatch: pytest.MonkeyPatch, log: tuple[Path, int]
+) -> None:
     path, descriptor = log
     stream = LogStream(descriptor)
     real, calls = os.write, iter((3, OSError(28, "No space left on device")))
@@ -141,7 +143,7 @@ import ctypes, os, sys
 import structlog
 from memd.service.logfile import LogStream
 stream = LogStream()
-assert stream.keep_in(sys.argv[1], limit_bytes=2000)
+assert stream.rotate_file(sys.argv[1], limit_bytes=2000)
 structlog.configure(processors=[structlog.processors.JSONRenderer()], logger_factory=stream.logger_factory())
 log = structlog.get_logger("x")
 for number in range(30):
@@ -152,7 +154,7 @@ raise RuntimeError("the end")
 """
 
 
-def test_tracebacks_and_words_of_libraries_land_in_the_file_of_now(tmp_path: Path) -> None:
+def test_tracebacks_and_library_output_go_to_the_current_file(tmp_path: Path) -> None:
     path = tmp_path / "memd.log"
     with path.open("ab") as log:
         done = subprocess.run(

@@ -1,4 +1,4 @@
-"""What the settings ask of a service."""
+"""The settings' requirements of a service."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from memd.service.needs import find_needs
 
 @pytest.fixture
 def environ(tmp_path: Path) -> dict[str, str]:
-    """A state directory with one odd agent."""
+    """A state directory with an agent that has every kind of folder."""
     state = tmp_path / "state"
     state.mkdir()
     settings = {
@@ -51,7 +51,7 @@ def test_workspaces_in_the_state_directory_are_written_with_it(tmp_path: Path) -
     assert found["read"][0] not in found["written"]
 
 
-def test_variables_that_lead_to_settings_are_carried_and_keys_only_named(
+def test_variables_of_settings_are_copied_and_keys_only_named(
     environ: dict[str, str], tmp_path: Path
 ) -> None:
     found = find_needs({**environ, "MEMD_CONFIG": "relative.toml"}, tmp_path / "home")
@@ -65,7 +65,7 @@ def test_variables_that_lead_to_settings_are_carried_and_keys_only_named(
     assert "sk-do-not-tell" not in json.dumps(found)
 
 
-def test_the_socket_is_the_environments_before_the_settings(environ: dict[str, str], tmp_path: Path) -> None:
+def test_socket_of_the_environment_overrides_the_settings(environ: dict[str, str], tmp_path: Path) -> None:
     named = {**environ, "MEMD_SOCKET": "/run/y"}
 
     assert find_needs(environ, tmp_path)["socket"] == "/run/x"
@@ -73,7 +73,7 @@ def test_the_socket_is_the_environments_before_the_settings(environ: dict[str, s
     assert find_needs({"OPENCLAW_STATE_DIR": str(tmp_path), "MEMD_CONFIG": "/none"}, tmp_path)["socket"] == ""
 
 
-def test_the_command_line_reads_them_from_a_process_of_its_own(environ: dict[str, str]) -> None:
+def test_command_line_reads_them_from_a_new_process(environ: dict[str, str]) -> None:
     ran = subprocess.run(
         [sys.executable, "-P", "-m", "memd.service.needs"],
         env={**os.environ, **environ},

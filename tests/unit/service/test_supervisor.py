@@ -1,4 +1,4 @@
-"""What systemd hears, and what it hands over."""
+"""Notifications to systemd, and socket activation."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def listener(
         yield sock
 
 
-def test_every_state_is_heard(listener: socket.socket) -> None:
+def test_every_state_is_sent_to_systemd(listener: socket.socket) -> None:
     assert supervisor.notify_ready("serving\n2 agents")
     assert listener.recv(999).decode() == f"READY=1\nSTATUS=serving 2 agents\nMAINPID={os.getpid()}"
     assert supervisor.notify_alive()
@@ -48,23 +48,23 @@ def test_every_state_is_heard(listener: socket.socket) -> None:
 
 
 @pytest.mark.parametrize("address", ["", "relative", "/nowhere/at/all", "@nobody-listens-here"])
-def test_nobody_to_tell_is_no_error(address: str) -> None:
+def test_missing_notify_socket_is_ignored(address: str) -> None:
     assert not supervisor.notify("READY=1", {"NOTIFY_SOCKET": address})
 
 
-def test_without_systemd_nothing_is_said() -> None:
+def test_without_systemd_nothing_is_sent() -> None:
     assert not supervisor.notify("READY=1", {})
     assert supervisor.watchdog_interval_s({}) is None
     assert supervisor.activated_socket({}) is None
 
 
-def test_the_watchdog_is_fed_twice_in_its_time() -> None:
+def test_watchdog_interval_is_half_its_limit() -> None:
     assert supervisor.watchdog_interval_s({"WATCHDOG_USEC": "30000000"}) == 15
     assert supervisor.watchdog_interval_s({"WATCHDOG_USEC": "30000000", "WATCHDOG_PID": "1"}) is None
     assert supervisor.watchdog_interval_s({"WATCHDOG_USEC": "soon"}) is None
 
 
-def test_a_listening_socket_is_taken_over(directory: Path) -> None:
+def test_passed_socket_is_used(directory: Path) -> None:
     given = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     given.bind(str(directory / "s"))
     given.listen()
@@ -83,16 +83,16 @@ def test_a_listening_socket_is_taken_over(directory: Path) -> None:
         assert environ == {"HOME": "/h"}
 
 
-def test_a_socket_for_another_process_is_not_ours() -> None:
+def test_socket_for_another_process_is_ignored() -> None:
     assert supervisor.activated_socket({"LISTEN_PID": "1", "LISTEN_FDS": "1"}) is None
 
 
-def test_what_is_not_one_listening_unix_socket_is_refused(directory: Path) -> None:
+def test_other_descriptors_are_refused(directory: Path) -> None:
     environ = {"LISTEN_PID": str(os.getpid()), "LISTEN_FDS": "2"}
     with pytest.raises(SocketPathError, match="2 sockets"):
         supervisor.activated_socket(environ)
     deaf = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-    with pytest.raises(SocketPathError, match="something else"):
+    with pytest.raises(SocketPathError, match="not a listening Unix socket"):
         supervisor.activated_socket(
             {**environ, "LISTEN_PID": str(os.getpid()), "LISTEN_FDS": "1"}, first=deaf.detach()
         )

@@ -1,4 +1,4 @@
-"""What the installed units say, and which commands go with them."""
+"""Installed systemd units and their commands."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from memd.service.install import systemd
-from memd.service.install.plan import KeepCopy, MakeDirectory, RemoveFile, marked
-from tests.unit.service.stage import HOME, commands, needs, systemd_machine, written
+from memd.service.install.plan import KeepCopy, MakeDirectory, RemoveFile, with_mark
+from tests.unit.service.machines import HOME, commands, needs, systemd_machine, written
 
 FOLDER = f"{HOME}/.config/systemd/user"
 SERVICE, SOCKET = f"{FOLDER}/memd.service", f"{FOLDER}/memd.socket"
@@ -25,11 +25,11 @@ EVERYTHING_ODD = needs(
 
 
 def _lines(text: str, key: str) -> list[str]:
-    """Return what a unit sets a key to."""
+    """Return the values of a key in a unit."""
     return [each.partition("=")[2] for each in text.splitlines() if each.startswith(f"{key}=")]
 
 
-def test_a_first_installation_writes_both_units_enables_and_starts_them() -> None:
+def test_first_install_writes_enables_and_starts_both_units() -> None:
     plan = systemd.install(needs(), systemd_machine())
 
     assert list(written(plan)) == [SOCKET, SERVICE]
@@ -42,7 +42,7 @@ def test_a_first_installation_writes_both_units_enables_and_starts_them() -> Non
     assert plan.notes == ()
 
 
-def test_a_second_installation_writes_nothing() -> None:
+def test_second_install_writes_nothing() -> None:
     first = systemd.install(needs(), systemd_machine())
 
     again = systemd.install(needs(), systemd_machine(files=written(first), service_pid=7, holder_pid=7))
@@ -52,7 +52,7 @@ def test_a_second_installation_writes_nothing() -> None:
     assert again.notes == ()
 
 
-def test_the_unit_is_filled_in_from_the_settings() -> None:
+def test_unit_follows_the_settings() -> None:
     text = systemd.service_text(needs(environ={"MEMD_CONFIG": "/etc/memd.toml"}), namespaces=True)
 
     assert _lines(text, "ExecStart") == [f"{HOME}/.local/bin/memd"]
@@ -62,7 +62,7 @@ def test_the_unit_is_filled_in_from_the_settings() -> None:
     assert _lines(text, "PrivateTmp") == ["yes"]
 
 
-def test_odd_paths_reach_systemd_as_they_are() -> None:
+def test_special_characters_in_paths_are_escaped() -> None:
     text = systemd.service_text(EVERYTHING_ODD, namespaces=True)
 
     assert _lines(text, "ExecStart") == ['"/opt/my apps/memd $$1" -P 100%%']
@@ -82,14 +82,14 @@ def test_odd_paths_reach_systemd_as_they_are() -> None:
     ],
     ids=lambda where: next(iter(where)),
 )
-def test_what_lies_in_tmp_stays_in_sight(where: dict[str, Any]) -> None:
+def test_private_tmp_is_off_if_a_folder_is_in_tmp(where: dict[str, Any]) -> None:
     text = systemd.service_text(needs(**where), namespaces=True)
 
     assert _lines(text, "PrivateTmp") == ["no"]
     assert {"-/tmp", "-/var/tmp"} <= set(_lines(text, "ReadWritePaths")[0].split())
 
 
-def test_without_user_namespaces_the_unit_asks_for_none_and_keeps_the_rest() -> None:
+def test_without_user_namespaces_only_their_options_are_omitted() -> None:
     whole = systemd.service_text(needs(), namespaces=True)
     less = systemd.service_text(needs(), namespaces=False)
     plan = systemd.install(needs(), systemd_machine(namespaces=False))
@@ -102,21 +102,21 @@ def test_without_user_namespaces_the_unit_asks_for_none_and_keeps_the_rest() -> 
     assert any("less hardening" in each for each in plan.notes)
 
 
-def test_the_probe_asks_for_what_needs_a_namespace() -> None:
+def test_probe_uses_options_that_need_a_namespace() -> None:
     command = systemd.probe_command()
 
     assert command[:2] == ("systemd-run", "--user")
     assert {"--property=PrivateUsers=yes", "--property=CapabilityBoundingSet="} <= set(command)
 
 
-def test_a_daemon_without_the_service_is_named_and_left_alone() -> None:
+def test_daemon_without_the_service_is_reported_and_not_stopped() -> None:
     plan = systemd.install(needs(), systemd_machine(holder_pid=4242))
 
     assert "systemctl --user start memd.socket memd.service" not in commands(plan)
     assert any("pid 4242" in each and "`memctl service restart`" in each for each in plan.notes)
 
 
-def test_a_running_service_whose_unit_changed_is_told_to_need_a_restart() -> None:
+def test_changed_unit_of_a_running_service_needs_a_restart() -> None:
     before = written(systemd.install(needs(memory_mb=1), systemd_machine()))
 
     plan = systemd.install(needs(), systemd_machine(files=before, service_pid=7, holder_pid=7))
@@ -125,7 +125,7 @@ def test_a_running_service_whose_unit_changed_is_told_to_need_a_restart() -> Non
     assert any("`memctl service restart`" in each for each in plan.notes)
 
 
-def test_an_edited_unit_is_kept_as_a_copy() -> None:
+def test_edited_unit_is_kept_as_a_backup() -> None:
     before = written(systemd.install(needs(), systemd_machine()))
     edited = {SERVICE: before[SERVICE].replace("RestartSec=1", "RestartSec=5"), SOCKET: "[Socket]\n"}
     names = {SERVICE: f"{SERVICE}.bak", SOCKET: f"{SOCKET}.bak2"}
@@ -139,21 +139,23 @@ def test_an_edited_unit_is_kept_as_a_copy() -> None:
     assert {KeepCopy(path, names[path]) for path in names} <= set(removal.steps)
 
 
-def test_a_unit_of_an_earlier_release_is_replaced_without_a_copy() -> None:
-    plan = systemd.install(needs(), systemd_machine(files={SERVICE: marked("[Service]\nExecStart=memd\n")}))
+def test_unit_of_an_earlier_release_is_replaced_without_a_backup() -> None:
+    plan = systemd.install(
+        needs(), systemd_machine(files={SERVICE: with_mark("[Service]\nExecStart=memd\n")})
+    )
 
     assert not [step for step in plan.steps if isinstance(step, KeepCopy)]
     assert SERVICE in written(plan)
 
 
-def test_variables_that_may_hold_keys_are_named_and_not_written() -> None:
+def test_variables_with_secrets_are_reported_and_not_written() -> None:
     plan = systemd.install(needs(hidden=("OPENAI_API_KEY",)), systemd_machine())
 
     assert any("OPENAI_API_KEY" in each for each in plan.notes)
     assert not any("OPENAI_API_KEY" in text for text in written(plan).values())
 
 
-def test_uninstalling_stops_before_it_removes_and_is_done_once() -> None:
+def test_uninstall_stops_before_it_removes_and_is_idempotent() -> None:
     there = written(systemd.install(needs(), systemd_machine()))
 
     plan = systemd.uninstall(systemd_machine(files=there))
@@ -166,7 +168,7 @@ def test_uninstalling_stops_before_it_removes_and_is_done_once() -> None:
     assert systemd.uninstall(systemd_machine()).steps == ()
 
 
-def test_what_systemd_says_of_a_service_is_read() -> None:
+def test_state_is_parsed_from_systemd() -> None:
     running = {"ActiveState": "active", "SubState": "running", "Result": "success"}
     hung = {"ActiveState": "failed", "SubState": "failed", "Result": "watchdog"}
 
@@ -177,7 +179,7 @@ def test_what_systemd_says_of_a_service_is_read() -> None:
 
 @pytest.mark.skipif(shutil.which("systemd-analyze") is None, reason="systemd-analyze is not installed")
 @pytest.mark.parametrize("namespaces", [True, False])
-def test_systemd_accepts_the_filled_in_units(tmp_path: Path, short_path: Path, namespaces: bool) -> None:
+def test_systemd_accepts_the_generated_units(tmp_path: Path, short_path: Path, namespaces: bool) -> None:
     command = tmp_path / "my apps" / "memd"
     command.parent.mkdir()
     command.write_text("#!/bin/sh\n")

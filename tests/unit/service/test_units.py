@@ -1,4 +1,4 @@
-"""The service files are accepted by the systems they are for, and keep the socket private."""
+"""The service files are valid and keep the socket private."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ PLIST = ROOT / "launchd" / "ai.memd.daemon.plist"
 PACKAGED = ROOT / "daemon" / "memd" / "service" / "units"
 
 MOST_EXPOSURE = 4.0
-"""Of 10, as systemd reckons it: below 5 it calls a service well protected."""
+"""Exposure of 10 as computed by systemd, which calls a service below 5 well protected."""
 
 needs_systemd_analyze = pytest.mark.skipif(
     shutil.which("systemd-analyze") is None, reason="systemd-analyze is not installed"
@@ -29,7 +29,7 @@ needs_systemd_analyze = pytest.mark.skipif(
 
 
 def _unit(path: Path) -> configparser.ConfigParser:
-    """Return a unit file's sections; of a key that is set twice the last value."""
+    """Return a unit file's sections; the last value of a repeated key."""
     unit = configparser.ConfigParser(interpolation=None, strict=False)
     unit.optionxform = str  # type: ignore[assignment,method-assign]
     unit.read_string(path.read_text("utf-8"))
@@ -37,12 +37,12 @@ def _unit(path: Path) -> configparser.ConfigParser:
 
 
 @pytest.mark.parametrize("path", [SERVICE, SOCKET, PLIST], ids=lambda path: path.name)
-def test_the_files_to_copy_are_those_the_installer_fills_in(path: Path) -> None:
+def test_files_for_manual_install_equal_the_templates(path: Path) -> None:
     assert (PACKAGED / path.name).read_bytes() == path.read_bytes(), f"copy {PACKAGED / path.name} to {path}"
     assert len(list(PACKAGED.iterdir())) == 3
 
 
-def test_the_released_package_carries_them() -> None:
+def test_released_package_contains_the_templates() -> None:
     builder = WheelBuilder(str(ROOT / "daemon"))
 
     carried = {each.distribution_path for each in builder.recurse_included_files()}
@@ -68,7 +68,7 @@ def test_systemd_accepts_both_units(tmp_path: Path, short_path: Path) -> None:
 
 
 @needs_systemd_analyze
-def test_the_service_is_little_exposed() -> None:
+def test_service_has_a_low_exposure() -> None:
     checked = subprocess.run(
         ["systemd-analyze", "security", "--offline=true", "--no-pager", str(SERVICE)],
         capture_output=True,
@@ -82,14 +82,14 @@ def test_the_service_is_little_exposed() -> None:
     assert float(found[1]) <= MOST_EXPOSURE
 
 
-def test_the_socket_is_where_clients_look_and_its_users_alone() -> None:
+def test_socket_has_the_clients_path_and_is_private() -> None:
     socket = _unit(SOCKET)["Socket"]
 
     assert socket["ListenStream"] == "%t/memd/memd.sock"
     assert (socket["SocketMode"], socket["DirectoryMode"]) == ("0600", "0700")
 
 
-def test_the_service_says_when_it_is_ready_and_outlives_its_models_process() -> None:
+def test_service_notifies_readiness_and_survives_its_models_process() -> None:
     unit = _unit(SERVICE)
 
     assert unit["Service"]["Type"] == "notify"
@@ -98,7 +98,7 @@ def test_the_service_says_when_it_is_ready_and_outlives_its_models_process() -> 
     assert unit["Unit"]["Requires"] == unit["Install"]["Also"] == "memd.socket"
 
 
-def test_the_service_starts_again_after_a_crash_or_a_standstill_but_not_beside_another_daemon() -> None:
+def test_service_restarts_after_a_crash_or_hang_but_not_if_another_daemon_runs() -> None:
     service = _unit(SERVICE)["Service"]
 
     assert service["Restart"] == "on-failure"
@@ -107,7 +107,7 @@ def test_the_service_starts_again_after_a_crash_or_a_standstill_but_not_beside_a
     assert int(service["TimeoutStopSec"]) >= 10, "requests in flight get five seconds, indexes are closed"
 
 
-def test_launchd_gets_a_valid_agent_that_is_restarted_after_a_crash() -> None:
+def test_launch_agent_is_valid_and_restarts_after_a_crash() -> None:
     agent = plistlib.loads(PLIST.read_bytes())
 
     assert agent["Label"] == PLIST.stem

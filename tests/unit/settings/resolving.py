@@ -1,4 +1,4 @@
-"""What documents resolve to in `/home/u/.openclaw`."""
+"""Resolve documents in `/home/u/.openclaw`."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def resolved(document: object, **more: Any) -> OpenClawHome:
 
 
 def resolved_search(**keys: Any) -> OpenClawHome:
-    """Return what `agents.defaults.memorySearch` with these keys resolves to."""
+    """Return the settings from `agents.defaults.memorySearch` with these keys."""
     return resolved({"agents": {"defaults": {"memorySearch": keys}}})
 
 

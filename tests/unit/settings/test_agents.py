@@ -1,4 +1,4 @@
-"""openclaw.json of every era becomes agents, and any document does."""
+"""Agents from openclaw.json of any release, and from any document."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from memd.settings.agents import OpenClawHome, agent_id_of, load_home
-from memd.settings.reload import keep_last_good
+from memd.settings.reload import keep_last_valid
 from memd.settings.schema import ProviderEntry
 from tests.unit.settings.resolving import HOME, STATE, problems_of, resolved, resolved_search
 
 
-def test_nothing_named_means_main_with_the_default_workspace() -> None:
+def test_without_settings_the_agent_is_main_with_the_default_workspace() -> None:
     home = resolved({})
 
     assert list(home.agents) == ["main"]
@@ -46,13 +46,13 @@ def test_agents_come_from_list_entries_and_folders() -> None:
         ([{"id": "a"}, {"id": "b", "default": True}, {"id": "main", "default": True}], "b"),
     ],
 )
-def test_the_default_agent_is_the_marked_one_else_main_else_the_first(
+def test_default_agent_is_the_marked_one_else_main_else_the_first(
     agents: list[dict[str, Any]], default: str
 ) -> None:
     assert resolved({"agents": {"list": agents}}, agent_folders=["main"]).default_agent == default
 
 
-def test_a_workspace_is_the_agents_own_else_that_of_the_defaults() -> None:
+def test_workspace_is_the_agents_own_else_the_default() -> None:
     document = {
         "agents": {"defaults": {"workspace": "/w"}, "list": [{"id": "a", "workspace": "own"}, {"id": "b"}]}
     }
@@ -63,7 +63,7 @@ def test_a_workspace_is_the_agents_own_else_that_of_the_defaults() -> None:
     assert home.agents["b"].workspace == Path("/w")
 
 
-def test_an_agents_folder_by_openclaws_naming_goes_before_a_shared_workspace() -> None:
+def test_agent_folder_named_by_openclaw_overrides_a_shared_workspace() -> None:
     document = {"agents": {"list": [{"id": "main"}, {"id": "b"}, {"id": "c", "workspace": "/own"}]}}
 
     home = resolved(document, has_workspace=lambda _: True)
@@ -75,7 +75,7 @@ def test_an_agents_folder_by_openclaws_naming_goes_before_a_shared_workspace() -
     ]
 
 
-def test_the_old_directory_has_its_workspace_in_the_home_folder() -> None:
+def test_old_directory_has_its_workspace_in_the_home_folder() -> None:
     old = HOME / ".clawdbot"
 
     home = resolved(
@@ -95,10 +95,13 @@ def test_the_old_directory_has_its_workspace_in_the_home_folder() -> None:
         ({"list": [{}]}, "agents.list[0].id: expected a string, found null"),
         ({"entries": {"a": 3}}, "agents.entries.a: expected an object, found the number 3"),
         ({"defaults": {"workspace": 3}}, "agents.defaults.workspace: expected a path, found the number 3"),
-        ({"list": [{"id": "main"}, {"id": "MAIN "}]}, "agents.list[1].id: the id is in use already; ignored"),
+        (
+            {"list": [{"id": "main"}, {"id": "MAIN "}]},
+            "agents.list[1].id: is the id of another agent; ignored",
+        ),
     ],
 )
-def test_a_document_of_another_shape_still_gives_an_agent(agents: object, problem: str) -> None:
+def test_invalid_document_still_has_an_agent(agents: object, problem: str) -> None:
     home = resolved({"agents": agents})
 
     assert problems_of(home) == [problem]
@@ -106,12 +109,12 @@ def test_a_document_of_another_shape_still_gives_an_agent(agents: object, proble
 
 
 @pytest.mark.parametrize("raw", ["../up", "a/b", "a\\b", "", " ", ".hidden", "a\0", "a\nb", "---", "助手"])
-def test_an_id_that_can_be_no_file_name_is_refused(raw: str) -> None:
+def test_id_that_is_not_a_file_name_is_refused(raw: str) -> None:
     home = resolved({"agents": {"list": [{"id": raw}, {"id": "ok"}]}})
 
     assert agent_id_of(raw) is None
     assert list(home.agents) == ["ok"]
-    assert "can't be an agent's id" in problems_of(home)[0]
+    assert "is not a valid id of an agent" in problems_of(home)[0]
 
 
 def test_agents_never_share_an_index_file() -> None:
@@ -134,7 +137,7 @@ def test_agents_never_share_an_index_file() -> None:
     assert all(agent.settings.store.path == str(agent.index_path) for agent in home.agents.values())
 
 
-def test_an_index_is_looked_for_at_its_earlier_place_unless_that_is_anothers() -> None:
+def test_earlier_index_is_used_unless_it_is_another_agents() -> None:
     document = {
         "agents": {
             "list": [
@@ -151,16 +154,16 @@ def test_an_index_is_looked_for_at_its_earlier_place_unless_that_is_anothers() -
     assert earlier == {"a": None, "b": None, "c": STATE / "memory" / "c.sqlite"}
 
 
-def test_openclaws_own_database_is_never_an_index() -> None:
+def test_openclaw_database_is_never_an_index() -> None:
     home = resolved_search(store={"path": "~/.openclaw/agents/main/agent/openclaw-agent.sqlite"})
 
     assert home.agents["main"].index_path == STATE / "memory" / "main.memd.sqlite"
     assert "OpenClaw's own database" in problems_of(home, "main")[0]
 
 
-def test_the_last_good_settings_stay_in_force(tmp_path: Path) -> None:
+def test_last_valid_settings_are_kept(tmp_path: Path) -> None:
     def load(agent: object, defaults: object = None) -> OpenClawHome:
-        """Write a settings file with two agents and return what it resolves to."""
+        """Write a settings file with two agents and return the resolved settings."""
         document = {
             "agents": {
                 "defaults": {"memorySearch": defaults},
@@ -172,25 +175,25 @@ def test_the_last_good_settings_stay_in_force(tmp_path: Path) -> None:
 
     good = load({"query": {"maxResults": 11}}, {"chunking": {"tokens": 300}})
 
-    bad_agent = keep_last_good(good, load({"query": {"maxResults": "x"}}, {"chunking": {"tokens": 200}}))
+    bad_agent = keep_last_valid(good, load({"query": {"maxResults": "x"}}, {"chunking": {"tokens": 200}}))
     assert bad_agent.agents["a"].settings == good.agents["a"].settings
     assert len(bad_agent.agents["a"].problems) == 1
     assert bad_agent.agents["b"].settings.chunking.tokens == 200
 
-    bad_default = keep_last_good(good, load({}, {"chunking": {"tokens": "x"}}))
+    bad_default = keep_last_valid(good, load({}, {"chunking": {"tokens": "x"}}))
     assert bad_default.agents == good.agents
     assert len(bad_default.problems) == 1
 
     (tmp_path / "openclaw.json").write_text("{")
-    broken = keep_last_good(good, load_home({"OPENCLAW_STATE_DIR": str(tmp_path)}, tmp_path))
+    broken = keep_last_valid(good, load_home({"OPENCLAW_STATE_DIR": str(tmp_path)}, tmp_path))
     assert broken.agents == good.agents
     assert len(broken.problems) == 1
 
-    assert keep_last_good(good, load({})) == load({})
+    assert keep_last_valid(good, load({})) == load({})
 
 
 def _entries(**entries: Any) -> OpenClawHome:
-    """Return what `models.providers` with these entries resolves to."""
+    """Return the settings from `models.providers` with these entries."""
     return resolved({"models": {"mode": "merge", "providers": entries}})
 
 
@@ -244,7 +247,7 @@ def test_model_providers_are_kept_by_id() -> None:
         ),
     ],
 )
-def test_a_slip_in_model_providers_is_named_and_costs_its_own_key(models: object, problem: str) -> None:
+def test_invalid_model_provider_is_reported_and_ignored_per_key(models: object, problem: str) -> None:
     home = resolved({"models": models})
 
     assert problems_of(home) == [problem]
@@ -253,16 +256,16 @@ def test_a_slip_in_model_providers_is_named_and_costs_its_own_key(models: object
         assert entry == ProviderEntry(id="p")
 
 
-def test_the_last_good_model_provider_stays_in_force() -> None:
+def test_last_valid_model_provider_is_kept() -> None:
     good = _entries(**{"a.b": {"api": "ollama"}, "other": {"api": "ollama"}, "gone": {"api": "ollama"}})
 
-    slip = keep_last_good(good, _entries(**{"a.b": {"api": 3}, "other": {"api": "openai"}}))
+    slip = keep_last_valid(good, _entries(**{"a.b": {"api": 3}, "other": {"api": "openai"}}))
     assert {name: entry.api for name, entry in slip.providers.items()} == {"a.b": "ollama", "other": "openai"}
 
-    spoilt = keep_last_good(good, resolved({"models": {"providers": 3}}))
+    spoilt = keep_last_valid(good, resolved({"models": {"providers": 3}}))
     assert spoilt.providers == good.providers
 
-    assert keep_last_good(good, resolved({})).providers == {}
+    assert keep_last_valid(good, resolved({})).providers == {}
 
 
 _WORDS = """
@@ -302,7 +305,7 @@ _DOCUMENTS = _VALUES | st.fixed_dictionaries(
 
 @settings(suppress_health_check=[HealthCheck.too_slow], deadline=None)
 @given(_DOCUMENTS, st.lists(st.sampled_from(["main", "x y", "\ud800", "..", "ops"]), max_size=3))
-def test_any_document_gives_valid_agents_and_never_raises(document: object, folders: list[str]) -> None:
+def test_any_document_resolves_to_valid_agents(document: object, folders: list[str]) -> None:
     home = resolved(document, agent_folders=folders)
 
     assert home.agents[home.default_agent].is_default

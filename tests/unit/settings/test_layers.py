@@ -1,4 +1,4 @@
-"""Layers of memorySearch keys become bounded settings; a slip costs one key of one agent."""
+"""Layers of memorySearch keys become bounded settings; an error affects one key of one agent."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from memd.settings.search import DEFAULT_MODELS
 from tests.unit.settings.resolving import FILE, STATE, problems_of, resolved, resolved_search
 
 
-def test_settings_of_both_eras_resolve_to_the_same() -> None:
+def test_older_and_newer_settings_resolve_to_the_same() -> None:
     defaults, own = {"provider": "local", "query": {"maxResults": 9}}, {"query": {"minScore": 0.5}}
     old = {"agents": {"defaults": {"memorySearch": defaults}, "list": [{"id": "a", "memorySearch": own}]}}
     new = {"memory": {"search": defaults}, "agents": {"entries": {"a": {"memory": {"search": own}}}}}
@@ -29,7 +29,7 @@ def test_settings_of_both_eras_resolve_to_the_same() -> None:
     )
 
 
-def test_min_score_is_told_from_its_default() -> None:
+def test_explicit_min_score_differs_from_the_default() -> None:
     assert not resolved_search(query={"minScore": None}).agents["main"].settings.query.min_score_set
     assert not resolved_search(query={"minScore": "high"}).agents["main"].settings.query.min_score_set
     assert resolved_search(query={"minScore": 0.35}).agents["main"].settings.query.min_score_set
@@ -72,7 +72,7 @@ def test_values_are_kept_within_their_bounds(keys: dict[str, Any], expected: dic
 
 
 def _assert_holds(value: Any, expected: Any) -> None:
-    """Assert that a nested value holds every expected key."""
+    """Assert that a nested value has every expected key."""
     if isinstance(expected, dict):
         for key, inner in expected.items():
             _assert_holds(value[key], inner)
@@ -80,7 +80,7 @@ def _assert_holds(value: Any, expected: Any) -> None:
         assert value == (pytest.approx(expected) if isinstance(expected, float) else expected)
 
 
-def test_overrides_win_key_by_key_and_null_overrides_nothing() -> None:
+def test_overrides_apply_per_key_and_null_is_ignored() -> None:
     document = {
         "agents": {
             "defaults": {"memorySearch": {"remote": {"baseUrl": "u", "headers": {"A": "1", "B": "2"}}}},
@@ -94,7 +94,7 @@ def test_overrides_win_key_by_key_and_null_overrides_nothing() -> None:
     assert (remote.base_url, remote.headers) == ("u", {"C": "3"})
 
 
-def test_extra_paths_add_up_and_each_counts_once() -> None:
+def test_extra_paths_add_up_without_duplicates() -> None:
     document = {
         "agents": {
             "defaults": {"memorySearch": {"extraPaths": ["~/notes", " docs ", ""]}},
@@ -164,7 +164,7 @@ def test_extra_paths_add_up_and_each_counts_once() -> None:
         ({"store": {"driver": "lancedb"}}, 'store.driver: expected one of "sqlite", found a string'),
     ],
 )
-def test_a_wrong_type_names_file_key_and_type_and_costs_one_key(keys: dict[str, Any], problem: str) -> None:
+def test_wrong_type_is_reported_with_file_key_and_type(keys: dict[str, Any], problem: str) -> None:
     document = {
         "agents": {
             "defaults": {"memorySearch": {"chunking": {"tokens": 123}}},
@@ -185,7 +185,7 @@ def test_a_wrong_type_names_file_key_and_type_and_costs_one_key(keys: dict[str, 
     assert (problems_of(home), problems_of(home, "other")) == ([], [])
 
 
-def test_a_wrong_override_leaves_the_value_of_the_defaults() -> None:
+def test_invalid_override_keeps_the_shared_value() -> None:
     document = {
         "agents": {
             "defaults": {"memorySearch": {"query": {"maxResults": 9}}},
@@ -196,7 +196,7 @@ def test_a_wrong_override_leaves_the_value_of_the_defaults() -> None:
     assert resolved(document).agents["a"].settings.query.max_results == 9
 
 
-def test_a_wrong_default_is_told_once_for_all_agents() -> None:
+def test_invalid_shared_value_is_reported_once() -> None:
     home = resolved(
         {"memory": {"search": {"sync": {"watch": "no"}}}, "agents": {"list": [{"id": "a"}, {"id": "b"}]}}
     )
@@ -205,7 +205,7 @@ def test_a_wrong_default_is_told_once_for_all_agents() -> None:
     assert (problems_of(home, "a"), problems_of(home, "b")) == ([], [])
 
 
-def test_unknown_keys_are_listed_and_cost_nothing() -> None:
+def test_unknown_keys_are_listed() -> None:
     document = {
         "channels": {"anything": 1},
         "memory": {"backend": "builtin", "search": {"query": {"minScoreSet": True, "hybrid": {"boost": 2}}}},
@@ -223,7 +223,7 @@ def test_unknown_keys_are_listed_and_cost_nothing() -> None:
     assert (problems_of(home), problems_of(home, "a")) == ([], [])
 
 
-def test_batches_asked_for_are_told_from_the_default() -> None:
+def test_explicit_batch_setting_differs_from_the_default() -> None:
     for keys, asked in [
         ({}, False),
         ({"enabled": None}, False),
@@ -241,7 +241,7 @@ def test_batches_asked_for_are_told_from_the_default() -> None:
     )
 
 
-def test_one_input_type_stands_for_both_where_they_are_not_set() -> None:
+def test_input_type_is_the_default_of_both() -> None:
     own = {"id": "a", "memorySearch": {"inputType": " passage "}}
     document = {"agents": {"defaults": {"memorySearch": {"queryInputType": "query"}}, "list": [own]}}
 
@@ -250,13 +250,13 @@ def test_one_input_type_stands_for_both_where_they_are_not_set() -> None:
     assert (settings.query_input_type, settings.document_input_type) == ("query", "passage")
 
 
-def test_blank_input_types_are_none_and_a_size_is_a_whole_number() -> None:
+def test_blank_input_types_are_none_and_a_size_drops_its_fraction() -> None:
     settings = resolved_search(documentInputType="  ", outputDimensionality=768.9).agents["main"].settings
 
     assert (settings.document_input_type, settings.output_dimensionality) == (None, 768)
 
 
-def test_a_key_may_refer_to_the_environment() -> None:
+def test_api_key_may_refer_to_the_environment() -> None:
     home = resolved_search(remote={"apiKey": {"source": "env", "provider": "default", "id": "MY_KEY"}})
 
     remote = home.agents["main"].settings.remote

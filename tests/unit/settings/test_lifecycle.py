@@ -1,4 +1,4 @@
-"""Settings of an agent's life: found where OpenClaw has them, bad ones named, others' keys left alone."""
+"""Lifecycle settings: read from OpenClaw's keys, with errors reported and other keys ignored."""
 
 from __future__ import annotations
 
@@ -6,24 +6,24 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memd.settings.lifecycle import Compaction, Facts, Flush, Life, SessionNote
+from memd.settings.lifecycle import Compaction, FactsSettings, Flush, LifecycleSettings, SessionNote
 from memd.settings.names import life_settings
 from tests.unit.settings.resolving import resolved
 
 WORDS = sorted({word for _, place, _ in life_settings() for word in place.split(".")} | {"list", "id"})
 
 
-def life_of(document: object, agent: str = "main") -> Life:
+def life_of(document: object, agent: str = "main") -> LifecycleSettings:
     return resolved(document).agents[agent].life
 
 
-def test_without_settings_facts_are_neither_taken_nor_brought() -> None:
-    assert life_of({}) == Life()
-    assert not Life().facts.auto_capture
-    assert not Life().facts.auto_recall
+def test_facts_are_neither_captured_nor_recalled_by_default() -> None:
+    assert life_of({}) == LifecycleSettings()
+    assert not LifecycleSettings().facts.auto_capture
+    assert not LifecycleSettings().facts.auto_recall
 
 
-def test_every_key_is_found_at_its_place() -> None:
+def test_every_key_is_read_from_openclaw_json() -> None:
     life = life_of(
         {
             "memory": {"citations": "on", "backend": "builtin"},
@@ -52,7 +52,7 @@ def test_every_key_is_found_at_its_place() -> None:
         }
     )
 
-    assert life == Life(
+    assert life == LifecycleSettings(
         citations="on",
         time_zone="Europe/Prague",
         compaction=Compaction(
@@ -66,11 +66,11 @@ def test_every_key_is_found_at_its_place() -> None:
             ),
         ),
         session_note=SessionNote(messages=3, slug_model="mine/small"),
-        facts=Facts(auto_capture=True),
+        facts=FactsSettings(auto_capture=True),
     )
 
 
-def test_an_agents_own_entry_wins_over_the_defaults() -> None:
+def test_agent_entry_overrides_the_defaults() -> None:
     document = {
         "agents": {
             "defaults": {"userTimezone": "UTC", "compaction": {"memoryFlush": {"softThresholdTokens": 5}}},
@@ -106,10 +106,10 @@ def test_an_agents_own_entry_wins_over_the_defaults() -> None:
         ),
     ],
 )
-def test_a_bad_value_is_named_and_the_default_stays(document: object, key: str) -> None:
+def test_invalid_value_is_reported_and_the_default_used(document: object, key: str) -> None:
     home = resolved(document)
 
-    assert home.agents["main"].life == Life()
+    assert home.agents["main"].life == LifecycleSettings()
     assert key in [error.data.get("key") for error in home.problems]
 
 
@@ -124,7 +124,7 @@ def test_a_size_may_have_a_unit(size: object, bytes_: int) -> None:
     assert bool(home.problems) == (size == "much")
 
 
-def test_keys_of_others_are_no_unknown_keys() -> None:
+def test_keys_of_other_programs_are_not_unknown() -> None:
     home = resolved(
         {
             "memory": {"backend": "builtin", "qmd": {}},
@@ -144,6 +144,6 @@ VALUES = st.recursive(
 
 
 @given(VALUES)
-def test_any_document_gives_settings_and_never_raises(document: object) -> None:
+def test_any_document_resolves_to_settings(document: object) -> None:
     for agent in resolved(document).agents.values():
-        assert isinstance(agent.life, Life)
+        assert isinstance(agent.life, LifecycleSettings)

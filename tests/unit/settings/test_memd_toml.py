@@ -1,4 +1,4 @@
-"""memd.toml: typed, and a slip costs one key."""
+"""memd.toml: typed settings; an error affects one key."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from memd.settings.schema import DaemonSettings, MemorySearch, ProviderEntry, Re
 
 
 def _load(folder: Path, text: str | bytes) -> tuple[DaemonSettings, list[str]]:
-    """Return what a memd.toml of that text gives, and the sentences of its problems."""
+    """Return the settings from a memd.toml with that text, and the messages of its problems."""
     path = folder / "memd.toml"
     path.write_bytes(text.encode() if isinstance(text, str) else text)
     settings, problems = load_daemon_settings(path)
     return settings, [problem.message.removeprefix(f"{path}: ") for problem in problems]
 
 
-def test_a_missing_file_means_defaults_and_no_problem(tmp_path: Path) -> None:
+def test_missing_file_means_defaults(tmp_path: Path) -> None:
     assert load_daemon_settings(tmp_path / "memd.toml") == (DaemonSettings(), ())
 
 
@@ -71,7 +71,7 @@ def test_settings_of_the_file_are_used(tmp_path: Path) -> None:
         ("colour = 1", "`colour` is not a setting"),
     ],
 )
-def test_a_bad_key_is_named_and_costs_only_itself(tmp_path: Path, line: str, problem: str) -> None:
+def test_invalid_key_is_reported_and_ignored(tmp_path: Path, line: str, problem: str) -> None:
     settings, problems = _load(tmp_path, f"catch_up_ms = 99\n{line}\n")
 
     assert problems == [problem]
@@ -86,9 +86,7 @@ def test_a_bad_key_is_named_and_costs_only_itself(tmp_path: Path, line: str, pro
         ("a = " + "[" * 5000, "is not TOML"),
     ],
 )
-def test_a_broken_file_means_defaults_and_one_problem(
-    tmp_path: Path, text: str | bytes, problem: str
-) -> None:
+def test_broken_file_means_defaults_and_one_problem(tmp_path: Path, text: str | bytes, problem: str) -> None:
     settings, problems = _load(tmp_path, text)
 
     assert settings == DaemonSettings()
@@ -96,7 +94,7 @@ def test_a_broken_file_means_defaults_and_one_problem(
     assert problem in problems[0]
 
 
-def test_a_folder_in_the_files_place_is_a_problem(tmp_path: Path) -> None:
+def test_folder_instead_of_the_file_is_a_problem(tmp_path: Path) -> None:
     settings, problems = load_daemon_settings(tmp_path)
 
     assert settings == DaemonSettings()
@@ -128,7 +126,7 @@ def test_settings_with_a_remote_can_be_printed() -> None:
 
 
 @given(st.text())
-def test_whatever_an_address_is_a_password_in_it_is_not_in_a_repr(address: str) -> None:
+def test_password_in_an_address_is_not_in_a_repr(address: str) -> None:
     shown = repr(Remote(base_url=f"{address}//me:sk-secret@host/v1"))
 
     assert "sk-secret" not in shown
@@ -140,7 +138,7 @@ _SCALARS = st.one_of(
 
 
 @given(st.dictionaries(st.sampled_from(DaemonSettings.__struct_fields__), _SCALARS))
-def test_whatever_a_key_holds_the_settings_are_valid(document: dict[str, Any]) -> None:
+def test_settings_with_any_value_are_valid(document: dict[str, Any]) -> None:
 
     settings, problems = read_daemon_settings(MemdToml(Path("memd.toml"), document))
 

@@ -1,4 +1,4 @@
-"""memd.toml and the plugin's config hold every memory setting, for all agents and for one."""
+"""memd.toml and the plugin's config accept every memory setting, for all agents and for one."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ import pytest
 
 from memd.settings.agents import AgentConfig, OpenClawHome, load_settings
 from memd.settings.fields import settings_of
-from memd.settings.lifecycle import Life
+from memd.settings.lifecycle import LifecycleSettings
 from memd.settings.memd_toml import MemdToml, read_daemon_settings
 from memd.settings.names import REFUSED_AGENT, REFUSED_DEFAULTS, REFUSED_SEARCH, refused_keys
-from memd.settings.reload import CurrentSettings, changed_keys, keep_last_good
+from memd.settings.reload import CurrentSettings, changed_keys, keep_last_valid
 from memd.settings.schema import MemorySearch
 from tests.support.sample_settings import SAMPLES, SIBLINGS, nested, set_at, toml_text
 from tests.unit.settings import resolving
@@ -25,7 +25,7 @@ PLUGIN = "plugins.entries.memd.config"
 
 
 def resolved(document: dict[str, Any] | None = None, toml: str = "") -> OpenClawHome:
-    """Return what openclaw.json and memd.toml resolve to; the agents are `main` and `work`."""
+    """Return the settings from openclaw.json and memd.toml; the agents are `main` and `work`."""
     own = MemdToml(TOML, tomllib.loads(toml))
     return resolving.resolved(document or {}, agent_folders=["main", "work"], toml=own)
 
@@ -49,7 +49,7 @@ def facts_of(agent: AgentConfig) -> tuple[Any, Any]:
 def test_there_is_a_sample_of_every_setting() -> None:
     search = {f"search.{key}" for key, _ in settings_of(MemorySearch)}
 
-    assert SAMPLES.keys() == search | {key for key, _ in settings_of(Life)}
+    assert SAMPLES.keys() == search | {key for key, _ in settings_of(LifecycleSettings)}
 
 
 @pytest.mark.parametrize("name", SAMPLES)
@@ -76,7 +76,7 @@ def test_every_setting_has_the_same_effect_in_every_place(name: str) -> None:
             assert facts_of(home.agents["main"]) == facts_of(resolved().agents["main"])
 
 
-def test_of_two_places_the_one_for_a_single_agent_wins_and_memd_toml_over_openclaw_json() -> None:
+def test_agent_settings_override_shared_ones_and_memd_toml_overrides_openclaw_json() -> None:
     def entry(count: int) -> dict[str, Any]:
         return {"query": {"maxResults": count}}
 
@@ -101,7 +101,7 @@ def test_of_two_places_the_one_for_a_single_agent_wins_and_memd_toml_over_opencl
         assert home.agents["main"].settings.query.max_results == min(count, 23)
 
 
-def test_settings_of_life_have_the_same_precedence() -> None:
+def test_lifecycle_settings_have_the_same_precedence() -> None:
     document: dict[str, Any] = {}
     toml: dict[str, Any] = {}
     key = "compaction.reserveTokensFloor"
@@ -122,7 +122,7 @@ def test_settings_of_life_have_the_same_precedence() -> None:
         assert home.agents["main"].life.flush.reserve_tokens_floor == min(count, 3)
 
 
-def test_extra_paths_of_all_places_add_up() -> None:
+def test_extra_paths_of_all_files_add_up() -> None:
     home = resolved(
         {"memory": {"search": {"extraPaths": ["/a"]}}} | in_plugin({"search": {"extraPaths": ["/b"]}}),
         'search.extraPaths = ["/c"]\nagents.work.search.extraPaths = ["/d", "/a"]\n',
@@ -144,7 +144,7 @@ def test_extra_paths_of_all_places_add_up() -> None:
         (
             "userTimezone = 'Mars/Base'",
             "userTimezone",
-            "the name of a time zone, as Europe/Prague",
+            "the name of a time zone, such as Europe/Prague",
         ),
         ("agents.work = 3", "agents.work", "an object"),
         ("agents.work.search.enabled = 3", "agents.work.search.enabled", "true or false"),
@@ -155,9 +155,7 @@ def test_extra_paths_of_all_places_add_up() -> None:
         ),
     ],
 )
-def test_a_bad_value_is_named_with_file_key_and_type_and_costs_only_itself(
-    toml: str, key: str, kind: str
-) -> None:
+def test_invalid_value_is_reported_with_file_key_and_type(toml: str, key: str, kind: str) -> None:
     own = resolved(toml=f"{toml}\n")
     in_json = resolved(in_plugin(tomllib.loads(toml)))
 
@@ -169,7 +167,7 @@ def test_a_bad_value_is_named_with_file_key_and_type_and_costs_only_itself(
         assert bool(home.agents["work"].problems) is key.startswith("agents.work")
 
 
-def test_a_key_may_be_text_or_name_a_variable() -> None:
+def test_api_key_may_be_text_or_a_variable() -> None:
     for written, key in [
         ("'sk-1'", "sk-1"),
         ("'${BOX_KEY}'", "${BOX_KEY}"),
@@ -204,7 +202,7 @@ def test_unknown_keys_and_agents_are_listed_with_their_file() -> None:
     )
 
 
-def test_memory_settings_are_no_settings_of_the_daemon_and_the_other_way_round() -> None:
+def test_memory_settings_and_daemon_settings_are_separate() -> None:
     tables = nested(SAMPLES) | {"agents": {"work": {}}, "catch_up_ms": 99}
 
     settings, problems = read_daemon_settings(MemdToml(TOML, tables))
@@ -213,7 +211,7 @@ def test_memory_settings_are_no_settings_of_the_daemon_and_the_other_way_round()
     assert resolved(toml="catch_up_ms = 99\n") == resolved()
 
 
-def test_settings_are_read_from_the_file_that_is_named(tmp_path: Path) -> None:
+def test_settings_are_read_from_the_configured_file(tmp_path: Path) -> None:
     toml = tmp_path / "own.toml"
     environ = {"OPENCLAW_STATE_DIR": str(tmp_path), "MEMD_CONFIG": str(toml)}
     toml.write_text("catch_up_ms = 99\n[search.query]\nmaxResults = 9\n")
@@ -233,7 +231,7 @@ def test_settings_are_read_from_the_file_that_is_named(tmp_path: Path) -> None:
     "bad",
     ["search.chunking.tokens = 'x'", "search = 3", "agents.work.search.chunking.tokens = 'x'", "[search"],
 )
-def test_a_bad_memd_toml_keeps_the_last_good_settings_of_agents(tmp_path: Path, bad: str) -> None:
+def test_invalid_memd_toml_keeps_the_last_valid_settings_of_agents(tmp_path: Path, bad: str) -> None:
     environ = {"OPENCLAW_STATE_DIR": str(tmp_path), "MEMD_CONFIG": str(tmp_path / "memd.toml")}
     (tmp_path / "openclaw.json").write_text(json.dumps({"agents": {"entries": {"main": {}, "work": {}}}}))
     (tmp_path / "memd.toml").write_text("search.chunking.tokens = 300\n")
@@ -241,14 +239,14 @@ def test_a_bad_memd_toml_keeps_the_last_good_settings_of_agents(tmp_path: Path, 
     (tmp_path / "memd.toml").write_text(f"{bad}\n")
     fresh, _, _ = load_settings(environ, tmp_path)
 
-    kept = keep_last_good(good, fresh)
+    kept = keep_last_valid(good, fresh)
 
     assert kept.agents["work"].settings == good.agents["work"].settings
     main = kept.agents["main"].settings.chunking.tokens
     assert main == (400 if bad.startswith("agents") else 300)
 
 
-def test_the_log_names_settings_of_life_that_change() -> None:
+def test_log_names_changed_lifecycle_settings() -> None:
     before, after = (
         CurrentSettings(home, read_daemon_settings(MemdToml(TOML, {}))[0])
         for home in (resolved(), resolved(toml="agents.work.facts.recallLimit = 9\n"))
@@ -318,7 +316,7 @@ def test_refused_names_are_whole_groups_if_openclaw_refuses_all_of_them() -> Non
     assert REFUSED_AGENT == ("memorySearch", "compaction", "userTimezone")
 
 
-def test_a_reranker_is_no_setting() -> None:
+def test_reranker_is_an_unknown_key() -> None:
     home = resolved({"memory": {"search": {"query": {"rerank": {"enabled": True}}}}})
 
     assert home.unknown_keys == ("memory.search.query.rerank",)

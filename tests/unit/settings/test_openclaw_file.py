@@ -1,4 +1,4 @@
-"""OpenClaw's files on disk: where they are, and what is said of broken ones."""
+"""OpenClaw's files on disk: paths, and errors of broken files."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from memd.settings.schema import MemorySearch
 from memd.system.state_dirs import own_state_dir
 
 
-def test_the_state_directory_is_named_or_new_or_old(tmp_path: Path) -> None:
+def test_state_directory_is_configured_or_new_or_old(tmp_path: Path) -> None:
     assert load_home({}, tmp_path).state_dir == own_state_dir({}, tmp_path)
 
     (tmp_path / ".clawdbot").mkdir()
@@ -56,12 +56,12 @@ def test_json5_is_read_and_folders_add_agents(tmp_path: Path) -> None:
         (b"", "is empty"),
         (b"// only a comment\n", "is not JSON5: line 2, column 1"),
         (b"\xff\xfe{}", "is not UTF-8 (byte 0)"),
-        (b"[1, 2]", "must hold an object, found a list"),
+        (b"[1, 2]", "must contain an object, found a list"),
         (b'{"a":' * 20_000, "is nested too deeply"),
         (b" " * (4 * 1024 * 1024 + 1), "is too big: 4,194,305 bytes, the limit is 4,194,304"),
     ],
 )
-def test_a_broken_file_leaves_the_agents_of_the_folders(tmp_path: Path, content: bytes, problem: str) -> None:
+def test_broken_file_keeps_agents_of_the_folders(tmp_path: Path, content: bytes, problem: str) -> None:
     (tmp_path / "agents" / "ops").mkdir(parents=True)
     file = tmp_path / "openclaw.json"
     file.write_bytes(content)
@@ -74,7 +74,7 @@ def test_a_broken_file_leaves_the_agents_of_the_folders(tmp_path: Path, content:
     assert not home.readable
 
 
-def test_a_folder_a_pipe_and_links_to_nowhere_are_problems(tmp_path: Path) -> None:
+def test_folder_pipe_and_broken_links_are_problems(tmp_path: Path) -> None:
     made: dict[str, Callable[[Path], object]] = {
         "folder": lambda path: path.mkdir(),
         "pipe": os.mkfifo,

@@ -1,4 +1,4 @@
-"""The daemon's own paths: named in the environment, or in the user's folders; all of them listed."""
+"""The daemon's own paths: from the environment, or in the user's folders."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from memd.settings.paths import WRITTEN_PATHS, daemon_config_file, models_dir
 
 
 class _PathOf(Protocol):
-    """A function of this module that turns an environment into a path."""
+    """A function that returns a path for an environment."""
 
     def __call__(self, environ: Mapping[str, str] | None = None) -> Path: ...
 
@@ -20,7 +20,7 @@ class _PathOf(Protocol):
 @pytest.mark.parametrize(
     ("find", "variable"), [(models_dir, "MEMD_MODEL_DIR"), (daemon_config_file, "MEMD_CONFIG")]
 )
-def test_a_variable_names_the_path_and_home_is_expanded(find: _PathOf, variable: str) -> None:
+def test_variable_sets_the_path_and_home_is_expanded(find: _PathOf, variable: str) -> None:
     assert find({variable: "/data/memd"}) == Path("/data/memd")
     assert find({variable: "~/memd"}) == Path.home() / "memd"
 
@@ -38,7 +38,7 @@ def test_a_blank_variable_means_the_users_folders(
     assert all(path.is_absolute() and "memd" in path.parts for path in found)
 
 
-def test_the_process_environment_is_used_where_none_is_given(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_process_environment_is_the_default(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("MEMD_MODEL_DIR", "/from/the/process")
 
     assert models_dir() == Path("/from/the/process")
@@ -48,4 +48,4 @@ def test_every_written_path_has_a_name_a_writer_and_a_cleaner() -> None:
     names = [path.name for path in WRITTEN_PATHS]
 
     assert len(names) == len(set(names))
-    assert all(path.where and path.writer.startswith("memd") and path.cleaner for path in WRITTEN_PATHS)
+    assert all(path.location and path.writer.startswith("memd") and path.cleaner for path in WRITTEN_PATHS)

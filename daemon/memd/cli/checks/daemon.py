@@ -1,4 +1,4 @@
-"""The socket, its directory, its lock, and who answers there. A daemon is never started by looking."""
+"""Checks of the socket, its directory, its lock and the daemon on it. They never start a daemon."""
 
 from __future__ import annotations
 
@@ -24,27 +24,27 @@ T = TypeVar("T")
 AREA = "daemon"
 RESTART = "memctl service restart"
 
-HELLO_S = 3.0
-"""How long a greeting may take: it costs the daemon microseconds. One that starts gets as long to listen."""
+HELLO_TIMEOUT_S = 3.0
+"""Deadline of `hello`; a daemon that is starting gets as long until it listens."""
 
-STATUS_S = 30.0
-"""How long a deep status may take: a cold model is loaded for it."""
+STATUS_TIMEOUT_S = 30.0
+"""Deadline of a deep status, which may load a model."""
 
 POLL_S = 0.1
-LISTENS = 0x10000
-"""The flag of a listening socket in the system's table."""
+LISTENING_FLAG = 0x10000
+"""Flag of a listening socket in /proc/net/unix."""
 
 
 @dataclass
-class Place:
-    """What is known of the place a daemon listens at.
+class DaemonProbe:
+    """Findings on a socket and the daemon that listens there.
 
     Attributes:
-        findings: What was found.
-        pid: The daemon that answers; 0 where none does.
-        is_running: Whether a process holds the lock, answering or not.
-        status: What the daemon says of itself, where it answers.
-        report: What it says of the installation; empty if it can't or is of another release.
+        findings: In the order of the checks.
+        pid: The daemon that responds; 0 if none does.
+        is_running: Whether a process holds the lock, responding or not.
+        status: The deep status, if the daemon responds.
+        report: The daemon's report on the installation; empty if it has none or is of another release.
     """
 
     findings: list[Finding] = field(default_factory=list)
@@ -53,105 +53,111 @@ class Place:
     status: StatusReply | None = None
     report: dict[str, Any] = field(default_factory=dict)
 
-    def say(self, name: str, state: str, found: str, fix: str = "") -> None:
+    def add(self, name: str, state: str, found: str, fix: str = "") -> None:
         """Add a finding."""
         self.findings.append(Finding(AREA, name, state, found, fix))
 
 
-def check_place(socket: str, *, hello_s: float = HELLO_S, status_s: float = STATUS_S) -> Place:
-    """Return how the daemon on a socket is, whether or not one is there; ends in `hello_s` and `status_s`."""
-    place = Place()
+def probe_daemon(
+    socket: str, *, hello_s: float = HELLO_TIMEOUT_S, status_s: float = STATUS_TIMEOUT_S
+) -> DaemonProbe:
+    """Return the findings on a socket and its daemon; takes at most `hello_s` and `status_s`."""
+    probe = DaemonProbe()
     size = len(os.fsencode(socket))
-    place.say("socket", OK, f"{socket} ({size} of {MAX_PATH_BYTES} bytes a path may have)")
-    if not _check_directory(place, os.path.dirname(socket)):
-        return place
+    probe.add("socket", OK, f"{socket} ({size} of at most {MAX_PATH_BYTES} bytes)")
+    if not _check_directory(probe, os.path.dirname(socket)):
+        return probe
     try:
         holder = find_holder(socket)
-    except OSError as error:  # a network file system that knows no locks
-        fix = "Set MEMD_SOCKET to a path in a directory on a local disk."
-        place.say("lock", WRONG, f"{socket}.lock can't be tried: {error.strerror}", fix)
-        return place
+    except OSError as error:  # a network file system without locks
+        fix = "set MEMD_SOCKET to a path on a local disk"
+        probe.add("lock", WRONG, f"cannot check the lock {socket}.lock: {error.strerror}", fix)
+        return probe
     if not holder:
-        _say_nobody(place, socket)
-        return place
-    place.is_running = True
-    hello = _greet(place, socket, holder, hello_s)
+        _add_no_daemon(probe, socket)
+        return probe
+    probe.is_running = True
+    hello = _greet(probe, socket, holder, hello_s)
     if hello is None:
-        return place
-    place.pid = hello.pid
+        return probe
+    probe.pid = hello.pid
     if hello.version != __version__:
-        found = f"pid {hello.pid} runs memd {hello.version}, installed is {__version__}"
-        place.say("version", WRONG, found, RESTART)
+        found = f"pid {hello.pid} runs memd {hello.version}; {__version__} is installed"
+        probe.add("version", WRONG, found, RESTART)
     else:
-        place.say("answers", OK, f"memd {hello.version}, pid {hello.pid}")
-    _ask_status(place, socket, status_s)
-    if place.status is not None and hello.version == __version__:
-        place.report = place.status.installation or {}
-    return place
+        probe.add("answers", OK, f"memd {hello.version}, pid {hello.pid}")
+    _ask_status(probe, socket, status_s)
+    if probe.status is not None and hello.version == __version__:
+        probe.report = probe.status.installation or {}
+    return probe
 
 
-def _check_directory(place: Place, folder: str) -> bool:
-    """Say how the socket's directory is; return whether there can be a daemon."""
+def _check_directory(probe: DaemonProbe, folder: str) -> bool:
+    """Add the finding on the socket's directory; return whether a daemon can be there."""
     try:
         facts = os.stat(folder)
     except FileNotFoundError:
-        place.say("directory", OK, f"{folder} is made by the first daemon")
+        probe.add("directory", OK, f"{folder} will be created by the daemon")
         return False
     except OSError as error:
-        place.say("directory", WRONG, f"{folder}: {error.strerror}", "Set MEMD_SOCKET to a path elsewhere.")
+        probe.add(
+            "directory",
+            WRONG,
+            f"{folder}: {error.strerror}",
+            "set MEMD_SOCKET to a path in another directory",
+        )
         return False
     mode = stat.S_IMODE(facts.st_mode)
     if not stat.S_ISDIR(facts.st_mode):
-        place.say("directory", WRONG, f"{folder} is not a directory", f"rm {folder}")
+        probe.add("directory", WRONG, f"{folder} is not a directory", f"rm {folder}")
     elif facts.st_uid != os.geteuid():
         found = f"{folder} belongs to another user (uid {facts.st_uid})"
-        place.say(
-            "directory", WRONG, found, f"Set MEMD_SOCKET to {SOCKET_NAME} in a directory that is yours."
-        )
+        probe.add("directory", WRONG, found, f"set MEMD_SOCKET to {SOCKET_NAME} in a directory that you own")
     elif mode & 0o077:
-        place.say("directory", WRONG, f"others may enter {folder} (mode {mode:04o})", f"chmod 700 {folder}")
+        probe.add(
+            "directory", WRONG, f"other users can enter {folder} (mode {mode:04o})", f"chmod 700 {folder}"
+        )
     else:
-        place.say("directory", OK, f"{folder} is yours alone (mode {mode:04o})")
+        probe.add("directory", OK, f"{folder}, accessible to you only (mode {mode:04o})")
         return True
     return False
 
 
-def _say_nobody(place: Place, socket: str) -> None:
-    """Say that no daemon runs, and what its socket is then."""
+def _add_no_daemon(probe: DaemonProbe, socket: str) -> None:
+    """Add the finding that no daemon runs, with the state of its socket."""
     if not os.path.lexists(socket):
         starts = os.environ.get("MEMD_AUTOSTART") != "0"
-        found = "none runs" + (
-            ": the next request starts one" if starts else ", and MEMD_AUTOSTART=0 forbids to start one"
+        found = "not running" + (
+            "; the next request starts it" if starts else ", and MEMD_AUTOSTART=0 prevents automatic starts"
         )
-        place.say(
-            "answers", OK if starts else WARNING, found, "" if starts else "memctl service start, or `memd`"
-        )
-    elif _is_listened_at(socket):
-        place.say(
-            "answers", OK, "none runs: the service manager listens and starts one with the next request"
+        probe.add("answers", OK if starts else WARNING, found, "" if starts else "memctl service start")
+    elif _has_listener(socket):
+        probe.add(
+            "answers", OK, "not running; the service manager listens and starts it for the next request"
         )
     else:
-        found = "none runs; a dead socket is left of one that was killed"
-        place.say("answers", WARNING, found, "Nothing to do: the next daemon replaces it.")
+        found = "not running; a killed daemon left its socket"
+        probe.add("answers", WARNING, found, "no action needed: the next daemon replaces the socket")
 
 
-def _is_listened_at(socket: str) -> bool:
-    """Return whether a process listens on a socket, without connecting: that would start a daemon."""
+def _has_listener(socket: str) -> bool:
+    """Return whether a process listens on a socket; connecting could start a daemon."""
     try:
         with open("/proc/net/unix", encoding="utf-8", errors="surrogateescape") as table:
             rows = [row.split(None, 7) for row in table]
     except OSError:
         return False
     return any(
-        len(row) == 8 and row[7].rstrip("\n") == socket and int(row[3], 16) & LISTENS for row in rows[1:]
+        len(row) == 8 and row[7].rstrip("\n") == socket and int(row[3], 16) & LISTENING_FLAG
+        for row in rows[1:]
     )
 
 
-def _greet(place: Place, socket: str, holder: int, timeout_s: float) -> HelloReply | None:
-    """Return the daemon's answer to a greeting; say what is wrong where none comes."""
+def _greet(probe: DaemonProbe, socket: str, holder: int, timeout_s: float) -> HelloReply | None:
+    """Return the reply to `hello`; add a finding if there is none."""
     from memd_client import Client
 
-    who, end_it = f"pid {holder}", f"{RESTART}, or `kill -9 {holder}`"
+    process, fix = f"pid {holder}", f"run `{RESTART}`, or `kill -9 {holder}`"
     deadline = time.monotonic() + timeout_s
     while True:
         try:
@@ -161,42 +167,44 @@ def _greet(place: Place, socket: str, holder: int, timeout_s: float) -> HelloRep
             if time.monotonic() < deadline:  # it may be starting
                 threading.Event().wait(POLL_S)
                 continue
-            found = f"{who} holds the lock and doesn't listen on its socket: {error.message}"
-            place.say("answers", WRONG, found, end_it)
+            found = f"{process} holds the lock but does not listen on its socket: {error.message}"
+            probe.add("answers", WRONG, found, fix)
         except ProtocolMismatchError as error:
-            place.say("version", WRONG, f"{who} speaks another protocol: {error.message}", RESTART)
+            probe.add("version", WRONG, f"{process} has another protocol version: {error.message}", RESTART)
         except MemdError as error:
-            place.say("answers", WRONG, f"{who} holds the lock and hangs: {error.message}", end_it)
+            probe.add(
+                "answers", WRONG, f"{process} holds the lock but does not respond: {error.message}", fix
+            )
         return None
 
 
-def _ask_status(place: Place, socket: str, timeout_s: float) -> None:
+def _ask_status(probe: DaemonProbe, socket: str, timeout_s: float) -> None:
     from memd_client import Client
 
     try:
         with Client(socket, timeout_s=timeout_s, connect_timeout_s=timeout_s) as client:
-            place.status = client.status(deep=True)
+            probe.status = client.status(deep=True)
     except MemdError as error:
-        fix = f"Look at `memctl logs`; {RESTART}"
-        place.say("status", WRONG, f"it doesn't tell how it is: {error.message}", fix)
+        fix = f"read `memctl logs`, then run `{RESTART}`"
+        probe.add("status", WRONG, f"status request failed: {error.message}", fix)
 
 
 def check_config_socket(socket: str, configured: str, environ_names_one: bool) -> list[Finding]:
-    """Return whether clients and the daemon look at the same place: clients don't read `memd.toml`."""
+    """Return whether clients and the daemon use the same socket: clients don't read `memd.toml`."""
     if not configured or environ_names_one or configured == socket:
         return []
-    found = f"memd.toml has the daemon listen at {configured}, clients look at {socket}"
-    return [Finding(AREA, "place", WRONG, found, f"export MEMD_SOCKET={configured}")]
+    found = f"memd.toml makes the daemon listen on {configured}, but clients connect to {socket}"
+    return [Finding(AREA, "socket path", WRONG, found, f"export MEMD_SOCKET={configured}")]
 
 
-def within(seconds: float, look: Callable[[], T], otherwise: Callable[[], T]) -> T:
-    """Return what a look finds, or something else where it hangs; the thread it hangs in is left behind."""
+def run_with_timeout(seconds: float, look: Callable[[], T], otherwise: Callable[[], T]) -> T:
+    """Return the result of `look`, or of `otherwise` after the deadline; its thread is then abandoned."""
     outcome: list[T | BaseException] = []
 
     def run() -> None:
         try:
             outcome.append(look())
-        except BaseException as error:  # noqa: BLE001 - raised again where the result is wanted
+        except BaseException as error:  # noqa: BLE001 - raised again in the calling thread
             outcome.append(error)
 
     thread = threading.Thread(target=run, daemon=True)

@@ -27,20 +27,20 @@ OK = "ok"
 WARNING = "warning"
 WRONG = "wrong"
 
-NAMED = 3
-"""Paths named in a finding before the rest is only counted."""
+MAX_NAMED_PATHS = 3
+"""Paths named in a finding; the others are counted."""
 
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One thing that was looked at.
+    """The result of one check.
 
     Attributes:
-        area: The group it is shown in.
-        name: What was looked at, in a word or two.
-        state: `ok`, `warning` (all works, and something asks for a look) or `wrong`.
-        found: What is the case.
-        fix: What to do, a command where there is one; empty where there is nothing to do.
+        area: The heading it is shown below.
+        name: What was checked, in one or two words.
+        state: `ok`, `warning` (works, but needs attention) or `wrong`.
+        found: The result in words.
+        fix: A command or an action; empty if none is needed.
     """
 
     area: str
@@ -50,30 +50,32 @@ class Finding:
     fix: str = ""
 
 
-def first_of(paths: Sequence[str]) -> str:
+def first_paths(paths: Sequence[str]) -> str:
     """Return the first few paths of a list, and how many more there are."""
-    more = f" and {len(paths) - NAMED:,} more" if len(paths) > NAMED else ""
-    return ", ".join(paths[:NAMED]) + more
+    more = f" and {len(paths) - MAX_NAMED_PATHS:,} more" if len(paths) > MAX_NAMED_PATHS else ""
+    return ", ".join(paths[:MAX_NAMED_PATHS]) + more
 
 
 Report = dict[str, Any]
 
 PROGRAM = (sys.executable, "-P", "-m", "memd.service.check")
 
-SETTINGS_S = 20.0
-"""How long a look at programs, settings and files may take: a second, or more on a slow disk."""
+SETTINGS_TIMEOUT_S = 20.0
+"""Deadline of the report on programs, settings and files; slow disks need more than a second."""
 
-INDEXES_S = 120.0
-"""How long reading all indexes from end to end may take: about a second a gigabyte."""
+INDEXES_TIMEOUT_S = 120.0
+"""Deadline of the integrity check of all indexes, which reads them whole."""
 
 
-def ask_engine(
+def run_check(
     what: str, timeout_s: float | None = None, program: Sequence[str] = PROGRAM
 ) -> tuple[Report, list[Finding]]:
-    """Return a report, and where there is none, a finding that says why."""
-    import subprocess  # a doctor who asks a daemon does without it
+    """Return a report of `memd.service.check`, or a finding on why there is none."""
+    import subprocess  # imported here: not needed if the daemon makes the report
 
-    timeout_s = (SETTINGS_S if what == "settings" else INDEXES_S) if timeout_s is None else timeout_s
+    timeout_s = (
+        (SETTINGS_TIMEOUT_S if what == "settings" else INDEXES_TIMEOUT_S) if timeout_s is None else timeout_s
+    )
     name = "settings and files" if what == "settings" else "indexes"
     with contextlib.suppress(OSError):
         process = subprocess.Popen(
@@ -82,20 +84,20 @@ def ask_engine(
         try:
             out, err = process.communicate(timeout=timeout_s)
         except subprocess.TimeoutExpired:
-            _abandon(process)
-            found = f"looking at {name} did not end within {timeout_s:g} s"
-            fix = "Is a disk or a network file system hanging? `df` hangs as well then."
+            _kill(process)
+            found = f"check of {name} timed out after {timeout_s:g} s"
+            fix = "run `df` to find a disk or network file system that does not respond"
             return {}, [Finding("installation", name, WRONG, found, fix)]
         try:
             report = json.loads(out)
             assert isinstance(report, dict)
             return report, []
         except (ValueError, AssertionError):
-            told = err.decode("utf-8", "replace").strip().splitlines()
-            why = told[-1] if told else f"it ended with {process.returncode}"
-            found = f"looking at {name} failed: {why}"
+            lines = err.decode("utf-8", "replace").strip().splitlines()
+            reason = lines[-1] if lines else f"exit code {process.returncode}"
+            found = f"check of {name} failed: {reason}"
             return {}, [Finding("installation", name, WRONG, found, _repair_hint())]
-    return {}, [Finding("installation", name, WRONG, f"{program[0]} can't be run", _repair_hint())]
+    return {}, [Finding("installation", name, WRONG, f"cannot run {program[0]}", _repair_hint())]
 
 
 def _repair_hint() -> str:
@@ -104,8 +106,8 @@ def _repair_hint() -> str:
     return Installation().repair_hint()
 
 
-def _abandon(process: Popen[bytes]) -> None:
-    """End a process, and don't wait for one that not even a kill can end."""
+def _kill(process: Popen[bytes]) -> None:
+    """Kill a process; wait for its end for a second only."""
     from subprocess import TimeoutExpired
 
     process.kill()
@@ -119,32 +121,32 @@ def _abandon(process: Popen[bytes]) -> None:
 OLDEST_PYTHON = (3, 11)
 
 SCARCE_BYTES = 100_000_000
-"""Free space below which indexes can soon no longer be written."""
+"""Below this free space, writing indexes is about to fail."""
 
 LOW_BYTES = 512_000_000
-"""Free space that asks for a look: an index and a download need some room beside what there is."""
+"""Below this free space, a new index or a model download may not fit."""
 
-FIX_OF_LEFTOVER = {
-    "damaged index": "It was rebuilt from your Markdown: rm {path}",
-    "unfinished adoption": "The next start removes it.",
-    "unfinished download": "`memctl model pull` goes on with it; to be rid of it: rm {path}",
-    "unfinished model": "The next `memctl model pull` removes it.",
+LEFTOVER_FIXES = {
+    "damaged index": "run `rm {path}`: the index was rebuilt from your Markdown files",
+    "unfinished adoption": "no action needed: the next start removes it",
+    "unfinished download": "run `memctl model pull` to continue it, or `rm {path}` to remove it",
+    "unfinished model": "no action needed: the next `memctl model pull` removes it",
 }
 
-FIX_OF_REFUSED = (
-    "Move them to {toml}, below [search] for all agents or [agents.ID.search] for one, under the same names; "
-    "docs/configuration.md#files has every place."
+REFUSED_KEYS_FIX = (
+    "move them to {toml}, to [search] for all agents or [agents.ID.search] for one, with the same names; "
+    "see docs/configuration.md"
 )
 
 
 def check_programs(report: Report) -> list[Finding]:
-    """Return how the programs are that memd stands on."""
+    """Return the findings on Python, memd, SQLite, sqlite-vec and llama.cpp."""
     area, programs = "installation", report["programs"]
     python = programs["python"]
     is_new = tuple(map(int, python.split(".")[:2])) >= OLDEST_PYTHON
     found = [
         Finding(
-            area, "Python", OK if is_new else WRONG, python, "" if is_new else "Install Python 3.11 or later."
+            area, "Python", OK if is_new else WRONG, python, "" if is_new else "install Python 3.11 or later"
         ),
         Finding(area, "memd", OK, report["version"]),
     ]
@@ -158,39 +160,41 @@ def check_programs(report: Report) -> list[Finding]:
     else:
         is_wanted = programs["sqlite_vec_wanted"]
         fix = programs["fixes"]["sqlite-vec"] if is_wanted else ""
-        text = f"not loaded ({programs['sqlite_vec_problem']}): vectors are compared without it"
+        text = f"not loaded ({programs['sqlite_vec_problem']}); vector search works without it"
         found.append(Finding(area, "sqlite-vec", WARNING if is_wanted else OK, text, fix))
     llama = programs["llama_cpp"]
-    text = llama or "not installed: no local models, all else works"
-    fix = "" if llama else f"To add it (needs a C++ compiler): `{programs['fixes']['llama-cpp-python']}`."
+    text = llama or "not installed; needed for local models only"
+    fix = "" if llama else f"run `{programs['fixes']['llama-cpp-python']}` (needs a C++ compiler)"
     found.append(Finding(area, "llama.cpp", OK, text, fix))
     return found
 
 
 def check_settings(report: Report) -> list[Finding]:
-    """Return how `openclaw.json` and `memd.toml` are."""
+    """Return the findings on `openclaw.json` and `memd.toml`."""
     found: list[Finding] = []
     for name, file in (("openclaw.json", report["config"]), ("memd.toml", report["daemon_config"])):
         problems = file["problems"]
         found += [Finding("settings", name, WRONG, each["message"], each["hint"]) for each in problems]
         if not problems:
-            text = file["path"] if file["exists"] else f"{file['path']} is not there: defaults"
+            text = file["path"] if file["exists"] else f"{file['path']} does not exist; defaults apply"
             found.append(Finding("settings", name, OK, text))
     unknown = report["config"]["unknown_keys"]
     if unknown:
-        text = f"{count(len(unknown), 'key')} without meaning here: {first_of(unknown)}"
-        fix = "Correct or remove them; docs/configuration.md has all keys."
+        text = f"{count(len(unknown), 'unknown key')}: {first_paths(unknown)}"
+        fix = "correct or remove them; docs/configuration.md lists all keys"
         found.append(Finding("settings", "unknown keys", WARNING, text, fix))
     refused = report["config"]["refused_keys"]
     if refused:
-        text = f"OpenClaw 2026.9 doesn't start with {count(len(refused), 'key')} of openclaw.json: {first_of(refused)}"
+        text = (
+            f"OpenClaw 2026.9 refuses {count(len(refused), 'key')} of openclaw.json: {first_paths(refused)}"
+        )
         toml = report["daemon_config"]["path"]
-        found.append(Finding("settings", "refused keys", WARNING, text, FIX_OF_REFUSED.format(toml=toml)))
+        found.append(Finding("settings", "refused keys", WARNING, text, REFUSED_KEYS_FIX.format(toml=toml)))
     return found
 
 
 def check_folders(report: Report) -> list[Finding]:
-    """Return whether what is written has a place, and room there."""
+    """Return the findings on the folders that memd writes, and their free space."""
     found: list[Finding] = []
     index_bytes = sum(agent["index_bytes"] for agent in report["agents"])
     seen: set[int] = set()
@@ -198,25 +202,25 @@ def check_folders(report: Report) -> list[Finding]:
         name, path = folder["name"], folder["path"]
         if not folder["is_folder"]:
             found.append(
-                Finding("disk", name, WRONG, f"{path}: a file is in the way", f"ls -ld {shlex.quote(path)}")
+                Finding("disk", name, WRONG, f"{path} is a file, not a folder", f"ls -ld {shlex.quote(path)}")
             )
         elif not folder["writable"]:
             fix = f"chmod u+rwx {shlex.quote(path)}"
-            found.append(Finding("disk", name, WRONG, f"{path} can't be written", fix))
+            found.append(Finding("disk", name, WRONG, f"{path} is not writable", fix))
         else:
-            text = path if folder["exists"] else f"{path} is made when it is needed"
+            text = path if folder["exists"] else f"{path} will be created when needed"
             found.append(Finding("disk", name, OK, text))
         if folder["device"] not in seen:
             seen.add(folder["device"])
-            found.append(_room(folder, index_bytes))
+            found.append(_free_space(folder, index_bytes))
     return found
 
 
-def _room(folder: Report, index_bytes: int) -> Finding:
-    """Return how much room there is on a disk: a rebuilt index needs as much as the one it replaces."""
+def _free_space(folder: Report, index_bytes: int) -> Finding:
+    """Return the finding on a disk's free space: a rebuilt index needs as much as the old one."""
     free = folder["free_bytes"]
-    text = f"{size(free)} free at {folder['path']}; indexes take {size(index_bytes)}"
-    fix = f"Free some space: df -h {shlex.quote(folder['path'])}"
+    text = f"{size(free)} free in {folder['path']}; indexes use {size(index_bytes)}"
+    fix = f"free disk space; see `df -h {shlex.quote(folder['path'])}`"
     if free < SCARCE_BYTES:
         return Finding("disk", "free space", WRONG, text, fix)
     if free < max(LOW_BYTES, index_bytes):
@@ -225,7 +229,7 @@ def _room(folder: Report, index_bytes: int) -> Finding:
 
 
 def check_leftovers(report: Report) -> list[Finding]:
-    """Return what lies about and takes room."""
+    """Return the findings on leftover files."""
     rows = report["leftovers"]
     if not rows:
         return [Finding("disk", "leftovers", OK, "none")]
@@ -235,7 +239,7 @@ def check_leftovers(report: Report) -> list[Finding]:
             "leftovers",
             WARNING,
             f"{row['kind']}, {size(row['bytes'])}: {row['path']}",
-            FIX_OF_LEFTOVER[row["kind"]].format(path=shlex.quote(row["path"])),
+            LEFTOVER_FIXES[row["kind"]].format(path=shlex.quote(row["path"])),
         )
         for row in rows
     ]
@@ -243,66 +247,66 @@ def check_leftovers(report: Report) -> list[Finding]:
 
 MACHINE = "machine"
 
-FEW_DESCRIPTORS = 512
-"""A daemon with a dozen agents and as many clients stays below."""
+MIN_DESCRIPTORS = 512
+"""Enough for a dozen agents and as many clients."""
 
-DAEMONS_DESCRIPTORS = 8192
-"""What a daemon raises its own limit to, where the hard one lets it."""
+DAEMON_DESCRIPTOR_LIMIT = 8192
+"""Limit of open files that the daemon sets for itself, if the hard limit permits."""
 
-FULL_SHARE = 0.8
+MAX_USED_SHARE = 0.8
 
-WATCHES_A_FOLDER = 2
-"""One for the hints between searches, and one for what a search asks the kernel itself."""
+WATCHES_PER_FOLDER = 2
+"""One for the watcher, and one that searches read directly."""
 
-EARLIEST_MS = 1_735_689_600_000
-"""The first of January 2025: no clock that is right shows less."""
+EARLIEST_CREDIBLE_MS = 1_735_689_600_000
+"""1 January 2025: a clock before that is wrong."""
 
 
 def check_watches(report: Report, proc: Path = Path("/proc")) -> list[Finding]:
-    """Return whether the system gives as many file events as there are folders to watch."""
+    """Return whether inotify's limit of watches suffices for all folders."""
     folders = sum(agent.get("folders", 0) for agent in report["agents"])
-    needed = folders * WATCHES_A_FOLDER
+    needed = folders * WATCHES_PER_FOLDER
     try:
         limit = int((proc / "sys/fs/inotify/max_user_watches").read_text())
     except (OSError, ValueError):
-        return []  # not Linux: there is no such limit
-    text = f"{count(folders, 'folder')} to watch, twice each, of {limit:,} the system watches for all programs of yours"
-    if needed > limit * FULL_SHARE:
+        return []  # not Linux
+    text = f"{count(folders, 'folder')} with {WATCHES_PER_FOLDER} watches each; limit for all programs: {limit:,}"
+    if needed > limit * MAX_USED_SHARE:
         fix = f"sudo sysctl fs.inotify.max_user_watches={max(524_288, needed * 2)}"
         return [Finding(MACHINE, "file events", WARNING, text, fix)]
     return [Finding(MACHINE, "file events", OK, text)]
 
 
 def check_descriptors(pid: int, proc: Path = Path("/proc")) -> Finding:
-    """Return whether there are file descriptors enough: of the daemon that runs, else of one started from here."""
+    """Return whether the limit of open files suffices, for the running daemon or for one started here."""
     hard, used = resource.getrlimit(resource.RLIMIT_NOFILE)[1], 0
-    soft = DAEMONS_DESCRIPTORS if hard == resource.RLIM_INFINITY else min(DAEMONS_DESCRIPTORS, hard)
+    soft = DAEMON_DESCRIPTOR_LIMIT if hard == resource.RLIM_INFINITY else min(DAEMON_DESCRIPTOR_LIMIT, hard)
     if pid:
         try:
-            told = (proc / str(pid) / "limits").read_text()
+            limits = (proc / str(pid) / "limits").read_text()
             used = len(os.listdir(proc / str(pid) / "fd"))
-            soft = int(re.findall(r"^Max open files +(\d+)", told, re.MULTILINE)[0])
+            soft = int(re.findall(r"^Max open files +(\d+)", limits, re.MULTILINE)[0])
         except (OSError, ValueError, IndexError):
             pass
-    text = f"{used:,} of {soft:,} open files of the daemon" if used else f"{soft:,} open files allowed"
-    if soft < FEW_DESCRIPTORS or used > soft * FULL_SHARE:
-        fix = "Raise the limit: `LimitNOFILE=4096` of the service, or `ulimit -n 4096` before the daemon starts."
+    text = f"the daemon has {used:,} of {soft:,} files open" if used else f"{soft:,} open files allowed"
+    if soft < MIN_DESCRIPTORS or used > soft * MAX_USED_SHARE:
+        fix = "set `LimitNOFILE=4096` in the service, or run `ulimit -n 4096` before starting the daemon"
         return Finding(MACHINE, "open files", WARNING, text, fix)
     return Finding(MACHINE, "open files", OK, text)
 
 
 def check_clock(report: Report, now_ms: int) -> Finding:
-    """Return whether the clock can be right, by itself and by the files."""
-    if now_ms < EARLIEST_MS:
-        return Finding(MACHINE, "clock", WRONG, "it is years behind", "Set it: `timedatectl set-ntp true`.")
+    """Return whether the clock is plausible, also compared with the times of the files."""
+    if now_ms < EARLIEST_CREDIBLE_MS:
+        return Finding(MACHINE, "clock", WRONG, "the clock is years behind", "timedatectl set-ntp true")
     late = [
         f"{agent['agent']}: {path}" for agent in report["agents"] for path in agent.get("from_the_future", ())
     ]
     if late:
-        text = f"{count(len(late), 'file')} from the future, by more than a day: {first_of(late)}"
-        fix = "Is the clock right? If it is: `touch` them, else they count as the newest."
+        text = f"{count(len(late), 'file')} modified more than a day in the future: {first_paths(late)}"
+        fix = "correct the clock, or run `touch` on the files: they count as the newest"
         return Finding(MACHINE, "clock", WARNING, text, fix)
-    return Finding(MACHINE, "clock", OK, "no file is from the future")
+    return Finding(MACHINE, "clock", OK, "plausible; no file is from the future")
 
 
 SYSTEM_FOLDERS = ("/etc/systemd/user", "/usr/local/lib/systemd/user", "/usr/lib/systemd/user")
@@ -310,7 +314,7 @@ INSTALL_SERVICE = "memctl service install"
 
 
 def find_systemd_unit(environ: Mapping[str, str], home: Path) -> Path | None:
-    """Return the unit of the service; None where none is installed."""
+    """Return the path of the installed systemd unit; None if there is none."""
     for folder in (Path(units_folder(environ, str(home))), *map(Path, SYSTEM_FOLDERS)):
         if (folder / SERVICE).is_file():
             return folder / SERVICE
@@ -323,7 +327,7 @@ def has_systemd_unit() -> bool:
 
 
 def find_launchd_log(home: Path, platform: str = sys.platform) -> str:
-    """Return where launchd keeps the log; empty where no launch agent is installed."""
+    """Return the path of launchd's log; empty if no launch agent is installed."""
     if platform != "darwin" or not _plist_path(home).is_file():
         return ""
     from memd.service.install import launchd
@@ -332,27 +336,25 @@ def find_launchd_log(home: Path, platform: str = sys.platform) -> str:
 
 
 def _plist_path(home: Path) -> Path:
-    """Return where the launch agent's file is."""
-    from memd.service.install import launchd  # here: Linux, which has none, does without plistlib
+    """Return the path of the launch agent's file."""
+    from memd.service.install import launchd  # imported here: plistlib is slow, and Linux doesn't need it
 
     return Path(launchd.plist_path(launchd.agents_folder(str(home))))
 
 
 def check_service(environ: Mapping[str, str], home: Path, platform: str = sys.platform) -> list[Finding]:
-    """Return how the service is."""
+    """Return the finding on the installed service."""
     if platform == "darwin":
         plist = _plist_path(home)
-        found = f"{plist}" if plist.is_file() else "not installed: clients start the daemon when it is needed"
+        found = f"{plist}" if plist.is_file() else "not installed; clients start the daemon when needed"
         return [Finding("service", "launchd", OK, found)]
     unit = find_systemd_unit(environ, home)
     if unit is None:
-        return [
-            Finding("service", "systemd", OK, "not installed: clients start the daemon when it is needed")
-        ]
+        return [Finding("service", "systemd", OK, "not installed; clients start the daemon when needed")]
     program = _program_of(unit)
     if program and shutil.which(program) is None:
-        found = f"{unit} starts {program}, which is not there"
-        return [Finding("service", "systemd", WRONG, found, f"{INSTALL_SERVICE}, after memd is installed")]
+        found = f"{unit} starts {program}, which does not exist"
+        return [Finding("service", "systemd", WRONG, found, f"install memd, then run `{INSTALL_SERVICE}`")]
     wants = Path(units_folder(environ, str(home)))
     enabled = [
         name
@@ -360,13 +362,13 @@ def check_service(environ: Mapping[str, str], home: Path, platform: str = sys.pl
         if (wants / f"{target}.wants" / name).is_symlink()
     ]
     if not enabled:
-        found = f"{unit} is installed and not enabled: it doesn't start by itself"
+        found = f"{unit} is not enabled: it does not start at login"
         return [Finding("service", "systemd", WARNING, found, INSTALL_SERVICE)]
     return [Finding("service", "systemd", OK, f"{unit}, enabled: {', '.join(enabled)}")]
 
 
 def _program_of(unit: Path) -> str:
-    """Return the program a unit starts; empty where that isn't plain."""
+    """Return the program a unit starts; empty if unknown."""
     try:
         line = re.search(r'^ExecStart=[-@:+!]*("[^"]+"|\S+)', load_text(unit), re.MULTILINE)
     except (OSError, ValueError):

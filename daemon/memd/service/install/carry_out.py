@@ -1,4 +1,4 @@
-"""Steps of a plan carried out one after the other, each told."""
+"""Execute the steps of a plan in order, and print each."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from memd.service.install.plan import (
     KeepCopy,
     MakeDirectory,
     RemoveFile,
-    Run,
+    RunCommand,
     StartDaemon,
     Step,
     WriteFile,
@@ -24,55 +24,54 @@ from memd.service.install.plan import (
 from memd.system.state_file import replace_synced
 from memd_client.errors import ServiceFailedError
 
-Tell = Callable[[str], None]
+PrintLine = Callable[[str], None]
 
-AGAIN_S = 0.5
-"""Wait before a command is tried again."""
+RETRY_DELAY_S = 0.5
 
 
-def told(step: Step) -> str:
+def describe_step(step: Step) -> str:
     """Return a step in words."""
     match step:
         case MakeDirectory(path=path):
             return f"make directory {path}"
         case KeepCopy(path=path, to=to):
-            return f"keep {path}, which was not written by memctl, as {to}"
+            return f"rename {path}, which memctl did not write, to {to}"
         case WriteFile(path=path):
             return f"write {path}"
         case RemoveFile(path=path):
             return f"remove {path}"
-        case Run(argv=argv):
+        case RunCommand(argv=argv):
             return f"run {shlex.join(argv)}"
         case EndDaemon(pid=pid):
-            return f"end the daemon (pid {pid})"
+            return f"stop the daemon (pid {pid})"
         case StartDaemon(socket=socket):
             return f"start the daemon on {socket}"
 
 
-def describe(steps: Iterable[Step], tell: Tell) -> None:
-    """Tell what would be done, the text of files included, and do nothing."""
+def print_steps(steps: Iterable[Step], print_line: PrintLine) -> None:
+    """Print the steps, with the text of files, without executing them."""
     for step in steps:
         if isinstance(step, MakeDirectory) and os.path.isdir(step.path):
             continue
-        tell(told(step))
+        print_line(describe_step(step))
         if isinstance(step, WriteFile):
             for each in step.text.splitlines():
-                tell(f"    {each}")
+                print_line(f"    {each}")
 
 
 def carry_out(
     steps: Iterable[Step],
-    tell: Tell,
+    print_line: PrintLine,
     *,
     run: Runner = run_command,
     wait: Callable[[float], object] = lambda seconds: threading.Event().wait(seconds),
 ) -> None:
-    """Carry steps out in their order; stop at the first that fails.
+    """Execute steps in order, and print each; stop at the first failure.
 
-    All of them can be done again. Ctrl-C between two steps leaves what the earlier ones did.
+    Every step can be repeated. Ctrl-C between two steps keeps the results of the earlier ones.
     """
     for step in steps:
-        if isinstance(step, Run):
+        if isinstance(step, RunCommand):
             _run(step, run, wait)
         elif isinstance(step, EndDaemon):
             stop_holder(step.socket, step.pid)
@@ -82,23 +81,23 @@ def carry_out(
             continue
         else:
             _change_files(step)
-        tell(told(step))
+        print_line(describe_step(step))
 
 
-def _run(step: Run, run: Runner, wait: Callable[[float], object]) -> None:
-    """Run a command as often as its step allows."""
+def _run(step: RunCommand, run: Runner, wait: Callable[[float], object]) -> None:
+    """Run a command, with as many tries as its step allows."""
     for left in reversed(range(step.tries)):
-        ran = run(step.argv)
-        if ran.code == 0 or step.may_fail:
+        result = run(step.argv)
+        if result.code == 0 or step.may_fail:
             return
         if left:
-            wait(AGAIN_S)
-    said = " ".join((ran.err.strip() or ran.out.strip()).split()) or f"status {ran.code}"
-    raise ServiceFailedError(f"`{shlex.join(step.argv)}` failed: {said}")
+            wait(RETRY_DELAY_S)
+    output = " ".join((result.err.strip() or result.out.strip()).split()) or f"exit code {result.code}"
+    raise ServiceFailedError(f"`{shlex.join(step.argv)}` failed: {output}")
 
 
 def _change_files(step: MakeDirectory | KeepCopy | WriteFile | RemoveFile) -> None:
-    """Do what a step says to files."""
+    """Execute a step that changes files."""
     try:
         match step:
             case MakeDirectory(path=path):
@@ -106,12 +105,13 @@ def _change_files(step: MakeDirectory | KeepCopy | WriteFile | RemoveFile) -> No
             case KeepCopy(path=path, to=to):
                 os.rename(path, to)
             case WriteFile(path=path, text=text):
-                # A manager never reads half of one. Its user alone may change it.
+                # Atomic: a service manager never reads half a file.
                 replace_synced(Path(path), text.encode(), 0o644)
             case RemoveFile(path=path):
                 with contextlib.suppress(FileNotFoundError):
                     os.unlink(path)
     except OSError as error:
         raise ServiceFailedError(
-            f"can't {told(step)}: {error.strerror}", hint="Mend its permissions, or free some space."
+            f"cannot {describe_step(step)}: {error.strerror}",
+            hint="correct the permissions, or free disk space",
         ) from error

@@ -1,4 +1,4 @@
-"""memd as a launch agent of macOS: what its property list says, and the commands that go with it. Pure."""
+"""memd as a launch agent of macOS: its property list and its commands. Pure."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ import re
 from importlib import resources
 
 from memd.service.install.plan import (
+    InstallPlan,
     Machine,
     MakeDirectory,
     Needs,
-    Plan,
-    Run,
+    RunCommand,
     Step,
     install_notes,
-    marked,
     remove_steps,
+    with_mark,
     write_steps,
 )
 
@@ -24,21 +24,21 @@ LABEL = "ai.memd.daemon"
 FILE = f"{LABEL}.plist"
 
 BOOTSTRAP_TRIES = 10
-"""launchd lets go of an agent some time after it said so; until then the same one can't be loaded again."""
+"""launchd releases an agent some time after `bootout` returns; until then it can't be loaded again."""
 
 
 def agents_folder(home: str) -> str:
-    """Return where a user's launch agents are."""
+    """Return the folder of a user's launch agents."""
     return os.path.join(home, "Library", "LaunchAgents")
 
 
 def plist_path(folder: str) -> str:
-    """Return where the agent's file is, below the folder of launch agents."""
+    """Return the path of the agent's file in the folder of launch agents."""
     return os.path.join(folder, FILE)
 
 
 def log_file(home: str) -> str:
-    """Return where the daemon's log is."""
+    """Return the path of the daemon's log."""
     return os.path.join(home, "Library", "Logs", "memd", "memd.log")
 
 
@@ -56,51 +56,55 @@ def plist_text(needs: Needs, home: str) -> str:
     return plistlib.dumps(agent, sort_keys=False).decode()
 
 
-def install(needs: Needs, machine: Machine) -> Plan:
-    """Return how the agent is installed and started.
+def install(needs: Needs, machine: Machine) -> InstallPlan:
+    """Return the plan to install and start the agent.
 
-    Where a daemon runs without the service the agent isn't loaded: it would be started again and again only to
-    find the lock held.
+    If a daemon runs without the service, the agent isn't loaded: launchd would restart it again and again, because the
+    lock is held.
     """
     path = plist_path(machine.folder)
-    files = write_steps(machine, {path: marked(plist_text(needs, machine.home), "<!-- {} -->", after=2)})
+    files = write_steps(machine, {path: with_mark(plist_text(needs, machine.home), "<!-- {} -->", after=2)})
     folders = (machine.folder, os.path.dirname(log_file(machine.home)), *needs.written)
     steps: list[Step] = [*(MakeDirectory(each) for each in folders), *files]
-    steps.append(Run(("launchctl", "enable", _target(machine))))
-    if not machine.stray_pid:
+    steps.append(RunCommand(("launchctl", "enable", _target(machine))))
+    if not machine.unmanaged_pid:
         if files and machine.loaded:
-            steps.append(Run(("launchctl", "bootout", _target(machine)), may_fail=True))
+            steps.append(RunCommand(("launchctl", "bootout", _target(machine)), may_fail=True))
         if files or not machine.loaded:
             steps.append(_bootstrap(machine))
-    return Plan(tuple(steps), tuple(install_notes(machine, needs, changed=bool(files))))
+    return InstallPlan(tuple(steps), tuple(install_notes(machine, needs, changed=bool(files))))
 
 
-def uninstall(machine: Machine) -> Plan:
-    """Return how the agent is stopped and removed; memory and indexes stay."""
+def uninstall(machine: Machine) -> InstallPlan:
+    """Return the plan to stop and remove the agent."""
     files = remove_steps(machine, [plist_path(machine.folder)])
     if not files and not machine.loaded:
-        return Plan((), (f"the service isn't installed in {machine.folder}",))
-    bootout = Run(("launchctl", "bootout", _target(machine)), may_fail=True)
-    return Plan((*((bootout,) if machine.loaded else ()), *files))
+        return InstallPlan((), (f"the service is not installed in {machine.folder}",))
+    bootout = RunCommand(("launchctl", "bootout", _target(machine)), may_fail=True)
+    return InstallPlan((*((bootout,) if machine.loaded else ()), *files))
 
 
-def start(machine: Machine) -> tuple[Run, ...]:
+def start(machine: Machine) -> tuple[RunCommand, ...]:
     """Return the command that starts the agent."""
     if not machine.loaded:
         return (_bootstrap(machine),)  # RunAtLoad starts it
-    return (Run(("launchctl", "kickstart", _target(machine))),)
+    return (RunCommand(("launchctl", "kickstart", _target(machine))),)
 
 
-def stop(machine: Machine) -> tuple[Run, ...]:
-    """Return the command that stops it: it ends with status 0, and launchd leaves it at that."""
-    return (Run(("launchctl", "kill", "SIGTERM", _target(machine)), may_fail=True),) if machine.loaded else ()
+def stop(machine: Machine) -> tuple[RunCommand, ...]:
+    """Return the command that stops the agent; with exit code 0 launchd doesn't restart it."""
+    return (
+        (RunCommand(("launchctl", "kill", "SIGTERM", _target(machine)), may_fail=True),)
+        if machine.loaded
+        else ()
+    )
 
 
-def restart(machine: Machine) -> tuple[Run, ...]:
-    """Return the commands that start it anew."""
+def restart(machine: Machine) -> tuple[RunCommand, ...]:
+    """Return the command that restarts the agent."""
     if not machine.loaded:
         return (_bootstrap(machine),)
-    return (Run(("launchctl", "kickstart", "-k", _target(machine))),)
+    return (RunCommand(("launchctl", "kickstart", "-k", _target(machine))),)
 
 
 def logs(home: str, lines: int, follow: bool) -> tuple[str, ...]:
@@ -109,19 +113,19 @@ def logs(home: str, lines: int, follow: bool) -> tuple[str, ...]:
 
 
 def pid_of(printed: str) -> int:
-    """Return the pid in what `launchctl print` says of the agent; 0 where it doesn't run."""
+    """Return the pid in the output of `launchctl print`; 0 if the agent doesn't run."""
     found = re.search(r"^\s*pid = (\d+)$", printed, re.MULTILINE)
     return int(found[1]) if found else 0
 
 
 def state_of(printed: str) -> str:
-    """Return the agent's state in what `launchctl print` says, in launchd's words."""
+    """Return the agent's state in the output of `launchctl print`."""
     found = re.search(r"^\s*state = (.+)$", printed, re.MULTILINE)
     return found[1] if found else ""
 
 
 def print_command(uid: int) -> tuple[str, ...]:
-    """Return the command that says how the agent is."""
+    """Return the command that prints the agent's state."""
     return ("launchctl", "print", f"gui/{uid}/{LABEL}")
 
 
@@ -130,7 +134,7 @@ def _target(machine: Machine) -> str:
     return f"gui/{machine.uid}/{LABEL}"
 
 
-def _bootstrap(machine: Machine) -> Run:
+def _bootstrap(machine: Machine) -> RunCommand:
     """Return the command that loads the agent."""
     argv = ("launchctl", "bootstrap", f"gui/{machine.uid}", plist_path(machine.folder))
-    return Run(argv, tries=BOOTSTRAP_TRIES)
+    return RunCommand(argv, tries=BOOTSTRAP_TRIES)

@@ -1,4 +1,4 @@
-"""The daemon that holds the lock, whoever started it: found, asked who it is, ended."""
+"""Find, stop and start the daemon that holds the lock, however it was started."""
 
 from __future__ import annotations
 
@@ -12,19 +12,18 @@ from memd_client import Client
 from memd_client.errors import DaemonRunningError, MemdError
 
 STOP_S = 20.0
-"""How long a daemon may take to end: requests in flight get five seconds, indexes are closed."""
+"""How long a daemon may take to stop: requests in flight get five seconds, then indexes are closed."""
 
 POLL_S = 0.05
-"""Wait between two looks at the lock."""
+"""Interval between two checks of the lock."""
 
-HELLO_S = 5.0
-"""How long a daemon may take to say who it is."""
+HELLO_TIMEOUT_S = 5.0
 
 
 def find_holder(socket: str) -> int:
-    """Return the pid noted by the daemon that holds a socket's lock; 0 where nobody holds it.
+    """Return the pid of the daemon that holds a socket's lock; 0 if none does.
 
-    Nothing is made and the lock isn't kept.
+    Creates no file, and doesn't keep the lock.
     """
     try:
         descriptor = os.open(f"{socket}.lock", os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOFOLLOW)
@@ -33,8 +32,8 @@ def find_holder(socket: str) -> int:
     try:
         fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
     except BlockingIOError:
-        noted = os.pread(descriptor, 32, 0).strip()
-        return int(noted) if noted.isdigit() else 0
+        pid = os.pread(descriptor, 32, 0).strip()
+        return int(pid) if pid.isdigit() else 0
     else:
         return 0
     finally:
@@ -42,39 +41,39 @@ def find_holder(socket: str) -> int:
 
 
 def stop_holder(socket: str, pid: int, *, timeout_s: float = STOP_S) -> None:
-    """End the daemon that holds a socket's lock, and wait until the lock is free.
+    """Stop the daemon that holds a socket's lock, and wait until the lock is free.
 
-    A signal is sent only where the daemon itself says that it has the pid the lock names: a pid that was read from a
-    file may by now be another process.
+    Sends a signal only if the daemon itself reports the pid in the lock: the pid in the file may belong to another
+    process by now.
     """
     try:
-        with Client(socket, connect_timeout_s=HELLO_S, timeout_s=HELLO_S) as client:
-            said = client.hello().pid
+        with Client(socket, connect_timeout_s=HELLO_TIMEOUT_S, timeout_s=HELLO_TIMEOUT_S) as client:
+            reported = client.hello().pid
     except MemdError as error:
         raise DaemonRunningError(
-            f"the process that holds {socket}.lock (pid {pid}) does not answer: {error.message}",
-            hint=f"See `ps -p {pid}`; if it is memd, end it with `kill {pid}`.",
+            f"the process that holds {socket}.lock (pid {pid}) does not respond: {error.message}",
+            hint=f"check `ps -p {pid}`, and run `kill {pid}` if it is memd",
             data={"pid": pid},
         ) from error
-    if said != find_holder(socket):
+    if reported != find_holder(socket):
         raise DaemonRunningError(
-            f"the daemon that answers on {socket} has pid {said}, and its lock names another (pid {pid})",
-            hint="Try again: it may just have been started anew.",
-            data={"pid": said},
+            f"the daemon on {socket} has pid {reported}, but its lock has pid {pid}",
+            hint="try again: the daemon may have just restarted",
+            data={"pid": reported},
         )
-    os.kill(said, signal.SIGTERM)
+    os.kill(reported, signal.SIGTERM)
     deadline = time.monotonic() + timeout_s
-    while find_holder(socket) == said:
+    while find_holder(socket) == reported:
         if time.monotonic() > deadline:
             raise DaemonRunningError(
-                f"the daemon (pid {said}) did not end in {timeout_s:g} s",
-                hint=f"End it with `kill -KILL {said}`; indexes survive that.",
-                data={"pid": said},
+                f"the daemon (pid {reported}) did not stop within {timeout_s:g} s",
+                hint=f"run `kill -KILL {reported}`; indexes survive that",
+                data={"pid": reported},
             )
         threading.Event().wait(POLL_S)
 
 
 def start_plain(socket: str) -> int:
-    """Start a daemon without a service where none answers, and return the pid of the one that does."""
+    """Start the daemon without a service if it doesn't run, and return its pid."""
     with Client(socket, autostart=True) as client:
         return client.hello().pid

@@ -1,4 +1,4 @@
-"""What this machine has: its service manager and how the service stands, the settings' needs, the command."""
+"""This machine's service manager, the state of the service, the settings' requirements and the command."""
 
 from __future__ import annotations
 
@@ -20,54 +20,54 @@ from memd.system.state_file import MAX_SETTINGS_BYTES, load_whole
 from memd_client.discovery import daemon_command, home_directory, socket_path
 from memd_client.errors import ServiceFailedError, ServiceUnavailableError
 
-COMMAND_S = 120.0
-"""How long a command of a service manager may take: starting waits until the daemon is ready."""
+COMMAND_TIMEOUT_S = 120.0
+"""Timeout of a service manager's command: starting waits until the daemon is ready."""
 
 BOOTED = "/run/systemd/system"
-"""Is there where systemd runs the machine."""
+"""Exists if systemd runs the machine."""
 
 
 @dataclass(frozen=True, slots=True)
-class Ran:
-    """What came of a command."""
+class CommandResult:
+    """Exit code and output of a command."""
 
     code: int
     out: str
     err: str
 
 
-Runner = Callable[[Sequence[str]], Ran]
+Runner = Callable[[Sequence[str]], CommandResult]
 
 
-def run_command(argv: Sequence[str]) -> Ran:
-    """Run a command and return what came of it; 127 stands for one that isn't there, 124 for one that took too long.
+def run_command(argv: Sequence[str]) -> CommandResult:
+    """Run a command and return its result; code 127 means not found, 124 timed out.
 
-    Blocks until it ended, two minutes at most.
+    Blocks for two minutes at most.
     """
     try:
-        done = subprocess.run(argv, capture_output=True, text=True, timeout=COMMAND_S, check=False)
+        done = subprocess.run(argv, capture_output=True, text=True, timeout=COMMAND_TIMEOUT_S, check=False)
     except OSError as error:
-        return Ran(127, "", f"{argv[0]}: {error.strerror}")
+        return CommandResult(127, "", f"{argv[0]}: {error.strerror}")
     except subprocess.TimeoutExpired:
-        return Ran(124, "", f"no end after {COMMAND_S:g} s")
-    return Ran(done.returncode, done.stdout, done.stderr)
+        return CommandResult(124, "", f"timed out after {COMMAND_TIMEOUT_S:g} s")
+    return CommandResult(done.returncode, done.stdout, done.stderr)
 
 
 def platform() -> str:
-    """Return the name of the system, as `sys.platform` has it."""
+    """Return `sys.platform`."""
     return sys.platform
 
 
-def look(environ: Mapping[str, str], run: Runner = run_command) -> Machine:
-    """Return what there is to install into, and how the service stands."""
+def inspect_machine(environ: Mapping[str, str], run: Runner = run_command) -> Machine:
+    """Return the service manager and the state of the service."""
     home = home_directory(environ)
     on_mac = platform() == "darwin"
-    machine = _look_at_launchd(home, run) if on_mac else _look_at_systemd(home, environ, run)
+    machine = _inspect_launchd(home, run) if on_mac else _inspect_systemd(home, environ, run)
     return replace(machine, holder_pid=find_holder(socket_path(environ)))
 
 
 def check_installable(machine: Machine) -> None:
-    """Do nothing where a service can be installed."""
+    """Raise an error if no service can be installed."""
     if machine.kind == "none":
         if os.path.isdir(BOOTED):
             raise _no_user_manager()
@@ -75,20 +75,20 @@ def check_installable(machine: Machine) -> None:
 
 
 def probe_namespaces(machine: Machine, run: Runner = run_command) -> Machine:
-    """Return the machine with the knowledge whether systemd can give a service a user namespace."""
+    """Return the machine with `namespaces` set: whether systemd can give a service a user namespace."""
     if machine.kind != "systemd":
         return machine
     return replace(machine, namespaces=run(systemd.probe_command()).code == 0)
 
 
 def find_needs() -> Needs:
-    """Return what the settings ask of a service, found in a process of its own."""
-    ran = run_command([sys.executable, "-P", "-m", "memd.service.needs"])
+    """Return the settings' requirements of a service, found by a new process."""
+    result = run_command([sys.executable, "-P", "-m", "memd.service.needs"])
     try:
-        found = json.loads(ran.out)
+        found = json.loads(result.out)
     except ValueError:
-        last = (ran.err.strip().splitlines() or ["no output"])[-1]
-        raise ServiceFailedError(f"the settings can't be read for the service: {last}") from None
+        last = (result.err.strip().splitlines() or ["no output"])[-1]
+        raise ServiceFailedError(f"cannot read the settings for the service: {last}") from None
     return Needs(
         command=tuple(find_command()),
         socket=found["socket"],
@@ -101,20 +101,20 @@ def find_needs() -> Needs:
 
 
 def find_command() -> list[str]:
-    """Return the command of the installed daemon: `memd` beside this interpreter, else as a client starts it."""
-    beside = os.path.join(sysconfig.get_path("scripts"), "memd")
-    return [beside] if os.access(beside, os.X_OK) else daemon_command()
+    """Return the command of the daemon: `memd` of this installation, else the command that clients use."""
+    installed = os.path.join(sysconfig.get_path("scripts"), "memd")
+    return [installed] if os.access(installed, os.X_OK) else daemon_command()
 
 
-def _look_at_systemd(home: str, environ: Mapping[str, str], run: Runner) -> Machine:
-    """Return how the service stands in systemd; `none` where this user has no manager."""
+def _inspect_systemd(home: str, environ: Mapping[str, str], run: Runner) -> Machine:
+    """Return the state of the service in systemd; kind `none` if the user has no manager."""
     folder = units_folder(environ, home)
     paths = systemd.unit_paths(folder)
     installed = os.path.exists(paths[0])
-    answers = (
+    is_running = (
         shutil.which("systemctl") is not None and run((*systemd.SYSTEMCTL, "show-environment")).code == 0
     )
-    if not answers:
+    if not is_running:
         if installed and os.path.isdir(BOOTED):
             raise _no_user_manager()
         return _machine("none", folder, home, paths)
@@ -124,15 +124,15 @@ def _look_at_systemd(home: str, environ: Mapping[str, str], run: Runner) -> Mach
     loaded = facts.get("LoadState") == "loaded"
     return replace(
         _machine("systemd", folder, home, paths),
-        installed=installed or loaded,  # a distribution's package may bring the units, elsewhere
+        installed=installed or loaded,  # a distribution's package may install the units elsewhere
         loaded=loaded,
         state=systemd.state_of(facts),
         service_pid=int(pid) if pid.isdecimal() else 0,
     )
 
 
-def _look_at_launchd(home: str, run: Runner) -> Machine:
-    """Return how the agent stands in launchd."""
+def _inspect_launchd(home: str, run: Runner) -> Machine:
+    """Return the state of the agent in launchd."""
     folder = launchd.agents_folder(home)
     path = launchd.plist_path(folder)
     shown = run(launchd.print_command(os.getuid()))
@@ -146,7 +146,7 @@ def _look_at_launchd(home: str, run: Runner) -> Machine:
 
 
 def _machine(kind: Kind, folder: str, home: str, paths: Sequence[str]) -> Machine:
-    """Return a machine with what stands in the service's files."""
+    """Return a machine with the contents of the service's files."""
     files = {path: text for path in paths if (text := _text_of(path)) is not None}
     return Machine(
         kind=kind,
@@ -159,18 +159,18 @@ def _machine(kind: Kind, folder: str, home: str, paths: Sequence[str]) -> Machin
 
 
 def _text_of(path: str) -> str | None:
-    """Return a file's text, None where there is none."""
+    """Return a file's text; None if it doesn't exist."""
     try:
         return load_whole(Path(path), MAX_SETTINGS_BYTES).decode("utf-8", "replace")
     except FileNotFoundError:
         return None
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) else error
-        raise ServiceFailedError(f"can't read {path}: {reason}", hint="Move it away.") from error
+        raise ServiceFailedError(f"cannot read {path}: {reason}", hint="move the file away") from error
 
 
 def _free_name(path: str) -> str:
-    """Return a name for a copy that nothing has yet."""
+    """Return an unused name for a backup."""
     name, number = f"{path}.bak", 1
     while os.path.lexists(name):
         number += 1
@@ -179,9 +179,9 @@ def _free_name(path: str) -> str:
 
 
 def _no_user_manager() -> ServiceUnavailableError:
-    """Return the error of a user whose systemd doesn't answer, as in a shell of `su`, `sudo` or cron."""
+    """Return the error of a user without a running systemd, as in a shell of `su`, `sudo` or cron."""
     return ServiceUnavailableError(
-        "systemd has no user instance that answers here (no bus in XDG_RUNTIME_DIR)",
-        hint="Log in as this user (not by su or sudo), or run `loginctl enable-linger` once and set "
-        f"XDG_RUNTIME_DIR=/run/user/{os.getuid()}.",
+        "systemd has no user instance in this session (no bus in XDG_RUNTIME_DIR)",
+        hint="log in as this user (not with su or sudo), or run `loginctl enable-linger` once and set "
+        f"XDG_RUNTIME_DIR=/run/user/{os.getuid()}",
     )

@@ -1,4 +1,4 @@
-"""What installing or removing a service would do, step by step. Pure: what is there comes in, steps come out."""
+"""Plans to install or remove a service: the state of the machine in, steps out. Pure."""
 
 from __future__ import annotations
 
@@ -11,21 +11,21 @@ from typing import Literal
 Kind = Literal["systemd", "launchd", "none"]
 
 MARK = "Written by `memctl service install`, sha256 "
-"""Begins the line that tells our file from one that was edited, or written by a person."""
+"""Start of the line that identifies an unedited file written by memctl."""
 
 
 @dataclass(frozen=True, slots=True)
 class Needs:
-    """What the settings ask of a service.
+    """The settings' requirements of a service.
 
     Attributes:
         command: The command that runs the daemon; its first word is a path.
-        socket: Where it listens; empty for the manager's own runtime directory.
-        written: Directories it writes in, each made where it is missing.
-        read: Folders with memory: workspaces and extra paths.
-        memory_mb: What it may hold in memory.
-        environ: Variables the daemon is to see.
-        hidden: Names of variables set here that may hold secrets, and are not written into any file.
+        socket: The socket's path; empty for the manager's runtime directory.
+        written: Directories it writes, created if missing.
+        read: Folders with notes: workspaces and extra paths.
+        memory_mb: Limit of its RAM.
+        environ: Environment variables of the daemon.
+        hidden: Names of variables that may contain secrets and are not written into any file.
     """
 
     command: tuple[str, ...]
@@ -39,21 +39,21 @@ class Needs:
 
 @dataclass(frozen=True, slots=True)
 class Machine:
-    """What there is to install into, and how it stands.
+    """The service manager, and the state of the service.
 
     Attributes:
-        kind: Which service manager.
-        folder: Where its files go.
+        kind: The service manager.
+        folder: The folder of the service's files.
         home: The user's home directory.
         uid: The user.
         namespaces: Whether the manager can give a service a user namespace.
-        installed: Whether the service's file is there.
+        installed: Whether the service's file exists.
         loaded: Whether the manager knows the service.
-        state: What the manager says of the service, in its own words.
-        service_pid: The daemon the manager runs, 0 where it runs none.
-        holder_pid: The daemon that holds the lock, 0 where none does.
-        files: What stands in the service's files now, by path.
-        free_names: Names for a copy of each file, which nothing has yet.
+        state: The state reported by the manager.
+        service_pid: The daemon that the manager runs; 0 if none.
+        holder_pid: The daemon that holds the lock; 0 if none.
+        files: Contents of the service's files, by path.
+        free_names: Unused names for backups of each file.
     """
 
     kind: Kind
@@ -70,21 +70,21 @@ class Machine:
     free_names: Mapping[str, str] = field(default_factory=dict)
 
     @property
-    def stray_pid(self) -> int:
-        """The daemon that runs without the service; 0 where there is none."""
+    def unmanaged_pid(self) -> int:
+        """The daemon that runs without the service; 0 if there is none."""
         return self.holder_pid if self.holder_pid != self.service_pid else 0
 
 
 @dataclass(frozen=True, slots=True)
 class MakeDirectory:
-    """Make a directory, its user's alone, where it is missing."""
+    """Create a directory, accessible to its user only, if it is missing."""
 
     path: str
 
 
 @dataclass(frozen=True, slots=True)
 class KeepCopy:
-    """Move a file that isn't ours out of the way."""
+    """Rename a file that memctl did not write."""
 
     path: str
     to: str
@@ -92,7 +92,7 @@ class KeepCopy:
 
 @dataclass(frozen=True, slots=True)
 class WriteFile:
-    """Write a file, whole or not at all."""
+    """Write a file atomically."""
 
     path: str
     text: str
@@ -106,13 +106,13 @@ class RemoveFile:
 
 
 @dataclass(frozen=True, slots=True)
-class Run:
+class RunCommand:
     """Run a command of the service manager.
 
     Attributes:
         argv: The command.
-        may_fail: Failing means that there was nothing to do.
-        tries: How often it is tried: a manager may still be busy with the command before.
+        may_fail: Failure means that there was nothing to do.
+        tries: Number of tries: the manager may be busy with the previous command.
     """
 
     argv: tuple[str, ...]
@@ -122,7 +122,7 @@ class Run:
 
 @dataclass(frozen=True, slots=True)
 class EndDaemon:
-    """End the daemon that holds a socket's lock, and wait until it ended."""
+    """Stop the daemon that holds a socket's lock, and wait for its end."""
 
     socket: str
     pid: int
@@ -130,31 +130,31 @@ class EndDaemon:
 
 @dataclass(frozen=True, slots=True)
 class StartDaemon:
-    """Start a daemon without a service, and wait until it answers."""
+    """Start the daemon without a service, and wait until it responds."""
 
     socket: str
 
 
-Step = MakeDirectory | KeepCopy | WriteFile | RemoveFile | Run | EndDaemon | StartDaemon
+Step = MakeDirectory | KeepCopy | WriteFile | RemoveFile | RunCommand | EndDaemon | StartDaemon
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
-    """Steps in their order, and what a person should know besides."""
+class InstallPlan:
+    """Steps in order, and notes for the user."""
 
     steps: tuple[Step, ...]
     notes: tuple[str, ...] = ()
 
 
-def marked(text: str, comment: str = "# {}", after: int = 0) -> str:
-    """Return a file's text with the line that proves it to be ours."""
+def with_mark(text: str, comment: str = "# {}", after: int = 0) -> str:
+    """Return a file's text with the line that identifies it as written by memctl."""
     lines = text.splitlines(keepends=True)
     mark = comment.format(MARK + hashlib.sha256(text.encode()).hexdigest()) + "\n"
     return "".join([*lines[:after], mark, *lines[after:]])
 
 
 def is_ours(text: str) -> bool:
-    """Return whether a file is as we wrote it, in this release or an earlier one."""
+    """Return whether a file is unedited since memctl wrote it, in any release."""
     lines = text.splitlines(keepends=True)
     marks = [each for each in lines if MARK in each]
     if len(marks) != 1:
@@ -164,59 +164,59 @@ def is_ours(text: str) -> bool:
 
 
 def write_steps(machine: Machine, texts: Mapping[str, str]) -> list[Step]:
-    """Return the steps that bring files to these texts; none for a file that has it already.
+    """Return the steps that write these texts; none for files that are up to date.
 
-    A file that was edited, or written by a person, is kept under another name.
+    A file that a user edited or wrote is kept under another name.
     """
     steps: list[Step] = []
     for path, text in texts.items():
-        there = machine.files.get(path)
-        if there == text:
+        present = machine.files.get(path)
+        if present == text:
             continue
-        if there is not None and not is_ours(there):
+        if present is not None and not is_ours(present):
             steps.append(KeepCopy(path, machine.free_names[path]))
         steps.append(WriteFile(path, text))
     return steps
 
 
 def remove_steps(machine: Machine, paths: Sequence[str]) -> list[Step]:
-    """Return the steps that take files away; one that was edited is kept under another name."""
+    """Return the steps that remove files; an edited file is kept under another name."""
     steps: list[Step] = []
     for path in paths:
-        there = machine.files.get(path)
-        if there is not None:
-            ours = is_ours(there)
+        present = machine.files.get(path)
+        if present is not None:
+            ours = is_ours(present)
             steps.append(RemoveFile(path) if ours else KeepCopy(path, machine.free_names[path]))
     return steps
 
 
 def install_notes(machine: Machine, needs: Needs, changed: bool) -> list[str]:
-    """Return what a person should know after an installation."""
+    """Return the notes for the user after an installation."""
     notes = []
-    if machine.stray_pid:
+    if machine.unmanaged_pid:
         notes.append(
-            f"a daemon runs without the service (pid {machine.stray_pid}); `memctl service restart` ends it "
-            "and hands over to the service"
+            f"the daemon is running, but not as the service (pid {machine.unmanaged_pid}); "
+            "run `memctl service restart` to replace it by the service"
         )
     elif changed and machine.service_pid and machine.kind == "systemd":
         notes.append(
-            f"the running daemon (pid {machine.service_pid}) keeps its earlier limits until "
+            f"the running daemon (pid {machine.service_pid}) keeps its old limits until "
             "`memctl service restart`"
         )
     if needs.hidden:
         notes.append(
-            f"set here, but not seen by the service: {', '.join(needs.hidden)}; docs/service.md says where "
-            "keys for a service belong"
+            f"not passed to the service, as they may be secret: {', '.join(needs.hidden)}; "
+            "see docs/service.md on keys for a service"
         )
     return notes
 
 
-def lies_in(path: str, folder: str) -> bool:
+def is_below(path: str, folder: str) -> bool:
     """Return whether a path is a folder or below it."""
     return path == folder or path.startswith(folder.rstrip(os.sep) + os.sep)
 
 
 def outermost(paths: Sequence[str]) -> list[str]:
-    """Return paths without those below another one, in their order, each once."""
+    """Return the distinct paths, in order, without those below another one."""
     unique = list(dict.fromkeys(paths))
-    return [each for each in unique if not any(each != other and lies_in(each, other) for other in unique)]
+    return [each for each in unique if not any(each != other and is_below(each, other) for other in unique)]

@@ -1,4 +1,4 @@
-"""memd as a systemd user service: what its units say, and the commands that go with them. Pure."""
+"""memd as a systemd user service: its units and its commands. Pure."""
 
 from __future__ import annotations
 
@@ -8,37 +8,37 @@ from collections.abc import Mapping, Sequence
 from importlib import resources
 
 from memd.service.install.plan import (
+    InstallPlan,
     Machine,
     MakeDirectory,
     Needs,
-    Plan,
-    Run,
+    RunCommand,
     Step,
     install_notes,
-    lies_in,
-    marked,
+    is_below,
     outermost,
     remove_steps,
+    with_mark,
     write_steps,
 )
 from memd.service.install.unit_names import SERVICE, SOCKET
 
-NAMESPACED = re.compile(r"\n# From here on a user namespace is needed.*?\n(?=\n)", re.DOTALL)
-"""What makes a user manager fail where it may not make user namespaces: Ubuntu since 24.04, most containers."""
+NAMESPACE_SECTION = re.compile(r"\n# Options below need a user namespace.*?\n(?=\n)", re.DOTALL)
+"""Options that fail if user namespaces are not permitted, as on Ubuntu since 24.04 and in most containers."""
 
-TEMPORARY = ("/tmp", "/var/tmp")
-"""Places that PrivateTmp= hides."""
+TEMP_FOLDERS = ("/tmp", "/var/tmp")
+"""Folders that PrivateTmp= hides."""
 
 SYSTEMCTL = ("systemctl", "--user")
 
 
 def unit_paths(folder: str) -> tuple[str, str]:
-    """Return where the service and its socket are, below the manager's folder."""
+    """Return the paths of the service and socket units in the manager's folder."""
     return os.path.join(folder, SERVICE), os.path.join(folder, SOCKET)
 
 
 def probe_command() -> tuple[str, ...]:
-    """Return a command that succeeds where a user manager can give a service a namespace of its own."""
+    """Return a command that succeeds if a user manager can give a service its own namespace."""
     keys = ("PrivateUsers=yes", "CapabilityBoundingSet=", "ProtectSystem=strict", "PrivateTmp=yes")
     return (
         "systemd-run", "--user", "--wait", "--quiet", "--collect",
@@ -48,12 +48,12 @@ def probe_command() -> tuple[str, ...]:
 
 
 def show_command() -> tuple[str, ...]:
-    """Return the command that says how the service is."""
+    """Return the command that prints the service's state."""
     return (*SYSTEMCTL, "show", SERVICE, "--property=LoadState,ActiveState,SubState,Result,MainPID")
 
 
 def state_of(facts: Mapping[str, str]) -> str:
-    """Return the service's state from what `show_command` prints: `active (running)`, `failed (watchdog)`."""
+    """Return the service's state, such as `active (running)`, from the output of `show_command`."""
     active = facts.get("ActiveState", "")
     detail = facts.get("Result" if active == "failed" else "SubState", "")
     return f"{active} ({detail})" if active and detail else active
@@ -67,12 +67,12 @@ def service_text(needs: Needs, namespaces: bool) -> str:
     }
     if namespaces:
         written = (*needs.written, *([os.path.dirname(needs.socket)] if needs.socket else ()))
-        in_tmp = any(lies_in(path, each) for path in (*written, *needs.read) for each in TEMPORARY)
-        writable = outermost([*written, *(TEMPORARY if in_tmp else ())])
+        in_tmp = any(is_below(path, each) for path in (*written, *needs.read) for each in TEMP_FOLDERS)
+        writable = outermost([*written, *(TEMP_FOLDERS if in_tmp else ())])
         values["ReadWritePaths"] = [" ".join([*(_quoted("-" + each) for each in writable), "-%t/memd"])]
         values["PrivateTmp"] = ["no" if in_tmp else "yes"]
     extra = [f"Environment={_quoted(f'{name}={value}')}" for name, value in sorted(needs.environ.items())]
-    template = _template(SERVICE) if namespaces else NAMESPACED.sub("", _template(SERVICE))
+    template = _template(SERVICE) if namespaces else NAMESPACE_SECTION.sub("", _template(SERVICE))
     return _filled(template, values, {"ExecStart": extra})
 
 
@@ -82,56 +82,59 @@ def socket_text(needs: Needs) -> str:
     return _filled(_template(SOCKET), {"ListenStream": [listen]}, {})
 
 
-def install(needs: Needs, machine: Machine) -> Plan:
-    """Return how the service is installed, enabled and started.
+def install(needs: Needs, machine: Machine) -> InstallPlan:
+    """Return the plan to install, enable and start the service.
 
-    Where a daemon runs without the service it isn't started: that would take the socket from under the other's
+    If a daemon runs without the service, the service isn't started: it would replace the socket of that daemon's
     clients.
     """
     service, socket = unit_paths(machine.folder)
-    texts = {socket: marked(socket_text(needs)), service: marked(service_text(needs, machine.namespaces))}
+    texts = {
+        socket: with_mark(socket_text(needs)),
+        service: with_mark(service_text(needs, machine.namespaces)),
+    }
     files = write_steps(machine, texts)
     steps: list[Step] = [MakeDirectory(each) for each in (machine.folder, *needs.written)]
     steps += [
         *files,
-        Run((*SYSTEMCTL, "daemon-reload")),
-        Run((*SYSTEMCTL, "enable", SOCKET, SERVICE)),
+        RunCommand((*SYSTEMCTL, "daemon-reload")),
+        RunCommand((*SYSTEMCTL, "enable", SOCKET, SERVICE)),
     ]
-    if not machine.stray_pid:
-        steps.append(Run((*SYSTEMCTL, "start", SOCKET, SERVICE)))
+    if not machine.unmanaged_pid:
+        steps.append(RunCommand((*SYSTEMCTL, "start", SOCKET, SERVICE)))
     notes = install_notes(machine, needs, changed=bool(files))
     if not machine.namespaces:
-        notes.append("this system gives services no user namespaces: the service runs with less hardening")
-    return Plan(tuple(steps), tuple(notes))
+        notes.append("this system permits no user namespaces: the service runs with less hardening")
+    return InstallPlan(tuple(steps), tuple(notes))
 
 
-def uninstall(machine: Machine) -> Plan:
-    """Return how the service is stopped and removed; memory and indexes stay."""
+def uninstall(machine: Machine) -> InstallPlan:
+    """Return the plan to stop and remove the service."""
     files = remove_steps(machine, unit_paths(machine.folder))
     if not files:
-        return Plan((), (f"the service isn't installed in {machine.folder}",))
-    disable = Run((*SYSTEMCTL, "disable", "--now", SOCKET, SERVICE), may_fail=True)
-    return Plan((disable, *files, Run((*SYSTEMCTL, "daemon-reload"))))
+        return InstallPlan((), (f"the service is not installed in {machine.folder}",))
+    disable = RunCommand((*SYSTEMCTL, "disable", "--now", SOCKET, SERVICE), may_fail=True)
+    return InstallPlan((disable, *files, RunCommand((*SYSTEMCTL, "daemon-reload"))))
 
 
-def start() -> tuple[Run, ...]:
-    """Return the command that starts the service, its socket first."""
-    return (Run((*SYSTEMCTL, "start", SOCKET, SERVICE)),)
+def start() -> tuple[RunCommand, ...]:
+    """Return the command that starts the socket and the service."""
+    return (RunCommand((*SYSTEMCTL, "start", SOCKET, SERVICE)),)
 
 
-def stop() -> tuple[Run, ...]:
-    """Return the command that stops it; with the socket open the next client would start it again."""
-    return (Run((*SYSTEMCTL, "stop", SOCKET, SERVICE)),)
+def stop() -> tuple[RunCommand, ...]:
+    """Return the command that stops the service and its socket: an open socket would start it again."""
+    return (RunCommand((*SYSTEMCTL, "stop", SOCKET, SERVICE)),)
 
 
-def restart() -> tuple[Run, ...]:
-    """Return the command that starts it anew; the socket stays open, so that clients wait instead of failing.
+def restart() -> tuple[RunCommand, ...]:
+    """Return the commands that restart the service; its socket stays open, so clients wait instead of failing.
 
-    A service that failed too often is forgiven first.
+    The failure counter is reset first.
     """
     return (
-        Run((*SYSTEMCTL, "reset-failed", SOCKET, SERVICE), may_fail=True),
-        Run((*SYSTEMCTL, "restart", SERVICE)),
+        RunCommand((*SYSTEMCTL, "reset-failed", SOCKET, SERVICE), may_fail=True),
+        RunCommand((*SYSTEMCTL, "restart", SERVICE)),
     )
 
 
@@ -142,12 +145,12 @@ def logs(lines: int, follow: bool) -> tuple[str, ...]:
 
 
 def _template(name: str) -> str:
-    """Return a unit as it comes with the release."""
+    """Return a unit of the release."""
     return resources.files("memd.service").joinpath("units", name).read_text("utf-8")
 
 
 def _filled(template: str, values: Mapping[str, Sequence[str]], after: Mapping[str, Sequence[str]]) -> str:
-    """Return a unit with some keys' values replaced, and lines put behind some keys."""
+    """Return a unit with some keys' values replaced, and lines added after some keys."""
     lines: list[str] = []
     for each in template.splitlines():
         key = each.partition("=")[0]
@@ -157,7 +160,7 @@ def _filled(template: str, values: Mapping[str, Sequence[str]], after: Mapping[s
 
 
 def _quoted(word: str, *, dollar: bool = False) -> str:
-    """Return a word as a unit file takes it: specifiers doubled, and in quotes where it needs them."""
+    """Return a word escaped for a unit file, in quotes if needed."""
     text = word.replace("\\", "\\\\").replace('"', '\\"').replace("%", "%%").replace("\n", "\\n")
     if dollar:
         text = text.replace("$", "$$")

@@ -1,4 +1,4 @@
-"""The names of memd's systemd units and their folder. Apart from `systemd`, so that `memctl doctor` loads no more."""
+"""The names of memd's systemd units and their folder. Separate from `systemd`, so that `memctl doctor` imports less."""
 
 from __future__ import annotations
 
@@ -10,6 +10,6 @@ SOCKET = "memd.socket"
 
 
 def units_folder(environ: Mapping[str, str], home: str) -> str:
-    """Return where a user's own units are."""
+    """Return the folder of a user's units."""
     named = environ.get("XDG_CONFIG_HOME", "")
     return os.path.join(named if os.path.isabs(named) else os.path.join(home, ".config"), "systemd", "user")

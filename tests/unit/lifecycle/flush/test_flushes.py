@@ -14,7 +14,7 @@ import trio
 from structlog.testing import capture_logs
 
 from memd.lifecycle.flush.flushes import ASIDE, MOST_BYTES, MOST_SESSIONS, Cycle, Flushes, FlushState
-from memd.settings.lifecycle import Life
+from memd.settings.lifecycle import LifecycleSettings
 from memd_client.errors import MemoryDisabledError
 from memd_client.sessions import CompactionDoneParams, FlushCheckParams, FlushCheckReply, FlushDoneParams
 from tests.unit.lifecycle.scripted_host import ScriptedHost
@@ -164,8 +164,8 @@ NOON = int(datetime(2026, 11, 22, 12, tzinfo=UTC).timestamp() * 1000)
 class Session:
     """A session of an agent, as a gateway tells of it."""
 
-    def __init__(self, home: Path, life: Life | None = None, *, enabled: bool = True) -> None:
-        self.host = ScriptedHost(home, life or Life(time_zone="UTC"), enabled=enabled)
+    def __init__(self, home: Path, life: LifecycleSettings | None = None, *, enabled: bool = True) -> None:
+        self.host = ScriptedHost(home, life or LifecycleSettings(time_zone="UTC"), enabled=enabled)
         self.host.workspace.mkdir(exist_ok=True)
         self.flushes = Flushes(self.host, lambda: NOON)
 

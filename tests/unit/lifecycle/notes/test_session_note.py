@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from memd.lifecycle.notes import session_note as messages_of
 from memd.lifecycle.notes.session_note import CUT, MESSAGE_CHARACTERS, NOTE_CHARACTERS, TalkMessage, note_text
-from memd.settings.lifecycle import Life, SessionNote
+from memd.settings.lifecycle import LifecycleSettings, SessionNote
 from memd_client.errors import BadParamsError, MemoryDisabledError, PathRefusedError
 from memd_client.notes import SessionEndedReply
 from tests.support.transcripts import conversation, header, message, reset
@@ -45,7 +45,7 @@ def test_the_note_has_a_header_and_what_was_said(home: Home) -> None:
 def test_day_and_hour_are_the_users(home: Home) -> None:
     home.say("abc", ASKED, ANSWERED)
     home.now_ms = int(datetime(2028, 2, 28, 23, 30, tzinfo=UTC).timestamp() * 1000)
-    home.life = Life(time_zone="Europe/Prague")
+    home.life = LifecycleSettings(time_zone="Europe/Prague")
     reply = home.end(session_id="abc")
     assert reply.path.startswith("memory/2028-02-29-")
     assert home.note(reply).startswith("# Session: 2028-02-29 00:30:00 Europe/Prague\n")
@@ -53,7 +53,7 @@ def test_day_and_hour_are_the_users(home: Home) -> None:
 
 def test_only_the_last_messages_are_kept(home: Home) -> None:
     home.transcripts.write_file("abc", conversation("abc", 20))
-    home.life = Life(time_zone="UTC", session_note=SessionNote(messages=4))
+    home.life = LifecycleSettings(time_zone="UTC", session_note=SessionNote(messages=4))
     reply = home.end(session_id="abc")
     assert reply.messages == 4
     assert home.note(reply).splitlines()[-4:] == [
@@ -103,7 +103,7 @@ def test_of_a_long_transcript_the_end_says_the_same_as_the_whole(
     for room in (1, 7, 300, 1_001, 5_000):
         monkeypatch.setattr(messages_of, "_END_BYTES", room)
         assert home.end(session_id="abc", slug="whole").reason == "known"
-    home.life = Life(time_zone="UTC", session_note=SessionNote(messages=1_000))
+    home.life = LifecycleSettings(time_zone="UTC", session_note=SessionNote(messages=1_000))
     assert home.end(session_id="abc", slug="all").messages == 55
 
 
@@ -218,7 +218,7 @@ def test_a_session_without_messages_leaves_no_note(home: Home, said: Sequence[st
 
 def test_turned_off_there_is_no_note(home: Home) -> None:
     home.say("abc", ASKED, ANSWERED)
-    home.life = Life(session_note=SessionNote(enabled=False))
+    home.life = LifecycleSettings(session_note=SessionNote(enabled=False))
     assert home.end(session_id="abc").reason == "off"
     home.enabled = False
     with pytest.raises(MemoryDisabledError):
@@ -272,7 +272,7 @@ def test_the_model_may_name_it(home: Home) -> None:
 
     home.complete = complete
     assert home.end(session_id="abc").slug_from == "words"  # the settings name no model
-    home.life = Life(time_zone="UTC", session_note=SessionNote(slug_model="mine/small"))
+    home.life = LifecycleSettings(time_zone="UTC", session_note=SessionNote(slug_model="mine/small"))
     home.now_ms += 86_400_000
     reply = home.end(session_id="abc")
     assert (reply.path, reply.slug_from) == ("memory/2026-01-17-rest-choice.md", "model")

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memd.lifecycle.tools.tools import MOST_TEXT_CHARS, Tools, as_json
-from memd.settings.lifecycle import Life
+from memd.settings.lifecycle import LifecycleSettings
 from memd.settings.schema import MemorySearch
 from memd_client.errors import (
     FileMissingError,
@@ -147,7 +147,7 @@ def test_what_is_less_than_the_whole_is_said(host: ScriptedHost) -> None:
 def test_citations_follow_the_settings_and_the_session(
     tmp_path: Path, mode: Any, session: str, cited: bool
 ) -> None:
-    host = ScriptedHost(tmp_path, Life(citations=mode))
+    host = ScriptedHost(tmp_path, LifecycleSettings(citations=mode))
     host.reply = found(hit("We chose REST."))
 
     result = _call(host, "memory_search", {"query": "x"}, session_key=session).result
@@ -160,7 +160,7 @@ def test_citations_follow_the_settings_and_the_session(
 def test_beside_its_snippet_a_hit_takes_at_most_300_characters(
     tmp_path: Path, citations: Any, path: str
 ) -> None:
-    host = ScriptedHost(tmp_path, Life(citations=citations))
+    host = ScriptedHost(tmp_path, LifecycleSettings(citations=citations))
     snippet = "The staging gateway listens on port 8443."
     hits = [hit(snippet, path, first, first + 12) for first in range(123_400, 123_500, 10)]
     host.reply = found(*hits)

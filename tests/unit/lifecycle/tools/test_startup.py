@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from memd.lifecycle.notes.session_kinds import KINDS
 from memd.lifecycle.tools.startup import HEADING, MOST_NOTES, StartFile, Startup, put_together
-from memd.settings.lifecycle import Life
+from memd.settings.lifecycle import LifecycleSettings
 from memd_client.errors import MemoryDisabledError
 from memd_client.sessions import SessionStartedParams, SessionStartedReply
 from tests.unit.lifecycle.scripted_host import ScriptedHost
@@ -40,7 +40,7 @@ def _paths(reply: SessionStartedReply) -> list[str]:
 
 @pytest.fixture
 def host(tmp_path: Path) -> ScriptedHost:
-    host = ScriptedHost(tmp_path, Life(time_zone="UTC"))
+    host = ScriptedHost(tmp_path, LifecycleSettings(time_zone="UTC"))
     for path in ("MEMORY.md", "USER.md", "AGENTS.md", "memory/people.md"):
         host.note(path, f"text of {path}\n")
     for day in (20, 21, 22, 23):
@@ -111,7 +111,7 @@ def test_no_other_kind_is_given_what_is_private(host: ScriptedHost, kind: str) -
     ],
 )
 def test_today_and_yesterday_are_the_users(tmp_path: Path, zone: str, now_ms: int, today: str) -> None:
-    host = ScriptedHost(tmp_path, Life(time_zone=zone))
+    host = ScriptedHost(tmp_path, LifecycleSettings(time_zone=zone))
     before = {
         "2026-11-22": "2026-11-21",
         "2026-11-23": "2026-11-22",
@@ -130,7 +130,7 @@ def test_today_and_yesterday_are_the_users(tmp_path: Path, zone: str, now_ms: in
 
 
 def test_the_day_after_a_leap_day_begins_with_it(tmp_path: Path) -> None:
-    host = ScriptedHost(tmp_path, Life(time_zone="UTC"))
+    host = ScriptedHost(tmp_path, LifecycleSettings(time_zone="UTC"))
     host.note("memory/2024-02-29.md", "leap")
 
     assert _paths(_begin(host, now_ms=_ms(2024, 3, 1, 8))) == ["memory/2024-02-29.md"]

@@ -20,7 +20,7 @@ from memd.lifecycle.tools.definitions import (
     recall_section,
 )
 from memd.lifecycle.tools.tools import Tools
-from memd.settings.lifecycle import Life
+from memd.settings.lifecycle import LifecycleSettings
 from memd_client.tooling import CallToolParams, PromptSectionParams, ToolsParams
 from tests.unit.lifecycle.scripted_host import ScriptedHost
 
@@ -163,7 +163,7 @@ def test_the_section_says_how_to_cite_and_that_memory_gives_no_orders() -> None:
 def test_the_request_comes_before_the_setting(
     tmp_path: Path, setting: Any, params: dict[str, Any], citations: str
 ) -> None:
-    tools = Tools(ScriptedHost(tmp_path, Life(citations=setting)), lambda: 0)
+    tools = Tools(ScriptedHost(tmp_path, LifecycleSettings(citations=setting)), lambda: 0)
 
     reply = tools.prompt_section(PromptSectionParams(**params))
 

@@ -16,7 +16,7 @@ import trio
 from memd.lifecycle.notes.notes import Notes
 from memd.rpc.methods import append_note
 from memd.settings.agents import AgentConfig
-from memd.settings.lifecycle import Life
+from memd.settings.lifecycle import LifecycleSettings
 from memd.settings.schema import DaemonSettings, MemorySearch
 from memd.sync.disk.capacity import SourceLimits, limits_of
 from memd_client.errors import (
@@ -42,7 +42,7 @@ class Home:
             MemorySearch(enabled=enabled),
             workspace.parent / "main.sqlite",
             True,
-            life=Life(time_zone=zone),
+            life=LifecycleSettings(time_zone=zone),
         )
         self.limits = limits_of(DaemonSettings())
         self.syncs = 0

@@ -1,4 +1,4 @@
-"""A stage for services: what settings ask for, machines as they may stand, and managers that only take notes."""
+"""Sample requirements and machines, and fake service managers that record calls."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from memd.service.install.plan import Machine, Needs, Plan, Run, WriteFile
+from memd.service.install.plan import InstallPlan, Machine, Needs, RunCommand, WriteFile
 
 HOME = "/home/ann"
 
 
 def needs(**changed: Any) -> Needs:
-    """Return the needs of usual settings."""
+    """Return the requirements of default settings."""
     usual: dict[str, Any] = {
         "command": (f"{HOME}/.local/bin/memd",),
         "socket": "",
@@ -26,7 +26,7 @@ def needs(**changed: Any) -> Needs:
 
 
 def systemd_machine(**changed: Any) -> Machine:
-    """Return a machine with systemd where memd isn't installed."""
+    """Return a machine with systemd, without the service."""
     usual: dict[str, Any] = {
         "kind": "systemd",
         "folder": f"{HOME}/.config/systemd/user",
@@ -37,23 +37,23 @@ def systemd_machine(**changed: Any) -> Machine:
 
 
 def launchd_machine(**changed: Any) -> Machine:
-    """Return a Mac where memd isn't installed."""
+    """Return a Mac without the service."""
     usual = {"kind": "launchd", "folder": f"{HOME}/Library/LaunchAgents", "home": HOME, "uid": 501}
     return Machine(**{**usual, **changed})
 
 
-def commands(plan: Plan) -> list[str]:
-    """Return the commands a plan runs, in their order."""
-    return [" ".join(step.argv) for step in plan.steps if isinstance(step, Run)]
+def commands(plan: InstallPlan) -> list[str]:
+    """Return the commands of a plan, in order."""
+    return [" ".join(step.argv) for step in plan.steps if isinstance(step, RunCommand)]
 
 
-def written(plan: Plan) -> dict[str, str]:
-    """Return the files a plan writes: path and text."""
+def written(plan: InstallPlan) -> dict[str, str]:
+    """Return the files of a plan: path and text."""
     return {step.path: step.text for step in plan.steps if isinstance(step, WriteFile)}
 
 
 class FakeManagers:
-    """`systemctl`, `systemd-run`, `journalctl`, `launchctl` and `tail` that note how they were called."""
+    """`systemctl`, `systemd-run`, `journalctl`, `launchctl` and `tail` that record their calls."""
 
     NAMES = ("systemctl", "systemd-run", "journalctl", "launchctl", "tail")
 
@@ -75,14 +75,14 @@ class FakeManagers:
 
     @property
     def path(self) -> str:
-        """PATH with these in front."""
+        """PATH that starts with these programs."""
         return f"{self.folder}{os.pathsep}{os.environ['PATH']}"
 
     def calls(self) -> list[str]:
-        """Return the calls so far that change something, in their order."""
+        """Return the calls that change something, in order."""
         looks = ("systemctl --user show", "launchctl print", "systemd-run")
         return [each for each in self.all_calls() if not each.startswith(looks)]
 
     def all_calls(self) -> list[str]:
-        """Return all calls so far, in their order."""
+        """Return all calls, in order."""
         return self._calls.read_text().splitlines() if self._calls.exists() else []

@@ -1,4 +1,4 @@
-"""A tool call of an MCP client, carried out by the daemon."""
+"""Tool calls of an MCP client, executed by the daemon."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from memd.mcp.definitions import ALL_AGENTS, APPEND_NOTE, MAX_RESULTS, TOOLS, Tool
-from memd.mcp.reach import Reach
-from memd.mcp.readable import say, say_error, say_wrong
+from memd.mcp.result_text import answer_text, error_text, wrong_call_text
+from memd.mcp.scope import AgentScope
 from memd_client import life_requests, requests
 from memd_client.ask import Ask
 from memd_client.errors import AgentUnknownError, BadParamsError, MemdError
@@ -19,66 +19,68 @@ OnProgress = Callable[[Progress], Awaitable[None]]
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
-    """What came of a call: a text, and the same as data; no data where it failed."""
+class ToolResult:
+    """The result of a call: a text, and the same as data; no data if the call failed."""
 
     text: str
     data: dict[str, Any] | None = None
 
     @property
     def failed(self) -> bool:
-        """Whether the text says what went wrong."""
+        """Whether the text is an error."""
         return self.data is None
 
 
 async def carry_out(
-    reach: Reach, name: str, arguments: Mapping[str, Any], on_progress: OnProgress | None = None
-) -> Outcome:
-    """Carry out a call. Whatever it says gets an answer; one that can't be carried out says what would be right.
+    scope: AgentScope, name: str, arguments: Mapping[str, Any], on_progress: OnProgress | None = None
+) -> ToolResult:
+    """Execute a call. Invalid calls return a text with the expected arguments.
 
-    Cancellation: the daemon is told to stop.
+    On cancellation, the daemon cancels the request.
     """
     tool = TOOLS.get(name)
     if tool is None:
-        return Outcome(
-            say_wrong({"error": f"there is no tool {name[:60]!r}", "expected": f"one of {', '.join(TOOLS)}"})
+        return ToolResult(
+            wrong_call_text({"error": f"no tool {name[:60]!r}", "expected": f"one of {', '.join(TOOLS)}"})
         )
     given = dict(arguments)
-    may_mean_all = tool.takes_all and reach.agent is None and given.get("agent") == ALL_AGENTS
+    may_mean_all = tool.takes_all and scope.agent is None and given.get("agent") == ALL_AGENTS
     try:
-        agent = reach.checked(given.pop("agent", None))
+        agent = scope.checked(given.pop("agent", None))
         if name == APPEND_NOTE:
-            return await _append(reach, tool, agent, given, on_progress)
+            return await _append(scope, tool, agent, given, on_progress)
         ask = life_requests.call_tool(name, given, agent=agent)
         ask.repeatable = tool.repeatable
-        reply = await _replied(reach, ask, on_progress)
+        reply = await _send(scope, ask, on_progress)
         return (
-            Outcome(say(name, reply.result), reply.result) if reply.ok else Outcome(say_wrong(reply.result))
+            ToolResult(answer_text(name, reply.result), reply.result)
+            if reply.ok
+            else ToolResult(wrong_call_text(reply.result))
         )
     except AgentUnknownError as error:
         if may_mean_all:
-            return await _search_all(reach, tool, given, on_progress)
-        return Outcome("\n".join([say_error(error), *await _known_agents(reach)]))
+            return await _search_all(scope, tool, given, on_progress)
+        return ToolResult("\n".join([error_text(error), *await _known_agents(scope)]))
     except MemdError as error:
-        return Outcome(say_error(error))
+        return ToolResult(error_text(error))
 
 
 async def _search_all(
-    reach: Reach, tool: Tool, given: dict[str, Any], on_progress: OnProgress | None
-) -> Outcome:
+    scope: AgentScope, tool: Tool, given: dict[str, Any], on_progress: OnProgress | None
+) -> ToolResult:
     """Search the memory of all agents."""
     try:
-        answer = all_agents_answer(await _replied(reach, _search_request(given), on_progress))
+        answer = all_agents_result(await _send(scope, _search_request(given), on_progress))
     except BadParamsError as error:
         return _wrong(tool, error.message)
     except MemdError as error:
-        return Outcome(say_error(error))
-    return Outcome(say(tool.name, answer), answer)
+        return ToolResult(error_text(error))
+    return ToolResult(answer_text(tool.name, answer), answer)
 
 
 async def _append(
-    reach: Reach, tool: Tool, agent: str | None, given: dict[str, Any], on_progress: OnProgress | None
-) -> Outcome:
+    scope: AgentScope, tool: Tool, agent: str | None, given: dict[str, Any], on_progress: OnProgress | None
+) -> ToolResult:
     """Append an entry to a day's note."""
     unknown = [name for name in given if name not in tool.properties]
     if unknown:
@@ -86,36 +88,36 @@ async def _append(
     if not isinstance(given.get("text"), str):
         return _wrong(tool, f"{tool.name}: `text` {'must be text' if 'text' in given else 'is missing'}")
     if not isinstance(given.get("date"), str | None):
-        return _wrong(tool, f"{tool.name}: `date` must be a day as YYYY-MM-DD")
+        return _wrong(tool, f"{tool.name}: `date` must be a date (YYYY-MM-DD)")
     ask = life_requests.append_note(given["text"], agent=agent, date=given.get("date"))
     try:
-        answer = to_wire(await _replied(reach, ask, on_progress))
+        answer = to_wire(await _send(scope, ask, on_progress))
     except BadParamsError as error:
         return _wrong(tool, error.message)
-    return Outcome(say(tool.name, answer), answer)
+    return ToolResult(answer_text(tool.name, answer), answer)
 
 
-def _wrong(tool: Tool, error: str) -> Outcome:
-    """Return what a call got wrong."""
+def _wrong(tool: Tool, error: str) -> ToolResult:
+    """Return the result of an invalid call, with the expected arguments."""
     expected = "; ".join(
         f"{name}: {facts['description']}{'' if name in tool.required else ' Optional.'}"
         for name, facts in tool.properties.items()
     )
-    return Outcome(say_wrong({"error": error, "expected": expected, "example": tool.example}))
+    return ToolResult(wrong_call_text({"error": error, "expected": expected, "example": tool.example}))
 
 
-async def _replied(reach: Reach, ask: Ask[Any], on_progress: OnProgress | None) -> Any:
-    """Send a request, hand its progress on, and return its reply."""
-    async with reach.client.follow(ask) as steps:
+async def _send(scope: AgentScope, ask: Ask[Any], on_progress: OnProgress | None) -> Any:
+    """Send a request, forward its progress, and return its reply."""
+    async with scope.client.follow(ask) as steps:
         async for step in steps:
             if on_progress is not None:
                 await on_progress(step)
     return steps.reply
 
 
-async def _known_agents(reach: Reach) -> list[str]:
-    """Return a line that names the agents one may ask for; none where nobody knows them."""
-    agents = await reach.agents_or_none()
+async def _known_agents(scope: AgentScope) -> list[str]:
+    """Return a line with the known agents; none if the daemon doesn't reply."""
+    agents = await scope.agents_or_none()
     return [f"Known agents: {', '.join(agents)}."] if agents else []
 
 
@@ -123,13 +125,13 @@ async def _known_agents(reach: Reach) -> list[str]:
 
 
 def _search_request(arguments: Mapping[str, Any]) -> Ask[SearchAgentsReply]:
-    """Return the request that a call makes of the daemon, which checks ranges."""
+    """Return the request for a call; the daemon checks ranges."""
     query, most, least = (arguments.get(name) for name in ("query", "maxResults", "minScore"))
     unknown = arguments.keys() - {"query", "maxResults", "minScore"}
     if unknown:
         raise BadParamsError(f"memory_search has no argument {min(map(str, unknown))[:60]!r}")
     if not isinstance(query, str) or not query.strip():
-        raise BadParamsError("memory_search: `query` must be text that is not empty")
+        raise BadParamsError("memory_search: `query` must be a text that is not empty")
     if most is not None and (type(most) is not int or not 1 <= most <= MAX_RESULTS):
         raise BadParamsError(f"memory_search: `maxResults` must be a whole number from 1 to {MAX_RESULTS}")
     if least is not None and type(least) not in (int, float):
@@ -137,8 +139,8 @@ def _search_request(arguments: Mapping[str, Any]) -> Ask[SearchAgentsReply]:
     return requests.search_agents(query, max_results=most, min_score=least)
 
 
-def all_agents_answer(reply: SearchAgentsReply) -> dict[str, Any]:
-    """Return a reply in the tool's shape; `mode` is `mixed` if the agents were searched in different modes."""
+def all_agents_result(reply: SearchAgentsReply) -> dict[str, Any]:
+    """Return a reply as the tool's result; `mode` is `mixed` if the agents' modes differ."""
     answer: dict[str, Any] = {
         "results": [_result(hit) for hit in reply.hits],
         "mode": _mode(reply.agents),
@@ -150,7 +152,7 @@ def all_agents_answer(reply: SearchAgentsReply) -> dict[str, Any]:
 
 
 def _reason(rows: Sequence[SearchedAgent]) -> str:
-    """Return why no agent has a hit: once if for all the same, else by agent."""
+    """Return why no agent has a hit: one reason if it is the same for all, else one per agent."""
     reasons = {row.agent: row.empty.message for row in rows if row.empty is not None}
     if len(set(reasons.values())) <= 1:
         return next(iter(reasons.values()), "")
@@ -175,24 +177,24 @@ def _result(hit: Hit) -> dict[str, Any]:
 
 
 def _agent(row: SearchedAgent) -> dict[str, Any]:
-    """Return how an agent was searched; with `error` or `degraded` if its part is less than the whole."""
-    told: dict[str, Any] = {"agent": row.agent, "mode": row.mode}
+    """Return how an agent was searched, with `error` or `degraded` if there is one."""
+    result: dict[str, Any] = {"agent": row.agent, "mode": row.mode}
     if row.error is not None:
-        told["error"] = {"code": row.error.code, "message": row.error.message, "hint": row.error.hint}
+        result["error"] = {"code": row.error.code, "message": row.error.message, "hint": row.error.hint}
     if row.degraded is not None:
         degraded = row.degraded
-        told["degraded"] = {"code": degraded.code, "reason": degraded.reason, "hint": degraded.hint}
-    return told
+        result["degraded"] = {"code": degraded.code, "reason": degraded.reason, "hint": degraded.hint}
+    return result
 
 
 # --- progress --------------------------------------------------------------------------------------------
 
 Step = tuple[float, float | None, str]
-"""How far a call is, of how much (None if unknown), and what it does."""
+"""Amount done, total (None if unknown), and description."""
 
 
 class ProgressSteps:
-    """The stages of one request as MCP has progress: one number that only grows."""
+    """Converts the stages of one request to MCP's progress, a number that only grows."""
 
     def __init__(self) -> None:
         self._stage = ""
@@ -200,7 +202,7 @@ class ProgressSteps:
         self._last = -1
 
     def next(self, progress: Progress) -> Step | None:
-        """Return the step of a progress; None if it is not further on than the last."""
+        """Return the step of a progress message; None if it doesn't exceed the last."""
         if progress.stage != self._stage:
             self._stage = progress.stage
             self._before = max(self._last, 0)

@@ -1,4 +1,4 @@
-"""Tool calls: a search of all agents, and progress that only grows."""
+"""Tool calls: search of all agents, and monotonic progress."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from typing import Any, cast
 
 import pytest
 
-from memd.mcp.calls import ProgressSteps, all_agents_answer, carry_out
-from memd.mcp.reach import Reach
+from memd.mcp.scope import AgentScope
+from memd.mcp.tool_calls import ProgressSteps, all_agents_result, carry_out
 from memd_client.aio import Client
 from memd_client.ask import Ask
 from memd_client.errors import AgentUnknownError, DaemonUnreachableError, MemdError
@@ -30,8 +30,8 @@ HIT = Hit(
 )
 
 
-class FakeClient:
-    """Answers requests by name, or raises; keeps what it was asked."""
+class ScriptedMcpClient:
+    """A client with scripted replies by name that records requests."""
 
     def __init__(self, **replies: object) -> None:
         self.replies = replies
@@ -43,13 +43,13 @@ class FakeClient:
         reply = self.replies[ask.method]
         if isinstance(reply, MemdError):
             raise reply
-        yield Steps(reply)
+        yield EmptySteps(reply)
 
     async def status(self) -> Any:
         raise DaemonUnreachableError("no daemon")
 
 
-class Steps:
+class EmptySteps:
     """A stream without steps, and its reply."""
 
     def __init__(self, reply: object) -> None:
@@ -64,24 +64,24 @@ class Steps:
 NO_ALL = AgentUnknownError("there is no agent 'all'")
 
 
-def call(client: FakeClient, agent: str | None, **arguments: Any) -> Any:
-    """Return the outcome of a search that names the agent `all`."""
-    reach = Reach(cast(Client, client), agent)
-    return asyncio.run(carry_out(reach, "memory_search", {"agent": "all", **arguments}))
+def call(client: ScriptedMcpClient, agent: str | None, **arguments: Any) -> Any:
+    """Return the result of a search of the agent `all`."""
+    scope = AgentScope(cast(Client, client), agent)
+    return asyncio.run(carry_out(scope, "memory_search", {"agent": "all", **arguments}))
 
 
 @pytest.mark.parametrize("fixed", ["home", "all"])
-def test_a_server_of_one_agent_never_searches_all_of_them(fixed: str) -> None:
-    client = FakeClient(call_tool=NO_ALL, search_agents=SearchAgentsReply([HIT], [], 1.0))
+def test_server_of_one_agent_never_searches_all_agents(fixed: str) -> None:
+    client = ScriptedMcpClient(call_tool=NO_ALL, search_agents=SearchAgentsReply([HIT], [], 1.0))
 
-    outcome = call(client, fixed, query="keys")
+    result = call(client, fixed, query="keys")
 
-    assert outcome.failed
+    assert result.failed
     assert "search_agents" not in [name for name, _ in client.asked]
 
 
-def test_an_agent_with_the_id_all_is_the_one_that_is_searched() -> None:
-    client = FakeClient(
+def test_agent_with_the_id_all_is_searched_alone() -> None:
+    client = ScriptedMcpClient(
         call_tool=CallToolReply("all", "memory_search", True, {"results": [], "mode": "keyword"}, "")
     )
 
@@ -90,23 +90,23 @@ def test_an_agent_with_the_id_all_is_the_one_that_is_searched() -> None:
     assert [(name, params.agent) for name, params in client.asked] == [("call_tool", "all")]
 
 
-def test_what_an_agents_part_lacks_is_said_with_its_name() -> None:
+def test_errors_and_degradation_are_shown_by_agent() -> None:
     refused = Degraded("provider_failed", "openai answered 401.", 1, "Correct it.")
     rows = [
         SearchedAgent("home", "keyword", degraded=refused),
         SearchedAgent("old", error=Problem("index_newer", "the index is newer", "Update memd.")),
         SearchedAgent("work", "hybrid"),
     ]
-    client = FakeClient(call_tool=NO_ALL, search_agents=SearchAgentsReply([HIT], rows, 1.0))
+    client = ScriptedMcpClient(call_tool=NO_ALL, search_agents=SearchAgentsReply([HIT], rows, 1.0))
 
-    outcome = call(client, None, query="keys", maxResults=3, minScore=0)
+    result = call(client, None, query="keys", maxResults=3, minScore=0)
 
-    assert outcome.data is not None
-    assert outcome.data["mode"] == "mixed"
-    assert outcome.data["results"][0]["agent"] == "home"
-    assert "agent home: MEMORY.md#L3-L3" in outcome.text
-    assert "Agent home, less than the whole: openai answered 401. Correct it." in outcome.text
-    assert "Agent old was not searched: the index is newer Update memd." in outcome.text
+    assert result.data is not None
+    assert result.data["mode"] == "mixed"
+    assert result.data["results"][0]["agent"] == "home"
+    assert "agent home: MEMORY.md#L3-L3" in result.text
+    assert "Agent home, degraded: openai answered 401. Correct it." in result.text
+    assert "Agent old was not searched: the index is newer Update memd." in result.text
     asked = client.asked[-1][1]
     assert (asked.query, asked.agents, asked.max_results, asked.min_score) == ("keys", None, 3, 0)
 
@@ -114,28 +114,28 @@ def test_what_an_agents_part_lacks_is_said_with_its_name() -> None:
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        ({}, "`query` must be text"),
-        ({"query": " "}, "`query` must be text"),
+        ({}, "`query` must be a text"),
+        ({"query": " "}, "`query` must be a text"),
         ({"query": "x", "maxResults": True}, "`maxResults` must be a whole number"),
         ({"query": "x", "minScore": "0.5"}, "`minScore` must be a number"),
         ({"query": "x", "depth": 2}, "no argument 'depth'"),
     ],
 )
-def test_a_wrong_call_says_what_would_be_right_and_searches_nothing(
+def test_invalid_call_returns_expected_arguments_without_a_search(
     arguments: dict[str, Any], said: str
 ) -> None:
-    client = FakeClient(call_tool=NO_ALL)
+    client = ScriptedMcpClient(call_tool=NO_ALL)
 
-    outcome = call(client, None, **arguments)
+    result = call(client, None, **arguments)
 
-    assert outcome.failed
-    assert said in outcome.text
-    assert "Example:" in outcome.text
+    assert result.failed
+    assert said in result.text
+    assert "Example:" in result.text
     assert [name for name, _ in client.asked] == ["call_tool"]
 
 
-def test_a_daemon_that_went_away_is_an_outcome() -> None:
-    client = FakeClient(call_tool=NO_ALL, search_agents=DaemonUnreachableError("no daemon"))
+def test_unreachable_daemon_is_a_result() -> None:
+    client = ScriptedMcpClient(call_tool=NO_ALL, search_agents=DaemonUnreachableError("no daemon"))
 
     assert "daemon_unreachable" in call(client, None, query="keys").text
 
@@ -147,21 +147,21 @@ def test_a_daemon_that_went_away_is_an_outcome() -> None:
         (("No notes.", "No relevant results."), "Agent home: No notes. Agent work: No relevant results."),
     ],
 )
-def test_a_search_without_hits_says_why_once_or_by_agent(messages: tuple[str, str], reason: str) -> None:
+def test_search_without_hits_has_one_reason_or_one_per_agent(messages: tuple[str, str], reason: str) -> None:
     rows = [
         SearchedAgent(agent, mode="keyword", empty=EmptyResult("no_match", message, "hint"))
         for agent, message in zip(("home", "work"), messages, strict=True)
     ]
 
-    assert all_agents_answer(SearchAgentsReply([], rows, 1.0))["reason"] == reason
+    assert all_agents_result(SearchAgentsReply([], rows, 1.0))["reason"] == reason
 
 
 def report(stage: str, done: int, total: int = 0) -> Progress:
-    """Return a progress of the daemon."""
+    """Return a progress message of the daemon."""
     return Progress(id=1, stage=stage, done=done, total=total, detail="")
 
 
-def test_stages_are_laid_end_to_end() -> None:
+def test_progress_adds_up_the_stages() -> None:
     steps = ProgressSteps()
 
     told = [steps.next(report(*each)) for each in (("text", 1, 2), ("text", 2, 2), ("embedding", 3, 4))]
@@ -169,7 +169,7 @@ def test_stages_are_laid_end_to_end() -> None:
     assert told == [(1, 2, "text"), (2, 2, "text"), (5, 6, "embedding")]
 
 
-def test_what_is_no_news_is_not_told() -> None:
+def test_progress_that_does_not_grow_is_skipped() -> None:
     steps = ProgressSteps()
 
     assert [steps.next(report("text", done)) for done in (3, 3, 2, 4)] == [

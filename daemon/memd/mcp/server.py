@@ -1,4 +1,4 @@
-"""The MCP server of one client, on standard input and output. Besides it only `relay` knows the SDK."""
+"""The MCP server of one client, on standard input and output; only this module and `relay` use the SDK."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ from mcp.shared.exceptions import McpError
 from pydantic import AnyUrl
 
 from memd.mcp import resources
-from memd.mcp.calls import OnProgress, ProgressSteps, carry_out
 from memd.mcp.definitions import INSTRUCTIONS, TOOLS, Tool
-from memd.mcp.reach import Reach
-from memd.mcp.readable import say_error
 from memd.mcp.relay import relay
 from memd.mcp.resources import ResourceSubscriptions
+from memd.mcp.result_text import error_text
+from memd.mcp.scope import AgentScope
+from memd.mcp.tool_calls import OnProgress, ProgressSteps, carry_out
 from memd.system.line_writer import EXIT_DRAIN_S, LineWriter, QueuedText
 from memd_client.aio import Client
 from memd_client.errors import BadParamsError, DaemonUnreachableError, MemdError
@@ -39,9 +39,9 @@ Handler = Callable[[Any], Awaitable[types.ServerResult]]
 NAME = "memd"
 
 NOT_FOUND = -32002
-"""The protocol's code for a resource that isn't there."""
+"""The protocol's code for an unknown resource."""
 
-KNOWN = (
+METHODS = (
     "initialize",
     "ping",
     "tools/list",
@@ -56,54 +56,56 @@ KNOWN = (
 
 
 def serve(agent: str | None, *, autostart: bool, structured: bool = False) -> None:
-    """Serve the client at the other end of standard input and output until it hangs up.
+    """Serve the client on standard input and output until it disconnects.
 
-    What anything else prints meanwhile goes to standard error: the output is the protocol's.
+    Other output is redirected to standard error.
     """
-    logging.disable(logging.CRITICAL)  # the SDK logs requests it can't read, and memory is in them
-    signal.signal(signal.SIGINT, signal.SIG_DFL)  # a thread waits for input, and would be waited for
+    logging.disable(logging.CRITICAL)  # the SDK logs invalid requests, which may contain notes
+    signal.signal(signal.SIGINT, signal.SIG_DFL)  # else the exit would wait for the thread that reads input
     _queue_stderr()
     try:
         asyncio.run(_serve(agent, autostart, structured=structured))
     except* BrokenPipeError:
-        pass  # the client reads no more: it is gone
+        pass  # the client has disconnected
 
 
 async def _serve(agent: str | None, autostart: bool, *, structured: bool) -> None:
     output = _own_output()
     async with Client(autostart=autostart) as client, Client() as watcher:
-        served = MemoryServer(Reach(client, agent), ResourceSubscriptions(watcher), structured=structured)
+        served = MemoryServer(
+            AgentScope(client, agent), ResourceSubscriptions(watcher), structured=structured
+        )
         async with stdio_server(stdout=anyio.wrap_file(output)) as (incoming, outgoing):
             checked, relayed = anyio.create_memory_object_stream[Any](0)
             async with anyio.create_task_group() as tasks:
-                tasks.start_soon(relay, incoming, checked, outgoing.clone(), KNOWN)
-                tasks.start_soon(served.tell_of_changes)
+                tasks.start_soon(relay, incoming, checked, outgoing.clone(), METHODS)
+                tasks.start_soon(served.send_changes)
                 await served.server.run(relayed, outgoing, served.introduction())
                 tasks.cancel_scope.cancel()
 
 
 def _queue_stderr() -> None:
-    """Let no write to standard error wait: many clients start servers and never read what they say there."""
+    """Make writes to standard error never block: many clients don't read it."""
     writer = LineWriter(2)
     sys.stderr = cast(TextIO, QueuedText(lambda text: writer.put(text.encode("utf-8", "backslashreplace"))))
     atexit.register(writer.drain, EXIT_DRAIN_S)
 
 
 def _own_output() -> TextIOWrapper:
-    """Return standard output for the protocol alone; whatever else is written there is led to standard error."""
+    """Return standard output for the protocol; other writes to it are redirected to standard error."""
     own = os.dup(1)
     os.dup2(2, 1)
     return TextIOWrapper(os.fdopen(own, "wb"), encoding="utf-8")
 
 
 class MemoryServer:
-    """What the SDK's server answers with."""
+    """Handlers for the requests of the SDK's server."""
 
     def __init__(
-        self, reach: Reach, subscriptions: ResourceSubscriptions, *, structured: bool = False
+        self, scope: AgentScope, subscriptions: ResourceSubscriptions, *, structured: bool = False
     ) -> None:
         self._structured = structured
-        self._reach = reach
+        self._scope = scope
         self._subscriptions = subscriptions
         self._session: ServerSession | None = None
         self.server: Server[Any, Any] = Server(NAME, version=CLIENT_VERSION, instructions=INSTRUCTIONS)
@@ -119,10 +121,10 @@ class MemoryServer:
         self.server.request_handlers |= handlers
 
     def __repr__(self) -> str:
-        return f"<MemoryServer {self._reach!r}, {self._subscriptions!r}>"
+        return f"<MemoryServer {self._scope!r}, {self._subscriptions!r}>"
 
     def introduction(self) -> InitializationOptions:
-        """Return what a client is told at its start."""
+        """Return the server's name, version and capabilities for a client."""
         return InitializationOptions(
             server_name=NAME,
             server_version=CLIENT_VERSION,
@@ -133,20 +135,20 @@ class MemoryServer:
             instructions=INSTRUCTIONS,
         )
 
-    async def tell_of_changes(self) -> None:
-        """Tell the client of files it subscribed to, until this is cancelled."""
+    async def send_changes(self) -> None:
+        """Notify the client of changed files that it subscribed to, until cancelled."""
         await self._subscriptions.run(self._tell)
 
-    async def _tell(self, address: str) -> None:
+    async def _tell(self, uri: str) -> None:
         if self._session is not None:
             with contextlib.suppress(
                 anyio.ClosedResourceError, anyio.BrokenResourceError
-            ):  # it is hanging up
-                await self._session.send_resource_updated(AnyUrl(address))
+            ):  # it is disconnecting
+                await self._session.send_resource_updated(AnyUrl(uri))
 
     async def _list_tools(self, request: types.ListToolsRequest) -> types.ServerResult:
-        agents = await self._reach.agents_or_none()
-        fixed = self._reach.agent is not None
+        agents = await self._scope.agents_or_none()
+        fixed = self._scope.agent is not None
         shown = [
             _shown(tool, tool.input_schema(agents, fixed=fixed), structured=self._structured)
             for tool in TOOLS.values()
@@ -155,17 +157,17 @@ class MemoryServer:
 
     async def _call_tool(self, request: types.CallToolRequest) -> types.ServerResult:
         params = request.params
-        outcome = await carry_out(self._reach, params.name, params.arguments or {}, self._progress())
+        result = await carry_out(self._scope, params.name, params.arguments or {}, self._progress())
         return types.ServerResult(
             types.CallToolResult(
-                content=[types.TextContent(type="text", text=outcome.text)],
-                structuredContent=outcome.data if self._structured else None,
-                isError=outcome.failed,
+                content=[types.TextContent(type="text", text=result.text)],
+                structuredContent=result.data if self._structured else None,
+                isError=result.failed,
             )
         )
 
     def _progress(self) -> OnProgress | None:
-        """Return what hands the daemon's progress on; None where the client doesn't ask for it."""
+        """Return a function that forwards the daemon's progress; None if the client didn't request it."""
         context = self.server.request_context
         token = context.meta.progressToken if context.meta is not None else None
         if token is None:
@@ -182,7 +184,7 @@ class MemoryServer:
     async def _list_resources(self, request: types.ListResourcesRequest) -> types.ServerResult:
         cursor = request.params.cursor if request.params is not None else None
         try:
-            files, following = await resources.page_of(self._reach, cursor)
+            files, following = await resources.page_of(self._scope, cursor)
         except MemdError as error:
             raise _protocol_error(error) from None
         listed = [_resource(file) for file in files]
@@ -192,8 +194,8 @@ class MemoryServer:
         template = types.ResourceTemplate(
             name="memory-file",
             title="A memory file",
-            uriTemplate=resources.template_of(self._reach.agent),
-            description="A Markdown file of an agent's memory, by its path as memory_search names it.",
+            uriTemplate=resources.template_of(self._scope.agent),
+            description="A Markdown file in an agent's memory, by its path from memory_search.",
             mimeType=resources.MIME_TYPE,
         )
         return types.ServerResult(types.ListResourceTemplatesResult(resourceTemplates=[template]))
@@ -201,7 +203,7 @@ class MemoryServer:
     async def _read_resource(self, request: types.ReadResourceRequest) -> types.ServerResult:
         uri = request.params.uri
         try:
-            text = await resources.text_of(self._reach, *resources.place_of(self._reach, str(uri)))
+            text = await resources.text_of(self._scope, *resources.parse_uri(self._scope, str(uri)))
         except MemdError as error:
             raise _protocol_error(error) from None
         contents = types.TextResourceContents(uri=uri, mimeType=resources.MIME_TYPE, text=text)
@@ -209,7 +211,7 @@ class MemoryServer:
 
     async def _subscribe(self, request: types.SubscribeRequest) -> types.ServerResult:
         try:
-            await self._subscriptions.add(*resources.place_of(self._reach, str(request.params.uri)))
+            await self._subscriptions.add(*resources.parse_uri(self._scope, str(request.params.uri)))
         except MemdError as error:
             raise _protocol_error(error) from None
         self._session = self.server.request_context.session
@@ -217,14 +219,14 @@ class MemoryServer:
 
     async def _unsubscribe(self, request: types.UnsubscribeRequest) -> types.ServerResult:
         try:
-            self._subscriptions.remove(*resources.place_of(self._reach, str(request.params.uri)))
+            self._subscriptions.remove(*resources.parse_uri(self._scope, str(request.params.uri)))
         except MemdError as error:
             raise _protocol_error(error) from None
         return types.ServerResult(types.EmptyResult())
 
 
 def _shown(tool: Tool, input_schema: dict[str, Any], *, structured: bool) -> types.Tool:
-    """Return a tool as the protocol has it."""
+    """Return a tool as a type of the protocol."""
     return types.Tool(
         name=tool.name,
         title=tool.title,
@@ -242,9 +244,9 @@ def _shown(tool: Tool, input_schema: dict[str, Any], *, structured: bool) -> typ
 
 
 def _resource(file: resources.MemoryFile) -> types.Resource:
-    """Return a file as the protocol has it."""
+    """Return a file as a type of the protocol."""
     return types.Resource(
-        uri=AnyUrl(file.address),
+        uri=AnyUrl(file.uri),
         name=file.row.path,
         title=file.row.title or None,
         description=f"Memory of agent {file.agent}",
@@ -254,10 +256,10 @@ def _resource(file: resources.MemoryFile) -> types.Resource:
 
 
 def _protocol_error(error: MemdError) -> McpError:
-    """Return an error of memory as one of the protocol."""
+    """Return an error of memd as an error of the protocol."""
     code = NOT_FOUND
     if isinstance(error, BadParamsError):
         code = types.INVALID_PARAMS
     elif isinstance(error, DaemonUnreachableError):
         code = types.INTERNAL_ERROR
-    return McpError(types.ErrorData(code=code, message=say_error(error), data={"code": error.wire_code}))
+    return McpError(types.ErrorData(code=code, message=error_text(error), data={"code": error.wire_code}))

@@ -1,4 +1,4 @@
-"""An entry for memd in an MCP client's settings: what would change, and the change itself with a backup."""
+"""Add memd's entry to an MCP client's settings: the plan, and the change with a backup."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from memd.system.state_file import load_whole, replace_synced
 from memd_client.errors import ConfigInvalidError
 
 NEW_FILE_MODE = 0o600
-"""Settings of this kind hold keys of other servers; the file may come to do so as well."""
+"""Such settings may contain keys of other servers."""
 
-MOST_BYTES = 64 * 1024 * 1024
+MAX_SETTINGS_BYTES = 64 * 1024 * 1024
 
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """A file before and after; `before` is None where there is none yet."""
+    """A file's text before and after; `before` is None if the file doesn't exist."""
 
     path: Path
     before: str | None
@@ -31,7 +31,7 @@ class Change:
 
     @property
     def is_none(self) -> bool:
-        """Whether nothing has to be done."""
+        """Whether nothing changes."""
         return (self.before or "") == self.after
 
     def diff(self) -> str:
@@ -44,7 +44,7 @@ class Change:
 
 
 def plan(client: McpClient, path: Path, entry: dict[str, Any] | None) -> Change:
-    """Return what has to change in a client's settings."""
+    """Return the change to add the entry to a client's settings, or to remove it for None."""
     before = _read(path)
     text = before or ""
     try:
@@ -52,18 +52,18 @@ def plan(client: McpClient, path: Path, entry: dict[str, Any] | None) -> Change:
         after = edit(text, client.section, entry)
     except UneditableTextError as error:
         raise ConfigInvalidError(
-            f"{path} can't be edited: {error}",
-            hint="Nothing was changed. Mend the file, or put the entry in by hand: docs/mcp-clients.md has it.",
+            f"cannot edit {path}: {error}",
+            hint="correct the file, or add the entry yourself; see docs/mcp-clients.md",
             data={"path": str(path)},
         ) from None
     return Change(path, before, after)
 
 
 def carry_out(change: Change, stamp: str) -> Path | None:
-    """Write a change, whole or not at all, and return the backup of what was there; None where nothing was."""
-    path = Path(os.path.realpath(change.path))  # a link to where settings are kept stays one
+    """Write a change atomically, and return the backup; None if there was no file."""
+    path = Path(os.path.realpath(change.path))  # a link to the settings is kept
     if _read(path) != change.before:
-        raise ConfigInvalidError(f"{path} was changed meanwhile", hint="Run the command again.")
+        raise ConfigInvalidError(f"{path} has changed in the meantime", hint="run the command again")
     backup = None if change.before is None else _free(path, stamp)
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -73,14 +73,14 @@ def carry_out(change: Change, stamp: str) -> Path | None:
         replace_synced(path, change.after.encode(), mode)
     except OSError as error:
         raise ConfigInvalidError(
-            f"{path} can't be written: {error.strerror or error}",
-            hint="The file is as it was. Mend its permissions, or put the entry in by hand: docs/mcp-clients.md.",
+            f"cannot write {path}: {error.strerror or error}",
+            hint="correct the permissions, or add the entry yourself; see docs/mcp-clients.md",
         ) from None
     return backup
 
 
 def _free(path: Path, stamp: str) -> Path:
-    """Return a name for a backup that no other has."""
+    """Return an unused name for a backup."""
     backup, count = path.with_name(f"{path.name}.{stamp}.bak"), 1
     while backup.exists():
         count += 1
@@ -90,7 +90,7 @@ def _free(path: Path, stamp: str) -> Path:
 
 def _toml(text: str, section: str, entry: dict[str, Any] | None) -> str:
     if entry is None:
-        return toml_edit.take_out(text, section, SERVER)
+        return toml_edit.remove(text, section, SERVER)
     return toml_edit.put(text, section, SERVER, _merged(toml_edit.value_of(text), section, entry))
 
 
@@ -100,19 +100,21 @@ def _json(text: str, section: str, entry: dict[str, Any] | None) -> str:
     return json_edit.put(text, (section, SERVER), _merged(json_edit.value_of(text), section, entry))
 
 
-def _merged(held: Any, section: str, entry: dict[str, Any]) -> dict[str, Any]:
-    """Return an entry with what the user added to the one that is there."""
-    servers = held.get(section) if isinstance(held, dict) else None
+def _merged(settings: Any, section: str, entry: dict[str, Any]) -> dict[str, Any]:
+    """Return an entry merged with the keys that the user added to the present one."""
+    servers = settings.get(section) if isinstance(settings, dict) else None
     present = servers.get(SERVER) if isinstance(servers, dict) else None
     return {**(present if isinstance(present, dict) else {}), **entry}
 
 
 def _read(path: Path) -> str | None:
-    """Return a file's text with its line ends; None where there is no file."""
+    """Return a file's text with its line ends; None if it doesn't exist."""
     try:
-        return load_whole(path, MOST_BYTES).decode()
+        return load_whole(path, MAX_SETTINGS_BYTES).decode()
     except FileNotFoundError:
         return None
     except (OSError, ValueError) as error:
-        reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8, or too big"
-        raise ConfigInvalidError(f"{path} can't be read: {reason}", hint="Nothing was changed.") from None
+        reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8, or too large"
+        raise ConfigInvalidError(
+            f"cannot read {path}: {reason}", hint="correct the file; nothing was changed"
+        ) from None

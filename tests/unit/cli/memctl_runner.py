@@ -1,4 +1,4 @@
-"""A stage for commands: a client that answers from memory, streams that can be read, and replies to show."""
+"""Run `memctl` in the test process with a fake client and readable streams; sample replies."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar, cast
 
-from memd.cli.connect import Session
+from memd.cli.connect import CliSession
 from memd.cli.main import run
-from memd.cli.output import Output, Stream
+from memd.cli.output import Output, OutputStream
 from memd_client import Client
 from memd_client.errors import MemdError
 from memd_client.facts import MemoryEditReply, MemoryForgetReply, MemoryRecallReply, MemoryStoreReply
@@ -40,7 +40,7 @@ NOW_MS = 1_800_000_000_000
 
 @dataclass
 class FakeClient:
-    """A client whose replies are given, and which remembers what it was asked."""
+    """A client with given replies that records its requests."""
 
     replies: dict[str, Any]
     progress: Sequence[Progress] = ()
@@ -84,7 +84,7 @@ class FakeClient:
         force: bool = False,
         on_progress: Callable[[Progress], None] | None = None,
     ) -> IndexReply:
-        """Report the progress, then answer `index`."""
+        """Report the progress, then reply to `index`."""
         for each in self.progress:
             assert on_progress is not None
             on_progress(each)
@@ -114,7 +114,7 @@ class FakeClient:
         force: bool = False,
         on_progress: Callable[[Progress], None] | None = None,
     ) -> ModelReply:
-        """Report the progress, then answer `model`."""
+        """Report the progress, then reply to `model`."""
         for each in self.progress:
             assert on_progress is not None
             on_progress(each)
@@ -141,13 +141,13 @@ class FakeClient:
         return self._answer(MemoryRecallReply, "memory_recall", query=query, **params)
 
     def close(self) -> None:
-        """Note that the command was tidy."""
+        """Record that the client was closed."""
         self.closed = True
 
 
 @dataclass
-class Ran:
-    """What a run left behind."""
+class MemctlResult:
+    """Exit code and output of a command."""
 
     code: int
     out: str
@@ -166,8 +166,8 @@ def memctl(
     now_s: Callable[[], float] = lambda: 0.0,
     has_memory: bool = True,
     **replies: Any,
-) -> Ran:
-    """Run a command on the stage."""
+) -> MemctlResult:
+    """Run `memctl` with a fake client."""
     client = FakeClient(replies, progress)
     out, err = io.StringIO(), io.StringIO()
     opened = 0
@@ -179,15 +179,15 @@ def memctl(
             raise refused
         return cast(Client, client)
 
-    streams = [Stream(file, terminal=terminal, colour=colour, width=width) for file in (out, err)]
-    session = Session(
+    streams = [OutputStream(file, terminal=terminal, colour=colour, width=width) for file in (out, err)]
+    session = CliSession(
         open_client,
         Output(streams[0], streams[1], now_s),
         lambda: NOW_MS,
         has_memory=lambda: has_memory,
     )
     code = run(arguments, session)
-    return Ran(code, out.getvalue(), err.getvalue(), client, opened)
+    return MemctlResult(code, out.getvalue(), err.getvalue(), client, opened)
 
 
 MINILM = ModelStatus(
@@ -293,7 +293,7 @@ def found(*hits: Hit, **facts: Any) -> SearchReply:
 
 
 def indexed(agent: str = "main", **facts: Any) -> IndexedAgent:
-    """Return what a sync of an agent did."""
+    """Return the result of a sync of an agent."""
     row = IndexedAgent(
         agent=agent,
         files=54,

@@ -1,4 +1,4 @@
-"""Figures for a stage: what a daemon would have counted."""
+"""Metrics of a fictional daemon."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def figures(
     cpu_s: float = 0.0,
     pending: int = 0,
 ) -> MetricsReply:
-    """Return what a daemon with the agents `main` and `work` has counted."""
+    """Return the metrics of a daemon with the agents `main` and `work`."""
     counts = [0] * (len(BOUNDS) + 1)
     counts[BOUNDS.index(0.0016)], counts[BOUNDS.index(0.16)] = fast, slow
     took = Histogram({"method": "search"}, counts, 0.001 * fast + 0.1 * slow, 0.0, 0.0, 0.0)

@@ -1,4 +1,4 @@
-"""Changes of a client's settings: shown first, written whole, with what was there kept."""
+"""Changes of a client's settings: preview, atomic writes and backups."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from memd.mcp.client_entry import carry_out, plan
 from memd.mcp.client_files import CLIENTS
-from memd.mcp.installing import carry_out, plan
 from memd_client.errors import ConfigInvalidError
 
 CURSOR = CLIENTS["cursor"]
@@ -28,7 +28,7 @@ ENTRY = CURSOR.entry("memctl", None, {})
         ("claude-desktop", "darwin", "Library/Application Support/Claude/claude_desktop_config.json"),
     ],
 )
-def test_each_client_has_its_file(name: str, platform: str, place: str) -> None:
+def test_each_client_has_its_settings_file(name: str, platform: str, place: str) -> None:
     home = Path("/home/ann")
 
     assert CLIENTS[name].user_file(home, {}, platform) == home / place
@@ -42,11 +42,11 @@ def test_each_client_has_its_file(name: str, platform: str, place: str) -> None:
         ("vscode", "XDG_CONFIG_HOME", "/x/Code/User/mcp.json"),
     ],
 )
-def test_variables_of_a_client_lead_elsewhere(name: str, variable: str, file: str) -> None:
+def test_variables_of_a_client_change_its_folder(name: str, variable: str, file: str) -> None:
     assert CLIENTS[name].user_file(Path("/home/ann"), {variable: "/x"}, "linux") == Path(file)
 
 
-def test_what_the_user_added_to_the_entry_stays(tmp_path: Path) -> None:
+def test_keys_added_by_the_user_are_kept(tmp_path: Path) -> None:
     file = tmp_path / "mcp.json"
     held = {"mcpServers": {"memd": {"command": "old", "disabled": True, "env": {"A": "1"}}}}
     file.write_text(json.dumps(held))
@@ -57,7 +57,7 @@ def test_what_the_user_added_to_the_entry_stays(tmp_path: Path) -> None:
     assert entry == {"command": "memctl", "disabled": True, "env": {"A": "1"}, "args": ["mcp"]}
 
 
-def test_a_change_leaves_mode_and_link_and_keeps_every_backup(tmp_path: Path) -> None:
+def test_change_keeps_mode_link_and_every_backup(tmp_path: Path) -> None:
     kept = tmp_path / "dotfiles" / "mcp.json"
     kept.parent.mkdir()
     kept.write_text('{"a": 1}\n')
@@ -77,7 +77,7 @@ def test_a_change_leaves_mode_and_link_and_keeps_every_backup(tmp_path: Path) ->
     assert sorted(os.listdir(kept.parent)) == ["mcp.json", "mcp.json.now-2.bak", "mcp.json.now.bak"]
 
 
-def test_a_new_file_is_its_users_alone(tmp_path: Path) -> None:
+def test_new_file_is_private(tmp_path: Path) -> None:
     file = tmp_path / "new" / "mcp.json"
 
     assert carry_out(plan(CURSOR, file, ENTRY), "now") is None
@@ -85,30 +85,30 @@ def test_a_new_file_is_its_users_alone(tmp_path: Path) -> None:
     assert file.stat().st_mode & 0o777 == 0o600
 
 
-def test_a_file_that_changed_meanwhile_is_left_alone(tmp_path: Path) -> None:
+def test_file_changed_in_the_meantime_is_unchanged(tmp_path: Path) -> None:
     file = tmp_path / "mcp.json"
     file.write_text("{}")
     change = plan(CURSOR, file, ENTRY)
     file.write_text('{"b": 2}')
 
-    with pytest.raises(ConfigInvalidError, match="changed meanwhile"):
+    with pytest.raises(ConfigInvalidError, match="changed in the meantime"):
         carry_out(change, "now")
 
     assert os.listdir(tmp_path) == ["mcp.json"]
 
 
 @pytest.mark.parametrize("text", [b'{"a": ', b"\xff\xfe", b'{"mcpServers": 3}'])
-def test_a_file_that_cannot_be_read_is_refused_by_its_name(tmp_path: Path, text: bytes) -> None:
+def test_unreadable_file_is_an_error_with_its_path(tmp_path: Path, text: bytes) -> None:
     file = tmp_path / "mcp.json"
     file.write_bytes(text)
 
     with pytest.raises(ConfigInvalidError, match=r"mcp\.json") as refused:
         plan(CURSOR, file, ENTRY)
 
-    assert "Nothing was changed" in refused.value.hint
+    assert "correct the file" in refused.value.hint
 
 
-def test_a_file_that_cannot_be_written_is_as_it_was(tmp_path: Path) -> None:
+def test_unwritable_file_is_unchanged(tmp_path: Path) -> None:
     (tmp_path / "in the way").write_text("a file, not a folder")
     file = tmp_path / "in the way" / "mcp.json"
 

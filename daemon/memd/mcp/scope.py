@@ -1,0 +1,56 @@
+"""The agents that an MCP server gives access to."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from time import monotonic
+
+from memd_client.aio import Client
+from memd_client.errors import AgentUnknownError, MemdError
+
+AGENTS_TTL_S = 10.0
+"""How long the list of agents is cached: a client lists tools and resources in quick succession."""
+
+AGENTS_TIMEOUT_S = 2.0
+"""How long listing tools waits for the agents' ids, which are optional there."""
+
+
+class AgentScope:
+    """The daemon's client, and the agents that a server gives access to."""
+
+    def __init__(self, client: Client, agent: str | None) -> None:
+        self.client = client
+        self.agent = agent
+        self._agents: tuple[str, ...] = ()
+        self._agents_at = -AGENTS_TTL_S
+
+    def __repr__(self) -> str:
+        return f"<AgentScope {self.agent or 'all agents'}>"
+
+    def checked(self, named: object) -> str | None:
+        """Return the agent of a call, or raise if it is not accessible; None for the default agent."""
+        if named is None:
+            return self.agent
+        if not isinstance(named, str) or not named.strip():
+            raise AgentUnknownError("`agent` must be an agent's id")
+        if self.agent is not None and named != self.agent:
+            raise AgentUnknownError(f"this server is limited to the agent {self.agent}", hint="omit `agent`")
+        return named
+
+    async def agents(self) -> tuple[str, ...]:
+        """Return the accessible agents whose memory is enabled."""
+        if self.agent is not None:
+            return (self.agent,)
+        if monotonic() - self._agents_at > AGENTS_TTL_S:
+            status = await self.client.status()
+            self._agents = tuple(each.agent for each in status.agents if each.enabled)
+            self._agents_at = monotonic()
+        return self._agents
+
+    async def agents_or_none(self) -> tuple[str, ...]:
+        """Return the agents; none if the daemon doesn't reply in time."""
+        with contextlib.suppress(MemdError, TimeoutError):
+            async with asyncio.timeout(AGENTS_TIMEOUT_S):
+                return await self.agents()
+        return ()

@@ -30,7 +30,7 @@ def texts() -> dict[str, dict[str, Any]]:
 
 def commands() -> dict[str, click.Context]:
     """Return the context of every command by its path, in the order of the help."""
-    top = click.Context(root, info_name="memctl")
+    top = click.Context(root, info_name="memctl", **root.context_settings)
     names = [name for names in root.sections(top).values() for name in names]
     return {context.command_path: context for name in names for context in _below(top, name)}
 

@@ -63,11 +63,16 @@ NUMBERS: tuple[tuple[str, str, str, float], ...] = (
     (
         "requests.md",
         r"comments-in-notes\), at most (\d+) characters",
-        "memd.search.snippets:SNIPPET_CHARACTERS",
+        "memd.search.snippets:MAX_SNIPPET_CHARACTERS",
         1,
     ),
-    ("requests.md", r"share at least (\d+) % of their words", "memd.search.rank.near_duplicates:ALIKE", 0.01),
-    ("requests.md", r"fewer than (\w+) different words", "memd.search.rank.near_duplicates:LEAST_WORDS", 1),
+    (
+        "requests.md",
+        r"share at least (\d+) % of their words",
+        "memd.search.rank.near_duplicates:MIN_JACCARD",
+        0.01,
+    ),
+    ("requests.md", r"fewer than (\w+) different words", "memd.search.rank.near_duplicates:MIN_WORDS", 1),
     (
         "requests.md",
         r"`max_results` [^\n]+ 1 to ([\d,]+); nil: the agent's",

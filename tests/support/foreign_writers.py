@@ -17,6 +17,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from memd.lifecycle.files.writing import APPEND_WAIT_S
+
 PAUSE_S: Final = 0.03
 """Longest pause between two writes; memd needs 20 ms for a replacement."""
 
@@ -27,8 +29,8 @@ Interval = tuple[float, float]
 class WriterReport:
     """Report of the program: lines it added, and slots it filled in place.
 
-    `rewrites` are the intervals from reading the note until its text was written back, without keeping the note open
-    for writing.
+    `rewrites` are the intervals from reading the note until its text was written back, if memd could not know of it:
+    the note was not open for writing meanwhile, or for longer than memd waits.
     """
 
     added: list[str]
@@ -94,6 +96,7 @@ class ForeignWriter:
     def _rewrite_in_place(self, number: int) -> None:
         """Read, truncate and write with one descriptor: memd sees that it is open for writing, and waits."""
         line = self._line(number)
+        began = time.monotonic()
         with self._note.open("r+b") as file:
             text = file.read()
             file.seek(0)
@@ -101,6 +104,9 @@ class ForeignWriter:
             file.flush()
             time.sleep(self._random.random() * 0.002)
             file.write(text + f"{line}\n".encode())
+        ended = time.monotonic()
+        if ended - began >= APPEND_WAIT_S:  # this process was stopped by a busy machine
+            self._done.rewrites.append((began, ended))
 
     def _replace(self, number: int) -> None:
         """Write another file and rename it over the note, unless the note changed since it was read."""

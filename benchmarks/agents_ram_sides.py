@@ -79,7 +79,7 @@ async def search_and_wait(index_path: str, model_path: str, text: str) -> None:
         return find(snapshot, query)
 
     found = await index.read(search)
-    await index.give_caches_back()
+    await index.release_caches()
     CDLL(None).malloc_trim(0)
     wait(f"{found.mode}, {len(found.hits)} hits, {type(model).__name__} loaded")
     await index.close()

@@ -59,7 +59,7 @@ STAGES: Final[tuple[tuple[object, str, str], ...]] = (
     (files, "insert_words_of_file", "FTS5 insert"),
     (files, "_insert_chunks", "rows insert"),
     (rows, "publish_file", "comparing with earlier rows"),
-    (reconcile, "tidy", "merge of the keyword index"),
+    (reconcile, "merge_segments", "merge of the keyword index"),
     (vector_writer, "store_vectors", "vectors into the cache"),
     (chunks_vec, "follow", "vectors into sqlite-vec"),
     (connection, "transaction", "commit"),

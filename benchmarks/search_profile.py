@@ -33,7 +33,7 @@ from memd.index.vectors.sqlite_vec import VectorExtension
 from memd.search import find, query, retrieve, snippets
 from memd.search.rank import order
 from memd.settings.schema import QuerySettings
-from memd.sync.disk.discover import Found
+from memd.sync.disk.discover import SourceFile
 from memd.sync.disk.read import FileText, read_file
 from memd.sync.disk.verify import check_against
 from memd.sync.sources import SourceLimits, Sources
@@ -210,7 +210,7 @@ class InProcessSearch:
                 os.stat(f"{folder}/{name}")
 
 
-def read_file_of(found: Found) -> FileText:
+def read_file_of(found: SourceFile) -> FileText:
     """Return a file's text; never called here, because no file changes."""
     return read_file(found, LARGEST_FILE)
 

@@ -1,4 +1,4 @@
-"""What every client promises against a whole daemon."""
+"""The contract of every client with a complete daemon."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ from tests.support.sockets import wait_until
 from tests.support.state_homes import StateHome, agents_config
 
 NOTES = 120
-"""Of the whole daemon's memory: enough that reading them all again is not over at once."""
+"""Number of notes of the daemon: enough that reading all of them again takes a while."""
 
 
 @contextmanager
 def contract_daemon() -> Iterator[DaemonProcess]:
-    """Run a whole daemon with the notes of the contract, all of them indexed."""
+    """Run a complete daemon with the notes of the contract, all of them indexed."""
     with StateHome(agents_config(Path("/nowhere"))) as home:
         home.note("MEMORY.md", "# Gateway\n\nThe staging gateway listens on port 4711.\n")
         for number in range(NOTES):
@@ -44,7 +44,7 @@ def contract_daemon() -> Iterator[DaemonProcess]:
 
 
 class DaemonContract:
-    """The promises that take a whole daemon."""
+    """The part of the contract that needs a complete daemon."""
 
     def make_client(self, path: Path, **options: Any) -> Any:
         """Return a client with the methods of `blocking.Client`."""
@@ -56,20 +56,20 @@ class DaemonContract:
         with self.make_client(daemon.home.socket) as client:
             yield client
 
-    def test_the_daemon_answers_what_it_is_asked(self, client: Any) -> None:
+    def test_daemon_answers_every_request(self, client: Any) -> None:
         assert client.index().agents[0].files == NOTES + 1
         assert client.search("staging gateway port").hits[0].path == "MEMORY.md"
         assert client.get("MEMORY.md", from_line=3, lines=1).text.startswith("The staging gateway")
         assert [row.files for row in client.status().agents] == [NOTES + 1]
         assert "search" in client.hello().capabilities
 
-    def test_indexing_tells_its_steps_and_its_reply(self, client: Any) -> None:
+    def test_indexing_reports_progress_and_its_reply(self, client: Any) -> None:
         with client.follow(requests.index(force=True)) as steps:
             stages = {step.stage for step in steps}
         assert "text" in stages
         assert steps.reply.agents[0].files_changed == NOTES + 1
 
-    def test_a_request_left_half_way_leaves_the_connection_usable(self, client: Any) -> None:
+    def test_abandoned_request_leaves_the_connection_usable(self, client: Any) -> None:
         with client.follow(requests.index(force=True)) as steps:
             next(steps)
         with pytest.raises(RequestCancelledError):
@@ -77,7 +77,7 @@ class DaemonContract:
         assert client.search("staging gateway port").hits
         assert client.status().connections == 1
 
-    def test_a_daemon_that_stands_still_costs_a_deadline_and_no_more(self, daemon: DaemonProcess) -> None:
+    def test_stopped_daemon_costs_only_a_deadline(self, daemon: DaemonProcess) -> None:
         with self.make_client(daemon.home.socket, timeout_s=0.2) as client:
             client.hello()
             os.kill(daemon.pid, signal.SIGSTOP)
@@ -89,7 +89,7 @@ class DaemonContract:
             wait_until(lambda: _answers(client))
             assert client.search("gateway").hits
 
-    def test_errors_come_as_the_class_of_their_code(self, client: Any) -> None:
+    def test_errors_are_raised_as_the_class_of_their_code(self, client: Any) -> None:
         with pytest.raises(AgentUnknownError):
             client.search("x", agent="nobody")
         with pytest.raises(PathRefusedError):
@@ -97,12 +97,12 @@ class DaemonContract:
         with pytest.raises(BadParamsError, match="max_results"):
             client.search("x", max_results=0)
 
-    def test_two_may_ask_at_once(self, client: Any) -> None:
+    def test_two_requests_can_run_concurrently(self, client: Any) -> None:
         with ThreadPoolExecutor(2) as pool:
             replies = list(pool.map(client.search, ["staging gateway", "Word7"]))
         assert [reply.hits[0].path for reply in replies] == ["MEMORY.md", "memory/note-7.md"]
 
-    def test_a_daemon_killed_between_two_requests_is_found_again(self, daemon: DaemonProcess) -> None:
+    def test_client_reconnects_after_the_daemon_was_killed(self, daemon: DaemonProcess) -> None:
         with self.make_client(daemon.home.socket) as client:
             before = client.hello().pid
             daemon.kill()
@@ -112,14 +112,14 @@ class DaemonContract:
             assert client.search("staging gateway port").hits
             assert client.hello().pid == daemon.pid != before
 
-    def test_a_closed_client_asks_nothing(self, client: Any) -> None:
+    def test_closed_client_sends_no_requests(self, client: Any) -> None:
         client.hello()
         client.close()
         assert repr(client).endswith("closed>")
 
 
 def _answers(client: Any) -> bool:
-    """Say whether the daemon answers in time again."""
+    """Return whether the daemon answers in time."""
     try:
         client.hello()
     except DeadlineExceededError:

@@ -1,4 +1,4 @@
-"""A client of a real server, for the contracts that are held against one."""
+"""A client of a real server, for the contracts that need one."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tests.support.sockets import ServerThread, short_directory
 
 
 class ServedClient:
-    """What a contract of clients begins with."""
+    """Base class of the contracts of clients."""
 
     def make_client(self, path: Path, **options: Any) -> Any:
         """Return a client with the methods of `blocking.Client`."""

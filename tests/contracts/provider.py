@@ -1,4 +1,4 @@
-"""What every EmbeddingProvider promises; run over all of them, fakes included."""
+"""The contract of every EmbeddingProvider, including fakes."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ ODD_TEXTS = (
 
 
 class ProviderContract:
-    """Inherit it, say how a provider is opened, and the promises are tested."""
+    """Subclass it and implement how a provider is opened."""
 
     def open(self) -> AbstractAsyncContextManager[EmbeddingProvider]:
-        """Return a block in which a fresh provider works."""
+        """Return a context manager of a new provider."""
         raise NotImplementedError
 
     def run(self, test: Callable[[EmbeddingProvider], Awaitable[None]]) -> None:

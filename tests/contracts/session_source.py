@@ -1,6 +1,6 @@
-"""What every source of transcripts promises. Subclass it for each era.
+"""The contract of every source of transcripts. Subclass it for each store.
 
-The fixtures are real: files in a folder, and a database in a write-ahead log with OpenClaw's own connection to it.
+The fixtures are real: files in a folder, and a database in WAL mode with OpenClaw's own connection to it.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from memd.sync.disk.discover import Found
+from memd.sync.disk.discover import SourceFile
 from memd.sync.disk.read import FileText
 from memd.sync.transcripts.session_source import SessionSource
 from memd_client.errors import FileMissingError, FileUnreadableError
@@ -31,7 +31,7 @@ RECORDS = st.one_of(
 
 
 class SessionSourceContract:
-    """The promise of `SessionSource`."""
+    """The contract of `SessionSource`."""
 
     @pytest.fixture
     def home(self, tmp_path: Path) -> TranscriptHome:
@@ -39,14 +39,14 @@ class SessionSourceContract:
         return TranscriptHome(tmp_path)
 
     def writing(self, home: TranscriptHome) -> SessionWriter:
-        """Return what writes sessions of this era."""
+        """Return a writer of sessions to this store."""
         raise NotImplementedError
 
     def make(self, home: TranscriptHome) -> SessionSource:
-        """Return the source under test, with `MAX_TRANSCRIPT_BYTES` bytes a transcript."""
+        """Return the source under test, with `MAX_TRANSCRIPT_BYTES` bytes per transcript."""
         raise NotImplementedError
 
-    def test_where_there_is_nothing_nothing_is_found(self, tmp_path: Path) -> None:
+    def test_empty_home_has_no_transcripts(self, tmp_path: Path) -> None:
         source = self.make(TranscriptHome(tmp_path / "none"))
         found = source.find()
         assert (found.found, found.skipped, found.problems, found.left_out) == ({}, [], [], {})
@@ -68,7 +68,7 @@ class SessionSourceContract:
                 assert "printed" not in text.text
             source.close()
 
-    def test_what_is_loaded_has_the_identity_that_is_found(self, home: TranscriptHome) -> None:
+    def test_loaded_text_has_the_identity_of_the_found_transcript(self, home: TranscriptHome) -> None:
         with self.writing(home) as writer:
             writer.write("s", conversation("s", 3))
             source = self.make(home)
@@ -80,7 +80,7 @@ class SessionSourceContract:
                 writer.append("s", [message("user", f"and {turn}")])
             source.close()
 
-    def test_a_change_shows_in_the_very_next_find(self, home: TranscriptHome) -> None:
+    def test_change_is_seen_by_the_next_find(self, home: TranscriptHome) -> None:
         with self.writing(home) as writer:
             source = self.make(home)
             assert not source.find().found
@@ -96,7 +96,7 @@ class SessionSourceContract:
                 source.load(second)
             source.close()
 
-    def test_scaffolding_and_secrets_stay_out(self, home: TranscriptHome) -> None:
+    def test_scaffolding_and_secrets_are_removed(self, home: TranscriptHome) -> None:
         records = [
             message("user", "[Telegram Ann id:7 2026-01-05 10:00 UTC] my key is ghp_" + "a1B2" * 9),
             message(
@@ -114,14 +114,14 @@ class SessionSourceContract:
             assert text.redactions == 1
             source.close()
 
-    def test_each_line_names_its_record(self, home: TranscriptHome) -> None:
+    def test_each_line_has_the_number_of_its_record(self, home: TranscriptHome) -> None:
         with self.writing(home) as writer:
             numbers = writer.write("s", [header("s"), message("user", "a"), "{", message("assistant", "b")])
             source = self.make(home)
             assert source.load(source.find().found["sessions/s.jsonl"]).line_map == (numbers[1], numbers[3])
             source.close()
 
-    def test_sessions_that_are_no_memory_are_counted_by_kind(self, home: TranscriptHome) -> None:
+    def test_sessions_that_are_not_memory_are_counted_by_kind(self, home: TranscriptHome) -> None:
         keys = {
             "c1": "agent:main:cron:job:run:c1",
             "c2": "agent:main:cron:job",
@@ -140,7 +140,7 @@ class SessionSourceContract:
             assert transcripts.kinds["h"] == "heartbeat"
             source.close()
 
-    def test_one_that_is_too_big_is_listed_and_the_others_go_on(self, home: TranscriptHome) -> None:
+    def test_too_large_transcript_is_skipped_and_others_are_found(self, home: TranscriptHome) -> None:
         with self.writing(home) as writer:
             writer.write("big", [message("user", "x" * 2 * MAX_TRANSCRIPT_BYTES)])
             writer.write("s", conversation("s", 1))
@@ -152,7 +152,7 @@ class SessionSourceContract:
             ]
             source.close()
 
-    def test_one_that_grew_too_big_since_is_refused(self, home: TranscriptHome) -> None:
+    def test_transcript_that_grew_too_large_is_refused(self, home: TranscriptHome) -> None:
         with self.writing(home) as writer:
             writer.write("s", conversation("s", 1))
             source = self.make(home)
@@ -163,7 +163,7 @@ class SessionSourceContract:
             assert caught.value.data["reason"] == "too_big"
             source.close()
 
-    def test_what_is_found_belongs_to_the_caller(self, home: TranscriptHome) -> None:
+    def test_found_transcripts_belong_to_the_caller(self, home: TranscriptHome) -> None:
         with self.writing(home) as writer:
             writer.write("s", conversation("s", 1))
             source = self.make(home)
@@ -186,7 +186,7 @@ class SessionSourceContract:
             assert source.load(found["sessions/s.jsonl"]).text
             source.close()
 
-    def test_many_threads_may_ask_at_once(self, home: TranscriptHome) -> None:
+    def test_many_threads_can_use_the_source(self, home: TranscriptHome) -> None:
         with self.writing(home) as writer:
             for number in range(6):
                 writer.write(f"s{number}", conversation(f"s{number}", 40))
@@ -202,10 +202,10 @@ class SessionSourceContract:
                 assert all(threads.map(ask, range(120)))
             source.close()
 
-    # One promise, several classes: that the same test runs for each of them is meant.
+    # The same test runs in several subclasses on purpose.
     @settings(deadline=None, suppress_health_check=[HealthCheck.differing_executors])
     @given(st.lists(st.lists(RECORDS, max_size=5), min_size=1, max_size=6))
-    def test_what_has_grown_reads_as_if_it_was_read_whole(self, parts: Sequence[Sequence[str]]) -> None:
+    def test_grown_transcript_loads_like_a_new_one(self, parts: Sequence[Sequence[str]]) -> None:
         with TemporaryDirectory(dir="/tmp") as folder:
             home = TranscriptHome(Path(folder))
             with self.writing(home) as writer:
@@ -221,13 +221,13 @@ class SessionSourceContract:
 
 
 class SessionWriter:
-    """Writes sessions of one era, as OpenClaw does."""
+    """Writes sessions to one store, as OpenClaw does."""
 
     def __enter__(self) -> SessionWriter:
         return self
 
     def __exit__(self, *_: object) -> None:
-        """Let go of what is open."""
+        """Close open files and connections."""
 
     def write(self, session_id: str, records: Sequence[str], *, key: str = "") -> list[int]:
         """Write a session; return the number of each record."""
@@ -243,7 +243,7 @@ class SessionWriter:
 
 
 class FileWriter(SessionWriter):
-    """Writes `.jsonl` files and the list beside them."""
+    """Writes `.jsonl` files and their list."""
 
     def __init__(self, home: TranscriptHome) -> None:
         self._home = home
@@ -283,6 +283,6 @@ class DatabaseWriter(SessionWriter):
         self._database.db.execute("DELETE FROM transcript_events WHERE session_id = ?", (session_id,))
 
 
-def _identity(file: Found | FileText) -> tuple[int, int, int, int]:
-    """Return what tells one state of a transcript from another."""
+def _identity(file: SourceFile | FileText) -> tuple[int, int, int, int]:
+    """Return the fields that identify a state of a transcript."""
     return file.mtime_ns, file.size, file.inode, file.ctime_ns

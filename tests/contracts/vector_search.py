@@ -1,7 +1,6 @@
-"""What every vector search promises. Subclass it with `make` for each path.
+"""The contract of every vector search. Subclass it with `make` for each implementation.
 
-The answer to compare with is computed here, over all rows, in float64: so the paths are equal to each other
-because each is equal to the truth.
+The expected result is computed here over all rows in float64: the implementations agree because each equals it.
 """
 
 from __future__ import annotations
@@ -30,21 +29,21 @@ SOURCES = ("memory", "sessions")
 
 
 class VectorSearchContract:
-    """The promise of `VectorSearch`."""
+    """The contract of `VectorSearch`."""
 
     extension = True
 
     def make(self) -> VectorSearch:
-        """Return the path under test."""
+        """Return the vector search under test."""
         raise NotImplementedError
 
     def test_name_is_one_of_the_three(self) -> None:
         assert self.make().name in ("memory", "sqlite-vec", "scan")
 
-    # One promise, several classes: that the same test runs for each of them is meant.
+    # The same test runs in several subclasses on purpose.
     @settings(deadline=None, suppress_health_check=[HealthCheck.differing_executors])
     @given(data=st.data())
-    def test_ids_and_order_are_those_of_an_exact_search(self, data: st.DataObject) -> None:
+    def test_ids_and_order_equal_an_exact_search(self, data: st.DataObject) -> None:
         dims = data.draw(st.integers(1, 6), "dims")
         rows = data.draw(_rows(dims), "rows")
         query = np.asarray(data.draw(_vector(dims), "query"), dtype=np.float32)
@@ -56,7 +55,7 @@ class VectorSearchContract:
         assert found == exact_answer(db, query, limit, scope)
         db.close()
 
-    def test_thousands_of_equal_vectors_come_by_id(self) -> None:
+    def test_thousands_of_equal_vectors_are_ordered_by_id(self) -> None:
         rng = np.random.default_rng(3)
         base = unit(rng.standard_normal((3, 16)))
         matrix = np.repeat(base, [2_000, 1_500, 50], axis=0)
@@ -65,7 +64,7 @@ class VectorSearchContract:
             found = self.make().nearest(db, SPACE.id, base[1], limit)
             assert found == exact_answer(db, base[1], limit, None)
 
-    def test_nearly_equal_vectors_are_told_apart(self) -> None:
+    def test_nearly_equal_vectors_are_distinguished(self) -> None:
         rng = np.random.default_rng(4)
         centre = unit(rng.standard_normal((1, 384)))
         matrix = unit(centre + 1e-7 * rng.standard_normal((1_200, 384)))
@@ -75,7 +74,7 @@ class VectorSearchContract:
                 db, centre[0], limit, None
             )
 
-    def test_five_thousand_nearer_vectors_outside_the_scope_change_nothing(self) -> None:
+    def test_nearer_vectors_outside_the_scope_change_nothing(self) -> None:
         rng = np.random.default_rng(5)
         query = unit(rng.standard_normal((1, 32)))
         near = unit(query + 0.01 * rng.standard_normal((5_000, 32)))
@@ -91,7 +90,7 @@ class VectorSearchContract:
             assert len(found) == 10
             assert found == exact_answer(db, query[0], 10, scope)
 
-    def test_a_wide_scope_is_exact_wherever_its_vectors_are(self) -> None:
+    def test_wide_scope_is_exact_for_any_vectors(self) -> None:
         rng = np.random.default_rng(11)
         query = unit(rng.standard_normal((1, 16)))
         matrix = unit(
@@ -108,25 +107,25 @@ class VectorSearchContract:
                 found = self.make().nearest(db, SPACE.id, query[0], limit, Scope(None, "memory/"))
                 assert found == exact_answer(db, query[0], limit, Scope(None, "memory/"))
 
-    def test_more_wanted_than_there_are_gives_all(self) -> None:
+    def test_limit_beyond_the_vectors_returns_all(self) -> None:
         db = filled([("memory/a.md", "memory", [1.0, 0.0]), ("memory/b.md", "memory", [0.0, 1.0])], 2)
         found = self.make().nearest(db, SPACE.id, np.array([1, 0], np.float32), 100_000)
         assert [score for _, score in found] == [1.0, 0.0]
 
-    def test_more_than_four_thousand_may_be_wanted(self) -> None:
+    def test_limit_above_four_thousand_is_supported(self) -> None:
         matrix = unit(np.random.default_rng(6).standard_normal((4_500, 8)))
         db = filled_fast(matrix, lambda _: ("memory/x.md", "memory"), extension=self.extension)
         found = self.make().nearest(db, SPACE.id, matrix[0], 4_400)
         assert found == exact_answer(db, matrix[0], 4_400, None)
 
-    def test_nothing_is_found_in_an_empty_index(self) -> None:
+    def test_empty_index_has_no_results(self) -> None:
         db = new_index(extension=self.extension)
         assert self.make().nearest(db, SPACE.id, np.array([1, 0], np.float32), 5) == []
         activate(db, 2)
         assert self.make().nearest(db, SPACE.id, np.array([1, 0], np.float32), 5) == []
 
     @pytest.mark.parametrize("query", [[0.0, 0.0], [np.nan, 1.0], [np.inf, 1.0]])
-    def test_a_query_without_direction_finds_nothing(self, query: list[float]) -> None:
+    def test_zero_query_finds_nothing(self, query: list[float]) -> None:
         db = filled([("memory/a.md", "memory", [1.0, 0.0])], 2, extension=self.extension)
         assert self.make().nearest(db, SPACE.id, np.array(query, np.float32), 5) == []
 
@@ -137,19 +136,19 @@ class VectorSearchContract:
 
     def test_a_query_of_other_dimensions_is_refused(self) -> None:
         db = filled([("memory/a.md", "memory", [0.6, 0.8])], 2, extension=self.extension)
-        with pytest.raises(DimensionsChangedError, match=r"3 dimensions.*vectors of 2"):
+        with pytest.raises(DimensionsChangedError, match=r"3 dimensions.*have 2"):
             self.make().nearest(db, SPACE.id, np.array([1, 0, 0], np.float32), 5)
 
     def test_a_space_without_vectors_finds_nothing(self) -> None:
         db = filled([("memory/a.md", "memory", [0.6, 0.8])], 2, extension=self.extension)
         assert self.make().nearest(db, "another-space", np.array([1, 0], np.float32), 5) == []
 
-    def test_vectors_no_chunk_uses_are_not_found(self) -> None:
+    def test_unused_vectors_are_not_found(self) -> None:
         db = filled([("memory/a.md", "memory", [1.0, 0.0])], 2, extension=self.extension)
         publish(db, "memory/a.md0.md", [])
         assert self.make().nearest(db, SPACE.id, np.array([1, 0], np.float32), 5) == []
 
-    def test_one_vector_of_a_text_in_many_places_is_found_once(self) -> None:
+    def test_vector_of_a_text_with_copies_is_found_once(self) -> None:
         db = new_index(extension=self.extension)
         for number in range(3):
             publish(db, f"memory/{number}.md", ["the same text"])
@@ -165,7 +164,7 @@ class VectorSearchContract:
 
 
 def filled(rows: Sequence[Row], dims: int, *, extension: bool = True) -> Database:
-    """Return an index with one chunk a row."""
+    """Return an index with one chunk per row."""
     matrix = unit([vector for _, _, vector in rows]) if rows else np.empty((0, dims), np.float32)
     return filled_fast(matrix, lambda at: (f"{rows[at][0]}{at}.md", rows[at][1]), extension=extension)
 
@@ -173,7 +172,7 @@ def filled(rows: Sequence[Row], dims: int, *, extension: bool = True) -> Databas
 def filled_fast(
     matrix: NDArray[np.float32], place_of: Callable[[int], tuple[str, str]], *, extension: bool = True
 ) -> Database:
-    """Return an index with one chunk a vector; `place_of(row)` is its (path, source)."""
+    """Return an index with one chunk per vector; `place_of(row)` is its (path, source)."""
     db = new_index(extension=extension)
     places: dict[tuple[str, str], list[str]] = {}
     texts = [f"text {at}" for at in range(len(matrix))]
@@ -190,13 +189,13 @@ def filled_fast(
 def exact_answer(
     db: Database, query: NDArray[np.float32], limit: int, scope: Scope | None
 ) -> list[tuple[int, float]]:
-    """Return the right answer, computed over every row."""
+    """Return the expected result, computed over all rows."""
     scores = {key: round(cosine, DIGITS) for key, cosine in exact_cosines(db, query, scope).items()}
     return sorted(scores.items(), key=lambda item: (-item[1], item[0]))[:limit]
 
 
 def rounds_alike(cosine: float) -> bool:
-    """Return whether a cosine is rounded to the same digits however its products were summed up."""
+    """Return whether a cosine rounds to the same digits for any order of summing."""
     return abs(math.modf(abs(cosine) * 10**DIGITS)[0] - 0.5) > 0.005
 
 
@@ -230,7 +229,7 @@ def _rows(dims: int) -> st.SearchStrategy[list[Row]]:
 
 
 def _scopes() -> st.SearchStrategy[Scope | None]:
-    """Every kind of scope, those that match nothing included."""
+    """Every kind of scope, including those that match nothing."""
     sources = st.sampled_from([None, ("memory",), ("sessions",), ("memory", "sessions"), ()])
     prefixes = st.sampled_from([None, "", "memory/", "memory/a/", "memory/b/1", "nowhere/"])
     return st.none() | st.builds(Scope, sources, prefixes)

@@ -20,7 +20,7 @@ from memd.index import chunks_vec
 from memd.index.cache import SpaceKey, set_active_space, store_vectors, trim
 from memd.index.connection import IndexFile
 from memd.index.database import WRITER, Database, connect, transaction
-from memd.index.files import FileRow, Published, forget_file, publish_file
+from memd.index.files import FileRow, IndexChange, forget_file, publish_file
 from memd.index.keyword import Scope
 from memd.index.schema import migrate
 from memd.index.snapshot import Snapshot, take_snapshot
@@ -110,7 +110,7 @@ def new_index(path: Path | str = ":memory:", *, extension: bool = True) -> Datab
 
 def publish(
     db: Database, path: str, texts: Sequence[str], source: str = "memory", mtime_ns: int = 1
-) -> Published:
+) -> IndexChange:
     """Publish a file of one-line chunks."""
     chunks = [chunk(text, line) for line, text in enumerate(texts, 1)]
     with transaction(db):

@@ -9,9 +9,9 @@ from pathlib import Path
 import trio
 
 from memd.index.connection import Database, IndexFile
-from memd.index.files import Published
+from memd.index.files import IndexChange
 from memd.settings.schema import Chunking
-from memd.sync.disk.discover import Found
+from memd.sync.disk.discover import SourceFile
 from memd.sync.disk.read import FileText
 from memd.sync.search_scheduler import SearchScheduler
 from memd.sync.sources import SourceLimits, Sources
@@ -29,10 +29,10 @@ class SlowSources(Sources):
 
     def __init__(self, workspace: Path) -> None:
         super().__init__(workspace, (), LIMITS, None)
-        self.before_load: Callable[[Found], None] = lambda found: None
-        self.after_load: Callable[[Found], None] = lambda found: None
+        self.before_load: Callable[[SourceFile], None] = lambda found: None
+        self.after_load: Callable[[SourceFile], None] = lambda found: None
 
-    def load(self, found: Found) -> FileText:
+    def load(self, found: SourceFile) -> FileText:
         """Call the test's hooks before and after reading a file."""
         self.before_load(found)
         file = super().load(found)
@@ -46,7 +46,7 @@ class SyncedText:
     def __init__(self, folder: Path, index: IndexFile) -> None:
         self.workspace = folder / "workspace"
         self.offset_ms = 0
-        self.published: list[Published] = []
+        self.published: list[IndexChange] = []
         self.sources = SlowSources(self.workspace)
         self.index = index
         disk = trio.CapacityLimiter(2)

@@ -15,7 +15,7 @@ from memd.embedding.choose.choose import Selection
 from memd.embedding.provider import EmbeddingProvider
 from memd.index.cache import active_space
 from memd.index.connection import IndexFile
-from memd.index.files import Published, publish_file
+from memd.index.files import IndexChange, publish_file
 from memd.index.vectors.cache import MatrixBudget, VectorCache
 from memd.settings.schema import MemorySearch
 from memd.vector_search.agent_vectors import VectorSearchManager
@@ -98,7 +98,7 @@ class VectorFixture:
         """Publish a file of one-line chunks."""
         self.vectors.on_published(await self.commit(path, texts))
 
-    async def commit(self, path: str, texts: Sequence[str]) -> Published:
+    async def commit(self, path: str, texts: Sequence[str]) -> IndexChange:
         """Write a file of one-line chunks into the index without notifying vector search."""
         chunks = [chunk(text, line) for line, text in enumerate(texts, 1)]
         row = file_row(path, mtime_ns=self.clock() * 1_000_000)

@@ -214,16 +214,16 @@ async def test_a_file_from_the_future_is_read_twice_and_then_known(tmp_path: Pat
         scene.offset_ms = -YEAR_MS
         # when it was read, and read again later than another write could have left it the same time
         await scene.text.sync()
-        _, changes = await scene.text.look()
+        _, changes = await scene.text.scan_in_thread()
         assert [found.path for found in changes.read] == ["memory/a.md"]
         await trio.sleep(0.03)
         await scene.text.sync()
         # then it is known
-        _, changes = await scene.text.look()
+        _, changes = await scene.text.scan_in_thread()
         assert not changes
         # and a change is seen
         scene.note("a.md", "the gateway listens on port 9443")
-        _, changes = await scene.text.look()
+        _, changes = await scene.text.scan_in_thread()
         assert [found.path for found in changes.read] == ["memory/a.md"]
         await scene.text.sync()
         assert await scene.texts() == {"the gateway listens on port 9443"}

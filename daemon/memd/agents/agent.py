@@ -16,14 +16,14 @@ from memd.agents.open_agent import OpenAgent
 from memd.agents.status import as_problem, describe_agent
 from memd.index.cache import trim
 from memd.index.files import count_all
-from memd.index.housekeeping import squeeze
-from memd.index.keyword import tidy
+from memd.index.housekeeping import release_all_free_pages
+from memd.index.keyword import merge_segments
 from memd.settings.agents import AgentConfig
 from memd.settings.memory_budget import MB
 from memd.settings.schema import DaemonSettings
 from memd.sync.disk.capacity import SourceLimits, limits_of
 from memd.sync.disk.read import lines_of, refusal_of
-from memd.sync.empty_result import SearchedMemory, explain_empty
+from memd.sync.empty_result import SearchedSources, explain_empty
 from memd.sync.listing import list_curated, list_memory
 from memd.sync.text.text_sync import ProgressSink
 from memd.system.clock import Clock
@@ -284,7 +284,7 @@ class Agent:
         reply = await opened.search.search(params)
         if reply.hits:
             return reply
-        memory = SearchedMemory(self.config.id, self.config.workspace, self.config.settings.sources)
+        memory = SearchedSources(self.config.id, self.config.workspace, self.config.settings.sources)
         return replace(reply, empty=await explain_empty(reply, params, memory, opened.text))
 
     @_when_open
@@ -374,8 +374,8 @@ class Agent:
         removed = await index.write(
             lambda db: trim(db, entries, max_unused_bytes=unused_bytes, spaces=spaces or None)
         )
-        await index.write(tidy)
-        await squeeze(index)
+        await index.write(merge_segments)
+        await release_all_free_pages(index)
         took_ms = round((trio.current_time() - started) * 1000, 1)
         return VacuumedAgent(self.config.id, before, index.size_bytes(), removed, took_ms)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import trio
 
 from memd.index.connection import IndexFile
-from memd.index.housekeeping import give_caches_back, heal_writing, keep_locations, keep_log_short
+from memd.index.housekeeping import keep_locations, keep_log_short, recover_writing, release_caches
 from memd.index.vectors.cache import VectorCache
 from memd.search.service import SearchService
 from memd.settings.agents import AgentConfig
@@ -80,9 +80,9 @@ class OpenAgent:
                 if self._watch_plan is not None:
                     self.watcher.watch(self._watch_plan)
                 task_status.started()
-                nursery.start_soon(heal_writing, self.index_file, self._catch_up)
+                nursery.start_soon(recover_writing, self.index_file, self._catch_up)
                 nursery.start_soon(keep_log_short, self.index_file)
-                nursery.start_soon(give_caches_back, self.index_file)
+                nursery.start_soon(release_caches, self.index_file)
                 nursery.start_soon(keep_locations, self.index_file, self.vector_cache)
                 if self._is_enabled:
                     self.text.sync_nowait()

@@ -34,7 +34,7 @@ from memd.sync.transcripts.agent_sessions import AgentSessions
 from memd.sync.watch.watcher import Watcher, WatchPlan
 from memd.system.clock import Clock
 from memd.system.nearest_name import did_you_mean
-from memd.system.power import Power
+from memd.system.power import PowerMonitor
 from memd.vector_search.agent_vectors import VectorSearchManager
 from memd.vector_search.provider_chooser import ProviderChooser
 from memd_client.errors import AgentUnknownError, MemdError
@@ -77,7 +77,7 @@ class AgentRegistry:
         self._clock = clock
         self._budget = MatrixBudget(0)
         self._apply_ram_budget(daemon)
-        self._power = Power()
+        self._power = PowerMonitor()
         self._scheduler = SearchScheduler()
         self._watcher = Watcher(self._hint, clock=clock, mechanism=daemon.watcher)
         self._queries = SharedQueryVectors()

@@ -10,7 +10,7 @@ from memd.agents.open_agent import OpenAgent
 from memd.embedding.local.runner import RunnerStatus
 from memd.index.cache import RefusedChunk, load_refused
 from memd.index.connection import Database
-from memd.index.files import Counts, count_all, generation
+from memd.index.files import IndexCounts, count_all, generation
 from memd.index.keyword import find_keyword
 from memd.index.transcripts import TranscriptCounts, count_transcripts
 from memd.settings.agents import AgentConfig
@@ -59,13 +59,13 @@ async def describe_agent(config: AgentConfig, opened: OpenAgent, now_ms: int, *,
     text, vectors = opened.text, opened.vector_search
     target = vectors.target
 
-    def look(db: Database) -> tuple[Counts, int, TranscriptCounts, list[RefusedChunk]]:
+    def look(db: Database) -> tuple[IndexCounts, int, TranscriptCounts, list[RefusedChunk]]:
         refused = load_refused(db, target.space.id, MAX_REFUSED_SHOWN) if target is not None else []
         return count_all(db), generation(db), count_transcripts(db), refused
 
     # In this order, a file indexed in between is both pending and counted, never neither.
     (disk, changes), (counts, at, transcripts, refused) = (
-        await text.look(),
+        await text.scan_in_thread(),
         await opened.index_file.read(look),
     )
     watch = opened.watcher.state(config.id)
@@ -169,11 +169,11 @@ def _problems(config: AgentConfig, opened: OpenAgent, disk: Discovery) -> list[P
         )
     if opened.index_file.fault is not None:
         problems.append(as_problem(opened.index_file.fault))
-    if opened.index_file.set_aside is not None:
+    if opened.index_file.quarantined is not None:
         problems.append(
             Problem(
                 "index_corrupt",
-                f"the index was damaged and rebuilt; the damaged file is kept as {opened.index_file.set_aside.name}",
+                f"the index was damaged and rebuilt; the damaged file is kept as {opened.index_file.quarantined.name}",
                 "Delete the damaged file when you don't need it: the new index is built from your Markdown.",
             )
         )

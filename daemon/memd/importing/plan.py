@@ -20,7 +20,7 @@ from memd.importing.sources import (
     text_of,
 )
 from memd.lifecycle.files import writing
-from memd.sync.disk.discover import Found, discover
+from memd.sync.disk.discover import SourceFile, discover
 from memd.sync.disk.read import read_file
 from memd_client.errors import MemdError
 
@@ -179,7 +179,7 @@ def _key(kind: str, source: str) -> str:
     return f"{kind}\0{source}"
 
 
-def _text(found: Found) -> str | None:
+def _text(found: SourceFile) -> str | None:
     """Return a memory file's text; None if it cannot be read."""
     try:
         return read_file(found, LIMIT_BYTES).text

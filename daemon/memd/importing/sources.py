@@ -14,7 +14,7 @@ from pathlib import Path
 
 from memd.importing.origins import Origin
 from memd.settings.schema import ExtraPath
-from memd.sync.disk.discover import LINK, Found, discover
+from memd.sync.disk.discover import LINK, SourceFile, discover
 from memd.sync.disk.read import read_file
 from memd.sync.disk.rules import FOLDERS_NOT_WALKED
 from memd_client.errors import BadParamsError, MemdError
@@ -54,7 +54,7 @@ class Source:
     target: str
     size: int
     sha256: str
-    found: Found
+    found: SourceFile
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,9 +93,9 @@ def text_of(source: Source) -> str | None:
     return read.text if read.hash == source.sha256 else None
 
 
-def _list_files(origin: Origin) -> list[tuple[Found, str]]:
+def _list_files(origin: Origin) -> list[tuple[SourceFile, str]]:
     """Return the Markdown files of an origin, each with the reason why it is excluded or an empty string."""
-    seen: list[tuple[Found, str]] = []
+    seen: list[tuple[SourceFile, str]] = []
     root = str(origin.root)
     for name in origin.files:
         location = f"{root.rstrip('/')}/{name}"
@@ -113,7 +113,7 @@ def _list_files(origin: Origin) -> list[tuple[Found, str]]:
     return seen
 
 
-def _walk(root: str, folder: str) -> list[tuple[Found, str]]:
+def _walk(root: str, folder: str) -> list[tuple[SourceFile, str]]:
     """Return the Markdown files below a folder of the root, as `_list_files` does."""
     start = f"{root.rstrip('/')}/{folder}".rstrip("/")
     if _has_link(root, folder):
@@ -136,12 +136,12 @@ def _has_link(root: str, path: str) -> bool:
     return any(os.path.islink(os.path.join(root, *parts[:count])) for count in range(1, len(parts) + 1))
 
 
-def _unread_file(path: str, location: str, root: str) -> Found:
+def _unread_file(path: str, location: str, root: str) -> SourceFile:
     """Return a file of unknown size and time."""
-    return Found(path, location, 0, 0, 0, 0, "memory", root)
+    return SourceFile(path, location, 0, 0, 0, 0, "memory", root)
 
 
-def _reason_against(found: Found, origin: Origin, workspace: Path) -> str:
+def _reason_against(found: SourceFile, origin: Origin, workspace: Path) -> str:
     """Return why a readable file is excluded; empty for none."""
     if _shown(found.location) != found.location:
         return "its name is not UTF-8; rename it"
@@ -154,7 +154,7 @@ def _reason_against(found: Found, origin: Origin, workspace: Path) -> str:
     return "" if target_of(origin.kind, origin.label, found.path) else f"its path is too long below {FOLDER}"
 
 
-def _read(found: Found, origin: Origin) -> Source | str:
+def _read(found: SourceFile, origin: Origin) -> Source | str:
     """Return a source, or why it is excluded."""
     try:
         read = read_file(found, LIMIT_BYTES)

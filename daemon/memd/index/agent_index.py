@@ -1,4 +1,4 @@
-"""The index of an agent as its settings want it."""
+"""Opens agents' indexes as their settings say."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from memd.system.clock import Clock
 from memd.system.temp_files import remove_leftovers, remove_leftovers_in_workspace
 
 UNREADABLE_TRIES = 6
-"""How often an index is tried whose bytes the disk doesn't give, a minute in all: a cable or a network may come back,
-a sector won't. Then it is set aside as damaged."""
+"""Attempts to open an index that the disk can't read, a minute in all: a cable or a network may come back, a bad
+sector won't. Then the file is quarantined as damaged."""
 
 
 class AgentIndexes:
-    """Opens the indexes of all agents, each for one agent alone."""
+    """Opens the indexes of all agents; no index is shared by two agents."""
 
     def __init__(self, state_dir: Callable[[], Path], clock: Clock, space_of: SpaceOf) -> None:
         self._state_dir = state_dir
@@ -34,12 +34,12 @@ class AgentIndexes:
         return f"<AgentIndexes, {self._claims!r}>"
 
     async def reserve(self, configs: Iterable[AgentConfig]) -> None:
-        """Let the first of several agents in the settings have an index that their paths have in common."""
+        """Claim the agents' index paths; of agents with the same path the first in the settings gets it."""
         places = [(config.id, config.index_path) for config in configs]
         await trio.to_thread.run_sync(self._claims.reserve, places)
 
     def release(self, agent_id: str) -> None:
-        """Leave the index of an agent that is gone to others."""
+        """Release the claims of a removed agent."""
         self._claims.release(agent_id)
 
     async def open(self, config: AgentConfig, extension: VectorExtension, failures: int) -> IndexFile:
@@ -58,6 +58,6 @@ class AgentIndexes:
 
 
 def _remove_leftovers(config: AgentConfig) -> None:
-    """Remove temporary files of writers that were killed: beside the index, and among the notes."""
+    """Remove temporary files of killed writers, next to the index and among the notes."""
     remove_leftovers(config.index_path.parent)
     remove_leftovers_in_workspace(config.workspace)

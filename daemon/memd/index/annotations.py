@@ -1,6 +1,6 @@
-"""What comments say of the entries of notes, as the index keeps it: one fact in `meta` for each note that has any.
+"""Annotations of note entries, stored as one row in `meta` for each note that has any.
 
-Nearly all notes have none, so a search reads a few rows, mostly not one.
+Nearly all notes have none, so a search reads few rows, mostly none.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ from memd.index.meta import find_meta, set_meta
 from memd.text.cut.annotations import AnnotatedEntry, Annotations
 
 PREFIX: Final = "annotations:"
-"""Begins the key of a note's fact; its path follows."""
+"""Prefix of the keys; the note's path follows."""
 
 _END: Final = "annotations;"
 """Sorts after every key with the prefix."""
 
 VERSION_KEY: Final = "annotations_version"
 VERSION: Final = "2"
-"""Counts the versions of `memd.text.cut.annotations`: if an index has another one, all files are read again."""
+"""Version of `memd.text.cut.annotations`: if an index has another one, all files are read again."""
 
 
 class FileAnnotations:
@@ -34,7 +34,7 @@ class FileAnnotations:
         self._starts = [entry.start_line for entry in entries]
 
     def at(self, line: int) -> AnnotatedEntry | None:
-        """Return the annotated entry that a line, from 1, belongs to."""
+        """Return the annotated entry that contains a line (from 1), or None."""
         at = bisect_right(self._starts, line) - 1
         return self._entries[at] if at >= 0 and line <= self._entries[at].end_line else None
 
@@ -50,7 +50,7 @@ def load_annotations(db: Database) -> AnnotatedFiles:
 
 
 def store_annotations(db: Database, path: str, entries: Sequence[AnnotatedEntry]) -> None:
-    """Replace what is known of one note's entries."""
+    """Replace the annotated entries of one note."""
     if entries:
         set_meta(db, PREFIX + path, _encoded(entries))
     else:
@@ -63,7 +63,7 @@ def has_current_annotations(db: Database) -> bool:
 
 
 def note_current_annotations(db: Database) -> None:
-    """Note that all files were read by the current version."""
+    """Record that all files were read by the current version."""
     set_meta(db, VERSION_KEY, VERSION)
 
 

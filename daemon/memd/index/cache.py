@@ -1,7 +1,7 @@
-"""Vectors by text: `embedding_cache`, found by (vector space, hash of the text), and the texts that have none yet.
+"""The embedding cache: vectors by (vector space, hash of the text), and the texts without a vector.
 
-The id of a vector space is opaque here. Vectors are packed little-endian float32 of unit length, stored bit by bit as
-they were given.
+The id of a vector space is opaque here. Vectors are packed little-endian float32 of unit length, stored bit for bit
+as the provider returned them.
 """
 
 from __future__ import annotations
@@ -34,12 +34,12 @@ from memd_client.errors import DimensionsChangedError, ProviderFailedError
 FLOAT_BYTES = 4
 
 LENGTH_TOLERANCE = 1e-3
-"""How far from 1 the length of a stored vector may be; float32 rounding stays below 1e-6."""
+"""Tolerance for the unit length of a stored vector; float32 rounding stays below 1e-6."""
 
 
 @dataclass(frozen=True, slots=True)
 class SpaceKey:
-    """A vector space as it is written down: who made the vectors, with which model, and the space's id."""
+    """The stored identity of a vector space: its provider, model and id."""
 
     provider: str
     model: str
@@ -47,7 +47,7 @@ class SpaceKey:
 
 
 def count_vectors(db: Database, space_id: str) -> int:
-    """Return how many vectors of a space are in use: those that search compares with."""
+    """Return how many vectors of a space belong to a chunk."""
     return get_int(
         db,
         """SELECT count(*) FROM embedding_cache AS e WHERE provider_key = ?
@@ -57,7 +57,7 @@ def count_vectors(db: Database, space_id: str) -> int:
 
 
 def find_dims(db: Database, space_id: str) -> int | None:
-    """Return the length of a space's vectors, or None while it has none."""
+    """Return the dimensions of a space, or None if it has no vectors."""
     row = db.execute(
         "SELECT dims FROM embedding_cache WHERE provider_key = ? LIMIT 1", (space_id,)
     ).fetchone()
@@ -67,9 +67,9 @@ def find_dims(db: Database, space_id: str) -> int | None:
 def store_vectors(
     db: Database, space: SpaceKey, hashes: Sequence[str], matrix: NDArray[np.float32], now_ms: int
 ) -> list[int]:
-    """Store vectors of texts. A text that has one in the space keeps it: `forget_space` makes room for others.
+    """Store vectors of texts and return their ids, 0 for a text that no chunk has.
 
-    The first space ever stored is the active one from then on; see `set_active_space` for the next.
+    A text that has a vector in the space keeps it. The first space ever stored becomes the active one.
     """
     rows = _checked(db, space, hashes, matrix)
     db.executemany(
@@ -91,7 +91,7 @@ def store_vectors(
 
 
 def vectors_for(db: Database, space_id: str, ids: Sequence[int]) -> tuple[list[int], NDArray[np.float32]]:
-    """Return vectors of a space by id."""
+    """Return the ids, ascending, and vectors of a space for some ids; unknown ids are left out."""
     rows: list[tuple[int, bytes]] = list(
         db.execute(
             """SELECT id, embedding FROM embedding_cache
@@ -106,7 +106,7 @@ def vectors_for(db: Database, space_id: str, ids: Sequence[int]) -> tuple[list[i
 
 
 def vectors_of_texts(db: Database, space_id: str, hashes: Sequence[str]) -> dict[str, NDArray[np.float32]]:
-    """Return the vectors a space has of texts, by the texts' hashes, whether or not a chunk has them."""
+    """Return the vectors of a space by text hash, including texts that no chunk has."""
     rows = db.execute(
         """SELECT hash, embedding FROM embedding_cache
            WHERE provider_key = ? AND hash IN (SELECT value FROM json_each(?))""",
@@ -123,10 +123,10 @@ def forget_space(db: Database, space_id: str) -> int:
     return gone
 
 
-def renew_vectors(
+def replace_vectors(
     db: Database, space: SpaceKey, hashes: Sequence[str], matrix: NDArray[np.float32], now_ms: int
 ) -> tuple[list[int], list[int]]:
-    """Store vectors of texts in the place of those they have."""
+    """Replace the vectors of texts; return the new ids and the replaced ones."""
     _checked(db, space, hashes, matrix)
     old = list(_used_ids_by_hash(db, space.id, hashes).values())
     db.execute(
@@ -144,9 +144,9 @@ def trim(
     max_unused_bytes: int | None = None,
     spaces: Collection[str] | None = None,
 ) -> int:
-    """Delete vectors that are not in use, the least recently used first.
+    """Delete unused vectors, the least recently used first; return how many.
 
-    In use are those of the named spaces whose text a chunk has: they are never deleted.
+    Vectors of `spaces` (by default the active space) that belong to a chunk are in use and never deleted.
     """
     if spaces is None:
         active = active_space(db)
@@ -171,9 +171,9 @@ def trim(
 
 
 def _least_used(db: Database, live: str, surplus: int, max_bytes: int | None) -> list[int]:
-    """Return the ids of unused vectors that are beyond the limits.
+    """Return the ids of unused vectors beyond the limits.
 
-    A vector whose text is still there was last used when its space was; another one when it was stored.
+    A vector that belongs to a chunk was last used when its space was; any other when it was stored.
     """
     found = db.execute(
         """SELECT e.id, e.dims FROM embedding_cache AS e LEFT JOIN json_each(?) AS t ON t.key = e.provider_key
@@ -197,25 +197,25 @@ def _least_used(db: Database, live: str, surplus: int, max_bytes: int | None) ->
 def _checked(
     db: Database, space: SpaceKey, hashes: Sequence[str], matrix: NDArray[np.float32]
 ) -> NDArray[np.float32]:
-    """Return vectors as they are stored, having made sure that they can be compared with the others."""
+    """Return vectors as they are stored, after checking their shape, dimensions and unit length."""
     if matrix.ndim != 2 or matrix.shape[0] != len(hashes):
         raise ProviderFailedError(
-            f"{space.model} gave vectors of shape {matrix.shape} for {len(hashes)} texts"
+            f"{space.model} returned vectors of shape {matrix.shape} for {len(hashes)} texts"
         )
     dims = find_dims(db, space.id)
     if dims is not None and len(hashes) and dims != matrix.shape[1]:
         raise DimensionsChangedError(
-            f"{space.model} gave vectors of {matrix.shape[1]} dimensions, the index holds {dims}"
+            f"{space.model} returned vectors of {matrix.shape[1]} dimensions, the index has {dims}"
         )
     rows = np.ascontiguousarray(matrix, dtype="<f4")
     lengths = np.linalg.norm(rows.astype(np.float64), axis=1)
     if not bool((np.abs(lengths - 1.0) <= LENGTH_TOLERANCE).all()):
-        raise ProviderFailedError(f"{space.model} gave a vector that is not of unit length")
+        raise ProviderFailedError(f"{space.model} returned a vector that is not of unit length")
     return rows
 
 
 def _used_ids_by_hash(db: Database, space_id: str, hashes: Sequence[str]) -> dict[str, int]:
-    """Return the ids a space has for those of the hashes that a chunk has."""
+    """Return the vector ids of a space for those hashes that belong to a chunk."""
     rows = db.execute(
         """SELECT hash, id FROM embedding_cache AS e
            WHERE provider_key = ? AND hash IN (SELECT value FROM json_each(?))
@@ -227,7 +227,7 @@ def _used_ids_by_hash(db: Database, space_id: str, hashes: Sequence[str]) -> dic
 
 @dataclass(frozen=True, slots=True)
 class RefusedChunk:
-    """A place of a text that a provider refused, and why. Lines count from 1, both ends belong to it."""
+    """A chunk whose text a provider refused, and the reason. Lines count from 1, both ends included."""
 
     path: str
     start_line: int
@@ -243,7 +243,7 @@ def missing_hashes(
     without: Collection[str] = (),
     renew_to_id: int | None = None,
 ) -> list[tuple[str, str]]:
-    """Return texts that have no vector yet, those of the newest files first."""
+    """Return (hash, text to embed) of texts without a vector, those of the newest files first."""
     first: dict[str, int] = {}
     condition, values = _missing(space_id, renew_to_id)
     for key, digest in db.execute(
@@ -264,13 +264,13 @@ def missing_hashes(
 
 
 def count_missing(db: Database, space_id: str, *, renew_to_id: int | None = None) -> int:
-    """Return how many different texts have no vector in a space; refused ones don't count."""
+    """Return how many distinct texts have no vector in a space; refused ones don't count."""
     condition, values = _missing(space_id, renew_to_id)
     return get_int(db, f"SELECT count(DISTINCT c.hash) FROM chunks AS c WHERE {condition}", values)
 
 
 def count_missing_characters(db: Database, space_id: str) -> int:
-    """Return how long the texts without a vector are together, in characters."""
+    """Return the total length of the texts without a vector, in characters."""
     condition, values = _missing(space_id, None)
     statement = f"""SELECT coalesce(sum(n), 0) FROM
                     (SELECT min(length(c.text)) AS n FROM chunks AS c WHERE {condition} GROUP BY c.hash)"""
@@ -278,19 +278,19 @@ def count_missing_characters(db: Database, space_id: str) -> int:
 
 
 def count_texts(db: Database) -> int:
-    """Return how many different texts all chunks hold."""
+    """Return how many distinct texts the chunks have."""
     return get_int(db, "SELECT count(DISTINCT hash) FROM chunks")
 
 
 def oldest_missing_ms(db: Database, space_id: str) -> int | None:
-    """Return when the oldest chunk without a vector in a space was written, or None where every one has its."""
+    """Return when the oldest chunk without a vector was written (epoch ms), or None if all have one."""
     condition, values = _missing(space_id, None)
     row = db.execute(f"SELECT min(c.updated_at) FROM chunks AS c WHERE {condition}", values).fetchall()[0]
     return None if row[0] is None else int(row[0])
 
 
 def refuse_texts(db: Database, space_id: str, reasons: dict[str, str], now_ms: int) -> None:
-    """Note texts that no vector can be had for, so that they are not asked for again."""
+    """Record texts that the provider refused, so that they are not sent again."""
     db.executemany(
         "INSERT OR REPLACE INTO refused_texts (provider_key, hash, reason, updated_at) VALUES (?, ?, ?, ?)",
         ((space_id, digest, reason, now_ms) for digest, reason in reasons.items()),
@@ -298,12 +298,12 @@ def refuse_texts(db: Database, space_id: str, reasons: dict[str, str], now_ms: i
 
 
 def last_vector_id(db: Database) -> int:
-    """Return the highest id a vector has, of all spaces; 0 where there is none."""
+    """Return the highest vector id of all spaces; 0 if there are no vectors."""
     return get_int(db, "SELECT coalesce(max(id), 0) FROM embedding_cache")
 
 
 def forget_refused(db: Database, space_id: str) -> None:
-    """Let refused texts be tried again; and forget those no chunk has any more, of all spaces."""
+    """Delete the refusals of a space, so that its texts are retried, and those of deleted texts in all spaces."""
     db.execute(
         """DELETE FROM refused_texts
            WHERE provider_key = ? OR NOT EXISTS (SELECT 1 FROM chunks AS c WHERE c.hash = refused_texts.hash)""",
@@ -312,7 +312,7 @@ def forget_refused(db: Database, space_id: str) -> None:
 
 
 def load_refused(db: Database, space_id: str, limit: int) -> list[RefusedChunk]:
-    """Return the chunks a space has no vector for because their text was refused, by path and line."""
+    """Return the chunks without a vector because the provider refused their text, by path and line."""
     rows = db.execute(
         """SELECT c.path, c.start_line, c.end_line, r.reason FROM refused_texts AS r JOIN chunks AS c ON c.hash = r.hash
            WHERE r.provider_key = ? ORDER BY c.path, c.start_line LIMIT ?""",
@@ -322,9 +322,10 @@ def load_refused(db: Database, space_id: str, limit: int) -> list[RefusedChunk]:
 
 
 def _missing(space_id: str, renew_to_id: int | None) -> tuple[str, Sequence[str | int]]:
-    """Return the condition that a chunk `c` has no vector, and its values.
+    """Return the SQL condition that a chunk `c` has no vector, and its values.
 
-    The order of vectors is that of their ids, which are never used twice; wall time may be set back meanwhile.
+    Vectors up to `renew_to_id` count as missing. Ids tell the age because they are never reused, whereas the wall
+    clock may be set back.
     """
     fresh = "" if renew_to_id is None else "AND e.id > ?"
     condition = f"""NOT EXISTS (SELECT 1 FROM embedding_cache AS e WHERE e.provider_key = ? AND e.hash = c.hash {fresh})

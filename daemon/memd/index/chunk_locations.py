@@ -1,7 +1,7 @@
-"""Where the chunks of an index are in their files, in columns: numpy compares hundreds of them at once.
+"""Locations of chunks in their files, as numpy columns, so that hundreds of them are compared at once.
 
-`TrackedLocations` keeps the locations of all chunks in RAM, equal to what is committed. A snapshot takes those of its
-own generation, or none if they are not in RAM or would take long to read; a search then reads the rows it needs.
+`TrackedLocations` keeps the locations of all chunks in RAM, up to date with the commits. A snapshot uses those of its
+generation, or none if they are not in RAM or slow to read; a search then reads the rows it needs.
 """
 
 from __future__ import annotations
@@ -24,35 +24,35 @@ from memd.index.numbers import pack_ids
 Ints: TypeAlias = NDArray[np.int64]
 
 Facts: TypeAlias = tuple[int, int, int, int, int, int, int, int]
-"""Of a chunk: its id, the number of its file, its first and last line, its first character and the one after its last
-(equal if unknown), its likeness, and a number of its text."""
+"""Fields of a chunk: its id, the number of its file, its first and last line, its first character and the one after
+its last (equal if unknown), the simhash of its text, and the key of its text."""
 
 FACTS: Final = 8
 ID, FILE, TEXT = 0, 1, 7
 
 LOCATION_BYTES: Final = 8 * (FACTS + 3)
-"""RAM of a chunk: its facts, its id again, its text's key and the id of that."""
+"""RAM of a chunk: its fields, its id again, and the key of its text with the chunk's id."""
 
 KEY_BYTES: Final = 16
-"""RAM of a vector: its id, and its text's key."""
+"""RAM of a vector: its id and the key of its text."""
 
 READ_VECTORS: Final = 4_096
-"""Vectors of which the hashes of texts are read at once."""
+"""Vectors whose text hashes are read at once."""
 
 READ_CHUNKS: Final = 2_048
-"""Chunks read at once: some milliseconds, after which another thread may have Python's lock."""
+"""Chunks read at once: a few milliseconds, after which another thread can take the GIL."""
 
 MAX_FILES_IN_SEARCH: Final = 16
-"""Changed files that a search reads, in about a millisecond; more are left to `refresh`."""
+"""Changed files that a search reads itself, in about a millisecond; more are left to `refresh`."""
 
 MAX_CHANGES: Final = 1_024
-"""Changes kept until they are read; after more than that all locations are read again."""
+"""Unread changes that are kept; beyond that all locations are read again."""
 
 _HASHES = msgspec.json.Decoder(list[tuple[int, str]])
 
 
 class FileNumbers:
-    """Numbers for files, in the order they come up; `paths` has their paths by number."""
+    """Numbers files in the order of their first use; `paths` has their paths by number."""
 
     def __init__(self) -> None:
         self.paths: list[str] = []
@@ -62,7 +62,7 @@ class FileNumbers:
         return f"<FileNumbers of {len(self.paths)} files>"
 
     def give(self, path: str) -> int:
-        """Return the number of a file, a new one if it has none yet."""
+        """Return the number of a file, assigning one if it has none."""
         number = self._numbers.setdefault(path, len(self.paths))
         if number == len(self.paths):
             self.paths.append(path)
@@ -74,7 +74,7 @@ class FileNumbers:
 
 
 class ChunkLocations:
-    """Where some chunks are in their files, in columns.
+    """Locations of some chunks in their files, in columns.
 
     Args:
         facts: (n, 8), `Facts` of each chunk, by id.
@@ -86,7 +86,7 @@ class ChunkLocations:
         lines, end_lines: (n,), the first and the last line of each, from 1.
         starts, ends: (n,), the first character of each and the one after its last; equal if unknown.
         likeness: (n,), see `memd.text.cut.simhash`.
-        texts: (n,), a number of each chunk's text: copies have the same.
+        texts: (n,), the key of each chunk's text: copies have the same.
     """
 
     def __init__(self, facts: NDArray[np.int64], file_numbers: FileNumbers) -> None:
@@ -101,7 +101,7 @@ class ChunkLocations:
         return len(self.ids)
 
     def at(self, ids: Sequence[int] | NDArray[np.int64]) -> NDArray[np.intp]:
-        """Return the rows of some chunks in the columns; each must be there."""
+        """Return the positions of some chunks in the columns; all must be present."""
         return np.searchsorted(self.ids, ids)
 
     def paths(self) -> dict[int, str]:
@@ -142,14 +142,14 @@ def locations_of(rows: Collection[ChunkRow]) -> ChunkLocations:
 
 @dataclass(frozen=True, slots=True)
 class AllLocations:
-    """The locations of all chunks of an index at one generation, and which chunks have a text.
+    """The locations of all chunks of an index at one generation, and the chunks of each text.
 
     Attributes:
         generation: Of the index.
         facts: (n, 8), `Facts` of each chunk, by id.
         ids: (n,), their ids, ascending.
         keys: (n,), keys of their texts (`key_of`), ascending.
-        holders: (n,), the chunk of each key.
+        holders: (n,), the id of a chunk for each key.
         files: Numbers of their files; other files may have numbers too.
     """
 
@@ -167,12 +167,12 @@ class AllLocations:
         return len(self.ids)
 
     def select(self, ids: Ints) -> ChunkLocations:
-        """Return the locations of some chunks; an id that isn't there is left out."""
+        """Return the locations of some chunks; unknown ids are left out."""
         at, there = find_sorted(self.ids, ids)
         return ChunkLocations(self.facts.take(at[there], axis=0), self.files)
 
     def firsts_of(self, keys: Ints) -> Ints:
-        """Return for each text the chunk with the lowest id that has it, 0 if none does."""
+        """Return for each text the lowest id of the chunks that have it, 0 if there are none."""
         begin, end = np.searchsorted(self.keys, keys), np.searchsorted(self.keys, keys, side="right")
         firsts = np.zeros(len(keys), dtype=np.int64)
         there = end > begin
@@ -182,12 +182,12 @@ class AllLocations:
         return firsts
 
     def with_files(self, generation: int, paths: Collection[str], rows: Sequence[ChunkRow]) -> AllLocations:
-        """Return the locations after some files changed; `rows` are all chunks those files have now."""
+        """Return the locations after some files changed; `rows` are all current chunks of those files."""
         gone = np.isin(self.facts[:, FILE], [self.files.give(path) for path in paths])
         fresh = facts_of(rows, self.files)
         facts = np.concatenate([self.facts[~gone], fresh])
         facts = facts[np.argsort(facts[:, ID], kind="stable")]
-        # Inserted in order: sorting all keys again takes longer than everything else here.
+        # Inserted in order, because sorting all keys again would take longest.
         left = ~np.isin(self.holders, self.ids[gone])
         keys, holders = self.keys[left], self.holders[left]
         new_keys, new_holders = _by_text(fresh)
@@ -206,22 +206,22 @@ def _ids_of(facts: Ints) -> Ints:
 
 
 def _by_text(facts: Ints) -> tuple[Ints, Ints]:
-    """Return the keys of chunks' texts, ascending, and the chunk of each."""
+    """Return the keys of the chunks' texts, ascending, and the id of the chunk for each."""
     order = np.argsort(facts[:, TEXT], kind="stable")
     return facts[order, TEXT], facts[order, ID]
 
 
 def key_of(digest: str) -> int:
-    """Return a number that stands for the hash of a text within this process.
+    """Return the key of a text, a 64-bit number that is valid in this process.
 
-    It is Python's hash of strings: 64 bits, salted by the process, so two texts with one number can't be constructed.
-    Among a million texts the chance that two share a number is 1 in 40 million.
+    It is Python's hash of the text's digest, salted per process, so that collisions can't be constructed. Among a
+    million texts the probability of a collision is 1 in 40 million.
     """
     return hash(digest)
 
 
 def find_sorted(ids: Ints, wanted: Ints) -> tuple[NDArray[np.intp], NDArray[np.bool_]]:
-    """Return the positions of some ids among sorted ones, and which of them are there."""
+    """Return the positions of some ids among sorted ones, and which of them are present."""
     at = np.searchsorted(ids, wanted)
     there = at < len(ids)
     there[there] = ids[at[there]] == wanted[there]
@@ -229,7 +229,7 @@ def find_sorted(ids: Ints, wanted: Ints) -> tuple[NDArray[np.intp], NDArray[np.b
 
 
 class VectorKeys:
-    """The text of each vector of a space, as a key. Immutable: the text of a vector never changes."""
+    """The key of each vector's text. Immutable: the text of a vector never changes."""
 
     def __init__(self, space_id: str = "", ids: Ints | None = None, keys: Ints | None = None) -> None:
         self.space_id = space_id
@@ -240,12 +240,12 @@ class VectorKeys:
         return f"<VectorKeys of {len(self._ids)} vectors>"
 
     def keys_of(self, vector_ids: Ints) -> tuple[NDArray[np.bool_], Ints]:
-        """Return which of some vectors are known (n,), and the keys of the texts of those."""
+        """Return which of some vectors are known, (n,), and the keys of the known ones' texts."""
         at, known = find_sorted(self._ids, vector_ids)
         return known, self._keys[at[known]]
 
     def with_those(self, db: Database, vector_ids: Ints) -> VectorKeys:
-        """Return keys that include some unknown vectors, if the index has them."""
+        """Return the keys extended by some unknown vectors, as far as the index has them."""
         rows = db.execute(  # one row, as in `keyword.find_keyword`
             """SELECT json_group_array(json_array(e.id, e.hash)) FROM json_each(?) AS wanted
                CROSS JOIN embedding_cache AS e NOT INDEXED ON e.id = wanted.value AND e.provider_key = ?""",
@@ -254,9 +254,9 @@ class VectorKeys:
         return self._with(_HASHES.decode(str(rows[0][0])))
 
     def with_all(self, db: Database) -> VectorKeys:
-        """Return keys of all vectors of the space."""
+        """Return the keys of all vectors of the space."""
         keys, last = self, 0
-        while True:  # from the index, whose rows are short
+        while True:  # from the SQL index, whose rows are short
             rows = db.execute(
                 """SELECT json_group_array(json_array(id, hash)) FROM (
                    SELECT id, hash FROM embedding_cache INDEXED BY embedding_hashes
@@ -269,7 +269,7 @@ class VectorKeys:
             keys, last = keys._with(found), found[-1][0]
 
     def _with(self, found: Sequence[tuple[int, str]]) -> VectorKeys:
-        """Return keys that include further vectors, given by id."""
+        """Return the keys extended by further vectors, sorted by id."""
         ids = np.fromiter((key for key, _ in found), np.int64, len(found))
         keys = np.fromiter((key_of(digest) for _, digest in found), np.int64, len(found))
         at = np.searchsorted(self._ids, ids)
@@ -277,7 +277,7 @@ class VectorKeys:
 
 
 class TrackedLocations:
-    """The locations of all chunks of an index, following its commits; safe to use from several threads.
+    """The locations of all chunks of an index, updated with its commits. Thread-safe.
 
     Empty before `refresh` and after `drop`.
     """
@@ -295,11 +295,11 @@ class TrackedLocations:
 
     @property
     def is_wanted(self) -> bool:
-        """Whether `refresh` has something to read."""
+        """Whether `refresh` is needed."""
         return self._loading is None and (self._locations is None or len(self._changes) > MAX_FILES_IN_SEARCH)
 
     def refresh(self, db: Database, space_id: str) -> None:
-        """Read what isn't in RAM: all locations, or those of many changed files (blocking)."""
+        """Read the locations that are not in RAM: all, or those of many changed files (blocking)."""
         with self._reading:
             if self._locations is None:
                 self._load(db, space_id)
@@ -307,7 +307,7 @@ class TrackedLocations:
                 self._advance(db, generation(db), MAX_CHANGES)
 
     def _load(self, db: Database, space_id: str) -> None:
-        """Read all; `follow` keeps the commits that arrive meanwhile."""
+        """Read all locations; `follow` records the commits that arrive meanwhile."""
         loading = object()
         with self._lock:
             self._loading, self._changes = loading, []
@@ -332,12 +332,12 @@ class TrackedLocations:
         self._vectors, self._changes = VectorKeys(), []
 
     def follow(self, now: int, path: str) -> None:
-        """Note that a commit changed the chunks of a file; `now` is the generation after it. Never blocks on I/O."""
+        """Record that a commit, which made generation `now`, changed a file's chunks. Never blocks on I/O."""
         with self._lock:
             if self._locations is None and self._loading is None:
                 return
-            noted = self._changes[-1][0] if self._changes else None
-            last = noted or (self._locations.generation if self._locations is not None else now - 1)
+            recorded = self._changes[-1][0] if self._changes else None
+            last = recorded or (self._locations.generation if self._locations is not None else now - 1)
             if now <= last:
                 return
             self._changes.append((now, path))
@@ -345,7 +345,7 @@ class TrackedLocations:
                 self._drop()
 
     def at(self, db: Database, now: int) -> AllLocations | None:
-        """Return the locations at a snapshot's generation, None if reading them would take long."""
+        """Return the locations at a snapshot's generation, or None if reading them would take too long."""
         locations = self._locations
         if locations is None or locations.generation == now:
             return locations
@@ -365,7 +365,7 @@ class TrackedLocations:
             changed = [path for at, path in self._changes if at <= now]
         paths = sorted(set(changed))
         if len(changed) < now - locations.generation or len(paths) > most:
-            return None  # a commit that `follow` doesn't know yet, or too many files
+            return None  # a commit was not passed to `follow` yet, or too many files changed
         new = locations.with_files(now, paths, chunks_of_files(db, paths))
         with self._lock:
             if self._locations is locations:  # not dropped meanwhile
@@ -373,15 +373,15 @@ class TrackedLocations:
         return new
 
     def _keep(self, locations: AllLocations) -> None:
-        """Replace the locations; the lock is held."""
+        """Replace the locations; call with the lock held."""
         self._locations = locations
         self._changes = [change for change in self._changes if change[0] > locations.generation]
 
     def chunks_of(self, db: Database, locations: AllLocations, space_id: str, vector_ids: Ints) -> Ints:
-        """Return the chunks whose text has some vectors, as `files.chunks_of_vectors` does; 0 if none has."""
+        """Return a chunk for each vector, as `files.chunks_of_vectors` does; 0 if no chunk has its text."""
         vectors = self._vectors if self._vectors.space_id == space_id else VectorKeys(space_id)
         known, keys = vectors.keys_of(vector_ids)
-        if not known.all():  # stored since then
+        if not known.all():  # stored since the keys were read
             vectors = self._vectors = vectors.with_those(db, vector_ids[~known])
             known, keys = vectors.keys_of(vector_ids)
         chunks = np.zeros(len(vector_ids), dtype=np.int64)

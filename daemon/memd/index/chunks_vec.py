@@ -1,8 +1,8 @@
-"""The table `chunks_vec` (sqlite-vec) kept equal to the vectors that chunks of the active space use.
+"""Keeps the sqlite-vec table `chunks_vec` equal to the vectors of the active space that chunks use.
 
-It is an accelerator only. Whatever happens to it, the BLOBs in `embedding_cache` are the truth: a failure
-here marks the table as not whole, searches then read the BLOBs, and the next `refill` mends it. Rows are
-only inserted and deleted: updating, replacing and renaming are what sqlite-vec gets wrong.
+It only accelerates searches; the BLOBs in `embedding_cache` are authoritative. After a failure the table is marked
+incomplete, searches read the BLOBs, and the next `refill` repairs it. Rows are only inserted and deleted, because
+sqlite-vec has bugs in updating, replacing and renaming.
 
 Whether the extension is loaded is a property of the connection, so no flag is passed around.
 """
@@ -28,18 +28,18 @@ MODULE = "vec0"
 STATE = "chunks_vec"
 
 BLOCK_ROWS = 256
-"""Rows sqlite-vec allocates at once: with its own 1,024, ten notes would hold 1.5 MB of nothing."""
+"""Rows sqlite-vec allocates at once: with its default of 1,024, ten notes would waste 1.5 MB."""
 
 REFILL_ROWS = 4_096
-"""Rows one refill step writes: some 60 ms, so that text waiting to be written isn't held up."""
+"""Rows one refill step writes: about 60 ms, so that other writers don't wait long."""
 
-HOLES = 2
-"""Allocated over used rows beyond which the table is built anew: holes in old blocks are never filled."""
+MAX_ALLOCATED_RATIO = 2
+"""Ratio of allocated to used rows beyond which the table is rebuilt, because sqlite-vec never reuses freed rows."""
 
 
 @dataclass(frozen=True, slots=True)
 class TableState:
-    """What the table holds: whose vectors, how long, and whether all of them."""
+    """The vector space and dimensions of the table, and whether it has all vectors."""
 
     space_id: str
     dims: int
@@ -47,13 +47,13 @@ class TableState:
 
 
 def find_state(db: Database) -> TableState | None:
-    """Return what the table holds, or None where there is no table."""
+    """Return the state of the table, or None if there is no table."""
     value = find_meta(db, STATE)
     return None if value is None else TableState(*json.loads(value))
 
 
 def is_whole(db: Database, space_id: str) -> bool:
-    """Return whether the table can answer for a space: complete, and the extension is loaded here."""
+    """Return whether the table has all vectors of a space, and the extension is loaded on this connection."""
     state = find_state(db)
     return state is not None and state.whole and state.space_id == space_id and has_module(db, MODULE)
 
@@ -65,9 +65,9 @@ def follow(
     added: Sequence[int],
     matrix: NDArray[np.float32] | None,
 ) -> None:
-    """Take vectors out of the table and into it, inside the caller's transaction.
+    """Delete and insert vectors of the table, inside the caller's transaction.
 
-    When it fails: nothing is raised; the table is marked and no longer asked.
+    A failure is not raised: the table is marked incomplete and no longer used.
     """
     if not removed and not added:
         return
@@ -89,7 +89,7 @@ def follow(
 
 
 def clear(db: Database, space_id: str) -> None:
-    """Empty the table where it holds a space whose vectors are being dropped."""
+    """Empty the table if it has vectors of a space that is being deleted."""
     state = find_state(db)
     if state is not None and state.space_id == space_id:
         _set_state(db, TableState(state.space_id, state.dims, False))
@@ -98,7 +98,7 @@ def clear(db: Database, space_id: str) -> None:
 
 
 def refill(db: Database, limit: int = REFILL_ROWS) -> int:
-    """Bring the table one step nearer to what the active space's chunks use, by difference."""
+    """Insert at most `limit` missing vectors of the active space; return how many are still missing."""
     space = active_space(db)
     if space is None or not has_module(db, MODULE):
         return 0
@@ -115,7 +115,7 @@ def refill(db: Database, limit: int = REFILL_ROWS) -> int:
 
 
 def _refill_step(db: Database, space_id: str, dims: int, limit: int) -> int:
-    """Delete what is too much, insert at most `limit` of what is missing; return what remains."""
+    """Delete surplus rows and insert at most `limit` missing ones; return how many are still missing."""
     wanted = _ids(
         db,
         """SELECT id FROM embedding_cache AS e WHERE provider_key = ? AND dims = ?
@@ -136,24 +136,24 @@ def _refill_step(db: Database, space_id: str, dims: int, limit: int) -> int:
 
 
 def _ids(db: Database, statement: str, values: tuple[str | int, ...]) -> NDArray[np.int64]:
-    """Return one column of ids, in ascending order."""
+    """Return one column of ids, ascending."""
     return np.sort(np.fromiter((row[0] for row in db.execute(statement, values)), dtype=np.int64))
 
 
 def _without(ids: NDArray[np.int64], others: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return the ids that are not among others; both ascend.
+    """Return the ids that are not among others; both are ascending.
 
-    `np.setdiff1d` loads all of numpy.ma when it is first called: 30 ms inside of a transaction, and 1.3 MB.
+    `np.setdiff1d` would import numpy.ma at its first call, inside a transaction.
     """
     if not others.size:
         return ids
-    places = np.minimum(np.searchsorted(others, ids), others.size - 1)
-    rest: NDArray[np.int64] = ids[others[places] != ids]
+    at = np.minimum(np.searchsorted(others, ids), others.size - 1)
+    rest: NDArray[np.int64] = ids[others[at] != ids]
     return rest
 
 
 def _insert(db: Database, ids: Sequence[int], matrix: NDArray[np.float32]) -> None:
-    """Insert rows that are not there yet."""
+    """Insert rows that are not present."""
     present = {
         row[0]
         for row in db.execute(
@@ -174,17 +174,17 @@ def _delete(db: Database, ids: Sequence[int]) -> None:
 
 
 def _is_unsound(db: Database) -> bool:
-    """Return whether the table is missing or mostly holes."""
+    """Return whether the table is missing, or has too many unused rows."""
     tables = {row[0] for row in db.execute("SELECT name FROM sqlite_schema WHERE name GLOB 'chunks_vec*'")}
     if not {"chunks_vec", "chunks_vec_chunks", "chunks_vec_rowids"} <= tables:
         return True
     allocated = get_int(db, "SELECT coalesce(sum(size), 0) FROM chunks_vec_chunks")
     used = get_int(db, "SELECT count(*) FROM chunks_vec_rowids")
-    return allocated > HOLES * used + 4 * BLOCK_ROWS
+    return allocated > MAX_ALLOCATED_RATIO * used + 4 * BLOCK_ROWS
 
 
 def _make(db: Database, space_id: str, dims: int) -> None:
-    """Make the table anew and empty."""
+    """Replace the table by an empty one."""
     db.execute("DROP TABLE IF EXISTS chunks_vec")
     db.execute(
         f"CREATE VIRTUAL TABLE chunks_vec USING vec0("
@@ -194,5 +194,4 @@ def _make(db: Database, space_id: str, dims: int) -> None:
 
 
 def _set_state(db: Database, state: TableState) -> None:
-    """Write what the table holds."""
     set_meta(db, STATE, json.dumps([state.space_id, state.dims, state.whole]))

@@ -1,4 +1,4 @@
-"""An open index: one writer in a queue, a few readers beside it, all in worker threads."""
+"""An open index: one queued writer and a few concurrent readers, all in worker threads."""
 
 from __future__ import annotations
 
@@ -13,24 +13,24 @@ import structlog
 import trio
 
 from memd.index.care.claims import IndexClaim
-from memd.index.care.opening import Opened, open_writer
-from memd.index.care.quarantine import drop, put_away
+from memd.index.care.opening import OpenedIndex, open_writer
+from memd.index.care.quarantine import drop, remove_lost_file
 from memd.index.care.upkeep import (
     ALL_PAGES,
     FileIdentityCheck,
-    fold_log,
-    fold_long_log,
-    give_back,
+    checkpoint,
+    checkpoint_long_log,
+    file_size,
     is_sound,
-    log_of,
-    set_mark,
-    size_of,
-    write_mark,
+    note_clean_shutdown,
+    release_free_pages,
+    stamp_clean_shutdown,
+    wal_path,
 )
 from memd.index.database import Database as Database
 from memd.index.database import connect_reader, damaged, map_errors, transaction
 from memd.index.openclaw.adopt import SpaceOf
-from memd.index.reads import ParallelRead, Read, Readers, Signal
+from memd.index.reads import ActivitySignal, ParallelRead, Read, Readers
 from memd.index.vectors.sqlite_vec import VectorExtension
 from memd.system.cancellation import cancelled_by
 from memd.system.clock import Clock
@@ -49,32 +49,32 @@ log = structlog.get_logger(__name__)
 T = TypeVar("T")
 
 READERS = 3
-"""Reads at the same time: one more than the cores of a small machine, so that a slow one holds up nobody."""
+"""Concurrent reads: one more than the cores of a small machine, so that a slow one doesn't block the others."""
 
 READ_TIMEOUT_S = 30.0
-"""Longest read where the caller names no time; a search takes milliseconds."""
+"""Default timeout of a read; a search takes milliseconds."""
 
 WRITE_WAIT_S = 60.0
-"""Longest wait for one's turn to write. Writes are short, so this means that something hangs."""
+"""Longest wait for the writer. Writes are short, so a timeout means that one hangs."""
 
 
 class IndexFile:
     """One agent's index, open. Made by `IndexFile.open`.
 
     Attributes:
-        set_aside: What a damaged file was renamed to at opening, if it was.
-        adopted: Vectors taken over from an index that OpenClaw wrote.
-        written, used: After each write; after each read or write.
-        fault: Why the latest write failed, while none has worked since: a full disk, a lock. It can be read.
+        quarantined: Path of the quarantined file that this index replaces, or None.
+        adopted: Number of vectors adopted from an index that OpenClaw wrote.
+        written, used: Set after each write; after each read or write.
+        fault: Error of the latest write if no write succeeded since, such as a full disk; reads still work.
     """
 
-    def __init__(self, opened: Opened, extension: VectorExtension, clock: Clock) -> None:
+    def __init__(self, opened: OpenedIndex, extension: VectorExtension, clock: Clock) -> None:
         path = self.path = opened.path
-        self.set_aside = opened.set_aside
+        self.quarantined = opened.quarantined
         self.adopted = opened.adopted.vectors if opened.adopted is not None else 0
         self._clock = clock
         self._writer = opened.db
-        self._standing = FileIdentityCheck(path)
+        self._identity_check = FileIdentityCheck(path)
         self._turn = trio.Lock()
         self._writer_thread = trio.CapacityLimiter(1)
         self._reader_threads = trio.CapacityLimiter(READERS)
@@ -86,10 +86,10 @@ class IndexFile:
         self._lost = trio.Event()
         self._lost_by: MemdError | None = None
         self._dropping: Callable[[Path], None] | None = None
-        self._doubted = False
+        self._was_checked = False
         self.fault: IndexIOError | None = None
         self._failed = trio.Event()
-        self.written, self.used = Signal(), Signal()
+        self.written, self.used = ActivitySignal(), ActivitySignal()
 
     def __repr__(self) -> str:
         state = "closed" if self._closed.is_set() else "closing" if self._closing else "open"
@@ -109,12 +109,12 @@ class IndexFile:
         is_own_path: bool = False,
         claim: IndexClaim | None = None,
     ) -> IndexFile:
-        """Open an index, making, migrating, adopting or replacing the file as its state asks.
+        """Open an index; creates, migrates, adopts or replaces the file as needed.
 
-        Cancellation: waits until opening ended, then closes again.
+        Cancellation: waits until the index is open, then closes it.
         """
 
-        def work() -> Opened:
+        def work() -> OpenedIndex:
             with map_errors(path):
                 return open_writer(
                     path,
@@ -141,7 +141,7 @@ class IndexFile:
     async def read(self, fn: Callable[[Database], T], *, timeout_s: float | None = None) -> T:
         """Run a function on a reader connection, in a thread, inside one read transaction.
 
-        Cancellation: at once; the statement is interrupted and what `fn` returns is thrown away.
+        Cancellation: at once; the statement is interrupted and the result of `fn` is discarded.
         """
         self._require_usable()
         self.used.set()
@@ -166,22 +166,22 @@ class IndexFile:
             read.stop()
 
     def _read(self, fn: Callable[[Database], T], read: Read) -> T:
-        """Run a read in a worker thread; the limiter sees to it that a connection is free."""
+        """Run a read in a worker thread; the limiter guarantees a free connection."""
         with self._errors():
             self._require_usable()
-            self._standing.check()
+            self._identity_check.check()
             with self._readers.lend(read) as db:
                 db.execute("BEGIN")
                 with cancelled_by(read.is_stopped):
                     return fn(db)
 
     def read_parallel(self, db: Database, fn: Callable[[Database], T]) -> ParallelRead[T]:
-        """Start a second read in a thread of its own, while the one on `db` goes on; for use inside that one."""
+        """Start a second read in another thread, concurrent with the read on `db` that calls this."""
         main = next(read for read in list(self._reads) if read.db is db)
         return ParallelRead(main, partial(self._read_parallel, fn))
 
     def _read_parallel(self, fn: Callable[[Database], T], read: Read) -> T:
-        # No statement more than `fn` makes: with each Python's lock goes to the other thread and has to come back.
+        # Only the statements of `fn`: each further one would pass the GIL to the other thread and back.
         with self._errors(), self._readers.lend(read) as db:
             return fn(db)
 
@@ -190,27 +190,26 @@ class IndexFile:
     async def write(self, fn: Callable[[Database], T], *, wait_s: float = WRITE_WAIT_S) -> T:
         """Run a function on the writer connection, in a thread, inside one write transaction.
 
-        First come, first served.
+        Writes run in the order of their calls.
 
-        Cancellation: while waiting, at once and without a trace; once it runs, it runs to its end and the
-        result is returned.
+        Cancellation: at once while waiting, without effect; a write that has started completes and returns.
         """
 
         def work(db: Database) -> T:
             with transaction(db):
                 result = fn(db)
-            give_back(db)
+            release_free_pages(db)
             return result
 
         return await self.use_writer(work, wait_s)
 
     async def use_writer(self, work: Callable[[Database], T], wait_s: float = WRITE_WAIT_S) -> T:
-        """Do what `write` does, outside a transaction: for what SQLite wants done so."""
+        """Run a function as `write` does, outside a transaction: for pragmas and checkpoints."""
         with trio.move_on_after(wait_s) as waiting:
             await self._turn.acquire()
         if waiting.cancelled_caught:
             raise DeadlineExceededError(
-                f"the index {self.path.name} is busy: no turn to write in {wait_s:g} s"
+                f"the index {self.path.name} is busy: other writes took longer than {wait_s:g} s"
             )
         try:
             self._require_usable()
@@ -231,20 +230,20 @@ class IndexFile:
 
     def _write(self, work: Callable[[Database], T]) -> T:
         """Run a write in a worker thread."""
-        with self._errors(), self._standing.changing():
+        with self._errors(), self._identity_check.changing():
             result = work(self._writer)
-            fold_long_log(self._writer, self.path)
+            checkpoint_long_log(self._writer, self.path)
             return result
 
     async def wait_fault(self) -> IndexIOError:
-        """Wait until a write fails for want of space, permission or a lock; return why."""
+        """Wait until a write fails, for example on a full disk; return the error."""
         while self.fault is None:
             self._failed = trio.Event()
             await self._failed.wait()
         return self.fault
 
-    async def give_caches_back(self) -> None:
-        """Give back the memory of pages held for the next read or write; those read them from the disk again."""
+    async def release_caches(self) -> None:
+        """Release the page caches; the next read or write fills them from the disk."""
 
         def work(db: Database) -> None:
             self._readers.close()
@@ -253,42 +252,42 @@ class IndexFile:
         await self.use_writer(work)
 
     def size_bytes(self) -> int:
-        """Return what the index takes on disk, its log included; two stats, so it may be asked anywhere."""
-        return sum(size_of(file) for file in (self.path, log_of(self.path)))
+        """Return the size on disk, including the log; two stats, cheap enough for the event loop."""
+        return sum(file_size(file) for file in (self.path, wal_path(self.path)))
 
     # --- loss ---------------------------------------------------------------------------------------
 
     @property
     def is_lost(self) -> bool:
-        """Whether the file can serve no more, and has to be opened anew."""
+        """Whether the file became unusable, and has to be reopened."""
         return self._lost.is_set()
 
     async def wait_lost(self) -> MemdError:
-        """Wait until the file can serve no more; return why."""
+        """Wait until the file becomes unusable; return the error."""
         await self._lost.wait()
         assert self._lost_by is not None
         return self._lost_by
 
     def discard(self, *, vectors: bool) -> None:
-        """Give the file up, so that it is built anew; whoever waits for its loss closes it and opens another."""
+        """Mark the file for a rebuild; the task in `wait_lost` closes and reopens it."""
         self._dropping = partial(drop, vectors=vectors)
-        self._lose(AgentReloadingError(f"the index {self.path.name} is built anew: somebody asked for it"))
+        self._lose(AgentReloadingError(f"the index {self.path.name} is being rebuilt on request"))
 
     def _lose(self, error: MemdError) -> None:
-        """Note that the file can serve no more."""
+        """Mark the file as unusable."""
         self._lost_by = self._lost_by or error
         self._lost.set()
 
     @contextmanager
     def _errors(self) -> Iterator[None]:
-        """Turn errors into ours; an error of a statement is damage where the tables turn out not to be sound."""
+        """Map errors to memd's; a failed statement is reported as damage if the file fails its check."""
         try:
             with map_errors(self.path):
                 yield
         except MemdError as error:
-            if isinstance(error.__cause__, apsw.SQLError) and not self._doubted:
-                # Once: it reads the whole file, and a mistake of ours would have it read each time.
-                self._doubted = True
+            if isinstance(error.__cause__, apsw.SQLError) and not self._was_checked:
+                # Only once, because it reads the whole file, and a bug in a statement would repeat it.
+                self._was_checked = True
                 if not is_sound(self._connect_reader):
                     raise damaged(self.path) from error
             raise
@@ -296,9 +295,9 @@ class IndexFile:
     # --- closing ------------------------------------------------------------------------------------
 
     async def close(self) -> None:
-        """Close the index: the running write ends first, reads are interrupted, later calls are refused.
+        """Close the index: a running write completes, reads are interrupted, later calls are refused.
 
-        Cancellation: runs to its end. Calling it again, or at the same time, waits for the same end.
+        Cancellation: none, it runs to completion. Further calls wait for the first one.
         """
         with trio.CancelScope(shield=True):
             if self._closing:
@@ -319,29 +318,29 @@ class IndexFile:
                     self._closed.set()
 
     def _close(self) -> None:
-        """Close all connections, leaving one file without a log, and the mark of a clean stop."""
+        """Run a final checkpoint, close all connections, and record a clean shutdown."""
         self._readers.close()
-        mark_ns = None
+        closed_ns = None
         try:
             if self._lost_by is None:
                 with map_errors(self.path):
-                    give_back(self._writer, ALL_PAGES)
-                    if fold_log(self._writer, wait=True):
-                        mark_ns = write_mark(self._writer, self.path, self._clock())
+                    release_free_pages(self._writer, ALL_PAGES)
+                    if checkpoint(self._writer, wait=True):
+                        closed_ns = note_clean_shutdown(self._writer, self.path, self._clock())
         except Exception as error:  # noqa: BLE001
-            # Everything is committed; what isn't brought into the file now is at the next opening.
+            # Everything is committed; SQLite applies the log at the next opening.
             log.warning("index.checkpoint_failed", index=str(self.path), error=type(error).__name__)
         finally:
-            self._writer.close(True)  # this, too, brings the log into the file
-        set_mark(self.path, mark_ns)
+            self._writer.close(True)  # runs a checkpoint as well
+        stamp_clean_shutdown(self.path, closed_ns)
         if self._lost_by is not None:
-            if self._standing.is_in_place():
-                put_away(self.path, self._clock(), self._dropping, self._lost_by)
+            if self._identity_check.is_in_place():
+                remove_lost_file(self.path, self._clock(), self._dropping, self._lost_by)
             else:
-                self._standing.remove_log()
+                self._identity_check.remove_log()
 
     def _require_usable(self) -> None:
-        """Raise where the index is closed, or serves no more."""
+        """Raise if the index is closed or unusable."""
         if self._closing or self._lost.is_set():
             raise self._closed_error()
 

@@ -1,4 +1,4 @@
-"""Chunks with the same text: found by the hash of it, so that a thousand copies of one entry are one hit."""
+"""Chunks with the same text, found by its hash, so that a thousand copies of an entry are one hit."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from memd.index.keyword import Scope, find_keyword, scope_sql
 from memd.index.numbers import pack_ids, pack_json, unpack_ids
 
 READ_AT_ONCE = 400
-"""Chunks whose hashes are read together; mostly the first are enough."""
+"""Chunks whose hashes are read at once; usually the first batch is enough."""
 
 COPIES_AT_ONCE = 8
-"""Copies of one text that are read at first; each further time eight times as many."""
+"""Copies of a text in the first batch; each further batch is eight times as large."""
 
 MOST_COPIES = 6400
-"""How many matches are looked through for different texts: beyond that a search would take its time for copies."""
+"""Matches that are examined for distinct texts: more would take too much of a search's time."""
 
 
 def find_distinct(
@@ -33,13 +33,13 @@ def find_distinct(
     found: list[tuple[int, float]] | None = None,
     locations: AllLocations | None = None,
 ) -> list[tuple[int, float]]:
-    """Return the chunks that match, best first, each text once as far as copies crowded others out."""
+    """Return matching chunks, best first; if copies take places of other texts, each text only once."""
     rows = {} if rows is None else rows
     found = find_keyword(db, match, limit, scope) if found is None else found
-    # Copies have exactly equal scores, so a list of different scores has none.
+    # Copies have exactly equal scores, so a list of distinct scores has none.
     if len(found) < limit or _count_distinct(db, found, rows, locations) >= limit:
         return found
-    # All at once: FTS5 scores every match, however few of them are wanted.
+    # All at once, because FTS5 scores every match regardless of the limit.
     return _first_of_each(db, find_keyword(db, match, max(limit, MOST_COPIES), scope), limit)
 
 
@@ -49,11 +49,11 @@ def _count_distinct(
     rows: Mapping[int, ChunkRow],
     locations: AllLocations | None,
 ) -> int:
-    """Return how many different texts chunks have; those with a score of their own aren't looked at."""
-    often = Counter(score for _, score in found)
-    if len(often) == len(found):
+    """Return how many distinct texts chunks have; only chunks with equal scores are compared."""
+    counts = Counter(score for _, score in found)
+    if len(counts) == len(found):
         return len(found)
-    tied = [key for key, score in found if often[score] > 1]
+    tied = [key for key, score in found if counts[score] > 1]
     if locations is not None:
         texts = locations.select(np.array(sorted(tied), dtype=np.int64)).texts
         return len(found) - len(tied) + len(np.unique(texts))
@@ -65,7 +65,7 @@ def _count_distinct(
 
 
 def _first_of_each(db: Database, found: Sequence[tuple[int, float]], limit: int) -> list[tuple[int, float]]:
-    """Return the first chunk of each text."""
+    """Return the first chunk of each text, at most `limit`."""
     firsts: dict[str, tuple[int, float]] = {}
     for start in range(0, len(found), READ_AT_ONCE):
         part = found[start : start + READ_AT_ONCE]
@@ -88,10 +88,10 @@ def hashes_of(db: Database, ids: Collection[int]) -> dict[int, str]:
 
 
 def find_copies(db: Database, digest: str, scope: Scope | None) -> Iterator[ChunkRow]:
-    """Yield the chunks in scope with one text, the one that stands for all first: a note's before a transcript's,
-    the last path's (dated notes sort by their date, so that is the newest one).
+    """Yield the chunks in scope that have one text, the representative first.
 
-    Read as they are wanted: mostly the first is enough, and one text may stand in ten thousand places.
+    Notes come before transcripts, then the last path (of dated notes, the newest). Read in batches, because usually
+    the first is enough, and a text may have ten thousand copies.
     """
     condition, values = scope_sql(scope)
     start, count = 0, COPIES_AT_ONCE

@@ -1,6 +1,6 @@
-"""The border to SQLite: connections, their settings, and its errors turned into ours.
+"""The interface to SQLite: connections, their settings, and the mapping of errors.
 
-Nothing but this module makes a connection. It knows no table.
+Only this module opens connections. It is independent of the schema.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from memd_client.errors import (
 )
 
 Database: TypeAlias = apsw.Connection
-"""A connection; the functions of this room take one and know nothing of threads."""
+"""A connection. The functions of this package take one and are independent of threads."""
 
 Setting: TypeAlias = Callable[[Database], None]
 """One named setting of a connection."""
@@ -32,60 +32,58 @@ PAGE_BYTES = 8192
 """Page size. Vectors of 384 to 1536 dimensions (1.5 to 6 kB) fit a page without an overflow chain."""
 
 BUSY_MS = 5_000
-"""How long a statement waits for a lock. Only the daemon opens the file, so this is met only by an
-outsider (a backup, a curious `sqlite3`)."""
+"""How long a statement waits for a lock of another process, such as a backup or a `sqlite3` shell."""
 
 WAL_PAGES = 1_000
-"""Pages after which the write that is just made brings the log into the file: 8 MB. That write waits for the disk,
-and a note written during a long sync waits behind it: at 2 MB, one in six came too late for its search."""
+"""Log size at which a write runs a checkpoint: 8 MB. That write waits for the disk, and so do the writes behind it; a
+smaller log would delay more of the notes written during a long sync."""
 
 WAL_LIMIT_BYTES = 8 * 1_048_576
-"""What the log file shrinks to after a burst, so that one long transaction doesn't hold disk for ever."""
+"""Size to which the log file shrinks after a long transaction."""
 
 WRITER_CACHE_KIB = 8_192
 READER_CACHE_KIB = 49_152
-"""Page cache of a connection. The system caches the file as well, but to read a page of it costs a call: with 4 MB a
-search among 15,000 chunks made 490 of them, with 16 MB 130, with this next to none, which is a tenth of its time. It
-is given back at rest, and `limit_page_caches` bounds all of them together."""
+"""Page cache of a connection. The system caches the file as well, but each page read from it is a system call. Idle
+indexes release their caches, and `limit_page_caches` bounds all of them together."""
 
 MAPPED_BYTES = 2_147_418_112
-"""As much of a file as SQLite maps into memory at most; nearly all indexes are smaller."""
+"""Largest part of a file that SQLite maps; nearly all indexes are smaller."""
 
-UNREADABLE = (
+UNREADABLE_CODES = (
     apsw.SQLITE_IOERR_READ,
     apsw.SQLITE_IOERR_SHORT_READ,
     apsw.SQLITE_IOERR_DATA,
     apsw.SQLITE_IOERR_CORRUPTFS,
 )
-"""What SQLite says of a file whose bytes can't be had: opening it anew helps, or building it anew."""
+"""SQLite's codes for an unreadable file: reopening or rebuilding it may help."""
 
 
 def wait_for_locks(db: Database) -> None:
-    """Wait for an outsider's lock instead of failing at once."""
+    """Wait for another process's lock instead of failing at once."""
     db.set_busy_timeout(BUSY_MS)
 
 
-def shrink_by_itself(db: Database) -> None:
-    """Let deleted pages go back to the system; counts only before the first table."""
-    if db.pragma("auto_vacuum") != 2:  # said again, it would be written again
+def enable_auto_vacuum(db: Database) -> None:
+    """Allow free pages to be released; effective only before the first table is created."""
+    if db.pragma("auto_vacuum") != 2:  # setting it again would write to the file
         db.pragma("page_size", PAGE_BYTES)
         db.pragma("auto_vacuum", 2)
 
 
 def log_ahead(db: Database) -> None:
-    """Write to a log first: readers never wait, and a kill at any moment leaves the last commit."""
+    """Use a write-ahead log: readers never wait, and a killed process loses no commit."""
     db.pragma("journal_mode", "wal")
     db.pragma("wal_autocheckpoint", WAL_PAGES)
     db.pragma("journal_size_limit", WAL_LIMIT_BYTES)
 
 
 def sync_at_checkpoints(db: Database) -> None:
-    """Sync at checkpoints only: a crash of the machine may lose the newest commits, never the file."""
+    """Sync at checkpoints only: a power cut may lose the latest commits, but never damages the file."""
     db.pragma("synchronous", 1)
 
 
-def keep_references(db: Database) -> None:
-    """Enforce foreign keys, should a later table have some."""
+def enforce_foreign_keys(db: Database) -> None:
+    """Enforce foreign keys, in case a later table has some."""
     db.pragma("foreign_keys", 1)
 
 
@@ -100,57 +98,55 @@ def cache_for_reading(db: Database) -> None:
 
 
 def map_pages(db: Database) -> None:
-    """Read pages where the system has them, instead of copies of one's own.
+    """Map the file into memory, so that processes searching the same index share its pages.
 
-    Processes that search the same index then have them once, in memory and in the cores' caches: of two that search at
-    the same time each takes a fifteenth less of the processor, and 23 of 95 MB less memory. A process is killed where
-    somebody cuts the file short under it: nothing for the daemon itself.
+    Truncating the file kills a process that has it mapped, so the daemon itself must not map it.
     """
     db.pragma("mmap_size", MAPPED_BYTES)
 
 
 def limit_page_caches(limit_bytes: int) -> None:
-    """Bound the page caches of all connections of this process together; beyond it pages are used again."""
+    """Bound the total size of the page caches of this process; beyond it pages are reused."""
     apsw.soft_heap_limit(limit_bytes)
 
 
 def page_cache_bytes() -> int:
-    """Return the memory SQLite holds for all connections of this process, in bytes."""
+    """Return the RAM that SQLite uses in this process, in bytes."""
     return int(apsw.memory_used())
 
 
 def refuse_writing(db: Database) -> None:
-    """Make any write through this connection an error."""
+    """Make the connection read-only."""
     db.pragma("query_only", 1)
 
 
 WRITER: tuple[Setting, ...] = (
     wait_for_locks,
-    shrink_by_itself,
+    enable_auto_vacuum,
     log_ahead,
     sync_at_checkpoints,
-    keep_references,
+    enforce_foreign_keys,
     cache_for_writing,
 )
 READER: tuple[Setting, ...] = (wait_for_locks, cache_for_reading, refuse_writing)
 MAPPING_READER: tuple[Setting, ...] = (*READER, map_pages)
-BESIDE: tuple[Setting, ...] = (wait_for_locks, shrink_by_itself, cache_for_writing)
-"""A file built beside another and moved over it when whole: no log, synced at its one commit."""
-FOREIGN: tuple[Setting, ...] = (wait_for_locks, refuse_writing)
+NEW_FILE: tuple[Setting, ...] = (wait_for_locks, enable_auto_vacuum, cache_for_writing)
+"""For a file that is built under a temporary name and then moved: no log, synced at its only commit."""
+READ_ONLY: tuple[Setting, ...] = (wait_for_locks, refuse_writing)
 
 
 def connect(path: Path | str, settings: Sequence[Setting]) -> Database:
-    """Open a file for reading and writing, making it where it is missing."""
+    """Open a file for reading and writing, creating it if it is missing."""
     return with_settings(apsw.Connection(str(path)), settings)
 
 
 def connect_read_only(path: Path) -> Database:
-    """Open a file that may be someone else's: nothing is written, no log is switched on."""
-    return with_settings(apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READONLY), FOREIGN)
+    """Open a file that may belong to another program: nothing is written, and its log mode stays."""
+    return with_settings(apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READONLY), READ_ONLY)
 
 
 def with_settings(db: Database, settings: Sequence[Setting]) -> Database:
-    """Apply settings, closing the connection where one fails."""
+    """Apply settings and return the connection; close it if a setting fails."""
     try:
         for apply in settings:
             apply(db)
@@ -161,7 +157,7 @@ def with_settings(db: Database, settings: Sequence[Setting]) -> Database:
 
 
 def connect_reader(path: Path, load_extension: Callable[[Database], object]) -> Database:
-    """Return a new reader."""
+    """Return a new reader connection."""
     db = connect(path, READER)
     try:
         load_extension(db)
@@ -178,18 +174,18 @@ def has_module(db: Database, name: str) -> bool:
 
 
 def passes_check(db: Database) -> bool:
-    """Return whether a database is sound, by reading the whole of it."""
+    """Return whether a database passes SQLite's quick check, which reads the whole file."""
     return db.execute("PRAGMA quick_check(1)").fetchall() == [("ok",)]
 
 
 def get_int(db: Database, statement: str, values: Sequence[str | int] = ()) -> int:
-    """Return the one number a statement gives."""
+    """Return the single integer that a statement selects."""
     return int(db.execute(statement, values).get)
 
 
 @contextmanager
 def savepoint(db: Database) -> Iterator[None]:
-    """Run a block inside a transaction; where it fails, only the block is undone."""
+    """Run a block inside a transaction; if it raises, only the block is rolled back."""
     db.execute("SAVEPOINT part")
     try:
         yield
@@ -203,20 +199,20 @@ def savepoint(db: Database) -> Iterator[None]:
 
 @contextmanager
 def transaction(db: Database) -> Iterator[None]:
-    """Run a block in one write transaction: committed whole, or as if it had never begun."""
+    """Run a block in one write transaction; roll back if it raises."""
     db.execute("BEGIN IMMEDIATE")
     try:
         yield
         db.execute("COMMIT")
     except BaseException:
-        if db.in_transaction:  # a full disk makes SQLite roll back by itself
+        if db.in_transaction:  # on a full disk SQLite rolls back itself
             db.execute("ROLLBACK")
         raise
 
 
 @contextmanager
 def reading(db: Database) -> Iterator[None]:
-    """Run a block in one read transaction: all of it sees the index as it is at its first read."""
+    """Run a block in one read transaction, which sees the index as of its first read."""
     db.execute("BEGIN")
     try:
         yield
@@ -226,7 +222,7 @@ def reading(db: Database) -> Iterator[None]:
 
 
 def renew_snapshot(db: Database) -> None:
-    """Let a reader see the newest commit from here on, where it is inside a transaction."""
+    """Restart a reader's transaction, if it is inside one, so that it sees the latest commit."""
     if db.in_transaction:
         db.execute("COMMIT")
         db.execute("BEGIN")
@@ -234,7 +230,7 @@ def renew_snapshot(db: Database) -> None:
 
 @contextmanager
 def map_errors(path: Path) -> Iterator[None]:
-    """Turn what SQLite and the file system raise into the errors of memd, naming the file."""
+    """Map errors of SQLite and of the file system to memd's errors, which name the file."""
     try:
         yield
     except (apsw.CorruptError, apsw.NotADBError) as error:
@@ -242,9 +238,9 @@ def map_errors(path: Path) -> Iterator[None]:
     except (apsw.ConnectionClosedError, apsw.CursorClosedError) as error:
         raise IndexClosedError(f"the index {path} is closed") from error
     except (apsw.InterruptError, WorkCancelledError) as error:
-        raise DeadlineExceededError("the index took longer than the request allowed") from error
+        raise DeadlineExceededError("reading the index exceeded the request's deadline") from error
     except apsw.FullError as error:
-        raise io_error(path, "there is no space left for it") from error
+        raise io_error(path, "no space left on the disk") from error
     except apsw.ReadOnlyError as error:
         if extended_code(error) == apsw.SQLITE_READONLY_DBMOVED:
             raise IndexLostError(
@@ -252,36 +248,34 @@ def map_errors(path: Path) -> Iterator[None]:
             ) from error
         raise io_error(path, "it is read-only") from error
     except (apsw.BusyError, apsw.LockedError) as error:
-        raise io_error(path, "another process holds it locked") from error
+        raise io_error(path, "it is locked by another process") from error
     except (apsw.CantOpenError, apsw.PermissionsError) as error:
         raise io_error(path, "it can't be opened") from error
     except (apsw.IOError, apsw.NoLFSError, apsw.NoMemError) as error:
-        if extended_code(error) in UNREADABLE:
-            raise IndexLostError(
-                f"the index {path} can't be read any more", data={"path": str(path)}
-            ) from error
+        if extended_code(error) in UNREADABLE_CODES:
+            raise IndexLostError(f"the index {path} became unreadable", data={"path": str(path)}) from error
         raise io_error(path, "reading or writing it failed") from error
     except UnicodeDecodeError as error:
         raise IndexCorruptError(
-            f"the index {path} is damaged: it holds text that is none", data={"path": str(path)}
+            f"the index {path} is damaged: it contains invalid UTF-8", data={"path": str(path)}
         ) from error
     except apsw.Error as error:
-        # SQLite's own words may quote memory text, so only the kind of error is handed on.
+        # SQLite's own message may quote memory text, so only the type of the error is passed on.
         raise MemdError(f"a statement on the index {path} failed: {type(error).__name__}") from error
     except OSError as error:
         raise io_error(path, error.strerror or type(error).__name__) from error
 
 
 def extended_code(error: apsw.Error) -> int:
-    """Return SQLite's more exact code of an error, 0 where it gave none."""
+    """Return SQLite's extended result code of an error, 0 if there is none."""
     return int(getattr(error, "extendedresult", 0))
 
 
 def damaged(path: Path) -> IndexCorruptError:
-    """Return an error that names the file."""
+    """Return the error for a damaged index."""
     return IndexCorruptError(f"the index {path} is damaged", data={"path": str(path)})
 
 
 def io_error(path: Path, reason: str) -> IndexIOError:
-    """Return an error that names the file and what is wrong with it."""
+    """Return the error for an index that can't be read or written, with the reason."""
     return IndexIOError(f"the index {path} can't be used: {reason}", data={"path": str(path)})

@@ -1,4 +1,4 @@
-"""Dated notes: found by the days in their names."""
+"""Finds dated notes by the date in their names."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from memd.text.query.dates import day_of_note
 def find_dated(
     db: Database, first: datetime.date, last: datetime.date, limit: int, scope: Scope | None = None
 ) -> list[int]:
-    """Return chunks of the notes of some days, the newest note first, each from its beginning."""
+    """Return chunks of notes dated from `first` to `last`, the newest note first, in the order of the text."""
     paths = {}
     for (path,) in db.execute(
         "SELECT path FROM files WHERE path GLOB '*[0-9][0-9][0-9][0-9]-[0-9][0-9]-[0-9][0-9]*'"

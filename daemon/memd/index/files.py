@@ -1,4 +1,4 @@
-"""Files and their chunks: rows in, rows out, keyword rows always with them."""
+"""Rows of files and chunks; the keyword rows are written together with them."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from memd.text.cut.simhash import simhashes
 
 @dataclass(frozen=True, slots=True)
 class FileRow:
-    """One indexed file: its path in the index, and what it was when it was read."""
+    """One indexed file: its path in the index, and its hash and stat when it was read."""
 
     path: str
     source: str
@@ -39,12 +39,12 @@ class FileRow:
 
 
 class ChunkRow(msgspec.Struct, array_like=True, gc=False):
-    """One chunk without its text; lines count from 1, both ends belong to it.
+    """One chunk without its text; lines count from 1, both ends included.
 
-    Some hundred are read in every search: msgspec makes them out of SQLite's JSON in a tenth of what a dataclass takes.
+    A msgspec struct, because every search decodes hundreds of them from SQLite's JSON.
 
-    `start_char` and `end_char` are where its text is in the file's, the end not belonging to it (both 0 where that
-    isn't known); `likeness` tells how alike two texts are (`memd.text.cut.simhash`, 0 where it isn't known).
+    `start_char` and `end_char` are the position of its text in the file, the end excluded (both 0 if unknown);
+    `likeness` is the simhash of its text (`memd.text.cut.simhash`, 0 if unknown).
     """
 
     id: int
@@ -59,28 +59,28 @@ class ChunkRow(msgspec.Struct, array_like=True, gc=False):
 
 
 @dataclass(frozen=True, slots=True)
-class Counts:
-    """How much an index holds."""
+class IndexCounts:
+    """Number of files and chunks of an index."""
 
     files: int
     chunks: int
 
 
 @dataclass(frozen=True, slots=True)
-class Published:
-    """What one committed change of a file did.
+class IndexChange:
+    """Effects of one committed change of a file.
 
     Attributes:
         path: The file.
-        generation: The index's generation after it.
-        chunks_added: Chunks that were written.
-        chunks_removed: Chunks that were deleted.
-        added_hashes: Hashes of chunks that no chunk had before.
-        removed_hashes: Hashes that no chunk has any more.
-        added_characters: Length of the texts of `added_hashes`.
+        generation: Generation of the index after the change.
+        chunks_added: Number of chunks that were written.
+        chunks_removed: Number of chunks that were deleted.
+        added_hashes: Text hashes that no chunk had before.
+        removed_hashes: Text hashes that no chunk has any more.
+        added_characters: Total length of the texts of `added_hashes`.
         space_id: The active vector space, or None.
-        added_vectors: Ids of vectors of that space, stored before, that came into use.
-        added_matrix: (len(added_vectors), dims), those vectors; None where there are none.
+        added_vectors: Ids of vectors of that space, stored earlier, that came into use.
+        added_matrix: (len(added_vectors), dims), those vectors; None if there are none.
         removed_vectors: Ids of vectors of that space that no chunk uses any more.
     """
 
@@ -101,9 +101,9 @@ _CHUNK_ROWS = msgspec.json.Decoder(list[ChunkRow])
 
 _ROWS_OF_VECTORS = msgspec.json.Decoder(list[tuple[int, ChunkRow]])
 
-# One row instead of many: between two rows Python's lock changes hands, which costs more than the rows.
+# One row instead of many: between two rows the GIL changes hands, which costs more than the rows.
 ROW_AS_JSON = f"json_array({', '.join('c.' + name for name in ChunkRow.__struct_fields__)})"
-"""A `ChunkRow` of the table `c` in a statement."""
+"""SQL expression of a `ChunkRow` of the table `c`."""
 
 
 def load_files(db: Database) -> dict[str, FileRow]:
@@ -112,13 +112,13 @@ def load_files(db: Database) -> dict[str, FileRow]:
     return {row[0]: FileRow(*row) for row in rows}
 
 
-def count_all(db: Database) -> Counts:
-    """Return how many files and chunks there are."""
-    return Counts(get_int(db, "SELECT count(*) FROM files"), get_int(db, "SELECT count(*) FROM chunks"))
+def count_all(db: Database) -> IndexCounts:
+    """Return the number of files and chunks."""
+    return IndexCounts(get_int(db, "SELECT count(*) FROM files"), get_int(db, "SELECT count(*) FROM chunks"))
 
 
 def touch_file(db: Database, row: FileRow) -> None:
-    """Write a file's row where its text is what it was: new times, same chunks."""
+    """Write a file's row without changing its chunks."""
     db.execute(
         """INSERT INTO files (path, source, hash, mtime_ns, size, inode, ctime_ns, indexed_at)
            VALUES (?, ?, ?, ?, ?, ?, ?, ?)
@@ -129,15 +129,15 @@ def touch_file(db: Database, row: FileRow) -> None:
     )
 
 
-def publish_file(db: Database, row: FileRow, chunks: Sequence[Chunk], now_ms: int) -> Published:
-    """Replace one file's chunks; those that did not change keep their id. Keyword rows follow."""
+def publish_file(db: Database, row: FileRow, chunks: Sequence[Chunk], now_ms: int) -> IndexChange:
+    """Replace one file's chunks and their keyword rows; unchanged chunks keep their id."""
     old: dict[tuple[int, int, int, str, str], list[int]] = defaultdict(list)
     sources = set()
-    for key, source, *place in db.execute(
+    for key, source, *content in db.execute(
         "SELECT id, source, start_line, end_line, start_char, hash, text FROM chunks WHERE path = ?",
         (row.path,),
     ):
-        old[tuple(place)].append(key)
+        old[tuple(content)].append(key)
         sources.add(source)
     new: list[Chunk] = []
     for chunk in chunks:
@@ -159,8 +159,8 @@ def publish_file(db: Database, row: FileRow, chunks: Sequence[Chunk], now_ms: in
     return replace(published, added_characters=sum(lengths[digest] for digest in arriving))
 
 
-def forget_file(db: Database, path: str) -> Published:
-    """Remove a file with its chunks. Its vectors stay in the cache, so a file that comes back embeds nothing again."""
+def forget_file(db: Database, path: str) -> IndexChange:
+    """Delete a file and its chunks. Its vectors stay cached, so a file that comes back is not embedded again."""
     rows: list[tuple[int, str]] = list(db.execute("SELECT id, hash FROM chunks WHERE path = ?", (path,)))
     _delete_chunks(db, [key for key, _ in rows])
     db.execute("DELETE FROM files WHERE path = ?", (path,))
@@ -171,11 +171,11 @@ def forget_file(db: Database, path: str) -> Published:
 
 
 def chunks_by_id(db: Database, ids: Sequence[int]) -> list[ChunkRow]:
-    """Return chunks without their text, in the order of `ids`; an id that isn't there is left out.
+    """Return chunks without their text, in the order of `ids`; unknown ids are left out.
 
-    A search looks at some hundred candidates and shows a few: their texts are loaded when it is known which.
+    Without texts, because a search ranks hundreds of candidates and shows only a few.
     """
-    row = db.execute(  # a cross join goes through the ids in their order
+    row = db.execute(  # a cross join keeps the order of the ids
         f"""SELECT json_group_array({ROW_AS_JSON})
             FROM json_each(?) AS wanted CROSS JOIN chunks AS c ON c.id = wanted.value""",
         (pack_ids(ids),),
@@ -207,9 +207,9 @@ def chunks_after(db: Database, last_id: int, limit: int) -> list[ChunkRow]:
 def chunks_of_vectors(
     db: Database, space_id: str, vector_ids: Sequence[int], scope: Scope | None = None
 ) -> list[tuple[int, ChunkRow]]:
-    """Return the chunks whose text has one of some vectors."""
+    """Return (vector id, chunk): for each vector the chunk in scope with the lowest id that has its text."""
     condition, values = scope_sql(scope, "copy")
-    row = db.execute(  # by rowid: the pages of these vectors were mostly read a moment ago, those of an index weren't
+    row = db.execute(  # by rowid: unlike an index's, the pages of these vectors were probably just read
         f"""SELECT json_group_array(json_array(e.id, {ROW_AS_JSON})) FROM json_each(:ids) AS wanted
             CROSS JOIN embedding_cache AS e NOT INDEXED
               ON e.id = wanted.value AND e.provider_key = :space
@@ -232,7 +232,7 @@ def load_texts(db: Database, ids: Sequence[int]) -> dict[int, str]:
     texts = str(row[1]).split("\0") if there else []
     if len(texts) == len(there):
         return dict(zip(there, texts, strict=True))
-    # A text holds the separator itself.
+    # A text contains the separator itself.
     rows = db.execute(
         "SELECT c.id, c.text FROM json_each(?) AS wanted CROSS JOIN chunks AS c ON c.id = wanted.value",
         values,
@@ -241,7 +241,7 @@ def load_texts(db: Database, ids: Sequence[int]) -> dict[int, str]:
 
 
 def _insert_chunks(db: Database, row: FileRow, chunks: Sequence[Chunk], now_ms: int) -> None:
-    """Write chunks and their keyword rows. Call before deleting, so that no id is used twice in a change."""
+    """Write chunks and their keyword rows. Call before deleting, so that a change never reuses an id."""
     if not chunks:
         return
     first = get_int(db, "SELECT coalesce(max(id), 0) + 1 FROM chunks")
@@ -280,7 +280,7 @@ def _delete_chunks(db: Database, ids: Sequence[int]) -> None:
 
 
 def _hashes_unused(db: Database, hashes: Iterable[str]) -> tuple[str, ...]:
-    """Return those of the hashes that no chunk has at this moment, sorted."""
+    """Return those of the hashes that no chunk has, sorted."""
     wanted = sorted(set(hashes))
     if not wanted:
         return ()
@@ -294,30 +294,30 @@ def _hashes_unused(db: Database, hashes: Iterable[str]) -> tuple[str, ...]:
 
 def _follow(
     db: Database, path: str, added: int, removed: int, arriving: tuple[str, ...], leaving: tuple[str, ...]
-) -> Published:
-    """Count the change, if it is one, and let the vectors in `chunks_vec` follow it."""
+) -> IndexChange:
+    """Increment the generation if chunks changed, and update `chunks_vec`."""
     generation_now = bump_generation(db) if added or removed else generation(db)
     space = active_space(db)
     if space is None or not (arriving or leaving):
         space_id = None if space is None else space.id
-        return Published(path, generation_now, added, removed, arriving, leaving, space_id)
-    come = _vectors(db, space.id, space.dims, arriving, "e.embedding")
+        return IndexChange(path, generation_now, added, removed, arriving, leaving, space_id)
+    new = _vectors(db, space.id, space.dims, arriving, "e.embedding")
     gone = tuple(key for key, _ in _vectors(db, space.id, space.dims, leaving, "NULL"))
-    ids = tuple(key for key, _ in come)
+    ids = tuple(key for key, _ in new)
     matrix = None
-    if come:
-        packed = b"".join(blob for _, blob in come)
+    if new:
+        packed = b"".join(blob for _, blob in new)
         matrix = (
-            np.frombuffer(packed, dtype="<f4").reshape(len(come), space.dims).astype(np.float32, copy=False)
+            np.frombuffer(packed, dtype="<f4").reshape(len(new), space.dims).astype(np.float32, copy=False)
         )
     chunks_vec.follow(db, space.id, gone, ids, matrix)
-    return Published(path, generation_now, added, removed, arriving, leaving, space.id, ids, matrix, gone)
+    return IndexChange(path, generation_now, added, removed, arriving, leaving, space.id, ids, matrix, gone)
 
 
 def _vectors(
     db: Database, space_id: str, dims: int, hashes: tuple[str, ...], column: str
 ) -> list[tuple[int, bytes]]:
-    """Return (id, column) of the vectors a space holds for some hashes, by id."""
+    """Return (id, column) of the vectors of a space for some hashes, by id."""
     if not hashes:
         return []
     rows = db.execute(
@@ -330,20 +330,20 @@ def _vectors(
 
 
 MAX_TITLE_CHARS = 200
-"""A title is cut here: a list is read at a glance."""
+"""Longest title; longer ones are truncated."""
 
 _HEADING = re.compile(r"^#{1,6}[ \t]+(?P<title>\S[^\n]*?)[ \t]*#*[ \t]*$", re.MULTILINE)
 
 
 class ListedFile(NamedTuple):
-    """How many chunks a file has, and its first heading in its first chunk, or an empty one."""
+    """Number of chunks of a file, and the first heading of its first chunk, empty if there is none."""
 
     chunks: int = 0
     title: str = ""
 
 
 def list_files(db: Database, paths: Sequence[str]) -> dict[str, ListedFile]:
-    """Return what is known of files by path; one that isn't in the index is left out."""
+    """Return chunk counts and titles of files by path; files that aren't in the index are left out."""
     rows = db.execute(
         """SELECT f.path, f.source,
              (SELECT count(*) FROM chunks WHERE path = f.path),
@@ -358,6 +358,6 @@ def list_files(db: Database, paths: Sequence[str]) -> dict[str, ListedFile]:
 
 
 def _first_heading(markdown: str) -> str:
-    """Return the first heading of a text without its signs, or an empty one."""
+    """Return the first heading of a text without its number signs, empty if there is none."""
     found = _HEADING.search(markdown)
     return "" if found is None else found["title"][:MAX_TITLE_CHARS]

@@ -1,4 +1,4 @@
-"""Tasks that run while an index is open: they keep it small, and resume writing after a fault."""
+"""Background tasks of an open index: checkpoints, releasing caches and pages, and write recovery."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from functools import partial
 import structlog
 import trio
 
-from memd.index.care.upkeep import FREE_PAGES_AT_ONCE, fold_log, log_of, size_of
+from memd.index.care.upkeep import FREE_PAGES_AT_ONCE, checkpoint, file_size, wal_path
 from memd.index.connection import Database, IndexFile
 from memd.index.database import get_int
 from memd.index.meta import set_meta
@@ -19,67 +19,67 @@ from memd_client.errors import MemdError
 log = structlog.get_logger(__name__)
 
 REST_S, LOG_KEPT_BYTES = 1.0, 1_048_576
-"""After so long without a write, a longer log is brought into the file: no request waits for the disk then."""
+"""After such a pause in writes, a longer log is checkpointed, because no request waits for the disk then."""
 
 FIRST_TRY_S, LAST_TRY_S = 1.0, 30.0
-"""Pauses between tries; they double. A try writes one small row, so a full disk isn't worn by it."""
+"""First and longest pause between write attempts; they double. An attempt writes one small row."""
 
 TRIED = "writing_tried"
 
 IDLE_S = 20.0
-"""After so long unused, an index gives its page caches back: 0.7 MB an agent, read again in a millisecond."""
+"""Idle time after which an index releases its page caches, which are filled again within a millisecond."""
 
 LOCATIONS_S = 0.5
-"""How long after a search that lacked them the locations of all chunks are read: a burst of searches comes first."""
+"""Delay between a search that lacked chunk locations and reading them, so that a burst of searches runs first."""
 
 
 async def keep_log_short(index: IndexFile) -> None:
-    """Bring a long log into the file whenever no write came for a while; runs until cancelled."""
+    """Run a checkpoint of a long log whenever writes pause; runs until cancelled."""
     while True:
         await index.written.wait_for_pause(REST_S)
-        if size_of(log_of(index.path)) > LOG_KEPT_BYTES:
-            with suppress(MemdError):  # the next write meets it as well; the next rest is another chance
-                await index.use_writer(partial(fold_log, wait=False))
+        if file_size(wal_path(index.path)) > LOG_KEPT_BYTES:
+            with suppress(MemdError):  # the next write raises it too, and the next pause retries
+                await index.use_writer(partial(checkpoint, wait=False))
 
 
-async def give_caches_back(index: IndexFile) -> None:
-    """Give the page caches of an index back after a while without use; runs until cancelled."""
+async def release_caches(index: IndexFile) -> None:
+    """Release the page caches of an index whenever it is idle; runs until cancelled."""
     while True:
         await index.used.wait_for_pause(IDLE_S)
         with suppress(MemdError):
-            await index.give_caches_back()
-            index.used.clear()  # that was no use of it
+            await index.release_caches()
+            index.used.clear()  # this write doesn't count as use
 
 
 async def keep_locations(index: IndexFile, vectors: VectorCache) -> None:
-    """Read the locations of all chunks a moment after a search that lacked them; runs until cancelled."""
+    """Read the locations of all chunks shortly after a search that lacked them; runs until cancelled."""
     while True:
         await vectors.wait_locations_wanted()
         await trio.sleep(LOCATIONS_S)
-        with suppress(MemdError):  # searches read what they need, and say what is wrong with the index
+        with suppress(MemdError):  # searches read the rows they need, and report errors of the index
             await index.read(vectors.refresh_locations)
 
 
-async def squeeze(index: IndexFile) -> None:
-    """Give all free pages back to the system, and the log's space; writers wait milliseconds at a time.
+async def release_all_free_pages(index: IndexFile) -> None:
+    """Release all free pages and the space of the log; writers wait only milliseconds at a time.
 
-    A whole `VACUUM` isn't made: it may renumber the rows of sqlite-vec's tables, and holds up writers for long.
+    Not by `VACUUM`, which may renumber the rows of sqlite-vec's tables and blocks writers for long.
 
-    Cancellation: between two steps; what was given back stays so.
+    Cancellation: between two steps; released pages stay released.
     """
-    while await index.write(_give_back_some):
+    while await index.write(_release_some_pages):
         pass
-    await index.use_writer(partial(fold_log, wait=True))
+    await index.use_writer(partial(checkpoint, wait=True))
 
 
-def _give_back_some(db: Database) -> bool:
-    """Give a few free pages back, however few there are; return whether there are more."""
+def _release_some_pages(db: Database) -> bool:
+    """Release some free pages; return whether there are more."""
     db.execute(f"PRAGMA incremental_vacuum({FREE_PAGES_AT_ONCE})").fetchall()
     return get_int(db, "PRAGMA freelist_count") > 0
 
 
-async def heal_writing(index: IndexFile, catch_up: Callable[[], Awaitable[object]]) -> None:
-    """Try again and again while writes fail, and catch up once they work; runs until cancelled."""
+async def recover_writing(index: IndexFile, catch_up: Callable[[], Awaitable[object]]) -> None:
+    """Retry while writes fail, and catch up once they succeed; runs until cancelled."""
     while True:
         fault = await index.wait_fault()
         log.warning("index.writing_failed", index=str(index.path), code=fault.code, error=fault.message)

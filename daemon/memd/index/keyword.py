@@ -1,4 +1,4 @@
-"""Keyword search: rows in, ranked ids out."""
+"""Keyword search with FTS5, and the rows it searches."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ Bindings: TypeAlias = dict[str, str | int | float | bytes]
 """Named values of a statement."""
 
 LAST_CHARACTER = "\U0010ffff"
-"""Sorts after every character a path can hold: ends the range of a prefix."""
+"""Sorts after every other character: ends the range of a path prefix."""
 
 
 RANK = "bm25(1.0, 0.4, 0.6)"
-"""How a match counts: in the text itself; as a stem or part of a word; in the file's name or a heading above."""
+"""BM25 weights of the columns: the text; stems and parts of words; the file's name or the headings above."""
 
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """What a search is limited to; None means everything.
+    """Filters of a search; None means everything.
 
-    `path_prefix` is the beginning of the index path, character by character (`memory/2026-`). `except_talk` is the
-    path of a transcript whose last conversation is left out.
+    `path_prefix` is the beginning of the index path (`memory/2026-`). `except_talk` is the path of a transcript whose
+    last conversation is excluded.
     """
 
     sources: tuple[str, ...] | None = None
@@ -37,7 +37,7 @@ class Scope:
 
 
 def scope_sql(scope: Scope | None, alias: str = "c") -> tuple[str, Bindings]:
-    """Return a condition on a chunk and its values."""
+    """Return an SQL condition on a chunk, and its values."""
     terms = ["1"]
     values: Bindings = {}
     if scope is not None and scope.sources is not None:
@@ -57,8 +57,8 @@ def scope_sql(scope: Scope | None, alias: str = "c") -> tuple[str, Bindings]:
     return " AND ".join(terms), values
 
 
-def narrow(db: Database, scope: Scope | None) -> Scope | None:
-    """Return a scope without what limits nothing here, or None where nothing is left of it."""
+def simplify_scope(db: Database, scope: Scope | None) -> Scope | None:
+    """Return the scope, or None if it excludes no chunk of this index."""
     if scope is None or scope.path_prefix or scope.except_talk is not None:
         return scope
     if scope.sources is None:
@@ -78,24 +78,24 @@ def matching_sql(scope: Scope | None, name: str, only: str = "1") -> tuple[str, 
     )
 
 
-def ranked(ids: Sequence[int], ranks: Sequence[float]) -> list[tuple[int, float]]:
-    """Return chunks by FTS5's ranks as (chunk id, negated BM25), best first, equal scores by id."""
+def by_rank(ids: Sequence[int], ranks: Sequence[float]) -> list[tuple[int, float]]:
+    """Return (chunk id, negated BM25) from FTS5's ranks, best first, equal scores by id."""
     return [(key, -rank) for rank, key in sorted(zip(ranks, ids, strict=True))]
 
 
 def find_keyword(db: Database, match: str, limit: int, scope: Scope | None = None) -> list[tuple[int, float]]:
-    """Return the chunks that match, best first. The scope acts before the ranking is cut."""
+    """Return (chunk id, negated BM25) of matching chunks, best first. The scope applies before the limit."""
     if limit <= 0 or not match.strip():
         return []
-    matching, values = matching_sql(narrow(db, scope), "match")
-    # One row instead of many: between two rows Python's lock changes hands, which costs more than the rows
-    # where another thread works beside this one.
+    matching, values = matching_sql(simplify_scope(db, scope), "match")
+    # One row instead of many: between two rows the GIL changes hands, which costs more than the rows if another
+    # thread is working.
     row = db.execute(
         f"""SELECT json_group_array(id), json_group_array(rank)
             FROM ({matching})""",
         {**values, "match": match, "limit": limit},
     ).fetchall()[0]
-    return ranked(unpack_ids(row[0]), unpack_scores(row[1]))
+    return by_rank(unpack_ids(row[0]), unpack_scores(row[1]))
 
 
 def has_match(db: Database, match: str) -> bool:
@@ -107,8 +107,8 @@ def has_match(db: Database, match: str) -> bool:
 
 
 def count_matches(db: Database, match: str, ids: Sequence[int]) -> tuple[int, list[int]]:
-    """Return how many chunks match, and which of some do."""
-    # One pass over all matches. Asking FTS5 for single rows starts the query anew for each of them.
+    """Return how many chunks match, and which of `ids` do."""
+    # One pass over all matches, because FTS5 would restart the query for each single row.
     row = db.execute(
         """SELECT count(*), json_group_array(rowid) FILTER (WHERE rowid IN (SELECT value FROM json_each(?)))
            FROM chunks_fts WHERE chunks_fts MATCH ?""",
@@ -117,12 +117,10 @@ def count_matches(db: Database, match: str, ids: Sequence[int]) -> tuple[int, li
     return int(str(row[0])), unpack_ids(row[1])
 
 
-def holding(
+def find_literal(
     db: Database, literal: str, ids: Sequence[int] | None, scope: Scope | None, limit: int = 1
 ) -> list[int]:
-    """Return chunks whose text holds a literal, signs and all; the case of A to Z doesn't matter. Every text is
-    read.
-    """
+    """Return chunks whose text contains a literal, ignoring the case of A to Z. Reads every text in scope."""
     condition, values = scope_sql(scope)
     among = "" if ids is None else "AND c.id IN (SELECT value FROM json_each(:ids))"
     folded = "".join(each.lower() if each.isascii() else each for each in literal)  # as SQLite's lower() does
@@ -135,36 +133,33 @@ def holding(
 
 
 def count_chunks(db: Database) -> int:
-    """Return about how many chunks there are: the number of the newest one."""
+    """Return an upper bound of the number of chunks: the highest id."""
     return get_int(db, "SELECT coalesce(max(id), 0) FROM chunks")
 
 
 def insert_words(db: Database, chunk_id: int, path: str, context: str, text: str) -> None:
-    """Write what a chunk is found by: the words of its text, and of where it stands."""
+    """Write the keyword row of a chunk: the words of its text, headings and file name."""
     insert_words_of_file(db, path, [(chunk_id, context, text)])
 
 
 def insert_words_of_file(db: Database, path: str, rows: Sequence[tuple[int, str, str]]) -> None:
-    """Do what `insert_words` does for several chunks of one file, in much less time."""
+    """Write the keyword rows of several chunks of one file, faster than one by one."""
     name = path_words(path)
-    places = list(dict.fromkeys(context or name for _, context, _ in rows))
-    where = {
-        place: f"{index_text(place)} {extra}".strip()
-        for place, extra in zip(places, extra_words(places), strict=True)
+    contexts = list(dict.fromkeys(context or name for _, context, _ in rows))
+    context_words = {
+        context: f"{index_text(context)} {extra}".strip()
+        for context, extra in zip(contexts, extra_words(contexts), strict=True)
     }
     extras = extra_words([text for _, _, text in rows])
     db.executemany(
         "INSERT INTO chunks_fts (rowid, text, extra, context) VALUES (?, ?, ?, ?)",
         (
-            (key, index_text(text), extra, where[context or name])
+            (key, index_text(text), extra, context_words[context or name])
             for (key, context, text), extra in zip(rows, extras, strict=True)
         ),
     )
 
 
-def tidy(db: Database) -> None:
-    """Merge the parts FTS5 has written one commit at a time into one: a word is then looked up once, not in each.
-
-    It takes some 7 ms for a thousand chunks, so it is for after many changes.
-    """
+def merge_segments(db: Database) -> None:
+    """Merge FTS5's segments, one from each commit, so that a word is looked up once. For after many changes."""
     db.execute("INSERT INTO chunks_fts (chunks_fts) VALUES ('optimize')")

@@ -1,8 +1,7 @@
-"""Chunks that match any of some terms, and those that match all of them, in one statement.
+"""Finds the chunks that match any of some terms, and those that match all of them, in one statement.
 
-One, because SQLite leaves Python's lock to others from its begin to its end: a search that has a second thread for it
-compares vectors meanwhile. That thread runs the statement and nothing else; what needs the lock is done by the search's
-own thread, before and after.
+One statement, because SQLite releases the GIL while it runs: if it runs in a second thread, the search compares vectors
+meanwhile. That thread only runs the statement; the search's own thread prepares it and decodes the result.
 """
 
 from __future__ import annotations
@@ -14,24 +13,24 @@ import msgspec
 
 from memd.index.database import Database
 from memd.index.files import ROW_AS_JSON, ChunkRow
-from memd.index.keyword import Bindings, Scope, matching_sql, narrow, ranked
+from memd.index.keyword import Bindings, Scope, by_rank, matching_sql, simplify_scope
 from memd.index.meta import GENERATION
 
 MatchRow: TypeAlias = tuple[str | None, str, str]
-"""Generation; what any of the words brings up, and what all do, as JSON."""
+"""The generation, the matches of any term, and the matches of all terms; the matches as JSON."""
 
 _FOUND = msgspec.json.Decoder(list[tuple[float, ChunkRow | int]])
 
 
 @dataclass(frozen=True, slots=True)
 class Matches:
-    """Keyword matches, each side as (chunk id, negated BM25), best first.
+    """Keyword matches as (chunk id, negated BM25), best first.
 
     Attributes:
-        generation: Of the index.
-        by_any: Those that hold any of the words.
-        by_all: Those that match all terms; empty if `by_any` was not cut, and so has them already.
-        rows: Where all of them are, by id.
+        generation: Generation of the index.
+        by_any: Chunks that match any term.
+        by_all: Chunks that match all terms; empty if `by_any` is below the limit, and so includes them.
+        rows: The matching chunks by id.
     """
 
     generation: int
@@ -42,18 +41,13 @@ class Matches:
 
 @dataclass(frozen=True, slots=True)
 class MatchStatement:
-    """The statement, ready to be run.
-
-    Attributes:
-        sql: As SQLite takes it.
-        values: By name.
-    """
+    """A prepared statement and its named values."""
 
     sql: str
     values: Bindings
 
     def run(self, db: Database) -> MatchRow:
-        """Return the one row it gives, for `read_matches`; nothing is done but what SQLite does."""
+        """Return the single row of the statement, for `read_matches`; no Python work beyond SQLite's."""
         return cast(MatchRow, db.execute(self.sql, self.values).fetchall()[0])
 
 
@@ -66,8 +60,8 @@ def match_statement(
     *,
     with_rows: bool = True,
 ) -> MatchStatement:
-    """Return the statement for the chunks that match, best first. The scope acts before either list is cut."""
-    scope = narrow(db, scope)
+    """Return the statement for matching chunks, best first. The scope applies before the limit."""
+    scope = simplify_scope(db, scope)
     some, values = matching_sql(scope, "any_of")
     every, _ = matching_sql(scope, "all_of", only="(SELECT count(*) FROM some) = :limit")
     values |= {"any_of": any_of, "limit": limit, "generation": GENERATION}
@@ -85,7 +79,7 @@ def match_statement(
 
 
 def read_matches(row: MatchRow) -> Matches:
-    """Return what a statement's row says."""
+    """Decode the row of a statement."""
     some, every = _FOUND.decode(row[1]), _FOUND.decode(row[2])
     return Matches(
         generation=int(row[0] or 0),
@@ -97,4 +91,4 @@ def read_matches(row: MatchRow) -> Matches:
 
 def _scored(found: list[tuple[float, ChunkRow | int]]) -> list[tuple[int, float]]:
     ids = [chunk if isinstance(chunk, int) else chunk.id for _, chunk in found]
-    return ranked(ids, [rank for rank, _ in found])
+    return by_rank(ids, [rank for rank, _ in found])

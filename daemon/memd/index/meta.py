@@ -1,4 +1,4 @@
-"""Small facts about an index: its vector spaces and which one answers, its generation, how its files were cut."""
+"""Metadata of an index: its vector spaces, generation, last sync and chunking scheme."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ SPACES = "spaces"
 JOBS = "bulk_jobs"
 
 ADOPTED = "openclaw"
-"""Begins the name of a cut that came with vectors OpenClaw bought: it stays, so that nothing is embedded twice."""
+"""Prefix of a chunking scheme adopted with OpenClaw's vectors, and kept so that nothing is embedded twice."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,32 +29,32 @@ class ActiveSpace:
 
 
 def find_meta(db: Database, key: str) -> str | None:
-    """Return a fact by its key."""
+    """Return a value by its key, or None."""
     row = db.execute("SELECT value FROM meta WHERE key = ?", (key,)).fetchone()
     return None if row is None else str(row[0])
 
 
 def set_meta(db: Database, key: str, value: str) -> None:
-    """Write a fact."""
+    """Write a value."""
     db.execute(
         "INSERT INTO meta VALUES (?, ?) ON CONFLICT (key) DO UPDATE SET value = excluded.value", (key, value)
     )
 
 
 def generation(db: Database) -> int:
-    """Return how often the text of this index changed; it only grows while the file lives."""
+    """Return the generation: how many commits changed the text of this index. It never decreases."""
     return int(find_meta(db, GENERATION) or 0)
 
 
 def bump_generation(db: Database) -> int:
-    """Count one change of text and return the new generation."""
+    """Increment the generation and return it."""
     new = generation(db) + 1
     set_meta(db, GENERATION, str(new))
     return new
 
 
 def active_space(db: Database) -> ActiveSpace | None:
-    """Return the vector space that answers searches, or None before there is one."""
+    """Return the vector space that answers searches, or None if there is none."""
     value = find_meta(db, ACTIVE_SPACE)
     if value is None:
         return None
@@ -63,50 +63,50 @@ def active_space(db: Database) -> ActiveSpace | None:
 
 
 def set_active_space(db: Database, space_id: str, dims: int) -> None:
-    """Let another vector space answer. `chunks_vec` follows through `chunks_vec.refill`."""
+    """Make a vector space the one that answers. Call `chunks_vec.refill` afterwards."""
     set_meta(db, ACTIVE_SPACE, json.dumps([space_id, dims]))
 
 
 def find_last_sync(db: Database) -> int | None:
-    """Return when the last sync that looked at everything began, in epoch milliseconds."""
+    """Return when the last full sync began, in epoch milliseconds, or None."""
     value = find_meta(db, LAST_SYNC)
     return None if value is None else int(value)
 
 
 def set_last_sync(db: Database, started_ms: int) -> None:
-    """Note when a sync that looked at everything began."""
+    """Record when a full sync began."""
     set_meta(db, LAST_SYNC, str(started_ms))
 
 
-def find_cut(db: Database) -> str | None:
-    """Return the name of the way the files of this index were cut into chunks, or None where nothing was yet."""
+def find_chunking_scheme(db: Database) -> str | None:
+    """Return the name of the chunking scheme of this index, or None if nothing was chunked yet."""
     return find_meta(db, CUT)
 
 
-def set_cut(db: Database, name: str) -> None:
-    """Note the way all files of this index are cut into chunks."""
+def set_chunking_scheme(db: Database, name: str) -> None:
+    """Record the chunking scheme of all files of this index."""
     set_meta(db, CUT, name)
 
 
-def set_adopted_cut(db: Database, tokens: int, overlap: int) -> None:
-    """Note that vectors came with chunks as OpenClaw cuts them, of some sizes in tokens."""
-    set_cut(db, f"{ADOPTED} {tokens} {overlap}")
+def set_adopted_chunking_scheme(db: Database, tokens: int, overlap: int) -> None:
+    """Record OpenClaw's chunking scheme, with its sizes in tokens, for adopted vectors."""
+    set_chunking_scheme(db, f"{ADOPTED} {tokens} {overlap}")
 
 
 def note_space(db: Database, space_id: str, recipe: Mapping[str, str], now_ms: int) -> None:
-    """Write down how a space's provider is made, and that the space is in use now.
+    """Record a space's provider recipe, and that the space is in use now.
 
-    Spaces that hold no vector any more, and are not this one, are forgotten.
+    Recipes of other spaces without vectors are deleted.
     """
     known = _load_spaces(db)
-    held = {str(row[0]) for row in db.execute("SELECT DISTINCT provider_key FROM embedding_cache")}
-    known = {key: value for key, value in known.items() if key in held}
+    filled = {str(row[0]) for row in db.execute("SELECT DISTINCT provider_key FROM embedding_cache")}
+    known = {key: value for key, value in known.items() if key in filled}
     known[space_id] = {"recipe": dict(recipe), "used_ms": now_ms}
     set_meta(db, SPACES, json.dumps(known))
 
 
 def find_recipe(db: Database, space_id: str) -> dict[str, str] | None:
-    """Return what makes a space's provider again; of a space another program filled what its vectors say."""
+    """Return the recipe of a space's provider; of an adopted space only the provider and model of its vectors."""
     entry = _load_spaces(db).get(space_id)
     if entry is not None:
         return {str(key): str(value) for key, value in entry["recipe"].items()}
@@ -122,12 +122,12 @@ def used_times(db: Database) -> dict[str, int]:
 
 
 def load_jobs(db: Database, space_id: str) -> str | None:
-    """Return the jobs at a provider that fill a space and were not finished, as they were saved."""
+    """Return the unfinished batch jobs of a space, as they were saved, or None."""
     return find_meta(db, f"{JOBS}:{space_id}")
 
 
 def save_jobs(db: Database, space_id: str, jobs: str) -> None:
-    """Write down the jobs at a provider that fill a space and are not finished."""
+    """Save the unfinished batch jobs of a space."""
     set_meta(db, f"{JOBS}:{space_id}", jobs)
 
 

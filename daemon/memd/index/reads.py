@@ -1,4 +1,4 @@
-"""Reads of an open index: each on a connection of its own, at most one of them with a parallel read; signs of use."""
+"""Reads of an open index, each on its own connection and possibly with a parallel read; activity signals."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from memd.index.database import Database
 T = TypeVar("T")
 
 STEPS_BETWEEN_CHECKS = 50_000
-"""Steps of SQLite's machine between two looks whether the caller is gone: about a millisecond."""
+"""Steps of SQLite's virtual machine between two checks for cancellation: about a millisecond."""
 
 
 @dataclass(eq=False, slots=True)
 class Read:
-    """A read that runs in a thread, on a connection of its own while it runs."""
+    """A read in a worker thread, with its connection while it runs."""
 
     lock: threading.Lock = field(default_factory=threading.Lock)
     db: Database | None = None
@@ -29,7 +29,7 @@ class Read:
     parallel: Read | None = None
 
     def stop(self) -> None:
-        """Interrupt its statement, those it still has to begin, and its parallel read."""
+        """Interrupt the running statement, prevent further ones, and stop the parallel read."""
         self.stopped = True
         with self.lock:
             if self.db is not None:
@@ -39,22 +39,22 @@ class Read:
             parallel.stop()
 
     def set_parallel(self, parallel: Read | None) -> None:
-        """Have another read stopped with this one; None: no other any more."""
+        """Set the read that is stopped together with this one, or None."""
         with self.lock:
             self.parallel = parallel
         if parallel is not None and self.stopped:
             parallel.stop()
 
     def is_stopped(self) -> bool:
-        """Answer SQLite, which asks in the midst of a statement whether to end it."""
+        """Return whether to abort; called by SQLite during a statement."""
         return self.stopped
 
 
 class ParallelRead(Generic[T]):
     """A read in a second thread, stopped together with the main one; starts at once, ends with the `with` block.
 
-    Both run at the same time while they leave Python's lock, as SQLite and numpy do. For threads: nothing here waits
-    for the event loop.
+    Both run concurrently while they release the GIL, as SQLite and numpy do. For worker threads: nothing here needs
+    the event loop.
     """
 
     def __init__(self, main: Read, run: Callable[[Read], T]) -> None:
@@ -63,7 +63,7 @@ class ParallelRead(Generic[T]):
         self._read = Read()
         self._running = threading.Lock()
         self._running.acquire()
-        self._came: list[T] = []
+        self._results: list[T] = []
         self._failed: BaseException | None = None
         main.set_parallel(self._read)
         try:
@@ -72,7 +72,7 @@ class ParallelRead(Generic[T]):
             self._work()
 
     def __repr__(self) -> str:
-        return f"<ParallelRead {'running' if self._running.locked() else 'over'}>"
+        return f"<ParallelRead {'running' if self._running.locked() else 'done'}>"
 
     def __enter__(self) -> ParallelRead[T]:
         return self
@@ -86,28 +86,28 @@ class ParallelRead(Generic[T]):
         self._main.set_parallel(None)
 
     def result(self) -> T:
-        """Wait for the end of the read; return its result or raise its error."""
+        """Wait for the read; return its result or raise its error."""
         self._wait()
         if self._failed is not None:
             raise self._failed
-        return self._came[0]
+        return self._results[0]
 
     def _wait(self) -> None:
-        """Wait for the end; the main read's deadline stops both."""
+        """Wait for the read to end; the main read's deadline stops both."""
         with self._running:
             pass
 
     def _work(self) -> None:
         try:
-            self._came.append(self._run(self._read))
-        except BaseException as error:  # noqa: BLE001 - raised where the result is wanted
+            self._results.append(self._run(self._read))
+        except BaseException as error:  # noqa: BLE001 - raised by `result`
             self._failed = error
         finally:
             self._running.release()
 
 
 class Readers:
-    """Connections to read through. Threads take and keep them."""
+    """A pool of reader connections. Thread-safe."""
 
     def __init__(self, connect: Callable[[], Database]) -> None:
         self._connect = connect
@@ -116,7 +116,7 @@ class Readers:
 
     @contextmanager
     def lend(self, read: Read) -> Iterator[Database]:
-        """Give a read a connection inside the `with` block, by which it can be stopped; the one used last, if any."""
+        """Yield a connection for a read, the most recently used one if any; `Read.stop` interrupts it."""
         db = self._take() or self._connect()
         with read.lock:
             read.db = db
@@ -133,7 +133,7 @@ class Readers:
                 self._idle.append(db)
 
     def close(self) -> None:
-        """Close those nobody reads through."""
+        """Close the idle connections."""
         while (db := self._take()) is not None:
             db.close(True)
 
@@ -142,27 +142,27 @@ class Readers:
             return self._idle.pop() if self._idle else None
 
 
-class Signal:
-    """Says that something happened, and when last, to one task that waits for it."""
+class ActivitySignal:
+    """Records the time of the latest activity, and wakes one task that waits for a pause."""
 
     def __init__(self) -> None:
         self._event = trio.Event()
         self._last = 0.0
 
     def set(self) -> None:
-        """Say so. It costs next to nothing, however often: nobody is woken but by the first time."""
+        """Record activity. Cheap: only the first call wakes the waiting task."""
         self._last = trio.current_time()
         self._event.set()
 
     def clear(self) -> None:
-        """Forget it."""
+        """Discard the recorded activity."""
         if self._event.is_set():
             self._event = trio.Event()
 
     async def wait_for_pause(self, pause_s: float) -> None:
-        """Wait until it happened since the last call, and then not again for so long."""
+        """Wait for activity, and then for a pause of `pause_s` seconds without any."""
         await self._event.wait()
-        # Not by events: each use moves the moment, and a search shall not wake anybody.
+        # Not by events, because each activity postpones the end, and a search must not wake this task.
         while (left_s := self._last + pause_s - trio.current_time()) > 0:  # noqa: ASYNC110
             await trio.sleep(left_s)
         self.clear()

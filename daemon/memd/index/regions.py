@@ -1,4 +1,4 @@
-"""What the index knows of a file around a chunk."""
+"""Text around a chunk, joined from the neighbouring chunks of its file."""
 
 from __future__ import annotations
 
@@ -10,20 +10,20 @@ from memd.index.files import ChunkRow
 from memd.index.numbers import pack_json
 from memd.text.cut.windows import Region
 
-NONE_ANNOTATED: AnnotatedFiles = {}
+NO_ANNOTATIONS: AnnotatedFiles = {}
 
 _Part = tuple[int, int, int, str]
-"""Where a chunk starts and ends in its file, its first line, and its text."""
+"""First and end character of a chunk in its file, its first line, and its text."""
 
 
 def load_regions(
     db: Database,
-    passages: Sequence[tuple[ChunkRow, str]],
+    chunks: Sequence[tuple[ChunkRow, str]],
     reach: int,
-    annotated: AnnotatedFiles = NONE_ANNOTATED,
+    annotated: AnnotatedFiles = NO_ANNOTATIONS,
 ) -> dict[int, Region]:
-    """Return parts of files, put together from the chunks around some chunks."""
-    placed = [(row, text) for row, text in passages if row.end_char > row.start_char]
+    """Return the text around some chunks, by chunk id, joined from the chunks within `reach` characters."""
+    placed = [(row, text) for row, text in chunks if row.end_char > row.start_char]
     wanted = [(row.path, row.source, row.start_char - 2 * reach, row.end_char + reach) for row, _ in placed]
     around: list[list[_Part]] = [[] for _ in placed]
     for at, *part in db.execute(
@@ -41,12 +41,12 @@ def load_regions(
 
 
 def _is_together(file: FileAnnotations, line: int, other: int) -> bool:
-    """Return whether two lines may be shown together: in one annotated entry, or in none."""
+    """Return whether two lines belong to the same annotated entry, or both to none."""
     return file.at(line) == file.at(other)
 
 
 def _join(row: ChunkRow, text: str, around: Sequence[_Part]) -> Region:
-    """Return a chunk together with what of the chunks around it goes on without a gap."""
+    """Return a chunk extended by the neighbouring chunks that adjoin it without a gap."""
     start, line, known = row.start_char, row.start_line, text
     for first, end, first_line, part in reversed(around):
         if first < start <= end + 1:

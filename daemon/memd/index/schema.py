@@ -1,7 +1,7 @@
-"""The tables of an index, and how an older file becomes a current one.
+"""The tables of an index, and the migrations of older files.
 
-`docs/storage.md` explains each table. `user_version` counts the steps a file has been through; a step, once
-released, is never changed.
+`docs/storage.md` explains each table. `user_version` counts the applied migrations; a released migration is never
+changed.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from memd.index.database import Database, get_int
 from memd.index.keyword import RANK, insert_words
 
 APPLICATION_ID = 0x6D656D64
-"""Written into the file's header (`memd` in ASCII), so that no other file is taken for ours."""
+"""Written into the file's header (`memd` in ASCII), so that no other file is mistaken for an index."""
 
 TABLES = """
 CREATE TABLE meta (
@@ -62,18 +62,18 @@ CREATE VIRTUAL TABLE chunks_fts USING fts5 (
   text, content = '', contentless_delete = 1, tokenize = 'porter unicode61 remove_diacritics 2'
 );
 """
-# The long column stands last in its row, so that the others are read without it. Ids of vectors are never
-# used twice (AUTOINCREMENT): the matrix in memory and `chunks_vec` tell by the id alone what they lack.
+# The long column is last in its row, so that the others are read without it. Vector ids are never reused
+# (AUTOINCREMENT), because the matrix in RAM and `chunks_vec` find missing vectors by id alone.
 
 
 def _create(db: Database) -> None:
-    """Lay the tables of the first release."""
+    """Create the tables of the first release."""
     db.execute(TABLES)
     db.pragma("application_id", APPLICATION_ID)
 
 
-def _follow_transcripts(db: Database) -> None:
-    """Tell a file's every change by its ctime too, and keep what a transcript's lines were."""
+def _add_transcripts(db: Database) -> None:
+    """Add the ctime of files, which detects every change, and the line maps of transcripts."""
     db.execute(
         """ALTER TABLE files ADD COLUMN ctime_ns INTEGER NOT NULL DEFAULT 0;
 
@@ -86,8 +86,8 @@ def _follow_transcripts(db: Database) -> None:
     )
 
 
-def _note_refused_texts(db: Database) -> None:
-    """Keep the texts that a provider refused, so that it isn't asked for them again and people can see which."""
+def _add_refused_texts(db: Database) -> None:
+    """Add the texts that a provider refused, so that they are reported and not sent again."""
     db.execute(
         """CREATE TABLE refused_texts (
           provider_key TEXT NOT NULL,
@@ -99,10 +99,10 @@ def _note_refused_texts(db: Database) -> None:
     )
 
 
-def _tell_passages(db: Database) -> None:
-    """Keep of a chunk where its text stands, and a number that tells how alike two are; search names and headings.
+def _add_chunk_positions(db: Database) -> None:
+    """Add the position and simhash of chunks, and keyword search in file names and headings.
 
-    Both are unknown of chunks written before: they are cut anew by the next sync, and found as before until then.
+    Both are unknown for existing chunks, which the next sync writes again; until then they are found as before.
     """
     db.execute(
         """CREATE TABLE new_chunks (
@@ -140,30 +140,30 @@ def _tell_passages(db: Database) -> None:
         insert_words(db, int(str(key)), str(path), "", str(text))
 
 
-def _part_conversations(db: Database) -> None:
-    """Keep where the last conversation of a transcript begins; all transcripts are read and cut once more."""
+def _add_last_conversations(db: Database) -> None:
+    """Add the line at which a transcript's last conversation begins; all transcripts are indexed again."""
     db.execute("ALTER TABLE transcripts ADD COLUMN last_from INTEGER NOT NULL DEFAULT 1")
     db.execute("UPDATE files SET hash = '', mtime_ns = 0 WHERE source = 'sessions'")
 
 
-STEPS: tuple[Callable[[Database], None], ...] = (
+MIGRATIONS: tuple[Callable[[Database], None], ...] = (
     _create,
-    _follow_transcripts,
-    _note_refused_texts,
-    _tell_passages,
-    _part_conversations,
+    _add_transcripts,
+    _add_refused_texts,
+    _add_chunk_positions,
+    _add_last_conversations,
 )
-"""Step n brings a file from `user_version` n to n + 1."""
+"""Migration n changes a file from `user_version` n to n + 1."""
 
-VERSION = len(STEPS)
+VERSION = len(MIGRATIONS)
 """The `user_version` of a current file."""
 
 
 def migrate(db: Database) -> None:
-    """Bring a file to the current version; call inside a transaction."""
+    """Migrate a file to the current version; call inside a transaction."""
     version = get_int(db, "PRAGMA user_version")
     if version == VERSION:
         return
-    for step in STEPS[version:]:
-        step(db)
+    for apply in MIGRATIONS[version:]:
+        apply(db)
     db.pragma("user_version", VERSION)

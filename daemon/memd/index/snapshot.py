@@ -1,4 +1,4 @@
-"""A point-in-time view of one index: all that a search reads."""
+"""Snapshots: point-in-time views of one index, from which a search reads."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ class Snapshot:
 
     Attributes:
         db: A reader connection inside a read transaction.
-        generation: Of the index.
-        cache: What is kept in RAM of the index; `vectors` and `locations` are its parts of this generation.
-        vectors: The path that searches vectors, or None if there are no vectors to search.
-        locations: Of all chunks; None if they are not in RAM, so that a search reads the rows it needs.
+        generation: Generation of the index.
+        cache: The parts of the index in RAM; `vectors` and `locations` are its state at this generation.
+        vectors: The vector search to use, or None if there are no vectors to search.
+        locations: Locations of all chunks; None if they are not in RAM, so that a search reads the rows it needs.
         second_reader: The open index if a core is free for a read in a second thread, else None.
     """
 
@@ -35,11 +35,11 @@ class Snapshot:
     second_reader: IndexFile | None = None
 
     def languages(self) -> tuple[str, ...]:
-        """Return the languages that texts of the index are stemmed in."""
+        """Return the languages in which texts of the index are stemmed."""
         return self.cache.vocabulary.languages(self.db, self.generation)
 
     def correct(self, terms: Sequence[Term]) -> dict[str, tuple[str, ...]]:
-        """Return the terms that are in no text, each with the words it may be a misspelling of."""
+        """Return corrections of the terms that occur in no text, by term."""
         return self.cache.vocabulary.correct(self.db, self.generation, terms)
 
 
@@ -53,7 +53,7 @@ def take_snapshot(
 
     Args:
         db: A reader connection inside a read transaction.
-        cache: What is kept in RAM of the index.
+        cache: The parts of the index in RAM.
         vectors: What `VectorCache.searcher` returned on the event loop, if vectors are to be searched.
         second_reader: The open index, if a core is free for a read in a second thread.
     """

@@ -1,4 +1,4 @@
-"""Which line of a transcript each indexed line was, and how many transcripts there are."""
+"""Line maps of transcripts (from indexed lines to lines of the transcript), and their counts."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from memd.index.database import Database
 
 @dataclass(frozen=True, slots=True)
 class TranscriptCounts:
-    """How many transcripts an index holds, their messages, and the secrets left out of them."""
+    """Number of transcripts in an index, of their messages, and of secrets redacted from them."""
 
     transcripts: int = 0
     messages: int = 0
@@ -23,7 +23,7 @@ class TranscriptCounts:
 def store_transcript(
     db: Database, path: str, line_map: Sequence[int], redactions: int, last_from: int = 1
 ) -> None:
-    """Write down where a transcript's lines came from."""
+    """Store a transcript's line map and counts."""
     packed = array("q", line_map)
     if sys.byteorder == "big":
         packed.byteswap()
@@ -51,7 +51,7 @@ def load_line_maps(db: Database, paths: Collection[str]) -> dict[str, Sequence[i
 
 
 def count_transcripts(db: Database) -> TranscriptCounts:
-    """Return how many transcripts, messages and redactions the index holds."""
+    """Return the number of transcripts, messages and redactions."""
     row = db.execute(
         "SELECT count(*), coalesce(sum(messages), 0), coalesce(sum(redactions), 0) FROM transcripts"
     ).fetchall()[0]

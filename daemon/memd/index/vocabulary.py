@@ -1,4 +1,4 @@
-"""The words of an index: the languages it is stemmed in, and corrections of misspelled terms."""
+"""The vocabulary of an index: its languages, and corrections of misspelled terms."""
 
 from __future__ import annotations
 
@@ -19,19 +19,19 @@ TOKENIZER = ("porter", ("unicode61", "remove_diacritics", "2"))
 """The tokenizer of `chunks_fts` (`memd.index.schema`): its name and arguments."""
 
 _RESPELLINGS = ("", "e", "y", "s", "ed", "ing", "al", "ion")
-"""Endings that bring some word down to a stem: what is asked for is stemmed again, and few stems stay as they are
-(agree -> agre -> agr)."""
+"""Endings that turn a stem into a word with that stem, because a query is stemmed again and a stem's own stem may
+differ (agree -> agre -> agr)."""
 
 VOCABULARY_MAX_AGE_S = 300.0
-"""How long the words of an index are used after it changed. Reading them takes up to some hundred milliseconds, and
-only corrections need them: a new word is found without."""
+"""Longest use of a vocabulary after the index changed. Reading it takes up to hundreds of milliseconds, and only
+corrections need it."""
 
 MAX_UNKNOWN_TERMS = 4
-"""Unknown terms of one query that are corrected; a query with more is about something else."""
+"""Most unknown terms of a query that are corrected; a query with more is unrelated to the index."""
 
 
 class VocabularyCache:
-    """The words of one index, kept in RAM; safe to use from several threads."""
+    """The vocabulary of one index, kept in RAM. Thread-safe."""
 
     def __init__(self, clock: Callable[[], float] = monotonic) -> None:
         self._clock = clock
@@ -40,24 +40,24 @@ class VocabularyCache:
         self._languages: tuple[int, tuple[str, ...]] | None = None
 
     def languages(self, db: Database, generation: int) -> tuple[str, ...]:
-        """Return the languages that texts of the index are stemmed in."""
+        """Return the languages in which texts of the index are stemmed."""
         known = self._languages
         if known is None or known[0] != generation:
             known = self._languages = (generation, stemmed_languages(db))
         return known[1]
 
     def correct(self, db: Database, generation: int, terms: Sequence[Term]) -> dict[str, tuple[str, ...]]:
-        """Return the terms that are in no text, each with the words of the index it may be a misspelling of."""
+        """Return corrections of the terms that occur in no text: words of the index, by term."""
         wanted = [term for term in terms if errors_allowed(term.word.lower())]
         unknown = [term.word for term in wanted if not has_match(db, term.match)]
         if not 0 < len(unknown) <= MAX_UNKNOWN_TERMS:
             return {}
         vocabulary = self._load(db, generation)
-        found = {word: tuple(near_words(db, vocabulary, word)) for word in unknown}
+        found = {word: tuple(suggest_words(db, vocabulary, word)) for word in unknown}
         return {word: near for word, near in found.items() if near}
 
     def _load(self, db: Database, generation: int) -> Vocabulary:
-        """Return the words of the index, at most `VOCABULARY_MAX_AGE_S` old."""
+        """Return the vocabulary, outdated by at most `VOCABULARY_MAX_AGE_S`."""
         with self._lock:
             known = self._vocabulary
             if known is None or (known[0] != generation and self._clock() - known[1] >= VOCABULARY_MAX_AGE_S):
@@ -66,13 +66,13 @@ class VocabularyCache:
 
 
 def load_vocabulary(db: Database) -> Vocabulary:
-    """Return the words of an index as FTS5 keeps them: in lower case, without accents, stemmed.
+    """Return the words of an index as FTS5 stores them: in lower case, without accents, stemmed.
 
-    Words of CJK, which are single letters there, and stems of other languages are left out.
+    CJK words, which FTS5 stores as single characters, and stems of other languages are left out.
     """
-    refusing = db.pragma("query_only")
-    if refusing:
-        # The table describes what is there and is made in the connection's own memory, never in the file.
+    is_read_only = db.pragma("query_only")
+    if is_read_only:
+        # The virtual table is created in the connection's temporary schema, never in the file.
         db.pragma("query_only", 0)
     try:
         db.execute("CREATE VIRTUAL TABLE IF NOT EXISTS temp.words USING fts5vocab(main, chunks_fts, row)")
@@ -83,22 +83,22 @@ def load_vocabulary(db: Database) -> Vocabulary:
             (STEM_MARK,),
         ).fetchone()
     finally:
-        if refusing:
+        if is_read_only:
             db.pragma("query_only", 1)
     words, counts = row if row is not None and row[0] is not None else ("", "")
     return Vocabulary(str(words), np.array(str(counts).split(), np.int32))
 
 
 def stemmed_languages(db: Database) -> tuple[str, ...]:
-    """Return the languages that texts of an index are stemmed in."""
+    """Return the languages in which texts of an index are stemmed."""
     one = "SELECT 1 FROM chunks_fts WHERE chunks_fts MATCH ? LIMIT 1"
     return tuple(
         each for each in ALGORITHMS if db.execute(one, (f'"{language_mark(each)}"',)).get is not None
     )
 
 
-def near_words(db: Database, vocabulary: Vocabulary, word: str, limit: int = 3) -> list[str]:
-    """Return words of an index that one of a question, in none of its texts, may have been meant as."""
+def suggest_words(db: Database, vocabulary: Vocabulary, word: str, limit: int = 3) -> list[str]:
+    """Return words of an index that a misspelled word of a query may mean; none if it is in the index."""
     errors = errors_allowed(word.lower())
     stem = stem_of(db, word)
     if errors == 0 or stem is None or stem in vocabulary:
@@ -108,7 +108,7 @@ def near_words(db: Database, vocabulary: Vocabulary, word: str, limit: int = 3) 
 
 
 def stem_of(db: Database, word: str) -> str | None:
-    """Return what FTS5 makes of a word, or None where it sees more or less than one."""
+    """Return the token FTS5 makes of a word, or None if it makes none or several."""
     name, arguments = TOKENIZER
     tokenize = db.fts5_tokenizer(name, list(arguments))
     tokens = [
@@ -120,5 +120,5 @@ def stem_of(db: Database, word: str) -> str | None:
 
 
 def _respelled(db: Database, stem: str) -> str | None:
-    """Return a spelling that FTS5 stems to a stem."""
+    """Return a word that FTS5 stems to `stem`, or None."""
     return next((stem + end for end in _RESPELLINGS if stem_of(db, stem + end) == stem), None)

@@ -72,7 +72,7 @@ class FreshnessCheck:
             if last is not None and last[0] >= arrived_at:
                 disk, behind = last[1], self._text.still_behind(last[1])
             else:
-                disk, behind = self._text.see()
+                disk, behind = self._text.scan()
                 self._last_look = (started, disk)
         except MemdError as error:
             return DiskView(error=error, took_ms=(perf_counter() - started) * 1000)

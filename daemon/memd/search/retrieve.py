@@ -15,7 +15,7 @@ import numpy as np
 from memd.index.copies import find_distinct
 from memd.index.days import find_dated
 from memd.index.files import ChunkRow, chunks_of_vectors
-from memd.index.keyword import Scope, count_chunks, holding
+from memd.index.keyword import Scope, count_chunks, find_literal
 from memd.index.matches import Matches, MatchRow, MatchStatement, match_statement, read_matches
 from memd.index.snapshot import Database, Snapshot
 from memd.search.query import Query
@@ -175,9 +175,9 @@ class _KeywordSearch:
         wanted = sorted(filter(has_signs, self._query.exact_terms), key=lambda term: term == whole)
         if not wanted or count_chunks(db) > MAX_CHUNKS_SCANNED:
             return
-        if not holding(db, wanted[0], list(scores), scope):
+        if not find_literal(db, wanted[0], list(scores), scope):
             best = max(scores.values(), default=1.0)
-            scores |= dict.fromkeys(holding(db, wanted[0], None, scope, MAX_CANDIDATES), best)
+            scores |= dict.fromkeys(find_literal(db, wanted[0], None, scope, MAX_CANDIDATES), best)
 
 
 def _nearest_chunks(snapshot: Snapshot, query: Query, rows: dict[int, ChunkRow]) -> dict[int, float]:

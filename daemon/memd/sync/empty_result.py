@@ -1,4 +1,4 @@
-"""Why a search found nothing, and what its caller can do about it."""
+"""Explains searches without results: the reason, and a hint."""
 
 from __future__ import annotations
 
@@ -15,20 +15,20 @@ from memd.text.query.typos import find_similar_paths, folders_of
 from memd_client.errors import MemdError
 from memd_client.messages import EmptyResult, SearchParams, SearchReply, Skipped
 
-LOOK_S = 1.0
-"""How long an empty reply waits for a look at the files; without one its reason is `no_match`."""
+SCAN_TIMEOUT_S = 1.0
+"""How long an empty reply waits for a scan of the files; without one its reason is `no_match`."""
 
 
 @dataclass(frozen=True, slots=True)
-class SearchedMemory:
-    """What a search looked through: an agent's files and transcripts.
+class SearchedSources:
+    """The files and transcripts that a search covers.
 
     Attributes:
-        agent: Its id.
-        workspace: Where its notes are.
-        sources: What the settings have indexed.
-        disk: Files and transcripts there are; None if they could not be looked at.
-        left_out: Files that are not indexed, or not whole.
+        agent: Id of the agent.
+        workspace: Folder of its notes.
+        sources: Sources that the settings include.
+        disk: Existing files and transcripts; None if they could not be scanned.
+        left_out: Files that are not indexed, or only in part.
     """
 
     agent: str
@@ -39,23 +39,23 @@ class SearchedMemory:
 
 
 async def explain_empty(
-    reply: SearchReply, params: SearchParams, memory: SearchedMemory, text: TextSync
+    reply: SearchReply, params: SearchParams, memory: SearchedSources, text: TextSync
 ) -> EmptyResult:
-    """Return the reason of a reply without hits, from the files as they are now."""
+    """Return the reason for a reply without hits, from the current files."""
 
-    def look() -> SearchedMemory:
+    def scan() -> SearchedSources:
         disk = text.sources.find()
         return replace(memory, disk=disk, left_out=text.left_out(disk))
 
     with (
         suppress(MemdError),
-        trio.move_on_after(LOOK_S),
-    ):  # the reply says already if files can't be looked at
-        memory = await trio.to_thread.run_sync(look, abandon_on_cancel=True)
+        trio.move_on_after(SCAN_TIMEOUT_S),
+    ):  # the reply already reports that files can't be scanned
+        memory = await trio.to_thread.run_sync(scan, abandon_on_cancel=True)
     return find_reason(reply, params, memory)
 
 
-def find_reason(reply: SearchReply, params: SearchParams, memory: SearchedMemory) -> EmptyResult:
+def find_reason(reply: SearchReply, params: SearchParams, memory: SearchedSources) -> EmptyResult:
     """Return the first reason that explains an empty reply."""
     wanted = set(params.sources or memory.sources)
     if wanted == {"sessions"} and "sessions" not in memory.sources:
@@ -85,8 +85,8 @@ def find_reason(reply: SearchReply, params: SearchParams, memory: SearchedMemory
     return _no_match(reply, params)
 
 
-def _no_files(memory: SearchedMemory, disk: Discovery, wanted: set[str]) -> EmptyResult:
-    """Return the reason of a search in a memory without a file."""
+def _no_files(memory: SearchedSources, disk: Discovery, wanted: set[str]) -> EmptyResult:
+    """Return the reason for a search without any files."""
     if wanted == {"sessions"}:
         return EmptyResult(
             "no_transcripts",
@@ -107,7 +107,7 @@ def _no_files(memory: SearchedMemory, disk: Discovery, wanted: set[str]) -> Empt
 
 
 def _no_path(path: str, paths: list[str], refused: dict[str, str], workspace: Path) -> EmptyResult:
-    """Return the reason of a search below a path that no indexed file has."""
+    """Return the reason for a search whose path filter matches no indexed file."""
     shown = path[:200]
     message = f"No indexed file has a path that starts with {shown}."
     for left_out, reason in sorted(refused.items()):
@@ -122,7 +122,7 @@ def _no_path(path: str, paths: list[str], refused: dict[str, str], workspace: Pa
 
 
 def _no_match(reply: SearchReply, params: SearchParams) -> EmptyResult:
-    """Return the reason of a search that had something to look through."""
+    """Return the reason for a search in which no text matched."""
     hint = "Search with min_score 0 to see the nearest ones."
     if params.min_score is not None and params.min_score <= 0:
         hint = "Search for other words."

@@ -1,4 +1,4 @@
-"""What an agent's memory consists of, as the disk has it now: its files, and the annotated entries of its notes."""
+"""Lists an agent's files, and the annotated entries of its notes, as they are on disk."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import trio
 from memd.index.connection import IndexFile
 from memd.index.files import ListedFile, list_files
 from memd.settings.schema import Chunking
-from memd.sync.disk.discover import Discovery, Found
+from memd.sync.disk.discover import Discovery, SourceFile
 from memd.sync.sources import Sources
 from memd.sync.text.text_sync import TextSync
 from memd.text.cut.annotations import (
@@ -28,8 +28,8 @@ from memd_client.messages import CuratedEntriesParams, CuratedEntry, FileRow, Fi
 
 
 async def list_memory(agent: str, text: TextSync, index: IndexFile, params: FilesParams) -> FilesReply:
-    """Return a page of the list of an agent's files."""
-    disk, _ = await text.look()
+    """Return one page of an agent's files."""
+    disk, _ = await text.scan_in_thread()
     refused = {each.path for each in text.reasons}
     found = await trio.to_thread.run_sync(_newest_first, disk, refused, set(params.sources or ()))
     page = found[params.offset : params.offset + params.limit]
@@ -39,24 +39,24 @@ async def list_memory(agent: str, text: TextSync, index: IndexFile, params: File
     return FilesReply(agent, rows, len(found), text.left_out(disk))
 
 
-def _newest_first(disk: Discovery, refused: set[str], sources: set[str]) -> list[Found]:
-    """Return the files of some sources (of all where none are named) that aren't refused, in their order."""
+def _newest_first(disk: Discovery, refused: set[str], sources: set[str]) -> list[SourceFile]:
+    """Return the files of some sources (of all if empty) that aren't refused, newest first."""
     files = (each for each in disk.files.values() if each.path not in refused)
     found = [each for each in files if not sources or each.source in sources]
     return sorted(found, key=_newness, reverse=True)
 
 
-def _newness(found: Found) -> tuple[str, int, str]:
-    """Return what the newest file has most of: the day it is about, else that of its last change; then that change."""
+def _newness(found: SourceFile) -> tuple[str, int, str]:
+    """Return a sort key, largest for the newest: the day in the file's name, else that of its last change."""
     about = day_of_note(found.path)
     try:
         day = about or datetime.fromtimestamp(found.mtime_ns // 1_000_000_000, UTC).date()
-    except (ValueError, OverflowError, OSError):  # a clock that was far off
+    except (ValueError, OverflowError, OSError):  # an invalid file time
         return "", found.mtime_ns, found.path
     return day.isoformat(), found.mtime_ns, found.path
 
 
-def _row(found: Found, known: ListedFile) -> FileRow:
+def _row(found: SourceFile, known: ListedFile) -> FileRow:
     about = day_of_note(found.path)
     return FileRow(
         path=found.path,
@@ -70,14 +70,14 @@ def _row(found: Found, known: ListedFile) -> FileRow:
 
 
 LISTED_FILES: Final = ("MEMORY.md", "USER.md")
-"""The notes whose entries are listed; OpenClaw's own memory lists no others."""
+"""The notes whose entries are listed, as in OpenClaw's own memory."""
 
 DEFAULT_LIMITS: Final = {"triggers": 512, "projects": 48}
-"""How many entries are listed of each kind if the request doesn't say."""
+"""Default limits of the request, by kind."""
 
 
 def list_curated(sources: Sources, chunking: Chunking, params: CuratedEntriesParams) -> list[CuratedEntry]:
-    """Return entries, the most important first (blocking: reads the files)."""
+    """Return annotated entries, the most important first (blocking: reads the files)."""
     files = sources.find_notes().files
     active = None if params.active_projects is None else {key.strip() for key in params.active_projects}
     entries: list[CuratedEntry] = []
@@ -88,17 +88,17 @@ def list_curated(sources: Sources, chunking: Chunking, params: CuratedEntriesPar
             file = sources.load(files[path])
         except MemdError:
             continue
-        for start, end, text, said in _parts(file.text, path, chunking):
-            if _is_wanted(said, params.kind, active):
+        for start, end, text, about in _parts(file.text, path, chunking):
+            if _is_wanted(about, params.kind, active):
                 entries.append(
                     CuratedEntry(
                         path=path,
                         start_line=start,
                         end_line=end,
                         text=text,
-                        importance=said.importance,
-                        triggers=list(said.triggers),
-                        projects=list(said.projects),
+                        importance=about.importance,
+                        triggers=list(about.triggers),
+                        projects=list(about.projects),
                         mtime_ms=file.mtime_ns // 1_000_000,
                     )
                 )
@@ -107,9 +107,9 @@ def list_curated(sources: Sources, chunking: Chunking, params: CuratedEntriesPar
 
 
 def _parts(text: str, path: str, chunking: Chunking) -> Iterator[tuple[int, int, str, Annotations]]:
-    """Yield the entries of a note, long ones in parts: first and last line, text without comments, what those say.
+    """Yield (first line, last line, text without comments, annotations) of a note's entries, long ones in parts.
 
-    The comments of a list item are about all its parts, those of a section about the part they are in.
+    Annotations of a list item apply to all its parts, those of a section to the part that contains them.
     """
     lines, hidden = source_lines(text), hide_annotations(text)
     shown = hidden.split("\n")

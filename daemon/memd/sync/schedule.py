@@ -1,7 +1,7 @@
-"""When an agent's text is synced without a search asking: file events, intervals, session events.
+"""Schedules syncs of an agent's text on file events, intervals and session events.
 
-None of it decides what is true: a search looks at the disk itself. Syncing early leaves that look little to do, and has
-vectors ready.
+Searches don't depend on it, because each checks the disk itself. Early syncs leave searches less to catch up on, and
+have vectors ready.
 """
 
 from __future__ import annotations
@@ -15,27 +15,26 @@ import trio
 
 from memd.index.files import FileRow
 from memd.settings.schema import SessionSync, Sync
-from memd.sync.disk.discover import Found
+from memd.sync.disk.discover import SourceFile
 from memd.sync.disk.safe_open import open_unlinked
 from memd.sync.text.text_sync import TextSync
 from memd.system.clock import Clock
 
 SESSION_DEBOUNCE_S = 5.0
-"""Quiet time after which a transcript's growth is looked at: a turn of talk is some seconds of writes."""
+"""Quiet time before a transcript's growth is checked: one exchange causes writes for some seconds."""
 
 LONGEST_DEBOUNCE = 4
-"""A file that is written to without end is synced after this many times the quiet time all the same."""
+"""Multiple of the quiet time after which a file that is written to continuously is synced."""
 
-FULL_EVERY_S = 600.0
-"""How often everything is looked at whatever the watcher said: a lost event costs ten minutes at most, and
-only if no search comes meanwhile."""
+FULL_SYNC_INTERVAL_S = 600.0
+"""Interval of syncs that are independent of events: a lost event delays vectors by ten minutes at most."""
 
-SESSION_KEYS = 1000
-"""Session keys remembered: each session's start syncs once."""
+MAX_SESSION_KEYS = 1000
+"""Session keys that are remembered, so that each session's start syncs once."""
 
 
-class Debounced:
-    """An action that follows a burst of hints, once it has been quiet for a while."""
+class Debouncer:
+    """Runs an action after a burst of hints, once there was a quiet time."""
 
     def __init__(self, quiet_s: float, action: Callable[[], None]) -> None:
         self._quiet_s = quiet_s
@@ -43,11 +42,11 @@ class Debounced:
         self._hinted = trio.Event()
 
     def hint(self) -> None:
-        """Say that something may have happened."""
+        """Report that something may have changed."""
         self._hinted.set()
 
     async def run(self) -> None:
-        """Act after each burst until cancelled."""
+        """Run the action after each burst, until cancelled."""
         while True:
             await self._hinted.wait()
             latest = trio.current_time() + self._quiet_s * LONGEST_DEBOUNCE
@@ -69,27 +68,27 @@ class Schedule:
         self._settings = settings
         self._clock = clock
         self._disk = disk
-        self._notes = Debounced(settings.watch_debounce_ms / 1000, text.sync_nowait)
+        self._notes = Debouncer(settings.watch_debounce_ms / 1000, text.sync_nowait)
         self._growth = trio.Event()
-        self._transcripts = Debounced(SESSION_DEBOUNCE_S, lambda: self._growth.set())
+        self._transcripts = Debouncer(SESSION_DEBOUNCE_S, lambda: self._growth.set())
         self._keys: OrderedDict[str, None] = OrderedDict()
 
     def hint(self, kind: str) -> None:
-        """Take the watcher's hint."""
+        """Receive a hint of the watcher."""
         (self._transcripts if kind == "sessions" else self._notes).hint()
 
     def session_started(self, session_key: str) -> bool:
-        """Sync once for each session that starts, where the settings want it."""
+        """Request a sync for a session's start, once per session and if the settings say so; return whether."""
         if not self._settings.on_session_start or session_key in self._keys:
             return False
         self._keys[session_key] = None
-        if len(self._keys) > SESSION_KEYS:
+        if len(self._keys) > MAX_SESSION_KEYS:
             self._keys.popitem(last=False)
         self._text.sync_nowait()
         return True
 
     def compacted(self) -> None:
-        """Sync after an agent's context was compacted: its flush has just written notes."""
+        """Request a sync after an agent's context was compacted, because its flush has just written notes."""
         self._text.sync_nowait()
 
     async def run(self) -> None:
@@ -99,10 +98,10 @@ class Schedule:
             nursery.start_soon(self._transcripts.run)
             nursery.start_soon(self._follow_growth)
             nursery.start_soon(self._every, self._settings.interval_minutes * 60.0 or math.inf)
-            nursery.start_soon(self._every, FULL_EVERY_S)
+            nursery.start_soon(self._every, FULL_SYNC_INTERVAL_S)
 
     async def _every(self, pause_s: float) -> None:
-        """Sync again and again; a sync that any other reason brought about since counts."""
+        """Sync at an interval, which any other sync restarts."""
         wait_s = self._due_in_s(pause_s)
         while True:
             before_ms = self._text.last_sync_ms
@@ -114,11 +113,11 @@ class Schedule:
                 wait_s = self._due_in_s(pause_s)
 
     def _due_in_s(self, pause_s: float) -> float:
-        """Return how long until a sync is due; the last one may have been in an earlier run of the daemon."""
+        """Return the time until a sync is due; the last one may be from an earlier run of the daemon."""
         if self._text.last_sync_ms is None or pause_s == math.inf:
             return pause_s
         passed_s = (self._clock() - self._text.last_sync_ms) / 1000
-        # A wall clock that was set back must not put the next sync off for ever.
+        # A wall clock that was set back must not delay the next sync indefinitely.
         return max(0.0, pause_s - passed_s) if passed_s >= 0 else pause_s
 
     async def _follow_growth(self) -> None:
@@ -131,7 +130,7 @@ class Schedule:
 
     def _has_grown(self) -> bool:
         """Return whether transcripts differ enough from what is indexed (blocking)."""
-        _, changes = self._text.see()
+        _, changes = self._text.scan()
         if any(row.source == "sessions" for row in changes.gone):
             return True
         rows = self._text.rows
@@ -142,9 +141,9 @@ class Schedule:
         )
 
 
-def has_grown(found: Found, row: FileRow | None, limits: SessionSync) -> bool:
-    """Return whether a transcript has grown enough to be worth indexing before anybody asks (blocking)."""
-    if not found.ctime_ns:  # no file: a session in a database, whose inode is the number of its last event
+def has_grown(found: SourceFile, row: FileRow | None, limits: SessionSync) -> bool:
+    """Return whether a transcript has grown enough to be indexed without a search (blocking)."""
+    if not found.ctime_ns:  # a session in a database, whose `inode` is the number of its last event
         return found.inode - (row.inode if row is not None else 0) >= limits.delta_messages
     indexed = row.size if row is not None else 0
     grown = found.size - indexed
@@ -154,7 +153,7 @@ def has_grown(found: Found, row: FileRow | None, limits: SessionSync) -> bool:
 
 
 def _count_lines(location: str, start: int, length: int) -> int:
-    """Return how many lines a part of a file has; 0 where it can't be read."""
+    """Return the number of lines in a part of a file; 0 if it can't be read."""
     try:
         handle = open_unlinked(location)
         try:

@@ -1,8 +1,8 @@
-"""Searches first: indexing yields while a search is under way, and few searches run at a time.
+"""Gives searches priority: indexing yields while a search runs, and few searches run concurrently.
 
-Python runs one thread at a time: indexing at full speed would slow every search of every agent. It pauses between two
-files instead, but never for long, so that searches without end don't stop it. The scheduler is below `search` in the
-layers because the sync asks it.
+Python runs one thread at a time, so indexing at full speed would slow every search. It pauses between two files, but
+only briefly, so that continuous searches don't stop it. The scheduler is below `search` in the layers because the sync
+uses it too.
 """
 
 from __future__ import annotations
@@ -16,15 +16,15 @@ from contextlib import asynccontextmanager, contextmanager
 import trio
 
 MAX_YIELD_S = 0.02
-"""How long one file waits for searches: under searches without end a sync still goes through fifty files a second."""
+"""Longest pause per file: under continuous searches a sync still processes fifty files per second."""
 
 MAX_CONCURRENT_SEARCHES = 2
-"""How many searches run at a time. A third of each is SQLite and numpy, which leave Python's lock to the other:
-two answer a fifth more queries a second than one; three answer fewer, since they mostly hand the lock on."""
+"""Searches that run concurrently. SQLite and numpy release the GIL for about a third of each, so two have a higher
+throughput than one; three have a lower one, because they mostly wait for the GIL."""
 
 SLOT_TIMEOUT_S = 0.03
-"""How long a search occupies its slot: four times what one takes among 15,000 chunks. A slower one, because of a disk
-or of very many chunks, delays no other one for longer."""
+"""Time after which a search releases its slot, several times its usual duration, so that a slow search on a busy disk
+or a huge index doesn't delay others for longer."""
 
 
 class _Ticket:
@@ -36,7 +36,7 @@ class _Ticket:
 
 
 class SearchScheduler:
-    """Counts the searches under way, and gives them slots, first come, first served. One for all agents."""
+    """Counts running searches and assigns them slots, first come, first served. Shared by all agents."""
 
     def __init__(self, cores: int | None = os.cpu_count()) -> None:
         self._cores = cores or 1
@@ -47,16 +47,16 @@ class SearchScheduler:
         self._slots: dict[_Ticket, float] = {}
 
     def __repr__(self) -> str:
-        return f"<SearchScheduler, {self._searches} searches under way>"
+        return f"<SearchScheduler, {self._searches} searches running>"
 
     @property
     def has_core_to_spare(self) -> bool:
-        """Whether the one search under way is alone, and may use a second core."""
+        """Whether only one search is running, and may use a second core."""
         return self._searches == 1 and self._cores > 1
 
     @contextmanager
     def searching(self) -> Iterator[None]:
-        """Have indexing yield inside the `with` block."""
+        """Make indexing yield inside the `with` block."""
         self._enter()
         try:
             yield
@@ -65,7 +65,7 @@ class SearchScheduler:
 
     @contextmanager
     def waiting(self) -> Iterator[None]:
-        """Let indexing go on inside the `with` block of a search that waits for it."""
+        """Let indexing continue inside the `with` block, in which a search waits for it."""
         self._leave()
         try:
             yield
@@ -74,16 +74,13 @@ class SearchScheduler:
 
     @asynccontextmanager
     async def slot(self) -> AsyncIterator[None]:
-        """Be one of at most `MAX_CONCURRENT_SEARCHES` searches inside the `async with` block.
-
-        Many threads hand Python's lock to and fro so often that together they are slower than a few in sequence.
-        """
+        """Occupy one of `MAX_CONCURRENT_SEARCHES` slots inside the `async with` block."""
         ticket = _Ticket()
         self._queue.append(ticket)
         try:
             self._admit()
             while not ticket.is_admitted:
-                # The first in the queue watches the clock for all.
+                # Only the first in the queue waits for timeouts of slots.
                 timeout_at = min(self._slots.values(), default=trio.current_time() + SLOT_TIMEOUT_S)
                 with trio.move_on_at(timeout_at if self._queue[0] is ticket else math.inf):
                     await ticket.wake.wait()
@@ -98,7 +95,7 @@ class SearchScheduler:
             self._admit()
 
     def _admit(self) -> None:
-        """Give slots to the first in the queue, as far as slots are free or timed out."""
+        """Assign free and timed-out slots to the first in the queue."""
         now = trio.current_time()
         self._slots = {ticket: until for ticket, until in self._slots.items() if until > now}
         while self._queue and len(self._slots) < MAX_CONCURRENT_SEARCHES:
@@ -109,7 +106,7 @@ class SearchScheduler:
             self._wake_first()
 
     def _wake_first(self) -> None:
-        """Have the first in the queue look at the slots and their timeouts."""
+        """Wake the first in the queue, so that it checks the slots and their timeouts."""
         if self._queue:
             self._queue[0].wake.set()
 
@@ -124,6 +121,6 @@ class SearchScheduler:
             self._idle.set()
 
     async def yield_to_searches(self) -> None:
-        """Wait until no search is under way, at most `MAX_YIELD_S`."""
+        """Wait until no search is running, at most `MAX_YIELD_S`."""
         with trio.move_on_after(MAX_YIELD_S):
             await self._idle.wait()

@@ -1,4 +1,4 @@
-"""Everything an agent remembers from, as one: its notes, and its transcripts where they were asked for."""
+"""An agent's sources: its notes and, if enabled, its transcripts."""
 
 from __future__ import annotations
 
@@ -11,28 +11,28 @@ from pathlib import Path
 from memd.settings.schema import ExtraPath
 from memd.sync.disk.capacity import SourceLimits as SourceLimits
 from memd.sync.disk.capacity import limits_of as limits_of
-from memd.sync.disk.discover import UNOBSERVED, Discovery, DiscoveryObserver, Found, discover
+from memd.sync.disk.discover import UNOBSERVED, Discovery, DiscoveryObserver, SourceFile, discover
 from memd.sync.disk.read import FileText, read_file
 from memd.sync.disk.rules import is_written_by_memd
 from memd.sync.transcripts.session_source import SessionSource, Transcripts
 from memd_client.errors import FileMissingError
 
 _RECALL_RUN = re.compile(r":active-memory:[0-9a-f]{12}\Z", re.IGNORECASE)
-"""What OpenClaw adds to a session's key for the run that looks into memory before a reply."""
+"""Suffix of a session's key in OpenClaw's run that searches memory before a reply."""
 
 
 class Sources:
     """One agent's sources.
 
     Args:
-        workspace: Where its Markdown is; may be missing.
-        extra_paths: Folders or files beside it.
-        limits: How much is taken; of more than that the newest.
-        sessions: Its transcripts, or None where they aren't memory.
-        queue: Knows whether the notes are as they were seen last; without one every look is at all files.
+        workspace: Folder of its Markdown; may be missing.
+        extra_paths: Further folders or files.
+        limits: Limits on the indexed files; beyond them the newest files are kept.
+        sessions: Its transcripts, or None if they aren't memory.
+        queue: Reports whether the notes are unchanged since the last scan; by default every scan reads the disk.
 
     Attributes:
-        transcripts: What the last look at the transcripts told, or None.
+        transcripts: Result of the last scan of the transcripts, or None.
     """
 
     def __init__(
@@ -48,12 +48,12 @@ class Sources:
         self._limits = limits
         self._sessions = sessions
         self.transcripts: Transcripts | None = None
-        self._looking = threading.Lock()
+        self._scanning = threading.Lock()
         self._queue = queue
         self._seen = Discovery()
 
     def find(self) -> Discovery:
-        """Return every file and transcript there is now, within the limits (blocking)."""
+        """Return the current files and transcripts, within the limits (blocking)."""
         disk = self._discover()
         if self._sessions is not None:
             self.transcripts = self._sessions.find()
@@ -65,16 +65,16 @@ class Sources:
         return disk
 
     def find_notes(self) -> Discovery:
-        """Return the notes alone: what may be read line by line (blocking)."""
+        """Return the current notes without transcripts, within the limits (blocking)."""
         disk = self._discover()
         _cap(disk, self._limits)
         return disk
 
     def _discover(self) -> Discovery:
-        """Return every note there is now, whatever the limits on all together; the caller's to change but for files."""
-        with self._looking:
+        """Return all current notes, regardless of the limits; the caller may change the object except `files`."""
+        with self._scanning:
             if not self._queue.is_unchanged():
-                with self._queue.look():
+                with self._queue.scan():
                     self._seen = discover(
                         self._workspace,
                         self._extra_paths,
@@ -82,18 +82,18 @@ class Sources:
                         self._seen.files,
                         self._queue,
                     )
-                self._seen.before = {}  # of the last look alone: a chain of all would never end
+                self._seen.before = {}  # else each scan would keep all earlier ones alive
             seen = self._seen
         return replace(seen, skipped=list(seen.skipped), partial=list(seen.partial))
 
     def transcript_of(self, session_key: str) -> str | None:
-        """Return the path of a session's transcript, or None where there is none (blocking)."""
+        """Return the path of a session's transcript, or None (blocking)."""
         if self._sessions is None:
             return None
         return self._sessions.find().by_key.get(_RECALL_RUN.sub("", session_key.strip()))
 
-    def load(self, found: Found) -> FileText:
-        """Return the text of something found (blocking)."""
+    def load(self, found: SourceFile) -> FileText:
+        """Return the text of a file or transcript (blocking)."""
         if found.source == "memory":
             return read_file(found, self._limits.file_bytes, cut=True)
         if self._sessions is None:
@@ -101,40 +101,40 @@ class Sources:
         return self._sessions.load(found)
 
     def close(self) -> None:
-        """Let go of whatever is open (blocking)."""
-        with self._looking:
+        """Release all open descriptors and connections (blocking)."""
+        with self._scanning:
             self._queue.close()
         if self._sessions is not None:
             self._sessions.close()
 
 
 def _cap(disk: Discovery, limits: SourceLimits) -> None:
-    """Leave out what is beyond the limits.
+    """Remove the files beyond the limits.
 
-    What memd has written stays before other notes, notes before transcripts, the newest before the oldest.
+    Files that memd writes have precedence over other notes, notes over transcripts, newer files over older ones.
     """
     files = disk.files
-    most = limits.file_bytes  # of a larger file no more is indexed
+    most = limits.file_bytes  # larger files are indexed up to here
     if (
         len(files) <= limits.files
         and sum([found.size if found.size < most else most for found in files.values()]) <= limits.total_bytes
     ):
         return
-    room_files, room_bytes = limits.files, limits.total_bytes
-    kept: dict[str, Found] = {}
+    left_files, left_bytes = limits.files, limits.total_bytes
+    kept: dict[str, SourceFile] = {}
     for found in sorted(files.values(), key=_precedence):
         size = min(found.size, most)
-        if room_files < 1 or size > room_bytes:
+        if left_files < 1 or size > left_bytes:
             break
         kept[found.path] = found
-        room_files -= 1
-        room_bytes -= size
+        left_files -= 1
+        left_bytes -= size
     disk.beyond_limits = len(files) - len(kept)
     disk.files = kept
     disk.partial = [each for each in disk.partial if each.path in kept]
 
 
-def _precedence(found: Found) -> tuple[bool, bool, int, str]:
-    """Return what sorts files by which are indexed when not all can be."""
+def _precedence(found: SourceFile) -> tuple[bool, bool, int, str]:
+    """Return the sort key of a file's precedence within the limits."""
     is_transcript = found.source != "memory"
     return is_transcript, not is_written_by_memd(found.path), -found.mtime_ns, found.path

@@ -1,4 +1,4 @@
-"""Ends work of a thread whose caller is gone: loops over texts ask, as SQLite asks in the midst of a statement."""
+"""Cancellation of work in a thread: long loops check a flag, and SQLite checks it during a statement."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ _is_cancelled: ContextVar[Callable[[], bool] | None] = ContextVar("memd_is_cance
 
 
 class WorkCancelledError(Exception):
-    """The caller of this work is gone, its deadline over; nothing reads the result."""
+    """The caller was cancelled or its deadline passed, so the result is not needed."""
 
 
 @contextmanager
 def cancelled_by(is_cancelled: Callable[[], bool]) -> Iterator[None]:
-    """Let `check_cancelled` raise inside the `with` block once a function returns True."""
+    """Make `check_cancelled` raise inside the `with` block once `is_cancelled` returns True."""
     token = _is_cancelled.set(is_cancelled)
     try:
         yield
@@ -24,7 +24,7 @@ def cancelled_by(is_cancelled: Callable[[], bool]) -> Iterator[None]:
 
 
 def check_cancelled() -> None:
-    """Raise `WorkCancelledError` if the work of this thread was cancelled; costs a tenth of a microsecond."""
+    """Raise `WorkCancelledError` if the work of this thread was cancelled; cheap enough for inner loops."""
     is_cancelled = _is_cancelled.get()
     if is_cancelled is not None and is_cancelled():
         raise WorkCancelledError

@@ -1,4 +1,4 @@
-"""Wall time as a parameter, so that tests own it."""
+"""Wall time as a parameter, so that tests can set it."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def wall_clock_ms() -> int:
 def has_passed(span_ms: int, since_ms: int, now_ms: int) -> bool:
     """Return whether a span of wall time is over.
 
-    A beginning that lies ahead says that the clock was set back since, by nobody knows how much: the span counts
-    as over, so that nothing waits for a year to come round again.
+    A start in the future means that the clock was set back meanwhile by an unknown amount: the span counts as over,
+    because waiting for the clock to reach that time again could take years.
     """
     return not 0 <= now_ms - since_ms < span_ms

@@ -1,4 +1,4 @@
-"""The three standard descriptors of a process, opened on /dev/null when it was started without them."""
+"""Standard descriptors of a process, opened on /dev/null if it was started without them."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ STANDARD_DESCRIPTORS = (0, 1, 2)
 
 
 def open_missing_descriptors() -> None:
-    """Open /dev/null on each of the descriptors 0 to 2 that is closed; call before any other file is opened.
+    """Open /dev/null on each closed descriptor from 0 to 2; call before any other file is opened.
 
-    The next file that a process opens gets the lowest free number. With descriptor 2 closed that file is a socket or
-    an index, and everything written to standard error goes into it.
+    The next file that a process opens gets the lowest free number. If descriptor 2 is closed, that file may be a
+    socket or an index, and everything written to standard error would go into it.
     """
     for descriptor in STANDARD_DESCRIPTORS:
         try:
@@ -30,5 +30,5 @@ def open_missing_descriptors() -> None:
 
 
 def _text_stream(descriptor: int, mode: str) -> TextIO:
-    """Return what Python makes for a standard descriptor that is open at its start."""
+    """Return a text stream such as Python opens for a standard descriptor at startup."""
     return open(descriptor, mode, encoding="utf-8", errors="backslashreplace", closefd=False)  # type: ignore[return-value]

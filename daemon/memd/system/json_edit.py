@@ -1,6 +1,6 @@
-"""Changes one value in a JSON text and keeps everything else: comments, quotes, order, indentation. Pure.
+"""Edit one value in a JSON text; comments, quotes, order and indentation stay unchanged. Pure.
 
-An edited text is parsed again: if it holds anything but the wanted values, it is refused.
+An edited text is parsed again and refused if it has any values other than the expected ones.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ Keys = Sequence[str | int]
 
 
 class UneditableTextError(ValueError):
-    """A text that isn't what its file's name says, or is written in a way that can't be edited safely."""
+    """The text is not valid JSON, or its layout can't be edited safely."""
 
 
 @dataclass(frozen=True, slots=True)
 class Dialect:
-    """What a kind of JSON allows: strings, other plain values, and keys without quotes."""
+    """Patterns of a JSON variant: strings, other scalar values, and keys without quotes."""
 
     string: re.Pattern[str]
     plain: re.Pattern[str]
@@ -34,7 +34,7 @@ class Dialect:
 WITH_COMMENTS = Dialect(
     re.compile(r'"(?:[^"\\\x00-\x1f]|\\.)*"'), re.compile(r"-?\d[\d.eE+-]*|true|false|null")
 )
-"""JSON as editors have it: comments, a comma after the last member."""
+"""JSON as in editors' settings: comments and a trailing comma are allowed."""
 
 JSON5 = Dialect(
     re.compile(r'"(?:[^"\\]|\\.)*"|\'(?:[^\'\\]|\\.)*\'', re.DOTALL),
@@ -50,7 +50,7 @@ _NAME = re.compile(r"[A-Za-z_$][A-Za-z0-9_$]*")
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """A value and its place in the text; `keys` are those of an object's members, in the order of `children`."""
+    """A value and its position in the text; `keys` are those of an object's members, in the order of `children`."""
 
     start: int
     end: int
@@ -59,52 +59,52 @@ class Node:
     starts: tuple[int, ...] = ()
     children: tuple[Node, ...] = ()
 
-    def place_of(self, key: str | int) -> int | None:
-        """Return which child a key names; None if there is none. Of two members of one key the last counts."""
+    def index_of(self, key: str | int) -> int | None:
+        """Return the position of a key among the children, or None. Of duplicate keys the last one counts."""
         if isinstance(key, int):
             return key if isinstance(self.value, list) and key < len(self.children) else None
         return max((at for at, each in enumerate(self.keys) if each == key), default=None)
 
 
 def value_of(text: str, dialect: Dialect = WITH_COMMENTS) -> Any:
-    """Return what a text says; an empty object if it says nothing."""
+    """Return the parsed value of a text; an empty object if the text is blank."""
     return _Parser(text, dialect).parse().value if text.strip("\ufeff \t\r\n") else {}
 
 
 def put(text: str, keys: Keys, value: Any, dialect: Dialect = WITH_COMMENTS) -> str:
-    """Return the text with a value under a path of keys; missing objects on the way are made."""
+    """Return the text with a value set at a path of keys; missing objects are created."""
     if not text.strip("\ufeff \t\r\n"):
         text += "{}\n"
     root = _Parser(text, dialect).parse()
     path, indent = _walk(text, root, keys)
     node, missing = path[-1], keys[len(path) - 1 :]
     if missing:
-        made = value
+        new = value
         for key in reversed(missing[1:]):
-            made = {key: made}
-        after = _append(text, root, node, indent, made, str(missing[0]))
+            new = {key: new}
+        after = _append(text, root, node, indent, new, str(missing[0]))
     elif node.value == value:
         return text
     else:
-        after = text[: node.start] + _written(text, root, value, indent) + text[node.end :]
+        after = text[: node.start] + _format_value(text, root, value, indent) + text[node.end :]
     return _checked(after, root, keys, value, dialect)
 
 
 def append(text: str, keys: Keys, item: Any, dialect: Dialect = WITH_COMMENTS) -> str:
-    """Return the text with an item at the end of the list under a path of keys, which is made if it is missing."""
+    """Return the text with an item appended to the list at a path of keys; a missing list is created."""
     root = _Parser(text, dialect).parse()
     path, indent = _walk(text, root, keys)
     node = path[-1]
     if len(path) <= len(keys):
         return put(text, keys, [item], dialect)
     if not isinstance(node.value, list):
-        raise UneditableTextError(f"{_shown(keys)} is no list")
+        raise UneditableTextError(f"{_format_path(keys)} is not a list")
     after = _append(text, root, node, indent, item)
     return _checked(after, root, keys, [*node.value, item], dialect)
 
 
 def take_out(text: str, keys: Keys, dialect: Dialect = WITH_COMMENTS) -> str:
-    """Return the text without the member under a path of keys; unchanged if there is none."""
+    """Return the text without the member at a path of keys; unchanged if there is no such member."""
     if not text.strip("\ufeff \t\r\n"):
         return text
     root = _Parser(text, dialect).parse()
@@ -115,16 +115,16 @@ def take_out(text: str, keys: Keys, dialect: Dialect = WITH_COMMENTS) -> str:
 
 
 def _walk(text: str, root: Node, keys: Keys) -> tuple[list[Node], str]:
-    """Return the nodes down a path of keys, as far as there are any, and the indent of the last one's line."""
+    """Return the existing nodes along a path of keys, and the indent of the last one's line."""
     path, indent = [root], ""
     for depth, key in enumerate(keys):
         node = path[-1]
-        at = node.place_of(key)
+        at = node.index_of(key)
         if at is None:
             if isinstance(key, int):
-                raise UneditableTextError(f"{_shown(keys[:depth])} has no item {key}")
+                raise UneditableTextError(f"{_format_path(keys[:depth])} has no item {key}")
             if not isinstance(node.value, dict):
-                raise UneditableTextError(f"{_shown(keys[:depth])} is no object")
+                raise UneditableTextError(f"{_format_path(keys[:depth])} is not an object")
             break
         indent = _indent_at(text, node.starts[at])
         path.append(node.children[at])
@@ -135,27 +135,27 @@ def _walk(text: str, root: Node, keys: Keys) -> tuple[list[Node], str]:
 
 
 def _append(text: str, root: Node, node: Node, outer: str, value: Any, key: str | None = None) -> str:
-    """Return the text with a member or an item behind the last one of a node."""
+    """Return the text with a member or an item appended to a node."""
     name = "" if key is None else f"{_key(text, node, key)}: "
     newline = _newline(text)
     if not node.children:
         inner = outer + _unit(text)
-        piece = name + _written(text, root, value, inner)
+        member = name + _format_value(text, root, value, inner)
         if _is_inline(text, root):
-            return f"{text[: node.start + 1]}{piece}{text[node.start + 1 :]}"
+            return f"{text[: node.start + 1]}{member}{text[node.start + 1 :]}"
         kept = text[node.start + 1 : node.end - 1].rstrip()  # comments
-        return f"{text[: node.start + 1]}{kept}{newline}{inner}{piece}{newline}{outer}{text[node.end - 1 :]}"
+        return f"{text[: node.start + 1]}{kept}{newline}{inner}{member}{newline}{outer}{text[node.end - 1 :]}"
     end = node.children[-1].end
     at = _skip(text, end)
     at, comma = (at + 1, "") if text[at] == "," else (end, ",")
     if "\n" not in text[node.start : node.starts[0]]:
-        piece = name + json.dumps(value, ensure_ascii=False)
-        return f"{text[:end]}{comma}{text[end:at]} {piece}{text[at:]}"
+        member = name + json.dumps(value, ensure_ascii=False)
+        return f"{text[:end]}{comma}{text[end:at]} {member}{text[at:]}"
     inner = _indent_at(text, node.starts[0])
     line = _REST_OF_LINE.match(text, at)
     at = line.end() if line else at
-    piece = name + _written(text, root, value, inner)
-    return f"{text[:end]}{comma}{text[end:at]}{newline}{inner}{piece}{text[at:]}"
+    member = name + _format_value(text, root, value, inner)
+    return f"{text[:end]}{comma}{text[end:at]}{newline}{inner}{member}{text[at:]}"
 
 
 def _without(text: str, node: Node, member: Node) -> str:
@@ -176,36 +176,36 @@ def _without(text: str, node: Node, member: Node) -> str:
 
 
 def _checked(text: str, before: Node, keys: Keys, value: Any, dialect: Dialect) -> str:
-    """Return an edited text that says what it shall say."""
+    """Return an edited text after checking that it parses to the expected value."""
     if _Parser(text, dialect).parse().value != _changed(before.value, keys, value):
-        raise UneditableTextError("it is laid out in a way that can't be edited safely")
+        raise UneditableTextError("its layout can't be edited safely")
     return text
 
 
-def _changed(held: Any, keys: Keys, value: Any) -> Any:
-    """Return a document with a value under a path of keys; None takes it out."""
+def _changed(document: Any, keys: Keys, value: Any) -> Any:
+    """Return a document with a value at a path of keys; None removes the member."""
     if not keys:
         return value
     key, rest = keys[0], keys[1:]
     if isinstance(key, int):
-        return [_changed(each, rest, value) if at == key else each for at, each in enumerate(held)]
-    below = _changed(held.get(key, {}), rest, value)
-    changed = {name: each for name, each in held.items() if name != key}
+        return [_changed(each, rest, value) if at == key else each for at, each in enumerate(document)]
+    below = _changed(document.get(key, {}), rest, value)
+    changed = {name: each for name, each in document.items() if name != key}
     return changed if below is None else {**changed, key: below}
 
 
-def _shown(path: Keys) -> str:
-    return ".".join(map(str, path)) or "what it holds"
+def _format_path(path: Keys) -> str:
+    return ".".join(map(str, path)) or "the top level"
 
 
 def _key(text: str, node: Node, key: str) -> str:
-    """Return a key as the first one of its object is written: with or without quotes."""
+    """Return a key in the style of its object's first key: with or without quotes."""
     is_bare = bool(node.starts) and text[node.starts[0]] not in "\"'" and _NAME.fullmatch(key) is not None
     return key if is_bare else json.dumps(key, ensure_ascii=False)
 
 
-def _written(text: str, root: Node, value: Any, indent: str) -> str:
-    """Return a value as JSON: on one line in a text of one line, else with its further lines at their place."""
+def _format_value(text: str, root: Node, value: Any, indent: str) -> str:
+    """Return a value as JSON: on one line if the text is one line, else indented like the text."""
     if _is_inline(text, root):
         return json.dumps(value, ensure_ascii=False)
     lines = json.dumps(value, indent=_unit(text), ensure_ascii=False).split("\n")
@@ -217,13 +217,13 @@ def _is_inline(text: str, root: Node) -> bool:
 
 
 def _indent_at(text: str, at: int) -> str:
-    """Return the white space a line begins with; nothing for a place in the midst of a line."""
+    """Return the white space before a position; empty if anything else precedes it on the line."""
     before = text[text.rfind("\n", 0, at) + 1 : at]
     return before if not before.strip() else ""
 
 
 def _unit(text: str) -> str:
-    """Return what each level is indented by."""
+    """Return the indent of one level."""
     found = re.search(r"\n([ \t]+)\S", text)
     return found[1] if found else "  "
 
@@ -233,7 +233,7 @@ def _newline(text: str) -> str:
 
 
 def _skip(text: str, at: int) -> int:
-    """Return the next place that is neither white space nor comment."""
+    """Return the next position that is neither white space nor comment."""
     found = _GAP.match(text, at)
     return found.end() if found else at
 
@@ -242,7 +242,7 @@ def _skip(text: str, at: int) -> int:
 
 
 class _Parser:
-    """One text, parsed with the places of its values."""
+    """Parses one text and records the positions of its values."""
 
     def __init__(self, text: str, dialect: Dialect) -> None:
         self._text = text
@@ -287,7 +287,7 @@ class _Parser:
         return Node(start, at + 1, value, tuple(keys), tuple(starts), tuple(children))
 
     def _member_key(self, at: int) -> tuple[str, int]:
-        """Return a member's key and where its value begins."""
+        """Return a member's key and the position of its value."""
         found = self._dialect.string.match(self._text, at)
         bare = self._dialect.bare_key.match(self._text, at) if self._dialect.bare_key and not found else None
         end = found.end() if found else bare.end() if bare else at
@@ -298,7 +298,7 @@ class _Parser:
         return key, _skip(self._text, colon + 1)
 
     def _plain(self, token: str, at: int) -> Any:
-        """Return the value of a token that holds no others."""
+        """Return the value of a scalar token."""
         try:
             return json.loads(token)
         except ValueError:
@@ -312,4 +312,4 @@ class _Parser:
     def _error(self, at: int) -> UneditableTextError:
         line = self._text.count("\n", 0, at) + 1
         column = at - (self._text.rfind("\n", 0, at) + 1) + 1
-        return UneditableTextError(f"line {line}, column {column} is no JSON")
+        return UneditableTextError(f"line {line}, column {column} is not valid JSON")

@@ -1,6 +1,6 @@
-"""Lines written by a thread of their own: no caller ever waits for a reader, a terminal or a disk.
+"""A writer thread for lines of output, so that no caller waits for a reader, a terminal or a disk.
 
-O_NONBLOCK is no way to get that for standard error: it would hold for every process that shares the open terminal.
+O_NONBLOCK on standard error is no alternative: it would apply to every process that shares the open terminal.
 """
 
 from __future__ import annotations
@@ -12,17 +12,17 @@ from collections.abc import Callable
 from queue import SimpleQueue
 
 MAX_WAITING_BYTES = 1_000_000
-"""Lines that wait to be written. What comes beyond is dropped and counted."""
+"""Size of the queue. Lines that don't fit are dropped and counted."""
 
 MAX_PART_CHARS = 65_536
-"""Text without a line end that is kept back until its line is whole."""
+"""Longest incomplete line that is buffered until its end arrives."""
 
 EXIT_DRAIN_S = 1.0
-"""What an exiting process waits at most for its last lines to be written."""
+"""Longest time an exiting process waits for its last lines to be written."""
 
 
 def dropped_line(count: int) -> bytes:
-    """Return the line that says how many lines were dropped."""
+    """Return a log line that reports how many lines were dropped."""
     return b"%d log lines dropped\n" % count
 
 
@@ -42,18 +42,18 @@ class LineWriter:
         self._prepare = prepare
         self._max_bytes = max_bytes
         self._queue: SimpleQueue[bytes | threading.Event] = SimpleQueue()
-        self._lock = threading.RLock()  # a finalizer may log in the midst of a `put`
+        self._lock = threading.RLock()  # a finalizer may log during a `put`
         self._thread: threading.Thread | None = None
         self._waiting_bytes = 0
         self._lost = 0
-        self._is_torn = False
+        self._has_open_line = False
 
     def __repr__(self) -> str:
         return f"<LineWriter descriptor {self._descriptor}, {self._waiting_bytes} bytes waiting, {self._lost} lost>"
 
     @property
     def lost(self) -> int:
-        """How many lines were dropped or could not be written since the last line that says so."""
+        """Lines dropped or not written since the loss was last reported."""
         return self._lost
 
     def put(self, line: bytes) -> None:
@@ -68,7 +68,7 @@ class LineWriter:
                 self._start()
 
     def drain(self, timeout_s: float) -> bool:
-        """Wait until everything queued so far was written or lost; return False after the time."""
+        """Wait until everything queued so far was written or lost; return False if the timeout passed first."""
         if self._thread is None:
             return True
         done = threading.Event()
@@ -76,7 +76,7 @@ class LineWriter:
         return done.wait(timeout_s)
 
     def _start(self) -> None:
-        """Start the thread. A process that is ending can't: then its last lines stay in the queue."""
+        """Start the thread. A process that is exiting can't start one: its last lines stay in the queue."""
         self._thread = threading.Thread(target=self._run, name="log", daemon=True)
         try:
             self._thread.start()
@@ -98,13 +98,13 @@ class LineWriter:
                 self._waiting_bytes -= len(item)
 
     def _write(self, line: bytes) -> bool:
-        """Write to the descriptor; return whether all of it arrived. A torn line is ended before the next."""
-        rest = b"\n" + line if self._is_torn else line
+        """Write to the descriptor; return whether all of it was written. A partly written line is ended first."""
+        rest = b"\n" + line if self._has_open_line else line
         try:
             while rest:
                 written = os.write(self._descriptor, rest)
                 rest = rest[written:]
-                self._is_torn = bool(rest)
+                self._has_open_line = bool(rest)
         except OSError:
             with self._lock:
                 self._lost += 1
@@ -113,7 +113,7 @@ class LineWriter:
 
 
 class QueuedText(io.TextIOBase):
-    """A text stream for `sys.stderr` that hands whole lines to a function which never blocks."""
+    """A text stream for `sys.stderr` that passes complete lines to a function which never blocks."""
 
     encoding = "utf-8"
     errors = "backslashreplace"
@@ -125,15 +125,15 @@ class QueuedText(io.TextIOBase):
         self._part = ""
 
     def fileno(self) -> int:
-        """Return the descriptor below."""
+        """Return the descriptor this stream replaces."""
         return self._descriptor
 
     def writable(self) -> bool:
-        """Return that it is for writing."""
+        """Return True."""
         return True
 
     def write(self, text: str) -> int:
-        """Queue the lines that are whole."""
+        """Queue the complete lines; keep an incomplete one until its end arrives."""
         with self._lock:
             whole, end, part = (self._part + text).rpartition("\n")
             if len(part) > MAX_PART_CHARS:
@@ -144,7 +144,7 @@ class QueuedText(io.TextIOBase):
         return len(text)
 
     def flush(self) -> None:
-        """Queue a line that is not whole."""
+        """Queue an incomplete line."""
         with self._lock:
             part, self._part = self._part, ""
             if part:

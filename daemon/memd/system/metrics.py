@@ -1,6 +1,6 @@
-"""What this process counts: counters and histograms of durations, and the quantiles estimated from them.
+"""Metrics of this process: counters, histograms of durations, and quantiles estimated from them.
 
-Everything is counted on the loop's thread, at about a third of a microsecond a time. A restart sets it back.
+Everything is counted on the event loop's thread. A restart resets it.
 """
 
 from __future__ import annotations
@@ -14,14 +14,14 @@ DECADES = range(-5, 3)
 STEPS = (1.0, 1.6, 2.5, 4.0, 6.3)
 
 BOUNDS: tuple[float, ...] = tuple(float(f"{step}e{decade}") for decade in DECADES for step in STEPS)
-"""Upper bounds in seconds, from 10 µs to 10 min: five a decade, so that a quantile is off by a few percent as a rule
-and by 60 % at the very most. What is longer than the last is counted in one more bucket."""
+"""Upper bounds in seconds, from 10 µs to 10 min: five per decade, so that a quantile is usually off by a few percent
+and by 60 % at most. Longer durations are counted in one more bucket."""
 
 
 def quantile(bounds: Sequence[float], counts: Sequence[int], share: float) -> float:
-    """Return about which value a share of all observations doesn't exceed; 0 where there are none.
+    """Return an estimated quantile: the value that a share of all observations doesn't exceed; 0 if there are none.
 
-    Within a bucket values are taken to be spread evenly. Beyond the last bound that bound is all that is known.
+    Values are assumed to be spread evenly within a bucket. The estimate never exceeds the last bound.
     """
     wanted = share * sum(counts)
     if wanted <= 0:
@@ -35,16 +35,16 @@ def quantile(bounds: Sequence[float], counts: Sequence[int], share: float) -> fl
 
 
 MAX_VALUES = 100
-"""Values a label may take before the next ones are counted together: nothing a client or a settings file says may
-make the figures grow without end."""
+"""Distinct values of a label; further ones are counted together, so that neither clients nor settings files can make
+the metrics grow without bound."""
 
 OTHER = "other"
-"""The value of a label that stands for all beyond `MAX_VALUES`."""
+"""The label value under which all values beyond `MAX_VALUES` are counted."""
 
 
 @dataclass(frozen=True, slots=True)
 class Family:
-    """Figures of one name: what they mean, and their labels."""
+    """One metric: its kind, its help text, and its labels."""
 
     kind: Literal["counter", "histogram"]
     help: str
@@ -56,35 +56,35 @@ FAMILIES: dict[str, Family] = {
     "memd_request_seconds": Family(
         "histogram", "Time from reading a request to its response being ready.", ("method",)
     ),
-    "memd_searches_total": Family("counter", "Searches answered, by how.", ("agent", "mode")),
-    "memd_searches_degraded_total": Family("counter", "Searches answered with less than all.", ("code",)),
-    "memd_searches_abstained_total": Family("counter", "Searches nothing in memory had to do with."),
+    "memd_searches_total": Family("counter", "Searches answered, by mode.", ("agent", "mode")),
+    "memd_searches_degraded_total": Family("counter", "Searches answered in a degraded mode.", ("code",)),
+    "memd_searches_abstained_total": Family("counter", "Searches without relevant results."),
     "memd_searches_partial_total": Family(
-        "counter", "Searches whose time was up before all changes were in."
+        "counter", "Searches answered before all changed files were indexed."
     ),
     "memd_catch_up_seconds": Family("histogram", "Time searches waited for changed files."),
     "memd_files_taken_total": Family(
         "counter",
-        "Files looked into by syncs: changed, the same, gone, or being written.",
+        "Files checked by syncs: changed, unchanged, deleted, or being written.",
         ("agent", "outcome"),
     ),
     "memd_file_seconds": Family("histogram", "Time to read, chunk and store one file."),
     "memd_chunks_written_total": Family("counter", "Chunks written to indexes.", ("agent",)),
-    "memd_texts_embedded_total": Family("counter", "Texts whose vectors were made and stored.", ("agent",)),
-    "memd_connections_total": Family("counter", "Connections let in."),
+    "memd_texts_embedded_total": Family("counter", "Texts embedded and stored.", ("agent",)),
+    "memd_connections_total": Family("counter", "Connections accepted."),
     "memd_connections_refused_total": Family(
-        "counter", "Connections turned away or ended for what the client did.", ("code",)
+        "counter", "Connections refused, or closed because of a client error.", ("code",)
     ),
 }
-"""Everything that is counted as it happens. Gauges are read when the metrics are requested."""
+"""All counters and histograms. Gauges are read when the metrics are requested."""
 
 
 class DurationHistogram:
     """Durations by bucket.
 
     Attributes:
-        counts: How many observations each bucket holds by itself; the last is beyond all bounds.
-        total: The sum of all observations, in seconds.
+        counts: Observations in each bucket, not cumulative; the last bucket is beyond all bounds.
+        total: Sum of all observations, in seconds.
     """
 
     __slots__ = ("counts", "total")
@@ -118,7 +118,7 @@ class Meter:
             self._counters[key] = self._counters.get(key, 0) + by
 
     def observe(self, seconds: float, *key: str) -> None:
-        """Note a duration."""
+        """Add a duration to a histogram."""
         histogram = self._histograms.get(key)
         if histogram is None:
             histogram = self._histograms.setdefault(self._admit(key), DurationHistogram())
@@ -126,7 +126,7 @@ class Meter:
         histogram.total += seconds
 
     def value(self, *key: str) -> float:
-        """Return a counter; 0 where nothing was counted."""
+        """Return a counter; 0 if nothing was counted."""
         return self._counters.get(key, 0)
 
     def counters(self, name: str) -> Iterator[tuple[tuple[str, ...], float]]:
@@ -134,11 +134,11 @@ class Meter:
         return ((key[1:], value) for key, value in self._counters.items() if key[0] == name)
 
     def histograms(self, name: str) -> Iterator[tuple[tuple[str, ...], DurationHistogram]]:
-        """Return the label values and histograms of a name, likewise."""
+        """Return the label values and histograms of a name, in the order of their first observation."""
         return ((key[1:], each) for key, each in self._histograms.items() if key[0] == name)
 
     def label(self, label: str, value: str) -> str:
-        """Return a label's value as it is counted: itself, or `OTHER` where there are too many already."""
+        """Return the value a label is counted under: itself, or `OTHER` beyond `MAX_VALUES` values."""
         known = self._values.setdefault(label, set())
         if value in known:
             return value
@@ -148,11 +148,11 @@ class Meter:
         return value
 
     def _admit(self, key: tuple[str, ...]) -> tuple[str, ...]:
-        """Return the key something new is counted under."""
+        """Return the key under which a new combination of label values is counted."""
         name, *values = key
         labels = FAMILIES[name].labels
         return (name, *(self.label(label, value) for label, value in zip(labels, values, strict=True)))
 
 
 METER = Meter()
-"""This process's. A daemon is a process of its own, so what counts needn't be handed from room to room."""
+"""The meter of this process: a global, so that it need not be passed from package to package."""

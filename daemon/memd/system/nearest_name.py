@@ -1,4 +1,4 @@
-"""What a mistyped name probably means."""
+"""Suggestions for mistyped names."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from collections.abc import Iterable
 
 
 def did_you_mean(word: str, names: Iterable[str]) -> str:
-    """Return `. Did you mean 'main'?` to end a message with; empty if no name is similar."""
-    from difflib import get_close_matches  # only a mistake pays for it
+    """Return the end of a message, such as `. Did you mean 'main'?`; empty if no name is similar."""
+    from difflib import get_close_matches  # imported only when a name is wrong
 
     by_key = {name.casefold(): name for name in names}
     near = get_close_matches(word.casefold(), by_key, n=1)

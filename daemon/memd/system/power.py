@@ -1,4 +1,4 @@
-"""Whether the machine runs on battery, where the system tells."""
+"""Detects whether the machine runs on battery, on Linux and macOS."""
 
 from __future__ import annotations
 
@@ -14,21 +14,21 @@ import trio
 log = structlog.get_logger(__name__)
 
 SUPPLIES: Final = Path("/sys/class/power_supply")
-"""Where Linux shows the machine's power supplies, a folder each."""
+"""Folder in which Linux has one folder for each power supply."""
 
-LOOK_S: Final = 30.0
-"""How often it is looked. A desktop and a server, which have no battery, are asked once."""
+POLL_INTERVAL_S: Final = 30.0
+"""Time between checks. A machine without a battery is checked once."""
 
-PMSET_S: Final = 5.0
+PMSET_TIMEOUT_S: Final = 5.0
 
 
 def load_on_battery(supplies: Path = SUPPLIES, platform: str = sys.platform) -> bool | None:
-    """Return whether the machine draws from its battery; None where it has none, or the system doesn't say."""
-    return _ask_pmset() if platform == "darwin" else _read_supplies(supplies)
+    """Return whether the machine runs on battery; None if it has none, or the system doesn't report it."""
+    return _run_pmset() if platform == "darwin" else _read_supplies(supplies)
 
 
 def _read_supplies(supplies: Path) -> bool | None:
-    """Return what Linux says: on battery is whose machine's battery discharges while nothing feeds it."""
+    """Return whether a battery discharges and no external supply is online, from Linux's folder of supplies."""
     fed, discharging = False, None
     try:
         found = sorted(supplies.iterdir())
@@ -44,38 +44,38 @@ def _read_supplies(supplies: Path) -> bool | None:
 
 
 def _read(file: Path) -> str:
-    """Return a line of the kernel's, empty where it can't be had."""
+    """Return a line of a kernel file, empty if it can't be read."""
     try:
         return file.read_text(encoding="ascii", errors="replace").strip()
     except OSError:
         return ""
 
 
-def _ask_pmset() -> bool | None:
-    """Return what macOS says."""
+def _run_pmset() -> bool | None:
+    """Return whether macOS reports battery power."""
     try:
         ran = subprocess.run(
-            ["/usr/bin/pmset", "-g", "batt"], capture_output=True, text=True, timeout=PMSET_S
+            ["/usr/bin/pmset", "-g", "batt"], capture_output=True, text=True, timeout=PMSET_TIMEOUT_S
         )
     except (OSError, subprocess.SubprocessError):
         return None
     return "'Battery Power'" in ran.stdout if "InternalBattery" in ran.stdout else None
 
 
-class Power:
-    """Where the machine's power comes from, kept up to date by `run`."""
+class PowerMonitor:
+    """Whether the machine runs on battery, kept up to date by `run`."""
 
-    def __init__(self, look: Callable[[], bool | None] = load_on_battery) -> None:
-        self._look = look
+    def __init__(self, load: Callable[[], bool | None] = load_on_battery) -> None:
+        self._load = load
         self.on_battery = False
 
     def __repr__(self) -> str:
-        return f"<Power {'battery' if self.on_battery else 'mains'}>"
+        return f"<PowerMonitor {'battery' if self.on_battery else 'mains'}>"
 
     async def run(self) -> None:
-        """Look until cancelled; ends by itself where there is no battery."""
-        while (found := await trio.to_thread.run_sync(self._look)) is not None:
+        """Poll until cancelled; return at once if there is no battery."""
+        while (found := await trio.to_thread.run_sync(self._load)) is not None:
             if found != self.on_battery:
                 self.on_battery = found
                 log.info("power.source_changed", source="battery" if found else "mains")
-            await trio.sleep(LOOK_S)
+            await trio.sleep(POLL_INTERVAL_S)

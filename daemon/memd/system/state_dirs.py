@@ -1,6 +1,6 @@
-"""Which state directory is worked in: OpenClaw's if there is one, else memd's own.
+"""Finds the state directory: OpenClaw's if there is one, else memd's own.
 
-Standard library only, since the command line asks as well.
+Standard library only, because the command line imports it.
 """
 
 from __future__ import annotations
@@ -20,22 +20,22 @@ OLD_CONFIG_NAME: Final = "clawdbot.json"
 def find_openclaw(home: Path) -> Path | None:
     """Return OpenClaw's state directory in a home directory, or None if there is none.
 
-    A folder of that name counts only if OpenClaw uses it; see `is_openclaw_dir`. The newer name comes first.
+    A folder of that name counts only if OpenClaw uses it; see `is_openclaw_dir`. The newer name has precedence.
     """
     folders = (home / STATE_FOLDER, home / OLD_STATE_FOLDER)
     return next((folder for folder in folders if is_openclaw_dir(folder)), None)
 
 
 def files_of_openclaw(home: Path) -> tuple[Path, ...]:
-    """Return the paths at which an OpenClaw that is installed later appears."""
+    """Return the paths that appear once OpenClaw is installed; a caller watches them."""
     names = {STATE_FOLDER: ("", CONFIG_NAME, "agents"), OLD_STATE_FOLDER: ("", OLD_CONFIG_NAME, "agents")}
     return tuple(home / folder / name for folder in names for name in names[folder])
 
 
 def is_openclaw_dir(folder: Path) -> bool:
-    """Return whether a folder has a settings file, a workspace or agents of OpenClaw in it.
+    """Return whether a folder contains a settings file, a workspace or agents of OpenClaw.
 
-    One that can't be listed counts: what is in it is unknown, and it isn't memd's.
+    A folder that can't be listed counts: its contents are unknown, and it isn't memd's.
     """
     try:
         names = os.listdir(folder)
@@ -53,12 +53,12 @@ def is_openclaw_dir(folder: Path) -> bool:
 
 
 def own_state_dir(environ: Mapping[str, str], home: Path) -> Path:
-    """Return the state directory for a machine without OpenClaw; nothing is made."""
+    """Return memd's own state directory, for a machine without OpenClaw; it is not created."""
     return data_dir(environ, home) / "state"
 
 
 def data_dir(environ: Mapping[str, str], home: Path) -> Path:
-    """Return memd's folder for data of the user, in `XDG_DATA_HOME` or the system's usual place."""
+    """Return memd's folder for user data, in `XDG_DATA_HOME` or the platform's default folder."""
     named = environ.get("XDG_DATA_HOME", "").strip()
     if os.path.isabs(named):
         return Path(named) / "memd"

@@ -1,4 +1,4 @@
-"""Small files of state and of settings: read whole, replaced whole. Blocks: for a thread."""
+"""Reading and atomic replacement of small state and settings files. Blocking: call in a worker thread."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ from typing import BinaryIO
 from memd.system.temp_files import remove_leftovers, temp_file
 
 _READ = os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
-"""`O_NONBLOCK`: a FIFO in the place of the file must not block the reader."""
+"""`O_NONBLOCK`: a FIFO at the path must not block the reader."""
 
 
 MAX_SETTINGS_BYTES = 4 * 1024 * 1024
-"""Larger settings files are refused: real ones have some kilobytes, and JSON5 is slow to parse."""
+"""Larger settings files are refused: real ones have a few kilobytes, and JSON5 is slow to parse."""
 
 
 class NotRegularFileError(OSError):
-    """What is in the place of a file is a FIFO, a device, a socket or a folder."""
+    """The path is a FIFO, a device, a socket or a folder."""
 
 
 class UnreadableFileError(ValueError):
-    """A file that can't be used as text; its message continues the file's name, and quotes nothing of the file."""
+    """A file that can't be read as text. The message follows the file's name, and never quotes the contents."""
 
 
 def load_text(path: Path, most_bytes: int = MAX_SETTINGS_BYTES) -> str:
@@ -44,10 +44,10 @@ def load_text(path: Path, most_bytes: int = MAX_SETTINGS_BYTES) -> str:
 
 
 def load_whole(path: Path, most_bytes: int, *, through_link: bool = True) -> bytes:
-    """Return what a regular file holds.
+    """Return the contents of a regular file.
 
-    Settings, keys and state are read by this alone: a FIFO, a device, a socket or a folder in the place of the file is
-    an error at once, and no more than `most_bytes` are ever read.
+    Settings, keys and state are read only through this function: it refuses a FIFO, a device, a socket or a folder at
+    once, and never reads more than `most_bytes`.
     """
     with open_regular(path, through_link=through_link) as file:
         size = os.fstat(file.fileno()).st_size
@@ -58,7 +58,7 @@ def load_whole(path: Path, most_bytes: int, *, through_link: bool = True) -> byt
 
 
 def open_regular(path: str | Path, *, through_link: bool = True) -> BinaryIO:
-    """Open a regular file for reading; never wait for it."""
+    """Open a regular file for reading without blocking."""
     handle = os.open(path, _READ | (0 if through_link else os.O_NOFOLLOW))
     if not stat.S_ISREG(os.fstat(handle).st_mode):
         os.close(handle)
@@ -67,21 +67,21 @@ def open_regular(path: str | Path, *, through_link: bool = True) -> BinaryIO:
 
 
 def replace_whole(path: Path, data: bytes) -> None:
-    """Write a file, so that a reader sees the old one or the new one and never half of it.
+    """Replace a file atomically: a reader sees the old or the new contents, never a mix.
 
-    Not synced to the disk: for what may be lost in a power cut. The directory is made with mode 0700 where it is
-    missing, the file has mode 0600.
+    Not synced to the disk: a power cut may lose the change. A missing directory is created with mode 0700; the file
+    has mode 0600.
     """
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     with contextlib.suppress(OSError):
-        path.with_name(f"{path.name}.tmp").unlink()  # an earlier release wrote there, and was killed
+        path.with_name(f"{path.name}.tmp").unlink()  # left by a killed process of an earlier release
     _replace(path, data, 0o600, sync=False)
 
 
 def replace_synced(path: Path, data: bytes, mode: int) -> None:
-    """Write a file so that it is there whole or as it was, whatever happens to the machine.
+    """Replace a file atomically and durably: after a power cut it has the old or the new contents.
 
-    For what others read and nobody makes again: settings, the files of a service.
+    For files that memd can't recreate: other programs' settings, the files of a service.
     """
     remove_leftovers(path.parent)
     _replace(path, data, mode, sync=True)

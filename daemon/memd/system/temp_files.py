@@ -1,7 +1,8 @@
-"""Temporary files of memd: one recognisable name, a lock while they are written, and removal of what a kill left.
+"""Temporary files of memd: a recognisable name, a lock while they are written, and removal of leftovers.
 
-A temporary file is written beside the file it becomes. Its writer keeps it locked until it is moved or removed, and the
-system gives the lock back when the writer dies: a file that is not locked has no writer any more. Blocks: for a thread.
+A temporary file is written in the folder of the file it replaces. Its writer keeps it locked until it is moved or
+removed, and the system releases the lock if the writer dies: an unlocked temporary file has no writer.
+Blocking: call in a worker thread.
 """
 
 from __future__ import annotations
@@ -16,13 +17,13 @@ from collections.abc import Iterator
 from pathlib import Path
 
 NAME = re.compile(r"\.memd-[0-9a-f]{16}\.tmp(-journal|-wal|-shm)?")
-"""All names of temporary files; those of SQLite belong to an index that is built under such a name."""
+"""Names of temporary files, and SQLite's files of an index that is built under such a name."""
 
 MAX_FOLDERS = 2_000
-"""Most folders below a workspace's `memory` that are searched for leftovers."""
+"""Folders below a workspace's `memory` that are searched for leftovers."""
 
 MAX_DEPTH = 8
-"""Deepest of them: memd itself writes notes one or two folders below `memory`."""
+"""Deepest level that is searched: memd writes notes one or two folders below `memory`."""
 
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
 _LOOK = os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_NOCTTY | os.O_CLOEXEC
@@ -36,7 +37,7 @@ def temp_name() -> str:
 
 @contextlib.contextmanager
 def temp_file(folder: Path, mode: int = 0o600) -> Iterator[tuple[int, Path]]:
-    """Give a new locked temporary file, its descriptor and path; remove what is still at its path afterwards."""
+    """Yield the descriptor and path of a new locked temporary file, and remove it unless it was moved."""
     handle, path = _make(folder)
     try:
         os.fchmod(handle, mode)
@@ -52,7 +53,7 @@ def _make(folder: Path) -> tuple[int, Path]:
     while True:
         path = folder / temp_name()
         handle = os.open(path, _NEW, 0o600)
-        with contextlib.suppress(OSError):  # a file system without locks: there a leftover stays
+        with contextlib.suppress(OSError):  # a file system without locks, on which leftovers stay
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
         if os.fstat(handle).st_nlink:
             return handle, path
@@ -60,10 +61,10 @@ def _make(folder: Path) -> tuple[int, Path]:
 
 
 def remove_leftovers(folder: Path) -> int:
-    """Remove the temporary files in a folder whose writers were killed; return how many there were.
+    """Remove the temporary files in a folder whose writers were killed; return how many were removed.
 
-    Only regular files of this user with a name of `NAME` that no process has locked. Nothing is raised: a folder that
-    is missing, or that another process of memd is writing to, is left as it is.
+    Only regular files of this user that match `NAME` and that no process has locked. Never raises: a folder that is
+    missing, or that another process of memd is writing to, stays unchanged.
     """
     try:
         handle = os.open(folder, _FOLDER)
@@ -76,7 +77,7 @@ def remove_leftovers(folder: Path) -> int:
 
 
 def remove_leftovers_in_workspace(root: Path) -> int:
-    """Do what `remove_leftovers` does in a workspace and in the folders below its `memory`; no link is followed."""
+    """Run `remove_leftovers` in a workspace and in the folders below its `memory`; links are not followed."""
     removed = remove_leftovers(root)
     pending = [(root / "memory", 0)]
     for _ in range(MAX_FOLDERS):
@@ -95,7 +96,7 @@ def remove_leftovers_in_workspace(root: Path) -> int:
 
 
 def _folders_in(folder: int) -> list[str]:
-    """Return the names of the folders in an open folder; links are none."""
+    """Return the names of the folders in an open folder; links are left out."""
     with os.scandir(folder) as entries:
         return [each.name for each in entries if each.is_dir(follow_symlinks=False)]
 
@@ -114,20 +115,20 @@ def _remove_in(folder: int, path: str) -> int:
     finally:
         fcntl.flock(folder, fcntl.LOCK_UN)
     if removed:
-        import structlog  # here: the command line reads files without a log, and structlog is half of its start
+        import structlog  # imported here: it would double the start time of the command line, which doesn't log
 
         structlog.get_logger(__name__).info("files.leftovers_removed", folder=path, files=removed)
     return removed
 
 
 def _remove_one(folder: int, name: str) -> bool:
-    """Remove a temporary file without a writer; return whether it was one.
+    """Remove a temporary file that has no writer; return whether it was removed.
 
-    SQLite's files beside an index have the index's writer: they are asked for after it, and stay while it is there.
+    SQLite's own files of an index are not locked: they stay as long as the index is there.
     """
-    index, is_beside, _ = name.partition(".tmp-")
+    index, is_sqlite_file, _ = name.partition(".tmp-")
     try:
-        if is_beside and _is_there(folder, f"{index}.tmp"):
+        if is_sqlite_file and _exists(folder, f"{index}.tmp"):
             return False
         handle = os.open(name, _LOOK, dir_fd=folder)
     except OSError:
@@ -145,8 +146,8 @@ def _remove_one(folder: int, name: str) -> bool:
     return True
 
 
-def _is_there(folder: int, name: str) -> bool:
-    """Return whether there is anything of this name in an open folder."""
+def _exists(folder: int, name: str) -> bool:
+    """Return whether an open folder has an entry of this name."""
     try:
         os.stat(name, dir_fd=folder, follow_symlinks=False)
     except FileNotFoundError:

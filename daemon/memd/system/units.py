@@ -1,4 +1,4 @@
-"""Counts, sizes and durations as the command line, the page, messages and logs show them. Pure.
+"""Formats counts, sizes and durations for the command line, the page, messages and logs. Pure.
 
 Sizes are decimal (`kB`, `MB`, `GB`) with three significant digits, counts have thousands separators, durations are
 in `ms`, `s`, `min`, `h` and `d`. `tests/support/units.json` has reference values, which the page follows as well.
@@ -21,7 +21,7 @@ def count(number: int, noun: str) -> str:
 
 
 def rough(number: int) -> str:
-    """Return a count from 100,000 on with three significant digits, such as `12,345` or `1,240,000`."""
+    """Return a count, rounded to three significant digits from 100,000 on: `12,345`, `1,240,000`."""
     digits = len(str(abs(number)))
     return f"{number:,}" if number < 100_000 else f"{round(number, ROUGH_DIGITS - digits):,}"
 
@@ -39,7 +39,7 @@ def size(size_bytes: int) -> str:
 
 
 def _three_digits(amount: float) -> str:
-    """Return a number from 1 on with three significant digits, or all digits of its whole part."""
+    """Return a number of at least 1 with three significant digits; never fewer than its whole part has."""
     if amount < 9.995:
         return f"{amount:.2f}"
     return f"{amount:.1f}" if amount < 99.95 else f"{amount:,.0f}"

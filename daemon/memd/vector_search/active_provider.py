@@ -9,7 +9,7 @@ import trio
 from memd.embedding.provider import EmbeddingProvider
 from memd.index.cache import SpaceKey
 from memd.sync.vectors.fill import VectorFill
-from memd.sync.vectors.provider_health import Health
+from memd.sync.vectors.provider_health import ProviderHealth
 from memd.system.clock import Clock
 from memd_client.messages import Filling
 
@@ -29,7 +29,7 @@ class ActiveProvider:
     def __init__(self, provider: EmbeddingProvider, clock: Clock, on_change: Callable[[], None]) -> None:
         self.provider = provider
         self.space = SpaceKey(provider.id, provider.model, provider.space.id)
-        self.health = Health(provider.id, clock, on_change)
+        self.health = ProviderHealth(provider.id, clock, on_change)
         self.fill: VectorFill | None = None
         self._scope = trio.CancelScope()
 

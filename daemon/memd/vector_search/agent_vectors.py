@@ -21,7 +21,7 @@ from memd.embedding.provider import EmbeddingProvider
 from memd.embedding.query_vectors import SharedQueryVectors
 from memd.index.cache import active_space
 from memd.index.connection import IndexFile
-from memd.index.files import Published
+from memd.index.files import IndexChange
 from memd.index.meta import find_recipe
 from memd.index.vectors.cache import VectorCache
 from memd.settings.schema import MemorySearch
@@ -295,7 +295,7 @@ class VectorSearchManager:
                 if active is self.target and active is not self.answering:
                     await self._answer_with(active)
 
-    def on_published(self, published: Published) -> None:
+    def on_published(self, published: IndexChange) -> None:
         """Update the vector cache after each committed file and request vectors of new texts."""
         self.vector_cache.follow(published)
         if self.fill is not None:

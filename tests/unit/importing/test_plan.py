@@ -209,7 +209,7 @@ def test_copy_of_a_missing_source_is_kept_and_listed(home: ImportHome) -> None:
         (b"", "it is empty"),
         (b"\xef\xbb\xbf \n\n", "it is empty"),
         (b"caf\xe9\n", "is not UTF-8 (byte 4)"),
-        (b"a\0b\n", "is a binary file (it holds NUL bytes)"),
+        (b"a\0b\n", "is a binary file (it contains NUL bytes)"),
     ],
 )
 def test_invalid_files_are_excluded_with_a_reason(home: ImportHome, content: bytes, reason: str) -> None:

@@ -1,4 +1,4 @@
-"""Annotated entries in the index: kept with their note, gone with it."""
+"""Annotated entries in the index: stored with their note, deleted with it."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def db() -> Database:
     return new_index(extension=False)
 
 
-def test_entries_come_back_as_they_were_stored(db: Database) -> None:
+def test_stored_entries_are_loaded_unchanged(db: Database) -> None:
     with transaction(db):
         store_annotations(db, "MEMORY.md", ENTRIES)
         store_annotations(db, "memory/;odd:é.md", ENTRIES[:1])
@@ -39,13 +39,13 @@ def test_entries_come_back_as_they_were_stored(db: Database) -> None:
     assert [loaded["MEMORY.md"].at(line) for line in (2, 4, 9)] == [ENTRIES[0], ENTRIES[0], ENTRIES[1]]
 
 
-def test_a_line_outside_of_annotated_entries_has_none() -> None:
+def test_line_outside_of_annotated_entries_has_no_entry() -> None:
     file = FileAnnotations(ENTRIES)
 
     assert [file.at(line) for line in (1, 5, 8, 10)] == [None] * 4
 
 
-def test_a_note_without_annotations_or_a_forgotten_one_leaves_nothing(db: Database) -> None:
+def test_note_without_annotations_or_deleted_note_has_no_row(db: Database) -> None:
     publish(db, "MEMORY.md", ["tea"])
     with transaction(db):
         store_annotations(db, "MEMORY.md", ENTRIES)
@@ -58,7 +58,7 @@ def test_a_note_without_annotations_or_a_forgotten_one_leaves_nothing(db: Databa
     assert db.execute("SELECT key FROM meta WHERE key LIKE 'annotations%'").fetchall() == []
 
 
-def test_an_index_of_an_earlier_version_is_known(db: Database) -> None:
+def test_index_with_outdated_annotations_is_detected(db: Database) -> None:
     assert not has_current_annotations(db)
     with transaction(db):
         note_current_annotations(db)

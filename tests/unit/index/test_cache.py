@@ -1,4 +1,4 @@
-"""Vectors by (space, text): nothing is computed twice, nothing in use is lost."""
+"""The embedding cache: no text is embedded twice, no vector in use is deleted."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from memd.index.cache import (
     load_refused,
     missing_hashes,
     refuse_texts,
-    renew_vectors,
+    replace_vectors,
     trim,
     vectors_for,
 )
@@ -41,7 +41,7 @@ OTHER = SpaceKey("openai", "large", "space-b")
 TWO = unit([[1.0, 0.0], [0.0, 1.0]])
 
 
-def test_texts_without_a_vector_come_newest_file_first_and_once() -> None:
+def test_missing_texts_are_listed_once_newest_file_first() -> None:
     db = new_index()
     publish(db, "memory/old.md", ["shared", "old"], mtime_ns=1)
     publish(db, "memory/new.md", ["new one", "shared", "new two"], mtime_ns=2)
@@ -55,7 +55,7 @@ def test_texts_without_a_vector_come_newest_file_first_and_once() -> None:
     assert count_missing(db, OTHER.id) == 4
 
 
-def test_vectors_come_back_bit_by_bit() -> None:
+def test_stored_vectors_are_loaded_bit_for_bit() -> None:
     db = new_index()
     publish(db, "memory/a.md", ["one", "two"])
     rows = unit(np.random.default_rng(1).standard_normal((2, 384)))
@@ -66,7 +66,7 @@ def test_vectors_come_back_bit_by_bit() -> None:
     assert vectors_for(db, OTHER.id, ids)[0] == []
 
 
-def test_a_vector_nobody_uses_any_more_is_cached_without_an_id() -> None:
+def test_vector_of_a_deleted_text_is_stored_without_an_id() -> None:
     db = new_index()
     publish(db, "memory/a.md", ["one"])
     ids = store(db, ["one", "gone meanwhile"], TWO)
@@ -77,7 +77,7 @@ def test_a_vector_nobody_uses_any_more_is_cached_without_an_id() -> None:
     assert find_inconsistencies(db) == []
 
 
-def test_a_text_keeps_the_vector_it_has() -> None:
+def test_stored_vector_of_a_text_is_not_replaced() -> None:
     db = new_index()
     publish(db, "memory/a.md", ["one"])
     first = store(db, ["one"], TWO[:1])
@@ -86,7 +86,7 @@ def test_a_text_keeps_the_vector_it_has() -> None:
     assert find_inconsistencies(db) == []
 
 
-def test_the_first_space_answers_and_a_second_waits() -> None:
+def test_first_stored_space_becomes_active_and_a_second_does_not() -> None:
     db = new_index()
     publish(db, "memory/a.md", ["one", "two"])
     assert active_space(db) is None
@@ -100,7 +100,7 @@ def test_the_first_space_answers_and_a_second_waits() -> None:
     assert count_vectors(db, SPACE.id) == 1
 
 
-def test_switching_back_finds_everything_still_there() -> None:
+def test_switching_back_to_a_space_finds_its_vectors() -> None:
     db = new_index()
     publish(db, "memory/a.md", ["one", "two"])
     store(db, ["one", "two"], TWO)
@@ -110,17 +110,17 @@ def test_switching_back_finds_everything_still_there() -> None:
     assert count_missing(db, SPACE.id) == 0
 
 
-def test_vectors_of_another_length_are_refused_with_both_lengths() -> None:
+def test_vectors_of_other_dimensions_are_refused_naming_both() -> None:
     db = new_index()
     publish(db, "memory/a.md", ["one", "two"])
     store(db, ["one"], TWO[:1])
-    with pytest.raises(DimensionsChangedError, match=r"3 dimensions.*holds 2"):
+    with pytest.raises(DimensionsChangedError, match=r"3 dimensions.*has 2"):
         store(db, ["two"], unit([[1.0, 0.0, 0.0]]))
     assert find_dims(db, SPACE.id) == 2
 
 
 @pytest.mark.parametrize("row", [[0.0, 0.0], [np.nan, 0.0], [3.0, 4.0], [np.inf, 0.0]])
-def test_what_is_no_unit_vector_is_refused(row: list[float]) -> None:
+def test_vectors_without_unit_length_are_refused(row: list[float]) -> None:
     db = new_index()
     publish(db, "memory/a.md", ["one"])
     with pytest.raises(ProviderFailedError, match="unit length"):
@@ -130,7 +130,7 @@ def test_what_is_no_unit_vector_is_refused(row: list[float]) -> None:
     assert count_missing(db, SPACE.id) == 1
 
 
-def test_trimming_takes_the_oldest_unused_and_never_one_in_use() -> None:
+def test_trimming_deletes_the_oldest_unused_vectors_only() -> None:
     db = new_index()
     publish(db, "memory/a.md", ["used"])
     store(db, ["used"], TWO[:1])
@@ -148,7 +148,7 @@ def test_trimming_takes_the_oldest_unused_and_never_one_in_use() -> None:
     assert find_inconsistencies(db) == []
 
 
-def test_trimming_counts_a_space_that_neither_answers_nor_fills_as_unused() -> None:
+def test_trimming_treats_vectors_of_inactive_spaces_as_unused() -> None:
     db = new_index()
     publish(db, "memory/a.md", ["one", "two"])
     store(db, ["one", "two"], TWO)
@@ -161,7 +161,7 @@ def test_trimming_counts_a_space_that_neither_answers_nor_fills_as_unused() -> N
     assert count_missing(db, OTHER.id) == 0
 
 
-def test_trimming_keeps_the_space_that_was_in_use_last() -> None:
+def test_trimming_keeps_the_most_recently_used_space() -> None:
     db = new_index()
     publish(db, "memory/a.md", ["one"])
     third = SpaceKey("mistral", "embed", "space-c")
@@ -175,7 +175,7 @@ def test_trimming_keeps_the_space_that_was_in_use_last() -> None:
     assert count_missing(db, OTHER.id) == 1
 
 
-def test_a_space_is_remembered_by_its_recipe_while_it_holds_vectors() -> None:
+def test_recipe_of_a_space_is_kept_while_it_has_vectors() -> None:
     db = new_index()
     publish(db, "memory/a.md", ["one"])
     store(db, ["one"], TWO[:1])
@@ -191,14 +191,14 @@ def test_a_space_is_remembered_by_its_recipe_while_it_holds_vectors() -> None:
     assert find_recipe(db, OTHER.id) is None
 
 
-def test_renewed_vectors_take_the_place_of_the_old_ones() -> None:
+def test_replaced_vectors_supersede_the_old_ones() -> None:
     db = new_index()
     publish(db, "memory/a.md", ["one", "two"])
     old = store(db, ["one", "two"], TWO)
     with transaction(db):
         assert count_missing(db, SPACE.id, renew_to_id=0) == 0
         assert count_missing(db, SPACE.id, renew_to_id=max(old)) == 2
-        ids, gone = renew_vectors(db, SPACE, [hash_of("one")], TWO[1:], 9)
+        ids, gone = replace_vectors(db, SPACE, [hash_of("one")], TWO[1:], 9)
     assert gone == old[:1]
     assert ids[0] > max(old)
     assert [text for _, text in missing_hashes(db, SPACE.id, 9, renew_to_id=max(old))] == ["two"]
@@ -206,17 +206,17 @@ def test_renewed_vectors_take_the_place_of_the_old_ones() -> None:
     assert find_inconsistencies(db) == []
 
 
-def test_renewing_with_another_length_is_refused_while_others_have_the_old_one() -> None:
+def test_replacing_with_other_dimensions_is_refused_while_old_vectors_remain() -> None:
     db = new_index()
     publish(db, "memory/a.md", ["one", "two"])
     store(db, ["one", "two"], TWO)
     longer = unit([[1.0, 0.0, 0.0]])
     with pytest.raises(DimensionsChangedError), transaction(db):
-        renew_vectors(db, SPACE, [hash_of("one")], longer, 9)
+        replace_vectors(db, SPACE, [hash_of("one")], longer, 9)
     assert count_missing(db, SPACE.id) == 0
 
 
-def test_a_refused_text_is_listed_and_not_asked_for_again_until_it_is_forgotten() -> None:
+def test_refused_text_is_listed_and_not_missing_until_forgotten() -> None:
     db = new_index()
     publish(db, "memory/a.md", ["fine", "odd"])
     with transaction(db):
@@ -232,14 +232,14 @@ def test_a_refused_text_is_listed_and_not_asked_for_again_until_it_is_forgotten(
     assert load_refused(db, SPACE.id, 9) == []
 
 
-def test_texts_under_way_are_left_out() -> None:
+def test_excluded_texts_are_not_missing() -> None:
     db = new_index()
     publish(db, "memory/a.md", ["one", "two", "three"])
     without = {hash_of("one"), hash_of("three")}
     assert [text for _, text in missing_hashes(db, SPACE.id, 1, without=without)] == ["two"]
 
 
-def test_a_renamed_file_finds_its_vectors() -> None:
+def test_renamed_file_keeps_its_vectors() -> None:
     db = new_index()
     publish(db, "memory/a.md", ["one", "two"])
     store(db, ["one", "two"], TWO)
@@ -250,7 +250,7 @@ def test_a_renamed_file_finds_its_vectors() -> None:
     assert find_inconsistencies(db) == []
 
 
-def test_a_forgotten_space_is_embedded_anew() -> None:
+def test_texts_of_a_forgotten_space_are_missing_again() -> None:
     db = new_index()
     publish(db, "memory/a.md", ["one", "two"])
     old = store(db, ["one", "two"], TWO)

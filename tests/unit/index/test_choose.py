@@ -1,4 +1,4 @@
-"""Which path answers, and the reason people are told."""
+"""The choice of vector search, and the reason shown in status."""
 
 from __future__ import annotations
 
@@ -8,18 +8,18 @@ from memd.index.vectors.sqlite_vec import VectorExtension
 from tests.support.indexes import EXTENSION
 
 
-def test_memory_answers_where_the_vectors_fit() -> None:
+def test_matrix_is_chosen_if_the_vectors_fit_the_budget() -> None:
     choice = choose_search(EXTENSION, MatrixSearch(), budget_bytes=100, needed_bytes=100)
     assert (choice.search.name, choice.reason) == ("memory", "the vectors fit the memory budget")
 
 
-def test_the_extension_answers_beyond_the_budget() -> None:
+def test_extension_is_chosen_beyond_the_budget() -> None:
     choice = choose_search(EXTENSION, MatrixSearch(), budget_bytes=1_048_576, needed_bytes=3_145_728)
     assert choice.search.name == "sqlite-vec"
-    assert choice.reason == "the vectors need 3.15 MB, the memory budget leaves 1.05 MB"
+    assert choice.reason == "the vectors need 3.15 MB, the memory budget is 1.05 MB"
 
 
-def test_a_scan_answers_without_the_extension_and_says_why() -> None:
+def test_scan_is_chosen_without_the_extension_with_the_reason() -> None:
     broken = VectorExtension("/nowhere.so")
     broken.load()
     choice = choose_search(broken, MatrixSearch(), budget_bytes=0, needed_bytes=9)
@@ -30,5 +30,5 @@ def test_a_scan_answers_without_the_extension_and_says_why() -> None:
     assert off.reason.endswith("turned off in the settings")
 
 
-def test_the_memory_needed_is_what_vectors_and_places_take() -> None:
+def test_needed_bytes_include_vectors_and_locations() -> None:
     assert needed_bytes(15_000, 384) == 15_000 * (384 + 17 + 88 + 16)

@@ -1,4 +1,4 @@
-"""`chunks_vec` is equal to the vectors in use, or isn't asked."""
+"""`chunks_vec` is equal to the vectors in use, or not used."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def open_and_close(path: Path, extension: VectorExtension) -> None:
     trio.run(body)
 
 
-def test_it_is_kept_within_the_transactions_that_change_vectors() -> None:
+def test_table_is_updated_in_the_transactions_that_change_vectors() -> None:
     db = new_index()
     publish(db, "memory/a.md", TEXTS)
     ids = store(db, TEXTS, ROWS)
@@ -56,7 +56,7 @@ def test_it_is_kept_within_the_transactions_that_change_vectors() -> None:
     assert find_inconsistencies(db) == []
 
 
-def test_a_rolled_back_change_leaves_it_as_it_was() -> None:
+def test_rolled_back_change_leaves_the_table_unchanged() -> None:
     db = new_index()
     publish(db, "memory/a.md", TEXTS)
     store(db, TEXTS, ROWS)
@@ -70,7 +70,7 @@ def test_a_rolled_back_change_leaves_it_as_it_was() -> None:
     assert rowids(db) == before
 
 
-def test_drift_without_the_extension_is_mended_at_the_next_opening(tmp_path: Path) -> None:
+def test_changes_without_the_extension_are_repaired_at_the_next_opening(tmp_path: Path) -> None:
     path = tmp_path / "agent.sqlite"
     db = new_index(path)
     publish(db, "memory/a.md", TEXTS)
@@ -101,7 +101,7 @@ def test_rowids_are_readable_without_the_extension(tmp_path: Path) -> None:
     plain.close()
 
 
-def test_a_big_refill_goes_in_steps_and_is_asked_only_when_whole() -> None:
+def test_large_refill_runs_in_steps_and_is_used_only_once_complete() -> None:
     db = new_index()
     publish(db, "memory/a.md", TEXTS)
     store(db, TEXTS, ROWS)
@@ -117,7 +117,7 @@ def test_a_big_refill_goes_in_steps_and_is_asked_only_when_whole() -> None:
     assert chunks_vec.is_whole(db, SPACE.id)
 
 
-def test_another_space_gets_a_table_of_its_length() -> None:
+def test_another_space_gets_a_table_of_its_dimensions() -> None:
     db = new_index()
     publish(db, "memory/a.md", TEXTS[:3])
     store(db, TEXTS[:3], ROWS[:3])
@@ -129,13 +129,13 @@ def test_another_space_gets_a_table_of_its_length() -> None:
     assert len(SqliteVecSearch().nearest(db, SPACE.id, np.ones(8, np.float32), 9)) == 3
 
 
-def test_a_failure_inside_it_costs_no_text_and_no_result() -> None:
+def test_failure_in_the_table_loses_no_text_and_no_result() -> None:
     db = new_index()
     publish(db, "memory/a.md", TEXTS)
     store(db, TEXTS, ROWS)
     db.execute("DROP TABLE chunks_vec")
     publish(db, "memory/a.md", TEXTS[:6])
-    publish(db, "memory/a.md", TEXTS[:7])  # a vector comes back into use, and can't be written
+    publish(db, "memory/a.md", TEXTS[:7])  # a vector is used again, and can't be written
     assert db.execute("SELECT count(*) FROM chunks").get == 7
     assert not chunks_vec.is_whole(db, SPACE.id)
     assert len(SqliteVecSearch().nearest(db, SPACE.id, ROWS[0], 30)) == 7
@@ -144,7 +144,7 @@ def test_a_failure_inside_it_costs_no_text_and_no_result() -> None:
     assert find_inconsistencies(db) == []
 
 
-def test_holes_are_closed_by_building_it_anew() -> None:
+def test_table_with_many_unused_rows_is_rebuilt() -> None:
     db = new_index()
     texts = [f"text {number}" for number in range(4_000)]
     rows = unit(np.random.default_rng(2).standard_normal((4_000, 8)))
@@ -158,7 +158,7 @@ def test_holes_are_closed_by_building_it_anew() -> None:
     assert find_inconsistencies(db) == []
 
 
-def test_the_extension_is_tested_before_it_is_trusted(tmp_path: Path) -> None:
+def test_extension_is_used_only_after_its_self_test(tmp_path: Path) -> None:
     assert EXTENSION.loaded
     assert EXTENSION.version is not None
     broken = VectorExtension(str(tmp_path / "missing.so"))
@@ -172,7 +172,7 @@ def test_the_extension_is_tested_before_it_is_trusted(tmp_path: Path) -> None:
     assert not broken.load_into(db)
 
 
-def test_a_hanging_extension_is_given_up() -> None:
+def test_hanging_extension_is_abandoned_after_the_timeout() -> None:
     release = threading.Event()
     hanging = VectorExtension()
     hanging._self_test = lambda: str(release.wait(10))  # type: ignore[method-assign]

@@ -1,4 +1,4 @@
-"""One writer in a queue, readers beside it, and an end that is an end."""
+"""An open index: queued writes, concurrent reads, deadlines, cancellation and closing."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from tests.support.open_indexes import run_with_index as run
 
 
 def put(value: str) -> Callable[[Database], None]:
-    """Return a write that leaves a trace."""
+    """Return a write that appends to the trace."""
     return lambda db: set_meta(db, "trace", value)
 
 
@@ -30,7 +30,7 @@ def trace(db: Database) -> str | None:
     return find_meta(db, "trace")
 
 
-def test_what_is_written_is_read(tmp_path: Path) -> None:
+def test_written_value_is_read(tmp_path: Path) -> None:
     async def test(index: IndexFile) -> None:
         await index.write(put("a"))
         assert await index.read(trace) == "a"
@@ -38,7 +38,7 @@ def test_what_is_written_is_read(tmp_path: Path) -> None:
     run(tmp_path, test)
 
 
-def test_a_failing_write_leaves_nothing(tmp_path: Path) -> None:
+def test_failed_write_is_rolled_back(tmp_path: Path) -> None:
     async def test(index: IndexFile) -> None:
         def fail(db: Database) -> None:
             set_meta(db, "trace", "half")
@@ -53,7 +53,7 @@ def test_a_failing_write_leaves_nothing(tmp_path: Path) -> None:
     run(tmp_path, test)
 
 
-def test_writes_run_in_the_order_they_came(tmp_path: Path) -> None:
+def test_writes_run_in_the_order_of_their_calls(tmp_path: Path) -> None:
     async def test(index: IndexFile) -> None:
         order: list[int] = []
         release = threading.Event()
@@ -77,7 +77,7 @@ def test_writes_run_in_the_order_they_came(tmp_path: Path) -> None:
     run(tmp_path, test)
 
 
-def test_a_cancelled_waiting_write_never_runs_and_holds_up_nobody(tmp_path: Path) -> None:
+def test_cancelled_waiting_write_never_runs_and_blocks_no_other(tmp_path: Path) -> None:
     async def test(index: IndexFile) -> None:
         release = threading.Event()
         ran: list[str] = []
@@ -101,7 +101,7 @@ def test_a_cancelled_waiting_write_never_runs_and_holds_up_nobody(tmp_path: Path
     run(tmp_path, test)
 
 
-def test_a_running_write_is_not_cut_by_cancellation(tmp_path: Path) -> None:
+def test_running_write_completes_despite_cancellation(tmp_path: Path) -> None:
     async def test(index: IndexFile) -> None:
         scope = trio.CancelScope()
         token = trio.lowlevel.current_trio_token()
@@ -120,7 +120,7 @@ def test_a_running_write_is_not_cut_by_cancellation(tmp_path: Path) -> None:
     run(tmp_path, test)
 
 
-def test_a_turn_that_does_not_come_is_said(tmp_path: Path) -> None:
+def test_write_that_waits_too_long_raises_a_deadline_error(tmp_path: Path) -> None:
     async def test(index: IndexFile) -> None:
         release = threading.Event()
         async with trio.open_nursery() as nursery:
@@ -134,7 +134,7 @@ def test_a_turn_that_does_not_come_is_said(tmp_path: Path) -> None:
     run(tmp_path, test)
 
 
-def test_reads_go_on_while_a_write_runs(tmp_path: Path) -> None:
+def test_reads_run_during_a_write(tmp_path: Path) -> None:
     async def test(index: IndexFile) -> None:
         await index.write(put("before"))
         release, written = threading.Event(), threading.Event()
@@ -154,7 +154,7 @@ def test_reads_go_on_while_a_write_runs(tmp_path: Path) -> None:
     run(tmp_path, test)
 
 
-def test_a_read_is_of_one_moment(tmp_path: Path) -> None:
+def test_read_sees_one_state_of_the_index(tmp_path: Path) -> None:
     async def test(index: IndexFile) -> None:
         await index.write(put("old"))
         token = trio.lowlevel.current_trio_token()
@@ -178,7 +178,7 @@ def test_a_reader_cannot_write(tmp_path: Path) -> None:
     run(tmp_path, test)
 
 
-def test_a_read_past_its_deadline_is_interrupted_and_the_readers_stay_whole(tmp_path: Path) -> None:
+def test_read_past_its_deadline_is_interrupted_and_readers_remain_usable(tmp_path: Path) -> None:
     async def test(index: IndexFile) -> None:
         for _ in range(5):
             with pytest.raises(DeadlineExceededError):
@@ -189,7 +189,7 @@ def test_a_read_past_its_deadline_is_interrupted_and_the_readers_stay_whole(tmp_
     run(tmp_path, test)
 
 
-def test_more_reads_than_readers_all_get_their_turn(tmp_path: Path) -> None:
+def test_more_reads_than_readers_all_complete(tmp_path: Path) -> None:
     async def test(index: IndexFile) -> None:
         seen: list[int] = []
 
@@ -204,7 +204,7 @@ def test_more_reads_than_readers_all_get_their_turn(tmp_path: Path) -> None:
     run(tmp_path, test)
 
 
-def test_use_after_close_is_a_named_error(tmp_path: Path) -> None:
+def test_use_after_close_raises_index_closed(tmp_path: Path) -> None:
     async def test() -> None:
         index = await open_index(tmp_path / "agent.sqlite")
         await index.close()
@@ -279,18 +279,18 @@ def test_close_interrupts_a_long_read(tmp_path: Path) -> None:
     trio.run(test)
 
 
-def test_a_closed_index_is_one_file(tmp_path: Path) -> None:
+def test_closed_index_is_a_single_file(tmp_path: Path) -> None:
     run(tmp_path, lambda index: index.write(put("a")))
     assert [entry.name for entry in tmp_path.iterdir()] == ["agent.sqlite"]
 
 
-def test_a_full_disk_is_said_and_leaves_nothing(tmp_path: Path) -> None:
+def test_full_disk_raises_an_error_and_rolls_back(tmp_path: Path) -> None:
     async def test(index: IndexFile) -> None:
         def fill(db: Database) -> None:
             db.execute(f"PRAGMA max_page_count = {get_int(db, 'PRAGMA page_count') + 4}")
             publish_file(db, file_row("memory/a.md"), [chunk("words " * 50_000)], 1)
 
-        with pytest.raises(IndexIOError, match=r"agent\.sqlite can't be used: there is no space left"):
+        with pytest.raises(IndexIOError, match=r"agent\.sqlite can't be used: no space left"):
             await index.write(fill)
         assert (await index.read(count_all)).chunks == 0
         await index.write(put("still works"))
@@ -298,7 +298,7 @@ def test_a_full_disk_is_said_and_leaves_nothing(tmp_path: Path) -> None:
     run(tmp_path, test)
 
 
-def test_deleted_text_gives_its_disk_back(tmp_path: Path) -> None:
+def test_deleting_text_releases_disk_space(tmp_path: Path) -> None:
     async def test(index: IndexFile) -> None:
         for number in range(40):
             chunks = [chunk(f"{number} {line} " + "some words " * 150, line) for line in range(60)]
@@ -314,7 +314,7 @@ def test_deleted_text_gives_its_disk_back(tmp_path: Path) -> None:
     run(tmp_path, test)
 
 
-def test_an_opening_cancelled_meanwhile_leaves_nothing_open(tmp_path: Path) -> None:
+def test_cancelled_opening_leaves_nothing_open(tmp_path: Path) -> None:
     async def test() -> None:
         with trio.CancelScope() as scope:
             token = trio.lowlevel.current_trio_token()
@@ -324,7 +324,7 @@ def test_an_opening_cancelled_meanwhile_leaves_nothing_open(tmp_path: Path) -> N
                 return 1
 
             garbage = tmp_path / "agent.sqlite"
-            garbage.write_bytes(b"garbage")  # setting it aside asks the clock, in the midst of opening
+            garbage.write_bytes(b"garbage")  # quarantine reads the clock during opening
             await IndexFile.open(
                 garbage, extension=EXTENSION, clock=cancel, space_of=lambda a, b: a + b, is_own_path=True
             )
@@ -334,7 +334,7 @@ def test_an_opening_cancelled_meanwhile_leaves_nothing_open(tmp_path: Path) -> N
     assert not list(tmp_path.glob("*-wal"))
 
 
-def test_the_index_is_private(tmp_path: Path) -> None:
+def test_index_file_is_private(tmp_path: Path) -> None:
     path = tmp_path / "memory" / "agent.sqlite"
 
     async def test() -> None:

@@ -1,4 +1,4 @@
-"""A thousand copies of one entry are one candidate, and they are counted."""
+"""Copies of one text are one candidate, and are counted."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from memd.index.keyword import Scope
 from tests.support.indexes import hash_of, new_index, publish
 
 
-def test_copies_crowd_nobody_out() -> None:
-    # given: 835 copies of one entry, and five other texts that match less well
+def test_copies_do_not_displace_other_texts() -> None:
+    # given: 835 copies of one entry, and five other texts that match worse
     db = new_index(extension=False)
     for number in range(835):
         publish(db, f"memory/{number:04d}.md", ["the deploy key rotates on friday"])
     for number in range(5):
         publish(db, f"memory/other{number}.md", [f"a deploy of service {number} " + "and more words " * 20])
-    # when: the ten best different texts are asked for
+    # when: the ten best distinct texts are requested
     found = find_distinct(db, '"deploy"', 10)
     # then
     hashes = hashes_of(db, [key for key, _ in found])
@@ -24,7 +24,7 @@ def test_copies_crowd_nobody_out() -> None:
     assert hashes[found[0][0]] == hash_of("the deploy key rotates on friday")
 
 
-def test_without_copies_the_list_is_that_of_the_keyword_search() -> None:
+def test_without_copies_the_result_equals_the_keyword_search() -> None:
     db = new_index(extension=False)
     publish(db, "memory/a.md", [f"deploy {'word ' * number}" for number in range(20)])
     found = find_distinct(db, '"deploy"', 10)
@@ -43,8 +43,8 @@ def test_copies_are_counted_within_the_scope() -> None:
     assert count_copies(db, [digest], Scope(None, "memory/1")) == {digest: 1}
 
 
-def test_of_ten_thousand_copies_few_are_read_and_all_matches_are_scored_twice_at_most() -> None:
-    # given: more copies than are looked through, and one other text
+def test_of_ten_thousand_copies_few_are_read_and_matches_are_scored_at_most_twice() -> None:
+    # given: more copies than are examined, and one other text
     db = new_index(extension=False)
     publish(db, "memory/many.md", ["the deploy key rotates"] * (MOST_COPIES + 100))
     publish(db, "memory/other.md", ["a deploy of the service, and more words"])
@@ -61,7 +61,7 @@ def test_of_ten_thousand_copies_few_are_read_and_all_matches_are_scored_twice_at
     assert sum("c.hash = :hash" in sql for sql in statements) == 1
 
 
-def test_all_copies_come_in_order_however_many() -> None:
+def test_copies_are_yielded_in_order() -> None:
     db = new_index(extension=False)
     for number in range(3 * COPIES_AT_ONCE):
         publish(db, f"memory/{number:03d}.md", ["same", f"other {number}"])

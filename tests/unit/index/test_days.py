@@ -1,4 +1,4 @@
-"""Dated notes by the days in their names."""
+"""Dated notes found by the dates in their names."""
 
 from __future__ import annotations
 
@@ -35,51 +35,51 @@ def db() -> Database:
 
 
 def find(db: Database, first: str, last: str, limit: int = 100, scope: Scope | None = None) -> list[str]:
-    """Return the texts of what is found, in order."""
+    """Return the texts of the found chunks, in order."""
     by_id = {key: text for text, key in chunk_ids(db).items()}
     days = (datetime.date.fromisoformat(first), datetime.date.fromisoformat(last))
     return [by_id[key] for key in find_dated(db, *days, limit, scope)]
 
 
-def test_a_note_is_of_the_day_its_name_begins_with(db: Database) -> None:
+def test_note_is_dated_by_the_beginning_of_its_name(db: Database) -> None:
     assert set(find(db, "2026-05-08", "2026-05-08")) == {"the day", "the day's standup", "the day's project"}
 
 
-def test_both_ends_belong_to_a_span_and_the_newest_come_first(db: Database) -> None:
+def test_date_range_includes_both_ends_newest_first(db: Database) -> None:
     found = find(db, "2026-05-07", "2026-05-09")
     assert (found[0], found[-1], len(found)) == ("the day after", "the day before", 5)
 
 
-def test_other_days_bring_nothing(db: Database) -> None:
+def test_dates_without_notes_find_nothing(db: Database) -> None:
     assert find(db, "2026-05-10", "2026-12-31") == []
     assert find(db, "2026-05-09", "2026-05-08") == []
 
 
-def test_each_note_is_told_from_its_beginning(db: Database) -> None:
+def test_chunks_of_each_note_are_in_order(db: Database) -> None:
     text = "\n".join(f"# Part {number}\n" + f"entry {number} of the day " * 15 for number in range(6))
     chunks = publish_note(db, "memory/2026-06-01.md", text)
     assert len(chunks) > 3
     assert find(db, "2026-06-01", "2026-06-01") == [chunk.text for chunk in chunks]
 
 
-def test_where_there_are_too_many_the_newest_are_told(db: Database) -> None:
+def test_limit_keeps_the_newest_notes(db: Database) -> None:
     assert find(db, "2026-05-07", "2026-05-09", 1) == ["the day after"]
     assert len(find(db, "2026-05-07", "2026-05-09", 4)) == 4
     assert "the day before" not in find(db, "2026-05-07", "2026-05-09", 4)
 
 
-def test_only_what_is_in_scope_is_told(db: Database) -> None:
+def test_dated_notes_are_limited_to_the_scope(db: Database) -> None:
     publish(db, "sessions/2026-05-08.md", ["the day's talk"], source="sessions")
     days = ("2026-05-08", "2026-05-08")
     assert find(db, *days, scope=Scope(("sessions",))) == ["the day's talk"]
     assert find(db, *days, scope=Scope(path_prefix="memory/projects/")) == ["the day's project"]
-    # A scope acts before the list is cut.
+    # A scope applies before the limit.
     assert find(db, "2026-05-07", "2026-05-09", 1, Scope(path_prefix="memory/projects/")) == [
         "the day's project"
     ]
 
 
-def test_names_that_only_look_like_days_do_no_harm(db: Database) -> None:
+def test_names_with_invalid_dates_are_ignored(db: Database) -> None:
     publish(db, "memory/0000-00-00.md", ["year zero"])
     publish(db, "memory/9999-12-31.md", ["the last day"])
     assert find(db, "0001-01-01", "9999-12-31")[0] == "the last day"

@@ -1,4 +1,4 @@
-"""Files and chunks: what is published is what is found, and nothing else moves."""
+"""Rows of files and chunks: publishing, forgetting and finding them."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def ids_by_text(db: Database) -> dict[str, int]:
     return dict(db.execute("SELECT text, id FROM chunks"))
 
 
-def test_a_published_file_is_there_with_its_chunks() -> None:
+def test_published_file_is_stored_with_its_chunks() -> None:
     db = new_index()
     publish(db, "memory/a.md", ["one", "two"])
     assert load_files(db) == {"memory/a.md": file_row("memory/a.md")}
@@ -90,7 +90,7 @@ def test_a_hash_another_file_has_is_neither_added_nor_removed() -> None:
     assert find_inconsistencies(db) == []
 
 
-def test_forgetting_removes_file_chunks_and_words() -> None:
+def test_forgetting_a_file_deletes_chunks_and_keyword_rows() -> None:
     db = new_index()
     publish(db, "memory/a.md", ["walrus"])
     with transaction(db):
@@ -127,7 +127,7 @@ def test_a_file_may_change_its_source() -> None:
     assert [row.source for row in chunks_by_id(db, list(ids_by_text(db).values()))] == ["sessions"]
 
 
-def test_chunks_come_in_the_order_asked_for() -> None:
+def test_chunks_are_returned_in_the_order_of_the_ids() -> None:
     db = new_index()
     publish(db, "memory/a.md", ["one", "two", "three"])
     ids = ids_by_text(db)
@@ -137,7 +137,7 @@ def test_chunks_come_in_the_order_asked_for() -> None:
     assert chunks_by_id(db, []) == []
 
 
-def test_published_says_which_vectors_come_and_go() -> None:
+def test_publishing_reports_added_and_removed_vectors() -> None:
     db = new_index()
     publish(db, "memory/a.md", ["one", "two"])
     matrix = unit([[1.0, 0.0], [0.0, 1.0]])
@@ -169,7 +169,7 @@ def test_keyword_search_ranks_and_breaks_ties_by_id() -> None:
     assert find_keyword(db, '"walrus"', 2) == found[:2]
 
 
-def test_keyword_scope_acts_before_the_cut() -> None:
+def test_keyword_scope_applies_before_the_limit() -> None:
     db = new_index()
     publish(db, "memory/a.md", [f"walrus {number}" for number in range(300)])
     publish(db, "sessions/b.md", ["something longer about a walrus in the far north of it all"], "sessions")
@@ -180,7 +180,7 @@ def test_keyword_scope_acts_before_the_cut() -> None:
     assert len(find_keyword(db, '"walrus"', 5, Scope(("memory", "sessions")))) == 5
 
 
-def test_a_prefix_is_taken_as_it_is() -> None:
+def test_path_prefix_is_literal() -> None:
     db = new_index()
     publish(db, "memory/100%_a.md", ["walrus"])
     publish(db, "memory/100xya.md", ["walrus"])
@@ -198,7 +198,7 @@ def test_words_are_found_by_their_stem_and_without_accents() -> None:
     assert find_keyword(db, '"painting"', 0) == []
 
 
-def test_chinese_is_found_down_to_a_character() -> None:
+def test_chinese_is_found_by_a_single_character() -> None:
     db = new_index()
     publish(db, "memory/a.md", ["我们明天部署gen服务"])
     for match in ('" 部  署 "', '" 署 "', '"gen"'):

@@ -1,4 +1,4 @@
-"""Whatever happens to files and vectors, the matrix in memory and `chunks_vec` follow."""
+"""The matrix in RAM and `chunks_vec` follow all changes of files and vectors."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
 from memd.index.cache import forget_space, trim
 from memd.index.database import READER, connect, transaction
-from memd.index.files import Published, forget_file
+from memd.index.files import IndexChange, forget_file
 from memd.index.vectors import matrix as matrix_module
 from memd.index.vectors.scan import ScanSearch
 from memd.index.vectors.sqlite_vec import SqliteVecSearch
@@ -24,7 +24,7 @@ RNG_ROWS = unit(np.random.default_rng(8).integers(-2, 3, (12, DIMS)) + 0.25)
 
 
 class Following(RuleBasedStateMachine):
-    """Files come, change and go; vectors come late; the three paths agree after each step."""
+    """Files are added, changed and deleted, vectors arrive late; all vector searches agree after each step."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -34,8 +34,8 @@ class Following(RuleBasedStateMachine):
     def teardown(self) -> None:
         self.db.close()
 
-    def follow(self, published: Published) -> None:
-        """Do what the code around the index does after a commit."""
+    def follow(self, published: IndexChange) -> None:
+        """Pass on a commit as the daemon does."""
         if published.space_id is None:
             return
         self.matrix.remove(published.space_id, published.removed_vectors)
@@ -92,7 +92,7 @@ Following.TestCase.settings = settings(max_examples=40, stateful_step_count=25, 
 TestFollowing = Following.TestCase
 
 
-def test_changes_told_while_loading_are_not_lost(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_changes_during_loading_are_applied(monkeypatch: pytest.MonkeyPatch) -> None:
     db = new_index()
     publish(db, "memory/a.md", TEXTS)
     ids = store(db, TEXTS[:6], RNG_ROWS[:6])
@@ -112,7 +112,7 @@ def test_changes_told_while_loading_are_not_lost(monkeypatch: pytest.MonkeyPatch
     assert found == {*ids[2:], *new}
 
 
-def test_a_matrix_dropped_while_loading_stays_dropped(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_matrix_dropped_during_loading_stays_dropped(monkeypatch: pytest.MonkeyPatch) -> None:
     db = new_index()
     publish(db, "memory/a.md", TEXTS)
     store(db, TEXTS, RNG_ROWS)
@@ -129,7 +129,7 @@ def test_a_matrix_dropped_while_loading_stays_dropped(monkeypatch: pytest.Monkey
     assert (matrix.is_loaded, matrix.size_bytes) == (False, 0)
 
 
-def test_a_reader_from_before_a_change_does_not_load_a_stale_matrix(tmp_path: Path) -> None:
+def test_reader_older_than_a_change_does_not_load_a_stale_matrix(tmp_path: Path) -> None:
     db = new_index(f"{tmp_path}/agent.sqlite")
     publish(db, "memory/a.md", TEXTS)
     ids = store(db, TEXTS, RNG_ROWS)
@@ -138,13 +138,13 @@ def test_a_reader_from_before_a_change_does_not_load_a_stale_matrix(tmp_path: Pa
     reader.execute("SELECT count(*) FROM chunks").fetchall()
     matrix = LoadingMatrix()
     published = publish(db, "memory/a.md", TEXTS[:3])
-    matrix.remove(SPACE.id, published.removed_vectors)  # told while nothing is loaded
+    matrix.remove(SPACE.id, published.removed_vectors)  # reported while nothing is loaded
     found = {key for key, _ in matrix.nearest(reader, SPACE.id, RNG_ROWS[0], 50)}
     assert found == set(ids[:3])
     assert len(matrix) == 3
 
 
-def test_many_dead_rows_are_given_back() -> None:
+def test_many_deleted_rows_are_released() -> None:
     matrix = LoadingMatrix()
     db = new_index()
     texts = [f"t{number}" for number in range(6_000)]

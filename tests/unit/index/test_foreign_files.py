@@ -1,4 +1,4 @@
-"""A file at `store.path` that is no index of memd is refused and left exactly as it is, with all that is beside it."""
+"""A file at `store.path` that is not an index of memd is refused and, like files next to it, stays unchanged."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ NOTE = "# Tea\n\nThe kettle is from 1962.\n"
 
 
 def open_as(agent: str, path: Path, claims: IndexClaims) -> tuple[IndexFile, int]:
-    """Open and close an index as one of several agents; return it and how many chunks it held."""
+    """Open and close an index as one of several agents; return it and its number of chunks."""
     return open_and_close(path, claim=claims.of(agent))
 
 
@@ -62,7 +62,7 @@ def database_with_an_id(path: Path) -> None:
 
 
 def database_in_use(path: Path) -> None:
-    """A database whose program was killed: its log and its shared memory are there, and hold commits."""
+    """A database whose program was killed: its log and shared memory exist and contain commits."""
     db = apsw.Connection(str(path))
     db.pragma("journal_mode", "wal")
     db.execute("CREATE TABLE conversations (text); INSERT INTO conversations VALUES ('hello')")
@@ -75,7 +75,7 @@ def database_in_use(path: Path) -> None:
 
 
 def journal_mode_wal(path: Path) -> None:
-    """A database of WAL mode that was closed: opening it even for reading would make files beside it."""
+    """A closed database in WAL mode: even opening it for reading would create files next to it."""
     db = apsw.Connection(str(path))
     db.pragma("journal_mode", "wal")
     db.execute("CREATE TABLE conversations (text)")
@@ -124,7 +124,7 @@ FILES = (
 
 
 def everything(folder: Path) -> dict[str, tuple[int, int, int, bytes]]:
-    """Return all there is below a folder: mode, inode, time of change and content."""
+    """Return all entries below a folder: mode, inode, ctime and contents."""
     found = {}
     for path in sorted(folder.rglob("*")):
         facts = path.lstat()
@@ -134,7 +134,7 @@ def everything(folder: Path) -> dict[str, tuple[int, int, int, bytes]]:
 
 
 @pytest.mark.parametrize("make", FILES, ids=lambda make: make.__name__)
-def test_what_is_no_index_is_refused_and_left_exactly_as_it_is(
+def test_other_files_are_refused_and_left_unchanged(
     tmp_path: Path, make: Callable[[Path], None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -149,7 +149,7 @@ def test_what_is_no_index_is_refused_and_left_exactly_as_it_is(
     assert everything(tmp_path) == before
 
 
-def test_a_locked_database_is_refused_at_once_and_stays_locked(tmp_path: Path) -> None:
+def test_locked_database_is_refused_at_once_and_stays_locked(tmp_path: Path) -> None:
     path = tmp_path / "mine.sqlite"
     database(path)
     db = apsw.Connection(str(path))
@@ -162,31 +162,29 @@ def test_a_locked_database_is_refused_at_once_and_stays_locked(tmp_path: Path) -
 
 @pytest.mark.parametrize("suffix", ["-wal", "-journal", "-shm"])
 @pytest.mark.parametrize("has_index", [True, False])
-def test_a_users_file_with_the_name_of_a_log_is_never_taken_for_one(
-    tmp_path: Path, suffix: str, has_index: bool
-) -> None:
+def test_users_file_with_the_name_of_a_log_is_refused(tmp_path: Path, suffix: str, has_index: bool) -> None:
     path = tmp_path / "mine.sqlite"
     if has_index:
         sound(path)
     (tmp_path / f"mine.sqlite{suffix}").write_text(NOTE)
     before = everything(tmp_path)
-    with pytest.raises(IndexIOError, match=rf"mine\.sqlite{suffix} beside it"):
+    with pytest.raises(IndexIOError, match=rf"mine\.sqlite{suffix} next to it"):
         open_and_close(path)
     assert everything(tmp_path) == before
 
 
-def test_the_log_of_a_database_that_is_away_is_not_thrown_away(tmp_path: Path) -> None:
+def test_log_of_a_missing_database_is_kept(tmp_path: Path) -> None:
     path = tmp_path / "mine.sqlite"
     database_in_use(path)
     path.rename(tmp_path / "away")
     before = everything(tmp_path)
-    with pytest.raises(IndexIOError, match="left there by another database"):
+    with pytest.raises(IndexIOError, match="left by another database"):
         open_and_close(path)
     assert everything(tmp_path) == before
 
 
 @pytest.mark.parametrize("name", ["MEMORY.md", "a.sqlite-wal", "a.sqlite-journal"])
-def test_no_index_is_made_under_the_name_of_a_note_or_a_log(tmp_path: Path, name: str) -> None:
+def test_index_with_the_name_of_a_note_or_a_log_is_refused(tmp_path: Path, name: str) -> None:
     with pytest.raises(IndexIOError, match="name"):
         open_and_close(tmp_path / name)
     assert os.listdir(tmp_path) == []
@@ -202,7 +200,7 @@ def test_a_name_that_is_not_utf8_is_refused(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "suffix", [".adopting", ".dropped", ".corrupt-notes", ".corrupt-20260101T000000Z-mine"]
 )
-def test_a_users_file_beside_an_index_stays(tmp_path: Path, suffix: str) -> None:
+def test_users_file_next_to_an_index_stays(tmp_path: Path, suffix: str) -> None:
     path = tmp_path / "mine.sqlite"
     beside = tmp_path / f"mine.sqlite{suffix}"
     beside.write_text(NOTE)
@@ -210,7 +208,7 @@ def test_a_users_file_beside_an_index_stays(tmp_path: Path, suffix: str) -> None
     with path.open("r+b") as file:
         file.seek(8192)
         file.write(b"\xa5" * 100_000)
-    assert open_and_close(path)[0].set_aside is not None
+    assert open_and_close(path)[0].quarantined is not None
     assert beside.read_text() == NOTE
 
 
@@ -218,7 +216,7 @@ def test_a_users_file_beside_an_index_stays(tmp_path: Path, suffix: str) -> None
 
 
 @pytest.mark.parametrize("spoil_at", [0, 100, 8192 * 4])
-def test_a_damaged_index_that_carries_our_id_is_set_aside_and_rebuilt(tmp_path: Path, spoil_at: int) -> None:
+def test_damaged_index_with_memds_id_is_quarantined_and_rebuilt(tmp_path: Path, spoil_at: int) -> None:
     path = tmp_path / "mine.sqlite"
     sound(path)
     with path.open("r+b") as file:
@@ -227,12 +225,12 @@ def test_a_damaged_index_that_carries_our_id_is_set_aside_and_rebuilt(tmp_path: 
         if spoil_at:
             file.write(b"\xa5" * 20_000)
     index, chunks = open_and_close(path)
-    assert index.set_aside is not None
+    assert index.quarantined is not None
     assert chunks == 0
 
 
-def test_an_index_that_was_killed_before_its_first_checkpoint_opens_with_all_it_holds(tmp_path: Path) -> None:
-    """Earlier releases made the file in place: its id is then in the log alone."""
+def test_index_killed_before_its_first_checkpoint_keeps_its_contents(tmp_path: Path) -> None:
+    """Earlier releases created the file in place, so its id may be only in the log."""
     path = tmp_path / "mine.sqlite"
     db = new_index(path)
     publish(db, "memory/a.md", ["apples"])
@@ -252,7 +250,7 @@ def test_a_link_to_an_index_is_followed(tmp_path: Path) -> None:
     assert (tmp_path / "mine.sqlite").is_symlink()
 
 
-def test_an_index_of_openclaw_stays_and_its_vectors_are_taken_over_beside_it(tmp_path: Path) -> None:
+def test_openclaw_index_stays_and_its_vectors_are_adopted(tmp_path: Path) -> None:
     path = tmp_path / "theirs.sqlite"
     openclaw_index(path, ["walrus"], unit([[1.0, 0.0]])).close()
     before = everything(tmp_path)["theirs.sqlite"]
@@ -262,7 +260,7 @@ def test_an_index_of_openclaw_stays_and_its_vectors_are_taken_over_beside_it(tmp
     # and again, from its own file
     index, chunks = open_and_close(path)
     assert (index.path.name, index.adopted, chunks) == ("theirs.memd.sqlite", 0, 1)
-    # and once OpenClaw has put its file away, under the configured name
+    # and at the configured path, once OpenClaw has removed its file
     path.unlink()
     index, chunks = open_and_close(path)
     assert (index.path, chunks) == (path, 1)
@@ -297,7 +295,7 @@ def through_a_hard_link(path: Path) -> Path:
     ids=lambda alias: alias.__name__,
 )
 @pytest.mark.parametrize("is_there", [True, False])
-def test_a_second_agent_never_opens_the_first_ones_index(
+def test_second_agent_never_opens_the_first_agents_index(
     tmp_path: Path, alias: Callable[[Path], Path], is_there: bool
 ) -> None:
     path = tmp_path / "memory" / "first.sqlite"
@@ -312,13 +310,13 @@ def test_a_second_agent_never_opens_the_first_ones_index(
         open_as("second", second, claims)
     assert "{agentId}" in caught.value.hint
     assert everything(tmp_path) == before
-    # the first one has it again, and the second one once the first has another
+    # the first agent gets it again, and the second one once the first has another
     open_as("first", path, claims)
     claims.release("first")
     open_as("second", second, claims)
 
 
-def test_a_claim_outlives_the_moment_in_which_an_index_is_made_anew(tmp_path: Path) -> None:
+def test_claim_is_kept_while_an_index_is_rebuilt(tmp_path: Path) -> None:
     path = tmp_path / "first.sqlite"
     claims = IndexClaims()
     open_as("first", path, claims)
@@ -328,7 +326,7 @@ def test_a_claim_outlives_the_moment_in_which_an_index_is_made_anew(tmp_path: Pa
     assert not path.exists()
 
 
-def test_the_first_agent_in_the_settings_has_what_two_share(tmp_path: Path) -> None:
+def test_first_agent_in_the_settings_gets_a_shared_path(tmp_path: Path) -> None:
     path = tmp_path / "shared.sqlite"
     sound(path)
     through_a_link(path)

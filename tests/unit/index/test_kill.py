@@ -32,10 +32,10 @@ def test_a_killed_writer_leaves_a_sound_index(tmp_path: Path) -> None:
         wanted = pick.randrange(1, 120)
         while here.poll(60) and here.recv() < wanted:
             pass
-        writer.kill()  # the next change is under way
+        writer.kill()  # during the next change
         writer.join(30)
         here.close()
         left = {entry.name for entry in tmp_path.iterdir()}
         assert left <= {"agent.sqlite", "agent.sqlite-wal", "agent.sqlite-shm"}
-        assert open_and_close(path, write=check)[0].set_aside is None
+        assert open_and_close(path, write=check)[0].quarantined is None
         assert [entry.name for entry in tmp_path.iterdir()] == ["agent.sqlite"]

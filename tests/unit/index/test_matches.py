@@ -1,4 +1,4 @@
-"""What some words bring up comes from one statement, and is what several would have found."""
+"""The combined statement for keyword matches finds the same as separate statements."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ def db() -> Database:
 def find_matches(
     db: Database, any_of: str, all_of: str | None, limit: int, scope: Scope | None = None
 ) -> Matches:
-    """Return what the statement finds."""
+    """Return the matches of the statement."""
     return read_matches(match_statement(db, any_of, all_of, limit, scope).run(db))
 
 
-def test_both_lists_are_those_of_a_statement_each(db: Database) -> None:
+def test_combined_statement_finds_the_same_as_separate_ones(db: Database) -> None:
     found = find_matches(db, ANY, ALL, LIMIT)
 
     assert len(found.by_any) == LIMIT
@@ -41,19 +41,19 @@ def test_both_lists_are_those_of_a_statement_each(db: Database) -> None:
     assert found.generation == generation(db)
 
 
-def test_where_every_match_of_any_word_is_there_those_of_all_are_among_them(db: Database) -> None:
+def test_matches_below_the_limit_include_those_of_all_terms(db: Database) -> None:
     found = find_matches(db, ANY, ALL, 50)
     assert found.by_any == find_keyword(db, ANY, 50)
     assert found.by_all == []
 
 
-def test_where_all_of_them_stand_comes_with_them(db: Database) -> None:
+def test_matches_include_their_chunk_rows(db: Database) -> None:
     found = find_matches(db, ANY, ALL, LIMIT)
     ids = {key for key, _ in found.by_any + found.by_all}
     assert found.rows == {row.id: row for row in chunks_by_id(db, sorted(ids))}
 
 
-def test_without_them_the_lists_are_the_same(db: Database) -> None:
+def test_matches_without_rows_are_the_same(db: Database) -> None:
     found, bare = (
         read_matches(match_statement(db, ANY, ALL, LIMIT, with_rows=with_rows).run(db))
         for with_rows in (True, False)
@@ -62,7 +62,7 @@ def test_without_them_the_lists_are_the_same(db: Database) -> None:
     assert {key for key, _ in bare.by_any + bare.by_all} == set(found.rows)
 
 
-def test_the_scope_acts_before_either_list_is_cut(db: Database) -> None:
+def test_scope_applies_before_the_limit_of_both_lists(db: Database) -> None:
     scope = Scope(("memory",), "notes/")
     found = find_matches(db, ANY, ALL, 2, scope)
     assert found.by_any == find_keyword(db, ANY, 2, scope)
@@ -70,12 +70,12 @@ def test_the_scope_acts_before_either_list_is_cut(db: Database) -> None:
     assert {row.path for row in found.rows.values()} == {"notes/both.md"}
 
 
-def test_a_question_may_have_no_expression_for_all_of_its_words(db: Database) -> None:
+def test_query_without_an_expression_for_all_terms_is_allowed(db: Database) -> None:
     found = find_matches(db, ANY, None, LIMIT)
     assert len(found.by_any) == LIMIT
     assert found.by_all == []
 
 
-def test_an_index_without_text_brings_nothing_up() -> None:
+def test_empty_index_has_no_matches() -> None:
     found = find_matches(new_index(extension=False), ANY, ALL, LIMIT)
     assert (found.by_any, found.by_all, found.rows, found.generation) == ([], [], {}, 0)

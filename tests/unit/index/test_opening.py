@@ -1,4 +1,4 @@
-"""From whatever lies at the path to an open, sound index."""
+"""Opening an index, in whatever state its file is."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ NOW_MS = 1_767_225_600_000
 
 
 def open_own(path: Path, now_ms: int = NOW_MS) -> tuple[IndexFile, int]:
-    """Open, check and close an index at the path memd chose itself; return it and how many chunks it held."""
+    """Open, check and close an index at memd's default path; return it and its number of chunks."""
 
     def check(db: Database) -> None:
         assert find_inconsistencies(db) == []
@@ -37,7 +37,7 @@ def open_own(path: Path, now_ms: int = NOW_MS) -> tuple[IndexFile, int]:
 
 
 def sound(path: Path) -> None:
-    """Make an index with some chunks and vectors."""
+    """Create an index with some chunks and vectors."""
     db = new_index(path)
     texts = [f"line {number} " + "word " * 100 for number in range(200)]
     publish(db, "memory/a.md", texts)
@@ -59,14 +59,14 @@ def empty(path: Path) -> None:
 
 
 @pytest.mark.parametrize(("make", "chunks"), [(missing, 0), (empty, 0), (sound, 200)])
-def test_a_missing_empty_or_sound_file_is_opened(
+def test_missing_empty_or_sound_file_is_opened(
     tmp_path: Path, make: Callable[[Path], None], chunks: int
 ) -> None:
     path = tmp_path / "memory" / "agent.sqlite"
     path.parent.mkdir()
     make(path)
     index, held = open_own(path)
-    assert (index.set_aside, index.adopted, held) == (None, 0, chunks)
+    assert (index.quarantined, index.adopted, held) == (None, 0, chunks)
 
 
 def garbage(path: Path) -> None:
@@ -110,20 +110,18 @@ DAMAGES = [garbage, short, wrong_magic, truncated, truncated_at_a_page, page_dam
 
 
 @pytest.mark.parametrize("damage", DAMAGES)
-def test_a_damaged_file_is_set_aside_and_a_fresh_one_made(
-    tmp_path: Path, damage: Callable[[Path], None]
-) -> None:
+def test_damaged_file_is_quarantined_and_replaced(tmp_path: Path, damage: Callable[[Path], None]) -> None:
     path = tmp_path / "agent.sqlite"
     damage(path)
     (tmp_path / "agent.sqlite-wal").write_bytes(b"left over")
     index, chunks = open_own(path)
     assert chunks == 0
-    assert index.set_aside == tmp_path / "agent.sqlite.corrupt-20260101T000000Z"
+    assert index.quarantined == tmp_path / "agent.sqlite.corrupt-20260101T000000Z"
     assert names(tmp_path) == ["agent.sqlite", "agent.sqlite.corrupt-20260101T000000Z"]
-    assert open_own(path)[0].set_aside is None
+    assert open_own(path)[0].quarantined is None
 
 
-def test_only_the_newest_damaged_file_is_kept(tmp_path: Path) -> None:
+def test_only_the_newest_quarantined_file_is_kept(tmp_path: Path) -> None:
     path = tmp_path / "agent.sqlite"
     for day, size in enumerate((100_000, 20_000, 20_000)):
         path.write_bytes(b"x" * size)
@@ -132,7 +130,7 @@ def test_only_the_newest_damaged_file_is_kept(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("with_log", [False, True])
-def test_a_newer_file_is_refused_and_untouched(tmp_path: Path, with_log: bool) -> None:
+def test_newer_index_is_refused_and_unchanged(tmp_path: Path, with_log: bool) -> None:
     path = tmp_path / "agent.sqlite"
     sound(path)
     db = apsw.Connection(str(path))
@@ -153,7 +151,7 @@ def test_a_newer_file_is_refused_and_untouched(tmp_path: Path, with_log: bool) -
 
 
 @pytest.mark.parametrize("version", [0, 23])
-def test_another_programs_file_is_refused_and_untouched(tmp_path: Path, version: int) -> None:
+def test_file_of_another_program_is_refused_and_unchanged(tmp_path: Path, version: int) -> None:
     path = tmp_path / "agent.sqlite"
     db = apsw.Connection(str(path))
     db.execute("CREATE TABLE conversations (text TEXT)")
@@ -165,7 +163,7 @@ def test_another_programs_file_is_refused_and_untouched(tmp_path: Path, version:
     assert path.read_bytes() == before
 
 
-def test_a_path_that_is_no_file_is_an_error_that_names_it(tmp_path: Path) -> None:
+def test_path_that_is_not_a_file_raises_an_error_naming_it(tmp_path: Path) -> None:
     (tmp_path / "agent.sqlite").mkdir()
     with pytest.raises(IndexIOError, match=r"agent\.sqlite can't be used"):
         open_own(tmp_path / "agent.sqlite")
@@ -200,7 +198,7 @@ def test_a_leftover_of_an_adoption_is_removed(tmp_path: Path) -> None:
         (apsw.SQLError("near a secret"), MemdError),
     ],
 )
-def test_foreign_errors_become_ours_and_name_the_file(foreign: Exception, ours: type[MemdError]) -> None:
+def test_sqlite_errors_are_mapped_and_name_the_file(foreign: Exception, ours: type[MemdError]) -> None:
     with pytest.raises(ours) as caught, map_errors(Path("/state/agent.sqlite")):
         raise foreign
     assert type(caught.value) is ours

@@ -1,4 +1,4 @@
-"""A read beside another one: at the same time, on a connection of its own, and never longer than the other."""
+"""Parallel reads: concurrent with the main read, on a separate connection, and stopped with it."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tests.support.open_indexes import endless
 from tests.support.open_indexes import run_with_index as run
 
 
-def test_both_go_on_at_the_same_time_on_connections_of_their_own(tmp_path: Path) -> None:
+def test_both_reads_run_concurrently_on_separate_connections(tmp_path: Path) -> None:
     async def test(index: IndexFile) -> None:
         meet = threading.Barrier(2, timeout=10)
 
@@ -26,7 +26,7 @@ def test_both_go_on_at_the_same_time_on_connections_of_their_own(tmp_path: Path)
 
         def main(db: Database) -> bool:
             with index.read_parallel(db, other) as beside:
-                meet.wait()  # neither gets here without the other
+                meet.wait()  # neither passes without the other
                 return beside.result() is db
 
         assert await index.read(main) is False
@@ -34,13 +34,13 @@ def test_both_go_on_at_the_same_time_on_connections_of_their_own(tmp_path: Path)
     run(tmp_path, test)
 
 
-def test_each_may_see_another_moment(tmp_path: Path) -> None:
+def test_reads_may_see_different_states(tmp_path: Path) -> None:
     async def test(index: IndexFile) -> None:
         await index.write(lambda db: set_meta(db, "trace", "before"))
         token = trio.lowlevel.current_trio_token()
 
         def main(db: Database) -> tuple[str | None, str | None]:
-            find_meta(db, "trace")  # its moment is now
+            find_meta(db, "trace")  # its transaction begins here
             trio.from_thread.run(index.write, lambda db: set_meta(db, "trace", "after"), trio_token=token)
             with index.read_parallel(db, lambda db: find_meta(db, "trace")) as beside:
                 return find_meta(db, "trace"), beside.result()
@@ -50,7 +50,7 @@ def test_each_may_see_another_moment(tmp_path: Path) -> None:
     run(tmp_path, test)
 
 
-def test_what_goes_wrong_there_is_raised_where_it_is_wanted(tmp_path: Path) -> None:
+def test_error_of_a_parallel_read_is_raised_by_result(tmp_path: Path) -> None:
     async def test(index: IndexFile) -> None:
         def fail(db: Database) -> None:
             raise KeyError("mistake")
@@ -65,7 +65,7 @@ def test_what_goes_wrong_there_is_raised_where_it_is_wanted(tmp_path: Path) -> N
     run(tmp_path, test)
 
 
-def test_one_that_nobody_waits_for_any_more_is_ended(tmp_path: Path) -> None:
+def test_abandoned_parallel_read_is_stopped(tmp_path: Path) -> None:
     async def test(index: IndexFile) -> None:
         begun = threading.Event()
 
@@ -84,7 +84,7 @@ def test_one_that_nobody_waits_for_any_more_is_ended(tmp_path: Path) -> None:
     run(tmp_path, test)
 
 
-def test_it_ends_at_the_deadline_of_the_read_it_belongs_to(tmp_path: Path) -> None:
+def test_parallel_read_ends_at_the_deadline_of_the_main_read(tmp_path: Path) -> None:
     async def test(index: IndexFile) -> None:
         ended = threading.Event()
 
@@ -102,7 +102,7 @@ def test_it_ends_at_the_deadline_of_the_read_it_belongs_to(tmp_path: Path) -> No
     run(tmp_path, test)
 
 
-def test_where_no_thread_is_to_be_had_the_same_one_does_it(
+def test_parallel_read_runs_in_the_same_thread_if_none_can_be_started(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async def test(index: IndexFile) -> None:
@@ -122,7 +122,7 @@ def test_where_no_thread_is_to_be_had_the_same_one_does_it(
     run(tmp_path, test)
 
 
-def test_closing_the_index_ends_both(tmp_path: Path) -> None:
+def test_closing_the_index_stops_both_reads(tmp_path: Path) -> None:
     async def test(index: IndexFile) -> None:
         begun = threading.Event()
 

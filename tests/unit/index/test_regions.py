@@ -1,4 +1,4 @@
-"""A part of a file, put together from its chunks, is what stands in the file."""
+"""The text around a chunk, joined from chunks, equals the file."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def row_of(db: Database, text: str) -> ChunkRow:
 
 
 def region_of(db: Database, row: ChunkRow, text: str, reach: int) -> Region | None:
-    """Return the part of a file around one chunk."""
+    """Return the region around one chunk."""
     return load_regions(db, [(row, text)], reach).get(row.id)
 
 
@@ -59,7 +59,7 @@ def test_a_region_is_an_exact_slice_of_its_file(
     db.close()
 
 
-def test_a_region_reaches_as_far_as_asked_and_not_through_the_whole_file() -> None:
+def test_region_extends_only_to_the_requested_reach() -> None:
     text = "\n".join(f"- entry {number} of a long list of things" for number in range(500))
     db = new_index(extension=False)
     chunks = publish_note(db, PATH, text)
@@ -72,7 +72,7 @@ def test_a_region_reaches_as_far_as_asked_and_not_through_the_whole_file() -> No
     assert 700 <= region.start + len(region.text) - middle.start - len(middle.text) < 700 * 3
 
 
-def test_chunks_side_by_side_are_one_region_with_the_line_ends_between_them() -> None:
+def test_adjacent_chunks_form_one_region_with_line_ends() -> None:
     db = new_index(extension=False)
     text = "\n".join(f"entry {number} of a list of things to do" for number in range(12))
     chunks = publish_note(db, PATH, text, cut=lambda content, _: chunk_text(content, 20, 0))
@@ -83,7 +83,7 @@ def test_chunks_side_by_side_are_one_region_with_the_line_ends_between_them() ->
         assert (region.text, region.start, region.line) == (text, 0, 1)
 
 
-def test_other_files_are_not_part_of_it() -> None:
+def test_region_has_no_text_of_other_files() -> None:
     db = new_index(extension=False)
     publish_note(db, PATH, "# One\n\nthe first file")
     publish_note(db, "memory/b.md", "# Two\n\nthe second file, a longer one")
@@ -92,8 +92,8 @@ def test_other_files_are_not_part_of_it() -> None:
     assert (region.text, region.start, region.line) == ("# One\n\nthe first file", 0, 1)
 
 
-def test_a_chunk_whose_place_is_not_known_has_no_surroundings() -> None:
-    """As those of an index that another program wrote."""
+def test_chunk_with_unknown_position_has_no_region() -> None:
+    """As in an index that another program wrote."""
     db = new_index(extension=False)
     publish(db, PATH, ["somewhere"])
     db.execute("UPDATE chunks SET start_char = 0, end_char = 0")

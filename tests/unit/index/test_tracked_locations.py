@@ -1,4 +1,4 @@
-"""Places kept in memory are those of the index at the moment of the search, or none."""
+"""Chunk locations in RAM are those of the index at the search's generation, or none."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from memd.index.chunk_locations import (
     TrackedLocations,
 )
 from memd.index.database import READER, Database, connect, reading, transaction
-from memd.index.files import Published, chunks_by_id, chunks_of_vectors, forget_file, generation
+from memd.index.files import IndexChange, chunks_by_id, chunks_of_vectors, forget_file, generation
 from tests.support.indexes import SPACE, new_index, publish, publish_lines, store, unit
 
 LINES = ["the cat sleeps", "the dog runs", "the bird sings"]
@@ -34,38 +34,38 @@ def writer(tmp_path: Path) -> Database:
 
 @pytest.fixture
 def reader(tmp_path: Path, writer: Database) -> Database:
-    """Another connection, which only reads."""
+    """A read-only connection."""
     return connect(tmp_path / "main.sqlite", READER)
 
 
 @pytest.fixture
 def followed(reader: Database) -> TrackedLocations:
-    """Places of the index as it is at first."""
+    """Locations of the initial index."""
     followed = TrackedLocations()
     renew(followed, reader)
     return followed
 
 
 def renew(followed: TrackedLocations, reader: Database) -> None:
-    """Bring locations up to date."""
+    """Update locations."""
     with reading(reader):
         followed.refresh(reader, SPACE.id)
 
 
 def at(followed: TrackedLocations, reader: Database) -> AllLocations | None:
-    """Return the locations of the newest moment."""
+    """Return the locations at the latest generation."""
     with reading(reader):
         return followed.at(reader, generation(reader))
 
 
-def tell(followed: TrackedLocations, published: Published) -> None:
-    """Tell of a commit, as whoever follows is told."""
+def tell(followed: TrackedLocations, published: IndexChange) -> None:
+    """Report a commit to the locations."""
     if published.chunks_added or published.chunks_removed:
         followed.follow(published.generation, published.path)
 
 
-def forget(db: Database, path: str) -> Published:
-    """Take a file out of the index."""
+def forget(db: Database, path: str) -> IndexChange:
+    """Delete a file from the index."""
     with transaction(db):
         return forget_file(db, path)
 
@@ -78,7 +78,7 @@ def ids_of(db: Database, table: str) -> NDArray[np.int64]:
 
 
 def assert_as_the_index_says(followed: TrackedLocations, reader: Database) -> None:
-    """See that each column, and the chunk of each vector, is what SQLite says."""
+    """Assert that each column, and the chunk of each vector, equals SQLite's."""
     with reading(reader):
         locations = followed.at(reader, generation(reader))
         assert locations is not None
@@ -101,7 +101,7 @@ def assert_as_the_index_says(followed: TrackedLocations, reader: Database) -> No
 
 
 def statements_of(followed: TrackedLocations, reader: Database, vectors: NDArray[np.int64]) -> list[str]:
-    """Return what SQLite is asked while vectors are looked up in locations that are up to date."""
+    """Return the SQL statements of looking up vectors in current locations."""
     asked = list[str]()
     with reading(reader):
         now = generation(reader)
@@ -113,30 +113,28 @@ def statements_of(followed: TrackedLocations, reader: Database, vectors: NDArray
     return asked
 
 
-def test_they_are_what_the_index_says(writer: Database, reader: Database) -> None:
+def test_locations_equal_the_index(writer: Database, reader: Database) -> None:
     # given more chunks than are read at once, copies among them
     publish(writer, "memory/long.md", [f"line {number}" for number in range(READ_CHUNKS + 10)])
     publish(writer, "memory/copy.md", LINES)
-    # when they are brought into memory
+    # when they are loaded
     followed = TrackedLocations()
     assert at(followed, reader) is None
     renew(followed, reader)
-    # then they are all there, and SQLite is asked for none of them any more
+    # then all are in RAM, and lookups need no SQL
     assert_as_the_index_says(followed, reader)
     assert statements_of(followed, reader, ids_of(reader, "embedding_cache")) == []
 
 
-def test_an_empty_index_has_none(tmp_path: Path) -> None:
+def test_empty_index_has_no_locations(tmp_path: Path) -> None:
     new_index(tmp_path / "empty.sqlite")
     reader, followed = connect(tmp_path / "empty.sqlite", READER), TrackedLocations()
     renew(followed, reader)
     assert_as_the_index_says(followed, reader)
 
 
-def test_they_follow_whatever_is_committed(
-    writer: Database, reader: Database, followed: TrackedLocations
-) -> None:
-    # given notes that come and go, change, hold copies of each other, and take ids that were given before
+def test_locations_follow_all_commits(writer: Database, reader: Database, followed: TrackedLocations) -> None:
+    # given notes that are added, changed and deleted, have copies of each other, and reuse ids
     rng = random.Random(3)
     texts = [f"text {number}" for number in range(12)]
     for step in range(200):
@@ -148,28 +146,28 @@ def test_they_follow_whatever_is_committed(
         if rng.random() < 0.1:
             some = rng.sample(texts, k=2)
             store(writer, some, unit(np.random.default_rng(step).normal(size=(2, 3))))
-        # when they are asked for after one or several of these
+        # when they are requested after one or several commits
         if rng.random() < 0.5:
-            # then they are as if they were read anew
+            # then they equal newly read ones
             assert_as_the_index_says(followed, reader)
 
 
-def test_within_a_snapshot_they_are_of_it(
+def test_locations_are_those_of_the_snapshot(
     writer: Database, reader: Database, followed: TrackedLocations
 ) -> None:
-    # given a search under way
+    # given a running search
     with reading(reader):
         before = generation(reader)
-        # when a commit comes, and another search follows it
+        # when a commit and another search follow
         tell(followed, publish(writer, "memory/0.md", ["another"]))
         other = connect(reader.filename, READER)
         assert_as_the_index_says(followed, other)
-        # then the first is given no locations of a later moment
+        # then the first gets no locations of a later generation
         assert followed.at(reader, before) is None
     assert_as_the_index_says(followed, reader)
 
 
-def test_what_is_seen_before_it_is_told_has_none(
+def test_snapshot_of_an_unreported_commit_has_no_locations(
     writer: Database, reader: Database, followed: TrackedLocations
 ) -> None:
     published = publish(writer, "memory/0.md", ["another"])
@@ -178,8 +176,8 @@ def test_what_is_seen_before_it_is_told_has_none(
     assert_as_the_index_says(followed, reader)
 
 
-def test_a_change_told_while_they_are_read_is_kept(writer: Database, reader: Database) -> None:
-    # given locations that are being read, and a commit that comes meanwhile
+def test_change_during_reading_is_kept(writer: Database, reader: Database) -> None:
+    # given locations that are being read, and a commit meanwhile
     followed = TrackedLocations()
 
     def commit_once(event: dict[str, str]) -> None:
@@ -190,11 +188,11 @@ def test_a_change_told_while_they_are_read_is_kept(writer: Database, reader: Dat
         generation(reader)  # the snapshot begins
         reader.trace_v2(1, commit_once)
         followed.refresh(reader, SPACE.id)
-    # then they follow it
+    # then they include it
     assert_as_the_index_says(followed, reader)
 
 
-def test_what_is_dropped_while_it_is_read_stays_away(writer: Database, reader: Database) -> None:
+def test_locations_dropped_during_reading_stay_dropped(writer: Database, reader: Database) -> None:
     followed = TrackedLocations()
     with reading(reader):
         reader.trace_v2(1, lambda _: followed.drop())
@@ -204,7 +202,7 @@ def test_what_is_dropped_while_it_is_read_stays_away(writer: Database, reader: D
     assert followed.is_wanted
 
 
-def test_many_changes_are_left_to_be_renewed(
+def test_many_changes_are_left_to_refresh(
     writer: Database, reader: Database, followed: TrackedLocations
 ) -> None:
     # given more changed files than a search reads
@@ -212,13 +210,13 @@ def test_many_changes_are_left_to_be_renewed(
         tell(followed, publish(writer, f"memory/new {number}.md", ["new"]))
     assert at(followed, reader) is None
     assert followed.is_wanted
-    # when they are renewed
+    # when they are refreshed
     renew(followed, reader)
-    # then they are there
+    # then they are in RAM
     assert_as_the_index_says(followed, reader)
 
 
-def test_a_commit_nobody_told_of_has_all_read_anew(
+def test_missed_commit_makes_all_locations_be_read_again(
     writer: Database, reader: Database, followed: TrackedLocations
 ) -> None:
     publish(writer, "memory/0.md", ["untold"])
@@ -229,7 +227,7 @@ def test_a_commit_nobody_told_of_has_all_read_anew(
     assert_as_the_index_says(followed, reader)
 
 
-def test_changes_nobody_asks_for_are_not_kept_for_ever(followed: TrackedLocations, reader: Database) -> None:
+def test_unread_changes_are_bounded(followed: TrackedLocations, reader: Database) -> None:
     now = generation(reader)
     for number in range(MAX_CHANGES + 1):
         assert at(followed, reader) is not None
@@ -238,7 +236,7 @@ def test_changes_nobody_asks_for_are_not_kept_for_ever(followed: TrackedLocation
     assert repr(followed) == "<TrackedLocations None, 0 changes>"
 
 
-def test_who_asks_while_another_reads_has_none(
+def test_concurrent_search_does_not_wait_for_another_that_reads(
     writer: Database, reader: Database, followed: TrackedLocations
 ) -> None:
     # given a search that reads a changed file
@@ -247,14 +245,14 @@ def test_who_asks_while_another_reads_has_none(
     with reading(reader):
         now = generation(reader)
         reader.trace_v2(1, lambda _: came.append(at(followed, other)))
-        # when a second one asks meanwhile
+        # when a second one requests them meanwhile
         assert followed.at(reader, now) is not None
         reader.trace_v2(0, None)
     # then it doesn't wait
     assert came == [None]
 
 
-def test_vectors_of_another_space_are_of_other_texts(
+def test_vectors_of_another_space_have_their_own_texts(
     writer: Database, reader: Database, followed: TrackedLocations
 ) -> None:
     # given vectors of the same texts in two spaces
@@ -263,7 +261,7 @@ def test_vectors_of_another_space_are_of_other_texts(
     with reading(reader):
         locations = followed.at(reader, generation(reader))
         assert locations is not None
-        # when those of the second are asked for, in it and in the first
+        # when those of the second space are looked up, in it and in the first
         vectors = np.array(ids, dtype=np.int64)
         found = followed.chunks_of(reader, locations, other.id, vectors).tolist()
         none = followed.chunks_of(reader, locations, SPACE.id, vectors).tolist()

@@ -1,4 +1,4 @@
-"""Which line of a transcript an indexed line was."""
+"""Line maps of transcripts in the index."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from tests.support.indexes import new_index, publish
 PATH = "sessions/s.jsonl"
 
 
-def test_a_line_map_comes_back_as_it_was_stored() -> None:
+def test_stored_line_map_is_loaded_unchanged() -> None:
     db = new_index(extension=False)
     with transaction(db):
         store_transcript(db, PATH, [2, 3, 5, 2**40], 4)
@@ -22,7 +22,7 @@ def test_a_line_map_comes_back_as_it_was_stored() -> None:
     assert (counts.transcripts, counts.messages, counts.redactions) == (1, 1, 1)
 
 
-def test_a_forgotten_transcript_takes_its_map_along() -> None:
+def test_forgotten_transcript_has_no_line_map() -> None:
     db = new_index(extension=False)
     publish(db, PATH, ["User: hello"], source="sessions")
     with transaction(db):

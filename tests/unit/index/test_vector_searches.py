@@ -1,4 +1,4 @@
-"""The three paths keep the one promise."""
+"""The contract of vector search, for all implementations."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from tests.support.indexes import LoadingMatrix
 
 
 class TestMatrix(VectorSearchContract):
-    """From memory."""
+    """In RAM."""
 
     def make(self) -> VectorSearch:
         return LoadingMatrix()
@@ -24,7 +24,7 @@ class TestSqliteVec(VectorSearchContract):
 
 
 class TestSqliteVecWithoutExtension(VectorSearchContract):
-    """By the extension, where it isn't loaded: the same answers."""
+    """By sqlite-vec without the extension: the same results."""
 
     extension = False
 

@@ -1,4 +1,4 @@
-"""The words of an index, and those near to a misspelled one."""
+"""The vocabulary of an index, and suggestions for misspelled words."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import pytest
 
 from memd.index.database import READER, WRITER, Database, connect
 from memd.index.schema import migrate
-from memd.index.vocabulary import load_vocabulary, near_words, stem_of, stemmed_languages
+from memd.index.vocabulary import load_vocabulary, stem_of, stemmed_languages, suggest_words
 from memd.text.language.spelling import index_text
 from memd.text.query.identifiers import extra_words
 
@@ -33,14 +33,14 @@ def db(tmp_path: Path) -> Database:
     return connect(path, READER)
 
 
-def test_words_are_as_the_index_keeps_them(db: Database) -> None:
+def test_vocabulary_has_words_as_fts5_stores_them(db: Database) -> None:
     words = load_vocabulary(db)
 
     assert all(word in words for word in ("watchdog", "kubernet", "agre", "schlussel"))
     assert not any(word in words for word in ("in", "部", "schlusselǀ", "watchdogs"))
 
 
-def test_a_reader_still_refuses_writing(db: Database) -> None:
+def test_reader_stays_read_only_after_loading_the_vocabulary(db: Database) -> None:
     db.execute("BEGIN")
     load_vocabulary(db)
     db.execute("ROLLBACK")
@@ -64,16 +64,16 @@ def test_a_reader_still_refuses_writing(db: Database) -> None:
         ("", []),
     ],
 )
-def test_a_misspelled_word_has_near_ones(db: Database, word: str, near: list[str]) -> None:
-    assert near_words(db, load_vocabulary(db), word) == near
+def test_misspelled_word_has_suggestions(db: Database, word: str, near: list[str]) -> None:
+    assert suggest_words(db, load_vocabulary(db), word) == near
 
 
-def test_every_near_word_finds_what_it_stands_for(db: Database) -> None:
+def test_every_suggestion_finds_its_text(db: Database) -> None:
     assert stem_of(db, "agree") == "agre"
     assert stem_of(db, "agre") == "agr"
 
 
-def test_an_index_tells_the_languages_it_is_stemmed_in(db: Database) -> None:
+def test_languages_of_an_index_are_detected(db: Database) -> None:
     assert stemmed_languages(db) == ("de",)
 
 

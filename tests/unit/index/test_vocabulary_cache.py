@@ -1,4 +1,4 @@
-"""What is kept in RAM of an index's words between two searches."""
+"""The vocabulary of an index, cached in RAM."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from memd.text.query.keywords import plan_match
 from tests.support.indexes import new_index, publish
 
 
-class HandClock:
+class VocabularyClock:
     """A clock moved by hand."""
 
     def __init__(self) -> None:
@@ -31,17 +31,17 @@ def db() -> Database:
 
 
 def correct(vocabulary: VocabularyCache, db: Database, query: str) -> dict[str, tuple[str, ...]]:
-    """Return what the words of a question may have been meant as."""
+    """Return the corrections of a query's words."""
     return vocabulary.correct(db, generation(db), plan_match(query).terms)
 
 
-def test_only_words_that_stand_nowhere_are_corrected(db: Database) -> None:
-    """As what the index brings down to the same stem."""
+def test_only_words_in_no_text_are_corrected(db: Database) -> None:
+    """A word whose stem is in the index counts as known."""
     found = correct(VocabularyCache(), db, "watchdog recievre gardne zebra")
     assert found == {"recievre": ("receiv",), "gardne": ("garden",)}
 
 
-def test_known_words_in_another_form_are_left_as_they_are(db: Database) -> None:
+def test_other_forms_of_known_words_are_not_corrected(db: Database) -> None:
     assert correct(VocabularyCache(), db, "restarting watchdogs") == {}
 
 
@@ -51,32 +51,32 @@ def test_short_words_numbers_and_other_scripts_are_never_corrected(db: Database,
     assert correct(VocabularyCache(), db, query) == {}
 
 
-def test_a_question_full_of_unknown_words_is_about_something_else(db: Database) -> None:
+def test_query_with_many_unknown_words_is_not_corrected(db: Database) -> None:
     wrong = "watchdgo recievre gardne restrats watchdoog"
     assert len(wrong.split()) == MAX_UNKNOWN_TERMS + 1
     assert correct(VocabularyCache(), db, wrong) == {}
     assert len(correct(VocabularyCache(), db, wrong.rsplit(" ", 1)[0])) == MAX_UNKNOWN_TERMS
 
 
-def test_new_words_are_taken_for_misspelled_ones_after_a_while(db: Database) -> None:
-    # given: words that were read once
-    clock = HandClock()
+def test_new_words_are_suggested_once_the_vocabulary_is_reloaded(db: Database) -> None:
+    # given: a vocabulary that was read once
+    clock = VocabularyClock()
     vocabulary = VocabularyCache(clock)
     assert correct(vocabulary, db, "kuberntes") == {}
     # when: a word is written
     publish(db, "memory/b.md", ["the kubernetes cluster"])
-    # then: it is known as soon as reading all words again is due, and not before
+    # then: it is suggested only once the vocabulary is due to be read again
     clock.now += VOCABULARY_MAX_AGE_S - 1
     assert correct(vocabulary, db, "kuberntes") == {}
     clock.now += 1
     assert correct(vocabulary, db, "kuberntes") == {"kuberntes": ("kubernet",)}
 
 
-def test_words_of_an_index_that_stays_the_same_are_read_once(db: Database) -> None:
-    clock = HandClock()
+def test_vocabulary_of_an_unchanged_index_is_read_once(db: Database) -> None:
+    clock = VocabularyClock()
     vocabulary = VocabularyCache(clock)
     correct(vocabulary, db, "recievre")
-    db.execute("DELETE FROM chunks_fts")  # unseen: the generation stays
+    db.execute("DELETE FROM chunks_fts")  # not detected, because the generation stays
     clock.now += 10 * VOCABULARY_MAX_AGE_S
     assert correct(vocabulary, db, "recievre") == {"recievre": ("receiv",)}
 

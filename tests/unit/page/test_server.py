@@ -124,7 +124,7 @@ def test_a_page_that_cannot_be_opened_says_why_and_is_tried_again(
         raise OSError(24, os.strerror(24))
 
     with monkeypatch.context() as patched, Client(server.path) as client:
-        patched.setattr(trio, "open_tcp_listeners", refuse)
+        patched.setattr(trio, "open_tcp_subscriptions", refuse)
         with pytest.raises(PageUnavailableError, match="Too many open files"):
             client.show()
 
@@ -285,7 +285,7 @@ def test_every_answer_keeps_itself_to_the_page(server: PageThread) -> None:
 def test_events_come_as_they_happen_and_to_whom_they_concern(server: PageThread) -> None:
     everybody, one = server.visitor(), server.visitor("other")
     with everybody.events() as all_events, one.events() as other_events:
-        server.wait_until(lambda: len(EVENTS._listeners) == 2)
+        server.wait_until(lambda: len(EVENTS._subscriptions) == 2)
         server._token.run_sync_soon(lambda: EVENTS.publish("sync", "main", files_changed=1))
         server._token.run_sync_soon(lambda: EVENTS.publish("note", "other", path="memory/a.md"))
 
@@ -295,13 +295,13 @@ def test_events_come_as_they_happen_and_to_whom_they_concern(server: PageThread)
     assert [block.get("event") for block in heard] == [None, "note"]
     assert '"path":"memory/a.md"' in heard[1]["data"]
     server.pass_time(16)
-    server.wait_until(lambda: not EVENTS._listeners)
+    server.wait_until(lambda: not EVENTS._subscriptions)
 
 
 def test_a_quiet_stream_says_now_and_then_that_it_is_there(server: PageThread) -> None:
     with server.visitor().events() as events:
         events.next_block()
-        server.wait_until(lambda: EVENTS._listeners)
+        server.wait_until(lambda: EVENTS._subscriptions)
         server.pass_time(15)
 
         assert events.next_block() == {"": ""}

@@ -1,4 +1,4 @@
-"""Entries of the curated notes: which are listed, in which order, and in how many parts."""
+"""Listing of annotated entries: selection, order and parts."""
 
 from __future__ import annotations
 
@@ -43,11 +43,11 @@ def listed(
 
 
 def places(entries: list[CuratedEntry]) -> list[tuple[str, int]]:
-    """Return where entries are."""
+    """Return the positions of entries."""
     return [(entry.path, entry.start_line) for entry in entries]
 
 
-def test_triggers_are_listed_by_importance_then_by_place(workspace: Path) -> None:
+def test_triggers_are_listed_by_importance_then_position(workspace: Path) -> None:
     entries = listed(workspace)
 
     assert places(entries) == [("MEMORY.md", 1), ("USER.md", 1), ("MEMORY.md", 3)]
@@ -81,13 +81,13 @@ def test_entries_about_other_projects_than_the_active_ones_are_left_out(
     assert [entry.start_line for entry in listed(workspace, "projects", active_projects=active)] == projects
 
 
-def test_a_limit_and_paths_keep_some(workspace: Path) -> None:
+def test_limit_and_paths_filter_the_entries(workspace: Path) -> None:
     assert places(listed(workspace, limit=2)) == [("MEMORY.md", 1), ("USER.md", 1)]
     assert places(listed(workspace, paths=["USER.md"])) == [("USER.md", 1)]
     assert listed(workspace, paths=[]) == []
 
 
-def test_projects_are_48_unless_another_limit_is_asked_for(workspace: Path) -> None:
+def test_projects_have_a_default_limit_of_48(workspace: Path) -> None:
     (workspace / "MEMORY.md").write_text("- item <!-- project: a --> <!-- trigger: x -->\n" * 100)
 
     assert len(listed(workspace, "projects", active_projects=["a"])) == 48
@@ -103,7 +103,7 @@ def test_missing_and_unreadable_notes_have_no_entries(workspace: Path) -> None:
     assert listed(workspace) == []
 
 
-def test_a_long_item_is_listed_in_parts_that_all_have_its_comments_and_a_section_is_not(
+def test_long_item_is_split_and_each_part_has_its_annotations(
     workspace: Path,
 ) -> None:
     body = "".join(f"  line {number}\n" for number in range(40))

@@ -1,4 +1,4 @@
-"""Folders nested very deep: a folder costs as much at any depth, and no path is too long."""
+"""Deeply nested folders: the cost of a folder is independent of its depth, and no path is too long."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def workspace(tmp_path: Path) -> Iterator[Path]:
 
 
 def nest(folder: Path, depth: int, *, beside: bool = False) -> None:
-    """Nest folders, a note in each; with `beside` a second folder beside each of them, a note in it as well."""
+    """Nest folders, each with a note; with `beside` each has a sibling folder with a note."""
     here = os.open(folder, os.O_RDONLY)
     for _ in range(depth):
         for name in ("deeper" * 2, "beside") if beside else ("deeper" * 2,):
@@ -47,7 +47,7 @@ def nest(folder: Path, depth: int, *, beside: bool = False) -> None:
 
 
 def counted(monkeypatch: pytest.MonkeyPatch, workspace: Path) -> tuple[int, Discovery]:
-    """Return how many descriptors a look at a workspace opens, and what it finds."""
+    """Return how many descriptors a scan of a workspace opens, and its result."""
     count = 0
     real = os.open
 
@@ -63,7 +63,7 @@ def counted(monkeypatch: pytest.MonkeyPatch, workspace: Path) -> tuple[int, Disc
 
 
 @pytest.mark.parametrize("beside", [False, True])
-def test_a_look_opens_each_folder_a_few_times_however_deep(
+def test_scan_opens_each_folder_a_few_times_at_any_depth(
     workspace: Path, monkeypatch: pytest.MonkeyPatch, *, beside: bool
 ) -> None:
     nest(workspace / "memory", DEPTH, beside=beside)
@@ -81,14 +81,14 @@ def test_a_note_beyond_the_longest_path_is_found_read_and_watched(workspace: Pat
     watcher = Watcher(lambda *_: None, clock=lambda: 1)
     queue = watcher.queue("ann")
 
-    with queue.look():
+    with queue.scan():
         found = discover(workspace, (), MB, None, queue)
 
     deepest = max(found.files.values(), key=lambda each: len(each.path))
     assert len(deepest.location) > 4096
     assert read_file(deepest, MB).text == ""
     assert queue.is_unchanged()
-    # when: somebody writes to it
+    # when: it is written to
     folder = open_folder(str(workspace), deepest.path.split("/")[:-1])
     note = os.open("note.md", os.O_WRONLY, dir_fd=folder)
     os.write(note, b"x")
@@ -103,7 +103,7 @@ def names(walk: FolderWalk, depth: int, name: str) -> list[str]:
         return sorted(entry.name for entry in entries)
 
 
-def test_a_folder_that_is_moved_away_during_a_walk_does_not_take_the_walk_along(tmp_path: Path) -> None:
+def test_folder_moved_during_a_walk_does_not_redirect_it(tmp_path: Path) -> None:
     (tmp_path / "top" / "a" / "b" / "c").mkdir(parents=True)
     (tmp_path / "top" / "a" / "other").mkdir()
     (tmp_path / "top" / "a" / "other" / "inside.md").touch()

@@ -1,4 +1,4 @@
-"""The first reason that explains an empty reply is the one that is told."""
+"""An empty reply has the first applicable reason."""
 
 from __future__ import annotations
 
@@ -7,29 +7,29 @@ from typing import Any
 
 import pytest
 
-from memd.sync.disk.discover import LINK, Discovery, Found
-from memd.sync.empty_result import SearchedMemory, find_reason
+from memd.sync.disk.discover import LINK, Discovery, SourceFile
+from memd.sync.empty_result import SearchedSources, find_reason
 from memd_client.messages import Pending, SearchParams, Skipped
 from tests.unit.lifecycle.scripted_host import found
 
 WORKSPACE = Path("/home/ann/notes")
 
 
-def file(path: str, source: str = "memory") -> Found:
-    return Found(path, f"/x/{path}", 1, 1, 1, 1, source)
+def file(path: str, source: str = "memory") -> SourceFile:
+    return SourceFile(path, f"/x/{path}", 1, 1, 1, 1, source)
 
 
-def memory(*files: Found, sources: tuple[str, ...] = ("memory",), **facts: Any) -> SearchedMemory:
+def memory(*files: SourceFile, sources: tuple[str, ...] = ("memory",), **facts: Any) -> SearchedSources:
     disk = Discovery(files={each.path: each for each in files}, workspace_missing=facts.pop("missing", False))
     disk.skipped = list(facts.pop("skipped", ()))
-    return SearchedMemory("main", WORKSPACE, sources, disk, [*disk.skipped, *facts.pop("refused", ())])
+    return SearchedSources("main", WORKSPACE, sources, disk, [*disk.skipped, *facts.pop("refused", ())])
 
 
 NOTE = file("memory/2026-01-16.md")
 BOTH = ("memory", "sessions")
 BAD = Skipped("memory/bad.md", "memory/bad.md is not UTF-8 (byte 3). Save the file as UTF-8.")
 
-CASES: list[tuple[dict[str, Any], SearchedMemory, dict[str, Any], str, str]] = [
+CASES: list[tuple[dict[str, Any], SearchedSources, dict[str, Any], str, str]] = [
     ({"sources": ["sessions"]}, memory(missing=True), {}, "sessions_not_indexed", "sessionMemory"),
     ({"sources": ["sessions"]}, memory(NOTE, sources=BOTH), {}, "no_transcripts", "conversation"),
     ({}, memory(missing=True), {}, "workspace_missing", "workspace"),
@@ -62,8 +62,8 @@ CASES: list[tuple[dict[str, Any], SearchedMemory, dict[str, Any], str, str]] = [
 
 
 @pytest.mark.parametrize(("params", "searched", "reply", "code", "hint"), CASES)
-def test_an_empty_reply_has_the_first_reason_that_explains_it(
-    params: dict[str, Any], searched: SearchedMemory, reply: dict[str, Any], code: str, hint: str
+def test_empty_reply_has_the_first_applicable_reason(
+    params: dict[str, Any], searched: SearchedSources, reply: dict[str, Any], code: str, hint: str
 ) -> None:
     reason = find_reason(found(**reply), SearchParams("x", **params), searched)
 
@@ -72,7 +72,7 @@ def test_an_empty_reply_has_the_first_reason_that_explains_it(
     assert reason.message.endswith(".")
 
 
-def test_a_reply_whose_files_could_not_be_looked_at_has_a_reason() -> None:
-    searched = SearchedMemory("main", WORKSPACE, ("memory",))
+def test_reply_without_a_scan_of_the_files_has_a_reason() -> None:
+    searched = SearchedSources("main", WORKSPACE, ("memory",))
 
     assert find_reason(found(), SearchParams("x", path="y"), searched).code == "no_match"

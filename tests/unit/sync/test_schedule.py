@@ -1,4 +1,4 @@
-"""When text is synced without a search asking."""
+"""The schedule of syncs without a search."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from trio.testing import MockClock
 from memd.index.files import FileRow
 from memd.settings.schema import SessionSync, Sync
 from memd.sync.disk.changes import Changes
-from memd.sync.disk.discover import Discovery, Found
-from memd.sync.schedule import FULL_EVERY_S, SESSION_DEBOUNCE_S, Schedule, has_grown
+from memd.sync.disk.discover import Discovery, SourceFile
+from memd.sync.schedule import FULL_SYNC_INTERVAL_S, SESSION_DEBOUNCE_S, Schedule, has_grown
 
 START_MS = 1_700_000_000_000
 
 
-class Recorder:
-    """Stands in for `TextSync`: notes when it was asked to sync, and is done at once."""
+class SyncRecorder:
+    """A fake `TextSync` that records when a sync was requested."""
 
     def __init__(self, last_sync_ms: int | None = START_MS) -> None:
         self.last_sync_ms = last_sync_ms
@@ -28,30 +28,30 @@ class Recorder:
         self.changes = Changes([], [])
 
     def sync_nowait(self) -> None:
-        """Take the wish down."""
+        """Record the request."""
         self.asked.append(round(trio.current_time() - self.started, 3))
         self.last_sync_ms = self.clock()
 
-    def see(self) -> tuple[Discovery, Changes]:
-        """Return what the test wants seen."""
+    def scan(self) -> tuple[Discovery, Changes]:
+        """Return the changes that the test set."""
         return Discovery(), self.changes
 
     started = 0.0
     offset_ms = 0
 
     def clock(self) -> int:
-        """Return wall time, which goes with the loop's."""
+        """Return wall time, which follows the event loop's."""
         return START_MS + self.offset_ms + int((trio.current_time() - self.started) * 1000)
 
 
 def watch(
     settings: Sync,
     seconds: float,
-    act: Callable[[Schedule, Recorder], Awaitable[None]] | None = None,
-    recorder: Recorder | None = None,
-) -> Recorder:
-    """Run a schedule for some seconds of its time, and return what it asked for."""
-    text = recorder or Recorder()
+    act: Callable[[Schedule, SyncRecorder], Awaitable[None]] | None = None,
+    recorder: SyncRecorder | None = None,
+) -> SyncRecorder:
+    """Run a schedule for some seconds of its time, and return the recorder."""
+    text = recorder or SyncRecorder()
 
     async def scene() -> None:
         text.started = trio.current_time()
@@ -67,34 +67,34 @@ def watch(
     return text
 
 
-def test_an_interval_syncs_again_and_again() -> None:
+def test_interval_syncs_repeatedly() -> None:
     assert watch(Sync(interval_minutes=1), 200).asked == [60, 120, 180]
 
 
-def test_without_an_interval_everything_is_looked_at_now_and_then() -> None:
-    assert watch(Sync(), FULL_EVERY_S * 2.5).asked == [FULL_EVERY_S, FULL_EVERY_S * 2]
+def test_full_sync_runs_without_a_configured_interval() -> None:
+    assert watch(Sync(), FULL_SYNC_INTERVAL_S * 2.5).asked == [FULL_SYNC_INTERVAL_S, FULL_SYNC_INTERVAL_S * 2]
 
 
-def test_the_interval_goes_on_from_the_last_sync_of_an_earlier_run() -> None:
-    earlier = Recorder(last_sync_ms=START_MS - 50_000)
+def test_interval_continues_from_the_last_sync_of_an_earlier_run() -> None:
+    earlier = SyncRecorder(last_sync_ms=START_MS - 50_000)
     assert watch(Sync(interval_minutes=1), 80, recorder=earlier).asked == [10, 70]
 
 
-def test_a_clock_that_was_set_back_puts_nothing_off_for_ever() -> None:
-    ahead = Recorder(last_sync_ms=START_MS + 10**9)
+def test_clock_set_back_does_not_delay_syncs_indefinitely() -> None:
+    ahead = SyncRecorder(last_sync_ms=START_MS + 10**9)
     assert watch(Sync(interval_minutes=1), 70, recorder=ahead).asked == [60]
 
 
-def test_a_sync_for_another_reason_counts_as_one_of_the_interval() -> None:
-    async def act(schedule: Schedule, text: Recorder) -> None:
+def test_any_sync_restarts_the_interval() -> None:
+    async def act(schedule: Schedule, text: SyncRecorder) -> None:
         await trio.sleep(30)
         schedule.compacted()
 
     assert watch(Sync(interval_minutes=1), 95, act).asked == [30, 90]
 
 
-def test_a_burst_of_hints_is_one_sync_once_it_is_quiet() -> None:
-    async def act(schedule: Schedule, text: Recorder) -> None:
+def test_burst_of_hints_causes_one_sync_after_a_quiet_time() -> None:
+    async def act(schedule: Schedule, text: SyncRecorder) -> None:
         for _ in range(10):
             schedule.hint("memory")
             await trio.sleep(0.1)
@@ -102,8 +102,8 @@ def test_a_burst_of_hints_is_one_sync_once_it_is_quiet() -> None:
     assert watch(Sync(watch_debounce_ms=1500), 10, act).asked == [2.4]
 
 
-def test_hints_without_end_are_synced_all_the_same() -> None:
-    async def act(schedule: Schedule, text: Recorder) -> None:
+def test_continuous_hints_cause_a_sync() -> None:
+    async def act(schedule: Schedule, text: SyncRecorder) -> None:
         while True:
             schedule.hint("memory")
             await trio.sleep(0.1)
@@ -112,7 +112,7 @@ def test_hints_without_end_are_synced_all_the_same() -> None:
 
 
 def test_each_session_syncs_once_at_its_start() -> None:
-    async def act(schedule: Schedule, text: Recorder) -> None:
+    async def act(schedule: Schedule, text: SyncRecorder) -> None:
         assert schedule.session_started("agent:main:main")
         assert not schedule.session_started("agent:main:main")
         assert schedule.session_started("agent:main:other")
@@ -120,18 +120,18 @@ def test_each_session_syncs_once_at_its_start() -> None:
     assert watch(Sync(), 1, act).asked == [0, 0]
 
 
-def test_sessions_start_without_a_sync_where_the_settings_say_so() -> None:
-    async def act(schedule: Schedule, text: Recorder) -> None:
+def test_session_start_does_not_sync_if_disabled() -> None:
+    async def act(schedule: Schedule, text: SyncRecorder) -> None:
         assert not schedule.session_started("agent:main:main")
 
     assert watch(Sync(on_session_start=False), 1, act).asked == []
 
 
-def test_a_transcript_is_indexed_when_it_has_grown_enough() -> None:
+def test_transcript_is_synced_after_enough_growth() -> None:
     def transcript(size: int) -> Changes:
-        return Changes([Found("sessions/s.jsonl", "/gone", 1, size, 1, 1, "sessions")], [])
+        return Changes([SourceFile("sessions/s.jsonl", "/gone", 1, size, 1, 1, "sessions")], [])
 
-    async def act(schedule: Schedule, text: Recorder) -> None:
+    async def act(schedule: Schedule, text: SyncRecorder) -> None:
         text.changes = transcript(999)
         schedule.hint("sessions")
         await trio.sleep(SESSION_DEBOUNCE_S * 2)
@@ -148,15 +148,15 @@ def test_a_transcript_is_indexed_when_it_has_grown_enough() -> None:
 LIMITS = SessionSync(delta_bytes=1000, delta_messages=5)
 
 
-def file(path: Path, lines: int, width: int = 10) -> Found:
-    """Write a transcript of so many lines, and return it as a stat tells it."""
+def file(path: Path, lines: int, width: int = 10) -> SourceFile:
+    """Write a transcript with some lines, and return it as a discovered file."""
     path.write_text(("x" * (width - 1) + "\n") * lines)
     facts = path.stat()
-    return Found("sessions/s.jsonl", str(path), 1, facts.st_size, 7, 1, "sessions")
+    return SourceFile("sessions/s.jsonl", str(path), 1, facts.st_size, 7, 1, "sessions")
 
 
 def row(size: int, inode: int = 7) -> FileRow:
-    """Return the transcript as it was indexed at a size."""
+    """Return the row of a transcript that was indexed at a size."""
     return FileRow("sessions/s.jsonl", "sessions", "hash", 1, size, inode, 1, 1)
 
 
@@ -164,25 +164,25 @@ def row(size: int, inode: int = 7) -> FileRow:
     ("lines", "indexed", "grown"),
     [(10, 100, False), (14, 100, False), (15, 100, True), (3, 100, True), (5, 0, True), (4, 0, False)],
 )
-def test_messages_count_by_lines_and_a_shorter_file_always(
+def test_growth_counts_lines_and_a_shorter_file_always_counts(
     tmp_path: Path, lines: int, indexed: int, grown: bool
 ) -> None:
     assert has_grown(file(tmp_path / "s.jsonl", lines), row(indexed), LIMITS) is grown
 
 
-def test_bytes_count_without_reading_the_file(tmp_path: Path) -> None:
-    found = Found("sessions/s.jsonl", str(tmp_path / "gone"), 1, 1100, 7, 1, "sessions")
+def test_growth_in_bytes_counts_without_reading_the_file(tmp_path: Path) -> None:
+    found = SourceFile("sessions/s.jsonl", str(tmp_path / "gone"), 1, 1100, 7, 1, "sessions")
     assert has_grown(found, row(100), LIMITS)
     assert not has_grown(found, row(101), LIMITS)
 
 
-def test_another_file_of_that_name_counts(tmp_path: Path) -> None:
+def test_replaced_file_counts_as_growth(tmp_path: Path) -> None:
     assert has_grown(file(tmp_path / "s.jsonl", 1), row(10, inode=8), LIMITS)
 
 
-def test_a_session_in_a_database_counts_its_events() -> None:
-    def session(last_event: int) -> Found:
-        return Found("sessions/s.jsonl", "/x.sqlite", 1, 10, last_event, 0, "sessions")
+def test_growth_of_a_database_session_counts_events() -> None:
+    def session(last_event: int) -> SourceFile:
+        return SourceFile("sessions/s.jsonl", "/x.sqlite", 1, 10, last_event, 0, "sessions")
 
     assert has_grown(session(12), row(10, inode=7), LIMITS)
     assert not has_grown(session(11), row(10, inode=7), LIMITS)

@@ -12,7 +12,7 @@ from trio.testing import MockClock
 from memd.sync.search_scheduler import MAX_YIELD_S, SLOT_TIMEOUT_S, SearchScheduler
 
 
-def test_without_a_search_indexing_does_not_wait() -> None:
+def test_indexing_does_not_wait_without_a_search() -> None:
     async def scene() -> float:
         started = trio.current_time()
         await SearchScheduler().yield_to_searches()
@@ -21,7 +21,7 @@ def test_without_a_search_indexing_does_not_wait() -> None:
     assert trio.run(scene, clock=MockClock(autojump_threshold=0)) == 0
 
 
-def test_indexing_goes_on_when_the_last_search_ends() -> None:
+def test_indexing_continues_when_the_last_search_ends() -> None:
     async def scene() -> float:
         scheduler = SearchScheduler()
 
@@ -41,7 +41,7 @@ def test_indexing_goes_on_when_the_last_search_ends() -> None:
 
 
 @pytest.mark.parametrize(("cores", "others", "spare"), [(2, 0, True), (2, 1, False), (1, 0, False)])
-def test_a_search_that_is_alone_may_use_a_second_core(cores: int, others: int, spare: bool) -> None:
+def test_single_search_may_use_a_second_core(cores: int, others: int, spare: bool) -> None:
     scheduler = SearchScheduler(cores=cores)
     with ExitStack() as searches:
         for _ in range(1 + others):
@@ -50,7 +50,7 @@ def test_a_search_that_is_alone_may_use_a_second_core(cores: int, others: int, s
     assert not scheduler.has_core_to_spare
 
 
-def test_searches_without_end_delay_a_file_by_a_moment() -> None:
+def test_continuous_searches_delay_a_file_only_briefly() -> None:
     async def scene() -> float:
         scheduler = SearchScheduler()
         with scheduler.searching():
@@ -61,7 +61,7 @@ def test_searches_without_end_delay_a_file_by_a_moment() -> None:
     assert abs(trio.run(scene, clock=MockClock(autojump_threshold=0)) - MAX_YIELD_S) < 1e-6
 
 
-def test_a_search_that_waits_for_the_sync_delays_nothing() -> None:
+def test_search_waiting_for_the_sync_does_not_delay_it() -> None:
     async def scene() -> float:
         scheduler = SearchScheduler()
         with scheduler.searching(), scheduler.waiting():
@@ -76,7 +76,7 @@ def test_a_search_that_waits_for_the_sync_delays_nothing() -> None:
 
 
 def starts(*seconds: float, cancelled: int | None = None) -> list[tuple[int, float]]:
-    """Return (number, when it begins) of some searches that come one after the other, in that order."""
+    """Return (number, start time) of some searches that arrive one after the other, in that order."""
 
     async def scene() -> list[tuple[int, float]]:
         scheduler, begun, came = SearchScheduler(), [], trio.current_time()
@@ -96,7 +96,7 @@ def starts(*seconds: float, cancelled: int | None = None) -> list[tuple[int, flo
     return trio.run(scene, clock=MockClock(autojump_threshold=0))
 
 
-def test_two_searches_run_at_a_time_first_come_first_served() -> None:
+def test_two_searches_run_concurrently_first_come_first_served() -> None:
     assert starts(0.01, 0.02, 0.02, 0.01) == [(0, 0.0), (1, 0.0), (2, 0.01), (3, 0.02)]
 
 
@@ -112,19 +112,19 @@ def test_long_searches_delay_others_by_one_slot_timeout() -> None:
 
 
 @pytest.mark.parametrize("cancelled", range(5))
-def test_a_cancelled_search_frees_its_place(cancelled: int) -> None:
+def test_cancelled_search_releases_its_slot(cancelled: int) -> None:
     begun = starts(0.01, 0.01, 0.01, 0.01, 0.01, cancelled=cancelled)
 
     assert [number for number, _ in begun if number != cancelled] == [n for n in range(5) if n != cancelled]
     assert max(at for _, at in begun) == (0.011 if cancelled < 2 else 0.01)
 
 
-def test_if_the_first_in_the_queue_is_cancelled_the_next_one_watches_the_clock() -> None:
+def test_next_search_waits_for_timeouts_if_the_first_is_cancelled() -> None:
     long = 100 * SLOT_TIMEOUT_S
     begun = starts(long, long, 0.01, 0.01, cancelled=2)
 
     assert begun == [(0, 0.0), (1, 0.0), (3, SLOT_TIMEOUT_S)]
 
 
-def test_a_search_begins_at_once_if_no_other_is_queued() -> None:
+def test_search_begins_at_once_without_a_queue() -> None:
     assert starts(0.0) == [(0, 0.0)]

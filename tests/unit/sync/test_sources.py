@@ -1,4 +1,4 @@
-"""An agent's sources as one, within limits."""
+"""An agent's notes and transcripts, within its limits."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from memd.sync.disk.capacity import Room, find_room
-from memd.sync.disk.discover import Found
+from memd.sync.disk.capacity import WriteCapacity, find_capacity
+from memd.sync.disk.discover import SourceFile
 from memd.sync.disk.read import FileText
 from memd.sync.sources import SourceLimits, Sources
 from memd.sync.transcripts.session_source import Transcripts
@@ -25,13 +25,13 @@ class TwoTranscripts:
         names = ("sessions/one.jsonl", "sessions/two.jsonl")
         return Transcripts(
             {
-                name: Found(name, f"/x/{name}", 2**62 + at, 50, 1, 1, "sessions")
+                name: SourceFile(name, f"/x/{name}", 2**62 + at, 50, 1, 1, "sessions")
                 for at, name in enumerate(names)
             }
         )
 
-    def load(self, found: Found) -> FileText:
-        """Return what was said."""
+    def load(self, found: SourceFile) -> FileText:
+        """Return a transcript's text."""
         return FileText("User: hello", "hash", 1, 50, 1, 1, (3,), 1)
 
     def close(self) -> None:
@@ -45,14 +45,14 @@ def note(workspace: Path, name: str, size: int = 10) -> None:
     path.write_text("x" * size)
 
 
-def test_transcripts_stand_beside_notes_but_are_no_notes(tmp_path: Path) -> None:
+def test_transcripts_are_found_but_are_not_notes(tmp_path: Path) -> None:
     note(tmp_path, "a.md")
     sources = Sources(tmp_path, (), WIDE, TwoTranscripts())
     assert set(sources.find().files) == {"memory/a.md", "sessions/one.jsonl", "sessions/two.jsonl"}
     assert set(sources.find_notes().files) == {"memory/a.md"}
 
 
-def test_each_is_read_in_its_own_way(tmp_path: Path) -> None:
+def test_notes_and_transcripts_are_loaded_from_their_source(tmp_path: Path) -> None:
     note(tmp_path, "a.md")
     sources = Sources(tmp_path, (), WIDE, TwoTranscripts())
     found = sources.find().files
@@ -67,7 +67,7 @@ def test_each_is_read_in_its_own_way(tmp_path: Path) -> None:
     [SourceLimits(1_000_000, 3, 10_000_000), SourceLimits(1_000_000, 100, 80)],
     ids=["files", "bytes"],
 )
-def test_beyond_the_limits_notes_stay_before_transcripts_and_the_rest_is_counted(
+def test_notes_have_precedence_over_transcripts_beyond_the_limits(
     tmp_path: Path, limits: SourceLimits
 ) -> None:
     note(tmp_path, "a.md")
@@ -77,7 +77,7 @@ def test_beyond_the_limits_notes_stay_before_transcripts_and_the_rest_is_counted
     assert disk.beyond_limits == 1
 
 
-def test_beyond_the_limits_what_memd_has_written_stays_before_newer_notes(tmp_path: Path) -> None:
+def test_files_of_memd_have_precedence_over_newer_notes_beyond_the_limits(tmp_path: Path) -> None:
     for age, name in enumerate(["new.md", "2026-11-24.md", "2026-11-24-2.md", "facts.md", "facts-2.md"]):
         note(tmp_path, name)
         os.utime(tmp_path / "memory" / name, (1_000 - age, 1_000 - age))
@@ -90,7 +90,7 @@ def test_beyond_the_limits_what_memd_has_written_stays_before_newer_notes(tmp_pa
     }
 
 
-def test_a_file_beyond_the_limit_counts_with_what_is_indexed_of_it(tmp_path: Path) -> None:
+def test_large_file_counts_with_its_indexed_size(tmp_path: Path) -> None:
     note(tmp_path, "big.md", 1_000)
     note(tmp_path, "a.md")
     disk = Sources(tmp_path, (), SourceLimits(100, 10, 110), None).find()
@@ -98,24 +98,26 @@ def test_a_file_beyond_the_limit_counts_with_what_is_indexed_of_it(tmp_path: Pat
     assert [each.path for each in disk.partial] == ["memory/big.md"]
 
 
-def test_room_is_what_the_limits_leave_beside_what_memd_has_written(tmp_path: Path) -> None:
+def test_capacity_is_the_limits_minus_files_written_by_memd(tmp_path: Path) -> None:
     limits = SourceLimits(100, 5, 250)
-    assert find_room(tmp_path, limits) == Room(100, 5, 250)
+    assert find_capacity(tmp_path, limits) == WriteCapacity(100, 5, 250)
     for name in ("facts.md", "2026-11-24-2.md", "2026-11-24-plans.md", "other.md"):
         note(tmp_path, name, 60)
-    assert find_room(tmp_path, limits) == Room(100, 2, 70)
+    assert find_capacity(tmp_path, limits) == WriteCapacity(100, 2, 70)
 
 
 @pytest.mark.parametrize(
     ("room", "is_new", "limit"),
     [
-        (Room(100, 0, 100), True, "max_agent_files"),
-        (Room(100, 0, 100), False, None),
-        (Room(100, 1, 9), True, "max_agent_mb"),
-        (Room(100, 1, 10), True, None),
+        (WriteCapacity(100, 0, 100), True, "max_agent_files"),
+        (WriteCapacity(100, 0, 100), False, None),
+        (WriteCapacity(100, 1, 9), True, "max_agent_mb"),
+        (WriteCapacity(100, 1, 10), True, None),
     ],
 )
-def test_what_would_not_be_indexed_is_refused(room: Room, is_new: bool, limit: str | None) -> None:
+def test_addition_beyond_the_capacity_is_refused(
+    room: WriteCapacity, is_new: bool, limit: str | None
+) -> None:
     if limit is None:
         room.require("memory/facts.md", 10, is_new=is_new)
         return

@@ -1,4 +1,4 @@
-"""Work on texts ends when its caller is gone."""
+"""Cancellation of text processing in worker threads."""
 
 from __future__ import annotations
 
@@ -58,20 +58,20 @@ WORK: dict[str, Callable[[], Any]] = {
 
 
 @pytest.mark.parametrize("work", WORK.values(), ids=WORK.keys())
-def test_work_on_texts_ends_when_its_caller_is_gone(work: Callable[[], Any]) -> None:
+def test_work_stops_after_its_caller_was_cancelled(work: Callable[[], Any]) -> None:
     assert work() is not None
 
     with cancelled_by(lambda: True), pytest.raises(WorkCancelledError):
         work()
 
 
-def test_work_that_nobody_cancels_goes_on() -> None:
+def test_uncancelled_work_continues() -> None:
     check_cancelled()
     with cancelled_by(lambda: False):
         check_cancelled()
 
 
-def test_a_read_beyond_its_time_frees_the_thread_it_computes_in(tmp_path: Path) -> None:
+def test_read_after_its_timeout_frees_its_worker_thread(tmp_path: Path) -> None:
     ended = threading.Event()
 
     def compute(_: Database) -> None:
@@ -90,10 +90,9 @@ def test_a_read_beyond_its_time_frees_the_thread_it_computes_in(tmp_path: Path) 
 
 
 class EndlessSearch(SearchService):
-    """A search whose first step never ends."""
+    """A search service whose first step never ends."""
 
     def __init__(self) -> None:
-        """Need nothing but a scheduler."""
         self._scheduler = SearchScheduler()
 
     async def _transcript_of(self, params: SearchParams) -> str | None:
@@ -101,7 +100,7 @@ class EndlessSearch(SearchService):
         raise AssertionError
 
 
-def test_a_search_ends_with_its_own_deadline() -> None:
+def test_search_ends_at_its_deadline() -> None:
     async def test() -> None:
         with pytest.raises(DeadlineExceededError, match="within 2000 ms"):
             await EndlessSearch().search(SearchParams(query="lease", deadline_ms=2000))

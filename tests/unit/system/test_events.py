@@ -1,4 +1,4 @@
-"""Events reach those who listen, in order, and a slow listener holds nobody up."""
+"""Events reach subscribers in order; a slow subscriber delays neither publishers nor other subscribers."""
 
 from __future__ import annotations
 
@@ -6,52 +6,52 @@ import pytest
 import trio
 import trio.testing
 
-from memd.system.events import KINDS, WAITING, Events
+from memd.system.events import KINDS, MAX_WAITING_EVENTS, EventBus
 
 
-async def test_a_listener_hears_its_agents_and_kinds_in_order() -> None:
-    events = Events()
-    events.publish("sync", "main", files_changed=1)  # nobody listens yet
-    with events.listen("main", {"sync", "flush"}) as mine, events.listen(None, KINDS) as everything:
+async def test_subscription_receives_events_of_its_agents_and_kinds_in_order() -> None:
+    events = EventBus()
+    events.publish("sync", "main", files_changed=1)  # before the subscription
+    with events.subscribe("main", {"sync", "flush"}) as mine, events.subscribe(None, KINDS) as everything:
         events.publish("sync", "main", files_changed=2)
         events.publish("sync", "work", files_changed=3)
         events.publish("note", "main", path="memory/a.md")
         events.publish("flush", "main", state="done")
 
         assert [(await mine.receive()).kind for _ in range(2)] == ["sync", "flush"]
-        heard = [await everything.receive() for _ in range(4)]
-        assert [(each.agent, each.kind) for each in heard] == [
+        received = [await everything.receive() for _ in range(4)]
+        assert [(each.agent, each.kind) for each in received] == [
             ("main", "sync"),
             ("work", "sync"),
             ("main", "note"),
             ("main", "flush"),
         ]
-        assert heard[0].data == {"files_changed": 2}
+        assert received[0].data == {"files_changed": 2}
 
 
-async def test_a_waiting_listener_gets_the_next_event() -> None:
-    events = Events()
-    with events.listen(None, KINDS) as listening, trio.fail_after(10):
+async def test_waiting_subscriber_receives_the_next_event() -> None:
+    events = EventBus()
+    with events.subscribe(None, KINDS) as subscription, trio.fail_after(10):
         async with trio.open_nursery() as nursery:
 
-            async def hear() -> None:
-                assert (await listening.receive()).kind == "recovered"
+            async def receive() -> None:
+                assert (await subscription.receive()).kind == "recovered"
 
-            nursery.start_soon(hear)
+            nursery.start_soon(receive)
             await trio.testing.wait_all_tasks_blocked()
             events.publish("recovered", "main", provider="openai")
 
 
-async def test_a_slow_listener_loses_the_oldest_events_and_counts_them() -> None:
-    events = Events()
-    with events.listen(None, {"sync"}) as listening:
-        for number in range(WAITING + 10):
+async def test_slow_subscriber_loses_the_oldest_events_and_counts_them() -> None:
+    events = EventBus()
+    with events.subscribe(None, {"sync"}) as subscription:
+        for number in range(MAX_WAITING_EVENTS + 10):
             events.publish("sync", "main", files_changed=number)
 
-        assert listening.dropped == 10
-        assert (await listening.receive()).data["files_changed"] == 10
+        assert subscription.dropped == 10
+        assert (await subscription.receive()).data["files_changed"] == 10
 
 
-def test_an_unknown_kind_is_refused() -> None:
+def test_unknown_event_kind_is_refused() -> None:
     with pytest.raises(AssertionError):
-        Events().publish("weather", "main")
+        EventBus().publish("weather", "main")

@@ -1,4 +1,4 @@
-"""One value of a JSON or JSON5 file: put in, taken out, and nothing else touched."""
+"""Setting, appending and removing one value of a JSON or JSON5 text without changing anything else."""
 
 from __future__ import annotations
 
@@ -36,25 +36,25 @@ VALUES: st.SearchStrategy[Any] = st.recursive(
 @pytest.mark.parametrize(
     "text", ["", "\n", "{}", "{ }\n", '{"mcpServers": {}}', '{\n  "mcpServers": {\n  }\n}\n']
 )
-def test_an_entry_is_put_where_there_is_none(text: str) -> None:
+def test_put_creates_a_missing_entry(text: str) -> None:
     assert json.loads(put(text, KEYS, ENTRY)) == {"mcpServers": {"memd": ENTRY}}
 
 
-def test_everything_else_stays_as_it_stands() -> None:
+def test_put_leaves_everything_else_unchanged() -> None:
     after = put(COMMENTED, KEYS, ENTRY)
 
     assert [line for line in after.splitlines() if line in COMMENTED.splitlines()] == COMMENTED.splitlines()
     assert value_of(after)["mcpServers"]["memd"] == ENTRY
-    assert '        "memd": {\n            "command": "memctl",' in after, "moved in as the others are"
+    assert '        "memd": {\n            "command": "memctl",' in after, "indented like the others"
 
 
-def test_putting_the_same_again_changes_nothing() -> None:
+def test_putting_the_same_value_again_changes_nothing() -> None:
     once = put(COMMENTED, KEYS, ENTRY)
 
     assert put(once, KEYS, dict(ENTRY)) == once
 
 
-def test_another_entry_takes_the_place_of_the_first() -> None:
+def test_put_replaces_an_existing_entry() -> None:
     once = put(COMMENTED, KEYS, ENTRY)
     twice = put(once, KEYS, {"command": "elsewhere"})
 
@@ -62,14 +62,14 @@ def test_another_entry_takes_the_place_of_the_first() -> None:
     assert take_out(twice, KEYS) == take_out(once, KEYS)
 
 
-def test_what_was_put_in_can_be_taken_out_again() -> None:
+def test_take_out_reverts_put() -> None:
     text = '{\n  "a": 1,\n  "mcpServers": {\n    "other": {}\n  }\n}\n'
 
     assert take_out(put(text, KEYS, ENTRY), KEYS) == text
 
 
 @pytest.mark.parametrize("place", ["first", "middle", "last"])
-def test_an_entry_is_taken_out_wherever_it_stands(place: str) -> None:
+def test_take_out_removes_an_entry_at_any_position(place: str) -> None:
     members = {"a": 1, "b": 2}
     names = {"first": ["memd", "a", "b"], "middle": ["a", "memd", "b"], "last": ["a", "b", "memd"]}[place]
     held = {"mcpServers": {name: members.get(name, ENTRY) for name in names}}
@@ -78,12 +78,12 @@ def test_an_entry_is_taken_out_wherever_it_stands(place: str) -> None:
         assert json.loads(take_out(text, KEYS)) == {"mcpServers": members}
 
 
-def test_taking_out_what_is_not_there_changes_nothing() -> None:
+def test_taking_out_a_missing_entry_changes_nothing() -> None:
     assert take_out(COMMENTED, KEYS) == COMMENTED
     assert take_out("", KEYS) == ""
 
 
-def test_line_ends_and_a_mark_at_the_start_stay() -> None:
+def test_line_endings_and_byte_order_mark_are_kept() -> None:
     text = '\ufeff{\r\n  "a": 1\r\n}\r\n'
 
     after = put(text, KEYS, ENTRY)
@@ -101,17 +101,17 @@ def test_line_ends_and_a_mark_at_the_start_stay() -> None:
         ('{"a": 01}', "line 1, column 7"),
         ("{} {}", "line 1, column 4"),
         ("[" * 300, "line 1, column 201"),
-        ('{"mcpServers": []}', "mcpServers is no object"),
-        ("[]", "what it holds is no object"),
+        ('{"mcpServers": []}', "mcpServers is not an object"),
+        ("[]", "the top level is not an object"),
     ],
 )
-def test_what_cannot_be_read_is_refused_with_its_place(text: str, where: str) -> None:
+def test_invalid_text_is_refused_with_line_and_column(text: str, where: str) -> None:
     with pytest.raises(UneditableTextError, match=where):
         put(text, KEYS, ENTRY)
 
 
 @given(st.dictionaries(st.text(max_size=4), VALUES, max_size=4), st.sampled_from([None, 2, "\t"]))
-def test_any_settings_keep_what_else_they_say(held: dict[str, Any], indent: int | str | None) -> None:
+def test_put_and_take_out_keep_all_other_settings(held: dict[str, Any], indent: int | str | None) -> None:
     held = {**held, "mcpServers": {"other": held}}
     text = json.dumps(held, indent=indent)
 
@@ -134,7 +134,7 @@ SPACES = st.sampled_from(["", " ", "\n", "\r\n  ", " // a, {\n", "/* ] */", "\t"
 
 @st.composite
 def written(draw: st.DrawFn, value: Any) -> str:
-    """Return a value as some person would write it in JSON5."""
+    """Return a value as JSON5 with arbitrary quotes, gaps and comments."""
 
     def gap() -> str:
         return draw(SPACES)
@@ -153,7 +153,7 @@ def written(draw: st.DrawFn, value: Any) -> str:
 
 
 def expected(value: Any, keys: list[str]) -> Any:
-    """Return a value with the item in it; None where there is no place for it."""
+    """Return a value with the item appended at `keys`; None if that is impossible."""
     if not keys:
         return [*value, "new"] if isinstance(value, list) else None
     if not isinstance(value, dict):
@@ -172,9 +172,7 @@ def expected(value: Any, keys: list[str]) -> Any:
     st.dictionaries(KEY_NAMES, JSON5_VALUES, max_size=4),
     st.lists(KEY_NAMES, min_size=1, max_size=3),
 )
-def test_the_value_is_there_and_nothing_else_is_different(
-    data: st.DataObject, value: Any, keys: list[str]
-) -> None:
+def test_append_changes_nothing_but_the_new_item(data: st.DataObject, value: Any, keys: list[str]) -> None:
     text = data.draw(SPACES) + data.draw(written(value)) + data.draw(SPACES)
     wanted = expected(value, keys)
 
@@ -189,7 +187,7 @@ def test_the_value_is_there_and_nothing_else_is_different(
 
 
 @given(st.text("{}[]:,'\"/*a1 \n\\", max_size=30), st.lists(KEY_NAMES, max_size=2))
-def test_no_text_makes_it_fail_otherwise(text: str, keys: list[str]) -> None:
+def test_append_raises_only_uneditable_text_errors(text: str, keys: list[str]) -> None:
     try:
         made = append(text, keys, "new", JSON5)
     except UneditableTextError:
@@ -197,7 +195,7 @@ def test_no_text_makes_it_fail_otherwise(text: str, keys: list[str]) -> None:
     assert len(made) > len(text)
 
 
-def test_comments_and_style_stay_as_they_are() -> None:
+def test_append_keeps_comments_and_style() -> None:
     text = """{
   // mine
   agents: {
@@ -236,12 +234,12 @@ def test_comments_and_style_stay_as_they_are() -> None:
         ("{}", ["a-b"], '{\n  "a-b": [\n    "/v"\n  ]\n}'),
     ],
 )
-def test_what_is_missing_on_the_way_is_made_in_the_style_of_its_neighbours(
+def test_missing_parents_are_created_in_the_style_of_their_neighbours(
     text: str, keys: list[str], after: str
 ) -> None:
     assert append(text, keys, "/v", JSON5) == after
 
 
-def test_deep_nesting_is_no_place() -> None:
+def test_deep_nesting_is_refused() -> None:
     with pytest.raises(UneditableTextError):
         append("[" * 5_000, ["a"], "/v", JSON5)

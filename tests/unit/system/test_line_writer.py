@@ -1,4 +1,4 @@
-"""Lines written by a thread of their own: bounded, counted when dropped, and never waited for."""
+"""The line writer: a bounded queue that counts dropped lines and never blocks its callers."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ LINE = b"y" * 99 + b"\n"
 
 @pytest.fixture
 def full_pipe() -> Iterator[tuple[int, int]]:
-    """A pipe that takes no byte more: the end to read and the end to write."""
+    """The read end and the write end of a full pipe."""
     read, write = os.pipe()
     os.set_blocking(write, False)
     with contextlib.suppress(BlockingIOError):
@@ -30,7 +30,7 @@ def full_pipe() -> Iterator[tuple[int, int]]:
     os.close(read)
 
 
-def test_lines_for_a_full_pipe_are_bounded_and_the_rest_is_counted(full_pipe: tuple[int, int]) -> None:
+def test_lines_for_a_full_pipe_are_bounded_and_dropped_lines_counted(full_pipe: tuple[int, int]) -> None:
     read, write = full_pipe
     writer = LineWriter(write, max_bytes=10 * len(LINE))
 
@@ -39,7 +39,7 @@ def test_lines_for_a_full_pipe_are_bounded_and_the_rest_is_counted(full_pipe: tu
     assert not writer.drain(0.05)
     assert writer.lost == 15
 
-    # when: somebody reads again
+    # when: the pipe is read again
     read_bytes = bytearray()
     reader = threading.Thread(target=_read_to_end, args=(read, read_bytes))
     reader.start()
@@ -67,11 +67,11 @@ def test_a_line_larger_than_the_queue_is_written_alone() -> None:
     os.close(write)
 
 
-def test_what_nobody_wrote_needs_no_draining() -> None:
+def test_draining_an_unused_writer_returns_at_once() -> None:
     assert LineWriter(2).drain(0)
 
 
-def test_queued_text_hands_on_whole_lines_and_the_rest_when_flushed() -> None:
+def test_queued_text_passes_complete_lines_and_the_rest_when_flushed() -> None:
     lines = list[str]()
     text = QueuedText(lines.append)
 
@@ -84,7 +84,7 @@ def test_queued_text_hands_on_whole_lines_and_the_rest_when_flushed() -> None:
     assert lines == ["one line\n", "and a part", "x" * (MAX_PART_CHARS + 1)]
 
 
-def test_a_thread_that_crashes_says_so_in_the_queue(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_traceback_is_written_to_the_queue(monkeypatch: pytest.MonkeyPatch) -> None:
     lines = list[str]()
     monkeypatch.setattr(sys, "stderr", cast(TextIO, QueuedText(lines.append)))
 

@@ -1,4 +1,4 @@
-"""What is counted: figures that add up, quantiles near the truth, and no label without end."""
+"""Counters, histograms, estimated quantiles, and the limit on label values."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def test_a_counter_adds_up_label_by_label() -> None:
 @pytest.mark.parametrize(
     ("seconds", "bucket"), [(0.0, 0), (1e-5, 0), (1.01e-5, 1), (0.0041, 14), (630.0, 39), (1e6, 40)]
 )
-def test_an_observation_falls_into_the_first_bucket_that_holds_it(seconds: float, bucket: int) -> None:
+def test_observation_is_counted_in_the_first_bucket_that_fits(seconds: float, bucket: int) -> None:
     meter = Meter()
 
     meter.observe(seconds, "memd_file_seconds")
@@ -42,7 +42,7 @@ def test_an_observation_falls_into_the_first_bucket_that_holds_it(seconds: float
     assert histogram.total == seconds
 
 
-def test_values_beyond_the_limit_of_a_label_are_counted_together() -> None:
+def test_label_values_beyond_the_limit_are_counted_together() -> None:
     meter = Meter(max_values=2)
 
     for agent in ("a", "b", "c", "d", "a"):
@@ -55,7 +55,7 @@ def test_values_beyond_the_limit_of_a_label_are_counted_together() -> None:
     }
 
 
-def test_a_label_is_limited_over_all_figures_alike() -> None:
+def test_label_limit_is_shared_by_all_metrics() -> None:
     meter = Meter(max_values=1)
 
     meter.count("memd_chunks_written_total", "a", by=5)
@@ -64,7 +64,7 @@ def test_a_label_is_limited_over_all_figures_alike() -> None:
     assert meter.value("memd_texts_embedded_total", OTHER) == 7
 
 
-def test_what_was_never_declared_is_refused() -> None:
+def test_undeclared_metrics_are_refused() -> None:
     with pytest.raises(KeyError):
         Meter().count("memd_typo_total")
     with pytest.raises(ValueError, match="zip"):
@@ -78,7 +78,7 @@ def test_bounds_ascend_from_microseconds_to_minutes() -> None:
 
 
 @pytest.mark.parametrize("share", [0.5, 0.95, 0.99])
-def test_a_quantile_is_near_the_true_one(share: float) -> None:
+def test_estimated_quantile_is_near_the_true_one(share: float) -> None:
     chance = random.Random(7)
     values = sorted(chance.lognormvariate(-6, 1.2) for _ in range(5000))
     meter = Meter()
@@ -90,6 +90,6 @@ def test_a_quantile_is_near_the_true_one(share: float) -> None:
     assert found == pytest.approx(values[int(share * len(values))], rel=0.1)
 
 
-def test_a_quantile_of_nothing_is_zero_and_beyond_all_bounds_the_last_of_them() -> None:
+def test_quantile_is_zero_without_observations_and_never_above_the_last_bound() -> None:
     assert quantile(BOUNDS, [0] * (len(BOUNDS) + 1), 0.5) == 0
     assert quantile(BOUNDS, [0] * len(BOUNDS) + [3], 0.5) == BOUNDS[-1]

@@ -1,4 +1,4 @@
-"""Battery or mains, as the system tells it."""
+"""Detection of battery or mains power."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import pytest
 import trio
 from trio.testing import MockClock
 
-from memd.system.power import LOOK_S, Power, load_on_battery
+from memd.system.power import POLL_INTERVAL_S, PowerMonitor, load_on_battery
 
 Supplies = dict[str, dict[str, str]]
 
@@ -40,38 +40,40 @@ def machine_with(folder: Path, supplies: Supplies) -> Path:
         pytest.param({"mouse": {**DISCHARGING, "scope": "Device"}}, None, id="a mouse"),
     ],
 )
-def test_linux_is_believed(tmp_path: Path, supplies: Supplies, expected: bool | None) -> None:
+def test_linux_power_supplies_are_interpreted(
+    tmp_path: Path, supplies: Supplies, expected: bool | None
+) -> None:
     assert load_on_battery(machine_with(tmp_path, supplies), "linux") is expected
 
 
-def test_a_system_that_does_not_say_has_no_battery(tmp_path: Path) -> None:
+def test_system_without_power_supply_folder_has_no_battery(tmp_path: Path) -> None:
     assert load_on_battery(tmp_path / "none", "linux") is None
 
 
-def test_changes_of_the_source_are_noticed() -> None:
+def test_power_source_changes_are_noticed() -> None:
     found = [False, True, False]
 
     async def body() -> None:
-        power = Power(lambda: found[0])
+        power = PowerMonitor(lambda: found[0])
         async with trio.open_nursery() as nursery:
             nursery.start_soon(power.run)
             seen = []
             for _ in range(3):
-                await trio.sleep(LOOK_S / 2)
+                await trio.sleep(POLL_INTERVAL_S / 2)
                 seen.append(power.on_battery)
                 found.pop(0)
-                await trio.sleep(LOOK_S / 2) if found else None
+                await trio.sleep(POLL_INTERVAL_S / 2) if found else None
             nursery.cancel_scope.cancel()
         assert seen == [False, True, False]
 
     trio.run(body, clock=MockClock(autojump_threshold=0.05))
 
 
-def test_a_machine_without_a_battery_is_asked_once() -> None:
+def test_machine_without_a_battery_is_checked_once() -> None:
     asked: list[None] = []
 
-    def look() -> None:
+    def load() -> None:
         asked.append(None)
 
-    trio.run(Power(look).run)
+    trio.run(PowerMonitor(load).run)
     assert len(asked) == 1

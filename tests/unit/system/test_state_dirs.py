@@ -1,4 +1,4 @@
-"""Whether a folder is OpenClaw's, and which state directory is worked in without one."""
+"""Detection of OpenClaw's state directory, and memd's own state directory without one."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def _settings(folder: Path, name: str) -> None:
 
 @pytest.mark.parametrize("folder", [".openclaw", ".clawdbot"])
 @pytest.mark.parametrize(("make", "counts"), CASES.values(), ids=CASES)
-def test_a_folder_counts_if_openclaw_uses_it(
+def test_state_folder_counts_only_if_openclaw_uses_it(
     tmp_path: Path, folder: str, make: Callable[[Path], object], counts: bool
 ) -> None:
     make(tmp_path / folder)
@@ -44,14 +44,14 @@ def test_a_folder_counts_if_openclaw_uses_it(
     assert find_state_dir({}, tmp_path) == (tmp_path / folder if counts else own_state_dir({}, tmp_path))
 
 
-def test_the_workspace_of_the_old_folder_is_beside_it(tmp_path: Path) -> None:
+def test_old_state_folder_with_a_sibling_workspace_counts(tmp_path: Path) -> None:
     (tmp_path / "clawd").mkdir()
     assert find_openclaw(tmp_path) is None
     (tmp_path / ".clawdbot").mkdir()
     assert find_openclaw(tmp_path) == tmp_path / ".clawdbot"
 
 
-def test_a_named_settings_file_is_openclaws(tmp_path: Path) -> None:
+def test_configured_settings_file_implies_the_openclaw_state_folder(tmp_path: Path) -> None:
     environ = {"OPENCLAW_CONFIG_PATH": str(tmp_path / "c.json")}
 
     assert find_state_dir(environ, tmp_path) == tmp_path / ".openclaw"
@@ -67,14 +67,14 @@ def test_without_openclaw_agent_and_index_are_in_memds_data_folder(tmp_path: Pat
 
 
 @pytest.mark.skipif(sys.platform == "darwin", reason="another usual place")
-def test_a_relative_data_folder_does_not_count(tmp_path: Path) -> None:
+def test_relative_data_folder_is_ignored(tmp_path: Path) -> None:
     usual = tmp_path / ".local" / "share" / "memd" / "state"
 
     assert own_state_dir({"XDG_DATA_HOME": "data"}, tmp_path) == usual
     assert own_state_dir({}, tmp_path) == usual
 
 
-def test_the_sample_is_no_state_directory_of_memds_own(
+def test_sample_does_not_create_memds_own_state_directory(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("HOME", str(tmp_path))

@@ -1,4 +1,4 @@
-"""Small files of state are there whole or not at all, and what stands in their place harms nobody."""
+"""Atomic replacement of state files, and refusal of anything that is not a regular file."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pytest
 from memd.system.state_file import load_whole, replace_synced, replace_whole
 
 
-def test_what_was_written_is_read_again_and_is_the_users_alone(tmp_path: Path) -> None:
+def test_replaced_file_is_readable_and_private(tmp_path: Path) -> None:
     path = tmp_path / "made" / "state.json"
     replace_whole(path, b"one")
     replace_whole(path, b"two")
@@ -22,7 +22,7 @@ def test_what_was_written_is_read_again_and_is_the_users_alone(tmp_path: Path) -
     assert os.listdir(path.parent) == [path.name]
 
 
-def test_what_a_killed_writer_left_is_in_nobodys_way(tmp_path: Path) -> None:
+def test_leftover_of_a_killed_writer_is_removed(tmp_path: Path) -> None:
     (tmp_path / "state.json.tmp").write_bytes(b"half")
 
     replace_whole(tmp_path / "state.json", b"whole")
@@ -30,7 +30,7 @@ def test_what_a_killed_writer_left_is_in_nobodys_way(tmp_path: Path) -> None:
     assert os.listdir(tmp_path) == ["state.json"]
 
 
-def test_a_write_that_fails_leaves_the_old_file_and_nothing_beside_it(
+def test_failed_write_keeps_the_old_file_without_leftovers(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = tmp_path / "state.json"
@@ -48,7 +48,7 @@ def test_a_write_that_fails_leaves_the_old_file_and_nothing_beside_it(
 
 
 @pytest.mark.parametrize("through_link", [True, False])
-def test_a_link_is_followed_only_where_it_may_be(tmp_path: Path, through_link: bool) -> None:
+def test_link_is_followed_only_if_allowed(tmp_path: Path, through_link: bool) -> None:
     (tmp_path / "real").write_bytes(b"x")
     (tmp_path / "link").symlink_to("real")
 
@@ -59,21 +59,21 @@ def test_a_link_is_followed_only_where_it_may_be(tmp_path: Path, through_link: b
             load_whole(tmp_path / "link", 9, through_link=False)
 
 
-def test_what_is_no_plain_file_is_refused_at_once(tmp_path: Path) -> None:
+def test_folders_and_fifos_are_refused_at_once(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "fifo")
     for path in (tmp_path, tmp_path / "fifo"):
         with pytest.raises(OSError, match="not a regular file"):
             load_whole(path, 9, through_link=True)
 
 
-def test_a_file_that_is_too_large_is_refused(tmp_path: Path) -> None:
+def test_too_large_file_is_refused(tmp_path: Path) -> None:
     (tmp_path / "large").write_bytes(b"x" * 10)
 
     with pytest.raises(ValueError, match="too big"):
         load_whole(tmp_path / "large", 9, through_link=True)
 
 
-def test_settings_are_replaced_with_their_mode_and_nothing_stays_beside_them(tmp_path: Path) -> None:
+def test_synced_replacement_sets_the_mode_without_leftovers(tmp_path: Path) -> None:
     path = tmp_path / "settings.json"
     path.write_bytes(b"old")
 
@@ -84,7 +84,7 @@ def test_settings_are_replaced_with_their_mode_and_nothing_stays_beside_them(tmp
     assert os.listdir(tmp_path) == [path.name]
 
 
-def test_settings_that_cannot_be_replaced_stay_as_they_were(
+def test_failed_synced_replacement_keeps_the_old_file(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = tmp_path / "settings.json"

@@ -1,4 +1,4 @@
-"""Temporary files of killed writers are removed; a writer's, a user's and another program's never are."""
+"""Temporary files of killed writers are removed; those of live writers, users and other programs are kept."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def temporary_files(folder: Path) -> list[str]:
     return [path.name for path in folder.rglob(".memd-*")]
 
 
-def test_what_any_killed_writer_left_is_removed_and_nothing_of_a_living_one(tmp_path: Path) -> None:
+def test_leftovers_of_killed_writers_are_removed_and_files_of_live_writers_kept(tmp_path: Path) -> None:
     for what in WRITERS:
         folder = tmp_path / what
         (folder / "memory").mkdir(parents=True)
@@ -31,7 +31,7 @@ def test_what_any_killed_writer_left_is_removed_and_nothing_of_a_living_one(tmp_
         assert temporary_files(folder) == [], what
 
 
-def test_what_sqlite_keeps_beside_an_index_goes_with_it_and_not_before(tmp_path: Path) -> None:
+def test_sqlite_files_are_removed_only_with_their_index(tmp_path: Path) -> None:
     with temp_file(tmp_path) as (_, index):
         for suffix in ("-journal", "-wal", "-shm"):
             index.with_name(index.name + suffix).touch()
@@ -44,7 +44,7 @@ def test_what_sqlite_keeps_beside_an_index_goes_with_it_and_not_before(tmp_path:
     assert temporary_files(tmp_path) == []
 
 
-def test_only_regular_files_of_this_user_with_a_name_of_ours_are_removed(tmp_path: Path) -> None:
+def test_only_regular_files_with_a_temporary_name_are_removed(tmp_path: Path) -> None:
     mine = tmp_path / "note.md"
     mine.write_text("kept")
     (tmp_path / temp_name()).symlink_to(mine)
@@ -58,7 +58,7 @@ def test_only_regular_files_of_this_user_with_a_name_of_ours_are_removed(tmp_pat
     assert mine.read_text() == "kept"
 
 
-def test_no_link_in_a_workspace_is_followed(tmp_path: Path) -> None:
+def test_links_in_a_workspace_are_not_followed(tmp_path: Path) -> None:
     outside = tmp_path / "outside"
     outside.mkdir()
     (outside / temp_name()).touch()
@@ -73,7 +73,7 @@ def test_no_link_in_a_workspace_is_followed(tmp_path: Path) -> None:
     assert len(temporary_files(outside)) == 1
 
 
-def test_a_folder_that_is_missing_or_no_folder_is_passed_over(tmp_path: Path) -> None:
+def test_missing_folders_and_other_files_are_skipped(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     os.mkfifo(tmp_path / "fifo")
     for name in ("missing", "file", "fifo"):
@@ -81,7 +81,7 @@ def test_a_folder_that_is_missing_or_no_folder_is_passed_over(tmp_path: Path) ->
         assert remove_leftovers_in_workspace(tmp_path / name) == 0
 
 
-def test_a_temporary_file_is_gone_after_its_block_however_that_ends(tmp_path: Path) -> None:
+def test_temporary_file_is_removed_after_its_block(tmp_path: Path) -> None:
     try:
         with temp_file(tmp_path) as (handle, path):
             os.write(handle, b"half")

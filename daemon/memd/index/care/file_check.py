@@ -1,7 +1,7 @@
-"""What lies at the path of an index, seen without SQLite: nothing is locked, written or made beside it.
+"""Inspects the file at an index's path without SQLite: nothing is locked, written or created next to it.
 
-`store.path` may name anything. Only a file that carries the application id of memd is an index of memd, and only such a
-file is ever opened for writing, moved or replaced. At the path memd chooses itself there is nothing of anybody else.
+`store.path` may name any file. Only a file with the application id of memd is an index of memd, and only such a file
+is ever opened for writing, moved or replaced. At memd's default path no other program keeps files.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ from memd.index.schema import APPLICATION_ID
 from memd.system.state_file import NotRegularFileError, open_regular
 from memd_client.errors import IndexIOError
 
-LOG_FILES = ("-wal", "-shm", "-journal")
-"""What SQLite keeps beside a file; never of use without it."""
+SQLITE_SUFFIXES = ("-wal", "-shm", "-journal")
+"""Suffixes of SQLite's own files next to a database; useless without it."""
 
 MAGIC = b"SQLite format 3\0"
 HEADER_BYTES = 100
@@ -31,48 +31,49 @@ USER_VERSION_AT = 60
 APPLICATION_ID_AT = 68
 RESERVED_AT = 72
 RESERVED_BYTES = 20
-"""Bytes that SQLite keeps zero. Behind an application id they tell a header that is damaged from a text."""
+"""Bytes that SQLite keeps zero. After an application id they distinguish a damaged header from arbitrary text."""
 
 LOG_MAGIC = (b"\x37\x7f\x06\x82", b"\x37\x7f\x06\x83")
 JOURNAL_MAGIC = b"\xd9\xd5\x05\xf9\x20\xa1\x63\xd7"
 SHARED_MAGIC = ((3007000).to_bytes(4, "little"), (3007000).to_bytes(4, "big"))
 LOG_HEADER_BYTES, FRAME_HEADER_BYTES = 32, 24
 MAX_FRAMES = 4_000
-"""Most frames of a log that are looked at. The first transaction of an index writes the first page, and is short."""
+"""Frames of a write-ahead log that are read: an index's first transaction writes page 1, and is short."""
 
-HINT = "Nothing was changed. Set store.path to another file, or remove this one if it is a damaged index of memd."
+HINT = "set store.path to another file, or remove this one if it is a damaged index of memd"
+PATH_HINT = "set store.path to another file"
 
 
 class FileKind(Enum):
-    """What a file is to memd."""
+    """Kinds of files at an index's path."""
 
     MISSING = "missing"
     EMPTY = "an empty file"
     OURS = "an index of memd"
     UNMARKED = "a SQLite database without an application id"
     DATABASE = "a SQLite database of another program"
-    OTHER = "no SQLite database"
+    OTHER = "not a SQLite database"
 
 
 class FileFacts(NamedTuple):
-    """What lies at a path; the version is that of an index of memd, 0 where its header is damaged."""
+    """The kind of a file, and the version of an index of memd (0 if its header is damaged)."""
 
     kind: FileKind
     version: int = 0
 
 
 def inspect(path: Path) -> FileFacts:
-    """Return what lies at a path; a link is followed."""
+    """Return the kind of the file at a path; a link is followed."""
     try:
         with open_regular(path) as file:
             header = file.read(HEADER_BYTES)
     except FileNotFoundError:
         return FileFacts(FileKind.MISSING)
     except NotRegularFileError:
-        raise refused(path, "it is not a regular file") from None
+        raise refusal(path, "it is not a regular file") from None
     except OSError:
         if path.exists() and not path.is_file():  # a socket can't even be opened
-            raise refused(path, "it is not a regular file") from None
+            raise refusal(path, "it is not a regular file") from None
         raise
     if not header:
         return FileFacts(FileKind.EMPTY)
@@ -81,54 +82,54 @@ def inspect(path: Path) -> FileFacts:
         return FileFacts(FileKind.OURS, _version(path, header) if is_sqlite else 0)
     if not is_sqlite:
         return FileFacts(FileKind.OTHER)
-    marks = header[USER_VERSION_AT : USER_VERSION_AT + 4] + header[APPLICATION_ID_AT : APPLICATION_ID_AT + 4]
-    return FileFacts(FileKind.UNMARKED if not any(marks) else FileKind.DATABASE)
+    ids = header[USER_VERSION_AT : USER_VERSION_AT + 4] + header[APPLICATION_ID_AT : APPLICATION_ID_AT + 4]
+    return FileFacts(FileKind.UNMARKED if not any(ids) else FileKind.DATABASE)
 
 
-def is_ours(path: Path) -> bool:
-    """Return whether a regular file, not a link, carries the application id of memd."""
+def is_memd_index(path: Path) -> bool:
+    """Return whether a path is a regular file, not a link, with the application id of memd."""
     try:
         return not path.is_symlink() and inspect(path).kind is FileKind.OURS
     except apsw.Error:
-        return True  # it carries the id, and its log is damaged
+        return True  # it has the id, and its log is damaged
     except (OSError, IndexIOError):
         return False
 
 
-def refused(path: Path, reason: str, hint: str = HINT) -> IndexIOError:
-    """Return the error of a file that is left exactly as it is."""
+def refusal(path: Path, reason: str, hint: str = HINT) -> IndexIOError:
+    """Return the error for a file that memd can't use and leaves unchanged."""
     return IndexIOError(
         f"the index {path} can't be used: {reason}", hint=hint, data={"path": str(path), "refused": True}
     )
 
 
 def check_logs(path: Path, *, is_missing: bool) -> None:
-    """Refuse a path beside which SQLite would overwrite or remove what memd didn't write."""
+    """Refuse a path if SQLite would overwrite or remove files next to it that memd didn't write."""
     starts = {"-wal": LOG_MAGIC, "-shm": SHARED_MAGIC, "-journal": (JOURNAL_MAGIC,)}
-    for suffix in LOG_FILES:
-        beside = path.with_name(path.name + suffix)
+    for suffix in SQLITE_SUFFIXES:
+        log = path.with_name(path.name + suffix)
         try:
-            if not stat.S_ISREG(os.lstat(beside).st_mode):
-                raise refused(path, f"{beside.name} beside it is not a regular file")
+            if not stat.S_ISREG(os.lstat(log).st_mode):
+                raise refusal(path, f"{log.name} next to it is not a regular file")
         except FileNotFoundError:
             continue
-        with open_regular(beside) as file:
+        with open_regular(log) as file:
             start = file.read(8)
-        # A log that was emptied, or lost its bytes in a power cut, is none of a user's files either.
+        # A log that was emptied, or that lost its contents in a power cut, is not a user's file either.
         if any(start) and not start.startswith(starts[suffix]):
-            raise refused(path, f"{beside.name} beside it is no file of SQLite", f"Move {beside} away.")
+            raise refusal(path, f"{log.name} next to it is not a file of SQLite", f"move {log} away")
         if is_missing and any(start) and suffix != "-shm" and not _is_ours_by_log(path):
-            raise refused(path, f"{beside.name} was left there by another database", f"Move {beside} away.")
+            raise refusal(path, f"{log.name} was left by another database", f"move {log} away")
 
 
 def _has_our_id(header: bytes) -> bool:
-    """Return whether a header carries the application id of memd, whatever else is damaged in it."""
-    mark = APPLICATION_ID.to_bytes(4, "big") + bytes(RESERVED_BYTES)
-    return header[APPLICATION_ID_AT : RESERVED_AT + RESERVED_BYTES] == mark
+    """Return whether a header has the application id of memd, even if the rest is damaged."""
+    expected = APPLICATION_ID.to_bytes(4, "big") + bytes(RESERVED_BYTES)
+    return header[APPLICATION_ID_AT : RESERVED_AT + RESERVED_BYTES] == expected
 
 
 def _version(path: Path, header: bytes) -> int:
-    """Return `user_version` of an index of memd. SQLite is asked where a log beside the file may be newer."""
+    """Return `user_version` of an index of memd, through SQLite if its log may have a newer one."""
     try:
         with open_regular(path.with_name(path.name + "-wal"), through_link=False) as log:
             has_log = log.read(len(LOG_MAGIC[0])) in LOG_MAGIC
@@ -141,7 +142,7 @@ def _version(path: Path, header: bytes) -> int:
 
 
 def _is_ours_by_log(path: Path) -> bool:
-    """Return whether a log beside a file has a first page with the id of memd, as a writer of a new file leaves it."""
+    """Return whether a file's log has a first page with the id of memd, as in a new file before its checkpoint."""
     try:
         with open_regular(path.with_name(path.name + "-wal"), through_link=False) as log:
             return any(_has_our_id(page) for page in _first_pages(log))

@@ -1,4 +1,4 @@
-"""Files beside an index: damaged ones in quarantine, dropped ones, and the logs of SQLite."""
+"""Files next to an index: quarantined ones, dropped ones, and SQLite's own."""
 
 from __future__ import annotations
 
@@ -11,54 +11,54 @@ from pathlib import Path
 
 import structlog
 
-from memd.index.care.file_check import LOG_FILES, is_ours
+from memd.index.care.file_check import SQLITE_SUFFIXES, is_memd_index
 from memd_client.errors import IndexCorruptError
 
 log = structlog.get_logger(__name__)
 
 CORRUPT_SUFFIX = ".corrupt-"
-"""Ends the name of a damaged file, before the time. Only the newest one is kept."""
+"""Suffix of a quarantined file; the time follows. Only the newest one is kept."""
 
-MOMENT = r"\d{8}T\d{6}Z"
-"""How a time is written in a name, as a pattern: a file of another name was not set aside by memd."""
+TIME_PATTERN = r"\d{8}T\d{6}Z"
+"""Time in the name of a quarantined file: a file with any other name was not quarantined by memd."""
 
 READ_BYTES = 1_048_576
 
 DROPPED_SUFFIX = ".dropped"
-"""Ends the name of a sound file that is rebuilt; removed as soon as its vectors are copied."""
+"""Suffix of a sound file that is rebuilt; removed once its vectors are copied."""
 
 
-def set_aside(path: Path, now_ms: int) -> Path:
-    """Rename a damaged file; its log and older damaged files are removed."""
-    moment = datetime.fromtimestamp(now_ms / 1000, tz=UTC).strftime("%Y%m%dT%H%M%SZ")
-    aside = path.with_name(f"{path.name}{CORRUPT_SUFFIX}{moment}")
-    os.replace(path, aside)
+def quarantine(path: Path, now_ms: int) -> Path:
+    """Rename a damaged file and return its new path; its log and older quarantined files are removed."""
+    time = datetime.fromtimestamp(now_ms / 1000, tz=UTC).strftime("%Y%m%dT%H%M%SZ")
+    quarantined = path.with_name(f"{path.name}{CORRUPT_SUFFIX}{time}")
+    os.replace(path, quarantined)
     remove_logs(path)
     for other in corrupt_files(path):
-        if other != aside:
+        if other != quarantined:
             other.unlink(missing_ok=True)
-    return aside
+    return quarantined
 
 
-def put_away(
+def remove_lost_file(
     path: Path, now_ms: int, dropping: Callable[[Path], None] | None, lost_by: Exception | None
 ) -> None:
-    """Take a file away that was given up or found damaged, so that the next opening makes a new one.
+    """Drop or quarantine a closed index that was discarded or damaged, so that a new one can be created.
 
-    If the disk can't read it, it may be whole and stays. It also stays if it can't be renamed.
+    A file that the disk can't read may be intact and stays, as does one that can't be renamed.
     """
     try:
         if dropping is not None:
             dropping(path)
         elif isinstance(lost_by, IndexCorruptError) and _is_readable(path):
             log.warning("index.set_aside", index=str(path), reason=lost_by.message)
-            set_aside(path, now_ms)
+            quarantine(path, now_ms)
     except OSError as error:
         log.warning("index.not_put_away", index=str(path), error=error.strerror)
 
 
 def _is_readable(path: Path) -> bool:
-    """Return whether the disk gives every byte of a file."""
+    """Return whether every byte of a file can be read."""
     try:
         with path.open("rb", buffering=0) as file:
             while file.read(READ_BYTES):
@@ -69,10 +69,10 @@ def _is_readable(path: Path) -> bool:
 
 
 def drop(path: Path, *, vectors: bool) -> None:
-    """Take an index away to have it rebuilt: with its vectors, or (`vectors`) without."""
+    """Remove an index so that it is rebuilt; its vectors are kept for the new one unless `vectors` is set."""
     dropped = dropped_file(path)
-    if os.path.lexists(dropped) and not is_ours(dropped):
-        raise FileExistsError(errno.EEXIST, f"{dropped.name} is in the way", str(dropped))
+    if os.path.lexists(dropped) and not is_memd_index(dropped):
+        raise FileExistsError(errno.EEXIST, f"{dropped.name} is another file", str(dropped))
     if vectors:
         for other in (*corrupt_files(path), dropped, path):
             other.unlink(missing_ok=True)
@@ -82,8 +82,8 @@ def drop(path: Path, *, vectors: bool) -> None:
 
 
 def corrupt_files(path: Path) -> list[Path]:
-    """Return the damaged files set aside for an index, oldest first."""
-    name = re.compile(re.escape(path.name + CORRUPT_SUFFIX) + MOMENT)
+    """Return the quarantined files of an index, oldest first."""
+    name = re.compile(re.escape(path.name + CORRUPT_SUFFIX) + TIME_PATTERN)
     with os.scandir(path.parent) as entries:
         found = [
             each.name for each in entries if name.fullmatch(each.name) and each.is_file(follow_symlinks=False)
@@ -92,24 +92,24 @@ def corrupt_files(path: Path) -> list[Path]:
 
 
 def dropped_file(path: Path) -> Path:
-    """Return where an index that was dropped waits."""
+    """Return the path of a dropped index whose vectors are still to be copied."""
     return path.with_name(path.name + DROPPED_SUFFIX)
 
 
 def remove_logs(path: Path) -> None:
-    """Remove the logs of a file."""
-    for suffix in LOG_FILES:
+    """Remove SQLite's files next to a database."""
+    for suffix in SQLITE_SUFFIXES:
         path.with_name(path.name + suffix).unlink(missing_ok=True)
 
 
 def remove(path: Path) -> None:
-    """Remove a file and its logs."""
+    """Remove a database and SQLite's files next to it."""
     path.unlink(missing_ok=True)
     remove_logs(path)
 
 
 def sync_directory(directory: Path) -> None:
-    """Make a rename last."""
+    """Sync a directory, so that a rename in it is durable."""
     handle = os.open(directory, os.O_RDONLY)
     try:
         os.fsync(handle)

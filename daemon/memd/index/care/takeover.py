@@ -1,6 +1,6 @@
-"""What a new index takes from earlier ones.
+"""Creates an index, and fills it from an earlier one.
 
-An index of memd at an earlier path is moved. One that OpenClaw wrote is read and stays as it is. Of a dropped one
+An index of memd at an earlier path is moved. One that OpenClaw wrote is copied and stays unchanged. From a dropped one
 the vectors are copied.
 """
 
@@ -17,11 +17,11 @@ import apsw
 import structlog
 
 from memd.index.care.claims import IndexClaim
-from memd.index.care.file_check import LOG_FILES, FileKind, inspect
+from memd.index.care.file_check import SQLITE_SUFFIXES, FileKind, inspect
 from memd.index.care.quarantine import sync_directory
 from memd.index.database import (
-    BESIDE,
-    FOREIGN,
+    NEW_FILE,
+    READ_ONLY,
     Database,
     connect,
     get_int,
@@ -30,7 +30,7 @@ from memd.index.database import (
     with_settings,
 )
 from memd.index.meta import ACTIVE_SPACE, JOBS, SPACES
-from memd.index.openclaw.adopt import Adopted, SpaceOf, adopt_index, is_openclaw_index
+from memd.index.openclaw.adopt import AdoptedCounts, SpaceOf, adopt_index, is_openclaw_index
 from memd.index.schema import migrate
 from memd.system.clock import Clock
 from memd.system.state_file import open_regular
@@ -40,7 +40,7 @@ from memd_client.errors import MemdError
 log = structlog.get_logger(__name__)
 
 BUSY_MS = 5_000
-"""How long a process that has an index open that is to be moved is waited for."""
+"""Longest wait for another process to close an index that is to be moved."""
 
 NO_SPACE = (errno.ENOSPC, errno.EDQUOT)
 
@@ -48,13 +48,13 @@ COPY_BYTES = 1024 * 1024
 
 
 class NotMovableError(Exception):
-    """An index can't be taken over now."""
+    """The earlier index can't be taken over now."""
 
 
 def make_index(path: Path, claim: IndexClaim) -> None:
-    """Make an empty index in one move, never over another file."""
+    """Create an empty index atomically; never replaces another file."""
     with temp_file(path.parent) as (_, temp):
-        new = connect(temp, BESIDE)
+        new = connect(temp, NEW_FILE)
         try:
             with transaction(new):
                 migrate(new)
@@ -73,10 +73,10 @@ def make_index(path: Path, claim: IndexClaim) -> None:
     sync_directory(path.parent)
 
 
-def bring_over(
+def take_over_earlier(
     earlier: Path, path: Path, claim: IndexClaim, clock: Clock, space_of: SpaceOf
-) -> Adopted | None:
-    """Take over what is left from before. What can't be is left alone: an index comes back from the Markdown."""
+) -> AdoptedCounts | None:
+    """Move or adopt an earlier index; one that can't be used stays, and the index is built from the Markdown."""
     try:
         if earlier.is_symlink() or claim.is_others(earlier):
             return None
@@ -87,15 +87,15 @@ def bring_over(
         return _adopt(earlier, path, claim, clock, space_of) if kind is FileKind.UNMARKED else None
     except (NotMovableError, MemdError, apsw.Error, OSError) as error:
         if isinstance(error, apsw.FullError) or getattr(error, "errno", None) in NO_SPACE:
-            raise  # it is tried again, and what is there isn't given up for want of space
+            raise  # retried later: a full disk is no reason to abandon the earlier index
         log.warning("index.not_taken_over", index=str(path), earlier=str(earlier), reason=str(error))
         return None
 
 
 def copy_vectors(dropped: Path, db: Database) -> None:
-    """Copy the vectors of an index that was dropped, how their providers are made, and which space answered.
+    """Copy the vectors of a dropped index with their provider recipes, active space and unfinished batch jobs.
 
-    All or nothing: a dropped index that turns out to be damaged gives none, and its texts are embedded again.
+    All or nothing: from a damaged index nothing is copied, and its texts are embedded again.
     """
     try:
         with closing(_connect_immutable(dropped)) as old, transaction(db):
@@ -123,7 +123,7 @@ def copy_vectors(dropped: Path, db: Database) -> None:
 
 
 def is_openclaw_file(path: Path) -> bool:
-    """Return whether a database without an application id is an index that OpenClaw wrote; nothing is changed by it."""
+    """Return whether a database without an application id is an index of OpenClaw; read-only."""
     try:
         with closing(_connect_immutable(path)) as db:
             return is_openclaw_index(db)
@@ -132,36 +132,38 @@ def is_openclaw_file(path: Path) -> bool:
 
 
 def has_tables(path: Path) -> bool:
-    """Return whether there is anything in a database; nothing is changed by it."""
+    """Return whether a database has any tables; read-only."""
     with closing(_connect_immutable(path)) as db:
         return bool(db.execute("SELECT count(*) FROM sqlite_schema").get)
 
 
 def _move(earlier: Path, path: Path, claim: IndexClaim) -> None:
-    """Move one of our files, its log brought in first: what stood beside it would be lost."""
+    """Move an index of memd after a checkpoint, because its log would stay behind."""
     claim.add(earlier)
     db = connect(earlier, ())
     try:
         db.set_busy_timeout(BUSY_MS)
         if db.pragma("journal_mode", "delete") != "delete":
-            raise NotMovableError("another process holds it open")
+            raise NotMovableError("another process has it open")
     finally:
         db.close(True)
     os.replace(earlier, path)
     sync_directory(path.parent)
 
 
-def _adopt(earlier: Path, path: Path, claim: IndexClaim, clock: Clock, space_of: SpaceOf) -> Adopted | None:
-    """Build one of our files out of an index that OpenClaw wrote and keeps, and move it to the path.
+def _adopt(
+    earlier: Path, path: Path, claim: IndexClaim, clock: Clock, space_of: SpaceOf
+) -> AdoptedCounts | None:
+    """Build an index of memd from one that OpenClaw wrote, which stays unchanged.
 
-    A kill leaves nothing or the new file, whole, and the space that vectors as JSON took is free at once.
+    Built as a temporary file, so that a killed process leaves either no index or a complete one.
     """
     if not is_openclaw_file(earlier):
         return None
     with _open_unchanged(earlier, path.parent) as old, temp_file(path.parent) as (_, temp):
         if not passes_check(old):
             raise NotMovableError("it fails its integrity check")
-        new = connect(temp, BESIDE)
+        new = connect(temp, NEW_FILE)
         try:
             with transaction(new):
                 migrate(new)
@@ -179,7 +181,7 @@ def _adopt(earlier: Path, path: Path, claim: IndexClaim, clock: Clock, space_of:
 
 @contextmanager
 def _open_unchanged(path: Path, folder: Path) -> Iterator[Database]:
-    """Give a reader of another program's database that leaves no trace: no lock, no log, no shared memory."""
+    """Yield a reader of another program's database that creates no lock, log or shared memory."""
     log_file = path.with_name(path.name + "-wal")
     if not log_file.is_file() or not log_file.stat().st_size:
         with closing(_connect_immutable(path)) as db:
@@ -189,21 +191,21 @@ def _open_unchanged(path: Path, folder: Path) -> Iterator[Database]:
         try:
             _copy(path, copy)
             _copy(log_file, copy.with_name(copy.name + "-wal"))
-            with closing(with_settings(apsw.Connection(str(copy)), FOREIGN)) as db:
+            with closing(with_settings(apsw.Connection(str(copy)), READ_ONLY)) as db:
                 yield db
         finally:
-            for suffix in LOG_FILES:
+            for suffix in SQLITE_SUFFIXES:
                 copy.with_name(copy.name + suffix).unlink(missing_ok=True)
 
 
 def _connect_immutable(path: Path) -> Database:
-    """Return a connection that reads a file as if nothing could change it, without its log."""
+    """Return a connection that reads a file as immutable: without locks and without its log."""
     flags = apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI
-    return with_settings(apsw.Connection(f"file:{quote(str(path))}?immutable=1", flags=flags), FOREIGN)
+    return with_settings(apsw.Connection(f"file:{quote(str(path))}?immutable=1", flags=flags), READ_ONLY)
 
 
 def _copy(source: Path, copy: Path) -> None:
-    """Copy a file's bytes to a file of this user alone."""
+    """Copy a file to a private file of this user."""
     handle = os.open(copy, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
     with open(handle, "wb") as writer, open_regular(source) as reader:
         while part := reader.read(COPY_BYTES):

@@ -1,4 +1,4 @@
-"""Upkeep of an open index: free pages, its log, whether it is sound and in place, and its clean shutdown."""
+"""Upkeep of an open index: free pages, checkpoints, integrity and identity checks, and clean shutdown."""
 
 from __future__ import annotations
 
@@ -16,42 +16,42 @@ from memd_client.errors import IndexCorruptError, IndexLostError
 
 FREE_PAGES_KEPT = 256
 FREE_SHARE = 8
-"""Pages are given back when more than 256 (2 MB), and more than an eighth of the file, are free."""
+"""Free pages are released when there are more than 256 (2 MB), and more than 1/8 of the file."""
 
 FREE_PAGES_AT_ONCE = 512
-"""Pages given back after one write: 4 MB, some milliseconds."""
+"""Pages released after one write: 4 MB, a few milliseconds."""
 
 ALL_PAGES = 2**31 - 1
-"""At closing no request waits: everything free is given back."""
+"""All free pages are released when the index closes, because no request waits then."""
 
 TABLES = frozenset(
     {"meta", "files", "chunks", "embedding_cache", "chunks_fts", "transcripts", "refused_texts"}
 )
-"""What every current index has."""
+"""Tables of every current index."""
 
 
-def log_of(path: Path) -> Path:
-    """Return where SQLite keeps the write-ahead log of a file."""
+def wal_path(path: Path) -> Path:
+    """Return the path of a database's write-ahead log."""
     return path.with_name(path.name + "-wal")
 
 
-def size_of(path: Path) -> int:
-    """Return the length of a file, 0 where there is none."""
+def file_size(path: Path) -> int:
+    """Return the size of a file in bytes, 0 if it is missing."""
     try:
         return path.stat().st_size
     except OSError:
         return 0
 
 
-def give_back(db: Database, pages: int = FREE_PAGES_AT_ONCE) -> None:
-    """Give free pages back to the system where there are many."""
+def release_free_pages(db: Database, pages: int = FREE_PAGES_AT_ONCE) -> None:
+    """Release free pages to the file system if there are many."""
     free = get_int(db, "PRAGMA freelist_count")
     if free > FREE_PAGES_KEPT and free * FREE_SHARE > get_int(db, "PRAGMA page_count"):
         db.execute(f"PRAGMA incremental_vacuum({pages})").fetchall()
 
 
-def fold_log(db: Database, *, wait: bool) -> bool:
-    """Bring the log into the file and truncate it, unless a reader still needs it; return whether that was done."""
+def checkpoint(db: Database, *, wait: bool) -> bool:
+    """Run a checkpoint and truncate the log; return False if a reader still needs the log."""
     db.set_busy_timeout(BUSY_MS if wait else 0)
     try:
         row = db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
@@ -60,14 +60,14 @@ def fold_log(db: Database, *, wait: bool) -> bool:
     return row is not None and row[0] == 0
 
 
-def fold_long_log(db: Database, path: Path) -> None:
-    """Bring the log into the file where it has outgrown its limit: no later write may come to do that."""
-    if size_of(log_of(path)) > WAL_LIMIT_BYTES + WAL_LIMIT_BYTES // 8:
-        fold_log(db, wait=False)
+def checkpoint_long_log(db: Database, path: Path) -> None:
+    """Run a checkpoint if the log exceeds its limit, because there may be no later write to do so."""
+    if file_size(wal_path(path)) > WAL_LIMIT_BYTES + WAL_LIMIT_BYTES // 8:
+        checkpoint(db, wait=False)
 
 
 def is_sound(connect: Callable[[], Database]) -> bool:
-    """Return whether an index has all its tables and SQLite finds them sound."""
+    """Return whether an index has all its tables and passes SQLite's check."""
     try:
         db = connect()
     except (apsw.CorruptError, apsw.NotADBError):
@@ -85,19 +85,19 @@ CLOSED = "closed_ns"
 CHECKED = "checked_ms"
 
 CHECKED_FOR_MS = 7 * 86_400_000
-"""How long a check of the whole file counts, marked or not: a disk that loses bytes changes no file time."""
+"""Validity of a full check, even after a clean shutdown: a failing disk changes no file time."""
 
 
 def written_at(path: Path) -> int | None:
-    """Return when a file was last written, in nanoseconds; None if it is missing or its log is not empty."""
+    """Return the mtime of a file in nanoseconds; None if it is missing or its log is not empty."""
     try:
-        return path.stat().st_mtime_ns if size_of(log_of(path)) == 0 else None
+        return path.stat().st_mtime_ns if file_size(wal_path(path)) == 0 else None
     except FileNotFoundError:
         return None
 
 
-def is_as_closed(db: Database, written_ns: int | None, now_ms: int) -> bool:
-    """Return whether an index is just as a clean stop left it, and was checked as a whole not long ago."""
+def was_closed_cleanly(db: Database, written_ns: int | None, now_ms: int) -> bool:
+    """Return whether an index is unchanged since a clean shutdown and was fully checked recently."""
     if written_ns is None or find_meta(db, CLOSED) != str(written_ns):
         return False
     checked_ms = int(find_meta(db, CHECKED) or 0)
@@ -105,33 +105,33 @@ def is_as_closed(db: Database, written_ns: int | None, now_ms: int) -> bool:
 
 
 def note_checked(db: Database, now_ms: int) -> None:
-    """Note that the whole file was found sound."""
+    """Record that the file passed a full check."""
     with transaction(db):
         set_meta(db, CHECKED, str(now_ms))
 
 
-def write_mark(db: Database, path: Path, now_ms: int) -> int | None:
-    """Write the mark into an index that is about to be closed."""
-    if is_as_closed(db, written_at(path), now_ms):
+def note_clean_shutdown(db: Database, path: Path, now_ms: int) -> int | None:
+    """Record a clean shutdown in an index; return the mtime the file needs for it, or None if it has it."""
+    if was_closed_cleanly(db, written_at(path), now_ms):
         return None
-    mark_ns = now_ms * 1_000_000
+    closed_ns = now_ms * 1_000_000
     with transaction(db):
-        set_meta(db, CLOSED, str(mark_ns))
-    return mark_ns
+        set_meta(db, CLOSED, str(closed_ns))
+    return closed_ns
 
 
-def set_mark(path: Path, mark_ns: int | None) -> None:
-    """Set the time of a file that is closed. Where that fails, the next opening reads the file as a whole."""
-    if mark_ns is not None:
+def stamp_clean_shutdown(path: Path, closed_ns: int | None) -> None:
+    """Set the mtime of a closed file to its recorded shutdown. If that fails, the next opening checks the file."""
+    if closed_ns is not None:
         with suppress(OSError):
-            os.utime(path, ns=(mark_ns, mark_ns))
+            os.utime(path, ns=(closed_ns, closed_ns))
 
 
 _Identity = tuple[int, int]
 
 
 class FileIdentityCheck:
-    """What an index and its log were when they were opened."""
+    """Checks that an open index and its log are still the files at their paths."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -142,19 +142,19 @@ class FileIdentityCheck:
         self._least = found.st_size
 
     def check(self) -> None:
-        """Look whether the file and its log are still those that are open."""
+        """Raise if the file or its log was removed, replaced or truncated."""
         least = self._least
         try:
             found = os.stat(self._path)
         except (FileNotFoundError, NotADirectoryError):
             raise self._lost("was removed") from None
         except OSError:
-            return  # the connection is open all the same; what it can't do it says itself
+            return  # the connection is still open and raises its own errors
         if (found.st_dev, found.st_ino) != self._identity:
             raise self._lost("was replaced by another file")
         if found.st_size < least and self._least == least:
             raise IndexCorruptError(
-                f"the index {self._path} was cut short while it was open", data={"path": str(self._path)}
+                f"the index {self._path} was truncated while it was open", data={"path": str(self._path)}
             )
         if self._log_identity is None:
             self._log_identity = _identity_of(self._log)
@@ -163,7 +163,7 @@ class FileIdentityCheck:
 
     @contextmanager
     def changing(self) -> Iterator[None]:
-        """Look, as `check` does, and allow the file to shrink inside the block: its writer may give pages back."""
+        """Run `check`, and allow the file to shrink inside the block: its writer may release pages."""
         self.check()
         self._least = 0
         try:
@@ -173,11 +173,11 @@ class FileIdentityCheck:
                 self._least = os.stat(self._path).st_size
 
     def is_in_place(self) -> bool:
-        """Return whether what lies at the path is the file that was opened."""
+        """Return whether the file at the path is the one that was opened."""
         return _identity_of(self._path) == self._identity
 
     def remove_log(self) -> None:
-        """Remove the log of a file that is gone: nothing can use it, and another file at the path must not."""
+        """Remove the log of a missing file, which must not be applied to another file at the path."""
         if self._log_identity is not None and _identity_of(self._log) == self._log_identity:
             with suppress(OSError):
                 remove_logs(self._path)
@@ -189,7 +189,7 @@ class FileIdentityCheck:
 
 
 def _identity_of(path: Path) -> _Identity | None:
-    """Return which file lies at a path, None where there is none."""
+    """Return the device and inode of the file at a path, or None."""
     try:
         found = os.stat(path)
     except OSError:

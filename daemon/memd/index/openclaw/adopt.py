@@ -1,7 +1,7 @@
-"""What OpenClaw wrote becomes ours, and nothing is embedded twice.
+"""Adopts what OpenClaw indexed, so that nothing is embedded twice.
 
-Two things are read: an index file of the older releases (vectors as JSON text), which is rebuilt as one of
-ours, and the embedding cache inside the one database of newer releases (float64 BLOBs), which is only read.
+There are two sources: index files of older releases (vectors as JSON text), which are rebuilt as indexes of memd, and
+the embedding cache in the database of newer releases (float64 BLOBs), which is only read.
 """
 
 from __future__ import annotations
@@ -21,33 +21,33 @@ from numpy.typing import NDArray
 from memd.index.cache import find_dims
 from memd.index.database import Database, connect_read_only, get_int
 from memd.index.keyword import insert_words
-from memd.index.meta import set_active_space, set_adopted_cut
+from memd.index.meta import set_active_space, set_adopted_chunking_scheme
 from memd.index.openclaw.schema import columns_of
 
 log = structlog.get_logger(__name__)
 
 SpaceOf: TypeAlias = Callable[[str, str], str]
-"""(provider, model) -> the id of its vector space. Given by the caller: this package knows no embedding."""
+"""(provider, model) -> the id of its vector space. A parameter, because this package doesn't import `embedding`."""
 
 CachedVector: TypeAlias = tuple[str, str, str, NDArray[np.float32]]
 """(provider, model, hash of the text, vector of unit length)."""
 
 OPENCLAW_META = "memory_index_meta_v1"
 DEFAULT_CUT = (400, 80)
-"""Tokens of a chunk and of its overlap if OpenClaw noted none."""
+"""Tokens of a chunk and of its overlap if OpenClaw recorded none."""
 
 AGENT_SCHEMA = 23
-"""`user_version` of OpenClaw's own database as this release knows it (2026.9)."""
+"""Supported `user_version` of OpenClaw's own database (2026.9)."""
 
 READ_ROWS = 1_000
-"""Rows read from OpenClaw's own database at once: it is held for milliseconds, then free to checkpoint."""
+"""Rows read from OpenClaw's own database in one transaction, which blocks its checkpoints for milliseconds."""
 
 _decode_numbers = msgspec.json.Decoder(list[float])
 
 
 @dataclass(frozen=True, slots=True)
-class Adopted:
-    """What was taken over."""
+class AdoptedCounts:
+    """Numbers of adopted files, chunks and vectors."""
 
     files: int
     chunks: int
@@ -55,7 +55,7 @@ class Adopted:
 
 
 def is_openclaw_index(db: Database) -> bool:
-    """Return whether a file is an index of the older OpenClaw releases."""
+    """Return whether a database is an index of an older OpenClaw release."""
     return {"path", "hash", "mtime"} <= columns_of(db, "files").keys() and {
         "text",
         "hash",
@@ -64,27 +64,27 @@ def is_openclaw_index(db: Database) -> bool:
     } <= columns_of(db, "chunks").keys()
 
 
-def adopt_index(old: Database, new: Database, now_ms: int, space_of: SpaceOf) -> Adopted:
-    """Copy files, chunks and vectors of an OpenClaw index into an empty one of ours.
+def adopt_index(old: Database, new: Database, now_ms: int, space_of: SpaceOf) -> AdoptedCounts:
+    """Copy files, chunks and vectors of an OpenClaw index into an empty index of memd.
 
-    A file keeps its hash, and so its chunks, unless its text moved. The exception is a file with a line so
-    long that OpenClaw cut it: its chunk text isn't a slice of the file, so it is chunked again.
+    A file keeps its hash, and so its chunks until it changes. The exception is a file with a line so long that
+    OpenClaw split it: its chunks aren't slices of the file, so it is chunked again.
     """
-    cut = _copy_chunks(old, new, now_ms)
+    split = _copy_chunks(old, new, now_ms)
     files = 0
     for path, source, digest, size in old.execute("SELECT path, source, hash, size FROM files"):
         new.execute(
             "INSERT OR IGNORE INTO files (path, source, hash, mtime_ns, size, inode, indexed_at)"
             " VALUES (?, ?, ?, 0, ?, 0, ?)",
-            (path, source, "" if path in cut else digest, size, now_ms),
+            (path, source, "" if path in split else digest, size, now_ms),
         )
         files += 1
     meta = _openclaw_meta(old)
     vectors = import_cache(new, _openclaw_vectors(old, meta), space_of, now_ms)
     _set_space(new, meta, space_of)
-    _set_cut(new, meta)
+    _set_chunking_scheme(new, meta)
     chunks = get_int(new, "SELECT count(*) FROM chunks")
-    return Adopted(files, chunks, vectors)
+    return AdoptedCounts(files, chunks, vectors)
 
 
 def import_cache(
@@ -95,7 +95,7 @@ def import_cache(
     *,
     keep: Callable[[str], bool] = lambda _: True,
 ) -> int:
-    """Take vectors into the cache; one that is there already stays."""
+    """Add vectors to the cache and return how many were added; existing ones stay."""
     dims: dict[str, int] = {}
     spaces: dict[tuple[str, str], str] = {}
     added = 0
@@ -120,10 +120,10 @@ def import_cache(
 
 
 def read_openclaw_agent_cache(path: Path, model: str, problems: list[str]) -> Iterator[CachedVector]:
-    """Yield the vectors of one model that OpenClaw 2026.9 keeps in an agent's own database.
+    """Yield the vectors of one model that OpenClaw 2026.9 stores in an agent's own database.
 
-    That database holds conversations that exist nowhere else: it is opened read-only, no log is switched on,
-    and it is read in short steps.
+    That database has conversations that exist nowhere else: it is opened read-only, its log mode stays, and it is read
+    in short transactions. Errors are appended to `problems`.
     """
     if not path.is_file():
         return
@@ -136,19 +136,19 @@ def read_openclaw_agent_cache(path: Path, model: str, problems: list[str]) -> It
         version = get_int(db, "PRAGMA user_version")
         if version != AGENT_SCHEMA:
             problems.append(
-                f"{path} has schema {version}, this release knows {AGENT_SCHEMA}; read as far as it fits"
+                f"{path} has schema {version}, this release supports {AGENT_SCHEMA}; only known columns are read"
             )
         yield from _agent_rows(db, model)
     except apsw.Error as error:
         problems.append(
-            f"{path} has no embedding cache that can be read ({type(error).__name__}: schema changed?)"
+            f"the embedding cache in {path} can't be read ({type(error).__name__}: schema changed?)"
         )
     finally:
         db.close(True)
 
 
 def _agent_rows(db: Database, model: str) -> Iterator[CachedVector]:
-    """Yield vectors step by step, each step a read of its own."""
+    """Yield vectors in batches, each in its own transaction."""
     after = ("", "", "")
     while True:
         rows = db.execute(
@@ -167,7 +167,7 @@ def _agent_rows(db: Database, model: str) -> Iterator[CachedVector]:
 
 
 def unit_vector(value: object, *, blob_type: str = "<f4") -> NDArray[np.float32] | None:
-    """Return a stored embedding as a vector of unit length, or None where it isn't one."""
+    """Return a stored embedding as a vector of unit length, or None if it is invalid or zero."""
     try:
         if isinstance(value, str):
             exact = np.array(_decode_numbers.decode(value), dtype=np.float64)
@@ -184,8 +184,8 @@ def unit_vector(value: object, *, blob_type: str = "<f4") -> NDArray[np.float32]
 
 
 def _copy_chunks(old: Database, new: Database, now_ms: int) -> set[str]:
-    """Copy chunks with their keyword rows; return the files whose chunk text isn't a slice of the file."""
-    cut: set[str] = set()
+    """Copy chunks with their keyword rows; return the files whose chunks aren't slices of the file."""
+    split: set[str] = set()
     seen: set[tuple[str, int, int, str]] = set()
     key = 0
     for path, source, start, end, digest, text in old.execute(
@@ -196,18 +196,18 @@ def _copy_chunks(old: Database, new: Database, now_ms: int) -> set[str]:
         seen.add((path, start, end, digest))
         key += 1
         if text.count("\n") != end - start:
-            cut.add(path)
+            split.add(path)
         new.execute(
             """INSERT INTO chunks (id, path, source, start_line, end_line, start_char, end_char, hash, likeness,
                updated_at, context, text) VALUES (?, ?, ?, ?, ?, 0, 0, ?, 0, ?, '', ?)""",
             (key, path, source, start, end, digest, now_ms, text),
         )
         insert_words(new, key, path, "", text)
-    return cut
+    return split
 
 
 def _openclaw_vectors(old: Database, meta: dict[str, Any]) -> Iterator[CachedVector]:
-    """Yield every vector of an index file: the cache's, newest first, then those only chunks have."""
+    """Yield all vectors of an index file: those of its cache, newest first, then those of its chunks."""
     providers: dict[str, str] = {}
     if {"provider", "model", "hash", "embedding"} <= columns_of(old, "embedding_cache").keys():
         for provider, model, digest, embedding in old.execute(
@@ -229,7 +229,7 @@ def _openclaw_vectors(old: Database, meta: dict[str, Any]) -> Iterator[CachedVec
 
 
 def _openclaw_meta(old: Database) -> dict[str, Any]:
-    """Return what OpenClaw wrote about its index; empty where that can't be read."""
+    """Return OpenClaw's metadata of its index; empty if it can't be read."""
     if not {"key", "value"} <= columns_of(old, "meta").keys():
         return {}
     row = old.execute("SELECT value FROM meta WHERE key = ?", (OPENCLAW_META,)).fetchone()
@@ -241,7 +241,7 @@ def _openclaw_meta(old: Database) -> dict[str, Any]:
 
 
 def _set_space(new: Database, meta: dict[str, Any], space_of: SpaceOf) -> None:
-    """Let the space OpenClaw searched answer until another one is whole."""
+    """Make the space that OpenClaw searched the active one until another is complete."""
     provider, model = meta.get("provider"), meta.get("model")
     if not isinstance(provider, str) or not isinstance(model, str):
         return
@@ -251,9 +251,9 @@ def _set_space(new: Database, meta: dict[str, Any], space_of: SpaceOf) -> None:
         set_active_space(new, space_id, dims)
 
 
-def _set_cut(new: Database, meta: dict[str, Any]) -> None:
-    """Note how OpenClaw cut the files, so that they go on being cut so and keep their vectors."""
+def _set_chunking_scheme(new: Database, meta: dict[str, Any]) -> None:
+    """Record OpenClaw's chunking scheme, so that files are chunked as before and keep their vectors."""
     tokens, overlap = meta.get("chunkTokens"), meta.get("chunkOverlap")
     if not (isinstance(tokens, int) and isinstance(overlap, int) and 0 <= overlap < tokens):
         tokens, overlap = DEFAULT_CUT
-    set_adopted_cut(new, tokens, overlap)
+    set_adopted_chunking_scheme(new, tokens, overlap)

@@ -1,4 +1,4 @@
-"""Which tables OpenClaw's own database has: what its releases name the same, and whether this release knows it."""
+"""The schema of OpenClaw's own database: differences between its releases, and the supported versions."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from memd.index.database import Database, get_int
 
 KNOWN_SCHEMAS = range(4, 24)
-"""Versions of the database that keep transcripts as they are read here: from the first with transcripts on, to
-2026.9. A newer one may keep something elsewhere, and half a history must not pass for the whole."""
+"""Supported schema versions: from the first with transcripts to 2026.9. A newer one may store parts of a transcript
+elsewhere, and an incomplete transcript must not be taken for a complete one."""
 
 COLD = "session_transcript_cold_archives"
 
@@ -24,9 +24,9 @@ class OpenClawDatabaseError(Exception):
     """The database can't be read now.
 
     Attributes:
-        reason: Why, in words.
-        busy: Whether it is only locked for a moment.
-        unknown: Whether it is no database, or one of another kind, so that it may not be read at all.
+        reason: The cause, as part of a sentence.
+        busy: Whether it is only locked temporarily.
+        unknown: Whether it is not a database with a supported schema, and must not be read at all.
     """
 
     def __init__(self, reason: str, *, busy: bool = False, unknown: bool = False) -> None:
@@ -38,18 +38,18 @@ class OpenClawDatabaseError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """What differs between releases, as it goes into statements; `NULL` where there is no such thing.
+    """SQL expressions that differ between releases; `NULL` if a release lacks the column.
 
     Attributes:
-        empty: Whether there is no table at all yet.
+        empty: Whether the database has no tables yet.
         packed: The column of compressed events.
         packed_bytes: Its length.
-        spawned_by: The column of `session_windows w` that names the session it was started by.
+        spawned_by: The column of `session_windows w` with the session that started this one.
         changed_at: When a window, `w`, last changed.
-        rewritten: What tells rewrites of the session `i.id` apart.
-        cold_id: The column of cold archives with the session's id; empty where there are none.
-        cold_facts: Its columns that say something about an archive.
-        cold_blobs: Its columns that may hold one.
+        rewritten: A value that changes when the session `i.id` is rewritten.
+        cold_id: The column of cold archives with the session's id; empty if there are no archives.
+        cold_facts: Its columns that describe an archive.
+        cold_blobs: Its columns that may contain an archive.
     """
 
     empty: bool
@@ -64,10 +64,10 @@ class Shape:
 
 
 def read_shape(db: Database) -> Shape:
-    """Return the shape of a database."""
+    """Return the SQL expressions for a database; raise if its tables are not supported."""
     empty = get_int(db, "SELECT count(*) FROM sqlite_schema") == 0
     if db.execute("PRAGMA encoding").get != "UTF-8":
-        raise OpenClawDatabaseError("its texts aren't UTF-8", unknown=True)
+        raise OpenClawDatabaseError("its encoding is not UTF-8", unknown=True)
     for table, needed in _NEEDED.items() if not empty else ():
         columns = columns_of(db, table)
         if not columns:
@@ -98,7 +98,7 @@ def read_shape(db: Database) -> Shape:
 
 
 def check_version(db: Database) -> None:
-    """Refuse a database of a release this one doesn't know."""
+    """Raise if the schema version is not supported."""
     versions = {get_int(db, "PRAGMA user_version")}
     if "schema_version" in columns_of(db, "schema_meta"):
         noted = db.execute("SELECT schema_version FROM schema_meta WHERE schema_version IS NOT NULL")
@@ -106,15 +106,15 @@ def check_version(db: Database) -> None:
     for version in sorted(versions, reverse=True):
         if version not in KNOWN_SCHEMAS:
             raise OpenClawDatabaseError(
-                f"it has schema version {version}, and this release reads {KNOWN_SCHEMAS[0]} to {KNOWN_SCHEMAS[-1]}",
+                f"it has schema version {version}, this release supports {KNOWN_SCHEMAS[0]} to {KNOWN_SCHEMAS[-1]}",
                 unknown=True,
             )
 
 
 def write_listing(shape: Shape, *, one: bool) -> str:
-    """Return the statement that lists sessions.
+    """Return the statement that lists all sessions, or one.
 
-    Ids are found by one step down the index each, not by a walk over all events: a history may have a million.
+    Each id is found by one index lookup, not by a scan of all events: there may be a million.
     """
     cold = f" UNION SELECT {shape.cold_id} FROM {COLD}" if shape.cold_id else ""
     every = f"""hot(id) AS (
@@ -134,17 +134,17 @@ def write_listing(shape: Shape, *, one: bool) -> str:
 
 
 def quoted(name: str) -> str:
-    """Return a column's name as it may stand in a statement."""
+    """Return a column's name quoted for a statement."""
     escaped = name.replace('"', '""')
     return f'"{escaped}"'
 
 
 def as_number(value: object) -> int:
-    """Return a whole number of a foreign table; 0 for what is none."""
+    """Return a value of another program's table as an integer; 0 if it is not a number."""
     return int(value) if isinstance(value, (int, float)) else 0
 
 
 def columns_of(db: Database, table: str) -> dict[str, str]:
-    """Return the columns of a table with their declared types; none where there is no such table."""
+    """Return the columns of a table with their declared types; empty if there is no such table."""
     rows = db.execute("SELECT name, upper(type) FROM pragma_table_info(?)", (table,))
     return {str(name): str(kind) for name, kind in rows}

@@ -1,4 +1,4 @@
-"""Sessions and their events in OpenClaw's own database, cold archives included; only read."""
+"""Reads sessions and their events from OpenClaw's own database, including cold archives."""
 
 from __future__ import annotations
 
@@ -31,13 +31,13 @@ _HEX = frozenset("0123456789abcdef")
 
 @dataclass(frozen=True, slots=True)
 class ColdArchive:
-    """Where a part of a session is that was moved out of the table of events.
+    """A part of a session that was moved out of the table of events.
 
     Attributes:
-        name: The file's name in the folder `cold`; empty where it isn't a file, or can't be made out.
-        embedded: Whether the archive is kept inside the database.
-        last_seq: Number of its last event; 0 where it isn't said.
-        size_bytes: How much it holds; 0 where it isn't said.
+        name: The file's name in the folder `cold`; empty if it isn't a file, or unknown.
+        embedded: Whether the archive is stored inside the database.
+        last_seq: Number of its last event; 0 if unknown.
+        size_bytes: Uncompressed size; 0 if unknown.
     """
 
     name: str
@@ -49,7 +49,7 @@ class ColdArchive:
 def find_cold_archives(
     db: Database, shape: Shape, session_id: str | None
 ) -> dict[str, tuple[ColdArchive, ...]]:
-    """Return where cold events are, by session, the oldest first."""
+    """Return the cold archives by session, the oldest first."""
     if not shape.cold_id:
         return {}
     columns = [
@@ -61,17 +61,17 @@ def find_cold_archives(
     if session_id is not None:
         statement += f" WHERE {shape.cold_id} = ?"
     found: dict[str, list[ColdArchive]] = {}
-    for key, inside, *values in db.execute(statement, () if session_id is None else (session_id,)):
+    for key, embedded, *values in db.execute(statement, () if session_id is None else (session_id,)):
         known = dict(zip(shape.cold_facts, values, strict=True))
         last_seq = max([as_number(value) for name, value in known.items() if "seq" in name], default=0)
-        name = "" if inside else _name_of(known)
-        archive = ColdArchive(name, bool(inside), last_seq, as_number(known.get("raw_bytes")))
+        name = "" if embedded else _name_of(known)
+        archive = ColdArchive(name, bool(embedded), last_seq, as_number(known.get("raw_bytes")))
         found.setdefault(str(key), []).append(archive)
     return {key: tuple(sorted(parts, key=lambda part: part.last_seq)) for key, parts in found.items()}
 
 
 def read_embedded_archives(db: Database, shape: Shape, session_id: str) -> list[bytes]:
-    """Return the archives of a session that are kept inside the database."""
+    """Return the archives of a session that are stored inside the database."""
     if not shape.cold_id or not shape.cold_blobs:
         return []
     columns = ", ".join(map(quoted, shape.cold_blobs))
@@ -80,7 +80,7 @@ def read_embedded_archives(db: Database, shape: Shape, session_id: str) -> list[
 
 
 def _name_of(known: dict[str, object]) -> str:
-    """Return the name of an archive's file, without its folders; often that is a hash in a column beside it."""
+    """Return the file name of an archive, taken from any of its columns; often only its hash is stored."""
     texts = [
         value.replace("\\", "/").rpartition("/")[2]
         for value in known.values()
@@ -92,14 +92,14 @@ def _name_of(known: dict[str, object]) -> str:
 
 
 BUSY_MS = 100
-"""How long a read waits for a lock. Readers of a write-ahead log hardly ever meet one."""
+"""How long a read waits for a lock, which readers of a write-ahead log rarely need."""
 
 PAGE_ROWS = 256
 PAGE_BYTES = 1_048_576
-"""Where a page of events ends: so much is read at once, then OpenClaw may fold its log."""
+"""Size of a page of events, read in one transaction; between pages OpenClaw can run a checkpoint."""
 
 _Facts = tuple[object, ...]
-"""A session's row of the listing: while it is the same, its events are not counted again."""
+"""A session's row of the listing: while it is unchanged, its events are not counted again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,16 +108,16 @@ class SessionRow:
 
     Attributes:
         session_id: Its id.
-        session_key: What it belongs to: `agent:main:main`, `agent:main:cron:...`; may be empty.
-        created_via: Who opened it; may be empty.
+        session_key: Key of the session, such as `agent:main:main` or `agent:main:cron:...`; may be empty.
+        created_via: How it was created; may be empty.
         spawned_by: The session that started it, else empty.
-        events: How many events the table of events has of it.
-        size_bytes: Their size there in bytes, compressed or not.
-        last_seq: The number of the last one, cold ones included.
-        last_ms: When it was written, or where all events are cold, when the session last changed.
-        rewritten: Moves when OpenClaw rewrote what it had already written, where it says so.
-        changed: Moves with every change OpenClaw notes.
-        cold: Parts of it that were moved out, the oldest first.
+        events: Number of its events in the table of events.
+        size_bytes: Size of those in bytes, as stored.
+        last_seq: Number of its last event, including cold ones.
+        last_ms: When that was written; if all events are cold, when the session last changed.
+        rewritten: Changes when OpenClaw rewrote existing events, if its release records that.
+        changed: Changes with every change that OpenClaw records.
+        cold: Its cold archives, the oldest first.
     """
 
     session_id: str
@@ -135,7 +135,7 @@ class SessionRow:
 
 @dataclass(frozen=True, slots=True)
 class TranscriptEvent:
-    """One event as it is stored: `text`, or `packed` as a Zstandard frame, or neither where it is damaged."""
+    """One stored event: `text`, or `packed` as a Zstandard frame, or neither if it is damaged."""
 
     seq: int
     size_bytes: int
@@ -144,16 +144,16 @@ class TranscriptEvent:
 
 
 class _View(NamedTuple):
-    """One state of the database, and what its release calls things."""
+    """A read transaction and the SQL expressions of the release."""
 
     db: Database
     shape: Shape
 
 
 class OpenClawSessions:
-    """One connection to the database, opened when it is needed. Used by one thread at a time.
+    """A connection to the database, opened when needed. For one thread at a time.
 
-    Every method raises OpenClawDatabaseError where the database can't be read now, or not at all.
+    Every method raises OpenClawDatabaseError if the database can't be read.
     """
 
     def __init__(self, path: Path) -> None:
@@ -167,8 +167,8 @@ class OpenClawSessions:
     def __repr__(self) -> str:
         return f"<OpenClawSessions {'open' if self._db is not None else 'closed'}>"
 
-    def look(self) -> list[SessionRow] | None:
-        """Return all sessions with a transcript, or None where nothing was committed since the last look."""
+    def list_changed(self) -> list[SessionRow] | None:
+        """Return all sessions with a transcript, or None if nothing was committed since the last call."""
         with self._snapshot() as view:
             if view is None:
                 return []
@@ -182,7 +182,7 @@ class OpenClawSessions:
             return rows
 
     def find(self, session_id: str) -> SessionRow | None:
-        """Return one session as it is now, or None where there is none."""
+        """Return the current state of one session, or None."""
         with self._snapshot() as view:
             if view is None:
                 return None
@@ -191,7 +191,7 @@ class OpenClawSessions:
             return next(iter(list(self._rows(view, session_id))), None)
 
     def correct(self, row: SessionRow) -> None:
-        """Take over a session's size as another connection has just seen it."""
+        """Update a session's cached size from a row that another connection read."""
         known = self._built.get(row.session_id)
         if known is not None:
             self._built[row.session_id] = (
@@ -200,7 +200,7 @@ class OpenClawSessions:
             )
 
     def read_events(self, session_id: str, after_seq: int | None) -> list[TranscriptEvent]:
-        """Return the next events of a session, some at a time; none where there are no more."""
+        """Return the next page of a session's events; empty if there are no more."""
         page: list[TranscriptEvent] = []
         size = 0
         with self._snapshot() as view:
@@ -213,9 +213,9 @@ class OpenClawSessions:
                 (session_id, after_seq, PAGE_ROWS),
             )
             for seq, size_bytes, text, blob in cursor:
-                said = text.decode("utf-8", "replace") if isinstance(text, bytes) else None
+                decoded = text.decode("utf-8", "replace") if isinstance(text, bytes) else None
                 packed = blob if isinstance(blob, bytes) else None
-                page.append(TranscriptEvent(int(seq), as_number(size_bytes), said, packed))
+                page.append(TranscriptEvent(int(seq), as_number(size_bytes), decoded, packed))
                 size += as_number(size_bytes)
                 if size >= PAGE_BYTES:
                     break
@@ -223,7 +223,7 @@ class OpenClawSessions:
         return page
 
     def read_embedded(self, session_id: str) -> list[bytes]:
-        """Return the archives of a session that are kept inside the database."""
+        """Return the archives of a session that are stored inside the database."""
         with self._snapshot() as view:
             return [] if view is None else read_embedded_archives(view.db, view.shape, session_id)
 
@@ -236,11 +236,11 @@ class OpenClawSessions:
         if db is not None:
             db.close(True)
 
-    # --- one short read -----------------------------------------------------------------------------
+    # --- one read transaction -----------------------------------------------------------------------
 
     @contextmanager
     def _snapshot(self) -> Iterator[_View | None]:
-        """Run a block on one state of the database; None where there is none, or no table in it."""
+        """Yield a read transaction; None if there is no database, or it has no tables."""
         try:
             db = self._connect()
             if db is None:
@@ -254,21 +254,23 @@ class OpenClawSessions:
                 if db.in_transaction:
                     db.execute("COMMIT")
         except (apsw.BusyError, apsw.LockedError):
-            raise OpenClawDatabaseError("OpenClaw holds it locked", busy=True) from None
+            raise OpenClawDatabaseError("it is locked by OpenClaw", busy=True) from None
         except UnicodeDecodeError:
-            raise OpenClawDatabaseError("it holds text that is no UTF-8") from None
+            raise OpenClawDatabaseError("it contains invalid UTF-8") from None
         except (apsw.NotADBError, apsw.CorruptError) as error:
             self.close()
             raise OpenClawDatabaseError(f"it is damaged ({type(error).__name__})", unknown=True) from None
         except apsw.SQLError:
             self.close()
-            raise OpenClawDatabaseError("its tables aren't those this release knows", unknown=True) from None
+            raise OpenClawDatabaseError(
+                "its tables are not supported by this release", unknown=True
+            ) from None
         except apsw.Error as error:
             self.close()
             raise OpenClawDatabaseError(f"it can't be read ({type(error).__name__})") from None
 
     def _connect(self) -> Database | None:
-        """Return the connection to the file that is there now, or None where there is none."""
+        """Return a connection to the current file, or None if there is no file."""
         try:
             facts = os.lstat(self._path)
         except (FileNotFoundError, NotADirectoryError):
@@ -279,7 +281,7 @@ class OpenClawSessions:
             raise OpenClawDatabaseError(f"it can't be read: {error.strerror}") from None
         if not stat.S_ISREG(facts.st_mode):
             self.close()
-            raise OpenClawDatabaseError("it is a link or no file, and links are not followed", unknown=True)
+            raise OpenClawDatabaseError("it is not a regular file, and links are not followed", unknown=True)
         if self._db is None or (facts.st_dev, facts.st_ino) != self._identity:
             self.close()
             self._db = connect_read_only(self._path)
@@ -288,7 +290,7 @@ class OpenClawSessions:
         return self._db
 
     def _known_shape(self, db: Database) -> Shape:
-        """Return the shape of the database, read again where its tables changed."""
+        """Return the SQL expressions of the database, read again if its tables changed."""
         schema = get_int(db, "PRAGMA schema_version")
         if self._shape is None or schema != self._schema:
             self._shape, self._schema = read_shape(db), schema
@@ -312,7 +314,7 @@ class OpenClawSessions:
 def _build(
     view: _View, session_id: str, facts: Sequence[object], cold: tuple[ColdArchive, ...]
 ) -> SessionRow:
-    """Return a session out of what the listing tells of it; its events are counted."""
+    """Return a session from its row of the listing, and count its events."""
     last_seq, last_ms, changed_ms, rewritten, session_key, spawned_by, created_via = facts
     events, size = (0, 0) if last_seq is None else _measure(view, session_id)
     return SessionRow(
@@ -331,12 +333,12 @@ def _build(
 
 
 def _size_sql(shape: Shape) -> str:
-    """Return the SQL of an event's size in bytes; a length is read without its text."""
+    """Return the SQL of an event's size in bytes; SQLite gets it without reading the text."""
     return f"coalesce(octet_length(event_json), {shape.packed_bytes}, 0)"
 
 
 def _measure(view: _View, session_id: str) -> tuple[int, int]:
-    """Return how many events a session has, and their size in bytes."""
+    """Return the number of a session's events and their size in bytes."""
     row = view.db.execute(
         f"SELECT count(*), coalesce(sum({_size_sql(view.shape)}), 0) FROM transcript_events WHERE session_id = ?",
         (session_id,),

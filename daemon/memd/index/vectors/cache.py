@@ -1,4 +1,4 @@
-"""An agent's vectors as search sees them: which path answers, within a memory budget all agents share."""
+"""An agent's vectors for searches, within a RAM budget that all agents share."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from memd.index import chunks_vec
 from memd.index.cache import active_space, count_vectors, find_dims, set_active_space
 from memd.index.chunk_locations import TrackedLocations
 from memd.index.database import Database
-from memd.index.files import Published
-from memd.index.vectors.choose import Choice, choose_search, needed_bytes
+from memd.index.files import IndexChange
+from memd.index.vectors.choose import VectorSearchChoice, choose_search, needed_bytes
 from memd.index.vectors.matrix import MatrixSearch
 from memd.index.vectors.sqlite_vec import VectorExtension
 from memd.index.vectors.vector_search import VectorSearch
@@ -26,7 +26,7 @@ from memd.index.vocabulary import VocabularyCache
 
 @dataclass(frozen=True, slots=True)
 class SpaceFacts:
-    """What an index holds of a vector space: its id, the length of its vectors, how many are in use."""
+    """Id of a vector space, its dimensions, and the number of its vectors in use."""
 
     id: str
     dims: int
@@ -34,14 +34,14 @@ class SpaceFacts:
 
 
 class Evictable(Protocol):
-    """An owner of vectors in RAM."""
+    """An owner of RAM that can be evicted."""
 
     def drop(self) -> None:
-        """Give the memory back."""
+        """Release the RAM."""
 
 
 class MatrixBudget:
-    """Memory all agents' matrices may take together; the least recently searched agent leaves first."""
+    """RAM budget of all agents' matrices; the least recently searched agent is evicted first."""
 
     def __init__(self, limit_bytes: int, now: Callable[[], float] = time.monotonic) -> None:
         self.limit_bytes = limit_bytes
@@ -52,7 +52,7 @@ class MatrixBudget:
         return f"<MatrixBudget {self.held_bytes()} of {self.limit_bytes} bytes, {len(self._admitted)} agents>"
 
     def admit(self, owner: Evictable, size_bytes: int) -> None:
-        """Make room for an agent's matrix: others give theirs back. One larger than the budget gets none."""
+        """Reserve RAM for an agent's matrix, evicting others; one larger than the budget gets none."""
         self._admitted.pop(id(owner), None)
         if size_bytes > self.limit_bytes:
             return
@@ -61,26 +61,26 @@ class MatrixBudget:
         self._admitted[id(owner)] = _Admitted(owner, size_bytes, self._now())
 
     def release(self, owner: Evictable) -> None:
-        """Take a matrix out of memory for good."""
+        """Evict a matrix and its reservation."""
         self._admitted.pop(id(owner), None)
         owner.drop()
 
     def drop_unused(self, for_s: float) -> int:
-        """Release matrices that have not been searched for some time; return how many."""
+        """Evict matrices that were not searched for some time; return how many."""
         before = self._now() - for_s
-        unused = [held for held in self._admitted.values() if held.used_at <= before]
-        for held in unused:
-            self.release(held.owner)
+        unused = [each for each in self._admitted.values() if each.used_at <= before]
+        for each in unused:
+            self.release(each.owner)
         return len(unused)
 
     def held_bytes(self) -> int:
-        """Return what all matrices take, in bytes."""
-        return sum(held.size_bytes for held in self._admitted.values())
+        """Return the RAM of all matrices, in bytes."""
+        return sum(each.size_bytes for each in self._admitted.values())
 
 
 @dataclass(frozen=True, slots=True)
 class _Admitted:
-    """A matrix in memory: whose, its size, and when it was last searched."""
+    """Reservation of a matrix: its owner, size, and the time of its last search."""
 
     owner: Evictable
     size_bytes: int
@@ -88,15 +88,15 @@ class _Admitted:
 
 
 class VectorCache:
-    """What is kept in RAM of one agent's index: vectors of the space in use, chunk locations, vocabulary.
+    """The parts of one agent's index in RAM: vectors of the space in use, chunk locations, vocabulary.
 
     Args:
-        extension: sqlite-vec, after it was tried.
+        extension: The sqlite-vec extension, after its self-test.
         budget: The budget shared with the other agents.
 
     Attributes:
-        count, dims: How many vectors are in use, and their length.
-        locations: Those of all chunks, as long as the vectors are in RAM.
+        count, dims: Number of vectors in use, and their dimensions.
+        locations: Locations of all chunks, as long as the vectors are in RAM.
         vocabulary: The words of the index.
     """
 
@@ -121,7 +121,7 @@ class VectorCache:
         self._space_id, self.dims, self.count = facts.id, facts.dims, facts.count
 
     def searcher(self) -> VectorSearch:
-        """Return the path that answers a search made now."""
+        """Return the vector search to use now."""
         self._budget.admit(self, self.needed_bytes)
         if self._wants_locations:
             self._locations_wanted.set()
@@ -129,36 +129,36 @@ class VectorCache:
 
     @property
     def needed_bytes(self) -> int:
-        """RAM of the matrix, whether it is loaded or not."""
+        """RAM that the matrix needs, loaded or not."""
         return needed_bytes(self.count, self.dims)
 
     @property
     def is_cold(self) -> bool:
-        """Whether the next search has to bring the vectors into memory first."""
+        """Whether the next search has to load the vectors into RAM first."""
         return self.count > 0 and not self._matrix.is_loaded and self.choice().search is self._matrix
 
     def warm_up(self, db: Database) -> None:
-        """Read the vectors into RAM if they are searched there (blocking); this renews the read transaction of `db`."""
+        """Load the vectors if they are searched in RAM (blocking); renews the read transaction of `db`."""
         if self._space_id is not None and self.is_cold:
             self._matrix.load(db, self._space_id)
 
     @property
     def _wants_locations(self) -> bool:
-        """Whether locations are to be read: they are in RAM if the vectors are."""
+        """Whether locations have to be read: they are kept in RAM while the vectors are."""
         return self._matrix.is_loaded and self.locations.is_wanted
 
     async def wait_locations_wanted(self) -> None:
-        """Wait until a search would do better with places in memory than it does (`refresh_locations`)."""
+        """Wait until a search lacks chunk locations in RAM; then call `refresh_locations`."""
         self._locations_wanted = trio.Event()
         await self._locations_wanted.wait()
 
     def refresh_locations(self, db: Database) -> None:
-        """Bring the places of all chunks into memory, or up to date (blocking)."""
+        """Load or update the locations of all chunks in RAM (blocking)."""
         if self._space_id is not None and self._wants_locations:
             self.locations.refresh(db, self._space_id)
 
-    def choice(self) -> Choice:
-        """Return the path that answers and the reason, for status."""
+    def choice(self) -> VectorSearchChoice:
+        """Return the vector search to use and the reason, for status."""
         return choose_search(
             self._extension,
             self._matrix,
@@ -167,24 +167,24 @@ class VectorCache:
             enabled=self._extension.enabled,
         )
 
-    def follow(self, published: Published) -> None:
-        """Take over what a committed change of text did to the vectors in use."""
+    def follow(self, published: IndexChange) -> None:
+        """Apply a committed change of a file to the vectors in use."""
         if published.chunks_added or published.chunks_removed:
             self.locations.follow(published.generation, published.path)
         if self._space_id is None:
             return
         gone: tuple[int, ...] = ()
-        come: tuple[int, ...] = ()
+        new: tuple[int, ...] = ()
         if published.space_id == self._space_id:
-            gone, come = published.removed_vectors, published.added_vectors
+            gone, new = published.removed_vectors, published.added_vectors
         self._matrix.remove(self._space_id, gone)
         self.count -= len(gone)
-        if come and published.added_matrix is not None:
-            self._matrix.add(self._space_id, come, published.added_matrix)
-            self.count += len(come)
+        if new and published.added_matrix is not None:
+            self._matrix.add(self._space_id, new, published.added_matrix)
+            self.count += len(new)
 
     def replace(self, gone: Sequence[int], ids: Sequence[int], matrix: NDArray[np.float32]) -> None:
-        """Take in vectors stored just now, and leave out those they replaced."""
+        """Add vectors that were just stored, and remove those they replaced."""
         if self._space_id is not None and gone:
             self._matrix.remove(self._space_id, gone)
             self.count -= len(gone)
@@ -194,27 +194,27 @@ class VectorCache:
             self.dims = self.dims or int(matrix.shape[1])
 
     def forget(self) -> None:
-        """Take over that the space's vectors were deleted."""
+        """Clear the vectors after they were deleted from the index."""
         self.drop()
         self.count = 0
 
     def close(self) -> None:
-        """Give all memory back, and its part of the budget."""
+        """Release the RAM and its reservation in the budget."""
         self._budget.release(self)
 
     def drop(self) -> None:
-        """Give the memory back; the next search loads the vectors again."""
+        """Release the RAM; the next search loads the vectors again."""
         self._matrix.drop()
         self.locations.drop()
 
 
 def load_facts(db: Database, space_id: str) -> SpaceFacts:
-    """Return what an index holds of a space."""
+    """Return the dimensions and vector count of a space."""
     return SpaceFacts(space_id, find_dims(db, space_id) or 0, count_vectors(db, space_id))
 
 
 def activate_space(db: Database, space_id: str) -> bool:
-    """Make a space the one that answers if it has vectors and doesn't answer yet."""
+    """Make a space with vectors the active one; return whether `chunks_vec` has to be refilled."""
     dims = find_dims(db, space_id)
     active = active_space(db)
     if dims is None or (active is not None and (active.id, active.dims) == (space_id, dims)):

@@ -1,16 +1,16 @@
-"""Vectors at one byte a number, and how far a cosine computed from them can be off.
+"""Quantization of vectors to int8, with an error bound for the cosines computed from them.
 
-A row keeps its numbers divided by `scale` (its largest one over 127) and rounded to int8. What the rounding
-took away is a vector too, `residual`, and its length is known when the row is made. For a query of length 1
+A row is divided by `scale` (its largest number over 127) and rounded to int8. The rounding errors are a vector too,
+`residual`, whose length is known when the row is quantized. For a query of length 1
 
     query . vector = scale * (query . numbers) + query . residual,   |query . residual| <= |residual|
 
-by Cauchy and Schwarz. So the true cosine is within `doubt` of `scale * (query . numbers)`, where `doubt` is
-the residual's length and what float32 arithmetic adds: see `_compacted`. At 384 dimensions it is some 0.007.
+by the Cauchy-Schwarz inequality. So the true cosine is within `doubt` of `scale * (query . numbers)`; `doubt` is
+the residual's length plus the errors of float32 arithmetic: see `_quantized`. At 384 dimensions it is about 0.007.
 
-The query becomes bytes as well, so that all that is summed is whole numbers. What rounding took from it is a second
-plane of bytes, which leaves a rest of some 0.00003 of it. All rows are compared with the first plane alone, which tells
-their cosines to some 0.02; those few that may be among the best are compared with both.
+The query is quantized as well, so that only integers are summed. Its residual is quantized to a second plane, which
+leaves about 0.00003 of it. All rows are compared with the first plane alone, which bounds their cosines to about 0.02;
+the few that may be among the best are compared with both.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ from memd.index.vectors.vector_search import FloatArray, IdArray, rounding
 ByteArray = NDArray[np.int8]
 
 
-class _Plane(NamedTuple):
-    """A query's numbers, divided by a scale and rounded, and the length of what that took away."""
+class _QuantizedVector(NamedTuple):
+    """A quantized vector: its int8 numbers, their scale, and the length of the residual."""
 
     numbers: ByteArray
     scale: float
@@ -38,23 +38,23 @@ class _Plane(NamedTuple):
 
 
 LARGEST = 127
-"""The largest number of a row."""
+"""The largest number of a quantized row."""
 
 LEAST_SCALE = 2.0**-100
-"""The scale of a row of zeros; one of numbers too small to divide by their largest becomes such a row."""
+"""The scale of a row of zeros; a row of extremely small numbers becomes such a row."""
 
 STEP_ROWS = 32_768
-"""Rows compared at once: what is computed of them stays in the core's cache."""
+"""Rows compared at once, so that intermediate results stay in the core's cache."""
 
-BESIDE_BYTES = 17
-"""Memory of a row beside its numbers: its id, scale and doubt, and whether it is in use."""
+ROW_OVERHEAD_BYTES = 17
+"""RAM of a row in addition to its numbers: its id, scale, error bound, and whether it is in use."""
 
 
 @dataclass(slots=True)
-class Block:
-    """Rows in one allocation. Below `count` nothing changes but `alive`, which is replaced, not written.
+class VectorBlock:
+    """Quantized rows in one allocation. Below `count` only `alive` changes, by replacement, never in place.
 
-    `longest` is what no row is longer than, as its bytes tell it.
+    `longest` is an upper bound of the lengths of the quantized rows.
     """
 
     ids: IdArray
@@ -66,19 +66,19 @@ class Block:
     longest: float = 0.0
 
     @property
-    def room(self) -> int:
-        """How many rows can be appended."""
+    def free_rows(self) -> int:
+        """Rows that can be appended."""
         return len(self.ids) - self.count
 
     @property
     def size_bytes(self) -> int:
-        """Memory held."""
-        return self.numbers.nbytes + len(self.ids) * BESIDE_BYTES
+        """RAM of the block."""
+        return self.numbers.nbytes + len(self.ids) * ROW_OVERHEAD_BYTES
 
-    def seen(self) -> Block:
-        """Return the block as it is now, unaffected by later changes."""
+    def snapshot(self) -> VectorBlock:
+        """Return a view of the current rows that later changes don't affect."""
         end = self.count
-        return Block(
+        return VectorBlock(
             self.ids[:end],
             self.numbers[:end],
             self.scales[:end],
@@ -93,20 +93,20 @@ class Block:
         return self.ids[: self.count][self.alive[: self.count]]
 
     def append(self, ids: IdArray, rows: FloatArray) -> None:
-        """Append vectors; there is room for them."""
+        """Append vectors; at most `free_rows`."""
         end = self.count + len(ids)
         at = slice(self.count, end)
         self.ids[at] = ids
-        self.numbers[at], self.scales[at], self.doubts[at], lengths = _compacted(rows)
+        self.numbers[at], self.scales[at], self.doubts[at], lengths = _quantized(rows)
         self.longest = max(self.longest, float(lengths.max(initial=0.0)) * (1 + rounding(rows.shape[1])))
         alive = self.alive.copy()
         alive[at] = True
         self.alive, self.count = alive, end
 
 
-def empty_block(rows: int, dims: int) -> Block:
-    """Return a block with room for so many rows."""
-    return Block(
+def empty_block(rows: int, dims: int) -> VectorBlock:
+    """Return an empty block with space for so many rows."""
+    return VectorBlock(
         np.zeros(rows, dtype=np.int64),
         np.empty((rows, dims), dtype=np.int8),
         np.empty(rows, dtype=np.float32),
@@ -117,21 +117,21 @@ def empty_block(rows: int, dims: int) -> Block:
 
 
 class Comparison:
-    """How near rows can be to a query at most: roughly for all of them, closely for those asked for.
+    """Upper bounds of the cosines of rows with a query: rough ones for all rows, tight ones on request.
 
     Args:
-        blocks: As `Block.seen` returned them; at least one.
+        blocks: Snapshots of blocks; at least one.
         query: (dims,), unit length.
 
     Attributes:
         ids: (n,), the rows' ids.
-        rough: (n,), the most their cosines can be; minus infinity for those not in use.
+        rough: (n,), rough upper bounds of their cosines; minus infinity for rows not in use.
     """
 
-    def __init__(self, blocks: Sequence[Block], query: NDArray[np.float64]) -> None:
+    def __init__(self, blocks: Sequence[VectorBlock], query: NDArray[np.float64]) -> None:
         self._blocks = blocks
         self._planes = _planes(query)
-        # The usual single block's ids are handed over as they are.
+        # Usually there is a single block, whose ids are not copied.
         self.ids = blocks[0].ids if len(blocks) == 1 else np.concatenate([block.ids for block in blocks])
         self.rough = np.empty(len(self.ids), dtype=np.float32)
         end = 0
@@ -139,8 +139,8 @@ class Comparison:
             begin, end = end, end + block.count
             self._compare(block, self.rough[begin:end])
 
-    def _compare(self, block: Block, high: FloatArray) -> None:
-        """Write the most that the cosines of a block's rows can be, roughly."""
+    def _compare(self, block: VectorBlock, high: FloatArray) -> None:
+        """Write rough upper bounds of the cosines of a block's rows into `high`."""
         first, _ = self._planes
         for start in range(0, block.count, STEP_ROWS):
             at = slice(start, start + STEP_ROWS)
@@ -153,7 +153,7 @@ class Comparison:
             high[~block.alive] = -np.inf
 
     def close(self, at: NDArray[np.intp]) -> FloatArray:
-        """Return the most that the cosines of some rows can be, (len(at),)."""
+        """Return tight upper bounds of the cosines of some rows, (len(at),)."""
         high = np.empty(len(at), dtype=np.float32)
         end = start = 0
         for block in self._blocks:
@@ -164,8 +164,8 @@ class Comparison:
             start += block.count
         return high
 
-    def _close(self, block: Block, at: NDArray[np.intp]) -> NDArray[np.float64]:
-        """Return the most that the cosines of some rows of a block can be."""
+    def _close(self, block: VectorBlock, at: NDArray[np.intp]) -> NDArray[np.float64]:
+        """Return tight upper bounds of the cosines of some rows of a block."""
         first, second = self._planes
         numbers = block.numbers.take(at, axis=0)
         products = np.asarray(numkong.dot(first.numbers, numbers)) * first.scale
@@ -176,33 +176,33 @@ class Comparison:
         return products
 
 
-def _planes(query: NDArray[np.float64]) -> tuple[_Plane, _Plane]:
-    """Return a query as bytes, and what they leave of it as bytes."""
+def _planes(query: NDArray[np.float64]) -> tuple[_QuantizedVector, _QuantizedVector]:
+    """Return a query and its residual, both quantized."""
     first, left = _plane(query)
     second, _ = _plane(left)
     return first, second
 
 
-def _plane(vector: NDArray[np.float64]) -> tuple[_Plane, NDArray[np.float64]]:
-    """Return a vector as bytes, and what they leave of it."""
+def _plane(vector: NDArray[np.float64]) -> tuple[_QuantizedVector, NDArray[np.float64]]:
+    """Return a vector quantized, and its residual."""
     scale = max(float(np.abs(vector).max()) / LARGEST, LEAST_SCALE)
     numbers = np.rint(vector / scale).astype(np.int8)
     left = vector - numbers * scale
-    return _Plane(numbers, scale, math.sqrt(np.dot(left, left))), left
+    return _QuantizedVector(numbers, scale, math.sqrt(np.dot(left, left))), left
 
 
-def _compacted(rows: FloatArray) -> tuple[ByteArray, FloatArray, FloatArray, NDArray[np.float64]]:
-    """Return (numbers, scales, doubts, lengths) of vectors; the lengths are those that the bytes tell.
+def _quantized(rows: FloatArray) -> tuple[ByteArray, FloatArray, FloatArray, NDArray[np.float64]]:
+    """Return (numbers, scales, doubts, lengths) of quantized vectors; lengths are those of scale * numbers.
 
-    A doubt is how far the cosine with a query of length 1 can be from the true one. With u = 2**-24, d dimensions, and
-    L the length of `scale * numbers`, which is about 1, float32 adds to the residual's length:
+    A doubt is the largest error of a cosine with a query of length 1. With u = 2**-24, d dimensions, and L the length
+    of `scale * numbers`, which is about 1, float32 adds to the residual's length:
 
-    - u L from rounding the cosine, and from the scale each; the products themselves are exact;
-    - 2 u L and d u times its own length from the residual itself being computed in float32;
-    - 2 u for adding it to the cosine, 2 u for what the query's bytes leave, and u for comparing.
+    - u L from rounding the cosine, and u L from the scale; the products themselves are exact;
+    - 2 u L, and d u times its own length, because the residual itself is computed in float32;
+    - 2 u for adding it to the cosine, 2 u for the rest of the query, and u for comparing.
 
-    `rounding` is 2 d u, for 8 dimensions at least. Taken twice it is more than all of them, and than what
-    `rank_exactly` takes for equal.
+    `rounding` is 2 d u, with d at least 8. Twice that exceeds their sum, and the differences that `rank_exactly`
+    treats as equal.
     """
     largest = np.maximum(rows.max(axis=1), -rows.min(axis=1))
     scales = np.maximum(largest / np.float32(LARGEST), np.float32(LEAST_SCALE))
@@ -218,6 +218,6 @@ def _compacted(rows: FloatArray) -> tuple[ByteArray, FloatArray, FloatArray, NDA
 
 
 def _lengths(rows: FloatArray) -> NDArray[np.float64]:
-    """Return the lengths of vectors, as exactly as float32 sums are."""
+    """Return the lengths of vectors, with the precision of float32 sums."""
     lengths: NDArray[np.float64] = np.sqrt(np.einsum("ij,ij->i", rows, rows), dtype=np.float64)
     return lengths

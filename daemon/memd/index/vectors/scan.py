@@ -1,23 +1,23 @@
-"""The path that is always possible: read the BLOBs, block by block."""
+"""Vector search by a full scan of the BLOBs, which is always possible."""
 
 from __future__ import annotations
 
 import numpy as np
 
 from memd.index.database import Database
-from memd.index.keyword import Scope, narrow
+from memd.index.keyword import Scope, simplify_scope
 from memd.index.vectors.stored import rank_stored, read_used
 from memd.index.vectors.vector_search import (
     FloatArray,
     IdArray,
     check_dims,
-    in_doubt,
+    possible_best,
     unit_query,
 )
 
 
 class ScanSearch:
-    """Nearest vectors by reading all of them; holds nothing between searches."""
+    """Nearest vectors by reading all of them; keeps nothing in RAM between searches."""
 
     name = "scan"
 
@@ -33,11 +33,11 @@ class ScanSearch:
             return []
         single = exact.astype(np.float32)
         parts: list[tuple[IdArray, FloatArray]] = []
-        for ids, rows in read_used(db, space_id, narrow(db, scope)):
+        for ids, rows in read_used(db, space_id, simplify_scope(db, scope)):
             check_dims(exact, rows.shape[1])
             parts.append((ids, rows @ single))
         if not parts:
             return []
         all_ids = np.concatenate([ids for ids, _ in parts])
-        chosen = all_ids[in_doubt(np.concatenate([near for _, near in parts]), limit, exact.shape[0])]
+        chosen = all_ids[possible_best(np.concatenate([near for _, near in parts]), limit, exact.shape[0])]
         return rank_stored(db, chosen, exact, limit)

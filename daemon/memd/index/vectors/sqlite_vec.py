@@ -1,4 +1,4 @@
-"""sqlite-vec: the extension, tested before it is trusted, and the search that uses it."""
+"""The sqlite-vec extension, self-tested before use, and the vector search that uses it."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import structlog
 
 from memd.index import chunks_vec
 from memd.index.database import Database, connect
-from memd.index.keyword import Scope, narrow
+from memd.index.keyword import Scope, simplify_scope
 from memd.index.numbers import pack_ids
 from memd.index.vectors.scan import ScanSearch
 from memd.index.vectors.stored import rank_stored
@@ -29,18 +29,18 @@ from memd_client.errors import VectorExtensionError
 log = structlog.get_logger(__name__)
 
 LOAD_TIMEOUT_S = 10.0
-"""How long loading and self-test may take; they take some 10 ms. OpenClaw waits 30 s, but its searches don't wait for
-it: here the daemon answers nobody before it knows, and a client that starts one waits 15 s."""
+"""Longest time for loading and self-test, which usually take 10 ms. Shorter than the 15 s a client waits for a daemon
+that it starts, because the daemon answers no request before the test."""
 
 MOST_NEIGHBOURS = 4_096
-"""sqlite-vec refuses a larger k."""
+"""Largest k that sqlite-vec accepts."""
 
 MARGIN = 64
-"""Neighbours asked for beyond those wanted, so that the last one wanted is clear of the rest at once."""
+"""Neighbours requested beyond the limit, so that the last place is usually unambiguous at once."""
 
 
 class VectorExtension:
-    """The sqlite-vec library of this machine: where it is, whether it works, and why not."""
+    """The sqlite-vec library: its path, whether it works, and the error if not."""
 
     def __init__(self, path: str | None = None, *, enabled: bool = True) -> None:
         self.enabled = enabled
@@ -53,9 +53,9 @@ class VectorExtension:
         return f"<VectorExtension {self.version if self.loaded else self.error or 'not tried yet'}>"
 
     def load(self, timeout_s: float = LOAD_TIMEOUT_S) -> bool:
-        """Load and test the extension once; the outcome is in `loaded`, `version` and `error`.
+        """Load and test the extension once; sets `loaded`, `version` and `error`, and returns `loaded`.
 
-        Blocks; run it in a thread. It never raises: search works without the extension.
+        Blocking: call in a worker thread. Never raises, because search works without the extension.
         """
         if not self.enabled:
             return False
@@ -72,14 +72,14 @@ class VectorExtension:
         return self.loaded
 
     def _try(self, outcome: list[str | Exception]) -> None:
-        """Load into a connection of its own and search; the outcome is a version or an exception."""
+        """Run the self-test; append its version or exception to `outcome`."""
         try:
             outcome.append(self._self_test())
         except (apsw.Error, OSError, VectorExtensionError) as error:
             outcome.append(error)
 
     def _self_test(self) -> str:
-        """Insert and search for real: a library of the wrong build can load and still not work."""
+        """Insert and search in a database in RAM, because a library of the wrong build may load and not work."""
         db = connect(":memory:", ())
         try:
             self._load_into(db)
@@ -97,20 +97,20 @@ class VectorExtension:
                 )
             )
             if len(found) != 2 or found[0][0] != 20 or abs(found[0][1]) > 1e-6:
-                raise VectorExtensionError("sqlite-vec loads but gives wrong answers")
+                raise VectorExtensionError("sqlite-vec loads but returns wrong results")
             return version
         finally:
             db.close(True)
 
     def load_into(self, db: Database) -> bool:
-        """Make the extension known to a connection; only where the self-test passed."""
+        """Load the extension into a connection if the self-test passed; return whether it did."""
         if not self.loaded:
             return False
         self._load_into(db)
         return True
 
     def _load_into(self, db: Database) -> None:
-        """Load, and shut the door behind: SQL can't load anything else."""
+        """Load the extension, then disable loading, so that SQL can't load anything else."""
         db.enable_load_extension(True)
         try:
             db.load_extension(str(Path(self.path).expanduser()) if self.path else sqlite_vec.loadable_path())
@@ -119,7 +119,7 @@ class VectorExtension:
 
 
 class SqliteVecSearch:
-    """Nearest vectors by sqlite-vec, through MATCH only; where it can't be exact, a scan answers."""
+    """Nearest vectors by sqlite-vec's MATCH; falls back to a scan if that can't be exact."""
 
     name = "sqlite-vec"
 
@@ -139,7 +139,7 @@ class SqliteVecSearch:
         state = chunks_vec.find_state(db)
         if state is None or limit > MOST_NEIGHBOURS or not chunks_vec.is_whole(db, space_id):
             return self._scan.nearest(db, space_id, query, limit, scope)
-        scope = narrow(db, scope)
+        scope = simplify_scope(db, scope)
         allowed = used_ids(db, space_id, scope) if scope is not None else None
         check_dims(exact, state.dims)
         chosen = self._candidates(db, exact.astype("<f4").tobytes(), limit, rounding(state.dims), allowed)
@@ -150,10 +150,10 @@ class SqliteVecSearch:
     def _candidates(
         self, db: Database, query: bytes, limit: int, doubt: float, allowed: IdArray | None
     ) -> IdArray | None:
-        """Return the ids of all vectors that may be among the best; None where that takes too many.
+        """Return the ids of all vectors that may be among the best; None if there are too many.
 
-        Among very many equal vectors the k nearest are an arbitrary pick, so k grows until the last one
-        found is clearly farther than the last one wanted.
+        Among many equal vectors the k nearest are an arbitrary choice, so k grows until the last one found is clearly
+        farther than the last one within the limit.
         """
         only = "" if allowed is None else "AND rowid IN (SELECT value FROM json_each(:allowed))"
         values = (

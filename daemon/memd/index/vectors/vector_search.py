@@ -1,10 +1,9 @@
-"""Nearest vectors: the interface, its promise, and the arithmetic all paths share.
+"""The interface of vector search, its contract, and the arithmetic that all implementations share.
 
-There are three paths: the matrix in memory, sqlite-vec, and a scan of the BLOBs. Each finds candidates with
-its own arithmetic (numbers rounded to a byte, float32 in whatever order of summing), then `rank_exactly`
-computes all of them again in float64 from the stored BLOBs, the same way everywhere. A path hands over every
-vector that its own rounding leaves in doubt (`rounding`, `compact`), so that ids and order come out the same,
-equal vectors included.
+There are three implementations: the matrix in RAM, sqlite-vec, and a scan of the BLOBs. Each finds candidates with its
+own arithmetic (quantized numbers, or float32 in any order of summing), then `rank_exactly` computes their cosines in
+float64 from the stored BLOBs. An implementation passes on every vector that may be among the best given its rounding
+errors (`rounding`, `compact`), so that ids and order are the same, including those of equal vectors.
 """
 
 from __future__ import annotations
@@ -23,26 +22,24 @@ FloatArray = NDArray[np.float32]
 IdArray = NDArray[np.int64]
 
 DIGITS = 12
-"""Cosines are compared to this many digits: far coarser than float64 rounding over any number of dimensions,
-far finer than anything a model means."""
+"""Digits to which cosines are compared: far coarser than float64 rounding, far finer than a model's precision."""
 
 SMALL_SHARE = 4
-"""A scope with less than a quarter of the chunks is small: going through all vectors costs more."""
+"""A scope with less than 1/4 of the chunks is small: reading all vectors would cost more."""
 
 RANK_BLOCK_ROWS = 4_096
-"""Rows computed in float64 at once: bounds the memory of a search among very many equal vectors."""
+"""Rows computed in float64 at once: bounds the RAM of a search among many equal vectors."""
 
 
 class VectorSearch(Protocol):
-    """Finds the vectors nearest to a question.
+    """Finds the vectors nearest to a query.
 
-    Promise: all implementations return the same ids in the same order. They may be called from several
-    threads at once, each with a connection of its own.
+    All implementations return the same ids in the same order. Thread-safe, if each thread passes its own connection.
     """
 
     @property
     def name(self) -> str:
-        """Which path this is: `memory`, `sqlite-vec` or `scan`."""
+        """Name of the implementation: `memory`, `sqlite-vec` or `scan`."""
 
     def nearest(
         self, db: Database, space_id: str, query: FloatArray, limit: int, scope: Scope | None = None
@@ -51,21 +48,21 @@ class VectorSearch(Protocol):
 
         Args:
             db: A reader connection.
-            space_id: The vector space to look in.
-            query: (dims,), any length but zero.
-            limit: Most results.
-            scope: Only vectors of chunks in scope; acts before the ranking is cut.
+            space_id: The vector space to search.
+            query: (dims,), any length except zero.
+            limit: Maximum number of results.
+            scope: Only vectors of chunks in scope; applies before the limit.
 
         Returns:
             (vector id, cosine), best first, equal ones by id. Empty for a query that is zero or not finite.
 
         Raises:
-            DimensionsChangedError: The space holds vectors of another length than the query.
+            DimensionsChangedError: The vectors of the space have other dimensions than the query.
         """
 
 
 def unit_query(query: FloatArray) -> NDArray[np.float64] | None:
-    """Return a query at unit length in float64, or None where it has no direction."""
+    """Return a query at unit length in float64, or None if it is zero or not finite."""
     exact = np.asarray(query, dtype=np.float64).reshape(-1)
     length = float(np.linalg.norm(exact))
     if not np.isfinite(length) or length == 0.0:
@@ -74,20 +71,20 @@ def unit_query(query: FloatArray) -> NDArray[np.float64] | None:
 
 
 def check_dims(query: NDArray[np.float64], dims: int) -> None:
-    """Refuse a query of another length than the vectors."""
+    """Raise if a query has other dimensions than the vectors."""
     if query.shape[0] != dims:
         raise DimensionsChangedError(
-            f"the query has {query.shape[0]} dimensions, the index holds vectors of {dims}"
+            f"the query has {query.shape[0]} dimensions, the vectors of the index have {dims}"
         )
 
 
 def rounding(dims: int) -> float:
-    """Return how far a float32 cosine of unit vectors can be from the true one, however it was summed."""
+    """Return the largest error of a float32 cosine of unit vectors, for any order of summing."""
     return max(dims, 8) * 2.0**-23
 
 
-def in_doubt(approximate: NDArray[np.float32], limit: int, dims: int) -> NDArray[np.intp]:
-    """Return the positions of all vectors that may be among the best, by float32 cosines."""
+def possible_best(approximate: NDArray[np.float32], limit: int, dims: int) -> NDArray[np.intp]:
+    """Return the positions of all vectors that may be among the best, given float32 cosines."""
     count = approximate.shape[0]
     if count <= limit:
         return np.arange(count)
@@ -98,7 +95,7 @@ def in_doubt(approximate: NDArray[np.float32], limit: int, dims: int) -> NDArray
 def rank_exactly(
     rows: FloatArray, ids: IdArray, query: NDArray[np.float64], limit: int
 ) -> list[tuple[int, float]]:
-    """Return the best of some vectors by float64 cosines, each summed on its own and in the same way."""
+    """Return (id, cosine) of the best of some vectors, each computed separately in float64."""
     scores = np.empty(len(ids), dtype=np.float64)
     for start in range(0, len(ids), RANK_BLOCK_ROWS):
         block = rows[start : start + RANK_BLOCK_ROWS].astype(np.float64)
@@ -108,10 +105,10 @@ def rank_exactly(
     return list(zip(ids[order].tolist(), scores[order].tolist(), strict=True))
 
 
-def merged(
+def merge_rankings(
     first: list[tuple[int, float]], second: list[tuple[int, float]], limit: int
 ) -> list[tuple[int, float]]:
-    """Return the best of two rankings as `rank_exactly` gives them, in the same order."""
+    """Return the best of two rankings of `rank_exactly`, in the same order."""
     if not first:
         return second
     return sorted(first + second, key=lambda pair: (-pair[1], pair[0]))[:limit]
@@ -120,8 +117,8 @@ def merged(
 def used_ids(db: Database, space_id: str, scope: Scope | None) -> IdArray:
     """Return the ids of all vectors of a space that chunks in scope use, ascending.
 
-    Only indexes are read. A narrow scope starts at its chunks; a wide one goes through the vectors by their
-    texts' hashes, in which order the chunks are found side by side.
+    Only SQL indexes are read. A small scope starts from its chunks; a wide one reads the vectors in the order of their
+    text hashes, in which the chunks are adjacent.
     """
     condition, values = scope_sql(scope)
     if scope is not None and is_small(db, scope):
@@ -137,7 +134,7 @@ def used_ids(db: Database, space_id: str, scope: Scope | None) -> IdArray:
 
 
 def is_small(db: Database, scope: Scope) -> bool:
-    """Return whether a scope leaves so few of the chunks that starting at them is quicker."""
+    """Return whether a scope has so few chunks that starting from them is faster."""
     condition, values = scope_sql(scope)
     inside = db.execute(f"SELECT count(*) FROM chunks AS c WHERE {condition}", values).get
     return bool(inside * SMALL_SHARE < get_int(db, "SELECT count(*) FROM chunks"))

@@ -11,7 +11,7 @@ from memd.lifecycle.facts import lines as fact_lines
 from memd.lifecycle.facts.lines import PATH, Fact, normal_form, one_line
 from memd.lifecycle.files import writing
 from memd.lifecycle.files.writing import append_part, find_parts
-from memd.sync.disk.capacity import SourceLimits, find_room
+from memd.sync.disk.capacity import SourceLimits, find_capacity
 from memd_client.errors import FactChangedError, FactMissingError, NoteUnwritableError
 from memd_client.facts import MemoryEditParams
 
@@ -158,7 +158,7 @@ class FactFiles:
                 hint="Nothing was changed. Forget the fact and store it again: it goes into the next file.",
                 data={"path": path},
             )
-        find_room(self._root, self._limits).require(path, added, is_new=False)
+        find_capacity(self._root, self._limits).require(path, added, is_new=False)
 
     def _path_of(self, fact_id: str) -> str:
         """Return the part a fact stands in; the first one when it isn't there."""

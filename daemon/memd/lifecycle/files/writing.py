@@ -30,9 +30,9 @@ from memd.lifecycle.files.folder_files import (
     write_new,
 )
 from memd.lifecycle.files.replacing import replace_text
-from memd.sync.disk.capacity import Room, SourceLimits, find_room
+from memd.sync.disk.capacity import SourceLimits, WriteCapacity, find_capacity
 from memd.sync.disk.read import whole_lines
-from memd.sync.disk.safe_open import FOLDER_MODE, LinkOnTheWayError, open_below, open_folder, open_listing
+from memd.sync.disk.safe_open import FOLDER_MODE, SymlinkInPathError, open_below, open_folder, open_listing
 from memd_client.errors import FileUnreadableError, NoteUnwritableError, PathRefusedError
 
 LOCK_S = 10.0
@@ -45,8 +45,8 @@ APPEND_TRIES = 5
 APPEND_WAIT_S = 0.25
 """How long appending waits for a program that has the file open for writing; it may be rewriting it."""
 
-AMPLE = Room(LIMIT_BYTES, 1, LIMIT_BYTES)
-"""Room for one file of any size that is memory."""
+AMPLE = WriteCapacity(LIMIT_BYTES, 1, LIMIT_BYTES)
+"""Capacity for one file of any size that is memory."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +76,9 @@ def read(root: Path, path: str, limit_bytes: int = LIMIT_BYTES, *, cut: bool = F
         return decode(data, path)
 
 
-def append(root: Path, path: str, make: Callable[[str], str], room: Room = AMPLE) -> AppendResult | None:
+def append(
+    root: Path, path: str, make: Callable[[str], str], room: WriteCapacity = AMPLE
+) -> AppendResult | None:
     """Append to a file, making it and its folders where they are missing."""
     with _errors(path, NoteUnwritableError), _folder(root, path, make=True) as (folder, name), _lock(folder):
         most_bytes = min(room.file_bytes, LIMIT_BYTES)
@@ -233,7 +235,7 @@ def _errors(path: str, kind: type[FileUnreadableError] | type[NoteUnwritableErro
         raise NoteUnwritableError(
             f"{path[:200]}: the text holds halves of characters", data={"path": path[:200]}
         ) from None
-    except LinkOnTheWayError:
+    except SymlinkInPathError:
         raise PathRefusedError(
             f"{path[:200]} is, or lies behind, a symbolic link", data={"path": path[:200]}
         ) from None
@@ -267,7 +269,7 @@ def find_parts(root: Path, paths: Sequence[str]) -> list[str]:
     try:
         with open_listing(start, f"{start}/{folder}") as entries:
             names = {f"{folder}/{entry.name}" for entry in entries}
-    except (FileNotFoundError, NotADirectoryError, LinkOnTheWayError):
+    except (FileNotFoundError, NotADirectoryError, SymlinkInPathError):
         return []  # what reads or writes the note itself says what is wrong
     return [part for path in paths for part in _parts_among(names, path)]
 
@@ -277,7 +279,7 @@ def append_part(root: Path, path: str, make: Make, limits: SourceLimits) -> Appe
     parts = find_parts(root, [path])
     last = parts[-1] if parts else path
     number = next(each for each in range(1, MOST_PARTS + 1) if part_path(path, each) == last)
-    room = find_room(root, limits)
+    room = find_capacity(root, limits)
     for each in range(number, MOST_PARTS + 1):
         part = part_path(path, each)
         written = append(root, part, lambda held, part=part: make(part, held), room)  # type: ignore[misc]

@@ -37,7 +37,7 @@ from memd.lifecycle.notes.session_note import (
     transcripts_of,
 )
 from memd.lifecycle.notes.slug import Complete, SlugModel, clean_slug, numbered, slug_of_talk, slug_of_time
-from memd.sync.disk.capacity import SourceLimits, find_room
+from memd.sync.disk.capacity import SourceLimits, find_capacity
 from memd.sync.transcripts.agent_sessions import AgentSessions
 from memd.system.clock import Clock
 from memd.system.events import EVENTS
@@ -188,7 +188,7 @@ def _create(root: Path, day: date, slug: str, text: str, limits: SourceLimits) -
         path = note_path(day, name)
         is_known = _holds(root, path, text)
         if not is_known:
-            find_room(root, limits).require(path, len(text.encode()), is_new=True)
+            find_capacity(root, limits).require(path, len(text.encode()), is_new=True)
             if writing.create(root, path, text):
                 return path, name, True
         if is_known or _holds(root, path, text):

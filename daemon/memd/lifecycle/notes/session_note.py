@@ -17,12 +17,12 @@ from datetime import datetime
 from pathlib import Path
 from typing import NamedTuple
 
-from memd.sync.disk.discover import Found
+from memd.sync.disk.discover import SourceFile
 from memd.sync.disk.read import FileText, Reset
 from memd.sync.disk.safe_open import open_unlinked
 from memd.sync.transcripts.jsonl import find_session_id
 from memd.sync.transcripts.session_source import PREFIX, path_of
-from memd.sync.transcripts.talk import Talk
+from memd.sync.transcripts.transcript_text import TranscriptText
 from memd_client.errors import FileMissingError, FileUnreadableError, PathRefusedError
 
 MOST_TRIED = 6
@@ -88,9 +88,11 @@ def name_in_folder(folder: Path, transcript: str) -> str:
 _HINT = "Name a transcript right in the agent's folder `sessions`, or its session id."
 
 
-def transcripts_of(found: Mapping[str, Found], name: str | None, session_id: str | None) -> list[Found]:
+def transcripts_of(
+    found: Mapping[str, SourceFile], name: str | None, session_id: str | None
+) -> list[SourceFile]:
     """Return the transcripts a session may be in, the likeliest first."""
-    wanted: list[Found] = []
+    wanted: list[SourceFile] = []
     if name is not None:
         wanted += [found[path] for path in (PREFIX + name,) if path in found]
         wanted += _newest(found, f"{PREFIX}{name}.reset.")
@@ -134,7 +136,7 @@ def one_line(text: str) -> str:
 
 
 def read_ended(
-    wanted: list[Found], load: Callable[[Found], FileText], most: int, *, goes_on: bool = False
+    wanted: list[SourceFile], load: Callable[[SourceFile], FileText], most: int, *, goes_on: bool = False
 ) -> EndedSession | None:
     """Return the end of the first transcript that has messages (blocking)."""
     ended: EndedSession | None = None
@@ -155,7 +157,7 @@ def read_ended(
     return ended
 
 
-def _read_end(found: Found, most: int, *, goes_on: bool) -> tuple[TalkMessage, ...]:
+def _read_end(found: SourceFile, most: int, *, goes_on: bool) -> tuple[TalkMessage, ...]:
     """Return the last messages of a conversation in a file, reading no more of the file's end than it takes."""
     try:
         with os.fdopen(open_unlinked(found.location), "rb") as file:
@@ -180,17 +182,17 @@ def _read_end(found: Found, most: int, *, goes_on: bool) -> tuple[TalkMessage, .
         ) from None
 
 
-def _talk_in(data: bytes, *, is_whole: bool) -> Talk:
+def _talk_in(data: bytes, *, is_whole: bool) -> TranscriptText:
     """Return the talk in the end of a transcript, without a first line that is cut."""
     lines = data.split(b"\n")
     records: list[tuple[int, str]] = []
     for number, line in enumerate(lines if is_whole else lines[1:]):
         with contextlib.suppress(UnicodeDecodeError):
             records.append((number, line.decode()))
-    return Talk().with_records(records)
+    return TranscriptText().with_records(records)
 
 
-def _newest(found: Mapping[str, Found], beginning: str) -> list[Found]:
+def _newest(found: Mapping[str, SourceFile], beginning: str) -> list[SourceFile]:
     """Return the transcripts whose path begins like this, the one written last first; none the user deleted."""
     wanted = [each for path, each in found.items() if path.startswith(beginning) and _DELETED not in path]
     return sorted(wanted, key=lambda each: (each.mtime_ns, each.path), reverse=True)

@@ -18,7 +18,7 @@ async def handle(call: Call, params: SubscribeParams) -> SubscribeReply:
         raise wrong("subscribe", "kinds", f"must be one or more of {', '.join(KINDS)}")
     agent = None if params.agent is None else call.registry.agent(params.agent).agent_id
     unsent = 0
-    with EVENTS.listen(agent, kinds) as listening:
+    with EVENTS.subscribe(agent, kinds) as listening:
         while True:
             event = await listening.receive()
             sent = call.notify(

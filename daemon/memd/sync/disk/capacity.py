@@ -1,4 +1,4 @@
-"""How much memd may still write into an agent's memory, so that all of it is indexed."""
+"""Limits on an agent's indexed files, and how much memd may still write within them."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from memd_client.errors import NoteUnwritableError
 
 @dataclass(frozen=True, slots=True)
 class SourceLimits:
-    """How much one agent may have indexed: bytes of one file, files in all, bytes in all."""
+    """Limits on one agent's indexed files: bytes per file, number of files, total bytes."""
 
     file_bytes: int
     files: int
@@ -23,34 +23,34 @@ class SourceLimits:
 
 
 def limits_of(daemon: DaemonSettings) -> SourceLimits:
-    """Return how much of each agent's files the settings allow."""
+    """Return the limits that the settings set for each agent."""
     return SourceLimits(daemon.max_file_mb * MB, daemon.max_agent_files, daemon.max_agent_mb * MB)
 
 
 @dataclass(frozen=True, slots=True)
-class Room:
-    """How large a file may become, and how many files and bytes may be added."""
+class WriteCapacity:
+    """Largest size of a file, and how many files and bytes may be added."""
 
     file_bytes: int
     files: int
     total_bytes: int
 
     def require(self, path: str, added_bytes: int, *, is_new: bool) -> None:
-        """Raise when something can't be added: it would not be indexed."""
+        """Raise if an addition exceeds the limits, because it would not be indexed."""
         if added_bytes <= min(self.total_bytes, self.file_bytes) and (self.files > 0 or not is_new):
             return
         limit = "max_agent_files" if is_new and self.files < 1 else "max_agent_mb"
         raise NoteUnwritableError(
             f"{path} can't be written: facts and daily notes have reached the limit `{limit}`",
-            hint=f"Nothing of it was written. Raise `{limit}` in memd.toml, or remove old notes.",
+            hint=f"raise `{limit}` in memd.toml, or remove old notes; nothing was written",
             data={"path": path, "limit": limit},
         )
 
 
-def find_room(workspace: Path, limits: SourceLimits) -> Room:
+def find_capacity(workspace: Path, limits: SourceLimits) -> WriteCapacity:
     """Return how much memd may still write into a workspace (blocking).
 
-    What memd writes is indexed before other files, so those don't count.
+    Files that memd writes are indexed before others, so only they count.
     """
     sizes = []
     root = str(workspace)
@@ -60,4 +60,4 @@ def find_room(workspace: Path, limits: SourceLimits) -> Room:
                 with contextlib.suppress(OSError):
                     sizes.append(min(entry.stat(follow_symlinks=False).st_size, limits.file_bytes))
     left = limits.total_bytes - sum(sizes)
-    return Room(min(limits.file_bytes, limits.total_bytes), limits.files - len(sizes), left)
+    return WriteCapacity(min(limits.file_bytes, limits.total_bytes), limits.files - len(sizes), left)

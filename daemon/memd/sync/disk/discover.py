@@ -1,8 +1,8 @@
-"""Rules and disk: the files there are, with what a stat says of each.
+"""Discovers an agent's memory files on disk, each with its stat.
 
-This runs inside every search, so it is written for speed: one `scandir` a folder, one `stat` a Markdown
-file, strings instead of path objects. Folders are listed by descriptor (`memd.sync.disk.safe_open`), so that no name
-from behind a link comes in either.
+This runs inside every search, so it is written for speed: one `scandir` per folder, one `stat` per Markdown file,
+strings instead of path objects. Folders are listed by descriptor (`memd.sync.disk.safe_open`), so that no file behind
+a symbolic link is included.
 """
 
 from __future__ import annotations
@@ -26,60 +26,60 @@ from memd.sync.disk.rules import (
     is_walked,
     matches_pattern,
 )
-from memd.sync.disk.safe_open import FolderWalk, LinkOnTheWayError, OpenFolder
+from memd.sync.disk.safe_open import FolderWalk, OpenFolder, SymlinkInPathError
 from memd.system import units
 from memd_client.errors import FileUnreadableError
 from memd_client.messages import Skipped
 
 LINK = "symbolic link; links are not followed"
-"""Why a link, and what lies behind one, is left out."""
+"""Reason for skipping a link and files behind it."""
 
 NO_DESCRIPTOR = (errno.EMFILE, errno.ENFILE)
-"""Errors that say nothing about the folder or file asked for."""
+"""Errors of the process or system, not of the folder or file that was opened."""
 
 Names = frozenset[str] | None
-"""Names that matter in a folder, casefolded; None for all."""
+"""Relevant names in a folder, casefolded; None for all."""
 
 
 class DiscoveryObserver:
-    """Hears what a discovery looks at, each folder before it is listed. This one watches nothing."""
+    """Receives the folders and files of a scan, each folder before it is listed. The base class ignores them."""
 
     def is_unchanged(self) -> bool:
-        """Return whether all is known to be as the last look saw it."""
+        """Return whether nothing changed since the last scan; False if unknown."""
         return False
 
     @contextlib.contextmanager
-    def look(self) -> Iterator[None]:
-        """Hear of all that is looked at within the block."""
+    def scan(self) -> Iterator[None]:
+        """Observe one scan, which runs inside the `with` block."""
         yield
 
     def enter(
         self, folder: str, names: Names = None, *, is_root: bool = False, opened: OpenFolder | None = None
     ) -> None:
-        """Hear that a folder is about to be listed for some names."""
+        """Observe a folder that is about to be listed for some names."""
 
     def enter_above(self, path: str) -> None:
-        """Hear of a place outside the workspace that may come and go."""
+        """Observe a path outside the workspace that may appear or disappear."""
 
     def watch_file(self, path: str, facts: os.stat_result | None) -> None:
-        """Hear of a file that may change without a change in its folder."""
+        """Observe a file that may change without an event in its folder."""
 
     def give_up(self) -> None:
-        """Hear that something can't be looked at."""
+        """Record that a part of the scan failed or can't be observed."""
 
     def close(self) -> None:
-        """Watch nothing any more."""
+        """Stop observing."""
 
 
 UNOBSERVED = DiscoveryObserver()
 
 
-class Found(NamedTuple):
-    """One memory file or transcript as it is now: its name in the index, where it is, and its stat.
+class SourceFile(NamedTuple):
+    """One memory file or transcript: its path in the index, its location on disk, and its stat.
 
-    `ctime_ns` moves with every write, whatever a program then sets `mtime_ns` back to; it is 0 for what is no file.
-    A memory file is read by going down from `root`, which may be a link since the settings name it; nothing
-    below it may.
+    `ctime_ns` changes with every write, even if a program resets `mtime_ns`; it is 0 for a session in a database.
+    A memory file is opened name by name from `root`. The root may be a link, because the settings name it; nothing
+    below it may be one.
     """
 
     path: str
@@ -94,26 +94,26 @@ class Found(NamedTuple):
 
 @dataclass(slots=True)
 class Discovery:
-    """All memory files and transcripts of an agent at one moment, and what was left out and why.
+    """Result of one scan: an agent's memory files and transcripts, and those left out with their reasons.
 
     Attributes:
-        files: By their path in the index.
-        skipped: What can't be taken, each with its reason.
-        partial: Files of which only the beginning is indexed, each with how much that is.
-        workspace_missing: Whether there is no workspace.
-        beyond_limits: How many files the limits on files and bytes left out.
-        unseen: Sources that can't be looked at just now: what isn't found there isn't gone.
-        before: What an earlier look found.
-        observer: Hears of each folder before it is listed.
+        files: The files by their path in the index.
+        skipped: Files that can't be indexed, each with the reason.
+        partial: Files that are indexed only up to the size limit, each with the size of that part.
+        workspace_missing: Whether the workspace doesn't exist.
+        beyond_limits: Number of files excluded by the limits on files and bytes.
+        unseen: Sources that could not be scanned: their missing files count as unknown, not as deleted.
+        before: Files of the previous scan, whose objects are reused if unchanged.
+        observer: Receives each folder before it is listed.
     """
 
-    files: dict[str, Found] = field(default_factory=dict)
+    files: dict[str, SourceFile] = field(default_factory=dict)
     skipped: list[Skipped] = field(default_factory=list)
     partial: list[Skipped] = field(default_factory=list)
     workspace_missing: bool = False
     beyond_limits: int = 0
     unseen: frozenset[str] = frozenset()
-    before: Mapping[str, Found] = field(default_factory=dict, repr=False, compare=False)
+    before: Mapping[str, SourceFile] = field(default_factory=dict, repr=False, compare=False)
     observer: DiscoveryObserver = field(default=UNOBSERVED, repr=False, compare=False)
 
 
@@ -121,10 +121,10 @@ def discover(
     workspace: Path,
     extra_paths: Sequence[ExtraPath],
     max_file_bytes: int,
-    before: Mapping[str, Found] | None = None,
+    before: Mapping[str, SourceFile] | None = None,
     observer: DiscoveryObserver = UNOBSERVED,
 ) -> Discovery:
-    """Return the memory files on disk right now."""
+    """Scan the disk and return its memory files."""
     found = Discovery(before=before or {}, observer=observer)
     root = str(workspace)
     observer.enter(root, ROOT_NAMES, is_root=True)
@@ -143,23 +143,23 @@ def discover(
 
 
 def describe_part(size: int, limit: int) -> str:
-    """Return how much of a file is indexed that is larger than the limit."""
+    """Return the message for a file larger than the limit, which is indexed only in part."""
     part = f"indexed up to {units.size(limit)} of {units.size(size)}"
     return f"{part}; split the file, or raise `max_file_mb` in memd.toml"
 
 
 def check_descriptors(error: OSError) -> None:
-    """Raise where an error says nothing about the disk, only that this process can't look at it."""
+    """Raise if an error means that the process has no file descriptors left."""
     if error.errno in NO_DESCRIPTOR:
         raise FileUnreadableError(
-            f"the files can't be looked at: {error.strerror}",
-            hint="Raise the daemon's limit of open files (`LimitNOFILE=` of the service, or `ulimit -n`).",
+            f"the files can't be scanned: {error.strerror}",
+            hint="raise the daemon's limit of open files (`LimitNOFILE=` of the service, or `ulimit -n`)",
             data={"reason": "descriptors"},
         ) from None
 
 
 def _take_root_files(found: Discovery, root: str, max_file_bytes: int) -> None:
-    """Add the workspace's own memory files; two names of one file (case-insensitive disks) count once."""
+    """Add the memory files in the workspace's root; on case-insensitive disks two names of one file count once."""
     identities: set[tuple[int, int]] = set()
     try:
         with os.scandir(root) as entries:
@@ -185,7 +185,7 @@ def _take_root_files(found: Discovery, root: str, max_file_bytes: int) -> None:
 def _walk(
     found: Discovery, root: str, folder: str, prefix: str, pattern: str | None, max_file_bytes: int
 ) -> None:
-    """Add the Markdown files below a folder; links are listed, not followed."""
+    """Add the Markdown files below a folder; links are reported, not followed."""
     with contextlib.closing(FolderWalk(root, folder)) as walk:
         pending = [(folder, prefix, 0)]
         while pending:
@@ -198,7 +198,7 @@ def _walk(
                 pending += [(location, path, depth + 1) for location, path in below]
             except FileNotFoundError:
                 continue
-            except LinkOnTheWayError:  # it was a folder a moment ago
+            except SymlinkInPathError:  # the folder was replaced by a link
                 found.skipped.append(Skipped(_shown(before.rstrip("/")), LINK))
             except OSError as error:
                 check_descriptors(error)
@@ -216,25 +216,24 @@ def _list(
     pattern: str | None,
     max_file_bytes: int,
 ) -> list[tuple[str, str]]:
-    """Add the Markdown files of one folder; return the folders in it, where they are and how their paths begin."""
+    """Add the Markdown files of one folder; return (location, path prefix) of the folders in it."""
     files, known, below = found.files, found.before, list[tuple[str, str]]()
     start = here if here.endswith("/") else here + "/"
     is_plain = pattern is None and before.isascii()
     for entry in entries:
         name = entry.name
         if name[-3:] == ".md" and name.isascii() and entry.is_file(follow_symlinks=False):
-            # The usual case, without a call more than it needs: this line decides what looking
-            # at the disk costs in every search.
+            # The usual case, with as few calls as possible: it dominates the cost of every scan.
             try:
                 facts = entry.stat(follow_symlinks=False)
             except FileNotFoundError:
-                continue  # deleted just now; the others of this folder are still there
+                continue  # deleted since it was listed
             if is_plain and facts.st_size <= max_file_bytes and facts.st_nlink == 1:
                 path = before + name
                 state = (facts.st_mtime_ns, facts.st_size, facts.st_ino, facts.st_ctime_ns)
                 file = known.get(path)
                 if file is None or file[2:6] != state or file.root != root:
-                    file = Found(path, start + name, *state, "memory", root)
+                    file = SourceFile(path, start + name, *state, "memory", root)
                 files[path] = file
                 continue
         _walk_entry(found, root, start, entry, before, prefix, pattern, max_file_bytes, below)
@@ -252,7 +251,7 @@ def _walk_entry(
     max_file_bytes: int,
     below: list[tuple[str, str]],
 ) -> None:
-    """Add one entry of a folder that is no plain note: a folder, a link, an odd file or name."""
+    """Handle one entry of a folder that is not a plain note: a folder, a link, or an unusual file or name."""
     name = entry.name
     path = before + name
     if entry.is_symlink():
@@ -266,7 +265,7 @@ def _walk_entry(
 
 
 def _leads_to_folder(link: os.DirEntry[str]) -> bool:
-    """Return whether a link leads to a folder, or may: one that can't be followed hides no other entry."""
+    """Return whether a link leads to a folder; True if that can't be determined."""
     try:
         return link.is_dir()
     except OSError:
@@ -276,7 +275,7 @@ def _leads_to_folder(link: os.DirEntry[str]) -> bool:
 def _take(
     found: Discovery, root: str, location: str, entry: os.DirEntry[str], path: str, max_file_bytes: int
 ) -> None:
-    """Add one entry, or the reason it is left out."""
+    """Add one entry, or the reason for skipping it."""
     try:
         facts = entry.stat(follow_symlinks=False)
     except FileNotFoundError:
@@ -290,7 +289,7 @@ def _take(
 def _take_stat(
     found: Discovery, root: str, location: str, path: str, facts: os.stat_result, max_file_bytes: int
 ) -> None:
-    """Add a file by its stat, or the reason it is left out."""
+    """Add a file by its stat, or the reason for skipping it."""
     mode = facts.st_mode
     if not stat.S_ISREG(mode):
         kind = LINK if stat.S_ISLNK(mode) else "not a regular file"
@@ -302,7 +301,7 @@ def _take_stat(
             found.partial.append(Skipped(path, describe_part(facts.st_size, max_file_bytes)))
         if facts.st_nlink > 1:
             found.observer.watch_file(location, facts)
-        found.files[path] = Found(
+        found.files[path] = SourceFile(
             path,
             location,
             facts.st_mtime_ns,
@@ -320,12 +319,12 @@ def _take_extra(found: Discovery, workspace: str, extra: ExtraPath, max_file_byt
     key = os.path.relpath(location, workspace).replace(os.sep, "/")
     root = os.path.dirname(location)
     if key.split("/", 1)[0] != "..":
-        # What lies in the workspace is the agent's to change: no link counts on the way there, either.
+        # The agent can change files inside its workspace, so links on the path to them are refused too.
         root = workspace
         location = workspace if key == "." else os.path.join(workspace, key)
         _enter_on_the_way(found.observer, workspace, key)
         if _has_link(workspace, key):
-            reason = "an extra path behind a symbolic link in the workspace; name the real folder"
+            reason = "extra path is behind a symbolic link in the workspace; name the real folder"
             found.skipped.append(Skipped(extra_key(extra), reason))
             return
     else:
@@ -351,7 +350,7 @@ def _take_extra(found: Discovery, workspace: str, extra: ExtraPath, max_file_byt
 
 
 def _enter_on_the_way(observer: DiscoveryObserver, workspace: str, key: str) -> None:
-    """Note the folders that lead from the workspace to a path in it: any of them may be replaced."""
+    """Observe the folders from the workspace to a path in it, because each may be replaced."""
     here, root = workspace, True
     for name in key.split("/"):
         observer.enter(here, frozenset({name.casefold()}), is_root=root)
@@ -369,5 +368,5 @@ def _has_link(workspace: str, key: str) -> bool:
 
 
 def _shown(path: str) -> str:
-    """Return a path that can be packed and printed: bytes that are not UTF-8 become question marks."""
+    """Return a path as valid UTF-8: other bytes become question marks."""
     return path.encode("utf-8", "replace").decode("utf-8")

@@ -1,7 +1,7 @@
-"""Where file events tell the whole truth, by the kind of file system a path is on.
+"""Detects file systems on which file events are incomplete.
 
-A kernel reports what passes through it. On a file system that others change too (a server, the host of a
-virtual machine), their changes raise no event here, so such folders are looked at instead.
+A kernel reports only its own changes. On a file system that other machines change too (a server, the host of a virtual
+machine), their changes raise no event here, so such folders are polled.
 """
 
 from __future__ import annotations
@@ -12,24 +12,24 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 MOUNT_TABLE = Path("/proc/self/mountinfo")
-"""Linux's list of mounts; elsewhere there is none, and every path counts as local."""
+"""Linux's list of mounts; other systems have none, and every path counts as local."""
 
 FOREIGN_KINDS = frozenset(
     "nfs nfs4 cifs smb3 smbfs ncpfs afs coda ceph lustre glusterfs orangefs pvfs2 beegfs gpfs gfs2 ocfs2 "
     "9p v9fs virtiofs vboxsf vmhgfs prl_fs drvfs fuse".split()
 )
-"""File systems others write to: servers, clusters, and folders a host shares with its guests (WSL's `/mnt/c`
-is 9p)."""
+"""File systems that other machines write to: servers, clusters, and folders a host shares with its guests (WSL's
+`/mnt/c` is 9p)."""
 
 LOCAL_FUSE_KINDS = frozenset({"fuseblk", "fuse.fuse-overlayfs"})
-"""FUSE file systems only this machine writes to: a disk (NTFS, exFAT), and the layers of a rootless container.
-All other kinds of FUSE count as foreign: what is behind them can't be known."""
+"""FUSE file systems that only this machine writes to: disks (NTFS, exFAT), and the layers of a rootless container.
+All other kinds of FUSE count as foreign, because their backend is unknown."""
 
 OCTAL = re.compile(r"\\([0-7]{3})")
 
 
 def is_foreign(kind: str) -> bool:
-    """Return whether a file system may change without an event."""
+    """Return whether a kind of file system may change without an event."""
     if kind in LOCAL_FUSE_KINDS:
         return False
     return kind.partition(".")[0] in FOREIGN_KINDS
@@ -37,13 +37,13 @@ def is_foreign(kind: str) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Mounts:
-    """What is mounted where."""
+    """The mount table: the kind of each mount point, and the foreign devices."""
 
     kinds: dict[str, str] = field(default_factory=dict)
     foreign_devices: dict[int, str] = field(default_factory=dict)
 
     def find_foreign(self, path: str) -> str | None:
-        """Return the kind of a foreign file system a path is on, or None; the disk is not touched."""
+        """Return the kind of file system of a path if it is foreign, else None; never accesses the disk."""
         if not self.foreign_devices:
             return None
         here = path
@@ -57,15 +57,17 @@ class Mounts:
             here = above
 
     def why_foreign(self, path: str, device: int | None = None) -> str:
-        """Return why events don't report every change of a path, by its device if that is known, or nothing."""
+        """Return why events of a path are incomplete, from its device if known; empty if they are complete."""
         kind = self.find_foreign(path) if device is None else self.foreign_devices.get(device)
         return (
-            "" if kind is None else f"{path} is on {kind}, where changes made elsewhere raise no file events"
+            ""
+            if kind is None
+            else f"{path} is on {kind}, on which changes by other machines raise no file events"
         )
 
 
 def load_mounts(table: Path = MOUNT_TABLE) -> Mounts:
-    """Return what is mounted now (blocking)."""
+    """Return the current mount table (blocking)."""
     try:
         text = table.read_text(encoding="utf-8", errors="surrogateescape")
     except (FileNotFoundError, PermissionError, NotADirectoryError):
@@ -73,11 +75,11 @@ def load_mounts(table: Path = MOUNT_TABLE) -> Mounts:
     kinds: dict[str, str] = {}
     devices: dict[int, str] = {}
     for line in text.splitlines():
-        place, _, source = line.partition(" - ")
-        fields = place.split(" ")
+        target, _, source = line.partition(" - ")
+        fields = target.split(" ")
         if len(fields) > 4 and source:
             kind = source.split(" ")[0]
-            # A later line covers an earlier one at the same place.
+            # A later mount hides an earlier one at the same mount point.
             kinds[OCTAL.sub(_character, fields[4])] = kind
             if is_foreign(kind):
                 major, _, minor = fields[2].partition(":")
@@ -86,5 +88,5 @@ def load_mounts(table: Path = MOUNT_TABLE) -> Mounts:
 
 
 def _character(octal: re.Match[str]) -> str:
-    """Return the character the mount table writes as a backslash and three digits."""
+    """Return the character that the mount table writes as a backslash and three octal digits."""
     return chr(int(octal.group(1), 8))

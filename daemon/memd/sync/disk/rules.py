@@ -1,4 +1,4 @@
-"""Which paths are memory, and why a file is refused."""
+"""Rules that decide which paths are memory, and the reasons for refusing others."""
 
 from __future__ import annotations
 
@@ -12,34 +12,34 @@ ROOT_FILES = ("MEMORY.md", "memory.md", "USER.md")
 """Files in the workspace's root that are memory."""
 
 MEMORY_FOLDER = "memory"
-"""The workspace folder whose Markdown is memory, at any depth."""
+"""The workspace folder whose Markdown files are memory, at any depth."""
 
 ROOT_NAMES = frozenset(name.casefold() for name in (*ROOT_FILES, MEMORY_FOLDER))
-"""What matters in a workspace itself, casefolded: on some disks capitals don't."""
+"""Relevant names in a workspace's root, casefolded for case-insensitive disks."""
 
 FOLDERS_NOT_WALKED = frozenset({"node_modules", "__pycache__", "venv"})
-"""Folders that hold other people's files; hidden folders (`.git`, `.venv`) are left out by their dot."""
+"""Folders of third-party files; hidden folders (`.git`, `.venv`) are skipped because of their dot."""
 
 _WRITTEN_BY_MEMD = re.compile(r"memory/(?:facts(?:-[0-9]+)?|[0-9]{4}-[0-9]{2}-[0-9]{2}(?:-[^/]*)?)\.md")
 
 
 def is_written_by_memd(path: str) -> bool:
-    """Return whether memd itself writes to a file of that name: facts, daily notes, notes of sessions."""
+    """Return whether memd itself writes files of that name: facts, daily notes, session notes."""
     return _WRITTEN_BY_MEMD.fullmatch(path) is not None
 
 
 def is_markdown(name: str) -> bool:
-    """Return whether a file name is Markdown's."""
+    """Return whether a file name ends in .md."""
     return name[-3:].lower() == ".md"
 
 
 def is_walked(folder: str) -> bool:
-    """Return whether discovery goes into a folder of that name."""
+    """Return whether discovery descends into folders of that name."""
     return not folder.startswith(".") and folder not in FOLDERS_NOT_WALKED
 
 
 def matches_pattern(relative: str, pattern: str | None) -> bool:
-    """Return whether a file below an extra path is wanted."""
+    """Return whether a file below an extra path matches the path's pattern."""
     if pattern is None:
         return True
     if "/" not in pattern:
@@ -49,7 +49,7 @@ def matches_pattern(relative: str, pattern: str | None) -> bool:
 
 
 def is_memory_path(path: str) -> bool:
-    """Return whether a workspace-relative path is memory by its name alone."""
+    """Return whether a workspace-relative path is memory, judged by the path alone."""
     if not path or path.startswith("/") or "\\" in path or "\0" in path or not is_markdown(path):
         return False
     parts = path.split("/")
@@ -61,9 +61,9 @@ def is_memory_path(path: str) -> bool:
 
 
 def describe_refusal(path: str) -> str:
-    """Return in a few words why a path is not memory."""
+    """Return why a path is not memory, as part of a message."""
     if path.startswith("/"):
-        return "it is absolute; give it relative to the workspace, as search results do"
+        return "it is absolute; use a path relative to the workspace, as in search results"
     if ".." in PurePosixPath(path).parts:
         return "it leaves the workspace"
     if not is_markdown(path):
@@ -75,5 +75,5 @@ def describe_refusal(path: str) -> str:
 
 
 def extra_key(extra: ExtraPath) -> str:
-    """Return the extra path as the user wrote it, for messages."""
+    """Return the extra path as the user wrote it."""
     return extra.path if extra.pattern is None else f"{extra.path} ({extra.pattern})"

@@ -1,7 +1,7 @@
-"""The way down to a file by descriptors: no name on it may be a link, and none is resolved twice.
+"""Opens files below a root without following symbolic links.
 
-A path is a promise that its names mean now what they meant a moment ago. Here every name is opened below the
-descriptor of the one before, so a folder that is exchanged for a link meanwhile leads nowhere.
+Each name of a path is opened relative to the descriptor of its parent, so a folder that is replaced by a link in the
+meantime is not followed.
 """
 
 from __future__ import annotations
@@ -14,29 +14,29 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple, TypeAlias
 
 FILE_MODE, FOLDER_MODE = 0o600, 0o700
-"""Of what is made below a root."""
+"""Modes of files and folders that are created below a root."""
 
 _FOLDER = os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 _PASSED = getattr(os, "O_PATH", os.O_RDONLY) | _FOLDER
-"""How a folder on the way is opened. With `O_PATH` (Linux) one that may be entered but not listed will do."""
+"""Flags for the folders on a path. `O_PATH` (Linux) needs no permission to list them."""
 
 _LISTED = os.O_RDONLY | _FOLDER
 
 _READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
-"""How a file is opened. `O_NONBLOCK`: a FIFO that took its place must not hang the reader."""
+"""Flags for a file. `O_NONBLOCK`: a FIFO at the path must not block the reader."""
 
 
-class LinkOnTheWayError(OSError):
-    """A name below the root is a symbolic link."""
+class SymlinkInPathError(OSError):
+    """A name in the path is a symbolic link."""
 
 
-class NoWayDownError(OSError):
-    """A place doesn't lie below its root."""
+class OutsideRootError(OSError):
+    """A location is not below its root."""
 
 
 def open_file(root: str, location: str) -> int:
-    """Return a descriptor of what is at a place below a root, whatever it is; the caller closes it."""
+    """Return a descriptor of a location below a root, of any file type; the caller closes it."""
     *folders, name = _names_below(root, location)
     folder = open_folder(root, folders, _PASSED)
     try:
@@ -46,18 +46,18 @@ def open_file(root: str, location: str) -> int:
 
 
 def open_unlinked(location: str | os.PathLike[str]) -> int:
-    """Return a descriptor of what is at a place, unless that is a link; the caller closes it.
+    """Return a descriptor of a location, unless that is a link; the caller closes it.
 
-    For files right in a folder that is itself the root, as transcripts are.
+    For files directly in their root, such as transcripts.
     """
     return os.open(location, _READ)
 
 
 @contextlib.contextmanager
 def open_listing(root: str, location: str) -> Iterator[Iterator[os.DirEntry[str]]]:
-    """Give the entries of a folder below a root, or of the root itself.
+    """Yield the entries of a folder below a root, or of the root itself.
 
-    An entry's `path` is its name alone, and its `stat` is to be asked within the block.
+    An entry's `path` is only its name, and its `stat` works only inside the block.
     """
     names = _names_below(root, location) if location != root else []
     handle = open_folder(root, names, _LISTED)
@@ -80,11 +80,10 @@ class OpenFolder(NamedTuple):
 
 
 class FolderWalk:
-    """Opens the folders of a tree one after the other, the way `pending.pop()` gives them: depth first.
+    """Opens the folders of a tree one after the other, depth first.
 
-    One descriptor is open at a time. The way from folder to folder is the way in the tree, up by `..` and down by
-    names, so a folder costs as much at any depth. A folder that `..` leads to has to be the one the walk came down
-    through; else the way is gone again from the root.
+    One descriptor is open at a time. The walk goes up by `..` and down by names, so the cost of a folder is independent
+    of its depth. If `..` leads to another folder than the one the walk descended through, it restarts from the root.
 
     Resources: a descriptor, until `close`.
     """
@@ -93,65 +92,64 @@ class FolderWalk:
         self._root = root
         self._names = _names_below(root, location) if location != root else []
         self._top = len(self._names)
-        self._ways: list[Identity] = []
+        self._identities: list[Identity] = []
         self._here = -1
 
     def enter(self, depth: int, name: str) -> OpenFolder:
-        """Return a folder, open to be listed until the next call."""
+        """Return a folder at a depth, open for listing until the next call."""
         if depth == 0:
             self._move(open_folder(self._root, self._names, _LISTED), [])
         else:
             self._go_up(depth - 1)
             there = open_below(self._here, name, _LISTED)
             self._names[self._top + depth - 1 :] = [name]
-            self._move(there, self._ways)
-        return OpenFolder(self._here, self._ways[-1])
+            self._move(there, self._identities)
+        return OpenFolder(self._here, self._identities[-1])
 
     def close(self) -> None:
-        """Give the descriptor back."""
+        """Close the descriptor."""
         if self._here >= 0:
             os.close(self._here)
             self._here = -1
 
-    def _move(self, there: int, ways: list[Identity]) -> None:
-        """Be in another folder, which lies below those of `ways`."""
+    def _move(self, there: int, above: list[Identity]) -> None:
+        """Make an open folder the current one; `above` are the folders above it."""
         self.close()
-        self._here, self._ways = there, ways
+        self._here, self._identities = there, above
         facts = os.fstat(there)
-        ways.append((facts.st_dev, facts.st_ino))
+        above.append((facts.st_dev, facts.st_ino))
 
     def _go_up(self, depth: int) -> None:
-        """Be in the folder of a depth that the walk came down through."""
-        while len(self._ways) - 1 > depth:
+        """Go up to the folder at a depth that the walk descended through."""
+        while len(self._identities) - 1 > depth:
             there = os.open("..", _PASSED, dir_fd=self._here)
             facts = os.fstat(there)
-            if (facts.st_dev, facts.st_ino) != self._ways[-2]:
+            if (facts.st_dev, facts.st_ino) != self._identities[-2]:
                 os.close(there)
                 break
             os.close(self._here)
             self._here = there
-            self._ways.pop()
-        if len(self._ways) - 1 > depth:
-            self._come_down(depth)
+            self._identities.pop()
+        if len(self._identities) - 1 > depth:
+            self._descend_again(depth)
 
-    def _come_down(self, depth: int) -> None:
-        """Be in a folder by its names from the root: it, or what is on the way to it, was moved meanwhile."""
+    def _descend_again(self, depth: int) -> None:
+        """Open the folder at a depth from the root, because it or a folder above it was moved."""
         there = open_folder(self._root, self._names[: self._top + depth], _PASSED)
-        ways = self._ways[:depth]
-        self._move(there, ways)
+        self._move(there, self._identities[:depth])
 
 
 def _names_below(root: str, location: str) -> list[str]:
-    """Return the names that lead from a root to a place below it."""
+    """Return the names from a root to a location below it."""
     start = root.rstrip("/") + "/"
     names = location[len(start) :].split("/")
     if not root or not location.startswith(start) or any(name in ("", ".", "..") for name in names):
-        raise NoWayDownError(errno.EINVAL, "it is not below its root")
+        raise OutsideRootError(errno.EINVAL, "it is not below its root")
     return names
 
 
 def open_folder(root: str, names: Sequence[str], last: int = _LISTED, *, make: bool = False) -> int:
-    """Return a descriptor of a folder some names below a root, or of the root itself; the caller closes it."""
+    """Return a descriptor of a folder below a root, or of the root itself; the caller closes it."""
     here = os.open(root, (_PASSED if names else last) & ~os.O_NOFOLLOW)
     try:
         for number, name in enumerate(names, 1):
@@ -173,12 +171,12 @@ def open_below(folder: int, name: str, flags: int) -> int:
         return os.open(name, flags, FILE_MODE, dir_fd=folder)
     except OSError as error:
         if error.errno == errno.ELOOP or _is_link(folder, name):
-            raise LinkOnTheWayError(errno.ELOOP, "it is a symbolic link, or lies behind one") from None
+            raise SymlinkInPathError(errno.ELOOP, "it is a symbolic link, or is behind one") from None
         raise
 
 
 def _is_link(folder: int, name: str) -> bool:
-    """Return whether a name in an open folder is a link right now."""
+    """Return whether a name in an open folder is a link."""
     try:
         return stat.S_ISLNK(os.stat(name, dir_fd=folder, follow_symlinks=False).st_mode)
     except OSError:

@@ -1,4 +1,4 @@
-"""What the index holds of each file, how a file is cut into chunks, and how it gets into the index or out of it."""
+"""Indexes files: reads them, cuts them into chunks, and writes or deletes their rows."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ import trio
 
 from memd.index.annotations import has_current_annotations, note_current_annotations, store_annotations
 from memd.index.connection import Database, IndexFile
-from memd.index.files import FileRow, Published, forget_file, load_files, publish_file, touch_file
-from memd.index.meta import ADOPTED, find_cut, set_cut
+from memd.index.files import FileRow, IndexChange, forget_file, load_files, publish_file, touch_file
+from memd.index.meta import ADOPTED, find_chunking_scheme, set_chunking_scheme
 from memd.index.transcripts import store_transcript
 from memd.settings.schema import Chunking
 from memd.sync.disk.changes import CLOCK_GRAIN_MS, Changes, compare
-from memd.sync.disk.discover import Discovery, Found
+from memd.sync.disk.discover import Discovery, SourceFile
 from memd.sync.disk.read import FileText
 from memd.sync.sources import Sources
 from memd.system.clock import Clock
@@ -28,35 +28,38 @@ from memd.text.cut.chunking import Chunk, chunk_text_at_breaks, cut_chunks
 from memd_client.errors import FileMissingError, FileUnreadableError, MemdError
 from memd_client.messages import Skipped
 
-PASSAGES = "passages 1"
-"""Our cut. Its number counts the versions of `memd.text.cut.chunking`: with another one all files are cut again."""
+CHUNKING_VERSION = 1
+"""Version of `memd.text.cut.chunking`: if an index has another one, all its files are chunked again."""
+
+DEFAULT_SCHEME = f"passages {CHUNKING_VERSION}"
+"""Stored name of memd's own chunking scheme."""
 
 
 class ChunkingScheme(NamedTuple):
-    """A way to cut files; two of one name cut alike."""
+    """A way to cut files into chunks; schemes of the same name are the same."""
 
     name: str
     cut: Callable[[str, str, Collection[int]], list[Chunk]]
-    """(text, path in the index, lines no chunk goes across) -> its chunks."""
+    """(text, path in the index, lines at which a chunk must end) -> chunks."""
 
 
 def choose_scheme(chunking: Chunking, remembered: str | None) -> ChunkingScheme:
-    """Return how an agent's files are to be cut."""
+    """Return the chunking scheme of an agent: by its settings, the adopted one, or memd's own."""
     if chunking.sizes_set:
         return _by_size(f"lines {chunking.tokens} {chunking.overlap}", chunking.tokens, chunking.overlap)
     if remembered is not None and remembered.startswith(ADOPTED):
         tokens, overlap = remembered.split()[1:]
         return _by_size(remembered, int(tokens), int(overlap))
-    return ChunkingScheme(PASSAGES, cut_chunks)
+    return ChunkingScheme(DEFAULT_SCHEME, cut_chunks)
 
 
 def cut_conversations(
     text: str, first_lines: Sequence[int], cut: Callable[[str], list[Chunk]]
 ) -> list[Chunk]:
-    """Return the chunks of a transcript; none holds lines of two conversations.
+    """Return the chunks of a transcript; no chunk has lines of two conversations.
 
-    Offsets of each conversation are one character further on than in the text, so that what is shown around a chunk
-    ends where its conversation does: its neighbour doesn't follow without a gap.
+    Each conversation's offsets are shifted by one more character, so that chunks of adjacent conversations don't
+    adjoin and the text shown around a chunk ends with its conversation.
     """
     if not first_lines:
         return cut(text)
@@ -80,34 +83,33 @@ def cut_conversations(
 
 
 def _by_size(name: str, tokens: int, overlap: int) -> ChunkingScheme:
-    """Return the reference's cut for some sizes, in tokens."""
+    """Return OpenClaw's chunking scheme for some sizes, in tokens."""
     return ChunkingScheme(name, lambda text, _, breaks: chunk_text_at_breaks(text, tokens, overlap, breaks))
 
 
 log = structlog.get_logger(__name__)
 
 SETTLE_MS = 1000
-"""A file that had text and is empty was most likely caught between truncating and writing: it is believed
-to be empty when it has been so for this long."""
+"""An empty file that had text is probably being rewritten: it is indexed as empty only after this time."""
 
 
-NOT_THE_FILES_FAULT = ("moving", "descriptors")
-"""Reasons why a file can't be read that pass by themselves: it is tried again, and its rows stay."""
+TEMPORARY_REASONS = ("moving", "descriptors")
+"""Temporary reasons for which a file can't be read: it is retried, and its rows stay."""
 
 
-class Taken(Enum):
-    """What came of taking a file in."""
+class FileOutcome(Enum):
+    """Outcome of indexing a file."""
 
     CHANGED = "changed"
     SAME = "same"
     GONE = "gone"
     MOVING = "moving"
-    """It was being written to, or could not be opened just then: to be tried again soon."""
+    """It is being written to, or can't be opened at the moment: retried soon."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Draft:
-    """A file that was read: what to write of it. No chunks where its text is what the index holds."""
+    """The rows to write for a file that was read; `chunks` is None if its text is unchanged."""
 
     row: FileRow
     file: FileText
@@ -116,12 +118,12 @@ class _Draft:
 
 
 class FileRows:
-    """One agent's files as the index holds them. Only the task that syncs changes them.
+    """One agent's indexed files. Only the syncing task changes them.
 
     Attributes:
-        by_path: What is indexed.
-        refused: Files that can't be indexed, as they were when they were read.
-        reasons: Why, in words.
+        by_path: The rows of indexed files.
+        refused: Files that can't be indexed, with their stat when they were read.
+        reasons: The reasons for those.
     """
 
     def __init__(
@@ -133,7 +135,7 @@ class FileRows:
         chunking: Chunking,
         clock: Clock,
         disk: trio.CapacityLimiter,
-        on_published: Callable[[Published], None],
+        on_published: Callable[[IndexChange], None],
     ) -> None:
         self.agent_id = agent_id
         self._index = index
@@ -144,45 +146,45 @@ class FileRows:
         self._disk = disk
         self._on_published = on_published
         self.by_path: dict[str, FileRow] = {}
-        self.refused: dict[str, Found] = {}
+        self.refused: dict[str, SourceFile] = {}
         self.reasons: dict[str, Skipped] = {}
         self._young: dict[str, tuple[tuple[int, ...], float]] = {}
         self._version = 0
-        self._settled: tuple[int, dict[str, Found]] = (-1, {})
+        self._settled: tuple[int, dict[str, SourceFile]] = (-1, {})
 
     def __repr__(self) -> str:
         return f"<FileRows {len(self.by_path)} files, {len(self.refused)} refused>"
 
     async def load(self) -> None:
-        """Read the rows the index holds."""
+        """Load the rows from the index."""
         self.by_path = await self._index.read(load_files)
         self._version += 1
 
     async def has_other_scheme(self, *, forced: bool = False) -> bool:
-        """Return whether the index was cut in another way than files are cut now; all are to be read again then."""
+        """Return whether the index has another chunking scheme than the current one, so that all files are read."""
         remembered, is_current = await self._index.read(
-            lambda db: (find_cut(db), has_current_annotations(db))
+            lambda db: (find_chunking_scheme(db), has_current_annotations(db))
         )
         self._scheme = choose_scheme(self._chunking, None if forced else remembered)
         return bool(self.by_path) and not (is_current and remembered == self._scheme.name)
 
     async def remember_scheme(self) -> None:
-        """Note how the files are cut, once all are."""
+        """Record the chunking scheme after all files were chunked with it."""
         name = self._scheme.name
 
-        def is_noted(db: Database) -> bool:
-            return find_cut(db) == name and has_current_annotations(db)
+        def is_recorded(db: Database) -> bool:
+            return find_chunking_scheme(db) == name and has_current_annotations(db)
 
-        def note(db: Database) -> None:
-            set_cut(db, name)
+        def record(db: Database) -> None:
+            set_chunking_scheme(db, name)
             note_current_annotations(db)
 
-        if not await self._index.read(is_noted):
-            await self._index.write(note)
+        if not await self._index.read(is_recorded):
+            await self._index.write(record)
 
     def behind(self, disk: Discovery, *, force: bool = False) -> Changes:
-        """Return how a disk differs from the rows as they are now; all of it with `force`."""
-        # It grows after every change: what is compared now is of this one or is never used.
+        """Return the differences between a scan and the current rows; all files with `force`."""
+        # Read first: if rows change during the comparison, its result is not reused.
         version = self._version
         if not force and self.is_settled(disk):
             return Changes([], [])
@@ -192,21 +194,21 @@ class FileRows:
         return changes
 
     def is_settled(self, disk: Discovery) -> bool:
-        """Return whether a disk is known not to differ from the rows: by one comparison of two dicts at most."""
+        """Return whether a scan is known to equal the rows; costs at most one comparison of two dicts."""
         version, files = self._settled
         if version != self._version or (files is not disk.files and files != disk.files):
             return False
-        self._settled = (version, disk.files)  # the next one sees that it is the same
+        self._settled = (version, disk.files)  # the next comparison is by identity
         return True
 
     def keep_refused(self, disk: Discovery) -> None:
-        """Forget the refusal of files that are gone."""
+        """Forget refused files that were deleted."""
         self.refused = {path: found for path, found in self.refused.items() if path in disk.files}
-        self.reasons = {path: why for path, why in self.reasons.items() if path in self.refused}
+        self.reasons = {path: reason for path, reason in self.reasons.items() if path in self.refused}
         self._version += 1
 
-    async def take(self, group: Sequence[Found], *, force: bool = False) -> list[Taken]:
-        """Read some files and publish them in one transaction; those that can't be read are listed instead."""
+    async def take(self, group: Sequence[SourceFile], *, force: bool = False) -> list[FileOutcome]:
+        """Read some files and write them in one transaction; record the reasons of unreadable ones."""
         started = time.perf_counter()
         taken = await self._take(group, force)
         share_s = (time.perf_counter() - started) / len(taken) if taken else 0.0
@@ -215,7 +217,7 @@ class FileRows:
             METER.observe(share_s, "memd_file_seconds")
         return taken
 
-    async def _take(self, group: Sequence[Found], force: bool) -> list[Taken]:
+    async def _take(self, group: Sequence[SourceFile], force: bool) -> list[FileOutcome]:
         taken = []
         drafts = []
         for found, draft in await trio.to_thread.run_sync(self._draft_all, group, force, limiter=self._disk):
@@ -223,25 +225,25 @@ class FileRows:
                 taken.append(await self._leave_out(found, draft))
             else:
                 drafts.append(draft)
-                taken.append(Taken.SAME if draft.chunks is None else Taken.CHANGED)
+                taken.append(FileOutcome.SAME if draft.chunks is None else FileOutcome.CHANGED)
         if drafts:
             await self._publish(drafts)
         return taken
 
-    async def _leave_out(self, found: Found, error: MemdError) -> Taken:
-        """Forget a file that is gone, or list one that can't be read."""
+    async def _leave_out(self, found: SourceFile, error: MemdError) -> FileOutcome:
+        """Delete the rows of a missing file, or record why a file can't be read."""
         if isinstance(error, FileMissingError):
             row = self.by_path.get(found.path)
             if row is not None:
                 await self.forget(row)
-            return Taken.GONE
-        if error.data.get("reason") in NOT_THE_FILES_FAULT:
-            return Taken.MOVING
+            return FileOutcome.GONE
+        if error.data.get("reason") in TEMPORARY_REASONS:
+            return FileOutcome.MOVING
         await self._refuse(found, error)
-        return Taken.CHANGED
+        return FileOutcome.CHANGED
 
     async def _publish(self, drafts: list[_Draft]) -> None:
-        """Write files in one transaction; where that fails one by one, so that one holds back no other."""
+        """Write files in one transaction; if that fails, one by one, so that one file doesn't block others."""
         try:
             published = await self._index.write(lambda db: [_write(db, draft) for draft in drafts])
         except MemdError:
@@ -255,17 +257,19 @@ class FileRows:
             self.by_path[draft.row.path] = draft.row
             self._version += 1
             if change is not None:
-                self._tell(change)
+                self._report(change)
 
-    def _tell(self, published: Published) -> None:
-        """Count and hand on a committed change."""
+    def _report(self, published: IndexChange) -> None:
+        """Count a committed change and pass it on."""
         if published.chunks_added:
             METER.count("memd_chunks_written_total", self.agent_id, by=published.chunks_added)
         self._on_published(published)
 
-    def _draft_all(self, group: Sequence[Found], force: bool) -> list[tuple[Found, _Draft | MemdError]]:
-        """Return what is to be written of each file, or why it can't be read (blocking)."""
-        drafts: list[tuple[Found, _Draft | MemdError]] = []
+    def _draft_all(
+        self, group: Sequence[SourceFile], force: bool
+    ) -> list[tuple[SourceFile, _Draft | MemdError]]:
+        """Read files and return their drafts, or the errors of those that can't be read (blocking)."""
+        drafts: list[tuple[SourceFile, _Draft | MemdError]] = []
         for found in group:
             try:
                 drafts.append((found, self._draft(found, force)))
@@ -273,7 +277,7 @@ class FileRows:
                 drafts.append((found, error))
         return drafts
 
-    def _draft(self, found: Found, force: bool) -> _Draft:
+    def _draft(self, found: SourceFile, force: bool) -> _Draft:
         began_s, began_ms = time.monotonic(), self._clock()
         file = self._read(found)
         chunks, entries = self._chunk(file, found, force)
@@ -284,11 +288,11 @@ class FileRows:
         return _Draft(row, file, chunks, entries)
 
     def _moment(self, path: str, file: FileText, began_s: float, began_ms: int) -> int:
-        """Return when a file was indexed: when reading it began, unless its own time lies ahead of the clock.
+        """Return the time a file counts as indexed: when reading began, unless the file's time is in the future.
 
-        One that was indexed so soon after its last write is read again, since another write may have left it the same
-        time. Where the clock was set back, that would be at every look until the clock has caught up: such a file is
-        known to be settled when it was read twice, further apart than kernels stamp files.
+        A file indexed within `CLOCK_GRAIN_MS` of its last write is read again, because a further write may have the
+        same time. If the clock was set back, every scan would do so until the clock catches up: such a file counts as
+        unchanged once it was read twice with that distance.
         """
         stamped_ms = file.ctime_ns // 1_000_000
         if began_ms - stamped_ms > CLOCK_GRAIN_MS:
@@ -302,18 +306,18 @@ class FileRows:
             return stamped_ms + CLOCK_GRAIN_MS + 1
         return began_ms
 
-    def _read(self, found: Found) -> FileText:
-        """Return a file's text, unless it has just been emptied."""
+    def _read(self, found: SourceFile) -> FileText:
+        """Return a file's text; raise if it was emptied just now."""
         file = self._sources.load(found)
         row = self.by_path.get(found.path)
         if row is not None and row.hash != file.hash and row.size and not file.text.strip():
-            self._believe_empty(file, found.path)
+            self._check_emptied(file, found.path)
         return file
 
     def _chunk(
-        self, file: FileText, found: Found, force: bool
+        self, file: FileText, found: SourceFile, force: bool
     ) -> tuple[list[Chunk] | None, list[AnnotatedEntry]]:
-        """Return a file's chunks and its annotated entries; None for chunks if the index has the text."""
+        """Return a file's chunks and annotated entries; None for the chunks if its text is unchanged."""
         row = self.by_path.get(found.path)
         if row is not None and row.hash == file.hash and not force:
             return None, []
@@ -328,39 +332,39 @@ class FileRows:
         breaks = {line for entry in entries for line in (entry.start_line, entry.end_line + 1)}
         return (self._scheme.cut(text, found.path, breaks) if text.strip() else []), entries
 
-    def _believe_empty(self, file: FileText, path: str) -> None:
+    def _check_emptied(self, file: FileText, path: str) -> None:
         """Raise if a file was emptied so recently that a program may be rewriting it."""
         if 0 <= self._clock() - file.ctime_ns // 1_000_000 < SETTLE_MS:
             raise FileUnreadableError(
-                f"{path} has just been emptied", data={"path": path, "reason": "moving"}
+                f"{path} was emptied a moment ago", data={"path": path, "reason": "moving"}
             )
 
-    async def _refuse(self, found: Found, error: MemdError) -> None:
+    async def _refuse(self, found: SourceFile, error: MemdError) -> None:
         log.warning(
             "sync.file_refused", path=found.path, code=error.code, reason=error.data.get("reason", "")
         )
         self.refused[found.path] = found
         self._version += 1
-        self.reasons[found.path] = Skipped(found.path, f"{error.message}. {error.hint}")
+        self.reasons[found.path] = Skipped(found.path, f"{error.message}; {error.hint}")
         row = self.by_path.get(found.path)
         if row is not None:
             await self.forget(row)
 
     async def forget(self, row: FileRow) -> None:
-        """Remove a file's rows."""
+        """Delete a file's rows."""
 
-        def forget(db: Database) -> Published:
+        def forget(db: Database) -> IndexChange:
             return forget_file(db, row.path)
 
         published = await self._index.write(forget)
         self.by_path.pop(row.path, None)
         self._version += 1
         self._young.pop(row.path, None)
-        self._tell(published)
+        self._report(published)
 
 
-def _write(db: Database, draft: _Draft) -> Published | None:
-    """Replace a file's chunks, and for a transcript what its lines were; of an unchanged text only note the file."""
+def _write(db: Database, draft: _Draft) -> IndexChange | None:
+    """Write a draft; return the change, or None if the text is unchanged and only the file's row was updated."""
     row, file = draft.row, draft.file
     if draft.chunks is None:
         touch_file(db, row)

@@ -1,8 +1,8 @@
-"""Disk versus rows: what to read, what to forget; text first, so that keyword search knows it at once.
+"""Keeps an agent's indexed text equal to the disk, so that keyword search finds changes at once.
 
-One `TextSync` an agent. Its `run` task is the only writer of text; callers request a pass and
-waits as long as they like. A search that asks while a sync is under way joins the next one, or, where that
-sync is a long one, has the few files that changed since it began taken in between.
+There is one `TextSync` per agent. Its `run` task is the only writer of text; callers request a pass and wait for it.
+Requests during a pass coalesce into one further pass. During a long pass, a search has the few files that changed
+since the pass began indexed in between.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ import trio
 
 from memd.index.connection import IndexFile
 from memd.index.files import FileRow
-from memd.index.keyword import tidy
+from memd.index.keyword import merge_segments
 from memd.index.meta import find_last_sync, set_last_sync
-from memd.sync.disk.changes import Changes, count_behind, grouped, looks_same, oldest_change_ms
-from memd.sync.disk.discover import Discovery, Found
+from memd.sync.disk.changes import Changes, count_behind, group_files, has_same_stat, oldest_change_ms
+from memd.sync.disk.discover import Discovery, SourceFile
 from memd.sync.search_scheduler import SearchScheduler
 from memd.sync.sources import Sources
-from memd.sync.text.file_rows import FileRows, Taken
+from memd.sync.text.file_rows import FileOutcome, FileRows
 from memd.system.clock import Clock, has_passed
 from memd.system.events import EVENTS
 from memd.system.metrics import METER
@@ -37,18 +37,17 @@ ProgressSink = Callable[[str, int, int, str], None]
 """Takes (stage, done, total, detail); never blocks."""
 
 TIDY_FILES = 50
-"""Changed files in one pass after which the keyword index is worth merging: a question is answered 0.6 ms sooner at
-15,000 chunks."""
+"""Changed files in one pass after which the keyword index's segments are merged, to speed up queries."""
 
 UNSETTLED_S = 0.2
-"""How soon a file that was being written to is looked at again."""
+"""Delay before a file that was being written to is read again."""
 
 SMALL_PASS_FILES = 64
-"""A pass with no more left to do is worth a search's waiting; in a longer one only newer files are taken in
-between, at most as many."""
+"""A search waits for a pass with at most so many files left; in a longer one at most so many changed files are indexed
+in between."""
 
 REMEMBER_MS = 10_000
-"""How often the time of the last sync is written down: it tells the next run since when something waits."""
+"""Interval at which the time of the last sync is stored, for the next run of the daemon."""
 
 
 def ignore_progress(stage: str, done: int, total: int, detail: str) -> None:
@@ -57,15 +56,15 @@ def ignore_progress(stage: str, done: int, total: int, detail: str) -> None:
 
 @dataclass(slots=True)
 class TextReport:
-    """What one text pass did."""
+    """Numbers of files that one text pass changed and removed."""
 
     files_changed: int = 0
     files_removed: int = 0
 
 
 @dataclass(slots=True)
-class Request:
-    """One caller's wish for a text pass that starts after now; a search brings along what it saw."""
+class SyncRequest:
+    """A request for a text pass that starts after it was made; a search passes its scan of the disk."""
 
     force: bool = False
     progress: ProgressSink = ignore_progress
@@ -77,9 +76,9 @@ class Request:
 
 @dataclass(slots=True)
 class _Extra:
-    """A few files a search wants taken in while a long pass is under way."""
+    """Files that a search needs indexed while a long pass is running."""
 
-    files: list[Found]
+    files: list[SourceFile]
     done: trio.Event = field(default_factory=trio.Event)
 
 
@@ -103,9 +102,9 @@ class TextSync:
         self._rows = rows
         self._scheduler = scheduler
         self._wake = trio.Event()
-        self._waiting: list[Request] = []
+        self._waiting: list[SyncRequest] = []
         self._extras: deque[_Extra] = deque()
-        self._todo: dict[str, Found] = {}
+        self._todo: dict[str, SourceFile] = {}
         self._left = 0
         self._unsettled: set[str] = set()
         self._remembered_ms = 0
@@ -119,42 +118,42 @@ class TextSync:
 
     @property
     def rows(self) -> Mapping[str, FileRow]:
-        """What is indexed, by path."""
+        """The rows of indexed files, by path."""
         return self._rows.by_path
 
     @property
     def reasons(self) -> Collection[Skipped]:
-        """Files that were read and can't be indexed, each with its reason."""
+        """Files that were read but can't be indexed, each with the reason."""
         return self._rows.reasons.values()
 
     def left_out(self, disk: Discovery) -> list[Skipped]:
-        """Return what of a disk isn't indexed: files, and the rest of those that are too large."""
+        """Return the files of a scan that are not indexed, or only in part, with the reasons."""
         refused = self._rows.reasons
         partial = [each for each in disk.partial if each.path not in refused]
         return [*disk.skipped, *refused.values(), *partial]
 
     async def load(self) -> None:
-        """Read what the index holds."""
+        """Load the rows and the time of the last sync from the index."""
         await self._rows.load()
         self.last_sync_ms = await self._index.read(find_last_sync)
 
-    def see(self) -> tuple[Discovery, Changes]:
-        """Return what is on disk now and how it differs from the index (blocking); changes nothing."""
+    def scan(self) -> tuple[Discovery, Changes]:
+        """Scan the disk and return it with its differences from the index (blocking); read-only."""
         disk = self.sources.find()
         return disk, self.still_behind(disk)
 
-    async def look(self) -> tuple[Discovery, Changes]:
-        """Return what `see` returns, without blocking the loop."""
-        return await trio.to_thread.run_sync(self.see, limiter=self._disk)
+    async def scan_in_thread(self) -> tuple[Discovery, Changes]:
+        """Run `scan` in a worker thread."""
+        return await trio.to_thread.run_sync(self.scan, limiter=self._disk)
 
     def still_behind(self, disk: Discovery) -> Changes:
-        """Return how a disk looked at earlier differs from the rows as they are now."""
+        """Return the differences between an earlier scan and the current rows."""
         return self._rows.behind(disk)
 
     def pending(
         self, changes: Changes | None, chunks: int, oldest_chunk_ms: int | None, now_ms: int
     ) -> Pending:
-        """Return how many files are to be read and chunks to be embedded, and how long the oldest has waited."""
+        """Return the numbers of files to index and chunks to embed, and how long the oldest has waited."""
         if not changes and not chunks:
             return Pending()
         since = [oldest_chunk_ms] if chunks else []
@@ -164,22 +163,22 @@ class TextSync:
         return Pending(count_behind(changes, self.rows) if changes else 0, chunks, max(0, now_ms - oldest))
 
     async def sync(self, *, force: bool = False, progress: ProgressSink = ignore_progress) -> TextReport:
-        """Have a text pass run that starts after this call, and wait for it."""
-        return await self._finish(self._request(Request(force, progress)))
+        """Request a text pass that starts after this call, and wait for it."""
+        return await self._finish(self._request(SyncRequest(force, progress)))
 
     def sync_nowait(self) -> None:
-        """Have a text pass run that starts after this call."""
-        self._request(Request())
+        """Request a text pass that starts after this call."""
+        self._request(SyncRequest())
 
     async def catch_up(
         self, disk: Discovery, changes: Changes, wait_s: float, *, patient: bool = False
     ) -> Changes:
-        """Bring in what a search saw to have changed, within the time it may spend."""
+        """Index the changes that a search found, within `wait_s`; return those still not indexed."""
         started = perf_counter()
         try:
             with trio.move_on_after(wait_s):
                 if patient or self._left <= SMALL_PASS_FILES:
-                    await self._finish(self._request(Request(disk=disk)))
+                    await self._finish(self._request(SyncRequest(disk=disk)))
                 else:
                     newer = [found for found in changes.read if self._todo.get(found.path) != found]
                     if newer:
@@ -190,12 +189,12 @@ class TextSync:
         finally:
             METER.observe(perf_counter() - started, "memd_catch_up_seconds")
 
-    def _request(self, request: Request) -> Request:
+    def _request(self, request: SyncRequest) -> SyncRequest:
         self._waiting.append(request)
         self._wake.set()
         return request
 
-    async def _finish(self, request: Request) -> TextReport:
+    async def _finish(self, request: SyncRequest) -> TextReport:
         """Wait for a pass; return its report or raise its error."""
         await request.done.wait()
         if request.error is not None:
@@ -205,7 +204,7 @@ class TextSync:
     # --- the one task that writes -------------------------------------------------------------------
 
     async def run(self) -> None:
-        """Serve requests until cancelled; a failing pass is reported to its waiters and ends nothing."""
+        """Serve requests until cancelled; an error of a pass is raised to the callers that wait for it."""
         while True:
             with trio.move_on_after(UNSETTLED_S if self._unsettled else math.inf):
                 await self._wake.wait()
@@ -232,11 +231,11 @@ class TextSync:
                     extra.done.set()
                 self._extras.clear()
 
-    async def _run_pass(self, batch: list[Request]) -> TextReport:
-        """Bring the rows to what is on disk now: forget first, then read, newest first."""
+    async def _run_pass(self, batch: list[SyncRequest]) -> TextReport:
+        """Make the rows equal to the disk: delete first, then read, newest first."""
         started = perf_counter()
-        asked = any(request.force for request in batch)
-        force = await self._rows.has_other_scheme(forced=asked) or asked
+        requested = any(request.force for request in batch)
+        force = await self._rows.has_other_scheme(forced=requested) or requested
         report = TextReport()
         started_ms = self._clock()
         disk, changes = await self._survey(batch, force)
@@ -250,7 +249,7 @@ class TextSync:
             self._left -= 1
         total = len(changes.read)
         done = 0
-        for group in grouped(changes.read):
+        for group in group_files(changes.read):
             await self._yield_to_searches(report)
             await self._take(group, report, force=force)
             self._left -= len(group)
@@ -261,7 +260,7 @@ class TextSync:
                 request.progress("text", done, total, group[-1].path)
         await self._take_extras(report)
         if report.files_changed + report.files_removed >= TIDY_FILES:
-            await self._index.write(tidy)
+            await self._index.write(merge_segments)
         self._rows.keep_refused(disk)
         await self._rows.remember_scheme()
         self.skipped = self.left_out(disk)
@@ -276,11 +275,11 @@ class TextSync:
             )
         return report
 
-    async def _survey(self, batch: list[Request], force: bool) -> tuple[Discovery, Changes]:
-        """Return what is on disk and what to do about it.
+    async def _survey(self, batch: list[SyncRequest], force: bool) -> tuple[Discovery, Changes]:
+        """Return a scan of the disk and its differences from the index.
 
-        What searches just saw is good enough to read files by, not to forget any: one that was made since
-        would be forgotten with it.
+        The scans of the requesting searches are reused to read files, but not to delete rows: a file created after such
+        a scan would be deleted with them.
         """
         seen = [request.disk for request in batch]
         last = seen[-1] if seen else None
@@ -296,29 +295,29 @@ class TextSync:
         return await trio.to_thread.run_sync(survey, limiter=self._disk)
 
     async def _yield_to_searches(self, report: TextReport) -> None:
-        """Let searches go first, and take in what they asked for."""
+        """Index the files that searches wait for, then wait for running searches."""
         await self._take_extras(report)
         await self._scheduler.yield_to_searches()
 
     async def _take_extras(self, report: TextReport) -> None:
         while self._extras:
             extra = self._extras.popleft()
-            newer = [found for found in extra.files if not looks_same(self.rows.get(found.path), found)]
-            for group in grouped(newer):
+            newer = [found for found in extra.files if not has_same_stat(self.rows.get(found.path), found)]
+            for group in group_files(newer):
                 await self._take(group, report)
             extra.done.set()
 
-    async def _take(self, group: list[Found], report: TextReport, *, force: bool = False) -> None:
-        """Take some files in, and count what came of them."""
+    async def _take(self, group: list[SourceFile], report: TextReport, *, force: bool = False) -> None:
+        """Index some files and count the outcomes."""
         taken = await self._rows.take(group, force=force)
-        report.files_changed += taken.count(Taken.CHANGED)
-        report.files_removed += taken.count(Taken.GONE)
+        report.files_changed += taken.count(FileOutcome.CHANGED)
+        report.files_removed += taken.count(FileOutcome.GONE)
         self._unsettled |= {
-            found.path for found, what in zip(group, taken, strict=True) if what is Taken.MOVING
+            found.path for found, outcome in zip(group, taken, strict=True) if outcome is FileOutcome.MOVING
         }
 
     async def _remember(self, started_ms: int) -> None:
-        """Note when this pass began, now and then for the next run of the daemon too."""
+        """Record when this pass began, and occasionally store it for the next run of the daemon."""
         self.last_sync_ms = started_ms
         if has_passed(REMEMBER_MS, self._remembered_ms, started_ms):
             self._remembered_ms = started_ms

@@ -1,19 +1,19 @@
-"""All of one agent's conversations, whichever release of OpenClaw wrote them down: both eras as one."""
+"""One agent's transcripts from both of OpenClaw's stores: JSONL files of older releases, and the database."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
 from memd.settings.agents import OPENCLAW_DATABASE
-from memd.sync.disk.discover import Found
+from memd.sync.disk.discover import SourceFile
 from memd.sync.disk.read import FileText
 from memd.sync.transcripts.jsonl import JsonlSessions, find_session_id
 from memd.sync.transcripts.session_source import PREFIX, Transcripts, path_of
 from memd.sync.transcripts.sqlite import SqliteSessions
 
 OUTLIVED_MS = 60_000
-"""A file that was written so long after the last event of its session is where the conversation went on: an older
-release is at work again."""
+"""A file written so long after the last event of its session in the database has the continuation: an older release
+is in use again."""
 
 
 class AgentSessions:
@@ -27,12 +27,12 @@ class AgentSessions:
         self._sqlite = SqliteSessions(database, home / "sessions" / "cold", max_file_bytes)
 
     def find(self) -> Transcripts:
-        """Return the transcripts of both eras; see `SessionSource.find`.
+        """Return the transcripts of both stores; see `SessionSource.find`.
 
-        The database knows best what kind a session is, and wins where both have one, unless its file is newer.
+        The database decides the kind of a session, and has precedence if both have a session, unless the file is newer.
         """
         files, rows = self._jsonl.find(), self._sqlite.find()
-        by_session: dict[str, list[Found]] = {}
+        by_session: dict[str, list[SourceFile]] = {}
         for path, found in files.found.items():
             session_id = find_session_id(path.removeprefix(PREFIX)) or ""
             if session_id not in rows.kinds:
@@ -63,18 +63,18 @@ class AgentSessions:
         every.eras = {"jsonl": from_files, "sqlite": len(every.found) - from_files}
         return every
 
-    def load(self, found: Found) -> FileText:
-        """Return a transcript's talk; see `SessionSource.load`."""
-        era = self._sqlite if found.location == self._database else self._jsonl
-        return era.load(found)
+    def load(self, found: SourceFile) -> FileText:
+        """Return a transcript's text; see `SessionSource.load`."""
+        store = self._sqlite if found.location == self._database else self._jsonl
+        return store.load(found)
 
     def close(self) -> None:
-        """Let go of connections and of what was kept."""
+        """Release connections and cached states."""
         self._jsonl.close()
         self._sqlite.close()
 
-    def _outlived(self, row: Found, files: list[Found]) -> bool:
-        """Return whether a session went on in its files after the database's last word of it."""
+    def _outlived(self, row: SourceFile, files: list[SourceFile]) -> bool:
+        """Return whether a session continued in its files after its last event in the database."""
         latest_ms = row.mtime_ns // 1_000_000 + OUTLIVED_MS
         newest = max(files, key=lambda found: found.mtime_ns)
         return newest.mtime_ns // 1_000_000 > latest_ms and self._jsonl.last_written_ms(newest) > latest_ms

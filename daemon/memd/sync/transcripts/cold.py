@@ -1,4 +1,4 @@
-"""Cold history: compressed events of old sessions that OpenClaw moved out of its database, unpacked and checked."""
+"""Reads cold archives: compressed events of old sessions that OpenClaw moved out of its database."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from memd.system import units
 from memd_client.errors import FileUnreadableError
 
 _STEP = 1024
-"""Bytes taken in at once. A frame made to harm unpacks to 32,768 times its size: 32 MB a step at most."""
+"""Bytes decompressed at once. A malicious frame expands to 32,768 times its size, so at most 32 MB per step."""
 
 
 def decompress(data: bytes, limit: int, path: str) -> bytes:
-    """Return what one Zstandard frame holds."""
+    """Return the contents of one Zstandard frame."""
     parts: list[bytes] = []
     size = 0
     for part in _unpack(data, path):
@@ -30,16 +30,16 @@ def decompress(data: bytes, limit: int, path: str) -> bytes:
         if size > limit:
             raise unreadable(
                 path,
-                f"is too big: it unpacks to more than {units.size(limit)}",
+                f"is too big: it expands to more than {units.size(limit)}",
                 "too_big",
-                "Nothing to do: it is left out and everything else is searched.",
+                "raise `max_file_mb` in memd.toml, or leave it: only this transcript is not indexed",
             )
         parts.append(part)
     return b"".join(parts)
 
 
 def decompress_beginning(data: bytes, limit: int) -> bytes:
-    """Return the beginning of what a Zstandard frame holds; the frame may be cut short."""
+    """Return the beginning of a Zstandard frame's contents; the frame may be truncated."""
     unpacked = b""
     with contextlib.suppress(FileUnreadableError):
         for part in _unpack(data, ""):
@@ -50,7 +50,7 @@ def decompress_beginning(data: bytes, limit: int) -> bytes:
 
 
 def _unpack(data: bytes, path: str) -> Iterator[bytes]:
-    """Yield what a frame holds, part by part."""
+    """Yield a frame's contents in parts."""
     try:
         import zstandard
     except ImportError:
@@ -60,7 +60,7 @@ def _unpack(data: bytes, path: str) -> Iterator[bytes]:
             path,
             "is compressed, and the package zstandard isn't installed",
             "zstd_missing",
-            f"Install it: `{Installation().add('zstandard')}`.",
+            f"install it: `{Installation().add('zstandard')}`",
         ) from None
     unpack = zstandard.ZstdDecompressor().decompressobj()
     with contextlib.suppress(zstandard.ZstdError, MemoryError):
@@ -68,13 +68,13 @@ def _unpack(data: bytes, path: str) -> Iterator[bytes]:
             yield unpack.decompress(data[start : start + _STEP])
             if unpack.eof:
                 return
-    raise unreadable(path, "is damaged: what is compressed in it can't be unpacked", "damaged", RESTORE)
+    raise unreadable(path, "is damaged: it can't be decompressed", "damaged", RESTORE)
 
 
 class ColdRecord(NamedTuple):
-    """One event out of an archive: its number and its JSON.
+    """One event of an archive: its number and its JSON.
 
-    `numbered` says whether the archive itself has the number; else it is the line's.
+    `numbered`: whether the number is stored in the archive; else it is the number of the line.
     """
 
     number: int
@@ -82,15 +82,15 @@ class ColdRecord(NamedTuple):
     numbered: bool
 
 
-UNPACKED_TIMES = 4
-"""An archive may unpack to so many times what a transcript may have: it also holds what OpenClaw searches by."""
+ARCHIVE_SIZE_FACTOR = 4
+"""Largest size of an archive as a multiple of a transcript's limit: it also contains data of OpenClaw's own search."""
 
 
 def read_archive(folder: Path, archive: ColdArchive, max_bytes: int) -> list[ColdRecord]:
     """Return the events of an archive that is a file."""
     if not archive.name:
         raise unreadable(
-            "cold history", "can't be read: the database doesn't say where it is", "missing", RESTORE
+            "cold history", "can't be read: the database has no file name for it", "missing", RESTORE
         )
     path = f"sessions/cold/{archive.name}"
     try:
@@ -98,22 +98,24 @@ def read_archive(folder: Path, archive: ColdArchive, max_bytes: int) -> list[Col
         with os.fdopen(handle, "rb") as file:
             if not stat.S_ISREG(os.fstat(handle).st_mode):
                 raise unreadable(path, "can't be read: it is not a regular file", "kind", RESTORE)
-            data = file.read(UNPACKED_TIMES * max_bytes + 1)
+            data = file.read(ARCHIVE_SIZE_FACTOR * max_bytes + 1)
     except OSError as error:
         raise unreadable(
             path, f"can't be read: {error.strerror or type(error).__name__}", "os", RESTORE
         ) from None
-    if len(data) > UNPACKED_TIMES * max_bytes:
+    if len(data) > ARCHIVE_SIZE_FACTOR * max_bytes:
         raise unreadable(path, "can't be read: it is too big", "too_big", RESTORE)
     digest = archive.name.partition(".")[0]
     if len(digest) == 64 and hashlib.sha256(data).hexdigest() != digest:
-        raise unreadable(path, "can't be read: its content is not what its name says", "damaged", RESTORE)
+        raise unreadable(
+            path, "can't be read: its contents don't match the checksum in its name", "damaged", RESTORE
+        )
     return unpack_archive(data, path, max_bytes)
 
 
 def unpack_archive(data: bytes, path: str, max_bytes: int) -> list[ColdRecord]:
     """Return the events of an archive."""
-    text = decompress(data, UNPACKED_TIMES * max_bytes, path).decode("utf-8", "replace")
+    text = decompress(data, ARCHIVE_SIZE_FACTOR * max_bytes, path).decode("utf-8", "replace")
     return [
         record
         for number, line in enumerate(text.split("\n"), start=1)
@@ -122,7 +124,7 @@ def unpack_archive(data: bytes, path: str, max_bytes: int) -> list[ColdRecord]:
 
 
 def _record_of(number: int, line: str) -> ColdRecord | None:
-    """Return the event in a line of an archive, or None where the line is something else."""
+    """Return the event in a line of an archive, or None for any other line."""
     try:
         value = json.loads(line)
     except (ValueError, RecursionError):

@@ -1,4 +1,4 @@
-"""Transcripts of the older releases of OpenClaw: one `.jsonl` file a session, and what was rotated away."""
+"""Transcripts of older OpenClaw releases: one `.jsonl` file per session, including rotated ones."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from typing import NamedTuple
 
 import msgspec
 
-from memd.sync.disk.discover import NO_DESCRIPTOR, Found, check_descriptors
+from memd.sync.disk.discover import NO_DESCRIPTOR, SourceFile, check_descriptors
 from memd.sync.disk.read import READ_TRIES, FileText
 from memd.sync.disk.safe_open import open_unlinked
 from memd.sync.transcripts.cold import decompress, decompress_beginning
 from memd.sync.transcripts.session_source import PREFIX, Transcripts, being_written, describe_size, unreadable
-from memd.sync.transcripts.talk import Recent, Talk
+from memd.sync.transcripts.transcript_text import StateCache, TranscriptText
 from memd.text.transcripts.messages import kind_of_key, kind_of_opening
 from memd_client.errors import FileMissingError
 
@@ -30,13 +30,13 @@ LIST_FILE = "sessions.json"
 
 FIRST_BYTES = 16_384
 OPENING_BYTES = 131_072
-"""Of a file's beginning that are looked at for its first message, at first and at most."""
+"""Bytes at a file's beginning that are searched for its first message: at first, and at most."""
 
 _LARGEST_LIST = 64 * 1_048_576
 
 
 class _Entry(msgspec.Struct):
-    """What OpenClaw lists of a session, as far as it matters here."""
+    """The relevant fields of a session in OpenClaw's list."""
 
     sessionId: object = None  # noqa: N815
     sessionFile: object = None  # noqa: N815
@@ -45,7 +45,7 @@ class _Entry(msgspec.Struct):
 
 
 class _Listed(NamedTuple):
-    """What OpenClaw's list says: the kind of each session and file, and the file of each session key."""
+    """OpenClaw's list: the kind of each session and file, and the file of each session key."""
 
     kinds: dict[str, str | None]
     by_key: dict[str, str]
@@ -57,7 +57,7 @@ _decode_entry = msgspec.json.Decoder(_Entry)
 
 @dataclass(slots=True)
 class _Opening:
-    """What a file's beginning said: at which size, and whether more of it can't change that."""
+    """The kind of session according to a file's beginning, and whether further lines can't change it."""
 
     inode: int
     size: int
@@ -66,7 +66,7 @@ class _Opening:
 
 
 class SessionKinds:
-    """The kinds of the transcripts in one folder."""
+    """Determines the kinds of the transcripts in one folder."""
 
     def __init__(self, folder: str) -> None:
         self._list_path = os.path.join(folder, LIST_FILE)
@@ -75,7 +75,7 @@ class SessionKinds:
         self._openings: dict[str, _Opening] = {}
 
     def refresh(self) -> None:
-        """Read OpenClaw's list again where it changed. Without one, or with a broken one, nothing is listed."""
+        """Read OpenClaw's list again if it changed. A missing or invalid list is treated as empty."""
         try:
             facts = os.lstat(self._list_path)
             identity = (facts.st_ino, facts.st_size, facts.st_mtime_ns, facts.st_ctime_ns)
@@ -86,11 +86,11 @@ class SessionKinds:
             self._list_identity = identity
 
     def by_key(self) -> dict[str, str]:
-        """Return the file's name of each session key that OpenClaw lists."""
+        """Return the file name of each session key in OpenClaw's list."""
         return dict(self._listed.by_key)
 
     def find(self, session_id: str, name: str, location: str, facts: os.stat_result) -> str | None:
-        """Return what kind of session it is that is no memory, or None for a conversation."""
+        """Return the kind of a session that isn't memory, such as `cron`; None for a conversation."""
         for listed in (session_id, name):
             if listed in self._listed.kinds:
                 return self._listed.kinds[listed]
@@ -102,15 +102,15 @@ class SessionKinds:
         return opening.kind
 
     def forget_all_but(self, names: set[str]) -> None:
-        """Forget files that are gone."""
+        """Forget deleted files."""
         if len(self._openings) > len(names):
             self._openings = {name: known for name, known in self._openings.items() if name in names}
 
 
 def _read_list(path: str) -> _Listed:
-    """Return what OpenClaw lists.
+    """Return OpenClaw's list.
 
-    One that is listed as a conversation is one, whatever else it is listed as.
+    A session listed several times counts as a conversation if any entry is one.
     """
     try:
         entries = _decode_list.decode(_read(path, _LARGEST_LIST))
@@ -137,7 +137,7 @@ def _read_list(path: str) -> _Listed:
 
 
 def _read_opening(location: str, facts: os.stat_result) -> _Opening:
-    """Return what a file's beginning says."""
+    """Determine the kind of a session from its file's beginning."""
     kind, settled = None, False
     for limit in (FIRST_BYTES, OPENING_BYTES):
         try:
@@ -154,12 +154,12 @@ def _read_opening(location: str, facts: os.stat_result) -> _Opening:
         kind, settled = kind_of_opening(line.decode("utf-8", "replace") for line in lines)
         if settled or whole:
             return _Opening(facts.st_ino, facts.st_size, kind, settled)
-    # A long beginning without a word of the user's: a conversation may still follow.
+    # A long beginning without a user's message: a conversation may still follow.
     return _Opening(facts.st_ino, facts.st_size, None, True)
 
 
 def _read(path: str, limit: int) -> bytes:
-    """Return the beginning of a file that is no link; nothing of what is no file."""
+    """Return the beginning of a file, without following links; empty if it is not a regular file."""
     handle = open_unlinked(path)
     with os.fdopen(handle, "rb") as file:
         return file.read(limit) if stat.S_ISREG(os.fstat(handle).st_mode) else b""
@@ -169,36 +169,36 @@ _NAME = re.compile(r"(?P<session>[^.].*?)\.jsonl(?:\.(?:reset|deleted)\.\d[\dTZ:
 _SIDECAR = re.compile(
     r".*\.(?:trajectory|checkpoint(?:\..*)?|bak(?:\..*)?|lock|tmp|jsonl(?:\..*)?)", re.IGNORECASE
 )
-"""The part before `.jsonl` in the names of files that repeat what is in a transcript."""
+"""The part before `.jsonl` in the names of files that duplicate a transcript."""
 
 _PACKED = ".zst"
 
 _TAIL_BYTES = 65_536
-"""Of a file's end that are looked at for the time of its last record."""
+"""Bytes at a file's end that are searched for the time of its last record."""
 
 _LINK = "symbolic link; links are not followed"
 
 
 @dataclass(slots=True)
-class _Reading:
-    """How far a file has been read: up to the end of its last whole line.
+class _FileProgress:
+    """The part of a file that was read, up to the end of its last complete line.
 
     Attributes:
-        end: Bytes so far.
+        end: Number of bytes.
         digest: Their SHA-256.
-        lines: How many lines they are.
-        talk: The talk in them.
+        lines: Number of lines.
+        talk: The transcript's text in them.
     """
 
     end: int
     digest: bytes
     lines: int
-    talk: Talk
+    talk: TranscriptText
 
 
 @lru_cache(maxsize=20_000)
 def find_session_id(name: str) -> str | None:
-    """Return the session a file is the transcript of, or None for any other file."""
+    """Return the session id of a transcript's file, or None for any other file."""
     match = _NAME.fullmatch(name)
     return None if match is None or _SIDECAR.fullmatch(match["session"]) else match["session"]
 
@@ -211,14 +211,14 @@ class JsonlSessions:
         self._max_bytes = max_file_bytes
         self._lock = Lock()
         self._kinds = SessionKinds(self._folder)
-        self._written: dict[str, tuple[Found, int]] = {}
-        self._recent: Recent[_Reading] = Recent()
+        self._written: dict[str, tuple[SourceFile, int]] = {}
+        self._recent: StateCache[_FileProgress] = StateCache()
 
     def __repr__(self) -> str:
         return f"<JsonlSessions {self._recent!r}>"
 
     def find(self) -> Transcripts:
-        """Return the transcripts there are now; see `SessionSource.find`."""
+        """Return the current transcripts; see `SessionSource.find`."""
         transcripts = Transcripts()
         names: set[str] = set()
         with self._lock:
@@ -246,8 +246,8 @@ class JsonlSessions:
         transcripts.eras["jsonl"] = len(transcripts.found)
         return transcripts
 
-    def load(self, found: Found) -> FileText:
-        """Return a transcript's talk; see `SessionSource.load`."""
+    def load(self, found: SourceFile) -> FileText:
+        """Return a transcript's text; see `SessionSource.load`."""
         for _ in range(READ_TRIES):
             data, before, after = self._read(found)
             if before.st_mtime_ns == after.st_mtime_ns and before.st_size == after.st_size == len(data):
@@ -257,10 +257,10 @@ class JsonlSessions:
         digest, talk = self._flatten(found.path, data)
         return talk.file_text(digest, after.st_mtime_ns, after.st_size, after.st_ino, after.st_ctime_ns)
 
-    def last_written_ms(self, found: Found) -> int:
-        """Return when the last record of a file was written, as it says itself, else when the file was.
+    def last_written_ms(self, found: SourceFile) -> int:
+        """Return the time of a file's last record, or the file's mtime if its records have none.
 
-        A copied or restored file is younger than what is in it.
+        The mtime alone is not enough, because a copied or restored file is newer than its records.
         """
         with self._lock:
             known = self._written.get(found.path)
@@ -271,11 +271,11 @@ class JsonlSessions:
         return known[1]
 
     def close(self) -> None:
-        """Let go of what was kept."""
+        """Release the cached states."""
         self._recent.clear()
 
     def _take(self, transcripts: Transcripts, entry: os.DirEntry[str], session_id: str) -> None:
-        """Add a transcript, or the reason it is left out."""
+        """Add a transcript, or the reason for skipping it."""
         path = PREFIX + entry.name
         try:
             facts = entry.stat(follow_symlinks=False)
@@ -293,7 +293,7 @@ class JsonlSessions:
         elif facts.st_size > self._max_bytes:
             transcripts.skip(path, describe_size(facts.st_size, self._max_bytes))
         else:
-            transcripts.found[path] = Found(
+            transcripts.found[path] = SourceFile(
                 path,
                 entry.path,
                 facts.st_mtime_ns,
@@ -303,28 +303,28 @@ class JsonlSessions:
                 "sessions",
             )
 
-    def _flatten(self, path: str, data: bytes) -> tuple[str, Talk]:
-        """Return the hash of a file and the talk in it, going on from what was read of it before."""
+    def _flatten(self, path: str, data: bytes) -> tuple[str, TranscriptText]:
+        """Return the hash of a file and its text, continuing from the part that was read before."""
         if path.endswith(_PACKED):
             records = _records(decompress(data, self._max_bytes, path), 1)
-            return hashlib.sha256(data).hexdigest(), Talk().with_records(records)
-        reading = self._recent.take(path)
+            return hashlib.sha256(data).hexdigest(), TranscriptText().with_records(records)
+        known = self._recent.take(path)
         sha = hashlib.sha256()
-        if reading is not None and reading.end <= len(data):
-            sha.update(memoryview(data)[: reading.end])
-        if reading is None or sha.digest() != reading.digest:
-            reading, sha = _Reading(0, b"", 0, Talk()), hashlib.sha256()
+        if known is not None and known.end <= len(data):
+            sha.update(memoryview(data)[: known.end])
+        if known is None or sha.digest() != known.digest:
+            known, sha = _FileProgress(0, b"", 0, TranscriptText()), hashlib.sha256()
         end = data.rfind(b"\n") + 1
-        added = data[reading.end : end]
+        added = data[known.end : end]
         sha.update(added)
-        talk = reading.talk.with_records(_records(added, reading.lines + 1)) if added else reading.talk
-        whole = _Reading(end, sha.digest(), reading.lines + added.count(b"\n"), talk)
+        talk = known.talk.with_records(_records(added, known.lines + 1)) if added else known.talk
+        whole = _FileProgress(end, sha.digest(), known.lines + added.count(b"\n"), talk)
         self._recent.keep(path, whole)
-        rest = data[end:]  # the last line may not be written to its end yet: then it is no JSON
+        rest = data[end:]  # the last line may be incomplete, and is not JSON then
         sha.update(rest)
         return sha.hexdigest(), talk.with_records(_records(rest, whole.lines + 1)) if rest else talk
 
-    def _read(self, found: Found) -> tuple[bytes, os.stat_result, os.stat_result]:
+    def _read(self, found: SourceFile) -> tuple[bytes, os.stat_result, os.stat_result]:
         """Return a file's bytes and its stat before and after the read."""
         try:
             handle = open_unlinked(found.location)
@@ -339,15 +339,15 @@ class JsonlSessions:
                     )
                 return data, before, os.fstat(handle)
         except FileNotFoundError:
-            raise FileMissingError(f"{found.path} is gone", data={"path": found.path}) from None
+            raise FileMissingError(f"{found.path} no longer exists", data={"path": found.path}) from None
         except OSError as error:
-            why = f"is a {_LINK}" if os.path.islink(found.location) else f"can't be read: {error.strerror}"
+            cause = f"is a {_LINK}" if os.path.islink(found.location) else f"can't be read: {error.strerror}"
             reason = "descriptors" if error.errno in NO_DESCRIPTOR else "os"
-            raise unreadable(found.path, why, reason) from None
+            raise unreadable(found.path, cause, reason) from None
 
 
 def _records(data: bytes, first: int) -> Iterator[tuple[int, str]]:
-    """Yield the lines of a part of a file with their numbers; one that is not UTF-8 is left out."""
+    """Yield (number, line) of a part of a file; lines that are empty or not UTF-8 are left out."""
     for number, line in enumerate(data.split(b"\n"), start=first):
         try:
             record = line.decode("utf-8")
@@ -357,8 +357,8 @@ def _records(data: bytes, first: int) -> Iterator[tuple[int, str]]:
             yield number, record
 
 
-def _last_record_ms(found: Found) -> int:
-    """Return when the last record with a time was written, else when the file was."""
+def _last_record_ms(found: SourceFile) -> int:
+    """Return the time of the last record that has one, else the file's mtime."""
     try:
         handle = open_unlinked(found.location)
         with os.fdopen(handle, "rb"):
@@ -377,7 +377,7 @@ def _last_record_ms(found: Found) -> int:
 
 
 def _moment_of(record: object) -> int | None:
-    """Return a record's time in epoch milliseconds, or None where it has none."""
+    """Return a record's time in epoch milliseconds, or None if it has none."""
     value = record.get("timestamp") if isinstance(record, dict) else None
     if isinstance(value, str):
         try:

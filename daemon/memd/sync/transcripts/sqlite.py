@@ -1,4 +1,4 @@
-"""Transcripts of OpenClaw 2026.8 and later: events in the agent's own database, old ones in cold archives."""
+"""Transcripts of OpenClaw 2026.8 and later: events in the agent's database, old ones in cold archives."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ import structlog
 
 from memd.index.openclaw.schema import OpenClawDatabaseError
 from memd.index.openclaw.sessions import ColdArchive, OpenClawSessions, SessionRow, TranscriptEvent
-from memd.sync.disk.discover import Found
+from memd.sync.disk.discover import SourceFile
 from memd.sync.disk.read import READ_TRIES, FileText
 from memd.sync.transcripts.cold import ColdRecord, decompress, read_archive, unpack_archive
 from memd.sync.transcripts.session_source import (
@@ -26,7 +26,7 @@ from memd.sync.transcripts.session_source import (
     path_of,
     unreadable,
 )
-from memd.sync.transcripts.talk import Recent, Talk
+from memd.sync.transcripts.transcript_text import StateCache, TranscriptText
 from memd.text.transcripts.messages import kind_of_key
 from memd_client.errors import FileMissingError, FileUnreadableError
 from memd_client.messages import Problem
@@ -37,25 +37,25 @@ if TYPE_CHECKING:
 log = structlog.get_logger(__name__)
 
 MAX_EVENT_BYTES = 4 * 1_048_576
-"""What one event may unpack to; OpenClaw writes none that is larger."""
+"""Largest decompressed event; OpenClaw writes no larger ones."""
 
 
 @dataclass(slots=True)
-class Reading:
-    """How far a session has been read.
+class SessionProgress:
+    """The part of a session that was read.
 
     Attributes:
-        talk: Its talk so far.
-        sha: Of the numbers and texts of all events so far.
-        cold_sha: The same, after the archives.
-        row: What the session was when it was read; None before.
-        last_seq: The last event of the table that was read, or None.
-        size: (events of the table, their room) up to that one.
-        cold_seqs: Events that were read from archives.
-        unpacked: Bytes of all events so far.
+        talk: Its text.
+        sha: Hash of the numbers and texts of all events.
+        cold_sha: The same, of the archives only.
+        row: The session's row when it was read; None before.
+        last_seq: The last event read from the table, or None.
+        size: (number, stored bytes) of the table's events up to that one.
+        cold_seqs: Numbers of events read from archives.
+        unpacked: Decompressed bytes of all events.
     """
 
-    talk: Talk = field(default_factory=Talk)
+    talk: TranscriptText = field(default_factory=TranscriptText)
     sha: _Hash = field(default_factory=hashlib.sha256)
     cold_sha: _Hash = field(default_factory=hashlib.sha256)
     row: SessionRow | None = None
@@ -66,7 +66,7 @@ class Reading:
 
 
 class SessionReader:
-    """Reads sessions for any thread; the database is held for a page at a time."""
+    """Reads sessions, one page of events per transaction. Thread-safe."""
 
     def __init__(self, database: Path, cold: Path, max_bytes: int) -> None:
         self._path = database
@@ -74,40 +74,40 @@ class SessionReader:
         self._max_bytes = max_bytes
         self._lock = Lock()
         self._database = OpenClawSessions(database)
-        self._recent: Recent[Reading] = Recent()
+        self._recent: StateCache[SessionProgress] = StateCache()
         self._bad_cold: dict[str, str] = {}
 
     def __repr__(self) -> str:
         return f"<SessionReader {self._recent!r}>"
 
     def bad_cold(self) -> dict[str, str]:
-        """Return the transcripts whose archives couldn't be read, by path, with the reason."""
+        """Return the transcripts whose archives couldn't be read: reasons by path."""
         return dict(self._bad_cold)
 
-    def read(self, session_id: str, path: str) -> tuple[SessionRow, Reading]:
-        """Return a session and its talk, both of one moment."""
-        reading = self._recent.take(path) or Reading()
+    def read(self, session_id: str, path: str) -> tuple[SessionRow, SessionProgress]:
+        """Return a session's row and the text that belongs to it."""
+        progress = self._recent.take(path) or SessionProgress()
         try:
             for _ in range(READ_TRIES):
                 row = self._find(session_id, path)
-                reading = self._read_up_to(row, reading, path)
+                progress = self._read_up_to(row, progress, path)
                 after = self._find(session_id, path)
-                if _covers(reading, row, after):
-                    reading.row = after
-                    self._recent.keep(path, reading)
-                    return after, reading
+                if _covers(progress, row, after):
+                    progress.row = after
+                    self._recent.keep(path, progress)
+                    return after, progress
         except OpenClawDatabaseError as error:
             raise unreadable(
                 path,
                 f"can't be read from {self._path}: {error.reason}",
                 "moving" if error.busy else "database",
-                "Nothing to do: the next search or sync tries again.",
+                "search again in a moment: the next search or sync retries",
             ) from None
-        self._recent.keep(path, reading)
+        self._recent.keep(path, progress)
         raise being_written(path)
 
     def close(self) -> None:
-        """Let go of the connection and of what was kept."""
+        """Release the connection and the cached states."""
         with self._lock:
             self._database.close()
         self._recent.clear()
@@ -116,47 +116,49 @@ class SessionReader:
         with self._lock:
             row = self._database.find(session_id)
         if row is None:
-            raise FileMissingError(f"{path} is gone", data={"path": path})
+            raise FileMissingError(f"{path} no longer exists", data={"path": path})
         return row
 
-    def _read_up_to(self, row: SessionRow, reading: Reading, path: str) -> Reading:
-        """Return a reading of all of a session: one that goes on where that is right, else a new one."""
-        if reading.row == row:
-            return reading
-        if not self._goes_on(row, reading, path):
-            reading = Reading()
-            reading.talk = reading.talk.with_records(self._cold_records(row, reading, path))
-        reading.talk = reading.talk.with_records(self._hot_records(row, reading, path))
-        reading.row = row
-        return reading
+    def _read_up_to(self, row: SessionRow, progress: SessionProgress, path: str) -> SessionProgress:
+        """Read the rest of a session, or all of it if the part that was read has changed."""
+        if progress.row == row:
+            return progress
+        if not self._is_continuation(row, progress, path):
+            progress = SessionProgress()
+            progress.talk = progress.talk.with_records(self._cold_records(row, progress, path))
+        progress.talk = progress.talk.with_records(self._hot_records(row, progress, path))
+        progress.row = row
+        return progress
 
-    def _goes_on(self, row: SessionRow, reading: Reading, path: str) -> bool:
-        """Return whether a session has only grown since it was read: all that was read is still there.
+    def _is_continuation(self, row: SessionRow, progress: SessionProgress, path: str) -> bool:
+        """Return whether a session has only grown since it was read: the part that was read is unchanged.
 
-        Reading it again is cheap beside taking it apart, and an event can be rewritten in its place.
+        Its events are hashed again, because an event can be rewritten in place; that is cheap compared to parsing them.
         """
         if (
-            reading.row is None
-            or reading.last_seq is None
-            or reading.row.cold != row.cold
+            progress.row is None
+            or progress.last_seq is None
+            or progress.row.cold != row.cold
             or path in self._bad_cold
         ):
             return False
-        sha, size, seq = reading.cold_sha.copy(), (0, 0), None
+        sha, size, seq = progress.cold_sha.copy(), (0, 0), None
         for event in self._events(row.session_id, None):
-            if event.seq > reading.last_seq:
+            if event.seq > progress.last_seq:
                 break
             seq = event.seq
             size = (size[0] + 1, size[1] + event.size_bytes)
-            if seq not in reading.cold_seqs:
+            if seq not in progress.cold_seqs:
                 _hash(sha, seq, _text_of(event))
-        if seq != reading.last_seq or sha.digest() != reading.sha.digest():
+        if seq != progress.last_seq or sha.digest() != progress.sha.digest():
             return False
-        reading.size = size  # an event may have been compressed where it stands
+        progress.size = size  # an event may have been compressed in place
         return True
 
-    def _cold_records(self, row: SessionRow, reading: Reading, path: str) -> Iterator[tuple[int, str]]:
-        """Yield the events of a session's archives; where they can't be read, what is hot is all there is."""
+    def _cold_records(
+        self, row: SessionRow, progress: SessionProgress, path: str
+    ) -> Iterator[tuple[int, str]]:
+        """Yield the events of a session's archives; none if they can't be read but the table has events."""
         records: list[ColdRecord] = []
         try:
             if any(archive.embedded for archive in row.cold):
@@ -172,20 +174,22 @@ class SessionReader:
             if not row.events:
                 raise
             self._bad_cold[path] = error.message
-        reading.cold_seqs = frozenset(record.number for record in records if record.numbered)
+        progress.cold_seqs = frozenset(record.number for record in records if record.numbered)
         for number, text, _ in records:
-            self._count(reading, number, text, path)
+            self._count(progress, number, text, path)
             yield number, text
-        reading.cold_sha = reading.sha.copy()
+        progress.cold_sha = progress.sha.copy()
 
-    def _hot_records(self, row: SessionRow, reading: Reading, path: str) -> Iterator[tuple[int, str]]:
-        """Yield the events of the table that weren't read yet."""
-        for event in self._events(row.session_id, reading.last_seq):
-            reading.last_seq = event.seq
-            reading.size = (reading.size[0] + 1, reading.size[1] + event.size_bytes)
-            if event.seq not in reading.cold_seqs:
+    def _hot_records(
+        self, row: SessionRow, progress: SessionProgress, path: str
+    ) -> Iterator[tuple[int, str]]:
+        """Yield the unread events of the table."""
+        for event in self._events(row.session_id, progress.last_seq):
+            progress.last_seq = event.seq
+            progress.size = (progress.size[0] + 1, progress.size[1] + event.size_bytes)
+            if event.seq not in progress.cold_seqs:
                 text = _text_of(event)
-                self._count(reading, event.seq, text, path)
+                self._count(progress, event.seq, text, path)
                 yield event.seq, text
 
     def _events(self, session_id: str, after_seq: int | None) -> Iterator[TranscriptEvent]:
@@ -198,28 +202,28 @@ class SessionReader:
             yield from page
             after_seq = page[-1].seq
 
-    def _count(self, reading: Reading, seq: int, text: str, path: str) -> None:
-        reading.unpacked += _hash(reading.sha, seq, text)
-        if reading.unpacked > self._max_bytes:
-            raise unreadable(path, f"is {describe_size(reading.unpacked, self._max_bytes)}", "too_big")
+    def _count(self, progress: SessionProgress, seq: int, text: str, path: str) -> None:
+        progress.unpacked += _hash(progress.sha, seq, text)
+        if progress.unpacked > self._max_bytes:
+            raise unreadable(path, f"is {describe_size(progress.unpacked, self._max_bytes)}", "too_big")
 
 
 def _hash(sha: _Hash, seq: int, text: str) -> int:
-    """Take an event into a hash; return how many bytes it has."""
+    """Add an event to a hash; return its size in bytes."""
     data = text.encode("utf-8", "surrogatepass")
     sha.update(b"%d %d\n" % (seq, len(data)))
     sha.update(data)
     return len(data)
 
 
-def _covers(reading: Reading, row: SessionRow, after: SessionRow) -> bool:
-    """Return whether a reading is all of a session as it is after it was read: unmoved, or grown and all seen."""
+def _covers(progress: SessionProgress, row: SessionRow, after: SessionRow) -> bool:
+    """Return whether all of a session was read, given its rows before and after reading."""
     grown = after.events > row.events and (after.cold, after.rewritten) == (row.cold, row.rewritten)
-    return (after == row or grown) and reading.size == (after.events, after.size_bytes)
+    return (after == row or grown) and progress.size == (after.events, after.size_bytes)
 
 
 def _text_of(event: TranscriptEvent) -> str:
-    """Return an event's JSON; one that is damaged is nothing, and ends nothing."""
+    """Return an event's JSON; empty if the event is damaged."""
     if event.packed is None:
         return event.text or ""
     try:
@@ -231,7 +235,7 @@ def _text_of(event: TranscriptEvent) -> str:
 
 
 _LATEST_MS = 9_000_000_000_000
-"""The year 2255: later moments don't fit the index's nanoseconds."""
+"""The year 2255: later times don't fit the index's nanoseconds."""
 
 _KIND_OF_ORIGIN = {"cron": "cron", "internal": "internal", "spawn": "subagent"}
 
@@ -243,10 +247,10 @@ class SqliteSessions:
         self._database = database
         self._cold = cold
         self._max_bytes = max_file_bytes
-        self._finding = Lock()
+        self._scanning = Lock()
         self._listing = OpenClawSessions(database)
         self._listed: Transcripts | None = None
-        self._known: dict[str, tuple[SessionRow, str | None, Found]] = {}
+        self._known: dict[str, tuple[SessionRow, str | None, SourceFile]] = {}
         self._reason = ""
         self._reader = SessionReader(database, cold, max_file_bytes)
 
@@ -255,9 +259,9 @@ class SqliteSessions:
         return f"<SqliteSessions {count} transcripts{', ' + self._reason if self._reason else ''}>"
 
     def find(self) -> Transcripts:
-        """Return the transcripts there are now; see `SessionSource.find`."""
-        with self._finding:
-            error = self._look()
+        """Return the current transcripts; see `SessionSource.find`."""
+        with self._scanning:
+            error = self._scan()
             listed = self._listed or Transcripts()
             found = Transcripts(
                 dict(listed.found),
@@ -276,28 +280,28 @@ class SqliteSessions:
                 found.skip(path + " (cold history)", reason)
         return found
 
-    def load(self, found: Found) -> FileText:
-        """Return a transcript's talk; see `SessionSource.load`."""
-        row, reading = self._reader.read(found.path.removeprefix(PREFIX).removesuffix(".jsonl"), found.path)
+    def load(self, found: SourceFile) -> FileText:
+        """Return a transcript's text; see `SessionSource.load`."""
+        row, progress = self._reader.read(found.path.removeprefix(PREFIX).removesuffix(".jsonl"), found.path)
         fresh = self._found(row)
         self._correct(row, fresh)
-        return reading.talk.file_text(
-            reading.sha.hexdigest(), fresh.mtime_ns, fresh.size, fresh.inode, fresh.ctime_ns
+        return progress.talk.file_text(
+            progress.sha.hexdigest(), fresh.mtime_ns, fresh.size, fresh.inode, fresh.ctime_ns
         )
 
     def close(self) -> None:
-        """Let go of both connections and of what was kept."""
-        with self._finding:
+        """Release both connections and the cached states."""
+        with self._scanning:
             self._listing.close()
             self._known.clear()
         self._reader.close()
 
-    # --- finding ------------------------------------------------------------------------------------
+    # --- scanning -----------------------------------------------------------------------------------
 
-    def _look(self) -> OpenClawDatabaseError | None:
-        """List what changed; return an error that is to be reported."""
+    def _scan(self) -> OpenClawDatabaseError | None:
+        """Update the list of sessions; return an error if it has to be reported."""
         try:
-            rows = self._listing.look()
+            rows = self._listing.list_changed()
         except OpenClawDatabaseError as error:
             if error.unknown:
                 self._listed = None
@@ -313,9 +317,9 @@ class SqliteSessions:
         return None
 
     def _list(self, rows: list[SessionRow]) -> Transcripts:
-        """Return the sessions of the database that are memory, and what is left out."""
+        """Return the sessions of the database that are memory, and those left out."""
         listed = Transcripts()
-        seen: dict[str, tuple[SessionRow, str | None, Found]] = {}
+        seen: dict[str, tuple[SessionRow, str | None, SourceFile]] = {}
         lost = 0
         for row in rows:
             path = path_of(row.session_id)
@@ -333,7 +337,7 @@ class SqliteSessions:
             elif found.size > self._max_bytes:
                 listed.skip(path, describe_size(found.size, self._max_bytes))
             elif missing and not row.events:
-                listed.skip(path, "its cold history can't be found")
+                listed.skip(path, "its cold history is missing")
             else:
                 listed.found[path] = found
                 last = listed.found.get(listed.by_key.get(row.session_key, ""))
@@ -344,40 +348,40 @@ class SqliteSessions:
             listed.problems.append(
                 Problem(
                     "openclaw_database",
-                    f"the cold history of {lost} sessions that {self._database} speaks of isn't in {self._cold}",
-                    "Restore that folder from a backup of OpenClaw; everything else is searched.",
+                    f"the cold history of {lost} sessions in {self._database} is missing from {self._cold}",
+                    "restore that folder from a backup of OpenClaw; everything else is searched",
                 )
             )
         return listed
 
-    def _found(self, row: SessionRow) -> Found:
-        """Return a session as discovery sees it.
+    def _found(self, row: SessionRow) -> SourceFile:
+        """Return a session as a discovered file.
 
-        The digits below the millisecond, the database's resolution, are a checksum of what else changes when
-        a transcript does: an event that is rewritten in its place, an archive that appears.
+        The database's times are in milliseconds; the digits below are a checksum of other changes: an event that is
+        rewritten in place, a new archive.
         """
         sizes = [archive.size_bytes or self._cold_bytes(archive) for archive in row.cold]
-        moved = zlib.crc32(f"{row.changed} {[self._cold_bytes(archive) for archive in row.cold]}".encode())
-        return Found(
+        checksum = zlib.crc32(f"{row.changed} {[self._cold_bytes(archive) for archive in row.cold]}".encode())
+        return SourceFile(
             path_of(row.session_id),
             str(self._database),
-            min(max(row.last_ms, 0), _LATEST_MS) * 1_000_000 + moved % 1_000_000,
+            min(max(row.last_ms, 0), _LATEST_MS) * 1_000_000 + checksum % 1_000_000,
             row.size_bytes + sum(sizes),
             row.last_seq,
             0,
             "sessions",
         )
 
-    def _correct(self, row: SessionRow, fresh: Found) -> None:
-        """Correct a listed size: events may be compressed in place."""
-        with self._finding:
+    def _correct(self, row: SessionRow, fresh: SourceFile) -> None:
+        """Correct a listed size, because events may be compressed in place."""
+        with self._scanning:
             listed = self._listed.found.get(fresh.path) if self._listed is not None else None
             if self._listed is not None and listed is not None and listed._replace(size=fresh.size) == fresh:
                 self._listed.found[fresh.path] = fresh
                 self._listing.correct(row)
 
     def _cold_bytes(self, archive: ColdArchive) -> int:
-        """Return the size of an archive's file; 0 where there is none."""
+        """Return the size of an archive's file; 0 if it is missing."""
         try:
             return os.lstat(self._cold / archive.name).st_size if archive.name else 0
         except (OSError, ValueError):
@@ -387,14 +391,14 @@ class SqliteSessions:
         return Problem(
             "openclaw_database",
             f"the sessions in {self._database} can't be read: {error.reason}; notes and older transcripts are searched",
-            "Upgrade memd to a release that knows this OpenClaw, or mend the file; nothing is lost meanwhile."
+            "upgrade memd to a release that supports this OpenClaw, or repair the file"
             if error.unknown
-            else "Nothing to do: the next search tries again.",
+            else "search again in a moment: the next search retries",
         )
 
 
 def _kind_of(row: SessionRow) -> str | None:
-    """Return what kind of session it is that is no memory, or None for a conversation."""
+    """Return the kind of a session that isn't memory, such as `cron`; None for a conversation."""
     kind = kind_of_key(row.session_key) or _KIND_OF_ORIGIN.get(row.created_via)
     return kind or ("subagent" if row.spawned_by else None)
 

@@ -1,4 +1,4 @@
-"""Bulk work by a provider's batch API: who gets which texts, and what is under way there."""
+"""Fills a vector space through a provider's batch API."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ from memd_client.messages import BulkJob
 log = structlog.get_logger(__name__)
 
 BULK_FROM = 1_000
-"""Texts from which on a job is worth its wait: fewer are embedded by plain requests within minutes."""
+"""Fewest texts for a batch job: fewer are embedded by plain requests within minutes."""
 
 PLAIN_FIRST = 256
-"""Texts of the newest files that are embedded by plain requests meanwhile, so that they needn't wait for a job."""
+"""Texts of the newest files that are embedded by plain requests, so that they don't wait for a job."""
 
-AGAIN_S = 60.0
+RETRY_PAUSE_S = 60.0
 """Pause before results that could not be stored are fetched again."""
 
 Store = Callable[[list[str], NDArray[np.float32], dict[str, str]], Awaitable[None]]
@@ -37,25 +37,25 @@ Store = Callable[[list[str], NDArray[np.float32], dict[str, str]], Awaitable[Non
 
 
 class IndexJobs:
-    """The jobs that fill one space of one agent, kept in its index, so that a restart finds them."""
+    """The unfinished batch jobs of one space, stored in the agent's index, so that they survive a restart."""
 
     def __init__(self, index: IndexFile, space: str) -> None:
         self._index = index
         self._space = space
 
     async def load(self) -> list[JobRecord]:
-        """Return the jobs that were not finished."""
+        """Return the unfinished jobs."""
         saved = await self._index.read(lambda db: load_jobs(db, self._space))
         return records_from_json(saved) if saved is not None else []
 
     async def save(self, jobs: Sequence[JobRecord]) -> None:
-        """Write down the jobs that are not finished."""
+        """Store the unfinished jobs."""
         saved = records_to_json(jobs)
         await self._index.write(lambda db: save_jobs(db, self._space, saved))
 
 
 class BulkFill:
-    """The jobs that fill one vector space of one agent."""
+    """Fills one vector space of one agent by batch jobs."""
 
     def __init__(
         self,
@@ -88,54 +88,54 @@ class BulkFill:
         return f"<BulkFill {self._run!r}, {len(self._items)} to submit>"
 
     def attach(self, store: Store, wake: Callable[[], None]) -> None:
-        """Set what stores the results of jobs, and what is called when they ended."""
+        """Set the functions that store the results of jobs, and that are called when jobs end."""
         self._store, self._wake = store, wake
 
     @property
     def is_awaited(self) -> bool:
-        """Whether jobs are under way that a sync waits for."""
+        """Whether a sync has to wait for running jobs."""
         return self._settings.wait and bool(self.in_flight())
 
     def in_flight(self) -> set[str]:
-        """Return the hashes of the texts that jobs will bring."""
+        """Return the hashes of the texts in jobs, including those still to be submitted."""
         return {digest for digest, _ in self._items} | self._run.in_flight()
 
     def wants(self, pending: int) -> bool:
-        """Return whether so many missing texts, those under way included, are worth a job."""
+        """Return whether a job should be submitted for `pending` missing texts, including those in jobs."""
         return self._run.may_submit and pending - len(self.in_flight()) >= self._bulk_from
 
     def hand_over(self, missing: Sequence[tuple[str, str]]) -> None:
-        """Take (hash, text) of what is missing, newest first; the newest are left to plain requests."""
+        """Submit missing texts, (hash, text), newest first; the newest are left to plain requests."""
         self._items += missing[self._plain_first :]
         self._work.set()
 
     def status(self) -> list[BulkJob]:
-        """Return the jobs under way."""
+        """Return the running jobs."""
         return self._run.status()
 
     async def load(self) -> None:
-        """Find the jobs an earlier run left."""
+        """Resume the jobs of an earlier run of the daemon."""
         await self._run.resume()
         if self._run.in_flight():
             self._work.set()
 
     async def run(self) -> None:
-        """Submit and collect until cancelled; jobs under way then are found again by `load`."""
+        """Submit jobs and collect results until cancelled; running jobs are then resumed by `load`."""
         while True:
             await self._work.wait()
             self._work = trio.Event()
             items, self._items = self._items, []
             try:
                 await self._run.embed(items)
-            except MemdError as error:  # the index can't be written: what jobs brought is fetched again later
+            except MemdError as error:  # the index can't be written: the results are fetched again later
                 log.warning("embedding.jobs_not_stored", code=error.code, error=error.message)
-                with trio.move_on_after(AGAIN_S):
+                with trio.move_on_after(RETRY_PAUSE_S):
                     await self._work.wait()
                 self._work.set()
             self._wake()
 
     async def _take(self, results: BulkResults) -> None:
-        """Store what a job brought."""
+        """Store the results of a job."""
         assert self._store is not None
         hashes = list(results.vectors)
         rows = list(results.vectors.values())
@@ -146,7 +146,7 @@ class BulkFill:
 def bulk_fill_of(
     provider: EmbeddingProvider, remote: Remote | None, index: IndexFile, clock: Clock
 ) -> BulkFill | None:
-    """Return the batch API of a provider at work for an agent, or None where there is none or it may not be used."""
+    """Return a fill through the provider's batch API, or None if it has none or it is disabled."""
     if not isinstance(provider, RemoteProvider) or provider.bulk is None:
         return None
     return BulkFill(

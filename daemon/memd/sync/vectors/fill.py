@@ -1,7 +1,7 @@
-"""Vectors behind the text: fills what a vector space lacks, newest files first.
+"""Embeds the texts that a vector space lacks, those of the newest files first.
 
-Keyword search never waits for this. A failing provider is tried again with growing pauses, and never before it
-may be; `health` has the reason and since when, which every reply and the status show.
+Keyword search never waits for this. A failing provider is retried with growing pauses, and never before its own
+back-off ends; `health` has the reason and the time of the failure, which every reply and the status show.
 """
 
 from __future__ import annotations
@@ -31,38 +31,38 @@ from memd.index.cache import (
 from memd.index.connection import Database, IndexFile
 from memd.sync.text.text_sync import ProgressSink, ignore_progress
 from memd.sync.vectors.bulk_fill import BulkFill
-from memd.sync.vectors.provider_health import FailureIsolation, Health, Pace
+from memd.sync.vectors.provider_health import EmbeddingSpeed, FailureIsolation, ProviderHealth
 from memd.sync.vectors.vector_writer import CacheLimits, FillEvents, VectorWriter
 from memd.system.clock import Clock
 from memd.system.metrics import METER
 from memd_client.errors import DimensionsChangedError, MemdError
 
 BATCH_TEXTS = 128
-"""Most texts asked for at once, however many the provider takes: so progress is seen, new text goes first soon,
-and little is lost when it breaks."""
+"""Most texts in one request, even if the provider accepts more: progress is visible, new text is embedded soon, and a
+failure loses little work."""
 
 LOOK_AHEAD_BATCHES = 16
-"""Batches read from the index at once: the look for missing texts walks all chunks, so it is shared by many."""
+"""Batches read from the index at once, because finding missing texts scans all chunks."""
 
 FIRST_PAUSE_S = 1.0
 DOUBLINGS = 6
-"""Pauses between tries while a provider fails: they double so often, to about a minute."""
+"""First pause between attempts while a provider fails, and how often it doubles, to about a minute."""
 
-LOOK_S = 5.0
-"""A long pause is checked so often: it may have passed while the machine slept."""
+CHECK_INTERVAL_S = 5.0
+"""Interval at which a long pause is checked, because it may have passed while the machine slept."""
 
 NEWEST_TEXTS = 64
-"""Texts embedded after a change while power is saved: a note and more, seconds of one core. What is older waits."""
+"""Texts embedded after a change while power is saved: a note and more, seconds of one core. Older texts wait."""
 
 GATHER_FROM_TEXTS = 32
 GATHER_S = 0.2
 GATHER_MOST_S = 2.0
-"""A provider that takes many texts at once isn't asked for each file that comes in: texts are gathered until none
-came for a moment, but not for longer than the second figure."""
+"""For a provider that accepts many texts per request, texts are collected until none arrived for the first time, at
+most for the second."""
 
 
 class VectorFill:
-    """Embeds what is missing in one vector space of one agent."""
+    """Embeds the missing texts of one vector space of one agent."""
 
     def __init__(
         self,
@@ -70,7 +70,7 @@ class VectorFill:
         index: IndexFile,
         provider: EmbeddingProvider,
         *,
-        health: Health,
+        health: ProviderHealth,
         limits: CacheLimits,
         live_spaces: Callable[[], Collection[str]],
         clock: Clock,
@@ -96,41 +96,41 @@ class VectorFill:
         self._pauses = 0
         self.space = SpaceKey(provider.id, provider.model, provider.space.id)
         self._writer = VectorWriter(index, self.space, limits, live_spaces, clock, events)
-        self._suspicion = FailureIsolation()
-        self._round = 0  # texts embedded since there was last nothing to do
+        self._isolation = FailureIsolation()
+        self._round = 0  # texts embedded since nothing was missing
         self._renew_to_id: int | None = None
-        self._came = 0
+        self._arrived = 0
         self.embedded = 0
         self.pending = 0
         self.texts = 0
         self.oldest_ms: int | None = None
-        self.pace = Pace()
+        self.pace = EmbeddingSpeed()
 
     def __repr__(self) -> str:
         state = "idle" if self._idle.is_set() else f"{self.pending} pending"
         return f"<VectorFill {self.provider.id}/{self.provider.model}, {state}>"
 
     async def load(self) -> None:
-        """Count what an earlier run, or another space's time, left undone."""
+        """Count the missing texts of the index."""
         space_id = self.space.id
 
-        def look(db: Database) -> tuple[int, int | None, int, int]:
+        def count(db: Database) -> tuple[int, int | None, int, int]:
             missing = count_missing(db, space_id)
-            if not missing:  # as at most starts: the rest reads every chunk
+            if not missing:  # as at most starts; the rest would read every chunk
                 return 0, None, 0, count_texts(db)
             characters = count_missing_characters(db, space_id)
             return missing, oldest_missing_ms(db, space_id), characters, count_texts(db)
 
-        came = self._came
-        pending, self.oldest_ms, self.pace.characters, self.texts = await self._index.read(look)
-        if came == self._came and self._renew_to_id is None:
+        arrived = self._arrived
+        pending, self.oldest_ms, self.pace.characters, self.texts = await self._index.read(count)
+        if arrived == self._arrived and self._renew_to_id is None:
             self.pending = pending
         else:
             await self._count()
 
     def wake(self, texts: int = 0, characters: int = 0) -> None:
-        """Say that texts may be missing, or that the provider may work again."""
-        self._came += texts
+        """Report that texts may be missing, or that the provider may work again."""
+        self._arrived += texts
         self.pending += texts
         self.texts += texts
         self.pace.characters += characters
@@ -142,11 +142,11 @@ class VectorFill:
         self._nudge.set()
 
     def needs_s(self) -> float:
-        """Return about how long what is pending will take, by the texts embedded lately."""
+        """Return the estimated time to embed the pending texts, from the recent speed."""
         return self.pace.needs_s(self.pending) / self.provider.limits.concurrency
 
     async def settle(self, progress: ProgressSink = ignore_progress) -> None:
-        """Wait until nothing is missing or the provider fails; the caller looks at `health`."""
+        """Wait until nothing is missing or the provider fails; the caller checks `health`."""
         self._sinks.append(progress)
         try:
             self.wake()
@@ -155,7 +155,7 @@ class VectorFill:
             self._sinks.remove(progress)
 
     async def renew_all(self) -> None:
-        """Have every text embedded again, refused ones too; the old vectors answer until each is replaced."""
+        """Embed every text again, including refused ones; old vectors are used until they are replaced."""
         space_id = self.space.id
         await self._index.write(lambda db: forget_refused(db, space_id))
         self._renew_to_id = await self._index.read(last_vector_id)
@@ -176,10 +176,10 @@ class VectorFill:
                     await self._fill()
                     await self._writer.trim()
                     self._pauses = 0
-                    self._suspicion.clear()
+                    self._isolation.clear()
                 except MemdError as error:
                     self.health.failed(error)
-                    self._suspicion.note(error)
+                    self._isolation.record(error)
                     await self._pause()
                     self._wake.set()
                     continue
@@ -188,21 +188,21 @@ class VectorFill:
                     self._idle.set()
 
     async def _wait_for_work(self) -> None:
-        """Wait until texts may be missing, or what rested may go on."""
+        """Wait until texts may be missing, or power saving ends."""
         while not self._wake.is_set():
-            with trio.move_on_after(LOOK_S if self.rests else math.inf):
+            with trio.move_on_after(CHECK_INTERVAL_S if self.rests else math.inf):
                 await self._wake.wait()
             if self.rests and not self._saves_power():
                 self.wake()
 
     async def _gather(self) -> None:
-        """Wait for more text if that saves requests and no caller waits for vectors."""
+        """Wait for more texts if that saves requests and no caller waits for vectors."""
         if self.provider.limits.max_texts < GATHER_FROM_TEXTS:
             return
         until = trio.current_time() + GATHER_MOST_S
-        came = -1
-        while came != self._came and not self._sinks and trio.current_time() < until:
-            came, self._nudge = self._came, trio.Event()
+        arrived = -1
+        while arrived != self._arrived and not self._sinks and trio.current_time() < until:
+            arrived, self._nudge = self._arrived, trio.Event()
             with trio.move_on_after(GATHER_S):
                 await self._nudge.wait()
 
@@ -210,36 +210,36 @@ class VectorFill:
         return self.bulk is not None and self.bulk.is_awaited
 
     async def _pause(self) -> None:
-        """Wait until the provider may be asked again; a success elsewhere, or a user's wish, ends our own part of it.
+        """Wait until the provider may be tried again.
 
-        New text doesn't: where every try costs tokens it would make tries without end.
+        A success of another agent, or a caller of `settle`, ends this fill's own pause early; new text doesn't, because
+        each attempt may cost tokens.
         """
         until = trio.current_time() + FIRST_PAUSE_S * 2 ** min(self._pauses, DOUBLINGS)
         self._pauses += 1
         while True:
-            self._idle.set()  # callers of `settle` learn that vectors don't come now
-            asked_s = self.provider.retry_in_s()
-            left_s = asked_s if asked_s > 0 else until - trio.current_time()
+            self._idle.set()  # callers of `settle` stop waiting
+            backoff_s = self.provider.retry_in_s()
+            left_s = backoff_s if backoff_s > 0 else until - trio.current_time()
             if left_s <= 0:
                 return
             self._nudge = trio.Event()
-            with trio.move_on_after(min(left_s, LOOK_S)):
+            with trio.move_on_after(min(left_s, CHECK_INTERVAL_S)):
                 await self._nudge.wait()
                 if self.provider.retry_in_s() <= 0 and (self._sinks or self.health.degraded is None):
                     return
 
     async def _count(self) -> None:
-        """Count what is missing; again if text came in, or a renewal was requested, meanwhile."""
+        """Count the missing texts; repeat if texts arrived, or a renewal was requested, meanwhile."""
         space_id = self.space.id
-        came, renew = -1, self._renew_to_id
-        while (came, renew) != (self._came, self._renew_to_id):
-            came, renew = self._came, self._renew_to_id
-            look = partial(count_missing, space_id=space_id, renew_to_id=renew)
-            count = await self._index.read(look)
+        arrived, renew = -1, self._renew_to_id
+        while (arrived, renew) != (self._arrived, self._renew_to_id):
+            arrived, renew = self._arrived, self._renew_to_id
+            count = await self._index.read(partial(count_missing, space_id=space_id, renew_to_id=renew))
         self.pending = count
 
     async def _fill(self) -> None:
-        """Embed batch after batch until nothing is missing but what jobs bring."""
+        """Embed batch after batch until nothing is missing except texts in batch jobs."""
         await self._count()
         self.rests = False
         while self.pending:
@@ -247,51 +247,51 @@ class VectorFill:
             if self._saves_power() and not self._sinks:
                 most = min(most, NEWEST_TEXTS - self._round)
                 if most <= 0:
-                    await self._count()  # a text reported after the count is in the sum twice
+                    await self._count()  # a text reported after the last count was counted twice
                     self.rests = self.pending > 0
                     break
             missing = await self._find_missing(most)
             if not missing:
-                await self._count()  # texts may have gone
+                await self._count()  # texts may have been deleted
                 break
             if self.bulk is not None and self.bulk.wants(self.pending):
                 self.bulk.hand_over(await self._find_missing(self.pending))
                 continue
-            if self._suspicion.is_raised:
-                await self._hunt(missing)
+            if self._isolation.is_raised:
+                await self._isolate_failure(missing)
             else:
                 await self._embed_all(missing)
-            if not self.pending:  # counting walks all chunks: till then what was stored and came tells
+            if not self.pending:  # counting scans all chunks, so `pending` is estimated until then
                 await self._count()
         if not self.pending:
-            self._renew_to_id = None  # nothing was awaited since it was counted
+            self._renew_to_id = None  # safe: nothing was awaited since the count
             self.pace.characters = 0
             await self._events.whole()
             if not self._wake.is_set():
                 self.oldest_ms = None
 
     async def _find_missing(self, limit: int) -> list[tuple[str, str]]:
-        """Return (hash, text) of what is missing and not under way elsewhere, newest files first."""
-        under_way = self.bulk.in_flight() if self.bulk is not None else ()
+        """Return (hash, text) of texts that are missing and not in batch jobs, newest files first."""
+        in_jobs = self.bulk.in_flight() if self.bulk is not None else ()
         space_id, renew = self.space.id, self._renew_to_id
         return await self._index.read(
-            lambda db: missing_hashes(db, space_id, limit, without=under_way, renew_to_id=renew)
+            lambda db: missing_hashes(db, space_id, limit, without=in_jobs, renew_to_id=renew)
         )
 
     async def _embed_all(self, missing: list[tuple[str, str]]) -> None:
-        """Embed texts, several batches at a time where the provider takes them, until newer text comes in."""
+        """Embed texts, several batches at a time if the provider allows, until newer text arrives."""
         waiting = deque(missing)
         errors: list[MemdError] = []
 
         async def work() -> None:
-            # What is under way when another batch fails is brought home: it may have been paid for.
+            # Running batches are completed when another fails, because they may have been paid for.
             while waiting and not errors and not self._wake.is_set():
                 try:
                     await self._embed(take_batch(waiting, self._limits()))
                 except MemdError as error:
                     errors.append(error)
 
-        self._wake = trio.Event()  # what came before the look is in it
+        self._wake = trio.Event()  # earlier texts are in `missing`
         async with trio.open_nursery() as nursery:
             for _ in range(self.provider.limits.concurrency):
                 nursery.start_soon(work)
@@ -299,26 +299,26 @@ class VectorFill:
             raise errors[0]
 
     def _limits(self) -> BatchLimits:
-        """Return what a request may carry now: the provider finds out, and the day's budget comes to its end."""
+        """Return the current limits of a request, which depend on the provider's replies and the token budget."""
         limits = self.provider.limits
         return replace(limits, max_texts=min(limits.max_texts, BATCH_TEXTS))
 
-    async def _hunt(self, missing: list[tuple[str, str]]) -> None:
-        """Embed fewer and fewer texts at a time, until the one that the provider fails over is alone.
+    async def _isolate_failure(self, missing: list[tuple[str, str]]) -> None:
+        """Embed fewer and fewer texts at a time, until the one that makes the provider fail is isolated.
 
-        That one is left to its words, if the provider takes a harmless text at that moment: else it is down, and
-        no text is to blame.
+        That text is recorded as refused, and remains searchable by keyword. A harmless text is embedded first: if that
+        fails, the provider is down and no text is the cause.
         """
         await self.provider.embed_batch([PROBE_TEXT])
         self._pauses = 0
-        part = missing[: self._suspicion.part(self._limits().max_texts)]
+        part = missing[: self._isolation.part(self._limits().max_texts)]
         try:
             await self._embed(part)
         except MemdError as error:
-            if len(part) > 1 or not self._suspicion.is_suspicious(error):
+            if len(part) > 1 or not self._isolation.is_suspicious(error):
                 raise
             await self._store([], np.empty((0, 0), dtype=np.float32), {part[0][0]: error.message})
-            self._suspicion.clear()
+            self._isolation.clear()
 
     async def _embed(self, missing: list[tuple[str, str]]) -> None:
         """Embed and store one batch of (hash, text)."""
@@ -326,22 +326,24 @@ class VectorFill:
         texts = [text for _, text in missing]
         embedded = await embed_isolating_refusals(self.provider, texts)
         self.pace.note(trio.current_time() - started, len(texts), sum(len(text) for text in texts))
-        at = [place for place, vector in enumerate(embedded.vectors) if vector is not None]
+        at = [number for number, vector in enumerate(embedded.vectors) if vector is not None]
         rows = [vector for vector in embedded.vectors if vector is not None]
         if len({row.shape[0] for row in rows}) > 1:
-            raise DimensionsChangedError(f"{self.provider.id} gave vectors of several sizes for one batch")
+            raise DimensionsChangedError(
+                f"{self.provider.id} returned vectors of different dimensions for one batch"
+            )
         matrix = np.stack(rows) if rows else np.empty((0, 0), dtype=np.float32)
-        refused = {missing[place][0]: reason for place, reason in embedded.refused.items()}
-        await self._store([missing[place][0] for place in at], matrix, refused)
-        self.health.worked()  # only now: vectors that can't be stored are no success
+        refused = {missing[number][0]: reason for number, reason in embedded.refused.items()}
+        await self._store([missing[number][0] for number in at], matrix, refused)
+        self.health.worked()  # only once the vectors are stored
 
     async def _store_bulk(
         self, hashes: list[str], matrix: NDArray[np.float32], refused: dict[str, str]
     ) -> None:
-        """Store what a job brought."""
+        """Store the results of a batch job."""
         try:
             await self._store(hashes, matrix, refused)
-        except DimensionsChangedError as error:  # it won't fit later either
+        except DimensionsChangedError as error:  # retrying would fail the same way
             self.health.failed(error)
 
     async def _store(self, hashes: list[str], matrix: NDArray[np.float32], refused: dict[str, str]) -> None:

@@ -1,4 +1,4 @@
-"""How a provider does: why it fails and since when, whether a text is the reason, and how fast it embeds."""
+"""ProviderHealth of a provider: its current failure, isolation of texts that cause failures, and its speed."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ from memd_client.messages import Degraded
 log = structlog.get_logger(__name__)
 
 
-class Health:
-    """What came of the latest calls of one provider."""
+class ProviderHealth:
+    """The outcome of the latest calls of one provider."""
 
     def __init__(self, provider: str, clock: Clock, on_change: Callable[[], None]) -> None:
         self._provider = provider
@@ -29,10 +29,10 @@ class Health:
         self.degraded: Degraded | None = None
 
     def __repr__(self) -> str:
-        return f"<Health of {self._provider}: {self.degraded.code if self.degraded else 'fine'}>"
+        return f"<ProviderHealth of {self._provider}: {self.degraded.code if self.degraded else 'fine'}>"
 
     def failed(self, error: MemdError) -> Degraded:
-        """Remember and return why meaning is missing; the time of the first failure stays."""
+        """Record a failure and return it; the time of the first failure in a row is kept."""
         before = self.degraded
         since = before.since_ms if before is not None else self._clock()
         self.degraded = Degraded(error.code, error.message, since, error.hint)
@@ -42,7 +42,7 @@ class Health:
         return self.degraded
 
     def worked(self) -> None:
-        """Forget an earlier failure."""
+        """Record a success, which clears an earlier failure."""
         if self.degraded is not None:
             self.degraded = None
             log.info("embedding.recovered", provider=self._provider)
@@ -50,19 +50,19 @@ class Health:
 
 
 TEXT_S = 0.006
-"""What a text takes however short it is, about: with a small local model."""
+"""Estimated fixed time per text, with a small local model."""
 
 FIRST_GUESS_S = 0.00005
-"""What a character is thought to take before any was embedded."""
+"""Estimated time per character before any text was embedded."""
 
 WEIGHT = 0.2
-"""Weight of the last batch in what a character takes: it follows within some batches, and one odd one passes."""
+"""Weight of the latest batch in the moving average of the time per character."""
 
 CHARACTERS_PER_TOKEN = 4
 
 
-class Pace:
-    """The pace of one provider, and how many characters wait for it."""
+class EmbeddingSpeed:
+    """The embedding speed of one provider, and the number of characters to embed."""
 
     def __init__(self) -> None:
         self.characters = 0
@@ -70,34 +70,34 @@ class Pace:
         self._character_s = FIRST_GUESS_S
 
     def __repr__(self) -> str:
-        return f"<Pace {self._character_s * 1e6:.1f} us a character, {self.characters} to go>"
+        return f"<EmbeddingSpeed {self._character_s * 1e6:.1f} us a character, {self.characters} to go>"
 
     @property
     def tokens(self) -> int:
-        """About how many tokens wait."""
+        """Estimated number of tokens to embed."""
         return self.characters // CHARACTERS_PER_TOKEN
 
     def note(self, took_s: float, texts: int, characters: int) -> None:
-        """Note how long texts took."""
+        """Record the time that some texts took."""
         self.characters = max(0, self.characters - characters)
         pace_s = max(0.0, took_s - texts * TEXT_S) / max(1, characters)
         self._character_s += WEIGHT * (pace_s - self._character_s)
         self.is_known = True
 
     def needs_s(self, texts: int) -> float:
-        """Return about how long so many texts and all waiting characters will take, one batch after the other."""
+        """Return the estimated time for `texts` texts with all waiting characters, without concurrency."""
         return texts * TEXT_S + self.characters * self._character_s
 
 
 SUSPICIOUS = (ProviderFailedError, ProviderReplyError, ProviderUnreachableError, ModelChildError)
-"""Failures that a text can be the reason of. Classes below them (a quota, a key) have reasons of their own."""
+"""Errors that a text may cause. Their subclasses (a quota, a key) have other causes."""
 
 RAISED_AFTER = 2
-"""Failures in a row after which it is looked for."""
+"""Failures in a row after which the text that causes them is searched for."""
 
 
 class FailureIsolation:
-    """How often in a row embedding failed, and so how few texts are tried together."""
+    """Finds the text that makes a provider fail, by halving the number of texts after each failure in a row."""
 
     def __init__(self) -> None:
         self._failures = 0
@@ -107,22 +107,22 @@ class FailureIsolation:
 
     @property
     def is_raised(self) -> bool:
-        """Whether texts are to be tried in small parts."""
+        """Whether texts have to be embedded in small parts."""
         return self._failures >= RAISED_AFTER
 
     def is_suspicious(self, error: MemdError) -> bool:
-        """Return whether a text can be the reason of a failure."""
+        """Return whether a text may be the cause of a failure."""
         return type(error) in SUSPICIOUS
 
-    def note(self, error: MemdError) -> None:
-        """Note that embedding failed."""
+    def record(self, error: MemdError) -> None:
+        """Count a failure that a text may have caused."""
         if self.is_suspicious(error):
             self._failures += 1
 
     def clear(self) -> None:
-        """Note that the reason was found, or that nothing fails any more."""
+        """Reset the count after a success, or after the text was found."""
         self._failures = 0
 
     def part(self, most: int) -> int:
-        """Return how many texts are tried together: half as many with each failure, at least one."""
+        """Return how many texts to embed together: half as many after each failure, at least one."""
         return max(1, most >> (self._failures - RAISED_AFTER + 1))

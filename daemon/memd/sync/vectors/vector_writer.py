@@ -1,4 +1,4 @@
-"""Vectors into the index: new ones, those OpenClaw bought already, and the cache kept within its limits."""
+"""Writes vectors to the index, adopts those of OpenClaw, and keeps the cache within its limits."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from memd.index.cache import (
     find_dims,
     forget_space,
     refuse_texts,
-    renew_vectors,
+    replace_vectors,
     store_vectors,
     trim,
 )
 from memd.index.connection import Database, IndexFile
-from memd.index.meta import set_adopted_cut
+from memd.index.meta import set_adopted_chunking_scheme
 from memd.index.openclaw.adopt import CachedVector, import_cache, read_openclaw_agent_cache
 from memd.settings.schema import Chunking
 from memd.system.clock import Clock, has_passed
@@ -31,12 +31,12 @@ log = structlog.get_logger(__name__)
 
 
 TRIM_EVERY_MS = 60_000
-"""How often the cache is brought within its limits: the look walks all vectors."""
+"""Interval at which the cache is trimmed, because that scans all vectors."""
 
 
 @dataclass(frozen=True, slots=True)
 class CacheLimits:
-    """How many vectors are kept, and how many bytes of those that are not in use; None without a limit."""
+    """Most vectors in the cache, and most bytes of unused ones; None for no limit."""
 
     entries: int | None
     unused_bytes: int | None
@@ -44,11 +44,10 @@ class CacheLimits:
 
 @dataclass(frozen=True, slots=True)
 class FillEvents:
-    """What a fill tells its owner.
+    """Callbacks of a fill.
 
-    `stored` is called with (ids, matrix, ids of vectors that these replaced) after each commit, without anything
-    awaited in between; `forgotten` after the space's vectors were all deleted; `whole` is awaited whenever nothing is
-    missing.
+    `stored` is called with (ids, matrix, ids of replaced vectors) directly after each commit; `forgotten` after all
+    vectors of the space were deleted; `whole` whenever nothing is missing.
     """
 
     stored: Callable[[list[int], NDArray[np.float32], list[int]], Awaitable[None]]
@@ -88,7 +87,7 @@ class VectorWriter:
             if not hashes:
                 return [], []
             if renewing:
-                return renew_vectors(db, space, hashes, matrix, now_ms)
+                return replace_vectors(db, space, hashes, matrix, now_ms)
             return store_vectors(db, space, hashes, matrix, now_ms), []
 
         try:
@@ -96,7 +95,7 @@ class VectorWriter:
         except DimensionsChangedError:
             if not renewing:
                 raise
-            # The user had all vectors renewed and the model has another size now: the old ones can't stay.
+            # During a renewal the model may have new dimensions: then the old vectors can't be kept.
             await self._index.write(lambda db: forget_space(db, space.id))
             self._events.forgotten()
             ids, gone = await self._index.write(write)
@@ -105,7 +104,7 @@ class VectorWriter:
             log.warning("embedding.texts_refused", provider=space.provider, texts=len(refused))
 
     async def trim(self) -> None:
-        """Keep the cache within its limits, once in a while."""
+        """Trim the cache to its limits, at most once per `TRIM_EVERY_MS`."""
         now_ms = self._clock()
         if not has_passed(TRIM_EVERY_MS, self._trimmed_ms, now_ms):
             return
@@ -119,7 +118,7 @@ class VectorWriter:
 async def inherit_vectors(
     index: IndexFile, database: Path, space: SpaceKey, models: Iterable[str], chunking: Chunking, clock: Clock
 ) -> list[str]:
-    """Take over the embedding cache in OpenClaw's own database, once: while the space holds no vector."""
+    """Adopt the embedding cache in OpenClaw's own database if the space has no vectors; return problems."""
     if await index.read(lambda db: find_dims(db, space.id)) is not None:
         return []
     problems: list[str] = []
@@ -136,7 +135,7 @@ async def inherit_vectors(
     if rows:
 
         def take(db: Database) -> int:
-            set_adopted_cut(db, chunking.tokens, chunking.overlap)
+            set_adopted_chunking_scheme(db, chunking.tokens, chunking.overlap)
             return import_cache(db, rows, lambda provider, model: space.id, clock())
 
         taken = await index.write(take)

@@ -1,7 +1,7 @@
-"""Events of Linux's inotify: one queue for all agents, read without waiting by the thread that asks.
+"""File events from Linux's inotify: one kernel queue for all agents, read without blocking in the calling thread.
 
-The kernel puts an event into the queue before the system call that changed something returns. So an empty queue says
-that nothing was changed until now, which no library that hands events over from a thread of its own can say.
+The kernel queues an event before the system call that caused it returns. So an empty queue proves that nothing has
+changed, which a library that delivers events from its own thread can't.
 """
 
 from __future__ import annotations
@@ -22,21 +22,21 @@ import trio
 from memd.sync.disk.discover import NO_DESCRIPTOR
 from memd.sync.disk.filesystems import MOUNT_TABLE, Mounts, load_mounts
 from memd.sync.disk.safe_open import Identity, OpenFolder
-from memd.sync.watch.queue import NOWHERE, FolderEvents, Interest, Key, Watched, WatchQueue
+from memd.sync.watch.queue import NOWHERE, FolderEvents, Interest, Key, WatchQueue, WatchResult
 
 log = structlog.get_logger(__name__)
 
 STEP_S = 0.25
-"""The least time between two readings for hints, so that a burst of events costs few of them."""
+"""Minimum time between two reads for hints, so that a burst of events causes few of them."""
 
 RETRY_S = 60.0
-"""Time between two tries to get events if a limit of the system is in the way."""
+"""Time between two attempts to open the queue if a system limit prevents it."""
 
 _BLIND_S = 1.0
-"""Pause after a queue that is open could not be read."""
+"""Pause after the open queue could not be read."""
 
 WATCH_DESCRIPTORS = 2
-"""What `InotifyEvents` holds: the inotify instance and the mount table."""
+"""Descriptors of `InotifyEvents`: the inotify instance and the mount table."""
 
 INOTIFY_LIMITS = Path("/proc/sys/fs/inotify")
 
@@ -50,7 +50,7 @@ _ONLY_FOLDERS, _NO_LINK = 0x0100_0000, 0x0200_0000
 _WANTED: Final = (
     _MODIFY
     | _ATTRIB
-    | _CLOSE_WRITE  # comes after a mapping was written to, which raises nothing itself
+    | _CLOSE_WRITE  # follows writes to a mapping, which raise no event themselves
     | _MOVED_FROM
     | _MOVED_TO
     | _CREATE
@@ -61,48 +61,48 @@ _WANTED: Final = (
 )
 
 IGNORED: Final = 0x8000
-"""Bit of an event that is the last one of its folder."""
+"""Bit of a folder's last event."""
 
 OVERFLOW: Final = 0x4000
-"""Bit of an event that stands for any number of events of any folder."""
+"""Bit of an event that replaces any number of lost events of any folders."""
 
 IS_FOLDER: Final = 0x4000_0000
-"""Bit of an event that happened to a folder."""
+"""Bit of an event whose name is a folder's."""
 
 _READ_BYTES: Final = 65_536
 
 
-class Event(NamedTuple):
-    """Something that happened in a folder: the folder's number, what as bits, and the name in it, or nothing."""
+class InotifyEvent(NamedTuple):
+    """One event: the number of the watched folder, its bits, and the name in the folder, empty for itself."""
 
     number: int
-    what: int
+    bits: int
     name: str
 
 
 class Inotify:
-    """One queue of the kernel's.
+    """One inotify instance.
 
     Resources: one descriptor, until `close`.
     """
 
     def __init__(self) -> None:
         if sys.platform != "linux":
-            raise OSError(errno.ENOSYS, "there is no inotify on this system")
+            raise OSError(errno.ENOSYS, "this system has no inotify")
         self._libc = ctypes.CDLL(None, use_errno=True)
         self.descriptor = self._checked(self._libc.inotify_init1(os.O_NONBLOCK | os.O_CLOEXEC))
 
     def add(self, folder: str, *, follow: bool = False) -> int:
-        """Note a folder's changes from now on; return its number, the same one while it is noted."""
+        """Watch a folder; return its number, which is the same while it is watched."""
         wanted = _WANTED if follow else _WANTED | _NO_LINK
         return self._checked(self._libc.inotify_add_watch(self.descriptor, os.fsencode(folder), wanted))
 
     def remove(self, number: int) -> None:
-        """Note a folder's changes no more; one that is gone is passed over."""
+        """Stop watching a folder; an unknown number is ignored."""
         self._libc.inotify_rm_watch(self.descriptor, number)
 
-    def read(self) -> Iterator[Event]:
-        """Yield what happened since the last call; never waits."""
+    def read(self) -> Iterator[InotifyEvent]:
+        """Yield the events since the last call; never blocks."""
         while True:
             try:
                 data = os.read(self.descriptor, _READ_BYTES)
@@ -110,18 +110,18 @@ class Inotify:
                 return
             at = 0
             while at < len(data):
-                number, what, _, length = _EVENT.unpack_from(data, at)
+                number, bits, _, length = _EVENT.unpack_from(data, at)
                 at += _EVENT.size
-                yield Event(number, what, os.fsdecode(data[at : at + length].rstrip(b"\0")))
+                yield InotifyEvent(number, bits, os.fsdecode(data[at : at + length].rstrip(b"\0")))
                 at += length
 
     def close(self) -> None:
-        """Give the descriptor back."""
+        """Close the descriptor."""
         os.close(self.descriptor)
 
     @staticmethod
     def _checked(result: int) -> int:
-        """Return what a call gave."""
+        """Return the result of a call, or raise its error."""
         if result < 0:
             error = ctypes.get_errno()
             raise OSError(error, os.strerror(error))
@@ -131,7 +131,7 @@ class Inotify:
 class InotifyEvents(FolderEvents):
     """Events of all agents' folders through one inotify instance.
 
-    Resources: two descriptors from the first look on, until `close`.
+    Resources: two descriptors from the first scan on, until `close`.
     """
 
     def __init__(
@@ -160,7 +160,7 @@ class InotifyEvents(FolderEvents):
         return f"<InotifyEvents of {len(self.folders)} folders{', off' if self._inotify is None else ''}>"
 
     def read(self) -> bool:
-        """Report all events until now; return whether there are events at all."""
+        """Report all events so far; return whether inotify works."""
         with self.lock:
             if self._inotify is None and not self._open():
                 return False
@@ -173,43 +173,43 @@ class InotifyEvents(FolderEvents):
                     self._is_remounted = False
                 for event in self._inotify.read():
                     self._take(event)
-            except OSError:  # such as a limit on open files below what is open: poll refuses to work
+            except OSError:  # for example a lowered limit of open files, with which poll fails
                 self._report_all()
                 return False
             return True
 
     def add(
         self, queue: WatchQueue, interest: Interest, *, follow: bool, opened: OpenFolder | None = None
-    ) -> Watched:
+    ) -> WatchResult:
         """Watch a folder.
 
-        By its descriptor a folder costs as much at any depth, and its path may be of any length.
+        With `opened`, its depth and the length of its path don't matter.
         """
         with self.lock:
             if self._inotify is None:
-                return Watched(None)
-            why = self._mounts.why_foreign(interest.path)
-            if why:
-                return Watched(None, why)
+                return WatchResult(None)
+            reason = self._mounts.why_foreign(interest.path)
+            if reason:
+                return WatchResult(None, reason)
             try:
                 device = _device_of(interest.path, follow=follow) if opened is None else opened.identity[0]
-                why = self._mounts.why_foreign(interest.path, device)
-                if why:
-                    return Watched(None, why)
+                reason = self._mounts.why_foreign(interest.path, device)
+                if reason:
+                    return WatchResult(None, reason)
                 if opened is None:
                     number = self._inotify.add(interest.path, follow=follow)
                 else:
                     number = self._add_open(self._inotify, opened)
             except (FileNotFoundError, NotADirectoryError):
-                return Watched(NOWHERE)
+                return WatchResult(NOWHERE)
             except OSError as error:
                 self._log_once(error)
-                return Watched(None, explain_limit(error))
+                return WatchResult(None, explain_limit(error))
             self.folders.setdefault(number, {}).setdefault(queue, set()).add(interest)
-            return Watched(number)
+            return WatchResult(number)
 
     async def run(self, on_change: Callable[[], None]) -> None:
-        """Report events as they come, until cancelled."""
+        """Report events as they arrive, until cancelled."""
         known = ""
         while True:
             is_read = await self._in_thread(self.read)
@@ -226,11 +226,11 @@ class InotifyEvents(FolderEvents):
                 await trio.sleep(_BLIND_S)
 
     async def _in_thread(self, call: Callable[[], bool]) -> bool:
-        """Return what a call returns that may wait for a disk."""
+        """Run a call that may block on a disk in a worker thread."""
         return await trio.to_thread.run_sync(call, limiter=self._threads, abandon_on_cancel=True)
 
     def close(self) -> None:
-        """Give the descriptors back."""
+        """Close the descriptors."""
         with self.lock:
             self._is_closed = True
             self._report_all()
@@ -240,16 +240,16 @@ class InotifyEvents(FolderEvents):
                 self._inotify = None
 
     def _open_again(self) -> bool:
-        """Try to open the queue after it couldn't be opened."""
+        """Retry opening the queue after a failure."""
         with self.lock:
             return not self._is_closed and self._try_open()
 
     def _open(self) -> bool:
-        """Open the queue unless that has failed; return whether it is open. The lock is held."""
+        """Open the queue unless that failed before; return whether it is open. Call with the lock held."""
         return not self._is_closed and not self.down and self._try_open()
 
     def _try_open(self) -> bool:
-        """Open the queue; return whether it is open. The lock is held."""
+        """Open the queue; return whether it is open. Call with the lock held."""
         try:
             inotify = Inotify()
             try:
@@ -267,10 +267,10 @@ class InotifyEvents(FolderEvents):
         return True
 
     def _add_open(self, inotify: Inotify, opened: OpenFolder) -> int:
-        """Watch an open folder, unless it is watched already; return its number. The lock is held.
+        """Watch an open folder unless it is watched; return its number. Call with the lock held.
 
-        A folder that was removed since, and its inode given to another one, has left an event in the queue, by which
-        the look isn't certain.
+        If a watched folder was removed and its inode reused, an event of that is in the queue, so the scan isn't
+        certain.
         """
         number = self._numbers.get(opened.identity, NOWHERE)
         if number not in self.folders:
@@ -281,21 +281,21 @@ class InotifyEvents(FolderEvents):
         return number
 
     def _drop(self, key: Key) -> None:
-        """Watch a folder no more; the lock is held."""
+        """Stop watching a folder; call with the lock held."""
         if self._inotify is not None and isinstance(key, int):
             self._inotify.remove(key)
 
-    def _take(self, event: Event) -> None:
-        """Report an event; the lock is held."""
-        if event.what & OVERFLOW:
+    def _take(self, event: InotifyEvent) -> None:
+        """Report an event; call with the lock held."""
+        if event.bits & OVERFLOW:
             self._report_all()
             return
-        self._report(event.number, event.name, is_folder=bool(event.what & IS_FOLDER))
-        if event.what & IGNORED:
+        self._report(event.number, event.name, is_folder=bool(event.bits & IS_FOLDER))
+        if event.bits & IGNORED:
             self.folders.pop(event.number, None)
 
     def _log_once(self, error: OSError) -> None:
-        """Log why searches look at all files, each reason once; the lock is held."""
+        """Log each reason for which searches check all files once; call with the lock held."""
         reason = error.strerror or str(error)
         if reason not in self._logged_reasons:
             self._logged_reasons.add(reason)
@@ -308,20 +308,20 @@ def _device_of(path: str, *, follow: bool) -> int:
 
 
 def explain_limit(error: OSError) -> str:
-    """Return which limit of the system an error is about and how to raise it, or nothing."""
+    """Return the exhausted system limit that an error means and how to raise it; else an empty text."""
     if error.errno == errno.ENOSPC:
         return (
-            "the system's limit of watched folders is used up"
+            "the system's limit of watched folders is reached"
             f"{_limit('max_user_watches')}; raise it, e.g. `sysctl fs.inotify.max_user_watches=524288`"
         )
     if error.errno == errno.EMFILE and _has_descriptors():
         return (
-            "the user's limit of inotify instances is used up"
+            "the user's limit of inotify instances is reached"
             f"{_limit('max_user_instances')}; raise it, e.g. `sysctl fs.inotify.max_user_instances=512`"
         )
     if error.errno == errno.EMFILE:
         return (
-            f"the daemon has no file descriptors left (it may open {os.sysconf('SC_OPEN_MAX')}); raise the limit: "
+            f"the daemon has no file descriptors left (the limit is {os.sysconf('SC_OPEN_MAX')}); raise the limit: "
             "`LimitNOFILE=` of the service, or `ulimit -n`"
         )
     if error.errno == errno.ENFILE:
@@ -330,7 +330,7 @@ def explain_limit(error: OSError) -> str:
 
 
 def _has_descriptors() -> bool:
-    """Return whether this process may open as many files as `InotifyEvents` needs."""
+    """Return whether this process can open as many files as `InotifyEvents` needs."""
     opened: list[int] = []
     try:
         for _ in range(WATCH_DESCRIPTORS):
@@ -344,7 +344,7 @@ def _has_descriptors() -> bool:
 
 
 def _limit(name: str) -> str:
-    """Return a limit's value in words, or nothing if it can't be read."""
+    """Return a limit's name and value in parentheses, or an empty text if it can't be read."""
     try:
         return f" (fs.inotify.{name} is {(INOTIFY_LIMITS / name).read_text().strip()})"
     except OSError:

@@ -1,4 +1,4 @@
-"""Changes found by looking: what an agent's files are now, to be compared with what they were."""
+"""Finds changes by polling: lists an agent's files and compares two listings."""
 
 from __future__ import annotations
 
@@ -9,31 +9,31 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
-from memd.sync.disk.discover import Found, check_descriptors, discover
+from memd.sync.disk.discover import SourceFile, check_descriptors, discover
 from memd.sync.watch.queue import Hint, WatchPlan, is_transcript
 
 
-class Snapshot(NamedTuple):
-    """One agent's notes, what was left out of them, and its transcripts, at one moment."""
+class FolderListing(NamedTuple):
+    """One agent's notes, skipped files and transcripts at one time."""
 
-    notes: Mapping[str, Found]
+    notes: Mapping[str, SourceFile]
     skipped: frozenset[tuple[str, str]]
     transcripts: Mapping[str, tuple[int, ...]]
 
 
-def look(plan: WatchPlan, before: Snapshot | None) -> Snapshot:
-    """Return what is there now (blocking).
+def list_folders(plan: WatchPlan, before: FolderListing | None) -> FolderListing:
+    """Return the current listing (blocking).
 
     Raises:
-        FileUnreadableError: The process has no descriptor left to look with.
+        FileUnreadableError: The process has no file descriptors left.
     """
     disk = discover(plan.workspace, plan.extra_paths, sys.maxsize, None if before is None else before.notes)
     skipped = frozenset((each.path, each.reason) for each in disk.skipped)
-    return Snapshot(disk.files, skipped, _find_transcripts(plan.session_folders))
+    return FolderListing(disk.files, skipped, _find_transcripts(plan.session_folders))
 
 
-def find_changes(plan: WatchPlan, before: Snapshot | None, after: Snapshot) -> frozenset[Hint]:
-    """Return which of an agent's files changed between two looks; all of them if there was none before."""
+def find_changes(plan: WatchPlan, before: FolderListing | None, after: FolderListing) -> frozenset[Hint]:
+    """Return hints for the kinds of files that changed between two listings; all hints if `before` is None."""
     if before is None:
         return plan.hints
     changed = {
@@ -44,7 +44,7 @@ def find_changes(plan: WatchPlan, before: Snapshot | None, after: Snapshot) -> f
 
 
 def _find_transcripts(folders: Iterable[Path]) -> dict[str, tuple[int, ...]]:
-    """Return what a change moves of each file that may hold a session."""
+    """Return the state of each file that may contain a session."""
     found = {}
     for folder in folders:
         try:
@@ -58,7 +58,7 @@ def _find_transcripts(folders: Iterable[Path]) -> dict[str, tuple[int, ...]]:
 
 
 def _facts_of(entry: os.DirEntry[str]) -> tuple[int, ...]:
-    """Return what a change of a file moves; nothing if it is gone, no file, or an empty log of a database."""
+    """Return a file's state; empty if it is missing, a folder, or an empty log of a database."""
     try:
         facts = entry.stat(follow_symlinks=False)
     except OSError:

@@ -1,17 +1,17 @@
-"""One watch queue per agent: hints for its sync, and whether anything changed since its files were looked at.
+"""One watch queue per agent: hints for its sync, and whether anything changed since its files were scanned.
 
-A look at the disk asks for the state of each file: some microseconds a file, in every search. Each look names the
-folders it lists, and those are watched from then on (`FolderEvents`). If inotify reports no event since the last look,
-that look still holds. It is asked inside the search: an event is in the kernel's queue before the system call that
-caused it returns, so what was written before the search is noticed.
+A scan reads the stat of each file, in every search. Each scan passes on the folders it lists, which are watched from
+then on (`FolderEvents`). If inotify reports no event since the last scan, that scan is still valid. The queue is read
+inside the search: the kernel queues an event before the system call that caused it returns, so everything written
+before the search is noticed.
 
-Some changes raise no event. They are found by the state of a root or a file, or nothing is taken for unchanged:
+Some changes raise no event:
 
-- a folder above the agent's own may be renamed: its roots are checked each time;
-- a file with a second name may be written by that one: it is checked each time;
-- what others do on a server's file system, and what a new mount hides: every search looks at all files;
-- what is written into a mapping in memory, until it is closed, and by a second name that came later: no look holds for
-  longer than `LOOK_VALID_S`.
+- a folder above the agent's roots is renamed: the state of the roots is checked each time;
+- a file is written through another hard link: the state of files with several links is checked each time;
+- another machine writes to a server's file system, or a new mount hides files: every search scans all files;
+- a memory mapping is written to before it is closed, or a hard link is created later: no scan is valid for longer than
+  `SCAN_VALID_S`.
 """
 
 from __future__ import annotations
@@ -36,27 +36,27 @@ from memd.sync.disk.safe_open import OpenFolder
 
 log = structlog.get_logger(__name__)
 
-LOOK_VALID_S: Final = 2.0
+SCAN_VALID_S: Final = 2.0
 MAX_LINKED_FILES: Final = 64
-"""Files with a second name that are checked one by one; if there are more, all files are looked at."""
+"""Files with several hard links that are checked one by one; if there are more, every search scans all files."""
 
 Kind = Literal["memory", "sessions"]
 Hint = tuple[str, Kind]
-"""An agent, and which of its files may have changed."""
+"""An agent, and the kind of its files that may have changed."""
 
 Key: TypeAlias = int | str
 """A watched folder: inotify's number or, for watchfiles, its path."""
 
 NOWHERE: Final = 0
-"""The key of a folder that isn't there; inotify counts from one."""
+"""The key of a missing folder; inotify's numbers start from one."""
 
 State = tuple[int, ...]
-"""What a stat says of a file or a root."""
+"""The relevant stat fields of a file or a root."""
 
 
 @dataclass(frozen=True, slots=True)
 class WatchPlan:
-    """What matters to one agent. Session folders are watched without what is below them."""
+    """The folders of one agent. Session folders are watched without their subfolders."""
 
     agent: str
     workspace: Path
@@ -65,13 +65,13 @@ class WatchPlan:
 
     @property
     def hints(self) -> frozenset[Hint]:
-        """The agent with each kind of file it has."""
+        """Hints for all kinds of files of the agent."""
         kinds: tuple[Kind, ...] = ("memory", "sessions") if self.session_folders else ("memory",)
         return frozenset((self.agent, kind) for kind in kinds)
 
 
 class Interest(NamedTuple):
-    """Why a folder is watched. `names`, casefolded, are those that matter; None: all notes or all transcripts."""
+    """Why a folder is watched. `names`, casefolded, are the relevant ones; None: all notes or transcripts."""
 
     path: str
     kind: Kind
@@ -79,15 +79,15 @@ class Interest(NamedTuple):
 
     @property
     def is_transcripts(self) -> bool:
-        """Whether the folder holds transcripts."""
+        """Whether the folder contains transcripts."""
         return self.names is None and self.kind == "sessions"
 
     def includes(self, name: str) -> bool:
-        """Return whether what happens to a name (empty: the folder itself) may change what a look finds."""
+        """Return whether an event of a name (empty: the folder itself) may change the result of a scan."""
         return not name or self.names is None or name.casefold() in self.names
 
     def wants_hint(self, name: str, *, is_folder: bool) -> bool:
-        """Return whether what happens to a name is worth a sync."""
+        """Return whether an event of a name should cause a sync."""
         if not name or self.names is not None:
             return True
         if self.kind == "memory":
@@ -96,13 +96,13 @@ class Interest(NamedTuple):
 
 
 def is_transcript(name: str) -> bool:
-    """Return whether a file may hold a session, rotations and the database's log included."""
-    # The shared memory beside the database moves whenever it is read, by the daemon too.
+    """Return whether a file may contain a session, including rotated files and the database's log."""
+    # The database's shared-memory file changes with every read, including the daemon's.
     return ".jsonl" in name or (name.startswith(OPENCLAW_DATABASE) and not name.endswith("-shm"))
 
 
 def _is_empty_log(path: str) -> bool:
-    """Return whether a path is a database's log that holds nothing: one comes and goes with every reader."""
+    """Return whether a path is an empty database log, which every reader creates and removes."""
     try:
         return path.endswith("-wal") and os.lstat(path).st_size == 0
     except OSError:
@@ -110,7 +110,7 @@ def _is_empty_log(path: str) -> bool:
 
 
 class Hints:
-    """Hints from any thread that wait to be taken on the loop."""
+    """Hints from any thread, queued for the event loop."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -119,7 +119,7 @@ class Hints:
         self._more = trio.Event()
 
     def add(self, hints: Iterable[Hint] = ()) -> None:
-        """Add hints; with none, only wake the taker."""
+        """Add hints; with none, only make `take` return."""
         new = set(hints)
         with self._lock:
             if new and new <= self._waiting:
@@ -130,7 +130,7 @@ class Hints:
                 self._loop.run_sync_soon(self._wake, idempotent=True)
 
     async def take(self) -> set[Hint]:
-        """Wait until something was added since the last call, and return it."""
+        """Wait until hints were added since the last call, and return them."""
         if self._loop is None:
             self._loop = trio.lowlevel.current_trio_token()
         else:
@@ -141,23 +141,23 @@ class Hints:
         return hints
 
     def _wake(self) -> None:
-        """Have `take` return."""
+        """Make `take` return."""
         self._more.set()
 
 
-class Watched(NamedTuple):
-    """What came of watching a folder: its key, or None and the problem; an empty problem is none of the system's."""
+class WatchResult(NamedTuple):
+    """Result of watching a folder: its key, or None and the reason, empty if it has no general cause."""
 
     key: Key | None
     problem: str = ""
 
 
 class FolderEvents:
-    """The watched folders of all agents. This one gets no events: every search looks at the disk.
+    """The watched folders of all agents. The base class receives no events: every search scans the disk.
 
     Attributes:
-        down: Why there are no events for any folder, or nothing.
-        folders: Who is interested in each folder; guarded by `lock`.
+        down: Why there are no events for any folder; empty if there are.
+        folders: The queues and interests of each folder; guarded by `lock`.
     """
 
     def __init__(self, down: str = "") -> None:
@@ -166,17 +166,17 @@ class FolderEvents:
         self.folders: dict[Key, dict[WatchQueue, set[Interest]]] = {}
 
     def read(self) -> bool:
-        """Report all events until now to the queues (never waits); return whether that is every change."""
+        """Report all events so far to the queues, without blocking; return whether that covers every change."""
         return False
 
     def add(
         self, queue: WatchQueue, interest: Interest, *, follow: bool, opened: OpenFolder | None = None
-    ) -> Watched:
-        """Report a folder's events to a queue from now on."""
-        return Watched(None)
+    ) -> WatchResult:
+        """Start reporting a folder's events to a queue."""
+        return WatchResult(None)
 
     def forget(self, queue: WatchQueue, keys: set[Key]) -> None:
-        """Report the events of some folders to a queue no more."""
+        """Stop reporting the events of some folders to a queue."""
         with self.lock:
             for key in keys:
                 queues = self.folders.get(key, {})
@@ -185,34 +185,34 @@ class FolderEvents:
                     self._drop(key)
 
     async def run(self, on_change: Callable[[], None]) -> None:
-        """Report events as they come, until cancelled; `on_change` is called when `down` has changed."""
+        """Report events as they arrive, until cancelled; calls `on_change` when `down` has changed."""
         await trio.sleep_forever()
 
     def close(self) -> None:
-        """Give back what is open; there are no events from now on."""
+        """Release all resources and stop reporting events."""
 
     def _drop(self, key: Key) -> None:
-        """Watch a folder no more; the lock is held."""
+        """Stop watching a folder; call with the lock held."""
 
     def _report(self, key: Key, name: str, *, is_folder: bool) -> None:
-        """Report an event to the queues it concerns; the lock is held."""
+        """Report an event to the queues of its folder; call with the lock held."""
         for queue, interests in self.folders.get(key, {}).items():
             for interest in interests:
                 queue.note_event(interest, name, is_folder=is_folder)
 
     def _report_all(self) -> None:
-        """Report to every queue that anything may have changed; the lock is held."""
+        """Report to every queue that anything may have changed; call with the lock held."""
         for queue in {queue for queues in self.folders.values() for queue in queues}:
             queue.note_change()
 
 
 class WatchQueue(DiscoveryObserver):
-    """What is known of one agent's folders since they were looked at.
+    """Tracks whether one agent's folders have changed since they were scanned.
 
-    One `look` at a time, in which each folder is entered before it is listed: the caller holds a lock of its own.
+    Only one `scan` at a time, in which each folder is entered before it is listed: the caller needs its own lock.
 
     Attributes:
-        problem: Why events don't report every change of the agent's folders, or nothing.
+        problem: Why events don't report every change of the agent's folders; empty if they do.
     """
 
     def __init__(
@@ -244,20 +244,20 @@ class WatchQueue(DiscoveryObserver):
         return f"<WatchQueue of {self._agent}, {len(self._keys)} folders, {state}>"
 
     def is_unchanged(self) -> bool:
-        """Return whether all is known to be as the last look saw it (blocking, but for some microseconds)."""
-        if not self._is_unchanged or self._now() - self._since_s > LOOK_VALID_S:
+        """Return whether nothing changed since the last scan (blocking, for a few microseconds)."""
+        if not self._is_unchanged or self._now() - self._since_s > SCAN_VALID_S:
             return False
         self._events.read()  # clears the flag if there was an event
-        # Asked after the events, whatever `read` returned: another thread may have read them.
+        # The flag decides, not the result of `read`: another thread may have read the events.
         return self._is_unchanged and not self._has_moved()
 
     def recheck(self) -> None:
-        """Hint the agent if its roots moved, or if another look may end its problem (blocking)."""
+        """Hint the agent if its roots were replaced, or if another scan may resolve its problem (blocking)."""
         if self.problem or self._is_incomplete or self._has_moved(roots_only=True):
             self.note_change()
 
     def note_event(self, interest: Interest, name: str, *, is_folder: bool) -> None:
-        """Take what happened to a name in a folder, or to the folder itself."""
+        """Process an event of a name in a folder, or of the folder itself."""
         if not interest.includes(name):
             return
         if not (interest.is_transcripts and name):
@@ -266,17 +266,17 @@ class WatchQueue(DiscoveryObserver):
             self._hints.add([(self._agent, interest.kind)])
 
     def note_change(self) -> None:
-        """Take that anything may have changed."""
+        """Record that anything may have changed, and hint the agent."""
         self._is_unchanged = False
         plan = self._plans.get(self._agent)
         if plan is not None:
             self._hints.add(plan.hints)
 
-    # --- a look -------------------------------------------------------------------------------------
+    # --- a scan -------------------------------------------------------------------------------------
 
     @contextmanager
-    def look(self) -> Iterator[None]:
-        """Watch all folders entered within the block and, if it doesn't fail, no others."""
+    def scan(self) -> Iterator[None]:
+        """Watch all folders that are entered inside the block; if it succeeds, stop watching others."""
         self._begin()
         try:
             yield
@@ -300,28 +300,27 @@ class WatchQueue(DiscoveryObserver):
             self._states.append((folder, True, _state_of(folder, True)))
 
     def enter_above(self, path: str) -> None:
-        """Watch the folder above a root, in which the root may come and go."""
+        """Watch the folder above a root, in which the root may be created or removed."""
         self._enter_above(path, "memory")
 
     def give_up(self) -> None:
-        """Take that nothing is certain after this look: something isn't watched."""
+        """Record that this scan can't be reused, because something isn't watched."""
         self._is_certain = self._is_unchanged = False
 
     def watch_file(self, path: str, facts: os.stat_result | None) -> None:
-        """Check a file that may change without an event each time."""
+        """Check a file each time, because it may change without an event."""
         if self._is_certain:
             self._states.append((path, False, () if facts is None else _file_state(facts)))
             if len(self._states) > MAX_LINKED_FILES:
                 self.give_up()
 
     def close(self) -> None:
-        """Watch no folder any more."""
+        """Stop watching all folders."""
         self.give_up()
         self._entered, self._states, self._problem = set(), [], ""
         self._end()
 
     def _begin(self) -> None:
-        """Begin a look."""
         if self._events is not (current := self._current_events()):
             self._events, self._keys = current, set()
         self._is_certain = self._events.read()
@@ -335,7 +334,7 @@ class WatchQueue(DiscoveryObserver):
             self._add(Interest(location, "sessions"), follow=True)
 
     def _end(self) -> None:
-        """End a look that didn't fail."""
+        """Stop watching the folders that a successful scan did not enter."""
         before, self._keys = self._keys, self._entered
         self._events.forget(self, before - self._keys)
         self._is_incomplete = False
@@ -345,8 +344,8 @@ class WatchQueue(DiscoveryObserver):
             self.problem = self._problem
             self._hints.add()
 
-    def _add(self, interest: Interest, *, follow: bool, opened: OpenFolder | None = None) -> Watched:
-        """Watch a folder for one more reason."""
+    def _add(self, interest: Interest, *, follow: bool, opened: OpenFolder | None = None) -> WatchResult:
+        """Watch a folder for a further interest."""
         watched = self._events.add(self, interest, follow=follow, opened=opened)
         if watched.key is None:
             self._problem = self._problem or watched.problem
@@ -355,7 +354,7 @@ class WatchQueue(DiscoveryObserver):
         return watched
 
     def _enter_above(self, path: str, kind: Kind) -> None:
-        """Watch the nearest folder above a path, by its name and behind links, for the next name on the way down."""
+        """Watch the nearest existing folder above a path, and above its target if it is behind links."""
         for way in {path, os.path.realpath(path)}:
             below = way
             while (above := os.path.dirname(below)) != below:
@@ -368,7 +367,7 @@ class WatchQueue(DiscoveryObserver):
                 below = above
 
     def _has_moved(self, *, roots_only: bool = False) -> bool:
-        """Return whether a root, or a file that is checked each time, is not what the last look saw."""
+        """Return whether a root, or a file that is checked each time, has changed since the last scan."""
         return any(
             _state_of(path, is_root) != state
             for path, is_root, state in self._states
@@ -377,7 +376,7 @@ class WatchQueue(DiscoveryObserver):
 
 
 def _state_of(path: str, is_root: bool) -> State:
-    """Return what something is now: which folder, for a root, or a file's state; nothing if it isn't there."""
+    """Return the identity of a root, or the state of a file; empty if it doesn't exist."""
     with suppress(OSError):
         facts = os.stat(path, follow_symlinks=is_root)
         return (facts.st_dev, facts.st_ino) if is_root else _file_state(facts)
@@ -385,5 +384,5 @@ def _state_of(path: str, is_root: bool) -> State:
 
 
 def _file_state(facts: os.stat_result) -> State:
-    """Return what of a file's stat moves with every change."""
+    """Return the stat fields of a file that change with every write."""
     return facts.st_mode, facts.st_ino, facts.st_size, facts.st_mtime_ns, facts.st_ctime_ns

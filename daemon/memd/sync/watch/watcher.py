@@ -1,7 +1,7 @@
-"""One watcher for all agents: hints that something may have changed, by file events or, failing those, by looking.
+"""One watcher for all agents: hints that files may have changed, from file events or, if those fail, from polling.
 
-A hint is a head start: every search looks at the disk itself, unless the agent's queue says that nothing changed. So
-the watcher may hint late, but it never fails: whatever ends the events, they are tried again, and polling bridges it.
+Hints only start syncs early: every search scans the disk itself, unless the agent's queue reports no change. So the
+watcher may hint late, but it never fails: if events fail, it polls and retries them.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ import trio
 
 from memd.sync.disk.filesystems import MOUNT_TABLE
 from memd.sync.watch.inotify import RETRY_S, STEP_S, InotifyEvents
-from memd.sync.watch.poll import Snapshot, find_changes, look
+from memd.sync.watch.poll import FolderListing, find_changes, list_folders
 from memd.sync.watch.queue import FolderEvents, Hint, Hints, WatchQueue
 from memd.sync.watch.queue import Kind as Kind
 from memd.sync.watch.queue import WatchPlan as WatchPlan
@@ -33,30 +33,30 @@ log = structlog.get_logger(__name__)
 Mechanism: TypeAlias = Literal["auto", "inotify", "watchfiles", "poll"]
 
 HintSink = Callable[[str, Kind], None]
-"""Hears (agent, kind) on the loop, and never blocks."""
+"""Receives (agent, kind) on the event loop; must not block."""
 
 POLL_S = 2.0
 POLL_SHARE = 200
-"""The least time between two looks, and how many times one look takes: at most 0.5 % of a core."""
+"""Minimum time between two polls, and its ratio to the duration of a poll: polling takes at most 0.5 % of a core."""
 
 MAX_POLL_S = 300.0
-"""The most time between two looks, however long one takes on a server that hangs."""
+"""Maximum time between two polls, even if one takes long because a server hangs."""
 
 RECHECK_S = 60.0
-"""Time between two checks for what raises no event, such as a mount or a renamed folder further up."""
+"""Time between two checks for changes that raise no event, such as a mount or a renamed parent folder."""
 
 CRASH_PAUSE_S = 10.0
-"""Pause before the watcher starts again after a defect."""
+"""Pause before the watcher restarts after an unexpected exception."""
 
 THREADS = 4
-"""The events, a reading of them, a look at the files and a check of the roots: none waits for another."""
+"""Worker threads for the events, for reading them, for polling and for checking roots, so that none waits."""
 
 
 @dataclass(frozen=True, slots=True)
 class WatchState:
-    """How changes of one agent's files are noticed.
+    """How changes of one agent's files are detected.
 
-    `off` if the settings want none; for `polling` the reason, and what to do about it if there is something.
+    `off` if watching is disabled; for `polling`, `reason` includes the remedy if there is one.
     """
 
     mode: Literal["events", "polling", "off"]
@@ -107,45 +107,45 @@ class Watcher:
         return f"<Watcher of {len(self._plans)} agents, {polled} polled, {folders} folders armed>"
 
     def queue(self, agent: str) -> WatchQueue:
-        """Return a new queue for an agent's folders, in the place of the one it had."""
+        """Return a new queue for an agent's folders, replacing the previous one."""
         queue = WatchQueue(agent, lambda: self._events, self._plans, self._hints, self._now)
         self._queues[agent] = queue
         return queue
 
     def watch(self, plan: WatchPlan) -> None:
-        """Hint an agent of changes from now on, for a first time soon."""
+        """Start hinting an agent of changes, with a first hint soon."""
         if self._plans.get(plan.agent) != plan:
             self._plans[plan.agent] = plan
             self._note_states()
             self._hints.add(plan.hints)
 
     def forget(self, agent: str) -> None:
-        """Hint an agent no more."""
+        """Stop hinting an agent."""
         if self._plans.pop(agent, None) is not None:
             self._note_states()
 
     def state(self, agent: str) -> WatchState:
-        """Return how changes of an agent's files are noticed."""
+        """Return how changes of an agent's files are detected."""
         return self._states.get(agent, WatchState("off"))
 
     def use(self, mechanism: Mechanism) -> None:
-        """Notice changes by another mechanism."""
+        """Switch to another mechanism."""
         if mechanism != self._mechanism:
             self._mechanism = mechanism
             old, self._events = self._events, self._make_events()
             self._running.cancel()
             old.close()
-            self._hint_everyone()
+            self._hint_all()
 
     def close(self) -> None:
-        """Give back what is open; not before `run` has ended."""
+        """Release all resources; call after `run` has ended."""
         self._events.close()
 
     async def run(self, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
         """Watch until cancelled.
 
-        Cancellation: ends within a step.
-        When it fails: it doesn't; a defect is logged, and the watcher starts again.
+        Cancellation: ends within `step_s`.
+        Errors: an unexpected exception is logged, and the watcher restarts.
         """
         task_status.started()
         while True:
@@ -157,11 +157,11 @@ class Watcher:
                     nursery.start_soon(self._keep_rechecking)
             except* Exception as group:
                 log.error("watch.crashed", exc_info=group)
-            self._hint_everyone()
+            self._hint_all()
             await trio.sleep(CRASH_PAUSE_S)
 
     def _make_events(self) -> FolderEvents:
-        """Return the events the settings want."""
+        """Return the source of events for the configured mechanism."""
         mechanism = self._mechanism
         if mechanism == "poll":
             return FolderEvents('`watcher = "poll"` is set in memd.toml')
@@ -174,50 +174,50 @@ class Watcher:
         )
 
     async def _keep_delivering(self) -> None:
-        """Deliver hints, those of a burst together."""
+        """Deliver hints, together for a burst."""
         while True:
             self._deliver(await self._hints.take())
             await trio.sleep(self._step_s)
 
     async def _follow_events(self) -> None:
-        """Have events reported; start over if the mechanism changes."""
+        """Run the source of events; restart if the mechanism changes."""
         while True:
             with trio.CancelScope() as self._running:
-                await self._events.run(self._hint_everyone)
+                await self._events.run(self._hint_all)
 
     async def _keep_rechecking(self) -> None:
-        """Check for what raises no event, again and again."""
+        """Check periodically for changes that raise no event."""
         while True:
             await trio.sleep(self._recheck_s)
             queues = [queue for agent, queue in self._queues.items() if agent in self._plans]
 
             def recheck(queues: list[WatchQueue] = queues) -> None:
-                self._events.read()  # finds new mounts
+                self._events.read()  # detects new mounts
                 for queue in queues:
                     queue.recheck()
 
             await trio.to_thread.run_sync(recheck, limiter=self._threads, abandon_on_cancel=True)
 
     async def _keep_polling(self) -> None:
-        """Look at the files of agents whose events don't report every change, as long as there are any."""
-        before: dict[str, Snapshot] = {}
+        """Poll the files of agents whose events don't report every change."""
+        before: dict[str, FolderListing] = {}
         while True:
             self._poll_again = trio.Event()
             plans = [plan for agent, plan in self._plans.items() if self._states[agent].mode == "polling"]
             started_s = time.perf_counter()
-            after: dict[str, Snapshot] = {}
+            after: dict[str, FolderListing] = {}
             for plan in plans:
                 known = before.get(plan.agent)
                 try:
-                    seen = await trio.to_thread.run_sync(
-                        look, plan, known, limiter=self._threads, abandon_on_cancel=True
+                    listing = await trio.to_thread.run_sync(
+                        list_folders, plan, known, limiter=self._threads, abandon_on_cancel=True
                     )
-                except (MemdError, OSError):  # nothing to look with just now: the last look counts
+                except (MemdError, OSError):  # can't be listed at the moment: keep the last listing
                     if known is not None:
                         after[plan.agent] = known
                 else:
-                    after[plan.agent] = seen
-                    self._deliver(find_changes(plan, known, seen))
+                    after[plan.agent] = listing
+                    self._deliver(find_changes(plan, known, listing))
             before = after
             took_s = time.perf_counter() - started_s
             with trio.move_on_after(
@@ -225,19 +225,19 @@ class Watcher:
             ):
                 await self._poll_again.wait()
 
-    def _hint_everyone(self) -> None:
-        """Hint all agents: any of them may have missed a change."""
+    def _hint_all(self) -> None:
+        """Hint all agents, because any of them may have missed a change."""
         self._hints.add({hint for plan in self._plans.values() for hint in plan.hints})
 
     def _deliver(self, hints: set[Hint] | frozenset[Hint]) -> None:
-        """Hint agents; one that was forgotten hears nothing."""
+        """Pass hints on to their agents, except removed ones."""
         self._note_states()
         for agent, kind in sorted(hints):
             if agent in self._plans:
                 self._on_hint(agent, kind)
 
     def _note_states(self) -> None:
-        """Note for each agent how its changes are noticed now, and log what is new."""
+        """Update how each agent's changes are detected, and log differences."""
         polled: defaultdict[str, list[str]] = defaultdict(list)
         recovered = []
         before, self._states = self._states, {}

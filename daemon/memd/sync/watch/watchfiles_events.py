@@ -1,7 +1,7 @@
-"""Events of the library watchfiles, for systems without inotify.
+"""File events from the library watchfiles, for systems without inotify.
 
-It can't take further folders and reports late, so a change of the folders starts another watch, after which every
-agent is hinted, and no look at the disk is certain.
+It can't add folders to a running watch, so a change of the folders restarts it and hints every agent. It reports late,
+so every search scans the disk.
 """
 
 from __future__ import annotations
@@ -22,20 +22,20 @@ from watchfiles import Change
 from memd.sync.disk.filesystems import MOUNT_TABLE, Mounts, load_mounts
 from memd.sync.disk.safe_open import Identity, OpenFolder
 from memd.sync.watch.inotify import RETRY_S, STEP_S, explain_limit
-from memd.sync.watch.queue import NOWHERE, FolderEvents, Interest, Watched, WatchQueue
+from memd.sync.watch.queue import NOWHERE, FolderEvents, Interest, WatchQueue, WatchResult
 
 OWN_POLL_MS = 2000
-"""For kernels without events, where watchfiles polls by itself."""
+"""Poll interval of watchfiles on kernels without events."""
 
 START_SHARE = 20
-"""How many times longer the pause after starting a watch is than the start took: at most 5 % of a core goes there."""
+"""Ratio of the pause after starting a watch to the duration of the start, which takes at most 5 % of a core."""
 
 MAX_START_PAUSE_S = 10.0
-"""The longest such pause: a busy machine makes a start long that costs little."""
+"""Longest such pause, because on a busy machine a start takes long without using the processor."""
 
 
 class WatchfilesEvents(FolderEvents):
-    """Events of all agents' folders through one watch of watchfiles, each without the folders below.
+    """Events of all agents' folders, without their subfolders, through one watch of watchfiles.
 
     Resources: a thread and three descriptors while it runs.
     """
@@ -63,38 +63,38 @@ class WatchfilesEvents(FolderEvents):
         return f"<WatchfilesEvents of {len(self.folders)} folders>"
 
     def read(self) -> bool:
-        """Return that nothing is certain; events come from a thread of its own."""
+        """Return False: events arrive late, from another thread."""
         self._mounts = load_mounts(self._table)
         return False
 
     def add(
         self, queue: WatchQueue, interest: Interest, *, follow: bool, opened: OpenFolder | None = None
-    ) -> Watched:
+    ) -> WatchResult:
         """Watch a folder, by its path."""
         path = interest.path
-        why = self._mounts.why_foreign(path)
-        if why:
-            return Watched(None, why)
+        reason = self._mounts.why_foreign(path)
+        if reason:
+            return WatchResult(None, reason)
         try:
             facts = os.stat(path, follow_symlinks=follow)
         except (FileNotFoundError, NotADirectoryError):
-            return Watched(NOWHERE)
+            return WatchResult(NOWHERE)
         except OSError:
-            return Watched(None)
+            return WatchResult(None)
         if not stat.S_ISDIR(facts.st_mode):
-            return Watched(NOWHERE)
-        why = self._mounts.why_foreign(path, facts.st_dev)
-        if why:
-            return Watched(None, why)
+            return WatchResult(NOWHERE)
+        reason = self._mounts.why_foreign(path, facts.st_dev)
+        if reason:
+            return WatchResult(None, reason)
         with self.lock:
             identity = facts.st_dev, facts.st_ino
             if path not in self.folders or self._identities.get(path, identity) != identity:
                 self._folders_changed.set()
             self.folders.setdefault(path, {}).setdefault(queue, set()).add(interest)
-        return Watched(path)
+        return WatchResult(path)
 
     async def run(self, on_change: Callable[[], None]) -> None:
-        """Report events as they come, until cancelled; ends within a step."""
+        """Report events as they arrive, until cancelled; ends within `step_s`."""
         loop = trio.lowlevel.current_trio_token()
 
         def change() -> None:
@@ -106,7 +106,7 @@ class WatchfilesEvents(FolderEvents):
             await trio.to_thread.run_sync(self._keep_watching, change, limiter=self._threads)
 
     async def _stop_when_cancelled(self) -> None:
-        """Stop the watch as soon as this task is cancelled: a thread can't be."""
+        """Stop the watch when this task is cancelled, because a thread can't be cancelled."""
         try:
             await trio.sleep_forever()
         finally:
@@ -114,7 +114,7 @@ class WatchfilesEvents(FolderEvents):
             self._folders_changed.set()
 
     def _keep_watching(self, on_change: Callable[[], None]) -> None:
-        """Watch the folders there are until stopped (blocking)."""
+        """Watch the existing folders until stopped (blocking)."""
         while True:
             self._folders_changed.clear()
             if self._ending.is_set():
@@ -126,7 +126,7 @@ class WatchfilesEvents(FolderEvents):
                 try:
                     pause_s = max(pause_s, self._watch(on_change, started_s))
                 except FileNotFoundError:
-                    pass  # a folder went just now; the next watch is without it
+                    pass  # a folder was just removed; the next watch is without it
                 except (RuntimeError, OSError, ValueError) as error:
                     self.down = explain_failure(error)
                     on_change()
@@ -136,7 +136,7 @@ class WatchfilesEvents(FolderEvents):
             self._ending.wait(pause_s)
 
     def _find_paths(self) -> dict[str, list[str]]:
-        """Return the folders there are, each by the path in its events, with all paths it is known by."""
+        """Return the existing folders: all watched paths of each, by the path in its events."""
         with self.lock:
             folders = [str(path) for path in self.folders]
         identities: dict[str, Identity] = {}
@@ -148,12 +148,12 @@ class WatchfilesEvents(FolderEvents):
                 if os.access(path, os.R_OK):
                     by_identity.setdefault(identities[path], []).append(path)
         self._identities = identities
-        # On macOS events name the place itself, not the links that led there.
+        # On macOS events have the real path, without links.
         real = os.path.realpath if sys.platform == "darwin" else str
         return {real(paths[0]): paths for paths in by_identity.values()}
 
     def _watch(self, on_change: Callable[[], None], started_s: float) -> float:
-        """Report events until the folders change; return how long to pause before the next watch."""
+        """Report events until the folders change; return the pause before the next watch."""
         pause_s = 0.0
         for changes in watchfiles.watch(
             *self._paths,
@@ -164,12 +164,12 @@ class WatchfilesEvents(FolderEvents):
             yield_on_timeout=True,
             stop_event=self._folders_changed,
             raise_interrupt=False,
-            force_polling=False,  # its own guess polls everything on WSL, local disks too
+            force_polling=False,  # by default it polls everything on WSL, including local disks
             poll_delay_ms=OWN_POLL_MS,
             recursive=False,
-            ignore_permission_denied=False,  # True hides every error, a used-up limit too
+            ignore_permission_denied=False,  # True hides every error, including reached limits
         ):
-            if not pause_s:  # the first time is when the watch began
+            if not pause_s:  # the first yield, after the watch began
                 took_s = time.perf_counter() - started_s - self._step_ms / 1000
                 pause_s = max(0.001, min(START_SHARE * took_s, MAX_START_PAUSE_S))
                 self.down = ""
@@ -179,21 +179,21 @@ class WatchfilesEvents(FolderEvents):
         return pause_s
 
     def _take(self, changes: Iterable[tuple[Change, str]]) -> None:
-        """Report changes; the lock is held."""
+        """Report changes; call with the lock held."""
         for change, path in changes:
             if change != Change.modified and path in self._paths:
-                self._folders_changed.set()  # its watch ended with it
+                self._folders_changed.set()  # the folder's watch has ended
                 for own in self._paths[path]:
                     self._report(own, "", is_folder=True)
             above, name = os.path.split(path)
-            # What is gone was perhaps a folder, but nothing that SQLite deletes beside an index.
+            # A deleted name may have been a folder, unless it was one of SQLite's files of an index.
             is_folder = ".sqlite" not in name if change == Change.deleted else _is_folder(path)
             for folder in self._paths.get(above, ()):
                 self._report(folder, name, is_folder=is_folder)
 
 
 def explain_failure(error: Exception) -> str:
-    """Return what an error of watchfiles means to a person, with the limit to raise if there is one."""
+    """Return the cause of an error of watchfiles, with the limit to raise if there is one."""
     text = str(error)
     if "watch limit reached" in text:
         return explain_limit(OSError(28, text))
@@ -201,12 +201,12 @@ def explain_failure(error: Exception) -> str:
         if f"os error {number})" in text:
             return explain_limit(OSError(number, text))
     if "decode path" in text:
-        return f"file events can't carry a name that is not UTF-8; rename it: {text}"
+        return f"watchfiles fails on a name that is not UTF-8; rename it: {text}"
     return f"watchfiles failed: {text}"
 
 
 def _is_folder(path: str) -> bool:
-    """Return whether a path is a folder and no link to one."""
+    """Return whether a path is a folder, not a link."""
     try:
         return stat.S_ISDIR(os.lstat(path).st_mode)
     except OSError:

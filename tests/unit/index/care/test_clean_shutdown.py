@@ -1,4 +1,4 @@
-"""An index that a clean stop left is trusted; whatever was written to since is read as a whole."""
+"""An index is opened without a full check after a clean shutdown, and checked if it was changed since."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import apsw
 import pytest
 
 from memd.index.care import opening
-from memd.index.care.upkeep import CHECKED_FOR_MS, is_as_closed, written_at
+from memd.index.care.upkeep import CHECKED_FOR_MS, was_closed_cleanly, written_at
 from memd.index.database import Database
 from memd.index.meta import bump_generation
 from tests.support.indexes import new_index, publish
@@ -36,18 +36,18 @@ def path(tmp_path: Path) -> Path:
 
 
 def is_trusted(path: Path, now_ms: int = NOW_MS) -> bool:
-    """Return whether the next opening will do without reading the whole file."""
+    """Return whether the next opening skips the full check."""
     written_ns = written_at(path)
     db = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READONLY)
     try:
-        return is_as_closed(db, written_ns, now_ms)
+        return was_closed_cleanly(db, written_ns, now_ms)
     finally:
         db.close()
 
 
 @contextmanager
-def nobody_refills(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Fail where an opening goes through all vectors."""
+def forbid_refill(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Fail if an opening reads all vectors."""
 
     def refuse(_: object) -> None:
         raise AssertionError("all vectors were gone through")
@@ -58,22 +58,22 @@ def nobody_refills(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 
 @pytest.mark.parametrize("write", [None, bump_generation])
-def test_what_a_clean_stop_left_is_trusted(
+def test_index_is_not_checked_after_a_clean_shutdown(
     path: Path, monkeypatch: pytest.MonkeyPatch, write: Callable[[Database], object] | None
 ) -> None:
     assert is_trusted(path)
-    with nobody_refills(monkeypatch):
+    with forbid_refill(monkeypatch):
         assert open_and_close(path, NOW_MS + DAY_MS, write=write)[1] == 200
     assert is_trusted(path, NOW_MS + DAY_MS)
 
 
-def test_an_index_that_was_only_read_is_closed_without_a_write(path: Path) -> None:
+def test_unchanged_index_is_closed_without_a_write(path: Path) -> None:
     before = path.stat().st_mtime_ns
     open_and_close(path, NOW_MS + DAY_MS)
     assert path.stat().st_mtime_ns == before
 
 
-def test_a_byte_that_somebody_changed_is_found(path: Path) -> None:
+def test_changed_byte_is_found_after_a_clean_shutdown(path: Path) -> None:
     data = bytearray(path.read_bytes())
     data[-8192:-4096] = bytes(4096)
     path.write_bytes(bytes(data))
@@ -83,13 +83,13 @@ def test_a_byte_that_somebody_changed_is_found(path: Path) -> None:
     assert [entry.name for entry in path.parent.iterdir() if ".corrupt-" in entry.name]
 
 
-def test_a_copy_that_was_put_in_its_place_is_read(path: Path) -> None:
+def test_replaced_file_is_checked(path: Path) -> None:
     shutil.copy(path, path.with_name("copy"))
     os.replace(path.with_name("copy"), path)
     assert not is_trusted(path)
 
 
-def test_a_log_left_by_a_crash_makes_it_doubtful(path: Path) -> None:
+def test_index_with_a_log_of_a_crash_is_checked(path: Path) -> None:
     db = apsw.Connection(str(path))
     db.pragma("journal_mode", "wal")
     db.pragma("wal_autocheckpoint", 0)
@@ -102,11 +102,11 @@ def test_a_log_left_by_a_crash_makes_it_doubtful(path: Path) -> None:
     assert written_at(crashed) is None
 
 
-def test_once_a_week_it_is_read_all_the_same(path: Path) -> None:
+def test_index_is_checked_once_a_week(path: Path) -> None:
     assert is_trusted(path, NOW_MS + CHECKED_FOR_MS - 1)
     assert not is_trusted(path, NOW_MS + CHECKED_FOR_MS)
-    assert not is_trusted(path, NOW_MS - 1)  # a clock set back says nothing
+    assert not is_trusted(path, NOW_MS - 1)  # the clock was set back
 
 
-def test_a_file_that_is_not_there_was_never_written(path: Path) -> None:
+def test_missing_file_has_no_write_time(path: Path) -> None:
     assert written_at(path.with_name("nowhere.sqlite")) is None

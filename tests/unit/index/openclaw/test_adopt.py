@@ -1,4 +1,4 @@
-"""An index OpenClaw wrote becomes ours, and nothing is embedded twice."""
+"""Adoption of an index that OpenClaw wrote, so that nothing is embedded twice."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def space_of(provider: str, model: str) -> str:
 
 
 def opened(path: Path) -> tuple[IndexFile, Database]:
-    """Open and close an index as the daemon does; return it and a connection to look into it."""
+    """Open and close an index as the daemon does; return it and a connection to inspect it."""
 
     async def body() -> IndexFile:
         index = await IndexFile.open(path, extension=EXTENSION, clock=lambda: NOW_MS, space_of=space_of)
@@ -45,11 +45,11 @@ def opened(path: Path) -> tuple[IndexFile, Database]:
     return index, new_index(index.path)
 
 
-def test_text_and_vectors_are_taken_over(tmp_path: Path) -> None:
+def test_text_and_vectors_of_openclaw_are_adopted(tmp_path: Path) -> None:
     path = tmp_path / "main.sqlite"
     openclaw_index(path, TEXTS, ROWS).close()
     index, db = opened(path)
-    assert (index.adopted, index.set_aside) == (3, None)
+    assert (index.adopted, index.quarantined) == (3, None)
     row = load_files(db)["MEMORY.md"]
     assert (row.hash, row.mtime_ns, row.size) == ("filehash", 0, 99)
     assert count_missing(db, "openai/embed-1") == 0
@@ -65,7 +65,7 @@ def test_text_and_vectors_are_taken_over(tmp_path: Path) -> None:
     assert sorted(os.listdir(tmp_path)) == ["main.memd.sqlite", "main.sqlite"]
 
 
-def test_the_cache_counts_too_and_its_newest_vector_wins(tmp_path: Path) -> None:
+def test_newest_vector_of_the_cache_is_adopted(tmp_path: Path) -> None:
     path = tmp_path / "main.sqlite"
     db = openclaw_index(path, TEXTS, ROWS)
     newer, older = [1.0] + [0.0] * 15, [0.0, 1.0] + [0.0] * 14
@@ -92,11 +92,11 @@ def test_the_cache_counts_too_and_its_newest_vector_wins(tmp_path: Path) -> None
 @pytest.mark.parametrize(
     "value", ["", "[", "null", "[]", '["a"]', "[1, NaN]", "[0, 0]", "{}", "[1e999]", None, 7, b"abc", b""]
 )
-def test_a_malformed_vector_is_none(value: object) -> None:
+def test_malformed_vector_is_ignored(value: object) -> None:
     assert unit_vector(value) is None
 
 
-def test_malformed_rows_are_left_out_and_the_rest_stays(tmp_path: Path) -> None:
+def test_malformed_rows_are_skipped_and_the_rest_adopted(tmp_path: Path) -> None:
     path = tmp_path / "main.sqlite"
     db = openclaw_index(path, TEXTS, ROWS)
     db.execute("UPDATE chunks SET embedding = 'oops' WHERE id = 'id1'")
@@ -110,7 +110,7 @@ def test_malformed_rows_are_left_out_and_the_rest_stays(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("meta", [None, "not json", "[1]", '{"model": 3}', "{}"])
-def test_odd_meta_is_no_obstacle(tmp_path: Path, meta: str | None) -> None:
+def test_invalid_metadata_does_not_prevent_adoption(tmp_path: Path, meta: str | None) -> None:
     path = tmp_path / "main.sqlite"
     db = openclaw_index(path, TEXTS, ROWS)
     if meta is None:
@@ -119,18 +119,18 @@ def test_odd_meta_is_no_obstacle(tmp_path: Path, meta: str | None) -> None:
         db.execute("UPDATE meta SET value = ?", (meta,))
     db.close()
     index, db = opened(path)
-    assert index.set_aside is None
+    assert index.quarantined is None
     assert db.execute("SELECT count(*) FROM chunks").get == 3
     db.close()
 
 
-def test_an_index_without_the_extension_is_adopted_too(tmp_path: Path) -> None:
+def test_index_is_adopted_without_the_extension(tmp_path: Path) -> None:
     path = tmp_path / "main.sqlite"
     openclaw_index(path, TEXTS, ROWS, with_vec=False).close()
     assert opened(path)[0].adopted == 3
 
 
-def test_a_file_whose_long_line_openclaw_cut_is_chunked_again(tmp_path: Path) -> None:
+def test_file_with_a_line_that_openclaw_split_is_chunked_again(tmp_path: Path) -> None:
     path = tmp_path / "main.sqlite"
     db = openclaw_index(path, TEXTS, ROWS)
     db.execute("UPDATE chunks SET text = 'first piece' || char(10) || 'second piece' WHERE id = 'id1'")
@@ -140,7 +140,7 @@ def test_a_file_whose_long_line_openclaw_cut_is_chunked_again(tmp_path: Path) ->
     db.close()
 
 
-def test_a_log_left_by_openclaw_is_brought_in(tmp_path: Path) -> None:
+def test_log_of_openclaw_is_included(tmp_path: Path) -> None:
     path = tmp_path / "main.sqlite"
     db = openclaw_index(path, TEXTS[:1], ROWS[:1])
     db.pragma("journal_mode", "wal")
@@ -157,7 +157,7 @@ def test_a_log_left_by_openclaw_is_brought_in(tmp_path: Path) -> None:
     db.close()
 
 
-def test_a_failure_before_the_move_leaves_openclaws_file_as_it_was(
+def test_failed_adoption_leaves_openclaws_file_unchanged(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = tmp_path / "main.sqlite"
@@ -180,7 +180,7 @@ def test_a_failure_before_the_move_leaves_openclaws_file_as_it_was(
     assert path.read_bytes() == before
 
 
-def test_a_damaged_openclaw_index_stays_and_an_empty_one_is_made_beside_it(tmp_path: Path) -> None:
+def test_damaged_openclaw_index_stays_and_an_empty_index_is_created(tmp_path: Path) -> None:
     path = tmp_path / "main.sqlite"
     openclaw_index(
         path, [f"{number} " + "word " * 200 for number in range(100)], np.repeat(ROWS[:1], 100, 0)
@@ -191,7 +191,7 @@ def test_a_damaged_openclaw_index_stays_and_an_empty_one_is_made_beside_it(tmp_p
             file.write(b"\xa5" * 300)
     before = path.read_bytes()
     index, db = opened(path)
-    assert (index.set_aside, index.adopted, index.path) == (None, 0, tmp_path / "main.memd.sqlite")
+    assert (index.quarantined, index.adopted, index.path) == (None, 0, tmp_path / "main.memd.sqlite")
     assert load_files(db) == {}
     db.close()
     assert path.read_bytes() == before
@@ -215,7 +215,7 @@ def packed(vector: NDArray[np.float64]) -> bytes:
     return vector.astype("<f8").tobytes()
 
 
-def test_the_newer_databases_cache_is_read_and_never_written(tmp_path: Path) -> None:
+def test_cache_of_a_newer_openclaw_database_is_only_read(tmp_path: Path) -> None:
     path = tmp_path / "openclaw-agent.sqlite"
     rows = [("openai", "m", f"k{n % 2}", f"h{n:05}", packed(np.array([3.0, 4.0]))) for n in range(2_500)]
     rows.append(("openai", "other-model", "k", "x", packed(np.array([1.0, 0.0]))))
@@ -235,7 +235,7 @@ def test_the_newer_databases_cache_is_read_and_never_written(tmp_path: Path) -> 
         assert import_cache(db, found, space_of, NOW_MS, keep=wanted.__contains__) == 0
 
 
-def test_another_schema_is_a_problem_in_words(tmp_path: Path) -> None:
+def test_unknown_schema_is_reported_as_a_problem(tmp_path: Path) -> None:
     problems: list[str] = []
     assert list(read_openclaw_agent_cache(tmp_path / "missing.sqlite", "m", problems)) == []
     assert problems == []

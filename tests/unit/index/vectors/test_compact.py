@@ -1,4 +1,4 @@
-"""A compact row tells the most a cosine can be: never less than the cosine is, and not much more."""
+"""Quantized rows give an upper bound of each cosine: never below the cosine, and not far above it."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from memd.index.vectors.compact import Block, Comparison, empty_block
+from memd.index.vectors.compact import Comparison, VectorBlock, empty_block
 from tests.support.indexes import unit
 
 Rows = NDArray[np.float32]
@@ -16,19 +16,19 @@ Rows = NDArray[np.float32]
 DIMS = st.sampled_from([1, 2, 3, 7, 64, 384, 768, 1536])
 
 
-def blocks_of(rows: Rows, sizes: tuple[int, ...]) -> list[Block]:
+def blocks_of(rows: Rows, sizes: tuple[int, ...]) -> list[VectorBlock]:
     """Return rows in blocks of so many, ids counted from 1."""
     blocks, start = [], 0
     for size in sizes:
         block = empty_block(size, rows.shape[1])
         block.append(np.arange(start + 1, start + size + 1), rows[start : start + size])
-        blocks.append(block.seen())
+        blocks.append(block.snapshot())
         start += size
     return blocks
 
 
-def highest(blocks: list[Block], query: NDArray[np.float64]) -> tuple[Rows, Rows]:
-    """Return the most that the cosines of all rows can be: as all are told roughly, and as each is told closely."""
+def highest(blocks: list[VectorBlock], query: NDArray[np.float64]) -> tuple[Rows, Rows]:
+    """Return the rough and the tight upper bounds of the cosines of all rows."""
     compared = Comparison(blocks, query)
     return compared.rough, compared.close(np.arange(len(compared.ids)))
 
@@ -57,8 +57,8 @@ def shaped(shape: str, count: int, dims: int, seed: int) -> Rows:
     dims=DIMS,
     seed=st.integers(0, 1_000),
 )
-def test_no_cosine_is_above_its_bound(shape: str, towards: str, dims: int, seed: int) -> None:
-    # given rows, and a question that may be the worst one: along what rounding took from a row
+def test_cosines_never_exceed_their_bounds(shape: str, towards: str, dims: int, seed: int) -> None:
+    # given rows, and a query that may be the worst case: parallel to the residual of a row
     rows = shaped(shape, 20, dims, seed)
     blocks = blocks_of(rows, (20,))
     exact = rows.astype(np.float64)
@@ -76,7 +76,7 @@ def test_no_cosine_is_above_its_bound(shape: str, towards: str, dims: int, seed:
         assert (high.astype(np.float64) >= exact @ query).all()
 
 
-def test_a_bound_is_close() -> None:
+def test_bounds_are_tight() -> None:
     rows = shaped("any", 500, 384, 1)
     query = rows[7].astype(np.float64)
     rough, close = highest(blocks_of(rows, (500,)), query / np.linalg.norm(query))
@@ -84,7 +84,7 @@ def test_a_bound_is_close() -> None:
     assert float((close - rows @ rows[7]).max()) < 0.02
 
 
-def test_only_those_asked_for_are_compared_closely() -> None:
+def test_tight_bounds_are_computed_only_for_the_given_rows() -> None:
     # given rows in several blocks
     rows = shaped("any", 3_000, 384, 5)
     query = rows[0].astype(np.float64)
@@ -118,27 +118,27 @@ def test_bounds_do_not_depend_on_the_blocks(sizes: tuple[int, ...]) -> None:
         assert np.allclose(high, all_in_one, atol=1e-3)
 
 
-def test_a_row_not_in_use_can_not_be_reached() -> None:
+def test_deleted_row_has_a_bound_of_minus_infinity() -> None:
     [block] = blocks_of(shaped("any", 4, 8, 3), (4,))
     block.alive = np.array([True, False, True, True])
     assert (Comparison([block], np.eye(8)[0]).rough == -np.inf).tolist() == [False, True, False, False]
 
 
-def test_what_was_seen_does_not_change() -> None:
-    # given a block with room, and what a search saw of it
+def test_block_snapshot_does_not_change() -> None:
+    # given a block with free rows, and a snapshot of it
     rows = shaped("any", 6, 8, 4)
     block = empty_block(6, 8)
     block.append(np.arange(3), rows[:3])
-    seen = block.seen()
+    seen = block.snapshot()
     before = highest([seen], np.eye(8)[0])
 
     # when
     block.append(np.arange(3, 6), rows[3:])
 
     # then
-    assert (seen.count, block.count, block.room) == (3, 6, 0)
+    assert (seen.count, block.count, block.free_rows) == (3, 6, 0)
     assert np.array_equal(highest([seen], np.eye(8)[0]), before)
 
 
-def test_a_row_takes_a_byte_a_number() -> None:
+def test_row_takes_one_byte_per_number() -> None:
     assert empty_block(1_000, 384).size_bytes == 1_000 * (384 + 17)

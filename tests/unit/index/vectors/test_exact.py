@@ -1,4 +1,4 @@
-"""The compact matrix gives the hits of the full scan, to the last digit, whatever the vectors are."""
+"""The quantized matrix finds exactly the same as the full scan, for any vectors."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ Rows = NDArray[np.float32]
 
 
 def index_of(rows: Rows, path: str = ":memory:") -> Database:
-    """Return an index with one chunk a vector, every fourth of them in a folder of its own.
+    """Return an index with one chunk per vector, every fourth of them in another folder.
 
-    The rows are written past what checks their length, so that zeros can be among them.
+    The rows are written without the check of their length, so that some can be zero.
     """
     db = new_index(path, extension=False)
     texts = [f"text {number}" for number in range(len(rows))]
@@ -41,7 +41,7 @@ def index_of(rows: Rows, path: str = ":memory:") -> Database:
 
 
 def crowded(kind: str, count: int, dims: int, rng: np.random.Generator) -> Rows:
-    """Return vectors of which many are hard to tell apart by their compact rows."""
+    """Return vectors, many of them hard to distinguish by their quantized rows."""
     rows = rng.standard_normal((count, dims))
     if kind == "equal":
         rows = np.repeat(rows[: count // 5 + 1], 5, axis=0)[:count]
@@ -65,7 +65,7 @@ def crowded(kind: str, count: int, dims: int, rng: np.random.Generator) -> Rows:
     scope=st.sampled_from([None, Scope(None, "memory/"), Scope(None, "notes/")]),
     seed=st.integers(0, 10_000),
 )
-def test_the_hits_are_those_of_the_scan(
+def test_matrix_finds_the_same_as_the_scan(
     kind: str, dims: int, count: int, limit: int, scope: Scope | None, seed: int
 ) -> None:
     rng = np.random.default_rng(seed)
@@ -78,8 +78,8 @@ def test_the_hits_are_those_of_the_scan(
 
 
 @pytest.mark.parametrize("scope", [None, Scope(None, "memory/"), Scope(None, "notes/")])
-def test_thousands_that_look_alike_are_ranked(scope: Scope | None) -> None:
-    # given more look-alikes than are read at once, so that several readings are needed
+def test_thousands_of_nearly_equal_vectors_are_ranked(scope: Scope | None) -> None:
+    # given more similar vectors than are read at once, so that several reads are needed
     rows = crowded("nearly equal", 3_000, 24, np.random.default_rng(9))
     db = index_of(rows)
     matrix = LoadingMatrix()
@@ -89,7 +89,7 @@ def test_thousands_that_look_alike_are_ranked(scope: Scope | None) -> None:
 
 
 def test_a_wide_scope_whose_vectors_are_the_farthest_is_exact() -> None:
-    # given three in four that are in scope, all of them behind the fourth
+    # given 3 of 4 vectors in scope, all of them farther than the fourth
     rng = np.random.default_rng(10)
     rows = unit(rng.standard_normal((8_000, 16)))
     rows[::4] = unit(rows[:1] + 0.05 * rng.standard_normal((2_000, 16)))
@@ -99,8 +99,8 @@ def test_a_wide_scope_whose_vectors_are_the_farthest_is_exact() -> None:
     assert found == ScanSearch().nearest(db, SPACE.id, rows[0], 100, scope)
 
 
-def test_vectors_the_reader_does_not_see_keep_nobody_out(tmp_path: Path) -> None:
-    # given a reader from before the nearest vectors were stored, and a matrix that was told of them
+def test_vectors_outside_the_read_transaction_are_replaced_by_the_next(tmp_path: Path) -> None:
+    # given a reader from before the nearest vectors were stored, and a matrix that has them
     rng = np.random.default_rng(11)
     path = f"{tmp_path}/agent.sqlite"
     old = unit(rng.standard_normal((900, 8)))
@@ -115,7 +115,7 @@ def test_vectors_the_reader_does_not_see_keep_nobody_out(tmp_path: Path) -> None
     publish(db, "memory/later.md", texts)
     matrix.add(SPACE.id, store(db, texts, near), near)
 
-    # when, then: each snapshot has its own answer
+    # when, then: each snapshot has its own result
     assert matrix.nearest(reader, SPACE.id, old[0], 20) == before
     reader.execute("COMMIT")
     after = matrix.nearest(reader, SPACE.id, old[0], 20)
@@ -124,7 +124,7 @@ def test_vectors_the_reader_does_not_see_keep_nobody_out(tmp_path: Path) -> None
     db.close()
 
 
-def test_vectors_deleted_before_the_matrix_is_told_are_not_found() -> None:
+def test_vectors_deleted_before_the_matrix_is_updated_are_not_found() -> None:
     rows = unit(np.random.default_rng(12).standard_normal((60, 8)))
     db = index_of(rows)
     matrix = LoadingMatrix()

@@ -1,4 +1,4 @@
-"""Vectors come out of the index bit by bit as they were stored."""
+"""Vectors are read from the index bit for bit as they were stored."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from memd.index.vectors.vector_search import used_ids
 from tests.support.indexes import SPACE, new_index, publish, store, unit
 
 
-def test_every_byte_of_a_vector_comes_back() -> None:
-    # given vectors in whose bytes all 256 values stand, zeros in the middle too
+def test_every_byte_of_a_vector_is_loaded() -> None:
+    # given vectors whose bytes have all 256 values, including zeros in the middle
     rng = np.random.default_rng(1)
     rows = np.concatenate([unit(rng.standard_normal((200, 64))), np.eye(64, dtype=np.float32)])
     assert len(set(rows.tobytes())) == 256
@@ -28,7 +28,7 @@ def test_every_byte_of_a_vector_comes_back() -> None:
     assert found.tobytes() == rows.tobytes()
 
 
-def test_ids_that_are_not_there_are_left_out() -> None:
+def test_unknown_ids_are_left_out() -> None:
     db = new_index()
     publish(db, "memory/a.md", ["one", "two"])
     one, two = store(db, ["one", "two"], np.eye(2, dtype=np.float32))
@@ -46,7 +46,7 @@ def test_a_vector_out_of_scope_is_left_out() -> None:
     assert there.tolist() == [two]
 
 
-def test_many_vectors_come_in_blocks_and_are_ranked_as_one() -> None:
+def test_many_vectors_are_read_in_blocks_and_ranked_together() -> None:
     # given more vectors than are read at once, some of them equal
     rng = np.random.default_rng(2)
     rows = unit(rng.standard_normal((READ_ROWS + 200, 4)))

@@ -1,4 +1,4 @@
-"""What differs between disk and rows, by stat alone, since when, and in which groups it is read."""
+"""Differences between disk and rows by stat alone, their age, and their groups for reading."""
 
 from __future__ import annotations
 
@@ -14,19 +14,21 @@ from memd.sync.disk.changes import (
     GROUP_FILES,
     compare,
     count_behind,
-    grouped,
+    group_files,
     oldest_change_ms,
 )
-from memd.sync.disk.discover import Discovery, Found
+from memd.sync.disk.discover import Discovery, SourceFile
 
 WRITTEN_NS = 1_700_000_000_000_000_000
 INDEXED_MS = WRITTEN_NS // 1_000_000 + 5_000
 PATH = "memory/a.md"
 
 
-def found(path: str = PATH, mtime_ns: int = WRITTEN_NS, ctime_ns: int = WRITTEN_NS, size: int = 10) -> Found:
-    """Return a file as a stat tells it."""
-    return Found(path, f"/w/{path}", mtime_ns, size, 7, ctime_ns)
+def found(
+    path: str = PATH, mtime_ns: int = WRITTEN_NS, ctime_ns: int = WRITTEN_NS, size: int = 10
+) -> SourceFile:
+    """Return a discovered file."""
+    return SourceFile(path, f"/w/{path}", mtime_ns, size, 7, ctime_ns)
 
 
 def row(path: str = PATH, ctime_ns: int = WRITTEN_NS, indexed_at: int = INDEXED_MS) -> FileRow:
@@ -34,21 +36,21 @@ def row(path: str = PATH, ctime_ns: int = WRITTEN_NS, indexed_at: int = INDEXED_
     return FileRow(path, "memory", "hash", WRITTEN_NS, 10, 7, ctime_ns, indexed_at)
 
 
-def disk(*files: Found) -> Discovery:
-    """Return a disk with those files."""
+def disk(*files: SourceFile) -> Discovery:
+    """Return a scan with those files."""
     return Discovery({file.path: file for file in files})
 
 
-def test_a_file_that_looks_as_it_was_indexed_needs_nothing() -> None:
+def test_file_with_unchanged_stat_needs_no_read() -> None:
     assert not compare(disk(found()), {PATH: row()}, {})
 
 
-def test_a_rewrite_that_restores_its_time_is_seen_by_its_ctime() -> None:
+def test_rewrite_with_restored_mtime_is_detected_by_its_ctime() -> None:
     changes = compare(disk(found(ctime_ns=WRITTEN_NS + 9_000_000_000)), {PATH: row()}, {})
     assert [file.path for file in changes.read] == [PATH]
 
 
-def test_a_file_indexed_within_the_clocks_grain_is_hashed_but_not_called_behind() -> None:
+def test_file_indexed_within_the_clock_grain_is_hashed_but_not_counted() -> None:
     racy = row(indexed_at=WRITTEN_NS // 1_000_000 + CLOCK_GRAIN_NS // 2_000_000)
     changes = compare(disk(found()), {PATH: racy}, {})
     assert [file.path for file in changes.read] == [PATH]
@@ -56,7 +58,7 @@ def test_a_file_indexed_within_the_clocks_grain_is_hashed_but_not_called_behind(
     assert oldest_change_ms(changes, {PATH: racy}, None) is None
 
 
-def test_the_newest_comes_first_and_what_is_gone_is_named() -> None:
+def test_changes_list_the_newest_files_first_and_deleted_rows() -> None:
     files = [found("memory/b.md", WRITTEN_NS + 5), found("memory/c.md", WRITTEN_NS + 9)]
     changes = compare(disk(*files), {PATH: row()}, {})
     assert [file.path for file in changes.read] == ["memory/c.md", "memory/b.md"]
@@ -64,7 +66,7 @@ def test_the_newest_comes_first_and_what_is_gone_is_named() -> None:
     assert count_behind(changes, {PATH: row()}) == 3
 
 
-def test_what_can_not_be_looked_at_just_now_is_not_gone() -> None:
+def test_files_of_an_unseen_source_are_not_deleted() -> None:
     transcript = replace(row("sessions/s.jsonl"), source="sessions")
     rows = {"sessions/s.jsonl": transcript, PATH: row()}
     assert [gone.path for gone in compare(disk(), rows, {}).gone] == [PATH, "sessions/s.jsonl"]
@@ -72,12 +74,12 @@ def test_what_can_not_be_looked_at_just_now_is_not_gone() -> None:
     assert [gone.path for gone in compare(unseen, rows, {}).gone] == [PATH]
 
 
-def test_a_refused_file_is_tried_again_only_once_it_changed() -> None:
+def test_refused_file_is_retried_only_after_a_change() -> None:
     assert not compare(disk(found()), {}, {PATH: found()})
     assert compare(disk(found(size=11)), {}, {PATH: found()})
 
 
-def test_a_change_is_as_old_as_its_write_but_no_older_than_the_last_sync() -> None:
+def test_change_is_dated_by_its_write_but_not_before_the_last_sync() -> None:
     late_copy = found("memory/copy.md", mtime_ns=1, ctime_ns=1)  # a copy that kept its old time
     changes = compare(disk(found(), late_copy), {"memory/gone.md": row("memory/gone.md")}, {})
     last_sync_ms = WRITTEN_NS // 1_000_000 - 60_000
@@ -88,9 +90,9 @@ def test_a_change_is_as_old_as_its_write_but_no_older_than_the_last_sync() -> No
 
 
 @given(st.lists(st.integers(0, 2 * GROUP_BYTES), max_size=80))
-def test_groups_hold_every_file_in_order_and_are_small_unless_one_file_is_large(sizes: list[int]) -> None:
+def test_groups_have_all_files_in_order_and_stay_within_their_limits(sizes: list[int]) -> None:
     files = [found(f"memory/{number}.md", size=size) for number, size in enumerate(sizes)]
-    groups = list(grouped(files))
+    groups = list(group_files(files))
     assert [each for group in groups for each in group] == files
     for group in groups:
         assert 1 <= len(group) <= GROUP_FILES
@@ -98,4 +100,4 @@ def test_groups_hold_every_file_in_order_and_are_small_unless_one_file_is_large(
 
 
 def test_small_files_share_a_group() -> None:
-    assert len(list(grouped(found(str(number), size=500) for number in range(GROUP_FILES)))) == 1
+    assert len(list(group_files(found(str(number), size=500) for number in range(GROUP_FILES)))) == 1

@@ -1,4 +1,4 @@
-"""The files there are, and why the others are not."""
+"""Discovery of memory files, and the reasons for skipping others."""
 
 from __future__ import annotations
 
@@ -23,9 +23,7 @@ def _reasons(found: Discovery) -> dict[str, str]:
     return {row.path: row.reason for row in found.skipped}
 
 
-def test_a_file_deleted_while_its_folder_is_listed_hides_no_other(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_file_deleted_during_listing_hides_no_other(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     memory = tmp_path / "memory"
     memory.mkdir()
     for number in range(20):
@@ -37,7 +35,7 @@ def test_a_file_deleted_while_its_folder_is_listed_hides_no_other(
 
 
 class _Listing:
-    """A folder's listing during which one of its files is deleted, right after its name was told."""
+    """A folder's listing during which one of its files is deleted, right after its name was read."""
 
     def __init__(self, entries: Any, doomed: Path) -> None:
         self._entries = entries
@@ -56,9 +54,7 @@ class _Listing:
             yield entry
 
 
-def test_a_process_without_descriptors_does_not_take_the_disk_for_empty(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_scan_without_descriptors_raises_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "memory").mkdir()
     (tmp_path / "memory" / "a.md").write_text("a")
 
@@ -88,13 +84,13 @@ def test_memory_files_are_found_at_any_depth(tmp_path: Path) -> None:
     assert found.skipped == []
 
 
-def test_two_names_of_one_root_file_count_once(tmp_path: Path) -> None:
+def test_two_names_of_one_root_file_are_found_once(tmp_path: Path) -> None:
     (tmp_path / "MEMORY.md").write_text("x")
     os.link(tmp_path / "MEMORY.md", tmp_path / "memory.md")
     assert list(discover(tmp_path, (), LIMIT).files) == ["MEMORY.md"]
 
 
-def test_links_are_listed_and_never_followed(tmp_path: Path) -> None:
+def test_links_are_reported_and_never_followed(tmp_path: Path) -> None:
     workspace = tmp_path / "workspace"
     (workspace / "memory").mkdir(parents=True)
     outside = tmp_path / "outside"
@@ -108,7 +104,7 @@ def test_links_are_listed_and_never_followed(tmp_path: Path) -> None:
     assert sorted(_reasons(found)) == ["MEMORY.md", "memory/folder", "memory/link.md"]
 
 
-def test_a_link_that_leads_to_itself_hides_no_other_file(tmp_path: Path) -> None:
+def test_self_referencing_link_hides_no_other_file(tmp_path: Path) -> None:
     memory = tmp_path / "memory"
     (memory / "deep").mkdir(parents=True)
     for number in range(9):
@@ -122,13 +118,13 @@ def test_a_link_that_leads_to_itself_hides_no_other_file(tmp_path: Path) -> None
     assert sorted(_reasons(found)) == ["memory/fro", "memory/loop", "memory/to"]
 
 
-def test_a_folder_swapped_for_a_link_while_it_is_listed_shows_no_name_from_outside(tmp_path: Path) -> None:
+def test_folder_replaced_by_a_link_during_listing_exposes_no_outside_name(tmp_path: Path) -> None:
     sub, outside = tmp_path / "workspace" / "memory" / "sub", tmp_path / "outside"
     for folder, name in ((sub, "inside.md"), (outside, "outside.md")):
         (folder / "below").mkdir(parents=True)
         (folder / name).write_text("x")
         (folder / "below" / name).write_text("x")
-        (folder / f"linked-{name}").symlink_to(name)  # what is left out is named as well
+        (folder / f"linked-{name}").symlink_to(name)  # skipped files are named too
     (tmp_path / "link").symlink_to(outside)
     seen: set[str] = set()
     with swap_with_link(sub, tmp_path / "aside", tmp_path / "link"):
@@ -141,7 +137,7 @@ def test_a_folder_swapped_for_a_link_while_it_is_listed_shows_no_name_from_outsi
     assert {"memory/sub", "memory/sub/inside.md", "memory/sub/below/inside.md"} <= seen
 
 
-def test_a_linked_memory_folder_is_listed(tmp_path: Path) -> None:
+def test_linked_memory_folder_is_reported(tmp_path: Path) -> None:
     workspace = tmp_path / "workspace"
     workspace.mkdir()
     (tmp_path / "real").mkdir()
@@ -152,7 +148,7 @@ def test_a_linked_memory_folder_is_listed(tmp_path: Path) -> None:
     assert "memory" in _reasons(found)
 
 
-def test_what_is_no_readable_file_has_a_reason(tmp_path: Path) -> None:
+def test_unreadable_files_have_a_reason(tmp_path: Path) -> None:
     memory = tmp_path / "memory"
     memory.mkdir()
     os.mkfifo(memory / "pipe.md")
@@ -165,7 +161,7 @@ def test_what_is_no_readable_file_has_a_reason(tmp_path: Path) -> None:
     assert "not UTF-8" in reasons["memory/?.md"]
 
 
-def test_a_file_beyond_the_limit_is_found_with_how_much_of_it_is_indexed(tmp_path: Path) -> None:
+def test_file_beyond_the_limit_is_found_with_its_indexed_size(tmp_path: Path) -> None:
     memory = tmp_path / "memory"
     memory.mkdir()
     (memory / "full.md").write_bytes(b"x" * LIMIT)
@@ -178,7 +174,7 @@ def test_a_file_beyond_the_limit_is_found_with_how_much_of_it_is_indexed(tmp_pat
     ]
 
 
-def test_a_missing_workspace_is_said(tmp_path: Path) -> None:
+def test_missing_workspace_is_reported(tmp_path: Path) -> None:
     assert discover(tmp_path / "none", (), LIMIT).workspace_missing
 
 
@@ -202,7 +198,7 @@ def test_extra_paths_are_folders_files_or_patterns(tmp_path: Path) -> None:
     assert len(one.skipped) == 2
 
 
-def test_every_file_says_where_the_way_to_it_begins(tmp_path: Path) -> None:
+def test_every_file_has_its_root(tmp_path: Path) -> None:
     workspace, extra = tmp_path / "workspace", tmp_path / "extra"
     for note in (
         workspace / "MEMORY.md",
@@ -225,7 +221,7 @@ def test_every_file_says_where_the_way_to_it_begins(tmp_path: Path) -> None:
     }
 
 
-def test_a_link_in_the_workspace_on_the_way_to_an_extra_path_is_listed(tmp_path: Path) -> None:
+def test_extra_path_behind_a_link_in_the_workspace_is_reported(tmp_path: Path) -> None:
     workspace, outside = tmp_path / "workspace", tmp_path / "outside"
     workspace.mkdir()
     (outside / "team").mkdir(parents=True)
@@ -237,7 +233,7 @@ def test_a_link_in_the_workspace_on_the_way_to_an_extra_path_is_listed(tmp_path:
         assert "symbolic link" in _reasons(found)[extra]
 
 
-def test_the_workspace_itself_may_be_an_extra_path_and_a_link(tmp_path: Path) -> None:
+def test_workspace_can_be_an_extra_path_and_a_link(tmp_path: Path) -> None:
     (tmp_path / "real" / "notes").mkdir(parents=True)
     (tmp_path / "real" / "notes" / "a.md").write_text("x")
     (tmp_path / "workspace").symlink_to(tmp_path / "real")
@@ -246,7 +242,7 @@ def test_the_workspace_itself_may_be_an_extra_path_and_a_link(tmp_path: Path) ->
     assert found.skipped == []
 
 
-def test_an_extra_path_is_found_from_a_workspace_with_dots_in_its_path(tmp_path: Path) -> None:
+def test_extra_path_is_found_from_a_workspace_path_with_dots(tmp_path: Path) -> None:
     (tmp_path / "workspace" / "docs").mkdir(parents=True)
     (tmp_path / "workspace" / "docs" / "a.md").write_text("x")
     workspace = tmp_path / "workspace" / ".." / "workspace"

@@ -1,4 +1,4 @@
-"""File systems: where changes raise events, read from the kernel's own list."""
+"""Detection of file systems on which file events are incomplete, from the mount table."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def test_a_path_has_the_file_system_of_the_nearest_mount(tmp_path: Path, path: s
     assert _mounts(tmp_path).find_foreign(path) == kind
 
 
-def test_a_foreign_device_is_known_by_its_number(tmp_path: Path) -> None:
+def test_foreign_device_is_found_by_its_number(tmp_path: Path) -> None:
     assert _mounts(tmp_path).foreign_devices[os.makedev(0, 40)] == "nfs4"
     assert os.makedev(8, 1) not in _mounts(tmp_path).foreign_devices
 
@@ -54,21 +54,21 @@ def test_a_foreign_device_is_known_by_its_number(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "kind", ["nfs", "cifs", "smb3", "9p", "virtiofs", "vboxsf", "afs", "fuse", "fuse.sshfs"]
 )
-def test_file_systems_others_write_to_are_foreign(kind: str) -> None:
+def test_shared_file_systems_are_foreign(kind: str) -> None:
     assert is_foreign(kind)
 
 
 @pytest.mark.parametrize(
     "kind", ["ext4", "btrfs", "xfs", "tmpfs", "overlay", "fuseblk", "fuse.fuse-overlayfs", "zfs"]
 )
-def test_file_systems_of_this_machine_are_not(kind: str) -> None:
+def test_local_file_systems_are_not_foreign(kind: str) -> None:
     assert not is_foreign(kind)
 
 
-def test_without_a_list_every_path_is_local(tmp_path: Path) -> None:
+def test_every_path_is_local_without_a_mount_table(tmp_path: Path) -> None:
     assert load_mounts(tmp_path / "nothing").find_foreign("/home/ann") is None
 
 
 @pytest.mark.skipif(not MOUNT_TABLE.exists(), reason="the kernel keeps no such list here")
-def test_this_machines_own_list_is_read() -> None:
+def test_mount_table_of_this_machine_is_read() -> None:
     assert "/" in load_mounts().kinds

@@ -1,4 +1,4 @@
-"""A memory file's text: whole, unmoved, through no link; and why a path can't be read."""
+"""Reading memory files consistently and without following links; errors of unreadable paths."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memd.settings.schema import ExtraPath
-from memd.sync.disk.discover import LINK, Discovery, Found, discover
+from memd.sync.disk.discover import LINK, Discovery, SourceFile, discover
 from memd.sync.disk.read import lines_of, read_file, refusal_of
 from memd_client.errors import FileMissingError, FileUnreadableError, PathRefusedError
 from memd_client.messages import Skipped
@@ -24,8 +24,8 @@ LIMIT = 1_048_576
 INSIDE, OUTSIDE = "inside, where the agent's notes are", "outside, where nobody may look"
 
 
-def _found(path: Path, root: Path | None = None) -> Found:
-    return Found("memory/a.md", str(path), 0, 0, 0, 0, root=str(root or path.parent))
+def _found(path: Path, root: Path | None = None) -> SourceFile:
+    return SourceFile("memory/a.md", str(path), 0, 0, 0, 0, root=str(root or path.parent))
 
 
 def _two_folders(tmp_path: Path) -> tuple[Path, Path]:
@@ -37,7 +37,7 @@ def _two_folders(tmp_path: Path) -> tuple[Path, Path]:
     return workspace, outside
 
 
-def test_text_and_hash_are_the_files(tmp_path: Path) -> None:
+def test_text_and_hash_equal_the_file(tmp_path: Path) -> None:
     note = tmp_path / "a.md"
     note.write_bytes("héllo\r\nwörld".encode())
     file = read_file(_found(note), LIMIT)
@@ -46,7 +46,7 @@ def test_text_and_hash_are_the_files(tmp_path: Path) -> None:
     assert file.inode == os.stat(note).st_ino
 
 
-def test_what_cant_be_read_has_its_code(tmp_path: Path) -> None:
+def test_unreadable_file_raises_an_error_with_its_code(tmp_path: Path) -> None:
     with pytest.raises(FileMissingError):
         read_file(_found(tmp_path / "none.md"), LIMIT)
     with pytest.raises(FileMissingError):
@@ -67,7 +67,7 @@ def test_what_cant_be_read_has_its_code(tmp_path: Path) -> None:
     assert caught.value.data["reason"] == "not_utf8"
 
 
-def test_a_file_that_grew_beyond_the_limit_is_not_read(tmp_path: Path) -> None:
+def test_file_that_grew_beyond_the_limit_is_refused(tmp_path: Path) -> None:
     note = tmp_path / "a.md"
     with note.open("wb") as file:
         file.truncate(64 * LIMIT)
@@ -75,7 +75,7 @@ def test_a_file_that_grew_beyond_the_limit_is_not_read(tmp_path: Path) -> None:
         read_file(_found(note), LIMIT)
 
 
-def test_a_file_that_grows_while_it_is_read_is_left_for_the_next_sync(
+def test_file_growing_while_it_is_read_is_left_to_the_next_sync(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     note = tmp_path / "a.md"
@@ -107,15 +107,17 @@ def test_a_file_that_grows_while_it_is_read_is_left_for_the_next_sync(
         "memory/sub/a.md",
     ],
 )
-def test_nothing_is_read_that_does_not_lie_below_its_root(tmp_path: Path, location: str) -> None:
+def test_file_outside_its_root_is_refused(tmp_path: Path, location: str) -> None:
     workspace, _ = _two_folders(tmp_path)
     for root in (str(workspace), ""):
         with pytest.raises(PathRefusedError):
-            read_file(Found("memory/a.md", location.format(root=workspace), 0, 0, 0, 0, root=root), LIMIT)
+            read_file(
+                SourceFile("memory/a.md", location.format(root=workspace), 0, 0, 0, 0, root=root), LIMIT
+            )
 
 
 @pytest.mark.parametrize("linked", ["memory", "memory/sub", "memory/sub/a.md"])
-def test_what_became_a_link_since_it_was_found_is_refused(tmp_path: Path, linked: str) -> None:
+def test_file_replaced_by_a_link_is_refused(tmp_path: Path, linked: str) -> None:
     workspace, outside = _two_folders(tmp_path)
     found = discover(workspace, (), LIMIT).files["memory/sub/a.md"]
     assert read_file(found, LIMIT).text == INSIDE
@@ -124,24 +126,24 @@ def test_what_became_a_link_since_it_was_found_is_refused(tmp_path: Path, linked
     (workspace / linked).symlink_to(target[linked])
     with pytest.raises(PathRefusedError) as caught:
         read_file(found, LIMIT)
-    assert caught.value.data["reason"] == "moving"  # so its rows stay until the next look at the disk
+    assert caught.value.data["reason"] == "moving"  # so its rows stay until the next scan
 
 
-def test_a_workspace_that_is_a_link_itself_is_read(tmp_path: Path) -> None:
+def test_file_in_a_linked_workspace_is_read(tmp_path: Path) -> None:
     workspace, _ = _two_folders(tmp_path)
     (tmp_path / "link").symlink_to(workspace)
     found = discover(tmp_path / "link", (), LIMIT).files["memory/sub/a.md"]
     assert read_file(found, LIMIT).text == INSIDE
 
 
-def test_a_hard_link_in_the_workspace_is_the_users_own_file(tmp_path: Path) -> None:
+def test_hard_link_in_the_workspace_is_read(tmp_path: Path) -> None:
     workspace, outside = _two_folders(tmp_path)
     os.link(outside / "sub" / "a.md", workspace / "memory" / "hard.md")
     found = discover(workspace, (), LIMIT).files["memory/hard.md"]
     assert read_file(found, LIMIT).text == OUTSIDE
 
 
-def test_an_extra_path_is_read_in_a_folder_that_may_only_be_entered(tmp_path: Path) -> None:
+def test_file_in_a_folder_without_list_permission_is_read(tmp_path: Path) -> None:
     workspace, outside = _two_folders(tmp_path)
     outside.chmod(0o311)
     try:
@@ -151,7 +153,7 @@ def test_an_extra_path_is_read_in_a_folder_that_may_only_be_entered(tmp_path: Pa
         outside.chmod(0o700)
 
 
-def test_no_descriptor_is_left_open(tmp_path: Path) -> None:
+def test_reading_leaves_no_descriptor_open(tmp_path: Path) -> None:
     workspace, _ = _two_folders(tmp_path)
     found = discover(workspace, (), LIMIT).files["memory/sub/a.md"]
     gone = found._replace(location=str(workspace / "memory" / "sub" / "gone.md"))
@@ -167,7 +169,7 @@ def test_no_descriptor_is_left_open(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("swapped", ["memory", "memory/sub", "memory/sub/a.md"])
-def test_a_component_swapped_for_a_link_in_a_tight_loop_never_gives_a_byte_from_outside(
+def test_folder_swapped_for_a_link_in_a_loop_never_exposes_outside_bytes(
     tmp_path: Path, swapped: str
 ) -> None:
     workspace, outside = _two_folders(tmp_path)
@@ -184,7 +186,7 @@ def test_a_component_swapped_for_a_link_in_a_tight_loop_never_gives_a_byte_from_
     with swap_with_link(place, real, link):
         for reads in itertools.count():
             if reads >= 2000 and (reads > 200_000 or {INSIDE, "path_refused"} <= seen.keys()):
-                break  # both ways were met, so the loop could have been fooled
+                break  # both outcomes occurred, so the race was tested
             try:
                 seen[read_file(found, LIMIT).text] += 1
             except (PathRefusedError, FileMissingError, FileUnreadableError) as error:
@@ -192,7 +194,7 @@ def test_a_component_swapped_for_a_link_in_a_tight_loop_never_gives_a_byte_from_
                 reasons.add(error.data.get("reason"))
     assert OUTSIDE not in seen
     assert {INSIDE, "path_refused"} <= seen.keys(), seen
-    assert reasons <= {"moving", None}  # never one for which the index would give the file up
+    assert reasons <= {"moving", None}  # never an error that deletes the file's rows
 
 
 @given(
@@ -200,7 +202,7 @@ def test_a_component_swapped_for_a_link_in_a_tight_loop_never_gives_a_byte_from_
     st.integers(-3, 12),
     st.none() | st.integers(0, 12),
 )
-def test_lines_are_those_of_the_text(lines: list[str], start: int, count: int | None) -> None:
+def test_lines_of_a_text_are_returned_unchanged(lines: list[str], start: int, count: int | None) -> None:
     text = "\n".join(lines)
     cut, returned, total, truncated = lines_of(text, start, count, 10_000)
     every = text.split("\n")
@@ -212,7 +214,7 @@ def test_lines_are_those_of_the_text(lines: list[str], start: int, count: int | 
     assert 0 <= returned <= total
 
 
-def test_a_cut_is_said() -> None:
+def test_truncated_lines_are_reported() -> None:
     assert lines_of("abc\ndef\n", 1, None, 5) == ("abc\nd", 2, 2, True)
 
 
@@ -229,7 +231,7 @@ def test_a_cut_is_said() -> None:
         ("😀".encode(), 3, b""),
     ],
 )
-def test_of_a_file_beyond_the_limit_the_whole_lines_up_to_it_are_read(
+def test_file_beyond_the_limit_is_read_up_to_its_last_complete_line(
     tmp_path: Path, data: bytes, limit: int, read: bytes
 ) -> None:
     note = tmp_path / "a.md"
@@ -244,28 +246,28 @@ DAYS = ["memory/2026-01-16.md", "memory/2026-01-18.md"]
 
 
 def _days(beyond_limits: int = 0) -> Discovery:
-    files = {path: Found(path, f"/w/{path}", 1, 1, 1, 1) for path in DAYS}
+    files = {path: SourceFile(path, f"/w/{path}", 1, 1, 1, 1) for path in DAYS}
     return Discovery(files=files, skipped=[Skipped("memory/link", LINK)], beyond_limits=beyond_limits)
 
 
 @pytest.mark.parametrize(
     ("path", "said"),
     [
-        ("memory/link/a.md", f"memory/link/a.md is left out: {LINK}"),
+        ("memory/link/a.md", f"memory/link/a.md is not indexed: {LINK}"),
         ("memory/.git/a.md", "hidden folders and"),
         ("memory/venv/a.md", "venv are not memory"),
         ("notes/a.md", "outside the memory files"),
         ("/etc/passwd", "absolute"),
     ],
 )
-def test_a_path_that_is_no_memory_is_refused_with_the_reason(path: str, said: str) -> None:
+def test_path_outside_memory_is_refused_with_the_reason(path: str, said: str) -> None:
     error = refusal_of(path, _days(), "/w")
 
     assert isinstance(error, PathRefusedError)
     assert said in error.message
 
 
-def test_a_missing_file_names_the_near_ones() -> None:
+def test_missing_file_error_suggests_similar_paths() -> None:
     error = refusal_of("memory/2026-01-17.md", _days(), "/w")
 
     assert isinstance(error, FileMissingError)
@@ -273,7 +275,7 @@ def test_a_missing_file_names_the_near_ones() -> None:
     assert error.data["near"] == DAYS
 
 
-def test_a_file_beyond_the_limits_is_not_said_to_be_missing(tmp_path: Path) -> None:
+def test_file_beyond_the_agents_limits_is_not_reported_as_missing(tmp_path: Path) -> None:
     (tmp_path / "memory").mkdir()
     (tmp_path / "memory" / "old.md").write_text("old")
 

@@ -1,4 +1,4 @@
-"""Which paths are memory."""
+"""The rules that decide which paths are memory."""
 
 from __future__ import annotations
 
@@ -39,13 +39,13 @@ def test_everything_else_is_refused_with_a_reason(path: str) -> None:
 
 
 @given(st.text())
-def test_no_path_that_leaves_the_workspace_is_memory(path: str) -> None:
+def test_path_outside_the_workspace_is_not_memory(path: str) -> None:
     if is_memory_path(path):
         assert ".." not in path.split("/")
         assert not path.startswith("/")
 
 
-def test_hidden_and_foreign_folders_are_not_walked() -> None:
+def test_hidden_and_third_party_folders_are_skipped() -> None:
     assert [is_walked(name) for name in ("notes", ".git", "node_modules", ".venv")] == [
         True,
         False,
@@ -66,5 +66,5 @@ def test_hidden_and_foreign_folders_are_not_walked() -> None:
         ("a.md", "b*.md", False),
     ],
 )
-def test_a_pattern_of_an_extra_path_chooses(relative: str, pattern: str | None, wanted: bool) -> None:
+def test_pattern_of_an_extra_path_selects_files(relative: str, pattern: str | None, wanted: bool) -> None:
     assert matches_pattern(relative, pattern) is wanted

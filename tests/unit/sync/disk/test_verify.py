@@ -1,4 +1,4 @@
-"""Hits against the disk, where a changed file isn't indexed yet."""
+"""Checks of hits against changed files that aren't indexed yet."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def hit(snippet: str, line: int) -> Hit:
         ("- gone", 2, False),
     ],
 )
-def test_a_hit_is_compared_with_what_is_indexed_of_a_changed_note(
+def test_hit_is_checked_against_the_indexed_text_of_a_changed_note(
     tmp_path: Path, snippet: str, line: int, is_there: bool
 ) -> None:
     (tmp_path / "MEMORY.md").write_text("# Kitchen\n- tea is <!-- trigger: x -->\n  steeped\n")

@@ -1,4 +1,4 @@
-"""A home with transcripts, OpenClaw at work in it, and the source that reads its database."""
+"""A home with transcripts, OpenClaw writing to it, and the source that reads its database."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def home(tmp_path: Path) -> TranscriptHome:
 
 @pytest.fixture
 def openclaw(home: TranscriptHome) -> Iterator[OpenClawDatabase]:
-    """Return OpenClaw at work on its database."""
+    """Return OpenClaw with its open database."""
     with home.open_database() as database:
         yield database
 

@@ -1,4 +1,4 @@
-"""Both eras of one agent as one: a home half-way between two releases has each conversation once."""
+"""Transcripts of both stores of one agent: a partly migrated home has each session once."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from memd.sync.disk.discover import Found
+from memd.sync.disk.discover import SourceFile
 from memd.sync.transcripts.agent_sessions import OUTLIVED_MS, AgentSessions
 from memd_client.errors import FileMissingError
 from tests.support.transcripts import (
@@ -31,11 +31,11 @@ def source(home: TranscriptHome) -> Iterator[AgentSessions]:
 
 
 def written_at(path: Path, at_ms: int) -> None:
-    """Say of a file when it was last written."""
+    """Set a file's time of its last write."""
     os.utime(path, (at_ms / 1_000, at_ms / 1_000))
 
 
-def test_a_half_migrated_home_has_every_session_once(
+def test_partly_migrated_home_has_every_session_once(
     home: TranscriptHome, openclaw: OpenClawDatabase, source: AgentSessions
 ) -> None:
     turns = {"files": 2, "rotated": 3, "both": 4, "database": 5, "packed": 6, "cold": 7}
@@ -80,7 +80,7 @@ def test_a_session_keeps_its_path_when_it_moves_into_the_database(
         source.load(before)
 
 
-def test_a_file_that_went_on_after_the_database_wins(
+def test_file_newer_than_the_database_has_precedence(
     home: TranscriptHome, openclaw: OpenClawDatabase, source: AgentSessions
 ) -> None:
     openclaw.add_session("a", [message("user", "in the database")])
@@ -101,7 +101,7 @@ def test_a_file_that_went_on_after_the_database_wins(
     assert source.find().eras == {"jsonl": 0, "sqlite": 1}
 
 
-def test_a_copied_home_doesnt_make_old_files_new(
+def test_copied_home_does_not_make_old_files_newer(
     home: TranscriptHome, openclaw: OpenClawDatabase, source: AgentSessions
 ) -> None:
     openclaw.add_session("a", [message("user", "old"), message("user", "new")])
@@ -113,7 +113,7 @@ def test_a_copied_home_doesnt_make_old_files_new(
     assert source.find().eras == {"jsonl": 1, "sqlite": 0}
 
 
-def test_the_database_knows_best_what_a_session_is(
+def test_database_decides_the_kind_of_a_session(
     home: TranscriptHome, openclaw: OpenClawDatabase, source: AgentSessions
 ) -> None:
     openclaw.add_session("beat", conversation("beat", 1), key="agent:main:main:heartbeat")
@@ -131,7 +131,7 @@ def test_the_database_knows_best_what_a_session_is(
 @pytest.mark.parametrize(
     "change", ["PRAGMA user_version = 99", "ALTER TABLE transcript_events RENAME COLUMN seq TO number"]
 )
-def test_an_unknown_version_leaves_the_files_searched(
+def test_unknown_database_version_leaves_files_searchable(
     home: TranscriptHome, openclaw: OpenClawDatabase, source: AgentSessions, change: str
 ) -> None:
     home.write_file("a", conversation("a", 1))
@@ -145,9 +145,9 @@ def test_an_unknown_version_leaves_the_files_searched(
     assert len(source.load(transcripts.found["sessions/a.jsonl"]).line_map) == 2
 
 
-def test_an_agent_without_a_folder_has_nothing(tmp_path: Path) -> None:
+def test_agent_without_a_folder_has_no_transcripts(tmp_path: Path) -> None:
     source = AgentSessions(tmp_path, "none", MAX_TRANSCRIPT_BYTES)
     assert (source.find().found, source.find().eras) == ({}, {"jsonl": 0, "sqlite": 0})
     with pytest.raises(FileMissingError):
-        source.load(Found("sessions/a.jsonl", str(tmp_path / "a.jsonl"), 0, 0, 0, 0, "sessions"))
+        source.load(SourceFile("sessions/a.jsonl", str(tmp_path / "a.jsonl"), 0, 0, 0, 0, "sessions"))
     source.close()

@@ -1,4 +1,4 @@
-"""Old events that OpenClaw moved into archives belong to their transcripts."""
+"""Cold archives: events that OpenClaw moved out of its database belong to their transcripts."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from tests.support.transcripts import (
 
 @pytest.mark.parametrize("embedded", [False, True])
 @pytest.mark.parametrize("up_to", [None, 4])
-def test_cold_and_hot_events_are_one_transcript(
+def test_cold_and_hot_events_form_one_transcript(
     openclaw: OpenClawDatabase, source: SqliteSessions, embedded: bool, up_to: int | None
 ) -> None:
     openclaw.add_session("a", conversation("a", 3))
@@ -35,7 +35,7 @@ def test_cold_and_hot_events_are_one_transcript(
     assert text_of(source, "a").startswith("User: Question 0" if up_to is not None else "User:")
 
 
-def test_events_that_are_cold_and_hot_count_once(openclaw: OpenClawDatabase, source: SqliteSessions) -> None:
+def test_events_both_cold_and_hot_are_read_once(openclaw: OpenClawDatabase, source: SqliteSessions) -> None:
     records = conversation("a", 2)
     openclaw.add_session("a", records)
     openclaw.freeze("a")
@@ -43,7 +43,7 @@ def test_events_that_are_cold_and_hot_count_once(openclaw: OpenClawDatabase, sou
     assert len(text_of(source, "a").split("\n")) == 4
 
 
-def test_an_archive_of_plain_records_is_read_too(
+def test_archive_of_plain_records_is_read(
     home: TranscriptHome, openclaw: OpenClawDatabase, source: SqliteSessions
 ) -> None:
     data = zstandard.ZstdCompressor().compress("\n".join(conversation("a", 2)).encode())
@@ -60,7 +60,7 @@ def test_an_archive_of_plain_records_is_read_too(
     assert text_of(source, "a").endswith("User: and hot")
 
 
-def test_an_archive_that_is_lost_is_told_and_what_is_hot_is_read(
+def test_missing_archive_is_reported_and_hot_events_are_read(
     openclaw: OpenClawDatabase, source: SqliteSessions
 ) -> None:
     openclaw.add_session("a", conversation("a", 1))
@@ -84,7 +84,7 @@ def test_an_archive_that_is_lost_is_told_and_what_is_hot_is_read(
 
 
 @pytest.mark.parametrize("data", [b"", b"garbage", zstandard.ZstdCompressor().compress(b"{}")])
-def test_an_archive_that_is_not_what_its_name_says_is_refused(
+def test_archive_with_a_wrong_checksum_is_refused(
     openclaw: OpenClawDatabase, source: SqliteSessions, data: bytes
 ) -> None:
     openclaw.add_session("a", conversation("a", 1))
@@ -96,7 +96,7 @@ def test_an_archive_that_is_not_what_its_name_says_is_refused(
     assert caught.value.data["reason"] == "damaged"
 
 
-def test_an_archive_that_is_a_link_or_names_no_file_is_refused(
+def test_archive_that_is_a_link_or_has_no_file_is_refused(
     home: TranscriptHome, openclaw: OpenClawDatabase, source: SqliteSessions
 ) -> None:
     openclaw.add_session("a", conversation("a", 1))
@@ -113,7 +113,7 @@ def test_an_archive_that_is_a_link_or_names_no_file_is_refused(
     assert (transcripts.found, len(transcripts.problems)) == ({}, 1)
 
 
-def test_a_frame_never_unpacks_to_more_than_was_allowed() -> None:
+def test_frame_never_expands_beyond_the_limit() -> None:
     frame = zstandard.ZstdCompressor().compress(b"x" * 5_000)
     assert decompress(frame, 5_000, "x") == b"x" * 5_000
     with pytest.raises(FileUnreadableError) as caught:

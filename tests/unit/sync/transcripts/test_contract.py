@@ -1,4 +1,4 @@
-"""Both eras keep the one promise, apart and as one."""
+"""The contract of session sources, for each store and for both together."""
 
 from __future__ import annotations
 
@@ -36,14 +36,14 @@ class TestSqlite(SessionSourceContract):
 
 
 class TestAgentWithFiles(TestJsonl):
-    """Both as one, over files."""
+    """Both stores, with sessions in files."""
 
     def make(self, home: TranscriptHome) -> SessionSource:
         return AgentSessions(home.state, home.agent, MAX_TRANSCRIPT_BYTES)
 
 
 class TestAgentWithDatabase(TestSqlite):
-    """Both as one, over the database."""
+    """Both stores, with sessions in the database."""
 
     def make(self, home: TranscriptHome) -> SessionSource:
         return AgentSessions(home.state, home.agent, MAX_TRANSCRIPT_BYTES)

@@ -1,4 +1,4 @@
-"""Transcripts in files: which names are one, what kind it is, and reading one that grows."""
+"""Transcripts in files: their names, their kinds, and incremental reading."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import zstandard
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from memd.sync.transcripts import talk
+from memd.sync.transcripts import transcript_text
 from memd.sync.transcripts.jsonl import OPENING_BYTES, JsonlSessions, find_session_id
 from memd.text.redact.secrets import redact
 from memd.text.transcripts.messages import TranscriptRecord
@@ -73,11 +73,11 @@ def source_of(home: TranscriptHome) -> JsonlSessions:
         ("a.md", None),
     ],
 )
-def test_transcripts_are_told_from_what_lies_beside_them(name: str, session_id: str | None) -> None:
+def test_transcripts_are_distinguished_from_other_files(name: str, session_id: str | None) -> None:
     assert find_session_id(name) == session_id
 
 
-def test_rotations_are_found_under_their_names_and_sidecars_are_not(home: TranscriptHome) -> None:
+def test_rotated_files_are_found_and_sidecars_are_not(home: TranscriptHome) -> None:
     for name in (
         *("a.jsonl", f"a.jsonl.reset.{STAMP}", f"b.jsonl.deleted.{STAMP}"),
         *("a.trajectory.jsonl", f"a.checkpoint.{UUID}.jsonl", "a.jsonl.bak", "a.jsonl.lock", "notes.txt"),
@@ -96,7 +96,7 @@ def test_rotations_are_found_under_their_names_and_sidecars_are_not(home: Transc
         assert len(source.load(found).line_map) == 4
 
 
-def test_a_packed_rotation_is_read_too(home: TranscriptHome) -> None:
+def test_compressed_rotated_file_is_read(home: TranscriptHome) -> None:
     text = "\n".join(conversation("a", 3))
     location = home.sessions / f"a.jsonl.deleted.{STAMP}.zst"
     location.write_bytes(zstandard.ZstdCompressor().compress(text.encode()))
@@ -114,7 +114,7 @@ def test_a_packed_rotation_is_read_too(home: TranscriptHome) -> None:
     assert caught.value.data["reason"] == "damaged"
 
 
-def test_links_and_odd_files_are_refused_and_listed(home: TranscriptHome, tmp_path: Path) -> None:
+def test_links_and_irregular_files_are_skipped_with_a_reason(home: TranscriptHome, tmp_path: Path) -> None:
     outside = tmp_path / "outside"
     outside.write_text(message("user", "outside") + "\n")
     (home.sessions / "link.jsonl").symlink_to(outside)
@@ -133,7 +133,7 @@ def test_links_and_odd_files_are_refused_and_listed(home: TranscriptHome, tmp_pa
     ]
 
 
-def test_a_folder_that_is_a_link_is_refused(tmp_path: Path) -> None:
+def test_linked_sessions_folder_is_skipped(tmp_path: Path) -> None:
     home = TranscriptHome(tmp_path / "real")
     home.write_file("a", conversation("a", 1))
     (tmp_path / "link").symlink_to(home.sessions)
@@ -143,7 +143,7 @@ def test_a_folder_that_is_a_link_is_refused(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("replace", [Path.mkdir, os.mkfifo, lambda path: path.symlink_to("/etc/hostname")])
-def test_what_became_something_else_is_not_read(
+def test_file_replaced_by_another_type_is_refused(
     home: TranscriptHome, replace: Callable[[Path], object]
 ) -> None:
     location = home.write_file("a", conversation("a", 1))
@@ -160,7 +160,7 @@ def test_what_became_something_else_is_not_read(
 # --- kinds ------------------------------------------------------------------------------------------
 
 
-def test_what_is_no_longer_listed_is_told_by_how_it_begins(home: TranscriptHome) -> None:
+def test_unlisted_session_has_the_kind_of_its_beginning(home: TranscriptHome) -> None:
     home.write_list({"agent:main:main": {"sessionId": "talk"}})
     openings = {
         "talk": message("user", "[cron:1 x] a listed conversation is one"),
@@ -184,7 +184,7 @@ def test_what_is_no_longer_listed_is_told_by_how_it_begins(home: TranscriptHome)
         assert transcripts.left_out == {"cron": 2, "heartbeat": 1, "subagent": 1, "dreaming": 1}
 
 
-def test_a_conversation_that_a_heartbeat_opened_is_one_as_soon_as_somebody_speaks(
+def test_heartbeat_session_becomes_a_conversation_after_a_users_message(
     home: TranscriptHome,
 ) -> None:
     home.write_file("a", [header("a"), message("user", HEARTBEAT), message("assistant", "HEARTBEAT_OK")])
@@ -195,14 +195,14 @@ def test_a_conversation_that_a_heartbeat_opened_is_one_as_soon_as_somebody_speak
     assert source.load(found).text == "User: good morning"
 
 
-def test_a_long_opening_without_a_word_is_no_heartbeat(home: TranscriptHome) -> None:
+def test_long_beginning_without_a_message_counts_as_a_conversation(home: TranscriptHome) -> None:
     printed = [message("toolResult", "x" * 1_000) for _ in range(OPENING_BYTES // 1_000)]
     home.write_file("a", [message("user", HEARTBEAT), *printed])
     home.write_file("c", [*printed, message("user", "[cron:1 late] go")])
     assert set(source_of(home).find().found) == {"sessions/a.jsonl", "sessions/c.jsonl"}
 
 
-def test_a_file_begun_anew_is_looked_at_again(home: TranscriptHome) -> None:
+def test_replaced_file_has_its_kind_determined_again(home: TranscriptHome) -> None:
     home.write_file("a", [header("a"), message("user", "a long hello, longer than what follows, by far")])
     source = source_of(home)
     assert source.find().found
@@ -213,7 +213,7 @@ def test_a_file_begun_anew_is_looked_at_again(home: TranscriptHome) -> None:
 @pytest.mark.parametrize(
     "listed", ["", "{", "[]", '{"agent:main:cron:x": 7}', '{"a": {"sessionId": 7}}', "\xff"]
 )
-def test_a_broken_list_costs_nothing_but_the_kind(home: TranscriptHome, listed: str) -> None:
+def test_invalid_list_only_loses_the_kinds(home: TranscriptHome, listed: str) -> None:
     (home.sessions / "sessions.json").write_bytes(listed.encode("latin-1"))
     home.write_file("a", conversation("a", 1))
     source = source_of(home)
@@ -224,7 +224,7 @@ def test_a_broken_list_costs_nothing_but_the_kind(home: TranscriptHome, listed: 
     assert set(source.find().found) == {"sessions/a.jsonl"}
 
 
-def test_the_list_also_names_files_and_who_spawned_a_session(home: TranscriptHome) -> None:
+def test_list_has_files_and_spawning_sessions(home: TranscriptHome) -> None:
     home.write_list(
         {
             "agent:main:cron:job": {"sessionFile": "/elsewhere/sessions/a-topic-1.jsonl"},
@@ -243,7 +243,7 @@ def test_the_list_also_names_files_and_who_spawned_a_session(home: TranscriptHom
 # --- a file that grows ------------------------------------------------------------------------------
 
 
-def test_a_line_that_is_not_written_to_its_end_waits(home: TranscriptHome) -> None:
+def test_incomplete_line_is_left_out_until_complete(home: TranscriptHome) -> None:
     location = home.write_file("a", [message("user", "one")])
     record = message("assistant", "zwei und dreißig")
     source = source_of(home)
@@ -255,7 +255,7 @@ def test_a_line_that_is_not_written_to_its_end_waits(home: TranscriptHome) -> No
         )
 
 
-def test_only_what_was_added_is_flattened(home: TranscriptHome, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_only_added_records_are_parsed(home: TranscriptHome, monkeypatch: pytest.MonkeyPatch) -> None:
     seen: list[str] = []
 
     def read(record: str) -> TranscriptRecord:
@@ -266,7 +266,7 @@ def test_only_what_was_added_is_flattened(home: TranscriptHome, monkeypatch: pyt
     source = source_of(home)
     (found,) = source.find().found.values()
     source.load(found)
-    monkeypatch.setattr(talk, "read_record", read)
+    monkeypatch.setattr(transcript_text, "read_record", read)
     home.append_file("a", ["added"])
     source.load(found)
     assert seen == ["added"]
@@ -283,7 +283,7 @@ EDITS = st.one_of(
 
 @settings(deadline=None)
 @given(st.lists(EDITS, min_size=1, max_size=8))
-def test_whatever_happens_to_a_file_it_reads_as_a_whole(edits: list[tuple[str, int]]) -> None:
+def test_incremental_load_of_a_file_equals_a_full_load(edits: list[tuple[str, int]]) -> None:
     with TemporaryDirectory(dir="/tmp") as folder:
         home = TranscriptHome(Path(folder))
         location = home.write_file("a", conversation("a", 3))
@@ -313,7 +313,7 @@ def test_whatever_happens_to_a_file_it_reads_as_a_whole(edits: list[tuple[str, i
 
 
 def _as_text(data: bytes) -> str:
-    """Return a file's lines; one that is not UTF-8 as one that says nothing."""
+    """Return a file's lines; lines that are not UTF-8 as empty ones."""
     lines = []
     for line in data.split(b"\n"):
         try:

@@ -1,4 +1,4 @@
-"""Transcripts in OpenClaw's database: found, read page by page, and unknown versions told."""
+"""Transcripts in OpenClaw's database: discovery, reading in pages, and unknown versions."""
 
 from __future__ import annotations
 
@@ -29,10 +29,10 @@ from tests.support.transcripts import (
 HEARTBEAT_KEY = "agent:main:main:heartbeat"
 
 
-# --- what is found ----------------------------------------------------------------------------------
+# --- discovery --------------------------------------------------------------------------------------
 
 
-def test_a_session_is_told_by_its_last_event(openclaw: OpenClawDatabase, source: SqliteSessions) -> None:
+def test_session_is_identified_by_its_last_event(openclaw: OpenClawDatabase, source: SqliteSessions) -> None:
     records = conversation("a", 2)
     openclaw.add_session("a", records)
     (found,) = source.find().found.values()
@@ -41,7 +41,7 @@ def test_a_session_is_told_by_its_last_event(openclaw: OpenClawDatabase, source:
     assert found.ctime_ns == 0
 
 
-def test_who_opened_a_session_says_what_it_is(openclaw: OpenClawDatabase, source: SqliteSessions) -> None:
+def test_origin_of_a_session_decides_its_kind(openclaw: OpenClawDatabase, source: SqliteSessions) -> None:
     for origin in ("operator", "channel", "talk", "run", "plugin", "cron", "internal", "spawn"):
         openclaw.add_session(origin, conversation(origin, 1), created_via=origin)
     openclaw.add_session("child", conversation("child", 1), spawned_by="agent:main:main")
@@ -54,14 +54,16 @@ def test_who_opened_a_session_says_what_it_is(openclaw: OpenClawDatabase, source
     assert transcripts.left_out == {"cron": 1, "internal": 1, "subagent": 2, "heartbeat": 1}
 
 
-def test_an_event_without_a_window_is_a_conversation(
+def test_events_without_a_window_are_a_conversation(
     openclaw: OpenClawDatabase, source: SqliteSessions
 ) -> None:
     openclaw.append("orphan", conversation("orphan", 1))
     assert text_of(source, "orphan").startswith("User: Question 0")
 
 
-def test_an_id_that_is_no_name_is_listed(openclaw: OpenClawDatabase, source: SqliteSessions) -> None:
+def test_session_id_invalid_in_a_path_is_skipped_with_a_reason(
+    openclaw: OpenClawDatabase, source: SqliteSessions
+) -> None:
     for session_id in ("../up", "a\nb", ""):
         openclaw.append(session_id, conversation("x", 1))
     transcripts = source.find()
@@ -71,7 +73,7 @@ def test_an_id_that_is_no_name_is_listed(openclaw: OpenClawDatabase, source: Sql
     ] * 3
 
 
-def test_a_database_without_a_table_is_nothing_yet(home: TranscriptHome, source: SqliteSessions) -> None:
+def test_database_without_tables_is_empty(home: TranscriptHome, source: SqliteSessions) -> None:
     home.database.parent.mkdir(parents=True)
     home.database.write_bytes(b"")
     assert (source.find().found, source.find().problems) == ({}, [])
@@ -80,7 +82,7 @@ def test_a_database_without_a_table_is_nothing_yet(home: TranscriptHome, source:
 # --- reading ----------------------------------------------------------------------------------------
 
 
-def test_packed_and_plain_events_are_one_transcript(
+def test_compressed_and_plain_events_form_one_transcript(
     openclaw: OpenClawDatabase, source: SqliteSessions
 ) -> None:
     openclaw.add_session("a", conversation("a", 3), packed=True)
@@ -88,9 +90,7 @@ def test_packed_and_plain_events_are_one_transcript(
     assert text_of(source, "a") == text_of(source, "b")
 
 
-def test_a_damaged_event_says_nothing_and_ends_nothing(
-    openclaw: OpenClawDatabase, source: SqliteSessions
-) -> None:
+def test_damaged_event_is_skipped(openclaw: OpenClawDatabase, source: SqliteSessions) -> None:
     bomb = zstandard.ZstdCompressor(19).compress(b"\0" * (sqlite.MAX_EVENT_BYTES + 1))
     cut = zstandard.ZstdCompressor(1).compress(message("user", "cut").encode())[:-2]
     openclaw.add_session("a", [message("user", "first"), "{", message("user", "last")])
@@ -124,7 +124,7 @@ def test_a_long_session_is_read_in_pages(
     assert loaded.hash == sha.hexdigest()
 
 
-def test_what_is_added_while_a_session_is_read_is_read_too(
+def test_events_added_during_a_read_are_included(
     openclaw: OpenClawDatabase, source: SqliteSessions, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     openclaw.add_session("a", conversation("a", 2))
@@ -147,9 +147,7 @@ def test_what_is_added_while_a_session_is_read_is_read_too(
     assert loaded.inode == source.find().found["sessions/a.jsonl"].inode
 
 
-def test_an_event_rewritten_in_its_place_is_read_again(
-    openclaw: OpenClawDatabase, source: SqliteSessions
-) -> None:
+def test_event_rewritten_in_place_is_read_again(openclaw: OpenClawDatabase, source: SqliteSessions) -> None:
     openclaw.add_session("a", [message("user", "the old word"), message("assistant", "yes")])
     first = source.find().found["sessions/a.jsonl"]
     source.load(first)
@@ -161,7 +159,7 @@ def test_an_event_rewritten_in_its_place_is_read_again(
     assert source.load(second).text == "User: the new word\nAssistant: yes"
 
 
-def test_a_size_that_moves_by_itself_settles(openclaw: OpenClawDatabase, source: SqliteSessions) -> None:
+def test_size_changed_by_compression_settles(openclaw: OpenClawDatabase, source: SqliteSessions) -> None:
     openclaw.add_session("a", conversation("a", 3))
     source.load(source.find().found["sessions/a.jsonl"])
     event = openclaw.db.execute("SELECT event_json FROM transcript_events WHERE seq = 2").get
@@ -186,7 +184,7 @@ STEPS = st.one_of(
 
 @settings(deadline=None, max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.lists(STEPS, min_size=1, max_size=7))
-def test_whatever_happens_to_a_session_it_reads_as_a_whole(
+def test_incremental_load_of_a_session_equals_a_full_load(
     home: TranscriptHome, openclaw: OpenClawDatabase, steps: list[tuple[str, int]]
 ) -> None:
     openclaw.db.execute(
@@ -219,7 +217,7 @@ def test_whatever_happens_to_a_session_it_reads_as_a_whole(
 
 
 def _pack(db: apsw.Connection, seq: int) -> None:
-    """Compress an event where it stands."""
+    """Compress an event in place."""
     for (text,) in db.execute(
         "SELECT event_json FROM transcript_events WHERE seq = ? AND event_json IS NOT NULL", (seq,)
     ).fetchall():
@@ -243,7 +241,7 @@ def _pack(db: apsw.Connection, seq: int) -> None:
         ("DROP TABLE session_windows", "no table session_windows"),
     ],
 )
-def test_an_unknown_version_is_told_and_not_read(
+def test_unknown_version_is_reported_and_not_read(
     openclaw: OpenClawDatabase, source: SqliteSessions, change: str, words: str
 ) -> None:
     openclaw.add_session("a", conversation("a", 1))
@@ -255,12 +253,12 @@ def test_an_unknown_version_is_told_and_not_read(
         (problem,) = transcripts.problems
         assert problem.code == "openclaw_database"
         assert words in problem.message
-        assert problem.hint.startswith("Upgrade memd")
+        assert problem.hint.startswith("upgrade memd")
     with pytest.raises(FileUnreadableError):
         source.load(found)
 
 
-def test_what_is_wrong_is_logged_once(openclaw: OpenClawDatabase, source: SqliteSessions) -> None:
+def test_database_problem_is_logged_once(openclaw: OpenClawDatabase, source: SqliteSessions) -> None:
     openclaw.db.execute("PRAGMA user_version = 99")
     with capture_logs() as logs:
         for _ in range(3):
@@ -270,7 +268,9 @@ def test_what_is_wrong_is_logged_once(openclaw: OpenClawDatabase, source: Sqlite
     assert "schema version 99" in repr(source)
 
 
-def test_a_known_version_again_is_read_again(openclaw: OpenClawDatabase, source: SqliteSessions) -> None:
+def test_database_is_read_again_with_a_known_version(
+    openclaw: OpenClawDatabase, source: SqliteSessions
+) -> None:
     openclaw.add_session("a", conversation("a", 1))
     openclaw.db.execute("PRAGMA user_version = 99")
     assert source.find().problems
@@ -278,7 +278,9 @@ def test_a_known_version_again_is_read_again(openclaw: OpenClawDatabase, source:
     assert (set(source.find().found), source.find().problems) == ({"sessions/a.jsonl"}, [])
 
 
-def test_a_release_without_packed_events_is_read(openclaw: OpenClawDatabase, source: SqliteSessions) -> None:
+def test_release_without_compressed_events_is_read(
+    openclaw: OpenClawDatabase, source: SqliteSessions
+) -> None:
     openclaw.add_session("a", conversation("a", 2))
     openclaw.db.execute(
         "CREATE TABLE events (session_id TEXT, seq INTEGER, event_json TEXT, created_at INTEGER,"
@@ -292,7 +294,7 @@ def test_a_release_without_packed_events_is_read(openclaw: OpenClawDatabase, sou
     assert len(text_of(source, "a").split("\n")) == 4
 
 
-def test_a_database_in_another_encoding_is_told(home: TranscriptHome, source: SqliteSessions) -> None:
+def test_database_in_another_encoding_is_reported(home: TranscriptHome, source: SqliteSessions) -> None:
     home.database.parent.mkdir(parents=True)
     db = apsw.Connection(str(home.database))
     db.pragma("encoding", "UTF-16")
@@ -302,7 +304,7 @@ def test_a_database_in_another_encoding_is_told(home: TranscriptHome, source: Sq
     assert "UTF-8" in problem.message
 
 
-def test_what_is_no_database_is_told(home: TranscriptHome, source: SqliteSessions) -> None:
+def test_file_that_is_not_a_database_is_reported(home: TranscriptHome, source: SqliteSessions) -> None:
     home.database.parent.mkdir(parents=True)
     home.database.write_bytes(b"no database" * 1_000)
     (problem,) = source.find().problems

@@ -1,4 +1,4 @@
-"""The watcher if events fail or don't report every change: polling takes over, says why, and finds changes."""
+"""The watcher if events fail or are incomplete: it polls, reports the reason, and finds changes."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from trio.testing import MockClock
 
 from memd.sync.watch import inotify
 from memd.sync.watch.inotify import Inotify, explain_limit
-from memd.sync.watch.poll import look
+from memd.sync.watch.poll import list_folders
 from memd.sync.watch.queue import Kind
 from memd.sync.watch.watcher import Mechanism, Watcher, WatchPlan, WatchState
 from memd.sync.watch.watchfiles_events import explain_failure
@@ -31,13 +31,13 @@ pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="inotify is Linu
 LONG_S = 1_000.0
 """A deadline on a clock that runs fast."""
 
-WATCHES_GONE = 'OS file watch limit reached. about ["/x"]'
+WATCHES_GONE = 'OS file watch limit wait_for_state. about ["/x"]'
 INSTANCES_GONE = "Error creating recommended watcher: Too many open files (os error 24)"
 
 
 @pytest.fixture(autouse=True)
 def eager_polling(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let polling take more of a machine that has other things to do."""
+    """Let polling use a larger share of the processor."""
     monkeypatch.setattr("memd.sync.watch.watcher.POLL_SHARE", 1)
 
 
@@ -64,7 +64,7 @@ class Failing:
         ("watchfiles", RuntimeError("broken"), "watchfiles failed: broken"),
     ],
 )
-async def test_a_limit_turns_to_polling_and_back(
+async def test_watcher_polls_at_a_limit_and_returns_to_events(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, mechanism: Mechanism, error: Exception, says: str
 ) -> None:
     if mechanism == "inotify":
@@ -85,7 +85,7 @@ async def test_a_limit_turns_to_polling_and_back(
                 await heard.next("ann")
             (memory / "note.md").unlink()
             await heard.next("ann")
-            # and when the limit is out of the way, events are back
+            # and when the limit is raised, events are back
             failing.is_over = True
             await wait_for_state(lambda: watcher.state("ann") == WatchState("events", "", 1_000))
             for text in ("one", "two!"):
@@ -97,7 +97,7 @@ async def test_a_limit_turns_to_polling_and_back(
     assert events == ["watch.polling", "watch.recovered"]
 
 
-async def test_one_agent_without_watches_is_polled_and_the_others_are_not(
+async def test_only_the_agent_without_watches_is_polled(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     real, is_full = Inotify.add, [True]
@@ -132,21 +132,21 @@ async def test_one_agent_without_watches_is_polled_and_the_others_are_not(
         (explain_failure(OSError("Input/output error (os error 5)")), "watchfiles failed: Input/output"),
     ],
 )
-def test_a_limit_is_named_with_how_to_raise_it(error: str, says: str) -> None:
+def test_limit_is_named_with_its_remedy(error: str, says: str) -> None:
     assert says in error
 
 
-def test_a_process_without_descriptors_is_told_from_a_user_without_instances(
+def test_missing_descriptors_are_distinguished_from_missing_instances(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(inotify, "_has_descriptors", lambda: False)
     assert "`LimitNOFILE=` of the service, or `ulimit -n`" in explain_limit(OSError(errno.EMFILE, "x"))
 
 
-async def test_polls_are_as_far_apart_as_they_are_slow(
+async def test_poll_interval_grows_with_the_duration_of_polls(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    # given looks that take 50 ms each, by the clock that measures them
+    # given polls that take 50 ms each, by the clock that measures them
     times = iter(number / 20 for number in range(1_000_000))
     monkeypatch.setattr(
         "memd.sync.watch.watcher.time", SimpleNamespace(perf_counter=times.__next__, monotonic=lambda: 0.0)
@@ -157,9 +157,9 @@ async def test_polls_are_as_far_apart_as_they_are_slow(
 
     def note(*arguments: Any) -> Any:
         polled_s.append(clock.current_time())
-        return look(*arguments)
+        return list_folders(*arguments)
 
-    monkeypatch.setattr("memd.sync.watch.watcher.look", note)
+    monkeypatch.setattr("memd.sync.watch.watcher.list_folders", note)
     clock = MockClock(rate=100)
 
     async def main() -> None:
@@ -174,7 +174,7 @@ async def test_polls_are_as_far_apart_as_they_are_slow(
     assert all(later - sooner >= 200 * 0.05 for sooner, later in pairwise(polled_s))
 
 
-def test_a_defect_is_logged_and_the_watcher_starts_again(tmp_path: Path) -> None:
+def test_unexpected_exception_is_logged_and_the_watcher_restarts(tmp_path: Path) -> None:
     heard = HintRecorder()
     faults: list[Exception] = [ZeroDivisionError()]
 
@@ -198,14 +198,14 @@ def test_a_defect_is_logged_and_the_watcher_starts_again(tmp_path: Path) -> None
 
 @pytest.fixture
 def mount_table(tmp_path: Path) -> Path:
-    """A mount table with a server at `nas`."""
+    """A mount table with a server mounted at `nas`."""
     table = tmp_path / "mountinfo"
     table.write_text(f"1 0 0:999 / {tmp_path}/nas rw - nfs4 server:/ rw\n")
     return table
 
 
 @pytest.mark.parametrize("mechanism", ["inotify", "watchfiles"])
-async def test_a_workspace_on_a_server_is_polled_and_the_others_are_not(
+async def test_only_the_workspace_on_a_server_is_polled(
     tmp_path: Path, mount_table: Path, mechanism: Mechanism
 ) -> None:
     far, near = workspace_at(tmp_path / "nas" / "far"), workspace_at(tmp_path / "near")
@@ -213,7 +213,7 @@ async def test_a_workspace_on_a_server_is_polled_and_the_others_are_not(
     options: dict[str, Any] = {"mechanism": mechanism, "mount_table": mount_table, "poll_s": 0.05}
     async with run_watcher(*plans, **options) as (watcher, heard):
         await wait_for_state(lambda: watcher.state("far").mode == "polling")
-        assert "nas/far is on nfs4, where changes made elsewhere" in watcher.state("far").reason
+        assert "nas/far is on nfs4, on which changes by other machines" in watcher.state("far").reason
         assert watcher.state("near").mode == "events"
         for text in ("x", "longer"):
             (far / "memory" / "note.md").write_text(text)
@@ -223,12 +223,12 @@ async def test_a_workspace_on_a_server_is_polled_and_the_others_are_not(
 
 
 def _run_crowded(limit: str, folder: Path, *before: str) -> None:
-    """Run the story of a limit in a process of its own."""
+    """Run the scenario of a limit in another process."""
     told = subprocess.run(
         [
             "sh",
             "-c",
-            "; ".join([*before, 'exec "$0" -m tests.support.limited_watcher "$@"']),
+            "; ".join([*before, 'exec "$0" -m tests.support.crowded "$@"']),
             sys.executable,
             limit,
             folder,
@@ -242,12 +242,12 @@ def _run_crowded(limit: str, folder: Path, *before: str) -> None:
 
 
 @pytest.mark.parametrize("limit", ["descriptors", "few-descriptors"])
-def test_a_process_without_descriptors_polls_as_soon_as_it_can(tmp_path: Path, limit: str) -> None:
+def test_process_without_descriptors_polls_once_possible(tmp_path: Path, limit: str) -> None:
     _run_crowded(limit, tmp_path / "ws", "ulimit -n 64")
 
 
 def _may_set_limits() -> bool:
-    """Return whether this user may have limits of its own, in a user namespace."""
+    """Return whether this user can have separate limits, in a user namespace."""
     try:
         trial = subprocess.run(
             ["unshare", "-Ur", "sh", "-c", "echo 0 > /proc/sys/user/max_inotify_instances"],
@@ -261,4 +261,4 @@ def _may_set_limits() -> bool:
 @pytest.mark.skipif(not _may_set_limits(), reason="limits can't be set for one process here")
 @pytest.mark.parametrize("limit", ["instances", "watches"])
 def test_a_user_without_instances_or_watches_is_polled(tmp_path: Path, limit: str) -> None:
-    _run_crowded(limit, tmp_path / "ws", 'exec unshare -Ur "$0" -m tests.support.limited_watcher "$@"')
+    _run_crowded(limit, tmp_path / "ws", 'exec unshare -Ur "$0" -m tests.support.crowded "$@"')

@@ -1,4 +1,4 @@
-"""Polling: which of an agent's files changed between two looks."""
+"""Polling: changes of an agent's files between two listings."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from pathlib import Path
 
 import pytest
 
-from memd.sync.watch.poll import Snapshot, find_changes, look
+from memd.sync.watch.poll import FolderListing, find_changes, list_folders
 from memd.sync.watch.queue import Hint, WatchPlan
 from memd_client.errors import FileUnreadableError
 
 
-class Scene:
-    """An agent with a workspace and sessions, looked at again and again."""
+class PolledAgent:
+    """An agent with a workspace and sessions that is polled repeatedly."""
 
     def __init__(self, root: Path) -> None:
         self.memory = root / "ws" / "memory"
@@ -23,18 +23,18 @@ class Scene:
         self.memory.mkdir(parents=True)
         self.sessions.mkdir()
         self.plan = WatchPlan("ann", root / "ws", (), (self.sessions,))
-        self.before: Snapshot | None = None
+        self.before: FolderListing | None = None
         self.changes()
 
     def changes(self) -> frozenset[Hint]:
-        """Return what changed since the last look."""
-        before, self.before = self.before, look(self.plan, self.before)
+        """Return the changes since the last listing."""
+        before, self.before = self.before, list_folders(self.plan, self.before)
         return find_changes(self.plan, before, self.before)
 
 
 @pytest.fixture
-def scene(tmp_path: Path) -> Scene:
-    scene = Scene(tmp_path)
+def scene(tmp_path: Path) -> PolledAgent:
+    scene = PolledAgent(tmp_path)
     (scene.memory / "a.md").write_text("one")
     (scene.sessions / "s.jsonl").write_text("one\n")
     (scene.sessions / "openclaw-agent.sqlite").write_text("pages")
@@ -42,13 +42,13 @@ def scene(tmp_path: Path) -> Scene:
     return scene
 
 
-def _restore_time(scene: Scene) -> None:
+def _restore_time(scene: PolledAgent) -> None:
     facts = (scene.memory / "a.md").stat()
     (scene.memory / "a.md").write_text("two")
     os.utime(scene.memory / "a.md", ns=(facts.st_atime_ns, facts.st_mtime_ns))
 
 
-NOTES: list[tuple[str, Callable[[Scene], object]]] = [
+NOTES: list[tuple[str, Callable[[PolledAgent], object]]] = [
     ("create", lambda scene: (scene.memory / "b.md").write_text("x")),
     ("change", lambda scene: (scene.memory / "a.md").write_text("two, longer")),
     ("change with its old time", _restore_time),
@@ -61,13 +61,15 @@ NOTES: list[tuple[str, Callable[[Scene], object]]] = [
 
 
 @pytest.mark.parametrize(("what", "change"), NOTES, ids=[name for name, _ in NOTES])
-def test_a_change_of_notes_is_found(scene: Scene, what: str, change: Callable[[Scene], object]) -> None:
+def test_a_change_of_notes_is_found(
+    scene: PolledAgent, what: str, change: Callable[[PolledAgent], object]
+) -> None:
     change(scene)
     assert scene.changes() == {("ann", "memory")}
     assert scene.changes() == set()
 
 
-def test_a_change_of_transcripts_is_found_as_such(scene: Scene) -> None:
+def test_change_of_transcripts_is_found(scene: PolledAgent) -> None:
     with (scene.sessions / "s.jsonl").open("a") as file:
         file.write("two\n")
     assert scene.changes() == {("ann", "sessions")}
@@ -75,19 +77,19 @@ def test_a_change_of_transcripts_is_found_as_such(scene: Scene) -> None:
     assert scene.changes() == {("ann", "sessions")}
 
 
-def test_what_can_not_matter_is_not_found(scene: Scene) -> None:
+def test_irrelevant_files_are_not_found(scene: PolledAgent) -> None:
     (scene.memory / "main.sqlite").write_text("x")
     (scene.memory / "a.md.tmp").write_text("x")
     (scene.memory.parent / "tool.py").write_text("x")
     (scene.memory.parent / "src").mkdir()
     (scene.sessions / "sessions.json").write_text("{}")
-    # A reader of a database makes these, and takes them away again.
+    # A reader of a database creates these and removes them.
     (scene.sessions / "openclaw-agent.sqlite-wal").touch()
     (scene.sessions / "openclaw-agent.sqlite-shm").write_text("x")
     assert scene.changes() == set()
 
 
-def test_a_look_without_a_descriptor_fails(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_listing_without_a_descriptor_fails(scene: PolledAgent, monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(path: str) -> object:
         raise OSError(errno.EMFILE, "Too many open files", path)
 

@@ -1,4 +1,4 @@
-"""A look that is known to be unchanged is as true as a new one, whatever happens to the files."""
+"""A reused scan equals a new one, whatever happens to the files."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from memd.sync import sources as sources_module
 from memd.sync.disk.discover import Discovery, discover
 from memd.sync.sources import SourceLimits, Sources
 from memd.sync.watch.inotify import Inotify
-from memd.sync.watch.queue import LOOK_VALID_S, MAX_LINKED_FILES, Interest
+from memd.sync.watch.queue import MAX_LINKED_FILES, SCAN_VALID_S, Interest
 from memd.sync.watch.watcher import Watcher
 from tests.support.edits import Edit, EditedMemory, SearchCheck, random_edits, scripts
 
@@ -35,11 +35,11 @@ EXTRAS = (
     ExtraPath(path="../beside", pattern="*.md"),
     ExtraPath(path="../alone.md"),
 )
-"""A folder in the workspace, one deep in it, a file in it, a folder and a file beside it."""
+"""A folder in the workspace, one deep in it, a file in it, a folder and a file outside it."""
 
 
-class Clock:
-    """Seconds that grow when a test says so."""
+class QueueClock:
+    """A clock that a test advances."""
 
     def __init__(self) -> None:
         self.now_s = 100.0
@@ -53,30 +53,30 @@ def watcher_by(now: Callable[[], float], **options: Any) -> Watcher:
     return Watcher(lambda *_: None, clock=lambda: 1, now=now, **options)
 
 
-class Looked:
-    """One agent's sources over a workspace, with every look at all files counted."""
+class CountedSources:
+    """One agent's sources over a workspace, with all scans counted."""
 
     def __init__(
         self, workspace: Path, extras: tuple[ExtraPath, ...] = (), watcher: Watcher | None = None
     ) -> None:
         self.workspace = workspace
         self.extras = extras
-        self.clock = Clock()
+        self.clock = QueueClock()
         self.watcher = watcher or watcher_by(self.clock)
         self.sources = Sources(workspace, extras, WIDE, None, self.watcher.queue("ann"))
         self.looks = 0
 
     def count(self, *arguments: Any) -> Discovery:
-        """Look at all files, and count that."""
+        """Scan all files, and count the scan."""
         self.looks += 1
         return discover(*arguments)
 
     def find(self) -> Discovery:
-        """Return what the sources say is there."""
+        """Return the files according to the sources."""
         return self.sources.find()
 
     def really(self) -> Discovery:
-        """Return what is there."""
+        """Return the files on disk."""
         return discover(self.workspace, self.extras, WIDE.file_bytes)
 
     def is_right(self) -> bool:
@@ -90,13 +90,13 @@ class Looked:
 
 
 @pytest.fixture
-def looked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Looked]:
-    """A workspace with three notes that was looked at once."""
+def looked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[CountedSources]:
+    """A workspace with three notes that was scanned once."""
     workspace = tmp_path / "above" / "workspace"
     (workspace / "memory" / "deep").mkdir(parents=True)
     for name in ("MEMORY.md", "memory/a.md", "memory/deep/b.md"):
         (workspace / name).write_text("a note\n")
-    looked = Looked(workspace)
+    looked = CountedSources(workspace)
 
     monkeypatch.setattr(sources_module, "discover", looked.count)
     assert len(looked.find().files) == 3
@@ -105,13 +105,13 @@ def looked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Looked]:
     looked.watcher.close()
 
 
-def test_while_nothing_changes_nothing_is_looked_at_again(looked: Looked) -> None:
+def test_scan_is_reused_while_nothing_changes(looked: CountedSources) -> None:
     for _ in range(10):
         assert len(looked.find().files) == 3
     assert looked.looks == 1
 
 
-def test_what_happens_beside_the_notes_is_no_reason_to_look(looked: Looked) -> None:
+def test_changes_of_other_files_cause_no_scan(looked: CountedSources) -> None:
     (looked.workspace / "src.py").write_text("print()\n")
     (looked.workspace / "node_modules").mkdir()
     (looked.workspace / "node_modules" / "x.md").write_text("not memory\n")
@@ -132,19 +132,19 @@ def move_in(root: Path) -> None:
 
 
 def link_note(root: Path) -> None:
-    """Put a link in the place of a note."""
+    """Replace a note by a link."""
     (root / "memory/a.md").unlink()
     (root / "memory/a.md").symlink_to("deep/b.md")
 
 
 def link_folder(root: Path) -> None:
-    """Put a link in the place of the folder."""
+    """Replace the folder by a link."""
     (root / "memory").rename(root / "away")
     (root / "memory").symlink_to("away")
 
 
 def replace_above(root: Path) -> None:
-    """Put a copy with one more note in the place of a folder further up."""
+    """Replace a parent folder by a copy with one more note."""
     above = root.parent
     copy = above.with_name("copy")
     shutil.copytree(above, copy)
@@ -177,21 +177,21 @@ CHANGES: dict[str, Callable[[Path], object]] = {
 
 
 @pytest.mark.parametrize("change", CHANGES.values(), ids=CHANGES.keys())
-def test_every_change_is_seen_at_once(looked: Looked, change: Callable[[Path], object]) -> None:
+def test_every_change_is_detected_at_once(looked: CountedSources, change: Callable[[Path], object]) -> None:
     change(looked.workspace)
     assert looked.is_right()
     assert looked.looks == 2
-    assert looked.is_right()  # and what came of it, too
+    assert looked.is_right()  # and its result, too
 
 
-def test_after_a_change_it_stands_again(looked: Looked) -> None:
+def test_scan_is_reused_again_after_a_change(looked: CountedSources) -> None:
     (looked.workspace / "memory/a.md").write_text("other\n")
     for _ in range(3):
         looked.find()
     assert looked.looks == 2
 
 
-def test_a_note_with_a_second_name_may_be_written_by_that(looked: Looked) -> None:
+def test_change_through_another_hard_link_is_detected(looked: CountedSources) -> None:
     second = looked.workspace.parent / "second.md"
     os.link(looked.workspace / "memory/a.md", second)
     (looked.workspace / "memory/deep/b.md").touch()
@@ -203,7 +203,7 @@ def test_a_note_with_a_second_name_may_be_written_by_that(looked: Looked) -> Non
     assert looked.looks == looks
 
 
-def test_many_notes_with_second_names_are_looked_at_together(looked: Looked) -> None:
+def test_many_notes_with_hard_links_cause_full_scans(looked: CountedSources) -> None:
     away = looked.workspace.parent / "away"
     away.mkdir()
     for number in range(MAX_LINKED_FILES + 1):
@@ -215,25 +215,25 @@ def test_many_notes_with_second_names_are_looked_at_together(looked: Looked) -> 
     assert looked.is_right()
 
 
-def test_what_is_written_to_a_mapping_is_seen_when_it_is_closed_and_soon_before(looked: Looked) -> None:
+def test_change_through_a_mapping_is_detected_on_close_or_soon(looked: CountedSources) -> None:
     with (looked.workspace / "memory/a.md").open("r+b") as file:
         mapped = mmap.mmap(file.fileno(), 0)
     mapped[0:1] = b"A"
     mapped.flush()
-    looked.clock.now_s += LOOK_VALID_S + 0.1
+    looked.clock.now_s += SCAN_VALID_S + 0.1
     assert looked.is_right()
     mapped[1:2] = b"B"
     mapped.close()
     assert looked.is_right()
 
 
-def test_no_look_stands_for_long(looked: Looked) -> None:
-    looked.clock.now_s += LOOK_VALID_S + 0.1
+def test_scan_expires_after_its_validity(looked: CountedSources) -> None:
+    looked.clock.now_s += SCAN_VALID_S + 0.1
     looked.find()
     assert looked.looks == 2
 
 
-def test_more_than_the_kernel_can_note_is_a_reason_to_look(looked: Looked) -> None:
+def test_overflow_of_the_kernel_queue_causes_a_scan(looked: CountedSources) -> None:
     most = int(Path("/proc/sys/fs/inotify/max_queued_events").read_text())
     noise = looked.workspace / "memory/noise"
     noise.mkdir()
@@ -246,21 +246,21 @@ def test_more_than_the_kernel_can_note_is_a_reason_to_look(looked: Looked) -> No
     assert looked.is_right()
 
 
-def test_a_file_system_others_write_to_is_looked_at_each_time(tmp_path: Path) -> None:
+def test_shared_file_system_is_scanned_each_time(tmp_path: Path) -> None:
     device = tmp_path.stat().st_dev
     table = tmp_path / "mountinfo"
     table.write_text(f"1 0 {os.major(device)}:{os.minor(device)} / / rw - nfs4 server:/ rw\n")
-    watcher = watcher_by(Clock(), mount_table=table)
+    watcher = watcher_by(QueueClock(), mount_table=table)
     (tmp_path / "memory").mkdir()
     queue = watcher.queue("ann")
     Sources(tmp_path, (), WIDE, None, queue).find()
     assert not queue.is_unchanged()
-    assert "is on nfs4, where changes made elsewhere raise no file events" in queue.problem
+    assert "is on nfs4, on which changes by other machines raise no file events" in queue.problem
     watcher.close()
 
 
 @pytest.mark.parametrize("mechanism", ["watchfiles", "poll"])
-def test_another_mechanism_never_knows_that_nothing_changed(looked: Looked, mechanism: Any) -> None:
+def test_other_mechanisms_never_reuse_a_scan(looked: CountedSources, mechanism: Any) -> None:
     sources = Sources(
         looked.workspace, (), WIDE, None, watcher_by(looked.clock, mechanism=mechanism).queue("ann")
     )
@@ -269,8 +269,8 @@ def test_another_mechanism_never_knows_that_nothing_changed(looked: Looked, mech
     assert looked.looks == 4
 
 
-def test_without_room_for_another_watch_every_look_is_at_all_files(
-    looked: Looked, monkeypatch: pytest.MonkeyPatch
+def test_every_search_scans_without_further_watches(
+    looked: CountedSources, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def refuse(*_: object, **__: object) -> int:
         raise OSError(28, "No space left on device")
@@ -282,8 +282,8 @@ def test_without_room_for_another_watch_every_look_is_at_all_files(
     assert looked.looks == 4
 
 
-def test_without_an_inotify_instance_every_look_is_at_all_files(
-    looked: Looked, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+def test_every_search_scans_without_an_inotify_instance(
+    looked: CountedSources, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     def refuse(_: Inotify) -> None:
         raise OSError(24, "Too many open files")
@@ -295,8 +295,8 @@ def test_without_an_inotify_instance_every_look_is_at_all_files(
     assert looked.looks == 4
 
 
-def test_agents_with_one_workspace_don_t_take_each_other_s_notes(looked: Looked) -> None:
-    other = Looked(looked.workspace, (), looked.watcher)
+def test_agents_sharing_a_workspace_both_receive_events(looked: CountedSources) -> None:
+    other = CountedSources(looked.workspace, (), looked.watcher)
     other.find()
     for text in ("one\n", "two\n"):
         (looked.workspace / "memory/a.md").write_text(text)
@@ -307,14 +307,14 @@ def test_agents_with_one_workspace_don_t_take_each_other_s_notes(looked: Looked)
     assert looked.is_right()
 
 
-def test_a_closed_daemon_s_notes_are_of_no_use(looked: Looked) -> None:
+def test_closed_watcher_never_reuses_a_scan(looked: CountedSources) -> None:
     looked.watcher.close()
     (looked.workspace / "memory/a.md").write_text("other\n")
     assert looked.is_right()
     assert looked.is_right()
 
 
-def test_threads_that_look_at_once_all_see_what_was_there_before(looked: Looked) -> None:
+def test_concurrent_scans_see_all_earlier_writes(looked: CountedSources) -> None:
     wrong: list[int] = []
 
     def ask() -> None:
@@ -351,7 +351,7 @@ def test_threads_that_look_at_once_all_see_what_was_there_before(looked: Looked)
         ),
     ],
 )
-def test_names_that_can_matter_are_told_from_those_that_can_not(
+def test_relevant_names_are_distinguished_from_others(
     interest: Interest, yes: list[str], no: list[str]
 ) -> None:
     names = yes + no
@@ -363,14 +363,14 @@ def test_names_that_can_matter_are_told_from_those_that_can_not(
 @pytest.mark.parametrize("extras", [(), EXTRAS, (ExtraPath(path="."),)], ids=["plain", "extras", "all of it"])
 @settings(max_examples=40, deadline=None)
 @given(script=scripts(looks=False))
-def test_whatever_is_edited_a_look_that_stands_is_right(
+def test_reused_scan_equals_the_disk_after_any_edit(
     extras: tuple[ExtraPath, ...], script: list[Edit | SearchCheck]
 ) -> None:
     with tempfile.TemporaryDirectory() as folder:
         memory = EditedMemory(Path(folder) / "workspace")
         beside = Path(folder) / "beside"
         beside.mkdir()
-        looked = Looked(memory.workspace, extras)
+        looked = CountedSources(memory.workspace, extras)
         for number, step in enumerate(script):
             if isinstance(step, Edit):
                 memory.do(step)
@@ -388,12 +388,12 @@ def test_after_every_random_edit_the_queue_agrees_with_the_disk(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, edits: int, seed: int
 ) -> None:
     memory = EditedMemory(tmp_path / "workspace")
-    looked = Looked(memory.workspace, EXTRAS)
+    looked = CountedSources(memory.workspace, EXTRAS)
     monkeypatch.setattr(sources_module, "discover", looked.count)
     differences = []
     for number, edit in enumerate(random_edits(edits, seed)):
         memory.do(edit)
-        for _ in range(2):  # the second time mostly without a look
+        for _ in range(2):  # the second time mostly without a scan
             if not looked.is_right():
                 differences.append((number, edit))
     print(f"{edits} edits, {2 * edits} searches, {looked.looks} looks, {len(differences)} differences")

@@ -1,4 +1,4 @@
-"""The watcher: after the last change a hint comes, for the right agent, whatever happens to the folders.
+"""The watcher: after the last change the right agent is hinted, whatever happens to the folders.
 
 One contract for inotify, watchfiles and polling.
 """
@@ -40,7 +40,7 @@ on_linux = pytest.mark.skipif(sys.platform != "linux", reason="inotify is Linux'
 
 @pytest.fixture(autouse=True)
 def eager_polling(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let polling take more of a machine that has other things to do."""
+    """Let polling use a larger share of the processor."""
     monkeypatch.setattr("memd.sync.watch.watcher.POLL_SHARE", 1)
 
 
@@ -54,14 +54,14 @@ async def watching_by(
 
 
 async def is_followed(folder: Path, heard: HintRecorder) -> None:
-    """Hold that changes in a folder are noticed, and not by a watch that ends in a moment."""
+    """Assert that changes in a folder are detected, and not by a watch that is about to end."""
     for text in ("one", "two", "three!"):
         (folder / "one-more.md").write_text(text)
         await heard.next("ann")
 
 
 async def is_followed_soon(folder: Path, heard: HintRecorder) -> None:
-    """Hold that changes in a folder are noticed soon: it may be watched a moment after the last hint."""
+    """Assert that changes in a folder are detected soon: it may be watched only after the last hint."""
     so_far = len(heard.hints)
     number = 0
     with trio.fail_after(20):
@@ -191,9 +191,7 @@ async def test_every_change_is_hinted(tmp_path: Path, mechanism: Mechanism, stor
 
 
 @pytest.mark.parametrize("mechanism", MECHANISMS)
-async def test_a_root_that_was_not_there_at_the_start_is_followed(
-    tmp_path: Path, mechanism: Mechanism
-) -> None:
+async def test_root_missing_at_the_start_is_watched(tmp_path: Path, mechanism: Mechanism) -> None:
     workspace = tmp_path / "not" / "yet" / "ws"
     async with watching_by(mechanism, WatchPlan("ann", workspace)) as (_, heard):
         (workspace_at(workspace) / "memory" / "note.md").write_text("x")
@@ -201,10 +199,10 @@ async def test_a_root_that_was_not_there_at_the_start_is_followed(
 
 
 @pytest.mark.parametrize("mechanism", MECHANISMS)
-async def test_a_folder_renamed_far_above_is_found_in_time(tmp_path: Path, mechanism: Mechanism) -> None:
+async def test_renamed_distant_parent_folder_is_detected(tmp_path: Path, mechanism: Mechanism) -> None:
     workspace = workspace_at(tmp_path / "x" / "y" / "ws")
     async with watching_by(mechanism, WatchPlan("ann", workspace), recheck_s=0.2) as (_, heard):
-        # given a new tree in the place of the watched one, with nothing watched having moved itself
+        # given a new tree that replaces the watched one, while no watched folder itself was moved
         workspace_at(tmp_path / "new" / "y" / "ws")
         (tmp_path / "new" / "y" / "ws" / "MEMORY.md").write_text("x")
         (tmp_path / "x").rename(tmp_path / "gone")
@@ -226,7 +224,7 @@ async def test_two_names_of_one_workspace_hint_both_agents(tmp_path: Path, mecha
 
 
 @pytest.mark.parametrize("mechanism", MECHANISMS)
-async def test_extra_paths_and_transcripts_are_followed_as_what_they_are(
+async def test_extra_paths_and_transcripts_cause_hints_of_their_kind(
     tmp_path: Path, mechanism: Mechanism
 ) -> None:
     folder, single, sessions = tmp_path / "docs", tmp_path / "other" / "one.md", tmp_path / "a" / "sessions"
@@ -235,7 +233,7 @@ async def test_extra_paths_and_transcripts_are_followed_as_what_they_are(
     plan = WatchPlan("ann", workspace_at(tmp_path / "ws"), extras, (sessions,))
     async with watching_by(mechanism, plan) as (_, heard):
         await wait_for_state(lambda: {("ann", "memory"), ("ann", "sessions")} <= set(heard.hints))
-        # given a folder, a file and transcripts that come after the start
+        # given a folder, a file and transcripts that are created after the start
         (folder / "deep").mkdir(parents=True)
         (folder / "deep" / "note.md").write_text("x")
         await is_followed_soon(folder / "deep", heard)
@@ -250,7 +248,7 @@ async def test_extra_paths_and_transcripts_are_followed_as_what_they_are(
 
 
 async def is_hinted_soon(file: Path, heard: HintRecorder, kind: str) -> None:
-    """Hold that a file that grows is hinted, now or once its folder is watched."""
+    """Assert that a growing file causes a hint, now or once its folder is watched."""
     so_far = len(heard.hints)
     with trio.fail_after(20):
         while ("ann", kind) not in heard.hints[so_far:]:
@@ -260,7 +258,7 @@ async def is_hinted_soon(file: Path, heard: HintRecorder, kind: str) -> None:
 
 
 @pytest.mark.parametrize("mechanism", MECHANISMS)
-async def test_a_plan_may_change_while_the_watcher_runs(tmp_path: Path, mechanism: Mechanism) -> None:
+async def test_plan_can_change_while_the_watcher_runs(tmp_path: Path, mechanism: Mechanism) -> None:
     ann, bob, extra = workspace_at(tmp_path / "ann"), workspace_at(tmp_path / "bob"), tmp_path / "extra"
     extra.mkdir()
     async with watching_by(mechanism, WatchPlan("ann", ann)) as (watcher, heard):
@@ -282,7 +280,7 @@ async def test_a_plan_may_change_while_the_watcher_runs(tmp_path: Path, mechanis
 
 
 @pytest.mark.parametrize("mechanism", MECHANISMS)
-async def test_a_name_that_is_not_utf8_ends_nothing(tmp_path: Path, mechanism: Mechanism) -> None:
+async def test_name_that_is_not_utf8_does_not_stop_the_watcher(tmp_path: Path, mechanism: Mechanism) -> None:
     memory = workspace_at(tmp_path / "ws") / "memory"
     async with watching_by(mechanism, WatchPlan("ann", tmp_path / "ws"), retry_s=0.5) as (watcher, heard):
         await is_followed_soon(memory, heard)
@@ -298,8 +296,8 @@ async def test_a_name_that_is_not_utf8_ends_nothing(tmp_path: Path, mechanism: M
 
 @pytest.mark.parametrize("mechanism", ["inotify", "poll"])
 @on_linux
-async def test_what_can_not_matter_gives_no_hint(tmp_path: Path, mechanism: Mechanism) -> None:
-    # given a workspace beside the indexes, one that holds them, and transcripts
+async def test_irrelevant_changes_cause_no_hint(tmp_path: Path, mechanism: Mechanism) -> None:
+    # given a workspace next to the indexes, one that contains them, and transcripts
     state, sessions = workspace_at(tmp_path / "state"), tmp_path / "sessions"
     sessions.mkdir()
     beside = WatchPlan("ann", workspace_at(state / "workspace"), (), (sessions,))
@@ -321,7 +319,7 @@ async def test_what_can_not_matter_gives_no_hint(tmp_path: Path, mechanism: Mech
         (state / "openclaw.json").write_text("{}")
         (linked / "note.md").write_text("links are not followed")
         (sessions / "sessions.json").write_text("{}")
-        # a reader of a database makes these, and deletes them
+        # a reader of a database creates these and deletes them
         (sessions / "openclaw-agent.sqlite-wal").touch()
         (sessions / "openclaw-agent.sqlite-shm").write_text("x")
         (sessions / "openclaw-agent.sqlite-wal").unlink()
@@ -332,26 +330,26 @@ async def test_what_can_not_matter_gives_no_hint(tmp_path: Path, mechanism: Mech
 
 @pytest.mark.parametrize("mechanism", ["inotify", "poll"])
 @on_linux
-async def test_only_the_agent_concerned_is_hinted(tmp_path: Path, mechanism: Mechanism) -> None:
+async def test_only_the_affected_agent_is_hinted(tmp_path: Path, mechanism: Mechanism) -> None:
     plans = [WatchPlan(name, workspace_at(tmp_path / name)) for name in ("ann", "bob")]
     async with watching_by(mechanism, *plans) as (_, heard):
         await is_followed_soon(tmp_path / "ann" / "memory", heard)
         await trio.sleep(0.2)
         so_far = len(heard.hints)
-        # given a note, a folder with a note and a root that goes, all of one agent
+        # given a note, a folder with a note and a root that is deleted, all of one agent
         await is_followed(tmp_path / "ann" / "memory", heard)
         (tmp_path / "ann" / "memory" / "new").mkdir()
         await is_followed(tmp_path / "ann" / "memory" / "new", heard)
         shutil.rmtree(tmp_path / "ann")
         await heard.next("ann")
-        # then the other hears nothing until its own
+        # then the other gets no hint before its own change
         assert set(heard.hints[so_far:]) == {("ann", "memory")}
         (tmp_path / "bob" / "memory" / "note.md").write_text("x")
         await heard.next("bob")
 
 
 @on_linux
-async def test_the_folders_that_matter_are_watched_and_no_others(tmp_path: Path) -> None:
+async def test_only_relevant_folders_are_watched(tmp_path: Path) -> None:
     workspace = workspace_at(tmp_path / "ws", "a/b", ".git/x", "node_modules/y")
     (workspace / "src").mkdir()
     for folder in ("docs/deep", "other", "big/tree", "sessions/below", "home"):
@@ -368,13 +366,13 @@ async def test_the_folders_that_matter_are_watched_and_no_others(tmp_path: Path)
 
 
 @on_linux
-async def test_a_missing_root_has_the_nearest_folder_above_watched(tmp_path: Path) -> None:
+async def test_nearest_existing_folder_above_a_missing_root_is_watched(tmp_path: Path) -> None:
     async with run_watcher(WatchPlan("ann", tmp_path / "home" / "ann" / "ws")) as (watcher, _):
         assert watched_below(watcher, tmp_path) == ["."]
 
 
 @on_linux
-async def test_two_hundred_new_folders_cost_few_looks(tmp_path: Path) -> None:
+async def test_two_hundred_new_folders_cause_few_scans(tmp_path: Path) -> None:
     workspace = workspace_at(tmp_path / "ws")
     async with run_watcher(WatchPlan("ann", workspace)) as (watcher, heard):
         so_far, began_s = len(heard.hints), trio.current_time()
@@ -389,7 +387,7 @@ async def test_two_hundred_new_folders_cost_few_looks(tmp_path: Path) -> None:
 
 @pytest.mark.skipif(not Path("/proc/self/fd").exists(), reason="descriptors can't be listed here")
 @pytest.mark.parametrize(("mechanism", "held"), [("inotify", 1), ("watchfiles", 1), ("poll", 0)])
-async def test_one_inotify_instance_serves_all_and_is_given_back(
+async def test_one_inotify_instance_serves_all_agents_and_is_closed(
     tmp_path: Path, mechanism: Mechanism, held: int
 ) -> None:
     def instances() -> int:
@@ -408,7 +406,7 @@ async def test_one_inotify_instance_serves_all_and_is_given_back(
 
 
 @on_linux
-async def test_another_mechanism_takes_over_while_the_watcher_runs(tmp_path: Path) -> None:
+async def test_mechanism_can_change_while_the_watcher_runs(tmp_path: Path) -> None:
     workspace = workspace_at(tmp_path / "ws")
     async with run_watcher(WatchPlan("ann", workspace), poll_s=0.05) as (watcher, heard):
         for mechanism in ("poll", "watchfiles", "inotify", "poll", "auto"):
@@ -421,6 +419,6 @@ async def test_another_mechanism_takes_over_while_the_watcher_runs(tmp_path: Pat
 
 async def test_without_a_plan_nothing_is_watched() -> None:
     async with run_watcher() as (watcher, heard):
-        assert repr(watcher) == "<Watcher of 0 agents, 0 polled, 0 folders armed>"
+        assert repr(watcher) == "<Watcher of 0 agents, 0 polled, 0 folders count_watched>"
         assert watcher.state("ann").mode == "off"
         assert heard.hints == []

@@ -1,4 +1,4 @@
-"""OpenClaw writes to its database while we read it: its commits are seen, and nothing of its work is hindered."""
+"""Reading OpenClaw's database while OpenClaw writes to it: commits are seen and never blocked."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from tests.support.transcripts import (
 )
 
 
-def test_a_commit_of_another_connection_is_seen_and_never_hindered(
+def test_commit_of_another_connection_is_seen_and_not_blocked(
     openclaw: OpenClawDatabase, source: SqliteSessions
 ) -> None:
     openclaw.add_session("a", conversation("a", 5))
@@ -36,7 +36,7 @@ def test_a_commit_of_another_connection_is_seen_and_never_hindered(
     assert text_of(source, "a").endswith("User: more 4")
 
 
-def test_a_commit_in_the_middle_of_a_read_is_not_hindered(
+def test_commit_during_a_read_is_not_blocked(
     openclaw: OpenClawDatabase, source: SqliteSessions, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     openclaw.add_session("a", conversation("a", 5))
@@ -48,12 +48,12 @@ def test_a_commit_in_the_middle_of_a_read_is_not_hindered(
         busy.append(openclaw.db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()[0][0])
         return TranscriptRecord(None)
 
-    monkeypatch.setattr("memd.sync.transcripts.talk.read_record", read)
+    monkeypatch.setattr("memd.sync.transcripts.transcript_text.read_record", read)
     source.load(found)
     assert busy == [0] * 16
 
 
-def test_where_nothing_was_committed_nothing_is_listed_again(
+def test_sessions_are_not_listed_again_without_a_commit(
     openclaw: OpenClawDatabase, source: SqliteSessions, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     openclaw.add_session("a", conversation("a", 1))
@@ -62,7 +62,7 @@ def test_where_nothing_was_committed_nothing_is_listed_again(
     assert source.find() == first
 
 
-def test_a_database_that_is_locked_keeps_what_was_found(
+def test_locked_database_keeps_the_previous_result(
     openclaw: OpenClawDatabase, home: TranscriptHome, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(openclaw_sessions, "BUSY_MS", 1)
@@ -86,9 +86,7 @@ def test_a_database_that_is_locked_keeps_what_was_found(
     source.close()
 
 
-def test_a_database_that_is_replaced_or_vanishes_is_noticed(
-    home: TranscriptHome, source: SqliteSessions
-) -> None:
+def test_replaced_or_deleted_database_is_detected(home: TranscriptHome, source: SqliteSessions) -> None:
     with home.open_database() as openclaw:
         openclaw.add_session("a", conversation("a", 1))
     (found,) = source.find().found.values()
@@ -103,11 +101,9 @@ def test_a_database_that_is_replaced_or_vanishes_is_noticed(
         assert text_of(source, "b")
 
 
-def test_nothing_can_be_written_through_our_connection(
-    openclaw: OpenClawDatabase, home: TranscriptHome
-) -> None:
+def test_connection_is_read_only(openclaw: OpenClawDatabase, home: TranscriptHome) -> None:
     database = OpenClawSessions(home.database)
-    database.look()
+    database.list_changed()
     assert database._db is not None
     with pytest.raises(apsw.ReadOnlyError):
         database._db.execute("DELETE FROM transcript_events")

@@ -1,4 +1,4 @@
-"""An open index notices that its file is gone, replaced, cut short or damaged; the next opening rebuilds it."""
+"""An open index detects that its file was removed, replaced, truncated or damaged; the next opening rebuilds it."""
 
 from __future__ import annotations
 
@@ -14,11 +14,18 @@ import trio
 from trio.testing import MockClock, wait_all_tasks_blocked
 
 from memd.index.cache import active_space, count_missing, store_vectors
-from memd.index.care.upkeep import log_of
+from memd.index.care.upkeep import wal_path
 from memd.index.connection import IndexFile
 from memd.index.database import PAGE_BYTES, WAL_LIMIT_BYTES, Database, get_int, page_cache_bytes
 from memd.index.files import count_all, load_files, publish_file
-from memd.index.housekeeping import IDLE_S, LOG_KEPT_BYTES, REST_S, give_caches_back, keep_log_short, squeeze
+from memd.index.housekeeping import (
+    IDLE_S,
+    LOG_KEPT_BYTES,
+    REST_S,
+    keep_log_short,
+    release_all_free_pages,
+    release_caches,
+)
 from memd.index.keyword import find_keyword
 from memd.index.meta import find_recipe, load_jobs, note_space, save_jobs, set_meta
 from memd_client.errors import IndexClosedError, IndexCorruptError, IndexIOError, IndexLostError, MemdError
@@ -31,7 +38,7 @@ ROWS = unit(np.random.default_rng(0).normal(size=(FILES * CHUNKS, 96)))
 
 
 async def filled(path: Path) -> IndexFile:
-    """Return an open index with text and vectors, all of it in the file."""
+    """Return an open index with text and vectors, after a checkpoint."""
     index = await open_index(path)
 
     def write(db: Database) -> None:
@@ -46,7 +53,7 @@ async def filled(path: Path) -> IndexFile:
 
 @asynccontextmanager
 async def filled_index(folder: Path) -> AsyncIterator[IndexFile]:
-    """Give an open index, `agent.sqlite` in a folder, with text and vectors."""
+    """Yield an open index, `agent.sqlite` in a folder, with text and vectors."""
     index = await filled(folder / "agent.sqlite")
     try:
         yield index
@@ -61,7 +68,7 @@ def publish_all(db: Database, suffix: str = "") -> None:
 
 
 def count_stored(db: Database) -> int:
-    """Return how many vectors there are."""
+    """Return the number of stored vectors."""
     return get_int(db, "SELECT count(*) FROM embedding_cache")
 
 
@@ -115,7 +122,7 @@ def rewrite(db: Database) -> None:
 
 
 async def meet(index: IndexFile) -> MemdError | None:
-    """Use an index until something is wrong with it; return what."""
+    """Use an index until it raises an error; return the error."""
     try:
         await index.read(use_everything)
         await index.write(rewrite)
@@ -143,13 +150,13 @@ TABLES = (
 
 
 def rebuild(db: Database) -> tuple[list[str], int, int]:
-    """Publish all text again; return what is wrong then, how many vectors there are and how many are missing."""
+    """Publish all text again; return the quarantined files and the numbers of stored and missing vectors."""
     publish_all(db)
     return find_inconsistencies(db), count_stored(db), count_missing(db, SPACE.id)
 
 
 @pytest.mark.parametrize("table", TABLES)
-async def test_a_damaged_page_met_while_open_has_the_index_set_aside_and_all_embedded_again(
+async def test_damaged_page_quarantines_the_open_index_and_all_is_embedded_again(
     tmp_path: Path, table: str
 ) -> None:
     path = tmp_path / "agent.sqlite"
@@ -158,7 +165,7 @@ async def test_a_damaged_page_met_while_open_has_the_index_set_aside_and_all_emb
     # when a page is damaged under the open connection
     spoil(path, *(pages if table.startswith("chunks_fts") else pages[-1:]))
     met = await meet(index)
-    # then the request that meets it fails, and later ones are refused
+    # then the request that reads the page fails, and later ones are refused
     assert isinstance(met, IndexCorruptError), met
     assert index.is_lost
     with pytest.raises(IndexClosedError):
@@ -167,9 +174,9 @@ async def test_a_damaged_page_met_while_open_has_the_index_set_aside_and_all_emb
         await index.write(rewrite)
     await index.close()
     damaged = [tmp_path / name for name in os.listdir(tmp_path) if ".corrupt-" in name]
-    # and the next opening makes an empty index beside the damaged file, which stays as it was
+    # and the next opening creates an empty index next to the damaged file, which stays unchanged
     new = await open_index(path)
-    assert [new.set_aside] == damaged
+    assert [new.quarantined] == damaged
     counts = await new.read(count_all)
     assert (counts.files, counts.chunks, await new.read(count_stored)) == (0, 0, 0)
     assert await new.write(rebuild) == ([], 0, FILES * CHUNKS)
@@ -177,7 +184,7 @@ async def test_a_damaged_page_met_while_open_has_the_index_set_aside_and_all_emb
     assert sorted(os.listdir(tmp_path)) == ["agent.sqlite", damaged[0].name]
 
 
-async def test_an_index_with_a_damaged_first_page_is_sound_after_the_next_opening(tmp_path: Path) -> None:
+async def test_damaged_first_page_is_repaired_by_the_next_opening(tmp_path: Path) -> None:
     path = tmp_path / "agent.sqlite"
     index = await filled(path)
     spoil(path, 1)
@@ -188,7 +195,7 @@ async def test_an_index_with_a_damaged_first_page_is_sound_after_the_next_openin
     await new.close()
 
 
-async def test_a_wrong_statement_on_a_sound_index_is_no_damage(tmp_path: Path) -> None:
+async def test_wrong_statement_on_a_sound_index_is_not_reported_as_damage(tmp_path: Path) -> None:
     async with filled_index(tmp_path) as index:
         for _ in range(2):
             with pytest.raises(MemdError) as caught:
@@ -198,9 +205,7 @@ async def test_a_wrong_statement_on_a_sound_index_is_no_damage(tmp_path: Path) -
 
 
 @pytest.mark.parametrize("through", ["read", "write"])
-async def test_an_index_replaced_by_another_file_is_lost_and_that_file_left_alone(
-    tmp_path: Path, through: str
-) -> None:
+async def test_replaced_index_is_lost_and_the_new_file_stays_unchanged(tmp_path: Path, through: str) -> None:
     path = tmp_path / "agent.sqlite"
     async with filled_index(tmp_path) as index:
         os.replace(path, tmp_path / "moved")
@@ -211,17 +216,17 @@ async def test_an_index_replaced_by_another_file_is_lost_and_that_file_left_alon
     assert path.read_bytes() == b"another's"
 
 
-async def test_a_file_shrunk_by_its_writer_is_not_cut_short(tmp_path: Path) -> None:
+async def test_file_shrunk_by_its_writer_is_not_reported_as_truncated(tmp_path: Path) -> None:
     async with filled_index(tmp_path) as index:
         before = index.size_bytes()
         await index.write(lambda db: db.execute("DELETE FROM embedding_cache"))
-        await squeeze(index)
+        await release_all_free_pages(index)
         assert index.size_bytes() < before
         assert (await index.read(count_all)).files == FILES
         assert not index.is_lost
 
 
-async def test_a_failing_write_is_a_fault_until_one_works(tmp_path: Path) -> None:
+async def test_failed_write_is_a_fault_until_a_write_succeeds(tmp_path: Path) -> None:
     def fail(db: Database) -> None:
         raise OSError(28, "No space left on device")
 
@@ -237,25 +242,25 @@ async def test_a_failing_write_is_a_fault_until_one_works(tmp_path: Path) -> Non
         assert not index.is_lost
 
 
-async def test_the_log_stays_short_after_a_long_transaction(tmp_path: Path) -> None:
+async def test_log_is_truncated_after_a_long_transaction(tmp_path: Path) -> None:
     def burst(db: Database) -> None:
         for number in range(300):
             set_meta(db, f"long{number}", "x" * 100_000)
 
     async with filled_index(tmp_path) as index:
         await index.write(burst)
-        assert log_of(index.path).stat().st_size <= WAL_LIMIT_BYTES * 9 // 8
+        assert wal_path(index.path).stat().st_size <= WAL_LIMIT_BYTES * 9 // 8
 
 
-def test_a_log_is_brought_into_the_file_after_a_pause_in_writing(tmp_path: Path) -> None:
+def test_checkpoint_runs_after_a_pause_in_writing(tmp_path: Path) -> None:
     clock = MockClock()
 
     async def wait(index: IndexFile, seconds: float) -> int:
-        """Let time pass, and return how long the log is once the writer is free again."""
+        """Wait, and return the size of the log once the writer is free."""
         clock.jump(seconds)
         await wait_all_tasks_blocked()
         await index.use_writer(lambda db: None)
-        return log_of(index.path).stat().st_size
+        return wal_path(index.path).stat().st_size
 
     async def test() -> None:
         async with filled_index(tmp_path) as index, trio.open_nursery() as nursery:
@@ -263,14 +268,16 @@ def test_a_log_is_brought_into_the_file_after_a_pause_in_writing(tmp_path: Path)
             for number in range(8):
                 await index.write(lambda db: set_meta(db, f"long{number}", "x" * 300_000))  # noqa: B023
                 assert await wait(index, REST_S * 0.75) > number * 300_000
-            assert await wait(index, REST_S * 0.75) > LOG_KEPT_BYTES  # to look is a use of the writer as well
+            assert (
+                await wait(index, REST_S * 0.75) > LOG_KEPT_BYTES
+            )  # reading the size uses the writer as well
             assert await wait(index, REST_S * 1.5) == 0
             nursery.cancel_scope.cancel()
 
     trio.run(test, clock=clock)
 
 
-def test_an_unused_index_gives_its_page_caches_back(tmp_path: Path) -> None:
+def test_idle_index_releases_its_page_caches(tmp_path: Path) -> None:
     clock = MockClock()
 
     async def wait(seconds: float) -> None:
@@ -279,7 +286,7 @@ def test_an_unused_index_gives_its_page_caches_back(tmp_path: Path) -> None:
 
     async def test() -> None:
         async with filled_index(tmp_path) as index, trio.open_nursery() as nursery:
-            nursery.start_soon(give_caches_back, index)
+            nursery.start_soon(release_caches, index)
             await index.read(use_everything)
             used = page_cache_bytes()
             await wait(IDLE_S / 2)
@@ -303,7 +310,7 @@ def test_an_unused_index_gives_its_page_caches_back(tmp_path: Path) -> None:
     ("drops_vectors", "is_damaged", "kept"),
     [(False, False, FILES * CHUNKS), (True, False, 0), (False, True, 0)],
 )
-async def test_a_discarded_index_is_rebuilt_with_its_vectors_unless_dropped_or_damaged(
+async def test_discarded_index_keeps_its_vectors_unless_dropped_or_damaged(
     tmp_path: Path, drops_vectors: bool, is_damaged: bool, kept: int
 ) -> None:
     path = tmp_path / "agent.sqlite"
@@ -322,7 +329,7 @@ async def test_a_discarded_index_is_rebuilt_with_its_vectors_unless_dropped_or_d
         dropped = tmp_path / "agent.sqlite.dropped"
         spoil(dropped, *pages_by_table(dropped)["embedding_cache"][3:5])
     new = await open_index(path)
-    assert new.set_aside is None
+    assert new.quarantined is None
     assert (await new.read(count_all)).chunks == 0
     assert await new.read(count_stored) == kept
     space = await new.read(active_space)

@@ -1,4 +1,4 @@
-"""The memory all agents' matrices share: who stays in it, and for how long."""
+"""The RAM budget of all agents' matrices: admission and eviction."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ from tests.support.indexes import SPACE, new_index, publish, publish_lines, unit
 EXTENSION = VectorExtension(enabled=False)
 
 
-class Dropping(VectorCache):
-    """Vectors that count how often their memory was given back."""
+class CountingEvictable(VectorCache):
+    """Vectors that count how often they were evicted."""
 
     drops = 0
 
     def drop(self) -> None:
-        """Count."""
+        """Count an eviction."""
         self.drops += 1
 
 
-class Clock:
-    """Seconds that pass when told to."""
+class BudgetClock:
+    """A clock that a test advances."""
 
     now = 0.0
 
@@ -37,23 +37,23 @@ class Clock:
 
 
 @pytest.fixture
-def clock() -> Clock:
+def clock() -> BudgetClock:
     """A clock."""
-    return Clock()
+    return BudgetClock()
 
 
 @pytest.fixture
-def budget(clock: Clock) -> MatrixBudget:
+def budget(clock: BudgetClock) -> MatrixBudget:
     """A budget of 100 bytes."""
     return MatrixBudget(100, clock)
 
 
-def agents(budget: MatrixBudget, count: int) -> list[Dropping]:
+def agents(budget: MatrixBudget, count: int) -> list[CountingEvictable]:
     """Return the vectors of some agents."""
-    return [Dropping(EXTENSION, budget) for _ in range(count)]
+    return [CountingEvictable(EXTENSION, budget) for _ in range(count)]
 
 
-def test_the_agent_searched_least_recently_leaves_first(budget: MatrixBudget) -> None:
+def test_least_recently_searched_agent_is_evicted_first(budget: MatrixBudget) -> None:
     first, second, third = agents(budget, 3)
     budget.admit(first, 50)
     budget.admit(second, 50)
@@ -64,7 +64,7 @@ def test_the_agent_searched_least_recently_leaves_first(budget: MatrixBudget) ->
     assert [each.drops for each in (first, second, third)] == [0, 1, 0]
 
 
-def test_what_is_larger_than_the_budget_drives_nobody_out(budget: MatrixBudget) -> None:
+def test_matrix_larger_than_the_budget_evicts_no_other(budget: MatrixBudget) -> None:
     first, large = agents(budget, 2)
     budget.admit(first, 50)
 
@@ -73,7 +73,7 @@ def test_what_is_larger_than_the_budget_drives_nobody_out(budget: MatrixBudget) 
     assert first.drops == 0
 
 
-def test_what_nobody_has_searched_for_a_while_leaves(budget: MatrixBudget, clock: Clock) -> None:
+def test_unused_matrix_is_evicted(budget: MatrixBudget, clock: BudgetClock) -> None:
     idle, busy = agents(budget, 2)
     budget.admit(idle, 10)
     clock.now = 59.0
@@ -87,7 +87,7 @@ def test_what_nobody_has_searched_for_a_while_leaves(budget: MatrixBudget, clock
     assert budget.drop_unused(60) == 0
 
 
-def test_a_closed_agent_leaves_its_part_of_the_budget(budget: MatrixBudget) -> None:
+def test_closed_agent_releases_its_budget(budget: MatrixBudget) -> None:
     closed, first, second = agents(budget, 3)
     budget.admit(first, 40)
     budget.admit(closed, 60)
@@ -99,7 +99,7 @@ def test_a_closed_agent_leaves_its_part_of_the_budget(budget: MatrixBudget) -> N
 
 
 def test_locations_are_in_ram_if_the_vectors_are(tmp_path: Path) -> None:
-    # given an agent whose vectors are not in memory yet
+    # given an agent whose vectors are not in RAM yet
     db = new_index(tmp_path / "main.sqlite", extension=False)
     publish_lines(db, ["a note"], unit([[1, 0, 0]]))
     warm = VectorCache(EXTENSION, MatrixBudget(1_000_000))
@@ -108,7 +108,7 @@ def test_locations_are_in_ram_if_the_vectors_are(tmp_path: Path) -> None:
     assert warm.locations.at(db, generation(db)) is None
 
     async def is_wanted() -> bool:
-        """Search, and return whether locations are wanted then."""
+        """Search, and return whether locations are requested then."""
         async with trio.open_nursery() as nursery:
             nursery.start_soon(warm.wait_locations_wanted)
             await trio.testing.wait_all_tasks_blocked()
@@ -118,7 +118,7 @@ def test_locations_are_in_ram_if_the_vectors_are(tmp_path: Path) -> None:
             nursery.cancel_scope.cancel()
         return not is_waiting
 
-    # when searches bring them there
+    # when searches load them
     async def scene() -> None:
         # then the locations of its chunks follow, once
         assert not await is_wanted()
@@ -127,12 +127,12 @@ def test_locations_are_in_ram_if_the_vectors_are(tmp_path: Path) -> None:
         warm.refresh_locations(db)
         assert warm.locations.at(db, generation(db)) is not None
         assert not await is_wanted()
-        # and they change with what is committed
+        # and they follow commits
         warm.follow(publish(db, "memory/new.md", ["another"]))
         locations = warm.locations.at(db, generation(db))
         assert locations is not None
         assert len(locations) == 2
-        # and they leave memory together
+        # and both are evicted together
         warm.drop()
         assert warm.locations.at(db, generation(db)) is None
 

@@ -1,4 +1,4 @@
-"""What has been read of a transcript: its talk line by line, redacted, growing as the transcript does."""
+"""The text of a transcript: redacted, one line per message, extended as the transcript grows."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ from memd.text.transcripts.messages import read_record
 State = TypeVar("State")
 
 KEPT_TRANSCRIPTS = 4
-"""Transcripts whose state is kept, so that going on with one costs what was added. More conversations than these
-are seldom under way at once, and each may hold some MB."""
+"""Transcripts whose state is cached, so that only additions are read. More concurrent conversations are rare, and a
+state may take some MB."""
 
 
 @dataclass(slots=True)
-class Talk:
-    """The talk of a transcript so far.
+class TranscriptText:
+    """The text of a transcript, as far as it was read.
 
     Attributes:
-        text: One line a message.
+        text: One line per message.
         numbers: For each line, the number of the record it came from.
-        redactions: How many secrets were cut out.
-        resets: Where one conversation ends and the next begins, in order.
+        redactions: Number of redacted secrets.
+        resets: Resets between conversations, in order.
         record_lines: For each record of the last conversation that has an id, its line, or the next one.
     """
 
@@ -39,7 +39,7 @@ class Talk:
     record_lines: dict[str, int] = field(default_factory=dict)
 
     def file_text(self, digest: str, mtime_ns: int, size: int, inode: int, ctime_ns: int) -> FileText:
-        """Return the talk as the text of a transcript with these facts."""
+        """Return the text as a `FileText` with the given hash and stat."""
         return FileText(
             self.text,
             digest,
@@ -52,8 +52,8 @@ class Talk:
             self.resets,
         )
 
-    def with_records(self, records: Iterable[tuple[int, str]]) -> Talk:
-        """Return the talk with some more records; this one stays as it is."""
+    def with_records(self, records: Iterable[tuple[int, str]]) -> TranscriptText:
+        """Return the text extended by further records; this object stays unchanged."""
         lines = [self.text] if self.numbers else []
         numbers = self.numbers[:]
         redactions = self.redactions
@@ -72,26 +72,26 @@ class Talk:
                 lines.append(line)
                 numbers.append(number)
                 redactions += count
-        return Talk("\n".join(lines), numbers, redactions, tuple(resets), record_lines)
+        return TranscriptText("\n".join(lines), numbers, redactions, tuple(resets), record_lines)
 
 
-class Recent(Generic[State]):
-    """The state of the last few transcripts that were loaded. One thread at a time has one: who takes it owns it."""
+class StateCache(Generic[State]):
+    """Cache of the states of recently loaded transcripts. `take` removes a state, so one thread at a time owns it."""
 
     def __init__(self) -> None:
         self._lock = Lock()
         self._states: OrderedDict[str, State] = OrderedDict()
 
     def __repr__(self) -> str:
-        return f"<Recent {len(self._states)} transcripts>"
+        return f"<StateCache {len(self._states)} transcripts>"
 
     def take(self, path: str) -> State | None:
-        """Return a transcript's state and forget it, or None."""
+        """Remove and return a transcript's state, or None."""
         with self._lock:
             return self._states.pop(path, None)
 
     def keep(self, path: str, state: State) -> None:
-        """Keep a transcript's state; the one longest unused makes room."""
+        """Store a transcript's state, evicting the least recently used one."""
         with self._lock:
             self._states[path] = state
             self._states.move_to_end(path)
@@ -99,6 +99,6 @@ class Recent(Generic[State]):
                 self._states.popitem(last=False)
 
     def clear(self) -> None:
-        """Forget everything."""
+        """Remove all states."""
         with self._lock:
             self._states.clear()

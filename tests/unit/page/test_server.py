@@ -124,7 +124,7 @@ def test_a_page_that_cannot_be_opened_says_why_and_is_tried_again(
         raise OSError(24, os.strerror(24))
 
     with monkeypatch.context() as patched, Client(server.path) as client:
-        patched.setattr(trio, "open_tcp_subscriptions", refuse)
+        patched.setattr(trio, "open_tcp_listeners", refuse)
         with pytest.raises(PageUnavailableError, match="Too many open files"):
             client.show()
 

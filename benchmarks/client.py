@@ -60,7 +60,7 @@ async def with_asyncio(path: Path, rounds: int) -> tuple[list[float], float]:
     async def search_together(client: Any) -> None:
         await asyncio.gather(*(client.search("x") for _ in range(AT_ONCE)))
 
-    async with aio.Client(path) as client:
+    async with aio.AsyncioClient(path) as client:
         return await measured(client, rounds, search_together)
 
 
@@ -72,7 +72,7 @@ async def with_trio(path: Path, rounds: int) -> tuple[list[float], float]:
             for _ in range(AT_ONCE):
                 nursery.start_soon(client.search, "x")
 
-    async with trio_client.Client(path) as client:
+    async with trio_client.TrioClient(path) as client:
         return await measured(client, rounds, search_together)
 
 

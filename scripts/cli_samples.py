@@ -22,7 +22,7 @@ from memd_client.framing import FrameDecoder, encode_frame
 from memd_client.messages import (
     AgentStatus,
     AppendNoteReply,
-    Degraded,
+    Degradation,
     EmptyResult,
     GetReply,
     HelloReply,
@@ -35,7 +35,7 @@ from memd_client.messages import (
     ModelFile,
     ModelReply,
     ModelStatus,
-    Pending,
+    PendingChanges,
     Sample,
     SearchAgentsReply,
     SearchedAgent,
@@ -69,7 +69,7 @@ MAIN = AgentStatus(
     generation=41,
     index_bytes=5_300_000,
 )
-FAILED = Degraded(
+FAILED = Degradation(
     "provider_auth",
     "openai answered 401",
     NOW_MS - 3 * 3_600_000,
@@ -131,13 +131,13 @@ FOUND = SearchReply(
     provider="local",
     model="minilm",
     generation=41,
-    pending=Pending(),
+    pending=PendingChanges(),
 )
 NOTHING = EmptyResult("no_match", "No relevant results.", "Search with min_score 0 to see the nearest ones.")
 BOTH = SearchAgentsReply(
     hits=[replace(LEASE, agent="work"), replace(KEYS, agent="home")],
     agents=[
-        SearchedAgent(each, "hybrid", pending=Pending(), provider="local", model="minilm")
+        SearchedAgent(each, "hybrid", pending=PendingChanges(), provider="local", model="minilm")
         for each in ("work", "home")
     ],
     took_ms=4.23,

@@ -7,39 +7,42 @@ import socket
 from collections.abc import Callable
 from typing import TypeVar
 
-from .async_client import AsyncClient
-from .traffic import Traffic
+from .async_client import AsyncClientBase
+from .async_connection import AsyncConnection
 from .unix_socket import READ_BYTES
 
 T = TypeVar("T")
 
 
-class Client(AsyncClient):
-    """A client of the daemon for asyncio. Its tasks may share it; their requests run at the same time.
+class AsyncioClient(AsyncClientBase):
+    """A client of the daemon for asyncio. Tasks of one loop may share it; their requests run concurrently.
 
-    It is used in an `async with` block, which owns what runs in the background. The connection is made at the first
-    request, and again whenever it was lost: a request whose connection broke is sent once more where it may be.
+    Use it in an `async with` block, which owns the background tasks. The client connects with the first request, and
+    reconnects with the next request after the connection broke. If a connection breaks before the reply, the client
+    sends the request again, unless executing it twice would do more than executing it once.
 
     Args:
-        socket_path: Where the daemon listens; None: found as `discovery.socket_path` says.
+        socket_path: The daemon's socket; None: found as `discovery.socket_path` describes.
         agent: The agent of calls that name none; None: the daemon's default agent.
-        autostart: Start the daemon if none answers; it must be installed on this machine.
-        timeout_s: How long a request may take, in seconds; None: as long as the connection lives.
-        connect_timeout_s: How long connecting and greeting may take, in seconds.
+        autostart: Start the daemon if none listens; it must be installed on this machine.
+        timeout_s: The longest time a request may take, in seconds; None: until the connection breaks.
+        connect_timeout_s: The longest time connecting and greeting may take, in seconds.
+        daemon_command: The command that `autostart` runs; None: found by `discovery.daemon_command`.
+        client_name: The name of this client in the daemon's log.
 
     Raises:
         SocketPathError: The path can't be a socket's.
 
     Every method raises `DaemonUnreachableError` (with `autostart` also `DaemonStartError`), `DeadlineExceededError`,
-    `ConnectionLostError`, and the errors the daemon answers, as the class of their code.
+    `ConnectionLostError`, and the errors of the daemon, as the class of their code.
 
-    *Cancellation*: the daemon is told to stop the request, and the connection goes on.
+    *Cancellation*: the request is cancelled at the daemon, and the client stays usable.
     """
 
     async def close(self) -> None:
-        """Close the connection. Requests of other tasks end with `ConnectionLostError`. Idempotent.
+        """Close the connection. Requests of other tasks fail with `ConnectionLostError`. Idempotent.
 
-        *Cancellation*: what runs in the background ends all the same.
+        *Cancellation*: the background tasks end nevertheless.
         """
         await super().close()
         if self._background:
@@ -64,30 +67,30 @@ class Client(AsyncClient):
     async def _in_thread(self, work: Callable[[], T]) -> T:
         return await asyncio.to_thread(work)
 
-    def _attach(self, sock: socket.socket) -> Traffic:
+    def _attach(self, sock: socket.socket) -> AsyncConnection:
         task: asyncio.Task[None] | None = None
 
-        def hang_up() -> None:
-            if task is not None and asyncio.current_task() is not task:  # itself it ends by what it reads
+        def disconnect() -> None:
+            if task is not None and asyncio.current_task() is not task:  # the task itself ends with its read
                 task.cancel()
 
-        def over(ended: asyncio.Task[None]) -> None:
+        def finish(ended: asyncio.Task[None]) -> None:
             self._background.discard(ended)
             sock.close()
 
-        traffic = Traffic(asyncio.Event, hang_up)
-        task = asyncio.get_running_loop().create_task(_drive(sock, traffic), name="memd-client")
+        connection = AsyncConnection(asyncio.Event, disconnect, self._client_name)
+        task = asyncio.get_running_loop().create_task(_drive(sock, connection), name="memd-client")
         self._background.add(task)
-        task.add_done_callback(over)
-        return traffic
+        task.add_done_callback(finish)
+        return connection
 
 
-async def _drive(sock: socket.socket, traffic: Traffic) -> None:
-    """Read and write until the connection breaks, or this is cancelled."""
+async def _drive(sock: socket.socket, connection: AsyncConnection) -> None:
+    """Read and write until the connection breaks, or the task is cancelled."""
     loop = asyncio.get_running_loop()
-    writing = loop.create_task(traffic.write(lambda data: loop.sock_sendall(sock, data)))
+    writing = loop.create_task(connection.write(lambda data: loop.sock_sendall(sock, data)))
     try:
-        await traffic.read(lambda: loop.sock_recv(sock, READ_BYTES))
+        await connection.read(lambda: loop.sock_recv(sock, READ_BYTES))
     finally:
         writing.cancel()
         await asyncio.wait([writing])

@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from . import requests
-from .async_life_methods import AsyncLifeMethods
-from .async_upkeep_methods import AsyncUpkeepMethods
+from .async_lifecycle_methods import AsyncLifecycleMethods
+from .async_maintenance_methods import AsyncMaintenanceMethods
 from .messages import (
     CuratedEntriesReply,
     EmbedReply,
@@ -23,11 +23,11 @@ from .messages import (
 )
 
 
-class AsyncMethods(AsyncLifeMethods, AsyncUpkeepMethods):
-    """A method for every request; `call` sends it."""
+class AsyncMethods(AsyncLifecycleMethods, AsyncMaintenanceMethods):
+    """A method for every request; `request` sends it."""
 
     async def hello(self) -> HelloReply:
-        """Return which daemon answers and what it can do: the cheapest sign of life.
+        """Return the daemon's release and capabilities: the cheapest check of it.
 
         Returns:
             `version`, `pid` and `protocol` of the daemon, `capabilities` (names of the requests it knows) and `limits`.
@@ -35,7 +35,7 @@ class AsyncMethods(AsyncLifeMethods, AsyncUpkeepMethods):
         Raises:
             DaemonUnreachableError, DeadlineExceededError, ConnectionLostError: As with every request.
         """
-        return await self.call(requests.hello())
+        return await self.request(requests.hello())
 
     async def status(self, agent: str | None = None, *, deep: bool = False) -> StatusReply:
         """Return the state of the daemon and of its agents.
@@ -45,13 +45,13 @@ class AsyncMethods(AsyncLifeMethods, AsyncUpkeepMethods):
             deep: Also probe the embedding provider, vectors, keyword index and file access of each agent.
 
         Returns:
-            Facts about the daemon, and `agents` with a row for each. Sizes are bytes, times milliseconds.
+            The state of the daemon, and `agents` with a row for each. Sizes are bytes, times milliseconds.
 
         Raises:
             AgentUnknownError: No agent has that id.
             DaemonUnreachableError, DeadlineExceededError, ConnectionLostError: As with every request.
         """
-        return await self.call(requests.status(agent, deep=deep))
+        return await self.request(requests.status(agent, deep=deep))
 
     async def metrics(self) -> MetricsReply:
         """Return the daemon's counters, gauges and histograms since its start.
@@ -62,7 +62,7 @@ class AsyncMethods(AsyncLifeMethods, AsyncUpkeepMethods):
         Raises:
             DaemonUnreachableError, DeadlineExceededError, ConnectionLostError: As with every request.
         """
-        return await self.call(requests.metrics())
+        return await self.request(requests.metrics())
 
     async def search(
         self,
@@ -84,20 +84,20 @@ class AsyncMethods(AsyncLifeMethods, AsyncUpkeepMethods):
         Args:
             query: Any text of at most 8,000 characters; search syntax has no meaning.
             agent: The agent's id; None: the client's own agent, else the daemon's default agent.
-            max_results: How many hits at most; None: the agent's setting.
-            min_score: Leave out hits below it (0 to 1); 0 or less also turns off the judgement of relevance.
+            max_results: The most hits; None: the agent's setting.
+            min_score: Leave out hits below it (0 to 1); 0 or less also turns off the relevance check.
             sources: Only hits of these sources: `memory` (notes), `sessions` (transcripts); None: all.
             path: Only hits whose path starts with it.
-            deadline_ms: Bounds the request in milliseconds: what is not found by then is left out (`partial`).
+            deadline_ms: Limits the request, in milliseconds: hits not found by then are missing (`partial`).
             explain: Fill `explain` of each hit and `timings` of the reply.
-            lexical_only: Keyword search alone: nothing is embedded.
-            active_projects: Keys of the projects at work: their entries score higher, those of others lower.
-            exclude_session: Key of the session that asks: its conversation since the last reset is no hit.
+            lexical_only: Run keyword search alone, without embedding the query.
+            active_projects: Keys of the current projects: their entries score higher, those of other projects lower.
+            exclude_session: Key of the calling session: its conversation since the last reset is excluded.
 
         Returns:
             `hits`, best first, each with `path`, `start_line` and `end_line` (from 1, inclusive), `score` (0 to 1),
             `snippet` (at most 695 characters) and `citation`. `mode` is `hybrid`, `keyword` or `vector`; `degraded`
-            says why the answer is less than the whole; `abstained` is true if there are no hits.
+            is the reason for an incomplete reply; `abstained` is true if there are no hits.
 
         Raises:
             QueryEmptyError: The query is blank.
@@ -106,7 +106,7 @@ class AsyncMethods(AsyncLifeMethods, AsyncUpkeepMethods):
             BadParamsError: A parameter has the wrong type or is out of its range.
             DaemonUnreachableError, DeadlineExceededError, ConnectionLostError: As with every request.
         """
-        ask = requests.search(
+        request = requests.search(
             query,
             agent=agent,
             max_results=max_results,
@@ -119,7 +119,7 @@ class AsyncMethods(AsyncLifeMethods, AsyncUpkeepMethods):
             active_projects=active_projects,
             exclude_session=exclude_session,
         )
-        return await self.call(ask)
+        return await self.request(request)
 
     async def search_agents(
         self,
@@ -136,23 +136,23 @@ class AsyncMethods(AsyncLifeMethods, AsyncUpkeepMethods):
         active_projects: Sequence[str] | None = None,
         exclude_session: str | None = None,
     ) -> SearchAgentsReply:
-        """Search the memory of several agents; their hits come in one list.
+        """Search the memory of several agents and return their hits in one list.
 
         Args:
             query: Any text of at most 8,000 characters; search syntax has no meaning.
             agents: Ids of the agents; None: all whose memory is on. The client's own agent is not filled in.
-            max_results: How many hits of all agents together at most; None: as the settings say.
+            max_results: The most hits of all agents together; None: the default agent's setting.
             min_score: As in `search`, for each agent.
             sources: As in `search`, for each agent.
             path: As in `search`, for each agent.
-            deadline_ms: Bounds the request in milliseconds.
+            deadline_ms: Limits the request, in milliseconds.
             explain: Fill `explain` of each hit.
-            lexical_only: Keyword search alone: nothing is embedded.
+            lexical_only: Run keyword search alone, without embedding the query.
             active_projects: As in `search`, for each agent.
             exclude_session: As in `search`, for each agent.
 
         Returns:
-            `hits` as of `search`, best first, each with its `agent`; `agents`, a row for each: `mode`, `degraded`,
+            `hits` as in `search`, best first, each with its `agent`; `agents`, a row for each: `mode`, `degraded`,
             `abstained`, `took_ms`, `empty`, `error` (why it was not searched); `took_ms`.
 
         Raises:
@@ -161,7 +161,7 @@ class AsyncMethods(AsyncLifeMethods, AsyncUpkeepMethods):
             BadParamsError: A parameter has the wrong type or is out of its range.
             DaemonUnreachableError, DeadlineExceededError, ConnectionLostError: As with every request.
         """
-        ask = requests.search_agents(
+        request = requests.search_agents(
             query,
             agents=agents,
             max_results=max_results,
@@ -174,7 +174,7 @@ class AsyncMethods(AsyncLifeMethods, AsyncUpkeepMethods):
             active_projects=active_projects,
             exclude_session=exclude_session,
         )
-        return await self.call(ask)
+        return await self.request(request)
 
     async def get(
         self, path: str, *, agent: str | None = None, from_line: int = 1, lines: int | None = None
@@ -188,7 +188,7 @@ class AsyncMethods(AsyncLifeMethods, AsyncUpkeepMethods):
             lines: How many lines; None: to the end of the file.
 
         Returns:
-            `text`, `from_line`, `lines` (how many came), `total_lines`, and `truncated` if a frame could not hold more.
+            `text`, `from_line`, `lines` (how many were returned), `total_lines`, and `truncated` if a frame was full.
 
         Raises:
             PathRefusedError: The path is not a memory file, or leads out of the workspace.
@@ -198,7 +198,7 @@ class AsyncMethods(AsyncLifeMethods, AsyncUpkeepMethods):
             MemoryDisabledError: The agent's settings turn memory off.
             DaemonUnreachableError, DeadlineExceededError, ConnectionLostError: As with every request.
         """
-        return await self.call(requests.get(path, agent=agent, from_line=from_line, lines=lines))
+        return await self.request(requests.get(path, agent=agent, from_line=from_line, lines=lines))
 
     async def files(
         self,
@@ -213,12 +213,12 @@ class AsyncMethods(AsyncLifeMethods, AsyncUpkeepMethods):
         Args:
             agent: The agent's id; None: the client's own agent, else the daemon's default agent.
             sources: Only files of these sources: `memory`, `sessions`; None: all.
-            offset: How many of the newest to leave out.
+            offset: How many of the newest to skip.
             limit: How many to list, 1 to 1,000.
 
         Returns:
-            `files` (each with `path`, `source`, `mtime_ms`, `size_bytes`, `chunks`, `title`, `date`), `total` (how many
-            there are in all) and `skipped`: files that are not indexed, each with its reason.
+            `files` (each with `path`, `source`, `mtime_ms`, `size_bytes`, `chunks`, `title`, `date`), `total` (the
+            number of all files) and `skipped`: files that are not indexed, each with its reason.
 
         Raises:
             AgentUnknownError: No agent has that id.
@@ -226,7 +226,7 @@ class AsyncMethods(AsyncLifeMethods, AsyncUpkeepMethods):
             BadParamsError: A parameter has the wrong type or is out of its range.
             DaemonUnreachableError, DeadlineExceededError, ConnectionLostError: As with every request.
         """
-        return await self.call(requests.files(agent=agent, sources=sources, offset=offset, limit=limit))
+        return await self.request(requests.files(agent=agent, sources=sources, offset=offset, limit=limit))
 
     async def curated_entries(
         self,
@@ -242,7 +242,7 @@ class AsyncMethods(AsyncLifeMethods, AsyncUpkeepMethods):
         Args:
             kind: `triggers`: entries with triggers; `projects`: entries about projects that are all active.
             agent: The agent's id; None: the client's own agent, else the daemon's default agent.
-            active_projects: Keys of the projects at work; entries about other projects are left out. None: with
+            active_projects: Keys of the current projects; entries about other projects are left out. None: with
                 `triggers` entries of all projects, with `projects` none.
             limit: How many to list, 1 to 512; None: 512 with `triggers`, 48 with `projects`.
             paths: Only entries of these notes.
@@ -257,10 +257,10 @@ class AsyncMethods(AsyncLifeMethods, AsyncUpkeepMethods):
             BadParamsError: A parameter has the wrong type or is out of its range.
             DaemonUnreachableError, DeadlineExceededError, ConnectionLostError: As with every request.
         """
-        ask = requests.curated_entries(
+        request = requests.curated_entries(
             kind, agent=agent, active_projects=active_projects, limit=limit, paths=paths
         )
-        return await self.call(ask)
+        return await self.request(request)
 
     async def embed(
         self, texts: Sequence[str], *, agent: str | None = None, kind: str = "document", keep: bool = False
@@ -269,12 +269,12 @@ class AsyncMethods(AsyncLifeMethods, AsyncUpkeepMethods):
 
         Args:
             texts: At most 10,000 texts of 4,000,000 characters in all.
-            agent: The agent whose provider embeds; None: the client's own agent, else the daemon's default agent.
+            agent: The agent whose provider is used; None: the client's own agent, else the daemon's default agent.
             kind: `document` or `query`: some models embed them differently.
-            keep: Keep vectors of documents in the agent's cache, and take from it those that are there.
+            keep: Store vectors of documents in the agent's cache, and reuse cached ones.
 
         Returns:
-            `vectors`: `count` rows of `dims` little-endian float32, packed one after the other, of unit length.
+            `vectors`: `count` rows of `dims` numbers of unit length, as packed little-endian float32.
 
         Raises:
             ProviderUnavailableError: The agent has no embedding provider.
@@ -284,4 +284,4 @@ class AsyncMethods(AsyncLifeMethods, AsyncUpkeepMethods):
             BadParamsError: A parameter has the wrong type or is out of its range.
             DaemonUnreachableError, DeadlineExceededError, ConnectionLostError: As with every request.
         """
-        return await self.call(requests.embed(texts, agent=agent, kind=kind, keep=keep))
+        return await self.request(requests.embed(texts, agent=agent, kind=kind, keep=keep))

@@ -1,63 +1,63 @@
-"""`stream.Stream` for event loops: what a request tells while it runs, as an asynchronous iterator."""
+"""An asynchronous iterator over a running request: `stream.Stream` for event loops."""
 
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Awaitable, Callable
 
-from .ask import Ask, Running, Step, T
+from .async_connection import AsyncConnection, AsyncExchange
 from .errors import MemdError, RequestCancelledError
-from .traffic import Traffic, Waiting
+from .prepared_request import PreparedRequest, Step, StreamState, T
 
-TYPE_CHECKING = False  # typing's own costs a client 6 ms at import; type checkers know the name
+TYPE_CHECKING = False  # importing typing takes a client several milliseconds; type checkers know the name
 if TYPE_CHECKING:
     from typing import Any
 
 
-class AsyncStream(Running[Step, T]):
-    """A request under way: an asynchronous iterator over its steps, and an asynchronous context manager.
+class AsyncStream(StreamState[Step, T]):
+    """A running request: an asynchronous iterator over its steps, and an asynchronous context manager.
 
-    It is sent when the block begins, or with the first step taken. Leaving the block, or `close` from any task,
-    cancels it if it still runs; the loop ends then. One task iterates. A loop that is left without a block around it
-    leaves the request running.
+    It is sent when the block begins, or with the first step. Leaving the block, or `close` from any task, cancels it if
+    it still runs; the loop ends then. Only one task may iterate. Leaving a loop without a block around it leaves the
+    request running.
 
     Args:
         connected: Returns a connection that isn't known to be broken.
-        until: Returns the moment, on the loop's clock, that is so many seconds away; None for None.
-        news: Waits for news of a request until such a moment.
-        ask: The request.
+        until: Converts seconds from now to a time on the loop's clock; None to None.
+        wait_for_step: Waits for a step or the outcome of a request, until such a time.
+        request: The request.
         agent: The client's own agent.
-        timeout_s: The client's own patience, in seconds.
+        timeout_s: The client's `timeout_s`.
 
-    Iterating raises what the daemon answered, `DeadlineExceededError` and `ConnectionLostError`.
+    Iterating raises the daemon's error, `DeadlineExceededError` and `ConnectionLostError`.
 
-    *Cancellation*: the daemon is told to stop the request; the connection goes on.
+    *Cancellation*: the request is cancelled at the daemon; the connection stays open.
     """
 
     def __init__(
         self,
-        connected: Callable[[], Awaitable[Traffic]],
+        connected: Callable[[], Awaitable[AsyncConnection]],
         until: Callable[[float | None], float | None],
-        news: Callable[[Traffic, Waiting, float | None], Awaitable[None]],
-        ask: Ask[T],
+        wait_for_step: Callable[[AsyncConnection, AsyncExchange, float | None], Awaitable[None]],
+        request: PreparedRequest[T],
         agent: str | None,
         timeout_s: float | None,
     ) -> None:
-        super().__init__(ask, agent, timeout_s)
+        super().__init__(request, agent, timeout_s)
         self._connected = connected
         self._until = until
-        self._news = news
-        self._traffic: Traffic | None = None
-        self._waiting = Waiting()
+        self._wait_for_step = wait_for_step
+        self._connection: AsyncConnection | None = None
+        self._waiting = AsyncExchange()
         self._deadline: float | None = None
 
     @property
     def dropped(self) -> int:
-        """How many steps were dropped on this side, the oldest first, since they were taken too slowly."""
+        """How many steps the client dropped, oldest first, because they were iterated too slowly."""
         return self._waiting.dropped
 
     async def __aenter__(self) -> AsyncStream[Step, T]:
         try:
-            await self._repeating(self._begin)
+            await self._with_retry(self._begin)
         except BaseException:
             self.close()
             raise
@@ -69,17 +69,17 @@ class AsyncStream(Running[Step, T]):
     def close(self) -> None:
         """Cancel the request if it still runs, and end the loop. Idempotent; it doesn't wait."""
         self._closed = True
-        if self._traffic is not None:
-            self._traffic.end(self._waiting)
+        if self._connection is not None:
+            self._connection.end(self._waiting)
 
     def __aiter__(self) -> AsyncIterator[Step]:
         return self
 
     async def __anext__(self) -> Step:
-        if self._is_over():
+        if self._is_finished():
             raise StopAsyncIteration
         try:
-            step: Step | None = await self._repeating(self._take)
+            step: Step | None = await self._with_retry(self._take)
         except BaseException as error:
             was_closed = self._closed
             self.close()
@@ -91,37 +91,37 @@ class AsyncStream(Running[Step, T]):
             raise StopAsyncIteration
         return step
 
-    async def _repeating(self, do: Callable[[], Awaitable[Any]]) -> Any:
-        """Do it, and once more over a new connection where that may be."""
+    async def _with_retry(self, do: Callable[[], Awaitable[Any]]) -> Any:
+        """Call a function, and call it again over a new connection if the request may be repeated."""
         try:
             return await do()
         except MemdError as error:
-            self._repeat_or_raise(error)
-        if self._traffic is not None:
-            self._traffic.end(self._waiting)
-            self._traffic = None
+            self._check_repeat(error)
+        if self._connection is not None:
+            self._connection.end(self._waiting)
+            self._connection = None
         return await do()
 
     async def _begin(self) -> None:
-        """Send the request, unless it was."""
-        if self._traffic is not None:
+        """Send the request if it has not been sent."""
+        if self._connection is not None:
             return
-        traffic = await self._connected()
+        connection = await self._connected()
         if self._closed:  # by another task, meanwhile
-            raise RequestCancelledError("the request was given up before it was sent")
-        self._waiting = Waiting()
-        self._traffic = traffic
-        traffic.begin(self._waiting, self._ask.method, self._params)
-        self._deadline = self._until(self._wait_s)
+            raise RequestCancelledError("the request was cancelled before it was sent")
+        self._waiting = AsyncExchange()
+        self._connection = connection
+        connection.begin(self._waiting, self._request.method, self._params)
+        self._deadline = self._until(self._timeout_s)
 
     async def _take(self) -> Any:
-        """Return the next step, or None when the reply is there."""
+        """Return the next step; None when the reply has arrived."""
         await self._begin()
-        assert self._traffic is not None
-        if self._ask.renew:
-            self._deadline = self._until(self._wait_s)
-        await self._news(self._traffic, self._waiting, self._deadline)
-        step = self._waiting.next_step()
+        assert self._connection is not None
+        if self._request.renews_deadline:
+            self._deadline = self._until(self._timeout_s)
+        await self._wait_for_step(self._connection, self._waiting, self._deadline)
+        step = self._waiting.pop_step()
         if step is None:
             self._result = self._waiting.result()
         return step

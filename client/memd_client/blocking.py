@@ -7,50 +7,54 @@ import threading
 from collections.abc import Sequence
 
 from . import discovery, requests
-from .ask import Ask
 from .errors import ConnectionLostError, DaemonUnreachableError
 from .events import Event, SubscribeReply
-from .link import Link
-from .messages import Progress
+from .messages import HelloReply, Progress
 from .methods import Methods
+from .prepared_request import PreparedRequest
+from .session import CLIENT_NAME
 from .stream import Stream
-from .unix_socket import not_greeted, open_socket
+from .threaded_connection import ThreadedConnection
+from .unix_socket import ended_before_greeting_error, open_socket
 
-TYPE_CHECKING = False  # typing's own costs a client 6 ms at import; type checkers know the name
+TYPE_CHECKING = False  # importing typing takes a client several milliseconds; type checkers know the name
 if TYPE_CHECKING:
     from typing import TypeVar
 
     T = TypeVar("T")
 
 
-class _Shared:
-    """What the threads of one process share; a forked child makes its own."""
+class _ProcessState:
+    """What the threads of one process share; a forked child creates its own."""
 
     def __init__(self) -> None:
         self.pid = os.getpid()
         self.lock = threading.Lock()
-        self.link: Link | None = None
+        self.connection: ThreadedConnection | None = None
 
 
 class Client(Methods):
-    """A client of the daemon. Threads may share it; their requests run at the same time.
+    """A blocking client of the daemon. Threads may share it; their requests run concurrently.
 
-    The connection is made at the first request, and again whenever it was lost: a request whose
-    connection broke is sent once more, as all requests may be repeated. Use it as a context manager.
+    The client connects with the first request, and reconnects with the next request after the connection broke. If a
+    connection breaks before the reply, the client sends the request again, unless executing it twice would do more
+    than executing it once. Use the client as a context manager.
 
     Args:
-        socket_path: Where the daemon listens; None: found as `discovery.socket_path` says.
+        socket_path: The daemon's socket; None: found as `discovery.socket_path` describes.
         agent: The agent of calls that name none; None: the daemon's default agent.
-        autostart: Start the daemon if none answers; it must be installed on this machine.
-        timeout_s: How long a request may take, in seconds; None: as long as the connection lives.
-        connect_timeout_s: How long connecting and greeting may take, in seconds.
+        autostart: Start the daemon if none listens; it must be installed on this machine.
+        timeout_s: The longest time a request may take, in seconds; None: until the connection breaks.
+        connect_timeout_s: The longest time connecting and greeting may take, in seconds.
+        daemon_command: The command that `autostart` runs; None: found by `discovery.daemon_command`.
+        client_name: The name of this client in the daemon's log.
 
     Raises:
         SocketPathError: The path can't be a socket's.
 
     Every method raises `DaemonUnreachableError` (with `autostart` also `DaemonStartError`), `DeadlineExceededError`,
-    `ConnectionLostError`, and the errors the daemon answers, as the class of their code. After Ctrl-C or a deadline the
-    daemon is told to stop the request, and the client goes on.
+    `ConnectionLostError`, and the errors of the daemon, as the class of their code. After Ctrl-C or a timeout the
+    client cancels the request at the daemon and stays usable.
     """
 
     def __init__(
@@ -61,21 +65,24 @@ class Client(Methods):
         autostart: bool = False,
         timeout_s: float | None = 30.0,
         connect_timeout_s: float = 5.0,
+        daemon_command: Sequence[str] | None = None,
+        client_name: str = CLIENT_NAME,
     ) -> None:
-        given = discovery.socket_path() if socket_path is None else discovery.check_socket_path(socket_path)
-        self.socket_path = given
+        path = discovery.socket_path() if socket_path is None else discovery.check_socket_path(socket_path)
+        self.socket_path = path
         self.agent = agent
         self.timeout_s = timeout_s
         self._autostart = autostart
         self._connect_timeout_s = connect_timeout_s
-        self._shared = _Shared()
+        self._daemon_command = daemon_command
+        self._client_name = client_name
+        self._state = _ProcessState()
         self._closed = threading.Event()
 
     def __repr__(self) -> str:
-        link = self._shared.link
-        return (
-            f"<Client {self.socket_path}, {'closed' if self._closed.is_set() else link or 'not connected'}>"
-        )
+        connection = self._state.connection
+        state = "closed" if self._closed.is_set() else connection or "not connected"
+        return f"<Client {self.socket_path}, {state}>"
 
     def __enter__(self) -> Client:
         return self
@@ -83,49 +90,55 @@ class Client(Methods):
     def __exit__(self, *exc_info: object) -> None:
         self.close()
 
-    def close(self) -> None:
-        """Close the connection. Requests of other threads end with `ConnectionLostError`. Idempotent."""
-        self._closed.set()
-        shared = self._own_shared()
-        link, shared.link = shared.link, None
-        if link is not None:
-            link.close()
+    @property
+    def daemon(self) -> HelloReply | None:
+        """The daemon's reply to the greeting; None while there is no connection."""
+        connection = self._process_state().connection
+        return None if connection is None or connection.broken is not None else connection.session.daemon
 
-    def call(self, ask: Ask[T]) -> T:
+    def close(self) -> None:
+        """Close the connection. Requests of other threads fail with `ConnectionLostError`. Idempotent."""
+        self._closed.set()
+        state = self._process_state()
+        connection, state.connection = state.connection, None
+        if connection is not None:
+            connection.close()
+
+    def request(self, request: PreparedRequest[T]) -> T:
         """Send a request of `requests` and return its reply.
 
-        `client.call(requests.search("x"))` is `client.search("x")`.
+        `client.request(requests.search("x"))` is the same as `client.search("x")`.
 
         Args:
-            ask: The request.
+            request: The request.
         """
-        with self.follow(ask) as steps:
+        with self.follow(request) as steps:
             for step in steps:
-                if ask.on_progress is not None:
-                    ask.on_progress(step)
+                if request.on_progress is not None:
+                    request.on_progress(step)
         return steps.reply
 
-    def follow(self, ask: Ask[T]) -> Stream[Progress, T]:
-        """Return a request as an iterator over its progress, to be used in a `with` block.
+    def follow(self, request: PreparedRequest[T]) -> Stream[Progress, T]:
+        """Return an iterator over a request's progress, to be used in a `with` block.
 
-        After the loop its `reply` is there; leaving the block early cancels the request.
+        After the loop its `reply` is available; leaving the block early cancels the request.
 
         Args:
-            ask: The request: `requests.index(force=True)`.
+            request: The request, such as `requests.index(force=True)`.
         """
-        return Stream(self._connected, ask, self.agent, self.timeout_s)
+        return Stream(self._connected, request, self.agent, self.timeout_s)
 
     def subscribe(
         self, agent: str | None = None, kinds: Sequence[str] | None = None
     ) -> Stream[Event, SubscribeReply]:
         """Return an iterator over the daemon's events from now on.
 
-        To be used in a `with` block. It has no deadline, and ends with `close` or with the connection
+        Use it in a `with` block. It has no deadline, and ends with `close` or with the connection
         (`ConnectionLostError`). Events between two subscriptions are not repeated.
 
         Args:
             agent: Only events of this agent; None: of all. The client's own agent is not filled in.
-            kinds: Only events of these kinds, as docs/protocol.md lists them: `["sync", "note"]`; None: of all.
+            kinds: Only events of these kinds, as listed in docs/protocol.md: `["sync", "note"]`; None: of all.
 
         Raises:
             AgentUnknownError: No agent has that id.
@@ -134,41 +147,42 @@ class Client(Methods):
         """
         return Stream(self._connected, requests.subscribe(agent, kinds), self.agent, self.timeout_s)
 
-    def _own_shared(self) -> _Shared:
-        """Return this process's part; in a forked child the parent's connection is let go."""
-        shared = self._shared
-        if shared.pid != os.getpid():
-            if shared.link is not None:
-                shared.link.abandon()
-            shared = self._shared = _Shared()
-        return shared
+    def _process_state(self) -> _ProcessState:
+        """Return this process's state; a forked child releases the connection of its parent."""
+        state = self._state
+        if state.pid != os.getpid():
+            if state.connection is not None:
+                state.connection.abandon()
+            state = self._state = _ProcessState()
+        return state
 
-    def _connected(self) -> Link:
-        """Return the connection, a new one where there is none or it broke."""
-        shared = self._own_shared()
-        with shared.lock:
+    def _connected(self) -> ThreadedConnection:
+        """Return the connection, a new one if there is none or it broke."""
+        state = self._process_state()
+        with state.lock:
             if self._closed.is_set():
-                raise ConnectionLostError("this Client is closed", hint="Make a new Client.")
-            if shared.link is None or shared.link.broken is not None:
-                shared.link = None
-                link = self._connect()
+                raise ConnectionLostError("this client is closed", hint="create a new client")
+            if state.connection is None or state.connection.broken is not None:
+                state.connection = None
+                connection = self._connect()
                 if self._closed.is_set():  # by another thread, meanwhile
-                    link.close()
-                shared.link = link
-            return shared.link
+                    connection.close()
+                state.connection = connection
+            return state.connection
 
-    def _connect(self) -> Link:
-        """Connect and greet; start the daemon where allowed and needed."""
+    def _connect(self) -> ThreadedConnection:
+        """Connect and greet; start the daemon if that is allowed and necessary."""
         try:
             return self._try_connect()
         except DaemonUnreachableError:
             if not self._autostart:
                 raise
-        return discovery.start_and_wait(self.socket_path, self._try_connect)
+        return discovery.start_and_wait(self.socket_path, self._try_connect, command=self._daemon_command)
 
-    def _try_connect(self) -> Link:
+    def _try_connect(self) -> ThreadedConnection:
         """Connect and greet once."""
+        timeout_s = self._connect_timeout_s
         try:
-            return Link(open_socket(self.socket_path, self._connect_timeout_s), self._connect_timeout_s)
+            return ThreadedConnection(open_socket(self.socket_path, timeout_s), timeout_s, self._client_name)
         except ConnectionLostError:
-            raise not_greeted(self.socket_path) from None
+            raise ended_before_greeting_error(self.socket_path) from None

@@ -1,4 +1,4 @@
-"""What an agent's memory consists of, file by file, and the page that shows it.
+"""Requests that list an agent's memory files and annotated entries, and that open the web page.
 
 All times are epoch milliseconds, sizes bytes.
 """
@@ -6,12 +6,12 @@ All times are epoch milliseconds, sizes bytes.
 from __future__ import annotations
 
 from memd_client.record import field, record
-from memd_client.reports import Skipped
+from memd_client.reports import SkippedFile
 
 
 @record
 class FilesParams:
-    """Which files to list, newest first: of some sources (all where none are named), `limit` from `offset` on."""
+    """Which files to list, newest first: of some sources (None: of all), `limit` from `offset` on."""
 
     agent: str | None = None
     sources: list[str] | None = None
@@ -20,11 +20,11 @@ class FilesParams:
 
 
 @record
-class FileRow:
-    """A file of memory as it is on disk now.
+class FileEntry:
+    """A memory file, in its present state on disk.
 
-    `chunks` is how many the index holds of it, 0 where it wasn't read yet. `title` is its first heading, or empty.
-    `date` is the day it is about (YYYY-MM-DD), None where its name begins with none.
+    `chunks` is its number of chunks in the index, 0 if it was not read yet. `title` is its first heading, or empty.
+    `date` is the day at the start of its name (YYYY-MM-DD), or None.
     """
 
     path: str
@@ -38,12 +38,12 @@ class FileRow:
 
 @record
 class FilesReply:
-    """Files, newest first. `total` is how many there are in all; `skipped` are those left out, each with its reason."""
+    """Files, newest first. `total` counts all files; `skipped` lists those not indexed, each with its reason."""
 
     agent: str
-    files: list[FileRow]
+    files: list[FileEntry]
     total: int
-    skipped: list[Skipped] = field(default_factory=list)
+    skipped: list[SkippedFile] = field(default_factory=list)
 
 
 @record
@@ -51,9 +51,9 @@ class CuratedEntriesParams:
     """Which entries of `MEMORY.md` and `USER.md` to list, the most important first.
 
     `kind` is `triggers` (entries with triggers) or `projects` (entries about projects that are all active).
-    `active_projects` are keys of the projects at work; entries about others are left out. Without it `triggers` lists
-    entries of all projects, and `projects` none. `limit` left out is 512 for `triggers` and 48 for `projects`. `paths`
-    lists entries of these notes alone.
+    `active_projects` are keys of the current projects; entries about other projects are left out. Without it,
+    `triggers` lists entries of all projects, and `projects` none. `limit` defaults to 512 for `triggers` and 48 for
+    `projects`. `paths` restricts the list to these notes.
     """
 
     kind: str
@@ -65,9 +65,9 @@ class CuratedEntriesParams:
 
 @record
 class CuratedEntry:
-    """An entry of a note, or a part of a long one: its text without comments, and what the comments say.
+    """An entry of a note, or a part of a long one: its text without comments, and the annotations of the comments.
 
-    `importance` is from 1 to 10, None if no comment gives one. `mtime_ms` is when the note last changed.
+    `importance` is from 1 to 10, None without an annotation. `mtime_ms` is the note's time of change.
     """
 
     path: str
@@ -90,14 +90,14 @@ class CuratedEntriesReply:
 
 @record
 class ShowParams:
-    """Whose memory the page shows: one agent's, and nothing of any other; or all agents'."""
+    """Which memory the page shows: only that of one agent, or (None) that of all agents."""
 
     agent: str | None = None
 
 
 @record
 class ShowReply:
-    """Where the page is. `url` works once, within `expires_s` seconds."""
+    """The address of the page. `url` works once, within `expires_s` seconds."""
 
     url: str
     agent: str | None

@@ -1,6 +1,6 @@
-"""Where the socket is, whose it is, and how to start the daemon. Client and daemon both ask here.
+"""The daemon's socket: its path, its owner, and starting the daemon. Used by client and daemon.
 
-Paths are strings and heavy modules are imported where they are needed: an agent pays for this import.
+Paths are strings and large modules are imported in functions, to keep the import of the client fast.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 from .errors import ConfigInvalidError, DaemonStartError, DaemonUnreachableError, MemdError, SocketPathError
 
-TYPE_CHECKING = False  # typing's own costs a client 6 ms at import; type checkers know the name
+TYPE_CHECKING = False  # importing typing takes a client several milliseconds; type checkers know the name
 if TYPE_CHECKING:
     import subprocess
     from typing import Any, TypeVar
@@ -30,32 +30,32 @@ MAX_PATH_BYTES = 103 if sys.platform == "darwin" else 107
 """Longest socket path in bytes: `sun_path` of the system without its closing NUL."""
 
 EXIT_ALREADY_RUNNING = 75
-"""Exit status of a daemon that found another one holding the lock (EX_TEMPFAIL of sysexits.h). A client
-that started it knows by this that it only has to wait."""
+"""Exit status of a daemon that found the lock taken by another daemon (EX_TEMPFAIL of sysexits.h). The client that
+started it then waits for the other daemon."""
 
-START_S = 15.0
-"""How long a daemon started by a client may take until it answers `hello`: a cold Python on a slow disk."""
+START_TIMEOUT_S = 15.0
+"""Longest time until a started daemon replies to `hello`: a cold start of Python from a slow disk."""
 
-START_POLL_S = 0.02
-"""Wait between tries to connect to a daemon that is starting."""
+START_POLL_INTERVAL_S = 0.02
+"""Pause between attempts to connect to a daemon that is starting."""
 
-START_AGAIN_S = 1.0
-"""After our daemon found the lock held and still nobody answers, another one is started this often: the
-holder may have been one that was just stopping."""
+RESTART_INTERVAL_S = 1.0
+"""Pause before another daemon is started, if the first one found the lock taken and no daemon listens: the owner of
+the lock may have been stopping."""
 
 MAX_LOG_BYTES = 8 * 1024 * 1024
-"""A started daemon's log begins anew at this size: the runtime directory is often memory."""
+"""A started daemon's log is truncated at this size: the runtime directory is often in RAM."""
 
 
 def socket_path(environ: Mapping[str, str] | None = None) -> str:
     """Return the path of the daemon's socket.
 
-    In this order: `MEMD_SOCKET`; `memd/memd.sock` in `XDG_RUNTIME_DIR`; the same in `/run/user/<uid>`, where
-    that exists (a login without the variable finds the daemon of one with it); else in a directory of
-    the home folder. Where the home folder's path is too long for a socket: `/tmp/memd-<uid>`.
+    In this order: `MEMD_SOCKET`; `memd/memd.sock` in `XDG_RUNTIME_DIR`; the same in `/run/user/<uid>` if that exists
+    (so a login without the variable finds the daemon of a login with it); else in a directory of the home directory;
+    if the home directory's path is too long for a socket, in `/tmp/memd-<uid>`.
 
     Args:
-        environ: The environment; the process's own when left out.
+        environ: The environment; None: the process's own.
 
     Raises:
         SocketPathError: The path is too long, or not absolute.
@@ -77,13 +77,13 @@ def socket_path(environ: Mapping[str, str] | None = None) -> str:
 
 
 def home_directory(environ: Mapping[str, str] | None = None) -> str:
-    """Return the user's home directory: `HOME`, or where the user database says if that is unset or empty.
+    """Return the user's home directory: `HOME`, or that of the user database if `HOME` is unset or empty.
 
     Args:
-        environ: The environment; the process's own when left out.
+        environ: The environment; None: the process's own.
 
     Raises:
-        ConfigInvalidError: `HOME` is not an absolute path in UTF-8, or there is none at all.
+        ConfigInvalidError: `HOME` is not an absolute path in UTF-8, or the user has no home directory.
     """
     home = (os.environ if environ is None else environ).get("HOME", "")
     if not home:
@@ -92,9 +92,11 @@ def home_directory(environ: Mapping[str, str] | None = None) -> str:
         try:
             home = pwd.getpwuid(os.getuid()).pw_dir
         except KeyError:
-            raise _no_home("HOME is not set, and the system knows no home directory of this user") from None
+            raise _home_error(
+                "HOME is not set, and the system knows no home directory of this user"
+            ) from None
     if not os.path.isabs(home):
-        raise _no_home(f"HOME is not an absolute path: {home!r}")
+        raise _home_error(f"HOME is not an absolute path: {home!r}")
     return require_utf8(home, "HOME")
 
 
@@ -102,19 +104,19 @@ def require_utf8(path: str, name: str) -> str:
     """Return a path whose bytes are UTF-8.
 
     Raises:
-        ConfigInvalidError: They are not: such a path can't be sent or stored as text.
+        ConfigInvalidError: They are not, so the path can't be sent or stored as text.
     """
     if not is_utf8(path):
         raise ConfigInvalidError(
             f"{name} is not UTF-8: {path!r}",
-            hint=f"Set {name} to a path in UTF-8, such as a link to that folder.",
+            hint=f"set {name} to a path in UTF-8, such as a symbolic link to that folder",
             data={"key": name},
         )
     return path
 
 
 def is_utf8(path: str) -> bool:
-    """Return whether a path's bytes are UTF-8; Python keeps others as half characters."""
+    """Return whether a path's bytes are UTF-8; Python represents other bytes as lone surrogates."""
     try:
         path.encode()
     except UnicodeEncodeError:
@@ -122,14 +124,14 @@ def is_utf8(path: str) -> bool:
     return True
 
 
-def _no_home(message: str) -> ConfigInvalidError:
+def _home_error(message: str) -> ConfigInvalidError:
     return ConfigInvalidError(
-        message, hint="Set HOME to the absolute path of your home directory.", data={"key": "HOME"}
+        message, hint="set HOME to the absolute path of your home directory", data={"key": "HOME"}
     )
 
 
 def _home_runtime(env: Mapping[str, str]) -> str:
-    """Return the directory for the socket where the system has no runtime directory."""
+    """Return the directory for the socket on a system without runtime directories."""
     home = home_directory(env)
     if sys.platform == "darwin":
         return os.path.join(home, "Library", "Caches", "TemporaryItems", "memd")
@@ -141,7 +143,7 @@ def check_socket_path(path: str | os.PathLike[str]) -> str:
     """Return the path as a string if a socket can have it.
 
     Raises:
-        SocketPathError: It is too long for the system, not absolute, or holds a NUL character.
+        SocketPathError: It is too long for the system, not absolute, or contains a NUL character.
     """
     text = os.fspath(path)
     if not is_utf8(text):
@@ -157,25 +159,26 @@ def check_socket_path(path: str | os.PathLike[str]) -> str:
     return text
 
 
-def private_directory(path: str) -> None:
-    """Make sure a directory exists and is its user's alone.
+def ensure_private_directory(path: str) -> None:
+    """Ensure that a directory exists and that only its user can enter it.
 
-    A missing one is made with mode 0700, and its parents as the umask says. An existing one is never changed.
+    A missing directory is created with mode 0700, its parents according to the umask. An existing one is not changed.
 
     Raises:
-        SocketPathError: It is not a directory, belongs to another user, or others may enter it; or it
-            can't be made.
+        SocketPathError: It can't be created, is not a directory, belongs to another user, or other users can enter it.
     """
     try:
         if not os.path.isdir(path):
             os.makedirs(os.path.dirname(path), exist_ok=True)
             import contextlib
 
-            with contextlib.suppress(FileExistsError):  # another starter was quicker; it is checked below
+            with contextlib.suppress(
+                FileExistsError
+            ):  # another client created it meanwhile; it is checked below
                 os.mkdir(path, 0o700)
         facts = os.stat(path)
     except OSError as error:
-        raise SocketPathError(f"can't make the socket's directory {path}: {error.strerror}") from error
+        raise SocketPathError(f"can't create the socket's directory {path}: {error.strerror}") from error
     mode = stat.S_IMODE(facts.st_mode)
     if not stat.S_ISDIR(facts.st_mode):
         raise SocketPathError(f"the socket's directory is not a directory: {path}")
@@ -183,18 +186,18 @@ def private_directory(path: str) -> None:
         raise SocketPathError(f"the socket's directory belongs to another user (uid {facts.st_uid}): {path}")
     if mode & 0o077:
         raise SocketPathError(
-            f"others may enter the socket's directory (mode {mode:04o}): {path}",
-            hint=f"Run `chmod 700 {path}`, or set MEMD_SOCKET to a path in a directory that is yours alone.",
+            f"other users can enter the socket's directory (mode {mode:04o}): {path}",
+            hint=f"run `chmod 700 {path}`, or set MEMD_SOCKET to a path in a directory that only you can enter",
         )
 
 
 def peer_uid(sock: Any) -> int | None:
-    """Return the user id of the process at the other end of a Unix socket; None where that can't be told.
+    """Return the user id of the process at the other end of a Unix socket; None on systems that don't report it.
 
     Args:
         sock: A connected socket, of the standard library or of trio.
     """
-    platform: str = sys.platform  # a plain string: the type checker shall read both branches
+    platform: str = sys.platform  # a plain string, so that the type checker reads both branches
     if platform == "linux":
         from socket import SO_PEERCRED, SOL_SOCKET
 
@@ -207,15 +210,15 @@ def peer_uid(sock: Any) -> int | None:
 
 
 def daemon_command() -> list[str]:
-    """Return the command that starts the daemon: this interpreter where memd is installed, else `memd`.
+    """Return the command that starts the daemon: this interpreter if memd is installed for it, else `memd` on PATH.
 
     Raises:
-        DaemonStartError: Neither is there.
+        DaemonStartError: memd is not found in either way.
     """
     import importlib.util
 
     spec = importlib.util.find_spec("memd")
-    # A folder named memd in the working directory is found too, but has no origin.
+    # A directory named memd in the working directory is found as well, but has no origin.
     if sys.executable and spec is not None and spec.origin is not None:
         return [sys.executable, "-P", "-m", "memd"]
     import shutil
@@ -225,34 +228,34 @@ def daemon_command() -> list[str]:
         from .installation import Installation
 
         raise DaemonStartError(
-            "memd is neither installed for this Python nor found on PATH",
+            "memd is not installed for this Python and not found on PATH",
             hint=Installation().daemon_hint(),
         )
     return [program]
 
 
 def log_path(socket: str) -> str:
-    """Return where a daemon started by a client writes its log, beside its socket."""
+    """Return the path of the log of a daemon started by a client, next to its socket."""
     return f"{os.path.splitext(socket)[0]}.log"
 
 
 def start_daemon(socket: str, command: Sequence[str] | None = None) -> subprocess.Popen[bytes]:
-    """Start the daemon in a session of its own and return its process; don't wait for it.
+    """Start the daemon in a process session of its own and return its process, without waiting for it.
 
-    It listens on `socket` (told by MEMD_SOCKET), reads nothing from us, and writes to `log_path(socket)`.
-    Where another daemon holds the lock it ends with `EXIT_ALREADY_RUNNING`.
+    It listens on `socket` (passed in MEMD_SOCKET), has no standard input, and writes to `log_path(socket)`. If another
+    daemon holds the lock, it ends with `EXIT_ALREADY_RUNNING`.
 
     Raises:
         DaemonStartError: The command is missing or can't be run.
-        SocketPathError: The socket's directory is not private or can't be made.
+        SocketPathError: The socket's directory is not private or can't be created.
     """
     import subprocess
 
     argv = daemon_command() if command is None else list(command)
     directory = os.path.dirname(socket)
-    private_directory(directory)
+    ensure_private_directory(directory)
     env = {**os.environ, "MEMD_SOCKET": socket}
-    if "PYTHONPATH" in env:  # it may be relative, and the daemon runs elsewhere
+    if "PYTHONPATH" in env:  # it may be relative, and the daemon runs in another directory
         parts = env["PYTHONPATH"].split(os.pathsep)
         env["PYTHONPATH"] = os.pathsep.join(os.path.abspath(part) for part in parts if part)
     flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC | os.O_NONBLOCK  # a FIFO must not block
@@ -266,9 +269,9 @@ def start_daemon(socket: str, command: Sequence[str] | None = None) -> subproces
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,
-                cwd=directory,  # never the agent's: the daemon would hold it
+                cwd=directory,  # not the agent's, which the daemon would keep in use
                 env=env,
-                start_new_session=True,  # Ctrl-C in the agent's terminal is not for the daemon
+                start_new_session=True,  # Ctrl-C in the agent's terminal must not stop the daemon
             )
         finally:
             os.close(log)
@@ -281,30 +284,30 @@ def start_and_wait(
     connect: Callable[[], T],
     *,
     command: Sequence[str] | None = None,
-    timeout_s: float = START_S,
+    timeout_s: float = START_TIMEOUT_S,
 ) -> T:
-    """Start the daemon and return what `connect` returns once it succeeds.
+    """Start the daemon, wait until it is ready, and return the result of `connect`.
 
-    Any number of clients may do this at once: one of them starts a daemon, the others wait for it, and one of those
-    starts one where the first starter died. Should two be started all the same, one gets the lock and the other ends.
+    Any number of clients may call this at once: one of them starts the daemon, the others wait for it, and one of those
+    starts it if the first client dies. If two daemons are started nevertheless, the one without the lock ends.
 
     Args:
         socket: The socket's path.
-        connect: Connects and greets; `DaemonUnreachableError` means "not yet".
-        command: The command that starts the daemon; found by `daemon_command` when left out.
-        timeout_s: How long all of it may take.
+        connect: Connects and greets; raises `DaemonUnreachableError` while the daemon is not ready.
+        command: The command that starts the daemon; None: found by `daemon_command`.
+        timeout_s: The longest time until `connect` succeeds, in seconds.
 
     Raises:
-        DaemonStartError: The daemon ended, or did not answer in time. The message ends with its log.
-        MemdError: What `connect` raises otherwise.
+        DaemonStartError: The daemon ended, or did not become ready in time. The message ends with its log.
+        MemdError: Any other error of `connect`.
     """
     deadline = time.monotonic() + timeout_s
     process: subprocess.Popen[bytes] | None = None
-    turn = _open_turn(socket)
+    lock = _open_start_lock(socket)
     started = 0.0
     try:
         while True:
-            # Before connecting: who ended now can't have served.
+            # Checked before connecting: a daemon that has ended by now can't have accepted the connection.
             ended = process.poll() if process is not None else None
             try:
                 connection = connect()
@@ -314,35 +317,35 @@ def start_and_wait(
                 return connection
             now = time.monotonic()
             if ended not in (None, EXIT_ALREADY_RUNNING):
-                raise _start_failed(socket, f"the daemon ended with status {ended}")
+                raise _start_error(socket, f"the daemon ended with status {ended}")
             if now > deadline:
-                raise _start_failed(socket, f"the daemon did not answer in {timeout_s:g} s")
-            is_due = process is None or (ended == EXIT_ALREADY_RUNNING and now - started > START_AGAIN_S)
-            if is_due and _take_turn(turn):
+                raise _start_error(socket, f"the daemon was not ready in {timeout_s:g} s")
+            is_due = process is None or (ended == EXIT_ALREADY_RUNNING and now - started > RESTART_INTERVAL_S)
+            if is_due and _try_start_lock(lock):
                 process = start_daemon(socket, command)
                 started = now
-            threading.Event().wait(START_POLL_S)
+            threading.Event().wait(START_POLL_INTERVAL_S)
     finally:
-        os.close(turn)
-        _keep_until_it_ends(process)
+        os.close(lock)
+        _track_process(process)
 
 
-def _open_turn(socket: str) -> int:
-    """Open the file whose lock says who starts the daemon; closing it gives the turn to the next one.
+def _open_start_lock(socket: str) -> int:
+    """Open the file whose lock selects the client that starts the daemon; closing it releases the lock.
 
     Raises:
-        DaemonStartError: It can't be made.
-        SocketPathError: The socket's directory is not private or can't be made.
+        DaemonStartError: It can't be created.
+        SocketPathError: The socket's directory is not private or can't be created.
     """
-    private_directory(os.path.dirname(socket))
+    ensure_private_directory(os.path.dirname(socket))
     try:
         return os.open(f"{socket}.start", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     except OSError as error:
-        raise DaemonStartError(f"{socket}.start can't be made: {error.strerror}") from error
+        raise DaemonStartError(f"{socket}.start can't be created: {error.strerror}") from error
 
 
-def _take_turn(descriptor: int) -> bool:
-    """Return whether it is this process's turn to start the daemon; it stays so until the file is closed."""
+def _try_start_lock(descriptor: int) -> bool:
+    """Return whether this process has the start lock; it keeps the lock until the file is closed."""
     import fcntl
 
     try:
@@ -354,29 +357,29 @@ def _take_turn(descriptor: int) -> bool:
     return True
 
 
-def _keep_until_it_ends(process: subprocess.Popen[bytes] | None) -> None:
-    """Hold on to a daemon, and let go of those that have ended; other threads do the same meanwhile."""
+def _track_process(process: subprocess.Popen[bytes] | None) -> None:
+    """Keep a running daemon process, and drop those that have ended; several threads may do so at once."""
     if process is not None and process.poll() is None:
         _started.append(process)
     for each in list(_started):
         if each.poll() is not None:
             import contextlib
 
-            with contextlib.suppress(ValueError):  # another thread was quicker
+            with contextlib.suppress(ValueError):  # another thread removed it
                 _started.remove(each)
 
 
-def _start_failed(socket: str, what: str) -> MemdError:
+def _start_error(socket: str, what: str) -> MemdError:
     """Return the error of a failed start, with the end of the daemon's log."""
     tail = log_tail(socket)
     return DaemonStartError(
         f"{what}; its log ends with: {tail}" if tail else what,
-        hint=f"See {log_path(socket)}, or run `memd` in a terminal.",
+        hint=f"see {log_path(socket)}, or run `memd` in a terminal",
     )
 
 
 def log_tail(socket: str, size: int = 600) -> str:
-    """Return the end of a started daemon's log, for an error message; empty where there is none."""
+    """Return the end of a started daemon's log, for an error message; empty if there is none."""
     try:
         log = os.open(log_path(socket), os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
         try:

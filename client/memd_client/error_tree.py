@@ -1,27 +1,47 @@
-"""The root of the tree of errors, and its way over the wire."""
+"""The base class of all errors, and its form on the wire."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
-TYPE_CHECKING = False  # typing's own costs a client 6 ms at import; type checkers know the name
+TYPE_CHECKING = False  # importing typing takes a client several milliseconds; type checkers know the name
 if TYPE_CHECKING:
     from typing import Any, ClassVar
 
 
-class MemdError(Exception):
-    """The root of all errors; also what an unknown code from a newer daemon becomes.
+RETRYABLE_CODES = frozenset(
+    {
+        "agent_reloading",
+        "connection_lost",
+        "daemon_busy",
+        "deadline_exceeded",
+        "idle_timeout",
+        "index_closed",
+        "index_lost",
+        "model_child",
+        "provider_rate_limited",
+        "provider_unreachable",
+        "shutting_down",
+        "too_many_connections",
+        "too_many_requests",
+    }
+)
+"""Codes after which the same request may succeed in a moment, without any other change."""
 
-    The hint is a note of the exception too, so that a traceback shows it.
+
+class MemdError(Exception):
+    """The base class of all errors; also the class of an unknown code from a newer daemon.
+
+    The hint is a note of the exception too, so that tracebacks show it.
 
     Args:
-        message: One sentence that names the thing that went wrong.
-        hint: What to do about it, if that is more exact than the class's own (never memory text, keys or tokens).
-        data: Small structured facts (the same).
+        message: What failed, on which object, and the cause.
+        hint: What to do about it, if more exact than the class's own; never memory text, keys or tokens.
+        data: Small structured details; the same applies.
     """
 
     code: ClassVar[str] = "internal"
-    hint: str = "This is a defect of memd: the daemon's log says more. Please report it."
+    hint: str = "report this defect of memd with the daemon's log"
 
     _classes: ClassVar[dict[str, type[MemdError]]] = {}
 
@@ -40,25 +60,30 @@ class MemdError(Exception):
         super().__init_subclass__()
         known = MemdError._classes.get(cls.code)
         if known is not None:
-            raise TypeError(f"error code {cls.code!r} stands for {known.__name__} already")
+            raise TypeError(f"error code {cls.code!r} already belongs to {known.__name__}")
         MemdError._classes[cls.code] = cls
 
     def __str__(self) -> str:
         return self.message
 
+    @property
+    def retryable(self) -> bool:
+        """Whether the same request may succeed if it is sent again in a moment."""
+        return self.wire_code in RETRYABLE_CODES
+
     def to_wire(self) -> dict[str, Any]:
-        """Return the error's one shape on the wire: ``{code, message, data}``, the hint inside data."""
+        """Return the error as a map for the wire: ``{code, message, data}``, with the hint in data."""
         return {"code": self.wire_code, "message": self.message, "data": {**self.data, "hint": self.hint}}
 
     @staticmethod
     def from_wire(value: object) -> MemdError:
-        """Return the error a reply carried, as the class of its code.
+        """Return the error of a response, as the class of its code.
 
         Args:
-            value: What stood in the reply's error slot.
+            value: The error field of the response.
 
         Returns:
-            An instance of the class with that code; a plain `MemdError` for a code this version lacks.
+            An instance of the class with that code; a plain `MemdError` for a code that this release doesn't know.
         """
         shape = value if isinstance(value, Mapping) else {}
         code = str(shape.get("code", "internal"))

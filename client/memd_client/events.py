@@ -1,4 +1,4 @@
-"""What a client is told without asking again: a subscription, and the events it brings.
+"""Subscriptions and their events.
 
 All times are milliseconds since the epoch.
 """
@@ -10,7 +10,7 @@ from memd_client.record import Any, field, record
 
 @record
 class SubscribeParams:
-    """Which events are wanted: of one agent (all where none is named), of some kinds (all where none are)."""
+    """Which events to send: of one agent (None: of all) and of some kinds (None: of all)."""
 
     agent: str | None = None
     kinds: list[str] | None = None
@@ -18,7 +18,7 @@ class SubscribeParams:
 
 @record
 class SubscribeReply:
-    """How a subscription ended that the daemon ended: events sent, and those dropped as nobody read them."""
+    """The reply when the daemon ends a subscription: events sent, and events dropped for a slow client."""
 
     events: int
     dropped: int
@@ -26,9 +26,9 @@ class SubscribeReply:
 
 @record
 class Event:
-    """Something happened. `id` is the subscription's request; what `data` holds depends on `kind`.
+    """An event of the daemon. `id` is the subscription's request; the contents of `data` depend on `kind`.
 
-    `dropped` counts the events before it that this client was too slow for.
+    `dropped` counts the events before it that were dropped because this client was too slow.
     """
 
     id: int

@@ -1,4 +1,4 @@
-"""One request of a link: what has arrived for it, until when it waits, and the thread that does."""
+"""One request of a threaded connection: its inbox, its deadline and the waiting thread."""
 
 from __future__ import annotations
 
@@ -10,38 +10,38 @@ from .unix_socket import seconds_left
 
 
 class Exchange(Inbox):
-    """One request of a link. One thread waits for it; any thread may end it.
+    """One request of a connection. One thread waits for it; any thread may end it.
 
     Args:
-        timeout_s: How long to wait, in seconds; None waits as long as the connection lives.
-        renew: Every step starts the time anew.
+        timeout_s: The longest wait, in seconds; None: until the connection breaks.
+        renews_deadline: Each step restarts the timeout.
     """
 
-    __slots__ = ("asleep", "id", "news", "renew", "since", "timeout_s")
+    __slots__ = ("asleep", "id", "news", "renews_deadline", "since", "timeout_s")
 
-    def __init__(self, timeout_s: float | None, renew: bool = False) -> None:
+    def __init__(self, timeout_s: float | None, renews_deadline: bool = False) -> None:
         super().__init__()
         self.timeout_s = timeout_s
-        self.renew = renew
+        self.renews_deadline = renews_deadline
         self.since = time.monotonic()
         self.id = 0
         self.news: threading.Condition | None = None
         self.asleep = False
 
     def deadline(self) -> float | None:
-        """Return the moment (monotonic) its time is up."""
+        """Return the monotonic time of the deadline; None without one."""
         return None if self.timeout_s is None else self.since + self.timeout_s
 
     def wake(self) -> None:
-        """Wake the thread that waits for it. The link's lock is held."""
+        """Wake the waiting thread. The caller holds the connection's lock."""
         if self.news is not None:
             self.news.notify()
 
     def sleep(self) -> None:
-        """Wait for news or for the reading. The link's lock is held.
+        """Wait for a step, the outcome, or the reading role. The caller holds the connection's lock.
 
         Raises:
-            DeadlineExceededError: Its time is up.
+            DeadlineExceededError: The deadline has passed.
         """
         if self.news is not None:
             self.asleep = True

@@ -1,4 +1,4 @@
-"""Single facts an agent keeps: stored, recalled, forgotten, put before a prompt, and captured from a conversation.
+"""Facts of an agent: storing, recalling, editing and forgetting them, and capturing them from a conversation.
 
 All times are epoch milliseconds, lines count from 1. Importances and scores are from 0 to 1.
 """
@@ -8,16 +8,16 @@ from __future__ import annotations
 from memd_client.record import Any, field, record
 
 CATEGORIES = ("preference", "fact", "decision", "entity", "other")
-"""What kinds of facts there are."""
+"""The categories of facts."""
 
 
 @record
 class MemoryStoreParams:
-    """A fact to keep.
+    """A fact to store.
 
-    `importance` left out is 0.7, `category` left out is told from the text. `id` and `created_ms` are for facts that
-    come from elsewhere: one whose id is known already is not stored again. `vector` is one that was made of the text by
-    `vector_model` (packed little-endian float32): it is used where the agent's provider has that model.
+    `importance` defaults to 0.7; `category` defaults to one derived from the text. `id` and `created_ms` are for facts
+    of another program: a fact whose id exists is not stored again. `vector` is the text's vector by `vector_model`
+    (packed little-endian float32): it is used if the agent's provider has that model.
     """
 
     text: str
@@ -32,11 +32,11 @@ class MemoryStoreParams:
 
 @record
 class MemoryStoreReply:
-    """Where the fact stands, or which one says the same already; `vector_used` where one that came along was used.
+    """The stored fact, or (`stored` is false) the existing fact that duplicates it.
 
-    `id`, `category`, `path` and `line` are of the fact as it was stored; where `stored` is false, of its twin, whose
-    id is `duplicate_of` and whose text `duplicate_text`. `compared` is `vectors`, `words` (no vectors could be had:
-    only a text of the same words counts as a twin) or `id`; `reason` is the code of why there were no vectors.
+    `id`, `category`, `path` and `line` are of the stored fact or of its duplicate, whose id is `duplicate_of` and whose
+    text is `duplicate_text`. `compared` is `vectors`, `words` (without vectors, only a text of the same words is a
+    duplicate) or `id`; `reason` is the code of why there were no vectors. `vector_used`: the given vector was used.
     """
 
     agent: str
@@ -55,7 +55,7 @@ class MemoryStoreReply:
 
 @record
 class FactRow:
-    """A fact. `created_ms` is None where nobody wrote it down, as in a line written by hand."""
+    """A fact. `created_ms` is None if its line has no date, as in a line written by hand."""
 
     id: str
     text: str
@@ -69,7 +69,7 @@ class FactRow:
 
 @record
 class MemoryRecallParams:
-    """A question to the facts; a blank one lists them, newest first."""
+    """A query to the facts; a blank one lists them, newest first."""
 
     query: str
     agent: str | None = None
@@ -81,8 +81,8 @@ class MemoryRecallParams:
 class MemoryRecallReply:
     """Facts, best first.
 
-    `compared` is `vectors`, `words` (with `reason`: why there were no vectors), or `none` of a list. `unread` facts
-    had no vector yet and were compared by their words. `total` is how many facts there are.
+    `compared` is `vectors`, `words` (`reason` is the code of why there were no vectors), or `none` for a list. `unread`
+    counts facts without a vector yet, which were compared by their terms. `total` counts all facts.
     """
 
     agent: str
@@ -104,7 +104,7 @@ class FactsParams:
 
 @record
 class FactsReply:
-    """Facts, newest first; their `score` is 0. `total` is how many there are in all."""
+    """Facts, newest first; their `score` is 0. `total` counts all facts."""
 
     agent: str
     facts: list[FactRow]
@@ -113,10 +113,10 @@ class FactsReply:
 
 @record
 class MemoryEditParams:
-    """A fact, and what it shall say.
+    """A fact and its new text.
 
-    `was` is the text the caller knows it by: where it says something else by now, nothing is changed. `importance` and
-    `category` left out stay.
+    `was` is the text the caller expects: if the fact's text differs, nothing is changed. `importance` and `category`
+    default to the present ones.
     """
 
     id: str
@@ -129,10 +129,10 @@ class MemoryEditParams:
 
 @record
 class MemoryEditReply:
-    """Where the fact stands; its `id` is another one where nobody gave it one but its text.
+    """The edited fact; its `id` changes if it was derived from the text.
 
-    Where `stored` is false another fact, `duplicate_of`, says the same already in `duplicate_text`, and nothing was
-    changed; `id`, `category`, `path` and `line` are of the fact as it is.
+    If `stored` is false, another fact, `duplicate_of`, has the same content in `duplicate_text`, and nothing was
+    changed; `id`, `category`, `path` and `line` are of the unchanged fact.
     """
 
     agent: str
@@ -147,7 +147,7 @@ class MemoryEditReply:
 
 @record
 class MemoryForgetParams:
-    """What to forget: a fact by its id, or the one that a query clearly means."""
+    """Which fact to forget: the one with an id, or the only clear match of a query."""
 
     id: str | None = None
     query: str | None = None
@@ -156,7 +156,7 @@ class MemoryForgetParams:
 
 @record
 class MemoryForgetReply:
-    """The fact that was forgotten; None where none was. `candidates` are those a query may mean."""
+    """The forgotten fact, or None. `candidates` are the facts that an ambiguous query matches."""
 
     agent: str
     forgotten: FactRow | None
@@ -166,7 +166,7 @@ class MemoryForgetReply:
 
 @record
 class RecallForParams:
-    """A prompt that facts are wanted for; `force` although the settings don't ask for it."""
+    """A prompt to find facts for; `force` overrides the setting `autoRecall`."""
 
     prompt: str
     agent: str | None = None
@@ -177,7 +177,7 @@ class RecallForParams:
 class RecallForReply:
     """A block to put before the prompt, and the facts in it.
 
-    Where `text` is empty, `reason` says why: `off`, `blank` (the prompt says nothing), `no_facts`, `nothing_near`.
+    If `text` is empty, `reason` is `off`, `blank` (the prompt is), `no_facts` or `nothing_near`.
     """
 
     agent: str
@@ -188,7 +188,7 @@ class RecallForReply:
 
 @record
 class CaptureFromParams:
-    """Messages of a conversation, each with `role` and `content`; `force` although the settings don't ask for it."""
+    """Messages of a conversation, each with `role` and `content`; `force` overrides the setting `autoCapture`."""
 
     messages: list[dict[str, Any]]
     agent: str | None = None
@@ -197,7 +197,7 @@ class CaptureFromParams:
 
 @record
 class CapturedMessage:
-    """A message that became a fact; `index` is its place in the request, from 0."""
+    """A message stored as a fact; `index` is its position in the request, from 0."""
 
     index: int
     id: str
@@ -208,8 +208,8 @@ class CapturedMessage:
 
 
 @record
-class PassedMessage:
-    """A message that became none, and why; `duplicate_of` is the fact that says the same."""
+class SkippedMessage:
+    """A message not stored as a fact, and why; `duplicate_of` is the fact with the same content."""
 
     index: int
     reason: str
@@ -218,9 +218,9 @@ class PassedMessage:
 
 @record
 class CaptureFromReply:
-    """What was kept of a conversation, and why the rest was not. `reason` is `off` where nothing was looked at."""
+    """The messages stored as facts, and the others with reasons. `reason` is `off` if no message was examined."""
 
     agent: str
     stored: list[CapturedMessage]
-    skipped: list[PassedMessage]
+    skipped: list[SkippedMessage]
     reason: str = ""

@@ -1,6 +1,6 @@
-"""Frames: a 4-byte big-endian length and one msgpack value. Bytes to values and back, without I/O.
+"""Encoding and decoding of frames: a 4-byte big-endian length and one msgpack value, without I/O.
 
-This is the one place that knows msgpack: whatever it raises becomes an error of `errors`.
+Only this module uses msgpack; it converts msgpack's exceptions to errors of `errors`.
 """
 
 from __future__ import annotations
@@ -9,17 +9,17 @@ import msgpack
 
 from .errors import BadParamsError, FrameInvalidError, FrameTooBigError
 
-TYPE_CHECKING = False  # typing's own costs a client 6 ms at import; type checkers know the name
+TYPE_CHECKING = False  # importing typing takes a client several milliseconds; type checkers know the name
 if TYPE_CHECKING:
     from typing import Any
 
 MAX_FRAME_BYTES = 16 * 1024 * 1024
-"""Longest msgpack value of a frame, in bytes: room for 10,000 vectors of 384 floats, and still a bounded
-allocation for a peer that announces nonsense."""
+"""Longest msgpack value of a frame, in bytes: enough for 10,000 vectors of 384 floats, while a peer that announces a
+wrong length causes only a bounded allocation."""
 
 MAX_VALUES = 250_000
-"""Values a frame to the daemon may hold, those inside of lists and maps counted. In memory a value takes up to
-seventy times its bytes: one frame of empty maps would take a gigabyte, and seconds in which nobody is served."""
+"""Limit of values in a frame to the daemon, including those inside lists and maps. A decoded value can take far more
+RAM than its bytes: a frame of empty maps would take a gigabyte, and block the daemon for seconds."""
 
 HEADER_BYTES = 4
 """Length of a frame's header: one unsigned 32-bit integer, big-endian."""
@@ -28,8 +28,8 @@ HEADER_BYTES = 4
 def encode_frame(value: Any, limit: int = MAX_FRAME_BYTES) -> bytes:
     """Return the frame of a value.
 
-    A lone surrogate (half a character, from text decoded with `surrogateescape`) has no UTF-8 form: it
-    travels as `?`, because one such character must not cost the whole message.
+    A lone surrogate (from text decoded with `surrogateescape`) has no UTF-8 form and is sent as `?`, so that one such
+    character doesn't fail the whole message.
 
     Args:
         value: Maps, lists, strings, bytes, numbers, booleans and None.
@@ -37,7 +37,7 @@ def encode_frame(value: Any, limit: int = MAX_FRAME_BYTES) -> bytes:
 
     Raises:
         FrameTooBigError: The value takes more than `limit` bytes.
-        BadParamsError: The value holds something msgpack can't carry.
+        BadParamsError: msgpack can't encode the value.
     """
     try:
         body = msgpack.packb(value, unicode_errors="replace")
@@ -52,14 +52,14 @@ def encode_frame(value: Any, limit: int = MAX_FRAME_BYTES) -> bytes:
 
 
 class FrameDecoder:
-    """Collects bytes and gives out the values of whole frames.
+    """Collects bytes and returns the values of complete frames.
 
-    An announced length over the limit is refused before a byte of it is kept. After an error the stream
-    has no known frame border any more: the decoder stays broken, and the connection has to be closed.
+    An announced length over the limit is rejected before any byte of the frame is kept. After an error the position of
+    the next frame is unknown: the decoder stays broken, and the connection must be closed.
 
     Args:
         limit: The longest msgpack value accepted, in bytes.
-        max_values: The most values in a frame; None leaves them uncounted, for a peer that is trusted.
+        max_values: The limit of values in a frame; None: no limit, for a trusted peer.
     """
 
     def __init__(self, limit: int = MAX_FRAME_BYTES, max_values: int | None = None) -> None:
@@ -74,22 +74,22 @@ class FrameDecoder:
 
     @property
     def waiting_bytes(self) -> int:
-        """How many bytes wait for the rest of their frame."""
+        """Bytes of an incomplete frame."""
         return len(self._buffer)
 
     def feed(self, data: bytes) -> list[Any]:
-        """Take bytes as they came and return the values they completed, oldest first.
+        """Add received bytes and return the values they complete, oldest first.
 
         Args:
-            data: Any number of bytes, cut anywhere.
+            data: Any number of bytes, split at any position.
 
         Raises:
             FrameTooBigError: A frame announces more than the limit.
-            FrameInvalidError: A frame holds no msgpack value, or more than one; or the decoder is broken.
-                Values of the same call that stood before the bad frame are lost with it.
+            FrameInvalidError: A frame does not contain exactly one msgpack value, or the decoder is broken. Values of
+                the same call before the bad frame are lost.
         """
         if self._broken:
-            raise FrameInvalidError("the stream is unusable after a bad frame")
+            raise FrameInvalidError("the stream is unusable after an invalid frame")
         try:
             return self._take(data)
         except Exception:
@@ -98,7 +98,7 @@ class FrameDecoder:
             raise
 
     def _take(self, data: bytes) -> list[Any]:
-        """Append the bytes and cut off every whole frame."""
+        """Append the bytes and remove all complete frames."""
         self._buffer += data
         values: list[Any] = []
         start = 0
@@ -135,14 +135,14 @@ def _decode(body: bytes, max_values: int | None) -> Any:
         TypeError,
         OverflowError,
         RecursionError,
-        MemoryError,  # lists within lists that announce more than they hold
+        MemoryError,  # nested lists that announce more values than they contain
     ) as error:
         reason = str(error)[:80] or type(error).__name__
         raise FrameInvalidError(f"a frame of {len(body)} bytes is not one msgpack value ({reason})") from None
 
 
 class _Count:
-    """Counts the values of a frame while it is decoded: called with every list and map that is whole."""
+    """Counts the values of a frame during decoding: called with each complete list and map."""
 
     def __init__(self, left: int) -> None:
         self._left = left

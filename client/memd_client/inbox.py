@@ -1,4 +1,4 @@
-"""What has arrived for one request and was not taken yet."""
+"""The steps and the outcome of one request that have arrived and were not read yet."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections import deque
 from .errors import ConnectionLostError, MemdError, RequestCancelledError
 from .session import EventArrival, Failure, ProgressArrival, Reply
 
-TYPE_CHECKING = False  # typing's own costs a client 6 ms at import; type checkers know the name
+TYPE_CHECKING = False  # importing typing takes a client several milliseconds; type checkers know the name
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Any
@@ -16,11 +16,11 @@ if TYPE_CHECKING:
     from .messages import Progress
 
 MAX_STEPS = 4096
-"""Steps kept for a caller that takes them slowly; beyond it the oldest go, and are counted."""
+"""Steps kept for a slow caller; beyond it the oldest are dropped and counted."""
 
 
 class Inbox:
-    """Steps (progress, events) and the outcome of one request, in the order they came."""
+    """Steps (progress, events) and the outcome of one request, in order of arrival."""
 
     __slots__ = ("dropped", "outcome", "steps")
 
@@ -29,7 +29,7 @@ class Inbox:
         self.outcome: Reply | Failure | None = None
         self.dropped = 0
 
-    def take_in(self, arrival: Reply | Failure | ProgressArrival | EventArrival) -> None:
+    def add(self, arrival: Reply | Failure | ProgressArrival | EventArrival) -> None:
         """Keep what arrived."""
         if isinstance(arrival, ProgressArrival):
             self._keep(arrival.progress)
@@ -39,24 +39,24 @@ class Inbox:
             self.outcome = arrival
 
     def stop(self) -> None:
-        """Let whoever waits know that the request was given up on this side."""
+        """Wake the waiting caller with the error of a cancelled request."""
         if self.outcome is None:
-            self.outcome = Failure(0, RequestCancelledError("the request was given up before its reply"))
+            self.outcome = Failure(0, RequestCancelledError("the request was cancelled before its reply"))
 
     @property
-    def has_news(self) -> bool:
-        """Whether there is anything to take."""
+    def is_ready(self) -> bool:
+        """Whether a step or the outcome has arrived."""
         return bool(self.steps) or self.outcome is not None
 
-    def next_step(self) -> Progress | Event | None:
-        """Take the oldest step out; None where there is none."""
+    def pop_step(self) -> Progress | Event | None:
+        """Remove and return the oldest step; None if there is none."""
         return self.steps.popleft() if self.steps else None
 
     def result(self) -> Mapping[str, Any]:
-        """Return what the daemon answered.
+        """Return the daemon's reply.
 
         Raises:
-            MemdError: It answered with an error, or the request was given up.
+            MemdError: The daemon replied with an error, or the request was cancelled.
         """
         if isinstance(self.outcome, Failure):
             raise self.outcome.error
@@ -71,12 +71,12 @@ class Inbox:
         self.steps.append(step)
 
 
-def reason_again(broken: MemdError, sent: bool) -> MemdError:
-    """Return the reason a connection broke, as a new instance: several threads or tasks may raise it.
+def copy_error(broken: MemdError, sent: bool) -> MemdError:
+    """Return a copy of the reason a connection broke: several threads or tasks may raise it.
 
     Args:
         broken: The reason.
-        sent: Whether something of the request in question may have gone out; `data` says where nothing did.
+        sent: Whether any byte of the caller's request may have been sent; if not, `data` has `sent: False`.
     """
     shape = broken.to_wire()
     if not sent:
@@ -84,7 +84,7 @@ def reason_again(broken: MemdError, sent: bool) -> MemdError:
     return MemdError.from_wire(shape)
 
 
-def lost(error: BaseException) -> str:
-    """Return the sentence for a connection that broke."""
+def describe_break(error: BaseException) -> str:
+    """Return the message for a connection that broke."""
     reason = error.strerror if isinstance(error, OSError) and error.strerror else type(error).__name__
     return f"the connection to the daemon broke: {reason}"

@@ -1,6 +1,6 @@
-"""Shell commands that install memd, or an optional part of it, into the environment of this Python.
+"""Shell commands that install memd, or an extra of it, into the environment of this Python.
 
-Hints print them: they have to work as they are pasted. Reads a few small files, and is imported only for a hint.
+Hints print them, so they must work when pasted. The module is imported only for a hint.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from glob import escape, glob
 from importlib.metadata import Distribution, distributions
 from shlex import join
 
-TYPE_CHECKING = False  # as in the rest of the client: typing's own costs 6 ms at import
+TYPE_CHECKING = False  # as in the rest of the client
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
@@ -21,16 +21,16 @@ CLIENT = "memd-client"
 DAEMON = "memd-daemon"
 
 GUIDE = "docs/install.md"
-"""What to read if the origin of an installation is unknown."""
+"""The guide to name if the origin of an installation is unknown."""
 
 
 class Installation:
-    """A Python environment with memd's client in it, and in most cases its daemon.
+    """A Python environment with memd's client, and usually its daemon.
 
     Args:
-        python: Its interpreter; this one when left out.
-        prefix: Its folder; this one's when left out.
-        path: Where its packages are; `sys.path` when left out.
+        python: Its interpreter; None: this one.
+        prefix: Its directory; None: that of this interpreter.
+        path: The search path of its packages; None: `sys.path`.
     """
 
     def __init__(
@@ -41,18 +41,18 @@ class Installation:
         self._path = list(sys.path if path is None else path)
 
     def add_extra(self, extra: str) -> str:
-        """Return the command that adds an optional part of the daemon: `lancedb`, `local` or `mcp`."""
+        """Return the command that adds an extra of the daemon: `lancedb`, `local` or `mcp`."""
         clone = self._clone()
         if clone is not None and extra == "local":
             return join([os.path.join(clone, "scripts", "run")])
         return self._install(list(self._requirements_of(extra)) or [f"{DAEMON}[{extra}]"])
 
     def add(self, package: str) -> str:
-        """Return the command that installs a package, in a release that the daemon works with."""
+        """Return the command that installs a package in a release that the daemon requires."""
         return self._install([self._requirement(package)])
 
     def reinstall(self, package: str) -> str:
-        """Return the command that installs a package again, in a release that the daemon works with."""
+        """Return the command that reinstalls a package in a release that the daemon requires."""
         requirement = self._requirement(package)
         if self._is_pipx():
             name = os.path.basename(self._prefix)
@@ -60,21 +60,21 @@ class Installation:
         return join([*self._installer(), self._reinstall_option(), requirement])
 
     def repair_hint(self) -> str:
-        """Return a sentence with the command that installs the daemon and all it needs again."""
+        """Return a hint with the command that reinstalls the daemon and its requirements."""
         command = self._repair()
         if command is None:
-            return f"Install {DAEMON} again as {GUIDE} says."
-        return f"Install memd again: `{command}`."
+            return f"reinstall {DAEMON} as described in {GUIDE}"
+        return f"reinstall memd with `{command}`"
 
     def daemon_hint(self) -> str:
-        """Return a sentence that says how to install the daemon for a client without one."""
+        """Return a hint that tells a user of the client alone how to install the daemon."""
         clone = self._clone()
         if clone is not None:
-            return f"Install it: `{join([os.path.join(clone, 'scripts', 'run')])}`."
-        found = self._daemon_beside_client()
+            return f"install it with `{join([os.path.join(clone, 'scripts', 'run')])}`"
+        found = self._daemon_requirement()
         if found:
-            return f"Install it: `{self._install(found)}`."
-        return f"Install {DAEMON} as {GUIDE} says, and have its program memd on PATH."
+            return f"install it with `{self._install(found)}`"
+        return f"install {DAEMON} as described in {GUIDE}, with its program memd on PATH"
 
     def _repair(self) -> str | None:
         clone, name = self._clone(), os.path.basename(self._prefix)
@@ -95,7 +95,7 @@ class Installation:
         return join([*self._installer(), *requirements])
 
     def _installer(self) -> list[str]:
-        """Return the command that installs what is appended to it."""
+        """Return the command that installs the packages appended to it."""
         if self._is_pipx():
             return ["pipx", "inject", os.path.basename(self._prefix)]
         has_pip = self._distribution("pip") is not None
@@ -105,7 +105,7 @@ class Installation:
         return [pip, "-m", "pip", *([] if has_pip else ["--python", self._python]), "install"]
 
     def _base_python_with_pip(self) -> str | None:
-        """Return the interpreter a virtual environment was made by, if it has a pip; uv's need none."""
+        """Return the base interpreter of a virtual environment if it has pip; None if it has none, as with uv."""
         try:
             with open(os.path.join(self._prefix, "pyvenv.cfg"), encoding="utf-8") as file:
                 facts = dict(re.findall(r"^(\w+) *= *(.*)$", file.read(), re.MULTILINE))
@@ -124,15 +124,15 @@ class Installation:
         return os.path.isfile(os.path.join(self._prefix, "pipx_metadata.json"))
 
     def _clone(self) -> str | None:
-        """Return the checkout whose `scripts/run` made this environment."""
+        """Return the checkout whose `scripts/run` created this environment."""
         root = os.path.dirname(self._prefix)
         if os.path.basename(self._prefix) != ".venv" or not os.path.isfile(f"{root}/scripts/run"):
             return None
         origins = ((CLIENT, f"{root}/client"), (DAEMON, f"{root}/daemon"))
         return root if any(self._source(name) == ["-e", folder] for name, folder in origins) else None
 
-    def _daemon_beside_client(self) -> list[str]:
-        """Return what installs the daemon from where this client came from; empty if it is not there."""
+    def _daemon_requirement(self) -> list[str]:
+        """Return pip's arguments for the daemon from the source of this client; empty if it is not there."""
         source = self._source(CLIENT)
         if not source:
             return []
@@ -144,7 +144,7 @@ class Installation:
         return sorted(glob(f"{escape(folder)}/memd_daemon-{version}-*.whl"))[-1:]
 
     def _source(self, name: str) -> list[str]:
-        """Return pip's arguments for the file or folder a package was installed from; empty if there is none."""
+        """Return pip's arguments for the local file or directory that a package was installed from, if any."""
         found = self._distribution(name)
         try:
             facts = json.loads((found.read_text("direct_url.json") if found is not None else "") or "{}")
@@ -159,7 +159,7 @@ class Installation:
         return ["-e", origin] if facts.get("dir_info", {}).get("editable") else [origin]
 
     def _requirement(self, package: str) -> str:
-        """Return a package with the releases that the daemon works with."""
+        """Return a package with the releases that the daemon requires."""
         same = re.compile(rf"{re.escape(package)}\b(?!-)", re.IGNORECASE)
         return next((each for each, _ in self._requirements() if same.match(each)), package)
 

@@ -1,7 +1,7 @@
-"""What travels between a client and the daemon: parameters and replies of every request.
+"""Parameters and replies of all requests.
 
-All times are milliseconds, all sizes bytes, line numbers start at 1 and ranges are inclusive. A newer
-daemon may add fields; `wire.from_wire` leaves out what this version doesn't know.
+All times are milliseconds, all sizes bytes; line numbers start at 1 and ranges are inclusive. A newer daemon may add
+fields; `wire.from_wire` ignores fields that this release doesn't know.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 from memd_client.contents import CuratedEntriesParams as CuratedEntriesParams
 from memd_client.contents import CuratedEntriesReply as CuratedEntriesReply
 from memd_client.contents import CuratedEntry as CuratedEntry
-from memd_client.contents import FileRow as FileRow
+from memd_client.contents import FileEntry as FileEntry
 from memd_client.contents import FilesParams as FilesParams
 from memd_client.contents import FilesReply as FilesReply
 from memd_client.contents import ShowParams as ShowParams
@@ -31,9 +31,17 @@ from memd_client.facts import MemoryRecallParams as MemoryRecallParams
 from memd_client.facts import MemoryRecallReply as MemoryRecallReply
 from memd_client.facts import MemoryStoreParams as MemoryStoreParams
 from memd_client.facts import MemoryStoreReply as MemoryStoreReply
-from memd_client.facts import PassedMessage as PassedMessage
 from memd_client.facts import RecallForParams as RecallForParams
 from memd_client.facts import RecallForReply as RecallForReply
+from memd_client.facts import SkippedMessage as SkippedMessage
+from memd_client.maintenance import IndexedAgent as IndexedAgent
+from memd_client.maintenance import IndexParams as IndexParams
+from memd_client.maintenance import IndexReply as IndexReply
+from memd_client.maintenance import ResetParams as ResetParams
+from memd_client.maintenance import ResetReply as ResetReply
+from memd_client.maintenance import VacuumedAgent as VacuumedAgent
+from memd_client.maintenance import VacuumParams as VacuumParams
+from memd_client.maintenance import VacuumReply as VacuumReply
 from memd_client.notes import AppendNoteParams as AppendNoteParams
 from memd_client.notes import AppendNoteReply as AppendNoteReply
 from memd_client.notes import SessionEndedParams as SessionEndedParams
@@ -43,11 +51,11 @@ from memd_client.reports import AccountStatus as AccountStatus
 from memd_client.reports import AgentStatus as AgentStatus
 from memd_client.reports import BulkJob as BulkJob
 from memd_client.reports import Check as Check
-from memd_client.reports import Degraded as Degraded
+from memd_client.reports import Degradation as Degradation
 from memd_client.reports import DownloadStatus as DownloadStatus
 from memd_client.reports import EmptyResult as EmptyResult
 from memd_client.reports import Fallback as Fallback
-from memd_client.reports import Filling as Filling
+from memd_client.reports import FillProgress as FillProgress
 from memd_client.reports import Histogram as Histogram
 from memd_client.reports import MemoryStatus as MemoryStatus
 from memd_client.reports import Metric as Metric
@@ -58,7 +66,7 @@ from memd_client.reports import Problem as Problem
 from memd_client.reports import RefusedText as RefusedText
 from memd_client.reports import Sample as Sample
 from memd_client.reports import SessionsStatus as SessionsStatus
-from memd_client.reports import Skipped as Skipped
+from memd_client.reports import SkippedFile as SkippedFile
 from memd_client.reports import StatusParams as StatusParams
 from memd_client.reports import StatusReply as StatusReply
 from memd_client.sessions import CompactionDoneParams as CompactionDoneParams
@@ -76,22 +84,14 @@ from memd_client.tooling import PromptSectionParams as PromptSectionParams
 from memd_client.tooling import PromptSectionReply as PromptSectionReply
 from memd_client.tooling import ToolsParams as ToolsParams
 from memd_client.tooling import ToolsReply as ToolsReply
-from memd_client.upkeep import IndexedAgent as IndexedAgent
-from memd_client.upkeep import IndexParams as IndexParams
-from memd_client.upkeep import IndexReply as IndexReply
-from memd_client.upkeep import ResetParams as ResetParams
-from memd_client.upkeep import ResetReply as ResetReply
-from memd_client.upkeep import VacuumedAgent as VacuumedAgent
-from memd_client.upkeep import VacuumParams as VacuumParams
-from memd_client.upkeep import VacuumReply as VacuumReply
 
 PROTOCOL_VERSION = 1
-"""The version this release speaks; `hello` refuses any other."""
+"""The protocol version of this release; `hello` rejects any other."""
 
 
 @record
 class HelloParams:
-    """First request of a connection."""
+    """The first request of a connection."""
 
     protocol: int = PROTOCOL_VERSION
     client: str = ""
@@ -100,7 +100,7 @@ class HelloParams:
 
 @record
 class HelloReply:
-    """Who answers, and what it can do."""
+    """The daemon's release, its process, the requests it knows (`capabilities`) and its limits."""
 
     protocol: int
     version: str
@@ -111,12 +111,12 @@ class HelloReply:
 
 @record
 class SearchParams:
-    """A question to one agent's memory.
+    """A query to one agent's memory.
 
-    `min_score` and `max_results` left out take the agent's settings. `path` keeps hits whose path starts
-    with it. `deadline_ms` bounds the whole request. `lexical_only` searches by keyword alone: nothing is embedded.
-    `active_projects` are keys of the projects at work: entries about them count more, those about others less.
-    `exclude_session` is the key of the session that asks: its conversation since the last reset is no hit.
+    `min_score` and `max_results` default to the agent's settings. `path` keeps hits whose path starts with it.
+    `deadline_ms` limits the whole request. `lexical_only` runs keyword search alone, without embedding the query.
+    `active_projects` are keys of the current projects: entries about them score higher, entries about other projects
+    lower. `exclude_session` is the key of the calling session: its conversation since the last reset is excluded.
     """
 
     query: str
@@ -134,11 +134,11 @@ class SearchParams:
 
 @record
 class Hit:
-    """One place in memory: an exact slice of a file around what matched.
+    """One search result; `snippet` is an exact slice of a file around the match.
 
-    In a transcript (`source` is `sessions`) the lines are those of the transcript. `copies` is how many places
-    hold this text, or nearly this text. `annotations` is what comments say of its entry (`importance`, `triggers`,
-    `projects`), None without any. `agent` is whose memory it is, in the reply to `search_agents` alone.
+    In a transcript (`source` is `sessions`) the lines are those of the transcript. `copies` counts the chunks with the
+    same text or a near duplicate of it. `annotations` are those of the entry's comments (`importance`, `triggers`,
+    `projects`), None without any. `agent` is filled in only in the reply to `search_agents`.
     """
 
     path: str
@@ -157,10 +157,10 @@ class Hit:
 
 
 @record
-class Pending:
-    """What is known to have changed and is not in the answer yet.
+class PendingChanges:
+    """Changes that are not in the reply yet.
 
-    `files` are to be read, `chunks` to be embedded; `oldest_ms` is how long the oldest of them has waited.
+    `files` wait to be read, `chunks` to be embedded; `oldest_ms` is the longest wait among them.
     """
 
     files: int = 0
@@ -172,23 +172,24 @@ class Pending:
 class SearchReply:
     """Hits, best first, and how they were found.
 
-    `mode` is `hybrid`, `keyword` or `vector`; `abstained` says that nothing relevant was found. `provider`, `model`
-    and `space` name the vectors that were compared, `filling` those to come. `empty` says why there are no hits.
+    `mode` is `hybrid`, `keyword` or `vector`; `abstained` is true if nothing relevant was found. `provider`, `model`
+    and `space` name the vector space that was searched, `filling` the one that is being filled. `empty` is the reason
+    for having no hits.
     """
 
     agent: str
     hits: list[Hit]
     mode: str
-    degraded: Degraded | None
+    degraded: Degradation | None
     abstained: bool
     took_ms: float
     provider: str
     model: str
     generation: int
-    pending: Pending
+    pending: PendingChanges
     partial: bool = False
     space: str = ""
-    filling: Filling | None = None
+    filling: FillProgress | None = None
     fallback: Fallback | None = None
     timings: dict[str, float] | None = None
     empty: EmptyResult | None = None
@@ -196,10 +197,10 @@ class SearchReply:
 
 @record
 class SearchAgentsParams:
-    """A query to the memory of several agents: those named, or all whose memory is on if none is named.
+    """A query to the memory of several agents: the named ones, or all whose memory is on.
 
-    The other parameters are those of `SearchParams`. `max_results` left out takes the default agent's settings, and
-    `deadline_ms` bounds the searches of all agents together.
+    The other parameters are those of `SearchParams`. `max_results` defaults to the default agent's setting, and
+    `deadline_ms` limits the searches of all agents together.
     """
 
     query: str
@@ -217,14 +218,14 @@ class SearchAgentsParams:
 
 @record
 class SearchedAgent:
-    """How one agent's memory was searched, as in `SearchReply`; with `error` it was not, and `mode` is empty."""
+    """How one agent's memory was searched, as in `SearchReply`; with `error`, why it was not (`mode` is empty)."""
 
     agent: str
     mode: str = ""
-    degraded: Degraded | None = None
+    degraded: Degradation | None = None
     abstained: bool = False
     took_ms: float = 0.0
-    pending: Pending | None = None
+    pending: PendingChanges | None = None
     partial: bool = False
     fallback: Fallback | None = None
     provider: str = "none"
@@ -244,7 +245,7 @@ class SearchAgentsReply:
 
 @record
 class GetParams:
-    """Lines of an allowed file; `lines` left out means to its end."""
+    """Which lines of a memory file to return; `lines` defaults to the rest of the file."""
 
     path: str
     agent: str | None = None
@@ -254,7 +255,7 @@ class GetParams:
 
 @record
 class GetReply:
-    """The lines asked for, unchanged; `truncated` where the frame limit cut them."""
+    """The requested lines, unchanged; `truncated` if the frame limit cut them off."""
 
     agent: str
     path: str
@@ -267,9 +268,9 @@ class GetReply:
 
 @record
 class EmbedParams:
-    """Texts for the warm model; `kind` is `query` or `document`.
+    """Texts to embed; `kind` is `query` or `document`.
 
-    With `keep` vectors of documents are kept in the agent's cache, and taken from it where they are there.
+    With `keep`, vectors of documents are stored in the agent's cache, and cached vectors are reused.
     """
 
     texts: list[str]
@@ -280,7 +281,7 @@ class EmbedParams:
 
 @record
 class EmbedReply:
-    """Unit vectors, packed little-endian float32, `count` rows of `dims`."""
+    """Vectors of unit length: `count` rows of `dims` numbers, as packed little-endian float32."""
 
     provider: str
     model: str
@@ -291,7 +292,7 @@ class EmbedReply:
 
 @record
 class ModelParams:
-    """What to do with the models on disk: `pull` or `remove` one, or `list` them all.
+    """An action on the models on disk: `pull` or `remove` one, or `list` them.
 
     `ref` is `minilm`, a path, or an `hf:` or `https:` reference; `list` needs none. `force` removes a model that
     an agent uses.
@@ -304,7 +305,7 @@ class ModelParams:
 
 @record
 class ModelFile:
-    """A model on disk, the agents whose settings name it, and whether a process has it loaded."""
+    """A model on disk, the agents whose settings name it, and whether it is loaded."""
 
     ref: str
     path: str
@@ -315,7 +316,7 @@ class ModelFile:
 
 @record
 class ModelReply:
-    """The model file that was pulled, checked, or removed; for `list` all there are."""
+    """The model file that was pulled or removed; for `list`, all model files."""
 
     ref: str
     path: str
@@ -325,7 +326,7 @@ class ModelReply:
 
 @record
 class CancelParams:
-    """The request of this connection to stop."""
+    """The id of the request to cancel, on the same connection."""
 
     id: int
 
@@ -339,7 +340,7 @@ class CancelReply:
 
 @record
 class Progress:
-    """How far a request is. `stage` names the step; `total` is 0 where it isn't known."""
+    """The progress of a request. `stage` names the current step; `total` is 0 if unknown."""
 
     id: int
     stage: str
@@ -382,4 +383,4 @@ REQUESTS: dict[str, tuple[type[Any], type[Any]]] = {
     "subscribe": (SubscribeParams, SubscribeReply),
     "cancel": (CancelParams, CancelReply),
 }
-"""Every request by name: its parameters and its reply."""
+"""The parameters and the reply of each request, by name."""

@@ -1,8 +1,8 @@
 """The methods of the blocking client: one for each request.
 
-`life_methods` has those about tools and sessions, `note_methods` those about notes and facts, `upkeep_methods` those
-about the index, models and the page. The methods of the asyncio and trio clients are made from these modules: after a
-change run `python -m tests.support.async_methods`.
+`lifecycle_methods` has those about tools and sessions, `note_methods` those about notes and facts,
+`maintenance_methods` those about the index, models and the page. `python -m tests.support.async_methods` writes the
+methods of the asyncio and trio clients from these modules: run it after a change.
 """
 
 from __future__ import annotations
@@ -10,7 +10,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from . import requests
-from .life_methods import LifeMethods
+from .lifecycle_methods import LifecycleMethods
+from .maintenance_methods import MaintenanceMethods
 from .messages import (
     CuratedEntriesReply,
     EmbedReply,
@@ -22,14 +23,13 @@ from .messages import (
     SearchReply,
     StatusReply,
 )
-from .upkeep_methods import UpkeepMethods
 
 
-class Methods(LifeMethods, UpkeepMethods):
-    """A method for every request; `call` sends it."""
+class Methods(LifecycleMethods, MaintenanceMethods):
+    """A method for every request; `request` sends it."""
 
     def hello(self) -> HelloReply:
-        """Return which daemon answers and what it can do: the cheapest sign of life.
+        """Return the daemon's release and capabilities: the cheapest check of it.
 
         Returns:
             `version`, `pid` and `protocol` of the daemon, `capabilities` (names of the requests it knows) and `limits`.
@@ -37,7 +37,7 @@ class Methods(LifeMethods, UpkeepMethods):
         Raises:
             DaemonUnreachableError, DeadlineExceededError, ConnectionLostError: As with every request.
         """
-        return self.call(requests.hello())
+        return self.request(requests.hello())
 
     def status(self, agent: str | None = None, *, deep: bool = False) -> StatusReply:
         """Return the state of the daemon and of its agents.
@@ -47,13 +47,13 @@ class Methods(LifeMethods, UpkeepMethods):
             deep: Also probe the embedding provider, vectors, keyword index and file access of each agent.
 
         Returns:
-            Facts about the daemon, and `agents` with a row for each. Sizes are bytes, times milliseconds.
+            The state of the daemon, and `agents` with a row for each. Sizes are bytes, times milliseconds.
 
         Raises:
             AgentUnknownError: No agent has that id.
             DaemonUnreachableError, DeadlineExceededError, ConnectionLostError: As with every request.
         """
-        return self.call(requests.status(agent, deep=deep))
+        return self.request(requests.status(agent, deep=deep))
 
     def metrics(self) -> MetricsReply:
         """Return the daemon's counters, gauges and histograms since its start.
@@ -64,7 +64,7 @@ class Methods(LifeMethods, UpkeepMethods):
         Raises:
             DaemonUnreachableError, DeadlineExceededError, ConnectionLostError: As with every request.
         """
-        return self.call(requests.metrics())
+        return self.request(requests.metrics())
 
     def search(
         self,
@@ -86,20 +86,20 @@ class Methods(LifeMethods, UpkeepMethods):
         Args:
             query: Any text of at most 8,000 characters; search syntax has no meaning.
             agent: The agent's id; None: the client's own agent, else the daemon's default agent.
-            max_results: How many hits at most; None: the agent's setting.
-            min_score: Leave out hits below it (0 to 1); 0 or less also turns off the judgement of relevance.
+            max_results: The most hits; None: the agent's setting.
+            min_score: Leave out hits below it (0 to 1); 0 or less also turns off the relevance check.
             sources: Only hits of these sources: `memory` (notes), `sessions` (transcripts); None: all.
             path: Only hits whose path starts with it.
-            deadline_ms: Bounds the request in milliseconds: what is not found by then is left out (`partial`).
+            deadline_ms: Limits the request, in milliseconds: hits not found by then are missing (`partial`).
             explain: Fill `explain` of each hit and `timings` of the reply.
-            lexical_only: Keyword search alone: nothing is embedded.
-            active_projects: Keys of the projects at work: their entries score higher, those of others lower.
-            exclude_session: Key of the session that asks: its conversation since the last reset is no hit.
+            lexical_only: Run keyword search alone, without embedding the query.
+            active_projects: Keys of the current projects: their entries score higher, those of other projects lower.
+            exclude_session: Key of the calling session: its conversation since the last reset is excluded.
 
         Returns:
             `hits`, best first, each with `path`, `start_line` and `end_line` (from 1, inclusive), `score` (0 to 1),
             `snippet` (at most 695 characters) and `citation`. `mode` is `hybrid`, `keyword` or `vector`; `degraded`
-            says why the answer is less than the whole; `abstained` is true if there are no hits.
+            is the reason for an incomplete reply; `abstained` is true if there are no hits.
 
         Raises:
             QueryEmptyError: The query is blank.
@@ -108,7 +108,7 @@ class Methods(LifeMethods, UpkeepMethods):
             BadParamsError: A parameter has the wrong type or is out of its range.
             DaemonUnreachableError, DeadlineExceededError, ConnectionLostError: As with every request.
         """
-        ask = requests.search(
+        request = requests.search(
             query,
             agent=agent,
             max_results=max_results,
@@ -121,7 +121,7 @@ class Methods(LifeMethods, UpkeepMethods):
             active_projects=active_projects,
             exclude_session=exclude_session,
         )
-        return self.call(ask)
+        return self.request(request)
 
     def search_agents(
         self,
@@ -138,23 +138,23 @@ class Methods(LifeMethods, UpkeepMethods):
         active_projects: Sequence[str] | None = None,
         exclude_session: str | None = None,
     ) -> SearchAgentsReply:
-        """Search the memory of several agents; their hits come in one list.
+        """Search the memory of several agents and return their hits in one list.
 
         Args:
             query: Any text of at most 8,000 characters; search syntax has no meaning.
             agents: Ids of the agents; None: all whose memory is on. The client's own agent is not filled in.
-            max_results: How many hits of all agents together at most; None: as the settings say.
+            max_results: The most hits of all agents together; None: the default agent's setting.
             min_score: As in `search`, for each agent.
             sources: As in `search`, for each agent.
             path: As in `search`, for each agent.
-            deadline_ms: Bounds the request in milliseconds.
+            deadline_ms: Limits the request, in milliseconds.
             explain: Fill `explain` of each hit.
-            lexical_only: Keyword search alone: nothing is embedded.
+            lexical_only: Run keyword search alone, without embedding the query.
             active_projects: As in `search`, for each agent.
             exclude_session: As in `search`, for each agent.
 
         Returns:
-            `hits` as of `search`, best first, each with its `agent`; `agents`, a row for each: `mode`, `degraded`,
+            `hits` as in `search`, best first, each with its `agent`; `agents`, a row for each: `mode`, `degraded`,
             `abstained`, `took_ms`, `empty`, `error` (why it was not searched); `took_ms`.
 
         Raises:
@@ -163,7 +163,7 @@ class Methods(LifeMethods, UpkeepMethods):
             BadParamsError: A parameter has the wrong type or is out of its range.
             DaemonUnreachableError, DeadlineExceededError, ConnectionLostError: As with every request.
         """
-        ask = requests.search_agents(
+        request = requests.search_agents(
             query,
             agents=agents,
             max_results=max_results,
@@ -176,7 +176,7 @@ class Methods(LifeMethods, UpkeepMethods):
             active_projects=active_projects,
             exclude_session=exclude_session,
         )
-        return self.call(ask)
+        return self.request(request)
 
     def get(
         self, path: str, *, agent: str | None = None, from_line: int = 1, lines: int | None = None
@@ -190,7 +190,7 @@ class Methods(LifeMethods, UpkeepMethods):
             lines: How many lines; None: to the end of the file.
 
         Returns:
-            `text`, `from_line`, `lines` (how many came), `total_lines`, and `truncated` if a frame could not hold more.
+            `text`, `from_line`, `lines` (how many were returned), `total_lines`, and `truncated` if a frame was full.
 
         Raises:
             PathRefusedError: The path is not a memory file, or leads out of the workspace.
@@ -200,7 +200,7 @@ class Methods(LifeMethods, UpkeepMethods):
             MemoryDisabledError: The agent's settings turn memory off.
             DaemonUnreachableError, DeadlineExceededError, ConnectionLostError: As with every request.
         """
-        return self.call(requests.get(path, agent=agent, from_line=from_line, lines=lines))
+        return self.request(requests.get(path, agent=agent, from_line=from_line, lines=lines))
 
     def files(
         self,
@@ -215,12 +215,12 @@ class Methods(LifeMethods, UpkeepMethods):
         Args:
             agent: The agent's id; None: the client's own agent, else the daemon's default agent.
             sources: Only files of these sources: `memory`, `sessions`; None: all.
-            offset: How many of the newest to leave out.
+            offset: How many of the newest to skip.
             limit: How many to list, 1 to 1,000.
 
         Returns:
-            `files` (each with `path`, `source`, `mtime_ms`, `size_bytes`, `chunks`, `title`, `date`), `total` (how many
-            there are in all) and `skipped`: files that are not indexed, each with its reason.
+            `files` (each with `path`, `source`, `mtime_ms`, `size_bytes`, `chunks`, `title`, `date`), `total` (the
+            number of all files) and `skipped`: files that are not indexed, each with its reason.
 
         Raises:
             AgentUnknownError: No agent has that id.
@@ -228,7 +228,7 @@ class Methods(LifeMethods, UpkeepMethods):
             BadParamsError: A parameter has the wrong type or is out of its range.
             DaemonUnreachableError, DeadlineExceededError, ConnectionLostError: As with every request.
         """
-        return self.call(requests.files(agent=agent, sources=sources, offset=offset, limit=limit))
+        return self.request(requests.files(agent=agent, sources=sources, offset=offset, limit=limit))
 
     def curated_entries(
         self,
@@ -244,7 +244,7 @@ class Methods(LifeMethods, UpkeepMethods):
         Args:
             kind: `triggers`: entries with triggers; `projects`: entries about projects that are all active.
             agent: The agent's id; None: the client's own agent, else the daemon's default agent.
-            active_projects: Keys of the projects at work; entries about other projects are left out. None: with
+            active_projects: Keys of the current projects; entries about other projects are left out. None: with
                 `triggers` entries of all projects, with `projects` none.
             limit: How many to list, 1 to 512; None: 512 with `triggers`, 48 with `projects`.
             paths: Only entries of these notes.
@@ -259,10 +259,10 @@ class Methods(LifeMethods, UpkeepMethods):
             BadParamsError: A parameter has the wrong type or is out of its range.
             DaemonUnreachableError, DeadlineExceededError, ConnectionLostError: As with every request.
         """
-        ask = requests.curated_entries(
+        request = requests.curated_entries(
             kind, agent=agent, active_projects=active_projects, limit=limit, paths=paths
         )
-        return self.call(ask)
+        return self.request(request)
 
     def embed(
         self, texts: Sequence[str], *, agent: str | None = None, kind: str = "document", keep: bool = False
@@ -271,12 +271,12 @@ class Methods(LifeMethods, UpkeepMethods):
 
         Args:
             texts: At most 10,000 texts of 4,000,000 characters in all.
-            agent: The agent whose provider embeds; None: the client's own agent, else the daemon's default agent.
+            agent: The agent whose provider is used; None: the client's own agent, else the daemon's default agent.
             kind: `document` or `query`: some models embed them differently.
-            keep: Keep vectors of documents in the agent's cache, and take from it those that are there.
+            keep: Store vectors of documents in the agent's cache, and reuse cached ones.
 
         Returns:
-            `vectors`: `count` rows of `dims` little-endian float32, packed one after the other, of unit length.
+            `vectors`: `count` rows of `dims` numbers of unit length, as packed little-endian float32.
 
         Raises:
             ProviderUnavailableError: The agent has no embedding provider.
@@ -286,4 +286,4 @@ class Methods(LifeMethods, UpkeepMethods):
             BadParamsError: A parameter has the wrong type or is out of its range.
             DaemonUnreachableError, DeadlineExceededError, ConnectionLostError: As with every request.
         """
-        return self.call(requests.embed(texts, agent=agent, kind=kind, keep=keep))
+        return self.request(requests.embed(texts, agent=agent, kind=kind, keep=keep))

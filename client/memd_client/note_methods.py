@@ -1,10 +1,10 @@
-"""The blocking client's methods about notes and facts. `methods` says how to change one."""
+"""The blocking client's methods about notes and facts. `methods` describes how to change one."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from . import life_requests
+from . import lifecycle_requests
 from .messages import (
     AppendNoteReply,
     CaptureFromReply,
@@ -17,47 +17,47 @@ from .messages import (
 )
 from .record import Any
 
-TYPE_CHECKING = False  # typing's own costs a client 6 ms at import; type checkers know the name
+TYPE_CHECKING = False  # importing typing takes a client several milliseconds; type checkers know the name
 if TYPE_CHECKING:
     from typing import TypeVar
 
-    from .ask import Ask
+    from .prepared_request import PreparedRequest
 
     T = TypeVar("T")
 
 
 class NoteMethods:
-    """A method for every request about notes and facts; `call` sends it."""
+    """A method for every request about notes and facts; `request` sends it."""
 
-    def call(self, ask: Ask[T]) -> T:
+    def request(self, request: PreparedRequest[T]) -> T:
         """Send a request of `requests` and return its reply."""
         raise NotImplementedError
 
     def append_note(
         self, text: str, *, agent: str | None = None, date: str | None = None, key: str | None = None
     ) -> AppendNoteReply:
-        """Append an entry to a day's note, and wait until it is safe on disk.
+        """Append an entry to a daily note, and wait until it is on disk.
 
         Args:
             text: The entry, Markdown of at most 64 KiB.
             agent: The agent's id; None: the client's own agent, else the daemon's default agent.
             date: The day as YYYY-MM-DD; None: the user's today.
-            key: Makes it safe to repeat: an entry with a key that is there already is not appended again.
+            key: Makes the request repeatable: an entry with a key that the note has is not appended again.
 
         Returns:
-            `path` (`memory/YYYY-MM-DD.md`), `start_line` and `end_line` of the entry, and `appended`: false if it was
-            there already.
+            `path` (`memory/YYYY-MM-DD.md`), `start_line` and `end_line` of the entry, and `appended`: false if the note
+            had it already.
 
         Raises:
             AgentUnknownError: No agent has that id.
             MemoryDisabledError: The agent's settings turn memory off.
-            NoteUnwritableError: The note can't be written; nothing of it was.
-            PathRefusedError, FileUnreadableError: A link or a file that is no text is in the note's place.
+            NoteUnwritableError: The note can't be written; nothing was written.
+            PathRefusedError, FileUnreadableError: The note is a symbolic link or not a text file.
             BadParamsError: A parameter is wrong.
             DaemonUnreachableError, DeadlineExceededError, ConnectionLostError: As with every request. Without a
                 `key` the request is not sent a second time after the connection broke.
         """
-        return self.call(life_requests.append_note(text, agent=agent, date=date, key=key))
+        return self.request(lifecycle_requests.append_note(text, agent=agent, date=date, key=key))
 
     def memory_store(
         self,
@@ -71,32 +71,32 @@ class NoteMethods:
         vector: bytes | None = None,
         vector_model: str = "",
     ) -> MemoryStoreReply:
-        """Store a fact in `memory/facts.md`, unless a fact says the same already.
+        """Store a fact in `memory/facts.md`, unless it duplicates an existing fact.
 
         Args:
             text: One fact, 1 to 4,000 characters; it becomes one line.
             agent: The agent's id; None: the client's own agent, else the daemon's default agent.
             importance: 0 to 1; None: 0.7.
             category: `preference`, `fact`, `decision`, `entity` or `other`; None: inferred from the text.
-            id: The fact's id if it comes from elsewhere; a known one is not stored again. None: a new one.
-            created_ms: When it was first written down, in epoch milliseconds; None: now.
+            id: The fact's id in another program; an existing one is not stored again. None: a new one.
+            created_ms: When it was created, in epoch milliseconds; None: now.
             vector: A vector of the text, as packed little-endian float32.
             vector_model: The model of `vector`, which is used if the agent's provider has the same one.
 
         Returns:
-            `stored`, and `id`, `category`, `path` and `line` of the fact; if `stored` is false, of the one that says
-            the same, `duplicate_of` and `duplicate_text`. `compared` is `vectors`, `words` or `id`.
+            `stored`, and `id`, `category`, `path` and `line` of the fact; if `stored` is false, of its duplicate, with
+            `duplicate_of` and `duplicate_text`. `compared` is `vectors`, `words` or `id`.
 
         Raises:
             AgentUnknownError: No agent has that id.
             MemoryDisabledError: The agent's settings turn memory off.
-            NoteUnwritableError: The file can't be written; nothing was.
-            PathRefusedError, FileUnreadableError: A link or a file that is no text is in the file's place.
-            BadParamsError: A parameter is out of its range, or there is no word in the text.
+            NoteUnwritableError: The file can't be written; nothing was written.
+            PathRefusedError, FileUnreadableError: The file of facts is a symbolic link or not a text file.
+            BadParamsError: A parameter is out of its range, or the text has no word.
             DaemonUnreachableError, DeadlineExceededError, ConnectionLostError: As with every request. Without an
                 `id` the request is not sent a second time after the connection broke.
         """
-        ask = life_requests.memory_store(
+        request = lifecycle_requests.memory_store(
             text,
             agent=agent,
             importance=importance,
@@ -106,7 +106,7 @@ class NoteMethods:
             vector=vector,
             vector_model=vector_model,
         )
-        return self.call(ask)
+        return self.request(request)
 
     def memory_recall(
         self, query: str, *, agent: str | None = None, limit: int = 5, min_score: float = 0.3
@@ -116,21 +116,23 @@ class NoteMethods:
         Args:
             query: Any text; a blank one lists all facts, newest first.
             agent: The agent's id; None: the client's own agent, else the daemon's default agent.
-            limit: How many facts at most, 1 to 10,000.
+            limit: The most facts, 1 to 10,000.
             min_score: Leave out facts below it, 0 to 1.
 
         Returns:
             `facts` (each with `id`, `text`, `importance`, `category`, `score` from 0 to 1, `path`, `line`), `total`
-            (how many facts there are) and `compared`: `vectors`, `words` or `none`.
+            (the number of all facts) and `compared`: `vectors`, `words` or `none`.
 
         Raises:
             AgentUnknownError: No agent has that id.
             MemoryDisabledError: The agent's settings turn memory off.
-            PathRefusedError, FileUnreadableError: The file of facts is a link, or can't be read.
+            PathRefusedError, FileUnreadableError: The file of facts is a symbolic link, or can't be read.
             BadParamsError: A parameter is out of its range.
             DaemonUnreachableError, DeadlineExceededError, ConnectionLostError: As with every request.
         """
-        return self.call(life_requests.memory_recall(query, agent=agent, limit=limit, min_score=min_score))
+        return self.request(
+            lifecycle_requests.memory_recall(query, agent=agent, limit=limit, min_score=min_score)
+        )
 
     def memory_edit(
         self,
@@ -142,35 +144,35 @@ class NoteMethods:
         importance: float | None = None,
         category: str | None = None,
     ) -> MemoryEditReply:
-        """Change what a fact says, on its line; every other line stays byte for byte.
+        """Change the text of a fact, on its line; all other lines stay unchanged.
 
         Args:
-            id: The fact.
-            text: What it shall say, 1 to 4,000 characters.
+            id: The fact's id.
+            text: Its new text, 1 to 4,000 characters.
             agent: The agent's id; None: the client's own agent, else the daemon's default agent.
-            was: The text the caller knows it by; if it says something else by now, nothing is changed.
-            importance: 0 to 1; None: as it is.
-            category: As in `memory_store`; None: as it is.
+            was: The text the caller expects; if the fact's text differs, nothing is changed.
+            importance: 0 to 1; None: unchanged.
+            category: As in `memory_store`; None: unchanged.
 
         Returns:
-            `stored`, and `id`, `category`, `path` and `line` of the fact. If `stored` is false, another fact says the
-            same already (`duplicate_of`, `duplicate_text`) and nothing was changed.
+            `stored`, and `id`, `category`, `path` and `line` of the fact. If `stored` is false, another fact has the
+            same content (`duplicate_of`, `duplicate_text`) and nothing was changed.
 
         Raises:
             FactMissingError: No fact has that id.
-            FactChangedError: The fact does not say `was` any more.
+            FactChangedError: The fact's text is not `was`.
             AgentUnknownError: No agent has that id.
             MemoryDisabledError: The agent's settings turn memory off.
-            NoteUnwritableError: The file can't be written; nothing was.
-            PathRefusedError, FileUnreadableError: The file of facts is a link, or can't be read.
-            BadParamsError: A parameter is out of its range, or there is no word in the text.
+            NoteUnwritableError: The file can't be written; nothing was written.
+            PathRefusedError, FileUnreadableError: The file of facts is a symbolic link, or can't be read.
+            BadParamsError: A parameter is out of its range, or the text has no word.
             DaemonUnreachableError, DeadlineExceededError, ConnectionLostError: As with every request. The request is
                 not sent a second time after the connection broke.
         """
-        ask = life_requests.memory_edit(
+        request = lifecycle_requests.memory_edit(
             id, text, agent=agent, was=was, importance=importance, category=category
         )
-        return self.call(ask)
+        return self.request(request)
 
     def memory_forget(
         self,
@@ -179,54 +181,54 @@ class NoteMethods:
         query: str | None = None,
         agent: str | None = None,
     ) -> MemoryForgetReply:
-        """Remove a fact: the one of an id, or the one a query clearly means.
+        """Remove a fact: the one with an id, or the only clear match of a query.
 
         Args:
-            id: Exactly this fact.
+            id: The fact's id.
             query: Any text; give either this or `id`.
             agent: The agent's id; None: the client's own agent, else the daemon's default agent.
 
         Returns:
-            `forgotten`: the fact, or None. Then `candidates` are the facts the query may mean, at most five.
+            `forgotten`: the fact, or None. If None, `candidates` are the facts the query matches, at most five.
 
         Raises:
             AgentUnknownError: No agent has that id.
             MemoryDisabledError: The agent's settings turn memory off.
-            NoteUnwritableError: The file can't be written; nothing was.
-            PathRefusedError, FileUnreadableError: The file of facts is a link, or can't be read.
+            NoteUnwritableError: The file can't be written; nothing was written.
+            PathRefusedError, FileUnreadableError: The file of facts is a symbolic link, or can't be read.
             BadParamsError: Neither or both of `id` and `query` were given.
             DaemonUnreachableError, DeadlineExceededError, ConnectionLostError: As with every request. The request is
                 not sent a second time after the connection broke.
         """
-        return self.call(life_requests.memory_forget(id, query=query, agent=agent))
+        return self.request(lifecycle_requests.memory_forget(id, query=query, agent=agent))
 
     def facts(self, *, agent: str | None = None, offset: int = 0, limit: int = 200) -> FactsReply:
         """List the facts of an agent, newest first.
 
         Args:
             agent: The agent's id; None: the client's own agent, else the daemon's default agent.
-            offset: How many of the newest to leave out.
+            offset: How many of the newest to skip.
             limit: How many to list, 1 to 1,000.
 
         Returns:
-            `facts` as of `memory_recall`, with a `score` of 0, and `total`: how many there are in all.
+            `facts` as in `memory_recall`, with a `score` of 0, and `total`: the number of all facts.
 
         Raises:
             AgentUnknownError: No agent has that id.
             MemoryDisabledError: The agent's settings turn memory off.
-            PathRefusedError, FileUnreadableError: The file of facts is a link, or can't be read.
+            PathRefusedError, FileUnreadableError: The file of facts is a symbolic link, or can't be read.
             BadParamsError: A parameter is out of its range.
             DaemonUnreachableError, DeadlineExceededError, ConnectionLostError: As with every request.
         """
-        return self.call(life_requests.facts(agent=agent, offset=offset, limit=limit))
+        return self.request(lifecycle_requests.facts(agent=agent, offset=offset, limit=limit))
 
     def recall_for(self, prompt: str, *, agent: str | None = None, force: bool = False) -> RecallForReply:
-        """Return the facts near to a prompt, as a block of text to put before it.
+        """Return the facts nearest to a prompt, as a block of text to put before it.
 
         Args:
-            prompt: What the user says.
+            prompt: The user's message.
             agent: The agent's id; None: the client's own agent, else the daemon's default agent.
-            force: Do so although the setting `autoRecall` is off.
+            force: Recall facts even if the setting `autoRecall` is off.
 
         Returns:
             `text`, marked as data and escaped, and its `facts`. If it is empty, `reason` is `off`, `blank`, `no_facts`
@@ -235,31 +237,31 @@ class NoteMethods:
         Raises:
             AgentUnknownError: No agent has that id.
             MemoryDisabledError: The agent's settings turn memory off.
-            PathRefusedError, FileUnreadableError: The file of facts is a link, or can't be read.
+            PathRefusedError, FileUnreadableError: The file of facts is a symbolic link, or can't be read.
             DaemonUnreachableError, DeadlineExceededError, ConnectionLostError: As with every request.
         """
-        return self.call(life_requests.recall_for(prompt, agent=agent, force=force))
+        return self.request(lifecycle_requests.recall_for(prompt, agent=agent, force=force))
 
     def capture_from(
         self, messages: Sequence[Mapping[str, Any]], *, agent: str | None = None, force: bool = False
     ) -> CaptureFromReply:
-        """Store what the user says of lasting value as facts, at most three a request.
+        """Store lasting statements of the user as facts, at most three per request.
 
         Args:
             messages: At most 1,000 maps with `role` and `content` (a text, or a list of parts).
             agent: The agent's id; None: the client's own agent, else the daemon's default agent.
-            force: Do so although the setting `autoCapture` is off.
+            force: Capture facts even if the setting `autoCapture` is off.
 
         Returns:
             `stored` (each with the `index` of its message, from 0, and the fact), `skipped` (each with `index` and
-            `reason`), and `reason`: `off` if nothing was looked at.
+            `reason`), and `reason`: `off` if no message was examined.
 
         Raises:
             AgentUnknownError: No agent has that id.
             MemoryDisabledError: The agent's settings turn memory off.
-            NoteUnwritableError: The file can't be written; nothing was.
-            PathRefusedError, FileUnreadableError: The file of facts is a link, or can't be read.
+            NoteUnwritableError: The file can't be written; nothing was written.
+            PathRefusedError, FileUnreadableError: The file of facts is a symbolic link, or can't be read.
             BadParamsError: A parameter is wrong.
             DaemonUnreachableError, DeadlineExceededError, ConnectionLostError: As with every request.
         """
-        return self.call(life_requests.capture_from(messages, agent=agent, force=force))
+        return self.request(lifecycle_requests.capture_from(messages, agent=agent, force=force))

@@ -1,6 +1,6 @@
-"""What is written down for an agent: the note a session leaves when it ends, and entries of a day's note.
+"""Requests that write notes: the note of an ended session, and entries of a daily note.
 
-All paths are relative to the agent's workspace, line numbers start at 1 and ranges are inclusive.
+All paths are relative to the agent's workspace; line numbers start at 1 and ranges are inclusive.
 """
 
 from __future__ import annotations
@@ -10,12 +10,12 @@ from memd_client.record import record
 
 @record
 class SessionEndedParams:
-    """A session has just ended, by `/new` or `/reset`: what was said last is kept as a note.
+    """A session ended by `/new` or `/reset`: the end of its conversation is kept as a note.
 
-    `session_id` or `transcript` (a file in the agent's folder of sessions) say which conversation it was; without
-    both the newest is taken. `slug` names the note; without one it is named by a model or by what was talked about.
-    `source` is where the conversation took place. `reason` is `new` or `reset`. `next_session_id` is the session that
-    follows; the same id says that the transcript goes on, and that the conversation ended at its last reset.
+    `session_id` or `transcript` (a file in the agent's sessions folder) selects the conversation; without both, the
+    newest is used. `slug` is the name of the note; without it, a model or the words of the conversation name it.
+    `source` is the place of the conversation. `reason` is `new` or `reset`. `next_session_id` is the session that
+    follows; the same id means that the transcript continues, and that the conversation ended at its last reset.
     """
 
     session_key: str
@@ -30,10 +30,10 @@ class SessionEndedParams:
 
 @record
 class SessionEndedReply:
-    """The note, of `messages` messages; an empty `path` where there is none.
+    """The note, made of `messages` messages; `path` is empty if there is none.
 
-    `slug_from` says what the note was named by: `caller`, `model`, `words` (of the conversation) or `time`. `reason`
-    is `written`, `known` (a note of just this stood there already), or why there is no note: `off` (in the settings),
+    `slug_from` is the origin of the note's name: `caller`, `model`, `words` (of the conversation) or `time`. `reason`
+    is `written`, `known` (the same note exists already), or why there is no note: `off` (in the settings),
     `no_transcript`, `nothing_said`.
     """
 
@@ -47,9 +47,9 @@ class SessionEndedReply:
 
 @record
 class AppendNoteParams:
-    """Something to keep in the note of a day; `date` is YYYY-MM-DD, the user's today where it is left out.
+    """An entry for a daily note; `date` is YYYY-MM-DD and defaults to the user's today.
 
-    A `key` makes it safe to ask twice: what was appended with it once is not appended again.
+    A `key` makes the request repeatable: an entry with a key that the note has is not appended again.
     """
 
     text: str
@@ -60,7 +60,7 @@ class AppendNoteParams:
 
 @record
 class AppendNoteReply:
-    """Where it stands; `appended` is false where it stood there already."""
+    """The lines of the entry; `appended` is false if it was there already."""
 
     agent: str
     path: str

@@ -1,11 +1,11 @@
-"""Frozen records that cost nothing to make: as dataclasses, eighty of them took longer than all else a client imports.
+"""Frozen records that are cheaper to define than dataclasses, so that importing the client stays fast.
 
-Nor is `dataclasses` imported (with `inspect`, a third of what was left) before somebody asks a record for its fields.
+`dataclasses` (which imports `inspect`) is imported only when a program inspects a record's fields.
 """
 
 from __future__ import annotations
 
-TYPE_CHECKING = False  # typing costs a client 6 ms at import; type checkers know the name
+TYPE_CHECKING = False  # importing typing takes a client several milliseconds; type checkers know the name
 if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any as Any
@@ -14,32 +14,32 @@ if TYPE_CHECKING:
     T = TypeVar("T")
 else:
     Any = object
-    """For the records: what their hints mean where they are looked up at run time."""
+    """Replaces `typing.Any` in annotations that are evaluated at run time."""
 
     def dataclass_transform(**_options):
-        """Stand in for typing's, which means something to type checkers alone."""
+        """Replace `typing.dataclass_transform`, which has no effect at run time."""
         return lambda decorator: decorator
 
 
-class _Made:
-    """A field whose default is made for each record."""
+class _DefaultFactory:
+    """A field whose default is created for each record."""
 
     def __init__(self, make: Callable[[], Any]) -> None:
         self.make = make
 
 
 def field(*, default_factory: Callable[[], T]) -> T:
-    """Return what stands for a field whose default is made anew for each record.
+    """Return the marker of a field whose default is created for each record.
 
     Args:
-        default_factory: Makes it.
+        default_factory: Creates the default.
     """
-    made: Any = _Made(default_factory)
+    made: Any = _DefaultFactory(default_factory)
     return made  # type: ignore[no-any-return]
 
 
 class _DataclassFields:
-    """What `dataclasses` wants of a class, made when it is asked for."""
+    """The attribute `__dataclass_fields__`, created when it is first read."""
 
     def __get__(self, instance: object, kind: Any) -> dict[str, Any]:
         import dataclasses
@@ -60,23 +60,23 @@ class _DataclassFields:
 
 @dataclass_transform(frozen_default=True, field_specifiers=(field,))
 def record(kind: type[T]) -> type[T]:
-    """Make a class a frozen record: what works on dataclasses works on it, `fields`, `replace`, comparison, hashing.
+    """Turn a class into a frozen record, which supports `fields`, `replace`, comparison and hashing like a dataclass.
 
-    Types are for the type checker alone, as with dataclasses.
+    Types are not checked at run time, as with dataclasses.
 
     Args:
-        kind: A class of annotated fields, with defaults or `field(default_factory=...)`; it inherits from none.
+        kind: A class of annotated fields, with defaults or `field(default_factory=...)`, without a base class.
     """
     made: Any = kind
     held = {name: vars(kind)[name] for name in kind.__annotations__ if name in vars(kind)}
     made._names = tuple(kind.__annotations__)
     made._name_set = frozenset(made._names)
-    made._defaults = {name: value for name, value in held.items() if not isinstance(value, _Made)}
-    made._factories = {name: value.make for name, value in held.items() if isinstance(value, _Made)}
+    made._defaults = {name: value for name, value in held.items() if not isinstance(value, _DefaultFactory)}
+    made._factories = {name: value.make for name, value in held.items() if isinstance(value, _DefaultFactory)}
     for name in made._factories:
         delattr(kind, name)
     made.__dataclass_fields__ = _FIELDS
-    setattr(kind, "__match_args__", made._names)  # noqa: B010 - the type checker knows it as its own
+    setattr(kind, "__match_args__", made._names)  # noqa: B010 - type checkers define it
     made.__init__ = _init
     made.__repr__ = _repr
     made.__eq__ = _eq
@@ -89,15 +89,15 @@ def record(kind: type[T]) -> type[T]:
 _FIELDS = _DataclassFields()
 
 
-def names_of(kind: Any) -> tuple[str, ...] | None:
-    """Return the names of a record's fields; None where it is no record."""
+def field_names(kind: Any) -> tuple[str, ...] | None:
+    """Return the names of a record's fields; None for any other class."""
     names: tuple[str, ...] | None = getattr(kind, "_names", None)
     return names
 
 
 def _init(self: Any, *values: Any, **named: Any) -> None:
     names = self._names
-    if not values:  # as most are made, hits by the dozen in every reply
+    if not values:  # the common case, such as the hits of a reply
         facts = {**self._defaults, **named}
         if facts.keys() == self._name_set:
             self.__dict__.update(facts)
@@ -105,7 +105,7 @@ def _init(self: Any, *values: Any, **named: Any) -> None:
     given = dict(zip(names, values, strict=False))
     wrong = [name for name in named if name in given or name not in names]
     if wrong or len(values) > len(names):
-        raise TypeError(f"{type(self).__name__} takes {', '.join(names)}, once each; not {wrong or values}")
+        raise TypeError(f"{type(self).__name__} takes {', '.join(names)}, each once, not {wrong or values}")
     facts = {**self._defaults, **given, **named}
     for name, factory in self._factories.items():
         if name not in facts:

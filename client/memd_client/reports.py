@@ -1,4 +1,4 @@
-"""What the daemon says of itself and of each agent: the parts of a status, some of which other replies carry too.
+"""Records of status and metrics; replies of other requests contain some of them too.
 
 All times are milliseconds, all sizes bytes.
 """
@@ -10,7 +10,7 @@ from memd_client.record import Any, field, record
 
 @record
 class Problem:
-    """Something that is wrong, and the way out."""
+    """A problem, and a hint what to do about it."""
 
     code: str
     message: str
@@ -18,8 +18,8 @@ class Problem:
 
 
 @record
-class Degraded:
-    """Why an answer is less than the whole, and since when (epoch milliseconds)."""
+class Degradation:
+    """Why a reply is incomplete, and since when (epoch milliseconds)."""
 
     code: str
     reason: str
@@ -29,7 +29,7 @@ class Degraded:
 
 @record
 class EmptyResult:
-    """Why a search has no hits, as sentences, and what to do: a `min_score` in the hint is the request's parameter.
+    """Why a search has no hits, and what to do; `min_score` in the hint is the request's parameter.
 
     `code` is one of `sessions_not_indexed`, `no_transcripts`, `workspace_missing`, `no_notes`, `path_matches_nothing`,
     `indexing`, `no_match`.
@@ -42,7 +42,7 @@ class EmptyResult:
 
 @record
 class Fallback:
-    """The provider that was wanted and failed, why, and since when (epoch milliseconds)."""
+    """The configured provider that failed, why, and since when (epoch milliseconds)."""
 
     provider: str
     code: str
@@ -51,11 +51,11 @@ class Fallback:
 
 
 @record
-class Filling:
-    """A vector space that is being filled while another one answers.
+class FillProgress:
+    """A vector space that is being filled while another one is searched.
 
-    `done` of `total` texts have their vector. `eta_s` is None while the pace isn't known; `tokens` is about what the
-    missing texts cost.
+    `done` of `total` chunks have a vector. `eta_s` is None while the rate is unknown; `tokens` estimates the cost of
+    the missing chunks.
     """
 
     provider: str
@@ -80,7 +80,7 @@ class BulkJob:
 
 @record
 class RefusedText:
-    """A chunk no vector can be had for; it is found by its words."""
+    """A chunk that the provider rejects; only keyword search finds it."""
 
     path: str
     start_line: int
@@ -89,7 +89,7 @@ class RefusedText:
 
 
 @record
-class Skipped:
+class SkippedFile:
     """A file that is not in the index, and why."""
 
     path: str
@@ -98,7 +98,7 @@ class Skipped:
 
 @record
 class StatusParams:
-    """What to report on: one agent or all; `deep` also probes embeddings, vectors and keyword index."""
+    """Which agent to report on (None: all); `deep` also probes embeddings, vectors and keyword index."""
 
     agent: str | None = None
     deep: bool = False
@@ -115,9 +115,9 @@ class Check:
 
 @record
 class SessionsStatus:
-    """An agent's transcripts: how many are indexed, and how many of each era there are.
+    """An agent's transcripts: how many are indexed, and how many there are of each file format era.
 
-    `left_out` counts sessions that are no memory, by kind; `redactions` the secrets left out of the index.
+    `left_out` counts the sessions that are not indexed, by kind; `redactions` counts secrets removed from the index.
     """
 
     transcripts: int = 0
@@ -129,9 +129,9 @@ class SessionsStatus:
 
 @record
 class AgentStatus:
-    """One agent's memory at a glance. The defaults are those of a memory that can't be opened.
+    """One agent's memory. The defaults are those of a memory that can't be opened.
 
-    `waits_for`: what the texts without a vector wait for, where that is neither time nor the provider.
+    `waits_for` is set if chunks without a vector wait for something other than time or the provider.
     """
 
     agent: str
@@ -149,7 +149,7 @@ class AgentStatus:
     model: str = ""
     dims: int = 0
     space: str = ""
-    filling: Filling | None = None
+    filling: FillProgress | None = None
     waits_for: str = ""
     fallback: Fallback | None = None
     jobs: list[BulkJob] = field(default_factory=list)
@@ -164,15 +164,15 @@ class AgentStatus:
     sessions: SessionsStatus | None = None
     generation: int = 0
     index_bytes: int = 0
-    degraded: Degraded | None = None
-    skipped: list[Skipped] = field(default_factory=list)
+    degraded: Degradation | None = None
+    skipped: list[SkippedFile] = field(default_factory=list)
     problems: list[Problem] = field(default_factory=list)
     checks: list[Check] = field(default_factory=list)
 
 
 @record
 class ModelStatus:
-    """The local model and the process that holds it."""
+    """The local model and its process."""
 
     model: str
     path: str
@@ -186,7 +186,7 @@ class ModelStatus:
 
 @record
 class DownloadStatus:
-    """A model being downloaded, or one whose download failed. Sizes are bytes; `total` is 0 where it isn't known."""
+    """A running or failed download of a model. Sizes are bytes; `total` is 0 if unknown."""
 
     ref: str
     state: str
@@ -198,9 +198,9 @@ class DownloadStatus:
 
 @record
 class AccountStatus:
-    """One account at a provider: whether it may be asked, and what it was asked for today.
+    """One account at a provider: its state, and today's calls and tokens.
 
-    `state` is `ok` or `paused`; a paused one says why, since when and until when (epoch milliseconds).
+    `state` is `ok` or `paused`; `code`, `reason`, `since_ms` and `until_ms` (epoch milliseconds) describe a pause.
     """
 
     provider: str
@@ -215,9 +215,9 @@ class AccountStatus:
 
 @record
 class MemoryStatus:
-    """What the daemon holds in memory, and what it may: vectors, local models' processes, SQLite's caches. Bytes.
+    """RAM in use and its budgets, in bytes: vectors, model processes and SQLite's page caches.
 
-    `total_budget` is all of it and what the daemon itself takes. `on_battery`: the machine draws from its battery.
+    `total_budget` includes the daemon's own RAM. `on_battery`: the machine runs on battery power.
     """
 
     vectors_bytes: int = 0
@@ -232,12 +232,12 @@ class MemoryStatus:
 
 @record
 class MetricsParams:
-    """Everything that is counted; there is nothing to choose."""
+    """No parameters."""
 
 
 @record
 class Sample:
-    """One figure; `labels` tell which of its metric."""
+    """One value of a metric; `labels` distinguish it from the other values."""
 
     labels: dict[str, str]
     value: float
@@ -245,7 +245,7 @@ class Sample:
 
 @record
 class Histogram:
-    """Durations in seconds. `counts` holds each bucket's own, one more than `MetricsReply.bounds`: what was longer."""
+    """Durations in seconds. `counts` has a value per bucket of `MetricsReply.bounds`, and one for longer durations."""
 
     labels: dict[str, str]
     counts: list[int]
@@ -257,7 +257,7 @@ class Histogram:
 
 @record
 class Metric:
-    """Figures of one name. `kind` is `counter`, `gauge` (both have `samples`) or `histogram` (has `histograms`)."""
+    """A metric. `kind` is `counter`, `gauge` (both have `samples`) or `histogram` (has `histograms`)."""
 
     name: str
     kind: str
@@ -268,9 +268,9 @@ class Metric:
 
 @record
 class MetricsReply:
-    """All figures, and the upper bounds of all histograms' buckets in seconds.
+    """All metrics, and the upper bounds of the histograms' buckets in seconds.
 
-    `pid` and `uptime_ms` tell whether counters began anew since the last look.
+    A changed `pid` or a smaller `uptime_ms` means that the counters restarted.
     """
 
     version: str
@@ -282,9 +282,9 @@ class MetricsReply:
 
 @record
 class StatusReply:
-    """The daemon and its agents. `token_budget` is what may be bought in a day, 0 without a limit.
+    """The daemon and its agents. `token_budget` is the daily limit of tokens, 0 without one.
 
-    `installation`: in a deep status of all agents, what `memctl doctor` needs of programs, settings, folders and files.
+    `installation`, in a deep status of all agents, has the programs, settings and files that `memctl doctor` checks.
     """
 
     version: str

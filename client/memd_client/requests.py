@@ -1,20 +1,19 @@
-"""Every request the clients can make: a function that takes its parameters and returns it unsent.
+"""Functions that build the requests of the clients, without sending them.
 
-The parameters are those of the method of the same name in `methods`, which says what they mean. A new request is
+The parameters are those of the method of the same name in `methods`, which documents them. A new request needs
 
-1. a function here (of `ask.Ask`, or `ask.long` where it makes progress),
-2. a method in `methods` or one of its bases, with the docstring of all three clients,
-3. `python -m tests.support.async_methods`, which makes the method of the asyncio and trio clients.
+1. its records and their entry in `messages.REQUESTS`,
+2. a function here (that returns a `PreparedRequest`, or a `long_request` if it reports progress),
+3. a method in `methods` or one of its bases, with the docstring of all three clients,
+4. `python -m tests.support.async_methods`, which writes the method of the asyncio and trio clients.
 
-Its records and their entry in `messages.REQUESTS` are the protocol's, and `wire` finds its way in them by itself. A
-request that writes and must not be done twice says `repeatable=False`.
+A request that writes and must not be executed twice has `repeatable=False`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from .ask import ENDLESS, REPLY_S, Ask, long
 from .events import SubscribeParams, SubscribeReply
 from .messages import (
     CuratedEntriesParams,
@@ -47,24 +46,27 @@ from .messages import (
     VacuumParams,
     VacuumReply,
 )
+from .prepared_request import NO_DEADLINE, REPLY_MARGIN_S, PreparedRequest, long_request
 from .session import CLIENT_VERSION
 
 OnProgress = Callable[[Progress], None]
 
 
-def hello() -> Ask[HelloReply]:
-    """Return what `Client.hello` sends."""
-    return Ask("hello", HelloParams(client="memd-client", version=CLIENT_VERSION), HelloReply)
+def hello() -> PreparedRequest[HelloReply]:
+    """Return the request of `Client.hello`."""
+    return PreparedRequest("hello", HelloParams(client="memd-client", version=CLIENT_VERSION), HelloReply)
 
 
-def status(agent: str | None = None, *, deep: bool = False) -> Ask[StatusReply]:
-    """Return what `Client.status` sends."""
-    return Ask("status", StatusParams(agent=agent, deep=deep), StatusReply, own_agent=False)
+def status(agent: str | None = None, *, deep: bool = False) -> PreparedRequest[StatusReply]:
+    """Return the request of `Client.status`."""
+    return PreparedRequest(
+        "status", StatusParams(agent=agent, deep=deep), StatusReply, uses_client_agent=False
+    )
 
 
-def metrics() -> Ask[MetricsReply]:
-    """Return what `Client.metrics` sends."""
-    return Ask("metrics", MetricsParams(), MetricsReply)
+def metrics() -> PreparedRequest[MetricsReply]:
+    """Return the request of `Client.metrics`."""
+    return PreparedRequest("metrics", MetricsParams(), MetricsReply)
 
 
 def search(
@@ -80,8 +82,8 @@ def search(
     lexical_only: bool = False,
     active_projects: Sequence[str] | None = None,
     exclude_session: str | None = None,
-) -> Ask[SearchReply]:
-    """Return what `Client.search` sends."""
+) -> PreparedRequest[SearchReply]:
+    """Return the request of `Client.search`."""
     params = SearchParams(
         query=query,
         agent=agent,
@@ -95,8 +97,8 @@ def search(
         active_projects=None if active_projects is None else list(active_projects),
         exclude_session=exclude_session,
     )
-    least_s = 0.0 if deadline_ms is None else deadline_ms / 1000 + REPLY_S
-    return Ask("search", params, SearchReply, least_s=least_s)
+    min_timeout_s = 0.0 if deadline_ms is None else deadline_ms / 1000 + REPLY_MARGIN_S
+    return PreparedRequest("search", params, SearchReply, min_timeout_s=min_timeout_s)
 
 
 def search_agents(
@@ -112,8 +114,8 @@ def search_agents(
     lexical_only: bool = False,
     active_projects: Sequence[str] | None = None,
     exclude_session: str | None = None,
-) -> Ask[SearchAgentsReply]:
-    """Return what `Client.search_agents` sends."""
+) -> PreparedRequest[SearchAgentsReply]:
+    """Return the request of `Client.search_agents`."""
     params = SearchAgentsParams(
         query=query,
         agents=None if agents is None else list(agents),
@@ -127,15 +129,17 @@ def search_agents(
         active_projects=None if active_projects is None else list(active_projects),
         exclude_session=exclude_session,
     )
-    least_s = 0.0 if deadline_ms is None else deadline_ms / 1000 + REPLY_S
-    return Ask("search_agents", params, SearchAgentsReply, least_s=least_s)
+    min_timeout_s = 0.0 if deadline_ms is None else deadline_ms / 1000 + REPLY_MARGIN_S
+    return PreparedRequest("search_agents", params, SearchAgentsReply, min_timeout_s=min_timeout_s)
 
 
 def get(
     path: str, *, agent: str | None = None, from_line: int = 1, lines: int | None = None
-) -> Ask[GetReply]:
-    """Return what `Client.get` sends."""
-    return Ask("get", GetParams(path=path, agent=agent, from_line=from_line, lines=lines), GetReply)
+) -> PreparedRequest[GetReply]:
+    """Return the request of `Client.get`."""
+    return PreparedRequest(
+        "get", GetParams(path=path, agent=agent, from_line=from_line, lines=lines), GetReply
+    )
 
 
 def files(
@@ -144,10 +148,12 @@ def files(
     sources: Sequence[str] | None = None,
     offset: int = 0,
     limit: int = 200,
-) -> Ask[FilesReply]:
-    """Return what `Client.files` sends."""
+) -> PreparedRequest[FilesReply]:
+    """Return the request of `Client.files`."""
     wanted = None if sources is None else list(sources)
-    return Ask("files", FilesParams(agent=agent, sources=wanted, offset=offset, limit=limit), FilesReply)
+    return PreparedRequest(
+        "files", FilesParams(agent=agent, sources=wanted, offset=offset, limit=limit), FilesReply
+    )
 
 
 def curated_entries(
@@ -157,8 +163,8 @@ def curated_entries(
     active_projects: Sequence[str] | None = None,
     limit: int | None = None,
     paths: Sequence[str] | None = None,
-) -> Ask[CuratedEntriesReply]:
-    """Return what `Client.curated_entries` sends."""
+) -> PreparedRequest[CuratedEntriesReply]:
+    """Return the request of `Client.curated_entries`."""
     params = CuratedEntriesParams(
         kind=kind,
         agent=agent,
@@ -166,33 +172,37 @@ def curated_entries(
         limit=limit,
         paths=None if paths is None else list(paths),
     )
-    return Ask("curated_entries", params, CuratedEntriesReply)
+    return PreparedRequest("curated_entries", params, CuratedEntriesReply)
 
 
 def index(
     agent: str | None = None, *, force: bool = False, on_progress: OnProgress | None = None
-) -> Ask[IndexReply]:
-    """Return what `Client.index` sends."""
-    return long("index", IndexParams(agent=agent, force=force), IndexReply, on_progress)
+) -> PreparedRequest[IndexReply]:
+    """Return the request of `Client.index`."""
+    return long_request("index", IndexParams(agent=agent, force=force), IndexReply, on_progress)
 
 
 def reset(
     agent: str | None = None, *, vectors: bool = False, on_progress: OnProgress | None = None
-) -> Ask[ResetReply]:
-    """Return what `Client.reset` sends."""
-    return long("reset", ResetParams(agent=agent, vectors=vectors), ResetReply, on_progress)
+) -> PreparedRequest[ResetReply]:
+    """Return the request of `Client.reset`."""
+    return long_request("reset", ResetParams(agent=agent, vectors=vectors), ResetReply, on_progress)
 
 
-def vacuum(agent: str | None = None, *, on_progress: OnProgress | None = None) -> Ask[VacuumReply]:
-    """Return what `Client.vacuum` sends."""
-    return long("vacuum", VacuumParams(agent=agent), VacuumReply, on_progress)
+def vacuum(
+    agent: str | None = None, *, on_progress: OnProgress | None = None
+) -> PreparedRequest[VacuumReply]:
+    """Return the request of `Client.vacuum`."""
+    return long_request("vacuum", VacuumParams(agent=agent), VacuumReply, on_progress)
 
 
 def embed(
     texts: Sequence[str], *, agent: str | None = None, kind: str = "document", keep: bool = False
-) -> Ask[EmbedReply]:
-    """Return what `Client.embed` sends."""
-    return Ask("embed", EmbedParams(texts=list(texts), agent=agent, kind=kind, keep=keep), EmbedReply)
+) -> PreparedRequest[EmbedReply]:
+    """Return the request of `Client.embed`."""
+    return PreparedRequest(
+        "embed", EmbedParams(texts=list(texts), agent=agent, kind=kind, keep=keep), EmbedReply
+    )
 
 
 def model(
@@ -201,20 +211,29 @@ def model(
     action: str = "pull",
     force: bool = False,
     on_progress: OnProgress | None = None,
-) -> Ask[ModelReply]:
-    """Return what `Client.model` sends."""
-    return long("model", ModelParams(ref=ref, action=action, force=force), ModelReply, on_progress)
+) -> PreparedRequest[ModelReply]:
+    """Return the request of `Client.model`."""
+    return long_request("model", ModelParams(ref=ref, action=action, force=force), ModelReply, on_progress)
 
 
-def show(agent: str | None = None) -> Ask[ShowReply]:
-    """Return what `Client.show` sends."""
-    return Ask("show", ShowParams(agent=agent), ShowReply, own_agent=False)
+def show(agent: str | None = None) -> PreparedRequest[ShowReply]:
+    """Return the request of `Client.show`."""
+    return PreparedRequest("show", ShowParams(agent=agent), ShowReply, uses_client_agent=False)
 
 
-def subscribe(agent: str | None = None, kinds: Sequence[str] | None = None) -> Ask[SubscribeReply]:
-    """Return what `Client.subscribe` sends: it takes the events until the request is cancelled.
+def subscribe(
+    agent: str | None = None, kinds: Sequence[str] | None = None
+) -> PreparedRequest[SubscribeReply]:
+    """Return the request of `Client.subscribe`, which brings events until it is cancelled.
 
-    It isn't repeated on a new connection: what happened meanwhile would be missing, and nobody would know.
+    It isn't repeated on a new connection: the caller would miss the events in between without noticing.
     """
     params = SubscribeParams(agent=agent, kinds=None if kinds is None else list(kinds))
-    return Ask("subscribe", params, SubscribeReply, least_s=ENDLESS, own_agent=False, repeatable=False)
+    return PreparedRequest(
+        "subscribe",
+        params,
+        SubscribeReply,
+        min_timeout_s=NO_DEADLINE,
+        uses_client_agent=False,
+        repeatable=False,
+    )

@@ -1,7 +1,7 @@
-"""One conversation with the daemon, without I/O: bytes in, arrivals out; calls in, bytes out.
+"""The protocol of one connection without I/O: bytes in, arrivals out; requests in, bytes out.
 
-Every client (blocking, asyncio, trio) drives one `ClientSession` per connection. A session isn't
-thread-safe: whoever drives it keeps its calls apart.
+Every client (blocking, asyncio, trio) uses one `ClientSession` per connection. A session isn't thread-safe: its client
+serializes the calls.
 """
 
 from __future__ import annotations
@@ -21,27 +21,30 @@ from .messages import PROTOCOL_VERSION, CancelParams, HelloParams, HelloReply, P
 from .record import record
 from .wire import from_wire, to_wire
 
-TYPE_CHECKING = False  # typing's own costs a client 6 ms at import; type checkers know the name
+TYPE_CHECKING = False  # importing typing takes a client several milliseconds; type checkers know the name
 if TYPE_CHECKING:
     from typing import Any, Literal
 
     State = Literal["new", "greeting", "ready", "closed"]
 
 CLIENT_VERSION = "0.1.0"
-"""The release of this client, told in `hello`. A test holds it against pyproject.toml; reading the
-installed metadata instead would cost 20 ms at import."""
+"""The release of this client, sent in `hello`. A test compares it with pyproject.toml; reading the installed
+metadata would slow down the import."""
+
+CLIENT_NAME = "memd-client"
+"""The default name of this client in the daemon's log."""
 
 REQUEST, RESPONSE, NOTIFICATION = 0, 1, 2
 """The three kinds of message, as in MessagePack-RPC."""
 
 LAST_ID = 2**32 - 1
-"""Ids are unsigned 32-bit, as in MessagePack-RPC, and start again at 1. Id 0 means "no request": an
-error that concerns the whole connection carries it."""
+"""Ids are unsigned 32-bit, as in MessagePack-RPC, and restart at 1. Id 0 means "no request": errors of the whole
+connection carry it."""
 
 
 @record
 class Reply:
-    """A request was answered."""
+    """The reply to a request."""
 
     id: int
     result: Mapping[str, Any]
@@ -49,7 +52,7 @@ class Reply:
 
 @record
 class Failure:
-    """A request failed; with id 0, the connection did."""
+    """The error of a request; with id 0, of the connection."""
 
     id: int
     error: MemdError
@@ -57,7 +60,7 @@ class Failure:
 
 @record
 class ProgressArrival:
-    """A request is getting on."""
+    """A progress of a request."""
 
     id: int
     progress: Progress
@@ -65,7 +68,7 @@ class ProgressArrival:
 
 @record
 class EventArrival:
-    """Something happened that a subscription asked to be told of."""
+    """An event of a subscription."""
 
     id: int
     event: Event
@@ -78,11 +81,11 @@ class ClientSession:
     """The client's side of one connection: ids, replies, progress, events, cancel, hello.
 
     Args:
-        client: What the client calls itself in `hello`.
-        first_id: The id to start with (a test's way to the wrap-around).
+        client: The client's name, sent in `hello`.
+        first_id: The first id, so that tests can reach the wrap-around.
     """
 
-    def __init__(self, client: str = "memd-client", first_id: int = 1) -> None:
+    def __init__(self, client: str = CLIENT_NAME, first_id: int = 1) -> None:
         self.state: State = "new"
         self.daemon: HelloReply | None = None
         self._client = client
@@ -96,13 +99,13 @@ class ClientSession:
         return f"<ClientSession {self.state}, {len(self._waiting)} waiting, {len(self._abandoned)} abandoned>"
 
     def hello(self) -> tuple[int, bytes]:
-        """Return the id and the bytes of the greeting; nothing else may be sent before its reply.
+        """Return the id and the bytes of the greeting; send nothing else before its reply.
 
         Raises:
             ConnectionLostError: The session has greeted already, or is closed.
         """
         if self.state != "new":
-            raise ConnectionLostError(f"a session greets once; this one is {self.state}")
+            raise ConnectionLostError(f"the session has greeted before; it is {self.state}")
         params = HelloParams(client=self._client, version=CLIENT_VERSION)
         self._hello_id, data = self._send("hello", to_wire(params))
         self.state = "greeting"
@@ -116,22 +119,22 @@ class ClientSession:
             params: Its parameters, ready for msgpack.
 
         Raises:
-            HelloRequiredError: `hello` has not been answered yet.
+            HelloRequiredError: The reply to `hello` has not arrived yet.
             ConnectionLostError: The session is closed.
             FrameTooBigError: The parameters don't fit a frame.
-            BadParamsError: The parameters hold something msgpack can't carry.
+            BadParamsError: A value in the parameters can't be encoded.
         """
         if self.state == "closed":
             raise ConnectionLostError("the connection is closed")
         if self.state != "ready":
-            raise HelloRequiredError(f"`{method}` before the reply to hello")
+            raise HelloRequiredError(f"`{method}` was sent before the reply to `hello`")
         return self._send(method, params)
 
     def cancel(self, request_id: int) -> bytes:
-        """Give up a request and return the bytes that tell the daemon to stop it.
+        """Abandon a request and return the bytes that cancel it at the daemon.
 
-        The replies to the request and to the cancellation are swallowed when they come. Empty bytes where
-        nobody waits for that request any more, or the session is closed.
+        The replies to the request and to the cancellation are ignored when they arrive. Returns empty bytes if the
+        request is not waiting any more, or the session is closed.
         """
         if request_id not in self._waiting or self.state == "closed":
             return b""
@@ -143,15 +146,14 @@ class ClientSession:
         return data
 
     def retract(self, request_id: int) -> None:
-        """Forget a request none of whose bytes were sent."""
+        """Forget an unsent request."""
         self._waiting.discard(request_id)
 
     def receive(self, data: bytes) -> list[Arrival]:
-        """Take bytes from the daemon and return what they mean, oldest first.
+        """Parse bytes from the daemon and return the arrivals in them, oldest first.
 
         Raises:
-            FrameTooBigError, FrameInvalidError: The daemon (or something else on its socket) doesn't
-                speak the protocol. The session is closed then.
+            FrameTooBigError, FrameInvalidError: The bytes don't follow the protocol; the session is closed then.
             ConnectionLostError: The session is closed.
         """
         if self.state == "closed":
@@ -163,13 +165,13 @@ class ClientSession:
             raise
 
     def close(self) -> None:
-        """End the session: nothing is sent or received any more."""
+        """Close the session: it encodes and parses nothing any more."""
         self.state = "closed"
         self._waiting.clear()
         self._abandoned.clear()
 
     def _send(self, method: str, params: Mapping[str, Any]) -> tuple[int, bytes]:
-        """Encode first, then note the id: what can't be sent is not waited for."""
+        """Encode a request, then register its id: a request that can't be encoded must not wait."""
         request_id = self._next_id
         while request_id in self._waiting or request_id in self._abandoned:
             request_id = request_id % LAST_ID + 1
@@ -179,7 +181,7 @@ class ClientSession:
         return request_id, data
 
     def _read(self, value: Any) -> Arrival | None:
-        """Return what one message means, or None where it concerns nobody."""
+        """Return the arrival of one message; None if no request waits for it."""
         match value:
             case [1, int(request_id), error, result]:
                 return self._read_response(request_id, error, result)
@@ -199,7 +201,7 @@ class ClientSession:
             self._abandoned.remove(request_id)
             return None
         if request_id not in self._waiting:
-            raise FrameInvalidError(f"the daemon answered request {request_id}, which was not asked")
+            raise FrameInvalidError(f"the daemon replied to request {request_id}, which was not sent")
         self._waiting.remove(request_id)
         if error is None and not isinstance(result, dict):
             error = FrameInvalidError(f"the reply to request {request_id} is not a map").to_wire()
@@ -230,7 +232,7 @@ class ClientSession:
         return Failure(request_id, failure)
 
     def _read_progress(self, params: Mapping[str, Any]) -> Arrival | None:
-        """Return the progress of a request somebody waits for; an incomplete one is not worth an error."""
+        """Return the progress of a waiting request; None for any other, and for an incomplete one."""
         try:
             progress = from_wire(Progress, params)
             return ProgressArrival(progress.id, progress) if progress.id in self._waiting else None
@@ -238,7 +240,7 @@ class ClientSession:
             return None
 
     def _read_event(self, params: Mapping[str, Any]) -> Arrival | None:
-        """Return an event of a subscription that is open; an incomplete one is not worth an error."""
+        """Return an event of an open subscription; None for any other, and for an incomplete one."""
         try:
             event = from_wire(Event, params)
             return EventArrival(event.id, event) if event.id in self._waiting else None

@@ -1,4 +1,4 @@
-"""A session's course as an agent tells it: it starts, nears compaction, writes down what should last, is compacted.
+"""Requests that report the lifecycle of a session: its start, memory flushes and compaction.
 
 All times are milliseconds, all sizes bytes.
 """
@@ -10,10 +10,10 @@ from memd_client.record import field, record
 
 @record
 class SessionStartedParams:
-    """An agent's session begins; `session_key` is OpenClaw's name for the conversation.
+    """The start of a session; `session_key` is OpenClaw's name for the conversation.
 
-    `kind` left out is read off the key. `max_file_characters` and `max_characters` bound what of each file, and of all
-    together, is given to start with; with `max_characters` 0 nothing is.
+    `kind` is derived from the key by default. `max_file_characters` and `max_characters` limit the start-up context,
+    for each file and for all; with `max_characters` 0 there is no context.
     """
 
     session_key: str
@@ -25,9 +25,9 @@ class SessionStartedParams:
 
 @record
 class ContextFile:
-    """A file of the start-up context: how many characters of it there are, how many it has, and whether it was cut.
+    """A file of the start-up context: its characters in the context, all its characters, and whether it was truncated.
 
-    Unseen characters are written out in the context, and count there as they are written.
+    Invisible characters are escaped in the context, and count there in their escaped form.
     """
 
     path: str
@@ -38,9 +38,9 @@ class ContextFile:
 
 @record
 class SessionStartedReply:
-    """What the session may begin with, and whether a sync was started: the first time for each key, where wanted.
+    """The start-up context, and whether a sync was started (once per key, if the settings ask for it).
 
-    `context` is one text of all `files`, empty where there are none. `kind` is the session's, `date` the user's day.
+    `context` is one text of all `files`, empty if there are none. `kind` is the session's, `date` the user's day.
     """
 
     agent: str
@@ -53,11 +53,11 @@ class SessionStartedReply:
 
 @record
 class FlushCheckParams:
-    """How full a session's context is. What is left out is not known.
+    """The fill level of a session's context; None means unknown.
 
-    `total_tokens` is what the context holds, `next_input_tokens` what the coming turn adds, `transcript_bytes` the size
-    of the transcript. `compaction_count` left out is what `compaction_done` counted; another `session_id` under
-    the same key begins anew. `workspace_access` is the sandbox's: `rw`, `ro` or `none`.
+    `total_tokens` are in the context, `next_input_tokens` are added by the next turn, `transcript_bytes` is the size of
+    the transcript. `compaction_count` defaults to the count of `compaction_done`; another `session_id` under the same
+    key restarts the count. `workspace_access` is the sandbox's: `rw`, `ro` or `none`.
     """
 
     session_key: str
@@ -75,10 +75,10 @@ class FlushCheckParams:
 
 @record
 class FlushCheckReply:
-    """Whether to run the turn that writes down what should last, and why; the prompts are empty where not.
+    """Whether to run a memory flush (a turn in which the model writes notes), and why; the prompts are empty if not.
 
-    `reason` is a code, `message` its sentence. `path` is the note to append to. `threshold_tokens` is where tokens make
-    it due: 0 where the context is too small for that, or its size unknown.
+    `reason` is a code, `message` its sentence. `path` is the note to append to. `threshold_tokens` is the number of
+    tokens at which a flush is due, 0 if the context is too small or its size is unknown.
     """
 
     agent: str
@@ -94,7 +94,7 @@ class FlushCheckReply:
 
 @record
 class FlushDoneParams:
-    """The turn was run, whether or not it wrote anything. `compaction_count` as in `flush_check`."""
+    """A memory flush has run, with or without notes. `compaction_count` is as in `flush_check`."""
 
     session_key: str
     agent: str | None = None
@@ -104,7 +104,7 @@ class FlushDoneParams:
 
 @record
 class FlushDoneReply:
-    """The cycle that was recorded as done, and whether a sync was started."""
+    """The compaction cycle whose flush was recorded, and whether a sync was started."""
 
     agent: str
     syncing: bool
@@ -113,7 +113,7 @@ class FlushDoneReply:
 
 @record
 class CompactionDoneParams:
-    """An agent's context was compacted. `compaction_count` is how often in this session; left out it is counted."""
+    """An agent's context was compacted. `compaction_count` counts this session's; None: the daemon counts."""
 
     session_key: str = ""
     agent: str | None = None
@@ -123,7 +123,7 @@ class CompactionDoneParams:
 
 @record
 class CompactionDoneReply:
-    """A sync was started, since a flush has usually just written notes. The count is 0 without a session's key."""
+    """Whether a sync was started, because a flush has usually written notes. The count is 0 without a session key."""
 
     agent: str
     syncing: bool

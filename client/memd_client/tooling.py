@@ -1,4 +1,4 @@
-"""What an agent's model is given of memory: tools, their calls, and the part of its prompt that tells of them."""
+"""Memory tools of an agent's model: their definitions, their calls and their section of the system prompt."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from memd_client.record import Any, record
 
 @record
 class ToolsParams:
-    """Which definitions of tools are wanted, and for whose interface: `plain`, `openai` or `anthropic`.
+    """Which tools to define, and for which model interface: `plain`, `openai` or `anthropic`.
 
-    `include` left out means `memory_search` and `memory_get`.
+    `include` defaults to `memory_search` and `memory_get`.
     """
 
     agent: str | None = None
@@ -19,7 +19,7 @@ class ToolsParams:
 
 @record
 class ToolsReply:
-    """Definitions ready to be handed to a model; none where the agent's memory is turned off."""
+    """Definitions for a model; empty if the agent's memory is turned off."""
 
     agent: str
     shape: str
@@ -28,10 +28,10 @@ class ToolsReply:
 
 @record
 class CallToolParams:
-    """A model's call of a tool. `arguments` is what it wrote: a map, or JSON as text.
+    """A model's call of a tool. `arguments` are as the model wrote them: a map, or JSON as text.
 
-    `session_kind` or `session_key` tell where the answer will be read, which decides about citations.
-    `deadline_ms` bounds a search; `active_projects` are as in `SearchParams`.
+    `session_kind` or `session_key` determine whether citations are added. `deadline_ms` limits a search;
+    `active_projects` are as in `SearchParams`.
     """
 
     name: str
@@ -45,9 +45,9 @@ class CallToolParams:
 
 @record
 class CallToolReply:
-    """What the tool answers: `result` as data, `text` the same as JSON for the model.
+    """The tool's result: `result` as data, `text` the same as JSON for the model.
 
-    With `ok` false the result says what was wrong with the call: `error`, `expected`, `example`.
+    If `ok` is false, the result describes the mistake in the call: `error`, `expected`, `example`.
     """
 
     agent: str
@@ -59,9 +59,9 @@ class CallToolReply:
 
 @record
 class PromptSectionParams:
-    """Which tools the model has; left out, those an agent with memory is given.
+    """Which tools the model has; by default, those of an agent with memory.
 
-    `citations` left out takes the agent's setting. `session_kind` or `session_key` decide what `auto` means.
+    `citations` defaults to the agent's setting. `session_kind` or `session_key` determine the meaning of `auto`.
     """
 
     agent: str | None = None
@@ -73,7 +73,7 @@ class PromptSectionParams:
 
 @record
 class PromptSectionReply:
-    """A section for the system prompt, empty where there is no tool to tell of; `citations` is `on` or `off`."""
+    """A section for the system prompt, empty if there is no memory tool; `citations` is `on` or `off`."""
 
     agent: str
     text: str

@@ -1,4 +1,4 @@
-"""The client for trio: one object, one connection, any number of tasks. It needs trio to be installed."""
+"""The client for trio: one object, one connection, any number of tasks. Requires trio."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from typing import Any, TypeVar
 
 import trio
 
-from .async_client import AsyncClient
+from .async_client import AsyncClientBase
+from .async_connection import AsyncConnection
 from .errors import ConnectionLostError
-from .traffic import Traffic
 from .unix_socket import READ_BYTES
 
 TYPE_CHECKING = False
@@ -20,29 +20,32 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 
-class Client(AsyncClient):
-    """A client of the daemon for trio. Its tasks may share it; their requests run at the same time.
+class TrioClient(AsyncClientBase):
+    """A client of the daemon for trio. Tasks of one run may share it; their requests run concurrently.
 
-    It is used in an `async with` block, which owns what runs in the background. The connection is made at the first
-    request, and again whenever it was lost: a request whose connection broke is sent once more where it may be.
+    Use it in an `async with` block, which owns the background tasks. The client connects with the first request, and
+    reconnects with the next request after the connection broke. If a connection breaks before the reply, the client
+    sends the request again, unless executing it twice would do more than executing it once.
 
     Args:
-        socket_path: Where the daemon listens; None: found as `discovery.socket_path` says.
+        socket_path: The daemon's socket; None: found as `discovery.socket_path` describes.
         agent: The agent of calls that name none; None: the daemon's default agent.
-        autostart: Start the daemon if none answers; it must be installed on this machine.
-        timeout_s: How long a request may take, in seconds; None: as long as the connection lives.
-        connect_timeout_s: How long connecting and greeting may take, in seconds.
+        autostart: Start the daemon if none listens; it must be installed on this machine.
+        timeout_s: The longest time a request may take, in seconds; None: until the connection breaks.
+        connect_timeout_s: The longest time connecting and greeting may take, in seconds.
+        daemon_command: The command that `autostart` runs; None: found by `discovery.daemon_command`.
+        client_name: The name of this client in the daemon's log.
 
     Raises:
         SocketPathError: The path can't be a socket's.
 
     Every method raises `DaemonUnreachableError` (with `autostart` also `DaemonStartError`), `DeadlineExceededError`,
-    `ConnectionLostError`, and the errors the daemon answers, as the class of their code.
+    `ConnectionLostError`, and the errors of the daemon, as the class of their code.
 
-    *Cancellation*: the daemon is told to stop the request, and the connection goes on.
+    *Cancellation*: the request is cancelled at the daemon, and the client stays usable.
 
-    The block around it holds a nursery of its own, so the block mustn't be left half-way by an asynchronous generator
-    that yields inside it. What the block raises comes out as it is, in no group.
+    The block opens a nursery, so an asynchronous generator must not yield inside it. An exception raised in the block
+    leaves it unchanged, not wrapped in an exception group.
     """
 
     _nursery: trio.Nursery
@@ -56,8 +59,8 @@ class Client(AsyncClient):
 
     async def __aexit__(self, *exc_info: object) -> None:
         await self.close()
-        # The nursery is not told of the block's exception, which goes on as it is instead of in a group. All it waits
-        # for is cancelled, so it may be shielded: no cancellation from outside can take the exception's place.
+        # The block's exception isn't passed to the nursery, which would wrap it in a group. All tasks in the nursery
+        # are cancelled, so shielding it is safe, and no outer cancellation can replace the exception.
         self._nursery.cancel_scope.shield = True
         self._nursery.cancel_scope.cancel()
         await self._nursery_block.__aexit__(None, None, None)
@@ -80,14 +83,16 @@ class Client(AsyncClient):
     async def _in_thread(self, work: Callable[[], T]) -> T:
         return await trio.to_thread.run_sync(work, abandon_on_cancel=True)
 
-    def _attach(self, sock: socket.socket) -> Traffic:
-        scope = trio.CancelScope(shield=True)  # a task that cleans up while all is cancelled may still ask
-        traffic = Traffic(trio.Event, scope.cancel)
-        self._nursery.start_soon(_drive, trio.socket.from_stdlib_socket(sock), traffic, scope)
-        return traffic
+    def _attach(self, sock: socket.socket) -> AsyncConnection:
+        scope = trio.CancelScope(
+            shield=True
+        )  # a task may send requests while it cleans up after cancellation
+        connection = AsyncConnection(trio.Event, scope.cancel, self._client_name)
+        self._nursery.start_soon(_drive, trio.socket.from_stdlib_socket(sock), connection, scope)
+        return connection
 
 
-async def _drive(sock: trio.socket.SocketType, traffic: Traffic, scope: trio.CancelScope) -> None:
+async def _drive(sock: trio.socket.SocketType, connection: AsyncConnection, scope: trio.CancelScope) -> None:
     """Read and write until the connection breaks or the client's block ends, then close the socket."""
 
     async def send(data: bytes) -> None:
@@ -98,9 +103,9 @@ async def _drive(sock: trio.socket.SocketType, traffic: Traffic, scope: trio.Can
     try:
         with scope:
             async with trio.open_nursery() as nursery:
-                nursery.start_soon(traffic.write, send)
-                await traffic.read(lambda: sock.recv(READ_BYTES))
+                nursery.start_soon(connection.write, send)
+                await connection.read(lambda: sock.recv(READ_BYTES))
                 nursery.cancel_scope.cancel()
     finally:
         sock.close()
-        traffic.break_off(ConnectionLostError("the connection was closed on this side"))
+        connection.break_off(ConnectionLostError("the client closed the connection"))

@@ -1,20 +1,20 @@
-"""Messages to maps and back: what a frame holds of them."""
+"""Conversion of records to the maps in a frame, and back."""
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Mapping
 
-from .record import names_of
+from .record import field_names
 
-TYPE_CHECKING = False  # typing's own costs a client 6 ms at import; type checkers know the name
+TYPE_CHECKING = False  # importing typing takes a client several milliseconds; type checkers know the name
 if TYPE_CHECKING:
     from typing import Any, TypeVar
 
     T = TypeVar("T")
 
 _PLAIN = frozenset({str, int, float, bool, bytes, type(None)})
-"""What msgpack takes as it is: most of what a reply is made of."""
+"""Types that msgpack encodes without conversion: most values of a reply."""
 
 _known: dict[type[Any], dict[str, tuple[type[Any] | None, bool]]] = {}
 
@@ -23,9 +23,9 @@ def to_wire(message: Any) -> Any:
     """Return a message as maps, lists and scalars for msgpack.
 
     Args:
-        message: A message of this module, or anything inside one.
+        message: A record, or a value inside one.
     """
-    names = names_of(type(message))
+    names = field_names(type(message))
     if names is not None:
         facts = vars(message)
         return {name: fact if type(fact := facts[name]) in _PLAIN else to_wire(fact) for name in names}
@@ -35,14 +35,14 @@ def to_wire(message: Any) -> Any:
 
 
 def from_wire(kind: type[T], value: Mapping[str, Any]) -> T:
-    """Return the reply of a type that arrived as a map.
+    """Return a map as a record; unknown fields are ignored.
 
     Args:
-        kind: The reply type, from `REQUESTS`.
-        value: The map of the reply.
+        kind: The record's class, such as a reply of `REQUESTS`.
+        value: The map.
 
     Raises:
-        TypeError: A field this version needs is missing.
+        TypeError: A field without a default is missing.
     """
     known = _known.get(kind) or _fields_of(kind)
     facts: dict[str, Any] = {}
@@ -58,16 +58,16 @@ def from_wire(kind: type[T], value: Mapping[str, Any]) -> T:
 
 
 def _fields_of(kind: type[Any]) -> dict[str, tuple[type[Any] | None, bool]]:
-    """Return a record's fields: for each the record it holds, if any, and whether it holds a list of them.
+    """Return a record's fields: for each the class of nested records, if any, and whether it is a list of them.
 
-    A record's annotations are texts (`list[Hit]`, `Degraded | None`), and what they name stands in its module.
+    A record's annotations are strings (`list[Hit]`, `Degradation | None`), whose names its module defines.
     """
     names = vars(sys.modules[kind.__module__])
     found: dict[str, tuple[type[Any] | None, bool]] = {}
-    for name in names_of(kind) or ():
+    for name in field_names(kind) or ():
         said = str(kind.__annotations__[name]).removesuffix(" | None")
         many = said.startswith("list[")
         inner = names.get(said[5:-1] if many else said)
-        found[name] = (inner if names_of(inner) is not None else None, many)
+        found[name] = (inner if field_names(inner) is not None else None, many)
     _known[kind] = found
     return found

@@ -1,5 +1,5 @@
 /**
- * OpenClaw's memory plugin: everything of memory is in the daemon memd, and this asks it.
+ * OpenClaw's memory plugin: it forwards memory requests to the daemon memd.
  */
 
 /** @import { Host, HostConfig, MakeClient, SessionEntries } from "./src/types.js" */
@@ -18,12 +18,12 @@ import { makeTool, toolNames } from "./src/tools.js";
 import { listSupplements } from "./src/wiki.js";
 import { loadProvenance, provenanceReader } from "./src/workspace-memory.js";
 
-const START_MS = 20_000; // a daemon that is started takes some seconds; nobody waits for it here
+const START_MS = 20_000; // starting the daemon takes some seconds; no reply waits for it
 
 /**
  * Return the plugin.
- * @param {MakeClient} makeClient how it gets a client of the daemon
- * @param {import("./src/types.js").ListSupplements} [supplements] what other plugins add to memory
+ * @param {MakeClient} makeClient creates a client of the daemon
+ * @param {import("./src/types.js").ListSupplements} [supplements] wikis of other plugins
  * @param {typeof loadProvenance} [provenance] loads OpenClaw's records of who wrote memory files
  */
 export function createPlugin(makeClient, supplements = listSupplements, provenance = loadProvenance) {
@@ -76,7 +76,7 @@ function registerCapability(api, parts) {
 }
 
 /**
- * Return the service that reaches for the daemon when the gateway starts, behind it, and lets it go when that stops.
+ * Return the service that connects to the daemon in the background when the gateway starts, and disconnects when it stops.
  * @param {Host} api
  * @param {Daemon} daemon
  * @param {() => HostConfig | undefined} config

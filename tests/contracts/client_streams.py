@@ -1,4 +1,4 @@
-"""The contract of every client for progress, events and retries."""
+"""What every client promises of steps and events, and of what it sends twice."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ from typing import Any
 import pytest
 
 from memd_client import requests
-from memd_client.ask import Ask
 from memd_client.errors import (
     AgentUnknownError,
     ConnectionLostError,
@@ -21,29 +20,32 @@ from memd_client.errors import (
 from memd_client.events import Event
 from memd_client.inbox import MAX_STEPS
 from memd_client.messages import GetParams, GetReply
+from memd_client.prepared_request import PreparedRequest
 from tests.contracts.client_served import ServedClient
 from tests.support.scripted_daemon import ScriptedDaemon, ScriptedPeer
 from tests.support.sockets import ServerThread, short_directory, wait_until
 
 
 class StreamContract(ServedClient):
-    """The contract, tested against a real server and against scripted servers."""
+    """The promises, held against a real server and against scripts of what no server does yet."""
 
-    # --- progress
+    # --- steps
 
-    def test_streamed_request_yields_progress_and_then_its_reply(self, client: Any) -> None:
+    def test_following_a_request_gives_its_steps_and_then_its_reply(self, client: Any) -> None:
         with client.follow(requests.index("main", force=True)) as steps:
             told = [(step.stage, step.done) for step in steps]
         assert told == [("text", 1), ("vectors", 2)]
         assert steps.reply.agents[0].embedded == 4
         assert list(steps) == []
 
-    def test_request_without_progress_can_be_streamed(self, client: Any) -> None:
+    def test_a_request_without_steps_may_be_followed(self, client: Any) -> None:
         with client.follow(requests.search("x")) as steps:
             assert list(steps) == []
         assert steps.reply.hits[0].snippet == "x"
 
-    def test_leaving_the_loop_early_cancels_the_request(self, client: Any, server: ServerThread) -> None:
+    def test_leaving_the_loop_early_cancels_the_request_and_there_is_no_reply(
+        self, client: Any, server: ServerThread
+    ) -> None:
         with client.follow(requests.search("wait")) as steps:
             server.wait_until(lambda: server.memory.main.waiting == 1)
         server.wait_until(lambda: server.memory.main.cancelled == 1)
@@ -52,7 +54,9 @@ class StreamContract(ServedClient):
         assert client.search("x").hits
         assert server.daemon.open_connections == 1
 
-    def test_loop_ends_when_its_stream_is_closed(self, client: Any, server: ServerThread) -> None:
+    def test_a_loop_ends_when_its_steps_are_closed_from_elsewhere(
+        self, client: Any, server: ServerThread
+    ) -> None:
         with client.follow(requests.search("wait")) as steps, ThreadPoolExecutor(1) as pool:
             taking = pool.submit(list, steps)
             server.wait_until(lambda: server.memory.main.waiting == 1)
@@ -60,11 +64,11 @@ class StreamContract(ServedClient):
             assert taking.result(20) == []
         server.wait_until(lambda: server.memory.main.cancelled == 1)
 
-    def test_error_ends_the_loop_as_the_class_of_its_code(self, client: Any) -> None:
+    def test_an_error_ends_the_loop_as_the_class_of_its_code(self, client: Any) -> None:
         with client.follow(requests.index("nobody")) as steps, pytest.raises(AgentUnknownError):
             list(steps)
 
-    def test_unread_progress_does_not_block_other_requests(self, client: Any) -> None:
+    def test_steps_that_nobody_takes_hinder_no_other_request(self, client: Any) -> None:
         with client.follow(requests.index("main")) as steps:
             next(steps)
             with ThreadPoolExecutor(4) as pool:
@@ -72,9 +76,9 @@ class StreamContract(ServedClient):
             assert [reply.hits[0].snippet for reply in replies] == [str(number) for number in range(40)]
             assert [step.stage for step in steps] == ["vectors"]
 
-    # --- events of a scripted server
+    # --- events, told by a script
 
-    def test_events_arrive_until_the_block_is_left(self) -> None:
+    def test_events_come_as_they_happen_until_the_block_is_left(self) -> None:
         cancelled: list[Any] = []
 
         def tell(connection: socket.socket) -> None:
@@ -89,7 +93,7 @@ class StreamContract(ServedClient):
                     "at_ms": at_ms,
                     "data": {"n": at_ms},
                 }
-                peer.tell("event", {**fields, "id": request_id + 70})  # of an unknown request
+                peer.tell("event", {**fields, "id": request_id + 70})  # of a request nobody made
                 peer.tell("event", {**fields, "new_field": 1})
                 peer.tell("event", {"id": request_id})
                 peer.tell("event", {**fields, "id": [request_id]})
@@ -110,11 +114,11 @@ class StreamContract(ServedClient):
             wait_until(lambda: cancelled)
         assert cancelled == [["cancel", {"id": first.id}]]
 
-    def test_subscription_outlives_the_clients_timeout(self) -> None:
+    def test_a_subscription_outlives_the_clients_patience(self) -> None:
         def tell(connection: socket.socket) -> None:
             peer = ScriptedPeer(connection).greet()
             request_id = peer.read()[1]
-            late = peer.read()[1]  # another request, which times out
+            late = peer.read()[1]  # a request beside it, which is late and given up
             assert peer.read()[2:] == ["cancel", {"id": late}]
             peer.tell("event", {"id": request_id, "kind": "synced", "agent": "main", "at_ms": 1, "data": {}})
             peer.answer(request_id, {"events": 1, "dropped": 0})
@@ -130,7 +134,7 @@ class StreamContract(ServedClient):
             assert [event.at_ms for event in events] == [1]
             assert events.reply.events == 1
 
-    def test_subscription_is_not_renewed_silently(self) -> None:
+    def test_a_subscription_is_not_taken_up_again_in_silence(self) -> None:
         def tell(connection: socket.socket) -> None:
             peer = ScriptedPeer(connection).greet()
             request_id = peer.read()[1]
@@ -148,7 +152,7 @@ class StreamContract(ServedClient):
                 next(events)
             assert list(events) == []
 
-    def test_stopping_daemon_ends_a_subscription_with_an_error(self) -> None:
+    def test_a_stopping_daemon_says_so_to_a_subscriber(self) -> None:
         def tell(connection: socket.socket) -> None:
             peer = ScriptedPeer(connection).greet()
             peer.refuse(peer.read()[1], "shutting_down")
@@ -162,7 +166,7 @@ class StreamContract(ServedClient):
         ):
             next(events)
 
-    def test_unread_events_are_dropped_oldest_first_and_counted(self) -> None:
+    def test_events_nobody_takes_are_dropped_the_oldest_first_and_counted(self) -> None:
         def tell(connection: socket.socket) -> None:
             peer = ScriptedPeer(connection).greet()
             request_id = peer.read()[1]
@@ -187,9 +191,9 @@ class StreamContract(ServedClient):
             assert next(events).at_ms == 3
             assert events.dropped == 3
 
-    # --- retries
+    # --- what may be sent twice
 
-    def test_request_on_a_broken_connection_is_retried_once(self) -> None:
+    def test_a_request_is_sent_again_once_after_its_connection_broke(self) -> None:
         asked: list[str] = []
 
         def break_at_request(connection: socket.socket) -> None:
@@ -206,7 +210,7 @@ class StreamContract(ServedClient):
                 client.search("x")
             assert asked == ["search", "search"]
 
-    def test_non_idempotent_request_is_not_retried(self) -> None:
+    def test_a_request_that_must_not_be_done_twice_is_not_sent_twice(self) -> None:
         asked: list[str] = []
 
         def break_at_request(connection: socket.socket) -> None:
@@ -214,18 +218,18 @@ class StreamContract(ServedClient):
             asked.append(peer.read()[2])
             peer.close()
 
-        once = Ask("get", GetParams(path="a"), GetReply, repeatable=False)
+        once = PreparedRequest("get", GetParams(path="a"), GetReply, repeatable=False)
         with (
             short_directory() as directory,
             ScriptedDaemon(directory / "s", break_at_request),
             self.make_client(directory / "s") as client,
         ):
             with pytest.raises(ConnectionLostError):
-                client.call(once)
+                client.request(once)
             assert asked == ["get"]
 
-    def test_unsent_request_is_retried_even_if_not_idempotent(self) -> None:
-        once = Ask("get", GetParams(path="a"), GetReply, repeatable=False)
+    def test_a_request_that_never_went_out_is_sent_again_even_so(self) -> None:
+        once = PreparedRequest("get", GetParams(path="a"), GetReply, repeatable=False)
         reply = {"agent": "main", "path": "a", "text": "t", "from_line": 1, "lines": 1, "total_lines": 1}
         closed = threading.Event()
 
@@ -244,6 +248,6 @@ class StreamContract(ServedClient):
             ScriptedDaemon(directory / "s", leave, serve),
             self.make_client(directory / "s") as client,
         ):
-            client.call(once)
+            client.request(once)
             assert closed.wait(20)
-            assert client.call(once).text == "t"
+            assert client.request(once).text == "t"

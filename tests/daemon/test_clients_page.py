@@ -1,4 +1,4 @@
-"""The programs of docs/clients.md and docs/node.md, run unchanged against one daemon."""
+"""The programs of docs/clients.md and docs/node.md run as they stand there, against one daemon."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from tests.support.tree import DOCS
 PYTHON = programs(DOCS / "clients.md", "python")
 NODE = programs(DOCS / "node.md", "js")
 
-PYTHON_OUTPUT = {
+SAID = {
     "blocking": "memory/gateway.md#L1 The staging gateway listens on port 8443.\n",
     "asyncio": "keyword 1\n",
     "unsent": "keyword\n",
@@ -29,10 +29,10 @@ PYTHON_OUTPUT = {
     "callback": "text 1 1\n",
     "progress": "text 1 1\n1 files\n",
 }
-"""Output of each program of docs/clients.md; `events` has a separate test."""
+"""What each program of docs/clients.md prints; `events` has a test of its own."""
 
-NODE_OUTPUT = {
-    "search": PYTHON_OUTPUT["blocking"],
+NODE_SAID = {
+    "search": SAID["blocking"],
     "errors": "no memory now: there is no agent 'nobody' (agent_unknown). Known agents: main.\n",
 }
 
@@ -50,7 +50,7 @@ def daemon() -> Iterator[DaemonProcess]:
 
 @pytest.fixture(scope="module")
 def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with the Node client and all programs of its page."""
+    """A folder with the Node client and every program of its page."""
     where = node_client_project(tmp_path_factory.mktemp("node"))
     for name, program in NODE.items():
         (where / f"{name}.js").write_text(program)
@@ -62,7 +62,7 @@ def environ(daemon: DaemonProcess) -> dict[str, str]:
 
 
 def change_note(daemon: DaemonProcess) -> None:
-    """Change a note so that the daemon reports a sync."""
+    """Change a note so that the daemon has a sync to report."""
     note = daemon.home.workspace() / NOTE
     note.write_text(note.read_text() + "\n")
     with daemon.client() as client:
@@ -70,14 +70,14 @@ def change_note(daemon: DaemonProcess) -> None:
 
 
 def test_every_block_of_the_pages_is_a_program_with_a_test() -> None:
-    assert PYTHON.keys() == PYTHON_OUTPUT.keys() | {"events"}
-    assert NODE.keys() == NODE_OUTPUT.keys() | {"events"}
+    assert PYTHON.keys() == SAID.keys() | {"events"}
+    assert NODE.keys() == NODE_SAID.keys() | {"events"}
     assert (DOCS / "clients.md").read_text().count("```python\n") == len(PYTHON)
     assert (DOCS / "node.md").read_text().count("```js\n") == len(NODE)
 
 
-@pytest.mark.parametrize("name", PYTHON_OUTPUT)
-def test_python_program_prints_what_the_page_shows(daemon: DaemonProcess, name: str) -> None:
+@pytest.mark.parametrize("name", SAID)
+def test_a_program_of_the_python_clients_prints_what_it_promises(daemon: DaemonProcess, name: str) -> None:
     ended = subprocess.run(
         [sys.executable, "-c", PYTHON[name]],
         env={**os.environ, **environ(daemon)},
@@ -87,11 +87,15 @@ def test_python_program_prints_what_the_page_shows(daemon: DaemonProcess, name: 
         check=False,
     )
 
-    assert (ended.stderr, ended.stdout) == ("", PYTHON_OUTPUT[name])
+    assert (ended.stderr, ended.stdout) == ("", SAID[name])
 
 
-def test_asyncio_program_runs_under_trio_with_the_documented_change(daemon: DaemonProcess) -> None:
-    program = PYTHON["asyncio"].replace("memd_client.aio", "memd_client.trio")
+def test_the_asyncio_program_is_one_of_trio_as_the_page_says(daemon: DaemonProcess) -> None:
+    program = (
+        PYTHON["asyncio"]
+        .replace("memd_client.aio", "memd_client.trio")
+        .replace("AsyncioClient", "TrioClient")
+    )
     program = program.replace("asyncio.run(main())", "trio.run(main)").replace("asyncio", "trio")
     ended = subprocess.run(
         [sys.executable, "-c", program],
@@ -102,17 +106,19 @@ def test_asyncio_program_runs_under_trio_with_the_documented_change(daemon: Daem
         check=False,
     )
 
-    assert (ended.stderr, ended.stdout) == ("", PYTHON_OUTPUT["asyncio"])
+    assert (ended.stderr, ended.stdout) == ("", SAID["asyncio"])
 
 
-@pytest.mark.parametrize("name", NODE_OUTPUT)
-def test_node_program_prints_what_the_page_shows(daemon: DaemonProcess, project: Path, name: str) -> None:
+@pytest.mark.parametrize("name", NODE_SAID)
+def test_a_program_of_the_node_client_prints_what_it_promises(
+    daemon: DaemonProcess, project: Path, name: str
+) -> None:
     ended = run_node([f"{name}.js"], cwd=project, environ=environ(daemon))
 
-    assert (ended.stderr, ended.stdout) == ("", NODE_OUTPUT[name])
+    assert (ended.stderr, ended.stdout) == ("", NODE_SAID[name])
 
 
-def test_python_program_prints_events(daemon: DaemonProcess, tmp_path: Path) -> None:
+def test_the_program_of_the_python_client_prints_events(daemon: DaemonProcess, tmp_path: Path) -> None:
     with running([sys.executable, "-c", PYTHON["events"]], tmp_path, environ(daemon)) as program:
         kind, agent, at_ms, data = program.line_after(lambda: change_note(daemon)).split(maxsplit=3)
 
@@ -120,7 +126,9 @@ def test_python_program_prints_events(daemon: DaemonProcess, tmp_path: Path) -> 
     assert "'files_changed': 1" in data
 
 
-def test_node_program_prints_events_until_ctrl_c(daemon: DaemonProcess, project: Path) -> None:
+def test_the_program_of_the_node_client_prints_events_until_ctrl_c(
+    daemon: DaemonProcess, project: Path
+) -> None:
     with running([node(), "events.js"], project, environ(daemon)) as program:
         line = program.line_after(lambda: change_note(daemon))
         rest = program.ended_by(signal.SIGINT)

@@ -40,7 +40,9 @@ def test_error_has_a_code_a_hint_and_a_docstring(code: str) -> None:
     assert re.fullmatch(r"[a-z]+(_[a-z]+)*", code)
     assert kind.__name__.endswith("Error")
     assert "code" in vars(kind)
-    assert vars(kind).get("hint", "").endswith("."), "the hint is a sentence: what a person can do"
+    hint = vars(kind).get("hint", "")
+    assert hint[:1] == hint[:1].lower(), "hints start in lower case"
+    assert not hint.endswith("."), "hints have no full stop"
     assert (kind.__doc__ or "").strip().endswith(".")
 
 

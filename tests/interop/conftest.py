@@ -14,7 +14,7 @@ from tests.support.state_homes import StateHome
 
 @pytest.fixture(scope="session")
 def browser() -> Iterator[Browser]:
-    """Headless Chromium; a test that wants it is skipped where there is none."""
+    """Headless Chromium; tests that need it are skipped without it."""
     with Browser() as browser:
         yield browser
 

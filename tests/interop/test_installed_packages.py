@@ -1,4 +1,4 @@
-"""The packages as a user gets them: built, checked, and installed where the repository is not."""
+"""The built packages, checked and installation outside the repository."""
 
 from __future__ import annotations
 
@@ -52,8 +52,8 @@ def dist(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def memd(dist: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[InstalledPrograms]:
-    """The wheels installed into an empty environment as docs/install.md says, with the sample as memory."""
-    home = tmp_path_factory.mktemp("installed") / "home"
+    """The wheels installation into an empty environment as docs/install.md says, with the sample as memory."""
+    home = tmp_path_factory.mktemp("installation") / "home"
     programs = home / "memd" / "bin"
     with installation(programs, home) as made:
         path = os.pathsep.join((str(Path(sys.executable).parent), made.environ["PATH"]))
@@ -205,7 +205,7 @@ def test_a_tool_installer_and_the_commands_named_there(
 
 
 def _python_of(memd: InstalledPrograms) -> Path:
-    """Return the interpreter beside the program that `memctl` is a link to."""
+    """Return the interpreter next to the program that `memctl` is a link to."""
     return (memd.programs / "memctl").resolve().with_name("python")
 
 

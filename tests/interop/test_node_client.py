@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from memd_client import Client, life_requests, requests
+from memd_client import Client, lifecycle_requests, requests
 from memd_client.errors import ConnectionLostError, DaemonStartError, DaemonUnreachableError, MemdError
 from memd_client.messages import REQUESTS
 from memd_client.wire import from_wire
@@ -51,7 +51,7 @@ class TestNodeClientOfAWholeDaemon(DaemonContract):
         return BlockingNodeClient(path, **options)
 
 
-def test_every_request_is_answered_by_the_daemon_with_its_type() -> None:
+def test_every_request_returns_its_reply_type() -> None:
     with recorded_daemon() as running, BlockingNodeClient(running.home.socket) as client:
         for name in PARAMS:
             reply = client.tell("request", method=name, params=params_of(name), options={})
@@ -71,7 +71,7 @@ def test_twenty_clients_share_a_daemon(daemon: DaemonProcess) -> None:
 # --- a daemon that goes away
 
 
-def test_a_daemon_killed_during_a_request_is_named(daemon: DaemonProcess) -> None:
+def test_a_daemon_killed_during_a_request_raises_connection_lost(daemon: DaemonProcess) -> None:
     with BlockingNodeClient(daemon.home.socket) as client, ThreadPoolExecutor(1) as pool:
         client.hello()
         os.kill(daemon.pid, signal.SIGSTOP)
@@ -116,7 +116,7 @@ def _is_running(pid: int) -> bool:
         return False
 
 
-def test_a_client_starts_the_daemon_and_again_where_it_was_killed_during_a_request(home: StateHome) -> None:
+def test_a_client_restarts_a_daemon_killed_during_a_request(home: StateHome) -> None:
     with starting(home) as client, ThreadPoolExecutor(1) as pool:
         before = client.index() and client.hello().pid
         os.kill(before, signal.SIGSTOP)
@@ -144,7 +144,7 @@ def test_clients_that_start_at_once_get_one_daemon(home: StateHome) -> None:
         assert len({reply.pid for reply in pool.map(lambda client: client.hello(), clients)}) == 1
 
 
-def test_a_turn_whose_owner_is_gone_is_taken_over(home: StateHome) -> None:
+def test_a_start_lock_of_an_ended_client_is_taken_over(home: StateHome) -> None:
     home.socket.parent.mkdir(mode=0o700)
     home.socket.with_name(f"{home.socket.name}.starting").write_text("4194303")  # no process has that number
 
@@ -152,7 +152,7 @@ def test_a_turn_whose_owner_is_gone_is_taken_over(home: StateHome) -> None:
         assert client.hello().pid
 
 
-def test_a_daemon_that_ends_is_named_with_the_end_of_its_log(home: StateHome) -> None:
+def test_a_daemon_that_ends_raises_an_error_with_the_end_of_its_log(home: StateHome) -> None:
     with (
         starting(home, sys.executable, "-c", "import sys; sys.exit('the stub fails on purpose')") as client,
         pytest.raises(DaemonStartError, match="ended with 1; its log ends with: the stub fails on purpose"),
@@ -160,7 +160,7 @@ def test_a_daemon_that_ends_is_named_with_the_end_of_its_log(home: StateHome) ->
         client.hello()
 
 
-def test_a_command_that_is_not_there_is_named(home: StateHome) -> None:
+def test_a_missing_daemon_command_raises_an_error(home: StateHome) -> None:
     with starting(home, "/nowhere/memd") as client, pytest.raises(DaemonStartError, match="/nowhere/memd"):
         client.hello()
 
@@ -197,22 +197,29 @@ SAMPLES: list[tuple[str, dict[str, Any]]] = [
 ]
 
 
-def test_patience_and_repetition_are_those_of_the_python_client(tmp_path: Path) -> None:
+def test_timeouts_and_repetition_are_those_of_the_python_client(tmp_path: Path) -> None:
     expected = []
     for name, params in SAMPLES:
-        ask = (getattr(requests, name, None) or getattr(life_requests, name))(**params)
-        wait_s = ask.wait_s(30.0)
+        request = (getattr(requests, name, None) or getattr(lifecycle_requests, name))(**params)
+        wait_s = request.reply_timeout_s(30.0)
         assert wait_s is not None
-        expected.append([wait_s * 1000, ask.renew, ask.repeatable, ask.wire("own").get("agent") == "own"])
+        expected.append(
+            [
+                wait_s * 1000,
+                request.renews_deadline,
+                request.repeatable,
+                request.wire_params("own").get("agent") == "own",
+            ]
+        )
     node_client_project(tmp_path)
     (tmp_path / "samples.json").write_text(json.dumps([[name, _plain(params)] for name, params in SAMPLES]))
     (tmp_path / "policy.mjs").write_text(
         'import { readFileSync } from "node:fs";\n'
-        'import { isRepeatable, patience, withAgent } from "./node_modules/memd-client/lib/requests.js";\n'
+        'import { isRepeatable, replyTimeout, withAgent } from "./node_modules/memd-client/lib/requests.js";\n'
         'const told = JSON.parse(readFileSync("samples.json", "utf8")).map(([name, params]) => {\n'
-        "  const { deadlineMs, renews } = patience(name, params, undefined, 30_000);\n"
+        "  const { deadlineMs, renewsDeadline } = replyTimeout(name, params, undefined, 30_000);\n"
         "  const own = withAgent(name, params, 'own').agent === 'own';\n"
-        "  return [deadlineMs, renews, isRepeatable(name, params), own];\n"
+        "  return [deadlineMs, renewsDeadline, isRepeatable(name, params), own];\n"
         "});\n"
         "console.log(JSON.stringify(told));\n"
     )

@@ -51,7 +51,7 @@ def test_the_clients_tarball_is_complete_and_installs(tmp_path: Path) -> None:
     assert run_node(["use.js"], cwd=where).stdout == "function\n"
 
 
-def test_the_plugins_tarball_brings_its_client_and_installs_by_itself(tmp_path: Path) -> None:
+def test_the_plugins_tarball_contains_its_client_and_installs_alone(tmp_path: Path) -> None:
     folder = plugin_folder(tmp_path)
     lock = (folder / "package-lock.json").read_bytes()
     tarball, files = pack(folder, tmp_path)

@@ -50,7 +50,7 @@ Slot = Literal["memory-core", "memd"]
 SLOTS: Final[tuple[Slot, ...]] = ("memory-core", "memd")
 
 EXCLUDED: Final = "excluding automatic memory context"
-"""OpenClaw's log says so when the plugin in the slot can't tell it where a file comes from."""
+"""Log message of OpenClaw if the plugin can't report the origin of a file."""
 
 GREETING: Final = "Good morning."
 
@@ -90,7 +90,7 @@ PATHS: Final[dict[str, Entry]] = {
     "memory/hard.md": HardLink("MEMORY.md"),
     "memory/folder.md": Folder(),
 }
-"""What the classifiers are asked for, beside paths that do not exist as such."""
+"""Paths for the classifiers, besides those that do not exist."""
 
 ODD_PATHS: Final = (
     *(

@@ -49,7 +49,7 @@ def script(conversation: ModelRequest) -> TextReply | ToolCall:
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The plugin, as it is after `npm install`."""
+    """The plugin after `npm install`."""
     return plugin_folder(tmp_path_factory.mktemp("plugin"))
 
 
@@ -228,7 +228,7 @@ def test_a_session_that_ends_in_the_gateway_leaves_a_note(folder: Path, model: M
 
 
 @pytest.mark.long
-def test_where_it_may_it_starts_the_daemon(claw: OpenClawInstallation) -> None:
+def test_the_plugin_starts_the_daemon_if_the_settings_allow(claw: OpenClawInstallation) -> None:
     command = [sys.executable, "-m", "memd"]  # no installation of memd is on PATH
     claw.change(
         {"plugins": {"entries": {"memd": {"config": {"startDaemon": True, "daemonCommand": command}}}}}

@@ -26,7 +26,7 @@ def focused(page: Page) -> str:
     return str(page.run("document.activeElement.closest('[data-item]')?.dataset.item ?? ''"))
 
 
-def test_notes_stand_by_day_the_newest_first(browser: Browser, running: Running) -> None:
+def test_notes_are_listed_by_day_newest_first(browser: Browser, running: Running) -> None:
     _, daemon = running
     with open_page(browser, daemon) as page:
         page.wait_text("Tomatoes need")  # the first lines of a note come once it is in sight
@@ -49,7 +49,7 @@ def test_a_search_shows_its_hits_with_the_evidence_marked(browser: Browser, runn
         assert "port 8443 instead of 8080" in hit
         marked = page.run("[...document.querySelectorAll('.hit mark')].map((one) => one.textContent)")
         assert {word.lower() for word in marked} == {"gateway", "port"}
-        assert "by words" in page.text(".ask")
+        assert "keyword" in page.text(".ask")
 
 
 def test_evidence_is_marked_in_inflections_names_and_scripts_without_spaces(
@@ -107,7 +107,7 @@ def test_an_opened_hit_shows_the_file_around_it(browser: Browser, running: Runni
         )
         assert 201 in found
         first = page.run("+document.querySelector('.reader .line').dataset.line")
-        assert 1 < first < found[0]  # what stands above comes too, not the whole file
+        assert 1 < first < found[0]  # lines above it are loaded too, not the whole file
         assert page.text("[data-line='201']").endswith("The walrus pact was signed in Lisbon.")
 
         page.click(".reader .more", "above")
@@ -115,7 +115,7 @@ def test_an_opened_hit_shows_the_file_around_it(browser: Browser, running: Runni
 
 
 @pytest.mark.model
-def test_where_nothing_is_relevant_it_says_so_and_offers_the_nearest(browser: Browser) -> None:
+def test_a_search_without_relevant_hits_offers_the_nearest(browser: Browser) -> None:
     local = {"provider": "local", "local": {"modelPath": str(minilm_path())}}
     with memory_home({"agents": {"defaults": {"memorySearch": local}}}) as (_, daemon):
         daemon.wait_for(lambda status: status.agents[0].chunks_pending == 0 and status.agents[0].vectors > 0)
@@ -126,13 +126,13 @@ def test_where_nothing_is_relevant_it_says_so_and_offers_the_nearest(browser: Br
             page.wait("document.querySelector('.hit')")
 
             search_for(page, "which port does the gateway use")
-            page.wait_text("by words and meaning")
+            page.wait_text("keyword and vector search")
             page.click("[data-why]")
             page.wait("document.querySelector('.explain')")
-            assert "not found by meaning" not in page.text(".explain")
+            assert "no vector match" not in page.text(".explain")
 
 
-def test_a_fact_is_edited_where_it_stands(browser: Browser, running: Running) -> None:
+def test_a_fact_is_edited_in_place(browser: Browser, running: Running) -> None:
     home, daemon = running
     before = facts_file(home)
     with open_page(browser, daemon, view="facts") as page:
@@ -223,9 +223,7 @@ def test_a_new_fact_is_remembered_once(browser: Browser, running: Running) -> No
     assert facts_file(home).count("Standup is at 9:40") == 1
 
 
-def test_a_file_changed_on_disk_shows_by_itself_and_the_place_is_kept(
-    browser: Browser, running: Running
-) -> None:
+def test_a_file_changed_on_disk_is_reloaded_at_the_same_position(browser: Browser, running: Running) -> None:
     home, daemon = running
     with open_page(browser, daemon) as page:
         search_for(page, "gateway port")
@@ -333,7 +331,7 @@ def test_a_hit_in_a_transcript_shows_what_was_said_without_lines_of_its_own(brow
                 assert page.run("document.querySelectorAll('.line .no').length") == 0
 
 
-def test_a_failing_provider_is_told_with_the_way_out(browser: Browser) -> None:
+def test_a_failing_provider_is_shown_with_a_hint(browser: Browser) -> None:
     dead = {"provider": "openai", "remote": {"baseUrl": "http://127.0.0.1:9/v1", "apiKey": "none"}}
     with memory_home({"agents": {"defaults": {"memorySearch": dead}}}) as (_, daemon):
         status = daemon.wait_for(lambda status: status.agents[0].degraded is not None)
@@ -343,8 +341,8 @@ def test_a_failing_provider_is_told_with_the_way_out(browser: Browser) -> None:
             search_for(page, "gateway port")
             page.wait_text("This answer is less than the whole")
             assert degraded.hint in page.text("main")
-            assert "8443" in page.text(".hit")  # found by words all the same
+            assert "8443" in page.text(".hit")  # keyword search still finds it
 
             page.press("Escape", "Escape", "4")
-            page.wait_text("Searches go on by words")
+            page.wait_text("Keyword search continues")
             assert "Degraded" in page.text(".verdict")

@@ -171,7 +171,7 @@ def test_a_search_of_all_agents_labels_its_hits_and_opens_the_right_file(
                 f" one.querySelector('.agent').textContent === {agent!r}).querySelector('.open').click()"
             )
             page.wait(f"document.querySelector('.reader')?.innerText.includes({text!r})")
-        assert shown(page)[0] == "main"  # the shown agent stays, whoever's file is open
+        assert shown(page)[0] == "main"  # the shown agent stays, also with a file of another agent open
         page.run("history.back()")
         page.wait("document.querySelector('.reader')?.innerText.includes('crane is out of order')")
         assert "of=work" in page.run("location.hash")
@@ -199,7 +199,7 @@ def test_a_page_of_one_agent_searches_no_other(browser: Browser, daemon: DaemonP
         assert asked["error"]["code"] == "agent_unknown"
 
 
-def test_transcripts_are_offered_only_where_they_are_indexed(browser: Browser, daemon: DaemonProcess) -> None:
+def test_transcripts_are_offered_only_if_they_are_indexed(browser: Browser, daemon: DaemonProcess) -> None:
     with open_page(browser, daemon) as page:
         search_for(page, "heron")
         assert "Transcripts" not in page.text(".ask")

@@ -70,7 +70,7 @@ def test_axes_are_numbered_with_their_units(
         written = numbers(page, ".health .plot")
         assert written[0] == "0"
         assert [each for each in written if each.endswith(" ms")]
-        assert [each for each in numbers(page, ".health .bars") if each.endswith(" passages")]
+        assert [each for each in numbers(page, ".health .bars") if each.endswith(" chunks")]
         assert page.run(OVERLAPS) == 0
 
 

@@ -93,13 +93,13 @@ def test_every_text_has_enough_contrast(
             assert page.run(CONTRASTS) == [], view
         page.press("Escape")
         page.run("document.documentElement.style.setProperty('--quiet', 'light-dark(#999, #666)')")
-        assert page.run(CONTRASTS) != []  # so it is seen where one has not
+        assert page.run(CONTRASTS) != []  # the check detects a missing contrast
         paper = page.run("getComputedStyle(document.body).backgroundColor")
         assert (max(int(part) for part in paper[4:-1].split(", ")) < 64) == dark
         assert page.complaints == []
 
 
-def test_dark_can_be_chosen_where_the_system_is_light(browser: Browser, daemon: DaemonProcess) -> None:
+def test_the_dark_theme_can_be_chosen_on_a_light_system(browser: Browser, daemon: DaemonProcess) -> None:
     with open_page(browser, daemon) as page:
         before = page.run("getComputedStyle(document.body).backgroundColor")
         page.press("t")

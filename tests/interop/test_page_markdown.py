@@ -14,7 +14,7 @@ from tests.support.chromium_page import memory_home, open_page, search_for
 from tests.support.daemon import DaemonProcess
 
 LURE = "http://127.0.0.1:1/lure"
-"""Where links and pictures of a note point: nobody must ask there."""
+"""The target of links and pictures of a note, which must get no request."""
 
 NOTE = """# Kestrel *plan*
 

@@ -1,4 +1,4 @@
-"""The pictures of docs/page.md show the page as it is, over the sample memory."""
+"""The pictures of docs/page.md show the present page with the sample memory."""
 
 from __future__ import annotations
 

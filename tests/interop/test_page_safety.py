@@ -16,7 +16,7 @@ from tests.support.state_homes import StateHome
 Running = tuple[StateHome, DaemonProcess]
 
 LURE = "http://127.0.0.1:1/lure"
-"""Where hostile text points: nobody listens there, and nobody must ask."""
+"""The target of hostile text, which must get no request."""
 
 MARKUP = f"""# <script>document.title = 'taken'</script> Kingfisher <b>report</b>
 

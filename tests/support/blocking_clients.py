@@ -167,7 +167,7 @@ class BlockingStream:
 class BlockingAsyncioClient(BlockingLoopClient):
     """The asyncio client as a blocking one."""
 
-    kind = aio.Client
+    kind = aio.AsyncioClient
 
     def _run(self) -> None:
         asyncio.run(self._main())
@@ -206,7 +206,7 @@ class BlockingAsyncioClient(BlockingLoopClient):
 class BlockingTrioClient(BlockingLoopClient):
     """The trio client as a blocking one."""
 
-    kind = trio_client.Client
+    kind = trio_client.TrioClient
 
     def _run(self) -> None:
         trio.run(self._main)

@@ -20,10 +20,10 @@ from pathlib import Path
 from typing import Any
 
 from memd_client import blocking, requests
-from memd_client.ask import Ask
 from memd_client.errors import MemdError, RequestCancelledError
 from memd_client.events import Event, SubscribeReply
 from memd_client.messages import Progress
+from memd_client.prepared_request import PreparedRequest
 from memd_client.wire import from_wire, to_wire
 from tests.support.node import MSGPACK, NODE_CLIENT, node, node_project
 
@@ -147,7 +147,7 @@ class BlockingNodeClient:
         """Send a command and return its outcome."""
         return self.begin(what, **more).outcome()
 
-    def call(self, ask: Ask[Any]) -> Any:
+    def call(self, ask: PreparedRequest[Any]) -> Any:
         """Send a request and return its reply."""
         with self.follow(ask) as steps:
             for step in steps:
@@ -155,7 +155,7 @@ class BlockingNodeClient:
                     ask.on_progress(step)
         return steps.reply
 
-    def follow(self, ask: Ask[Any]) -> NodeProgress:
+    def follow(self, ask: PreparedRequest[Any]) -> NodeProgress:
         """Return a request as an iterator over its progress."""
         return NodeProgress(self, ask)
 
@@ -178,7 +178,7 @@ class BlockingNodeClient:
 
     def _method(self, name: str, *args: Any, **kwargs: Any) -> Any:
         """Call the method of that name."""
-        build: Callable[..., Ask[Any]] = getattr(requests, name, None) or getattr(_life(), name)
+        build: Callable[..., PreparedRequest[Any]] = getattr(requests, name, None) or getattr(_life(), name)
         return self.call(build(*args, **kwargs))
 
     def _read(self) -> None:
@@ -196,7 +196,7 @@ class BlockingNodeClient:
 class NodeProgress:
     """A running request: an iterator over its progress, and a context manager."""
 
-    def __init__(self, shell: BlockingNodeClient, ask: Ask[Any]) -> None:
+    def __init__(self, shell: BlockingNodeClient, ask: PreparedRequest[Any]) -> None:
         self._shell = shell
         self._ask = ask
         self._answers: CommandReplies | None = None
@@ -245,7 +245,7 @@ class NodeProgress:
         """The reply, once the loop is over."""
         if not self._answered or self._answers is None:
             raise RequestCancelledError(f"{self._ask.method} has no reply")
-        return self._ask.typed(self._answers.value)
+        return self._ask.parse_reply(self._answers.value)
 
 
 class NodeEvents:
@@ -296,9 +296,9 @@ class NodeEvents:
 
 
 def _life() -> Any:
-    from memd_client import life_requests
+    from memd_client import lifecycle_requests
 
-    return life_requests
+    return lifecycle_requests
 
 
 def _as_json(value: Any) -> Any:

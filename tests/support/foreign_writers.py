@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from memd.lifecycle.files.writing import APPEND_WAIT_S
+from memd.lifecycle.files.writing import APPEND_TIMEOUT_S
 
 PAUSE_S: Final = 0.03
 """Longest pause between two writes; memd needs 20 ms for a replacement."""
@@ -105,7 +105,7 @@ class ForeignWriter:
             time.sleep(self._random.random() * 0.002)
             file.write(text + f"{line}\n".encode())
         ended = time.monotonic()
-        if ended - began >= APPEND_WAIT_S:  # this process was stopped by a busy machine
+        if ended - began >= APPEND_TIMEOUT_S:  # this process was stopped by a busy machine
             self._done.rewrites.append((began, ended))
 
     def _replace(self, number: int) -> None:

@@ -20,6 +20,7 @@ from dataclasses import MISSING, Field, fields
 from pathlib import Path
 from typing import Any, Final
 
+from memd_client.error_tree import RETRYABLE_CODES
 from memd_client.errors import all_errors
 from memd_client.messages import REQUESTS, Event, Progress
 from tests.support.node import NODE_CLIENT
@@ -50,18 +51,18 @@ def messages() -> str:
     """Return the TypeScript types."""
     kinds = _reached(*(kind for pair in REQUESTS.values() for kind in pair), Progress, Event)
     sent = {params for params, _ in REQUESTS.values()}
-    parts = [f"// {MADE}\n// What each means is in docs/protocol.md of memd, under the same names."]
+    parts = [f"// {MADE}\n// docs/protocol.md of memd documents them under the same names."]
     parts += [_interface(kind, kind in sent) for kind in kinds]
     rows = [
         f"  {name}: {{ params: {params.__name__}; reply: {reply.__name__} }};"
         for name, (params, reply) in REQUESTS.items()
     ]
     parts.append(
-        "/** Every request by its name: its parameters and its reply. */\n"
+        "/** The parameters and the reply of each request, by name. */\n"
         "export interface Requests {\n" + "\n".join(rows) + "\n}"
     )
     union = "\n".join(f'  | "{code}"' for code in all_errors())
-    parts.append(f"/** Every error code there is. */\nexport type ErrorCode =\n{union};")
+    parts.append(f"/** All error codes. */\nexport type ErrorCode =\n{union};")
     return "\n\n".join(parts) + "\n"
 
 
@@ -79,10 +80,10 @@ def shapes() -> str:
         "/**\n * @typedef {object} Shape\n * @property {string[]} [needs]\n"
         " * @property {Record<string, unknown>} [defaults]\n"
         " * @property {Record<string, [string, boolean]>} [holds]\n */\n\n"
-        "/**\n * For each record the fields it has to have, what stands for those that may be missing, and which hold\n"
-        " * records: their name, and whether there is a list of them.\n * @type {Record<string, Shape>}\n */\n"
+        "/**\n * For each record its required fields, the defaults of its optional fields, and its fields of nested\n"
+        " * records: their name, and whether the field is a list of them.\n * @type {Record<string, Shape>}\n */\n"
         "export const SHAPES = {\n" + "\n".join(rows) + "\n};\n\n"
-        "/** The record each request is answered with. @type {Record<string, string>} */\n"
+        "/** The reply record of each request. @type {Record<string, string>} */\n"
         "export const REPLIES = {\n" + "\n".join(replies) + "\n};\n\n"
         "/** The parameters of each request. @type {Record<string, string[]>} */\n"
         "export const PARAMS = {\n" + "\n".join(taken) + "\n};\n"
@@ -94,11 +95,14 @@ def codes() -> str:
     rows = [
         f"  {code}:\n    {json.dumps(kind.hint, ensure_ascii=False)}," for code, kind in all_errors().items()
     ]
+    retryable = [f"  {json.dumps(code)}," for code in sorted(RETRYABLE_CODES)]
     return (
         f"// {MADE}\n\n"
-        "/**\n * Every error code, and the way out where the daemon names no better one.\n"
+        "/**\n * The default hint of each error code.\n"
         " * @type {Record<string, string>}\n */\n"
-        "export const HINTS = {\n" + "\n".join(rows) + "\n};\n"
+        "export const HINTS = {\n" + "\n".join(rows) + "\n};\n\n"
+        "/** Codes after which the same request may succeed in a moment. */\n"
+        "export const RETRYABLE_CODES = new Set([\n" + "\n".join(retryable) + "\n]);\n"
     )
 
 

@@ -201,12 +201,15 @@ class PageThread(ServerThread):
         *,
         folder: Path | None = None,
         page_limits: PageLimits | None = None,
-        may_enter: Callable[[Address, Address], bool] = lambda ours, theirs: True,
+        is_owned_by_user: Callable[[Address, Address], bool] = lambda ours, theirs: True,
     ) -> None:
         self.clock = MockClock()
         super().__init__(path, clock=self.clock)
         self.page = PageServer(
-            "9.9", folder=folder or path.parent / "static", limits=page_limits, may_enter=may_enter
+            "9.9",
+            folder=folder or path.parent / "static",
+            limits=page_limits,
+            is_owned_by_user=is_owned_by_user,
         )
         self.daemon.show = self.page.show
 

@@ -29,7 +29,7 @@ from memd_client.messages import (
     DownloadStatus,
     EmbedParams,
     EmbedReply,
-    FileRow,
+    FileEntry,
     FilesParams,
     FilesReply,
     GetParams,
@@ -39,7 +39,7 @@ from memd_client.messages import (
     MemoryStatus,
     ModelFile,
     ModelReply,
-    Pending,
+    PendingChanges,
     Problem,
     SearchParams,
     SearchReply,
@@ -98,7 +98,7 @@ class FakeAgent:
             provider="none",
             model="",
             generation=1,
-            pending=Pending(),
+            pending=PendingChanges(),
         )
 
     async def _wait(self) -> None:
@@ -124,7 +124,7 @@ class FakeAgent:
     async def files(self, params: FilesParams) -> FilesReply:
         """Return one file."""
         await trio.lowlevel.checkpoint()
-        return FilesReply(self.agent_id, [FileRow("MEMORY.md", "memory", 0, 4, 1, self.agent_id)], 1)
+        return FilesReply(self.agent_id, [FileEntry("MEMORY.md", "memory", 0, 4, 1, self.agent_id)], 1)
 
     async def curated_entries(self, params: CuratedEntriesParams) -> CuratedEntriesReply:
         """Return one entry."""

@@ -85,7 +85,7 @@ def answer_hello(connection: socket.socket) -> None:
 
 
 CODE = (
-    "import sys; from memd_client import discovery; discovery._take_turn(discovery._open_turn(sys.argv[1]));"
+    "import sys; from memd_client import discovery; discovery._try_start_lock(discovery._open_start_lock(sys.argv[1]));"
     "print('mine', flush=True); sys.stdin.read()"
 )
 

@@ -1,30 +1,30 @@
-// One call of a client: its deadline, its signal and its progress, over as many connections as it takes.
+// One call of a client: its deadline, its signal and its progress, over one or two connections.
 
 import { MemdError } from "./errors.js";
-import { mayRepeat } from "./requests.js";
+import { canRepeat } from "./requests.js";
 
-/** Longest time a timer of Node takes; longer deadlines are none. */
-const LONGEST_TIMER_MS = 2 ** 31 - 1;
+/** The longest time of a Node timer; a longer deadline counts as none. */
+const MAX_TIMER_MS = 2 ** 31 - 1;
 
-/** A request under way. Used once. */
+/** A running request. Used once. */
 export class Call {
   #name;
   #params;
   #options;
   /** @type {NodeJS.Timeout | undefined} */
   #timer;
-  /** @type {MemdError | undefined} Why it was given up. */
-  #givenUp;
-  /** @type {(error: MemdError) => void} Ends whatever it waits for. */
+  /** @type {MemdError | undefined} Why the client stopped waiting. */
+  #stopReason;
+  /** @type {(error: MemdError) => void} Ends the present wait. */
   #stop = () => {};
 
   /**
    * @param {string} name
    * @param {Record<string, unknown>} params
    * @param {object} options
-   * @param {number} options.deadlineMs How long all of it may take, connecting included.
-   * @param {boolean} options.renews Progress starts that time anew.
-   * @param {AbortSignal} [options.signal] Gives it up; the daemon is told to stop.
+   * @param {number} options.deadlineMs The longest time until the reply, connecting included.
+   * @param {boolean} options.renewsDeadline Each progress restarts that time.
+   * @param {AbortSignal} [options.signal] Cancels the request, at the daemon too.
    * @param {(progress: import("./messages.js").Progress) => void} [options.onProgress]
    */
   constructor(name, params, options) {
@@ -34,25 +34,25 @@ export class Call {
   }
 
   /**
-   * Send it, and once more where its connection broke and that may be.
+   * Send it, and send it again if its connection broke and the request may be repeated.
    * @param {() => Promise<import("./connection.js").Connection>} connected Returns a connection that isn't known to be
    *     broken.
-   * @param {boolean} repeatable Whether it may be carried out twice.
+   * @param {boolean} repeatable Whether the daemon may execute it twice.
    * @returns {Promise<Record<string, unknown>>} The reply.
    */
   async run(connected, repeatable) {
     const { signal } = this.#options;
-    const abort = () => this.#giveUp(cancelled(this.#name, signal));
+    const abort = () => this.#cancel(cancelled(this.#name, signal));
     if (signal?.aborted) throw cancelled(this.#name, signal);
     signal?.addEventListener("abort", abort, { once: true });
     this.#startTimer();
     try {
       try {
-        return await this.#once(connected);
+        return await this.#send(connected);
       } catch (error) {
-        if (this.#givenUp !== undefined || !mayRepeat(error, repeatable)) throw error;
+        if (this.#stopReason !== undefined || !canRepeat(error, repeatable)) throw error;
       }
-      return await this.#once(connected);
+      return await this.#send(connected);
     } finally {
       clearTimeout(this.#timer);
       signal?.removeEventListener("abort", abort);
@@ -63,14 +63,14 @@ export class Call {
    * @param {() => Promise<import("./connection.js").Connection>} connected
    * @returns {Promise<Record<string, unknown>>}
    */
-  async #once(connected) {
-    const connection = await this.#unlessGivenUp(connected());
+  async #send(connected) {
+    const connection = await this.#untilStopped(connected());
     return new Promise((resolve, reject) => {
-      if (this.#givenUp !== undefined) throw this.#givenUp;
+      if (this.#stopReason !== undefined) throw this.#stopReason;
       const exchange = connection.begin(this.#name, this.#params, {
         onReply: resolve,
         onFailure: reject,
-        onStep: (progress) => this.#tell(progress),
+        onStep: (progress) => this.#report(progress),
       });
       this.#stop = (error) => {
         connection.end(exchange);
@@ -80,11 +80,11 @@ export class Call {
   }
 
   /**
-   * Wait for a connection, but not longer than this call may take; others may go on waiting for it.
+   * Wait for a connection within this call's deadline; other calls may wait for it longer.
    * @param {Promise<import("./connection.js").Connection>} connecting
    * @returns {Promise<import("./connection.js").Connection>}
    */
-  #unlessGivenUp(connecting) {
+  #untilStopped(connecting) {
     return new Promise((resolve, reject) => {
       this.#stop = reject;
       connecting.then(resolve, reject);
@@ -92,41 +92,41 @@ export class Call {
   }
 
   /**
-   * Pass on a progress; a callback that throws ends the call with what it threw, and nothing else.
+   * Call `onProgress`; an exception of the callback fails this call alone.
    * @param {import("./messages.js").Progress} progress
    */
-  #tell(progress) {
-    if (this.#options.renews) this.#startTimer();
+  #report(progress) {
+    if (this.#options.renewsDeadline) this.#startTimer();
     try {
       this.#options.onProgress?.(progress);
     } catch (error) {
-      this.#giveUp(/** @type {MemdError} */ (error));
+      this.#cancel(/** @type {MemdError} */ (error));
     }
   }
 
   #startTimer() {
     clearTimeout(this.#timer);
     const { deadlineMs } = this.#options;
-    if (deadlineMs > LONGEST_TIMER_MS) return;
-    // After what has arrived was read: this process may have been busy itself.
-    const late = () => setImmediate(() => this.#giveUp(tooLate(this.#name, deadlineMs)));
-    this.#timer = setTimeout(late, Math.max(0, deadlineMs));
+    if (deadlineMs > MAX_TIMER_MS) return;
+    // `setImmediate` reads arrived data first: this process may have been too busy to read a reply in time.
+    const expire = () => setImmediate(() => this.#cancel(deadlineExceeded(this.#name, deadlineMs)));
+    this.#timer = setTimeout(expire, Math.max(0, deadlineMs));
   }
 
   /** @param {MemdError} error */
-  #giveUp(error) {
-    if (this.#givenUp !== undefined) return;
-    this.#givenUp = error;
+  #cancel(error) {
+    if (this.#stopReason !== undefined) return;
+    this.#stopReason = error;
     this.#stop(error);
   }
 }
 
 /** @type {(name: string, signal: AbortSignal | undefined) => MemdError} */
 function cancelled(name, signal) {
-  return new MemdError("cancelled", `${name} was given up before its reply`, { cause: signal?.reason });
+  return new MemdError("cancelled", `${name} was cancelled before its reply`, { cause: signal?.reason });
 }
 
 /** @type {(name: string, deadlineMs: number) => MemdError} */
-function tooLate(name, deadlineMs) {
+function deadlineExceeded(name, deadlineMs) {
   return new MemdError("deadline_exceeded", `no reply to ${name} in ${deadlineMs / 1000} s`);
 }

@@ -1,28 +1,32 @@
-// The client: one object, one connection, any number of requests at the same time.
+// The client: one object, one connection, any number of concurrent requests.
 
 import { Call } from "./call.js";
 import { Connection } from "./connection.js";
 import { checkSocketPath, socketPath } from "./discovery.js";
 import { MemdError } from "./errors.js";
 import { checkCall, checkClientOptions } from "./names.js";
-import { typed } from "./replies.js";
-import { REQUESTS, isRepeatable, methodName, patience, withAgent } from "./requests.js";
+import { parseReply } from "./replies.js";
+import { REQUESTS, isRepeatable, methodName, replyTimeout, withAgent } from "./requests.js";
 import { startAndWait } from "./starting.js";
 import { Subscription } from "./subscription.js";
 
-/** How long connecting and greeting may take. */
+/** Default of `connectTimeoutMs`. */
 const CONNECT_MS = 5_000;
 
 /**
  * @typedef {object} CallOptions
- * @property {AbortSignal} [signal] Gives the request up; the daemon is told to stop it.
- * @property {number | null} [timeoutMs] How long it may take, connecting and starting the daemon included; null: no
- *     end.
- * @property {(progress: import("./messages.js").Progress) => void} [onProgress]
- * @property {boolean} [repeatable] Whether to send it again where the connection broke before the reply.
+ * @property {AbortSignal} [signal] Cancels the request, at the daemon too; the call fails with `cancelled`.
+ * @property {number | null} [timeoutMs] The longest time this call may take, connecting and starting the daemon
+ *     included; null: no limit.
+ * @property {(progress: import("./messages.js").Progress) => void} [onProgress] Called with each progress.
+ * @property {boolean} [repeatable] Whether to send it again if the connection breaks before the reply; by default, this
+ *     depends on the request.
  */
 
-/** A client of the daemon. What its options mean is in docs/node.md. */
+/**
+ * A client of the daemon. It connects with the first request and reconnects after the connection broke. Every request
+ * of docs/protocol.md is a method: `client.memoryStore(params, options)` sends `memory_store`.
+ */
 export class Client {
   socketPath;
   #agent;
@@ -37,7 +41,10 @@ export class Client {
   #connecting = null;
   #closing = new AbortController();
 
-  /** @param {import("./index.js").ClientOptions} [options] */
+  /**
+   * @param {import("./index.js").ClientOptions} [options] Documented in index.d.ts.
+   * @throws {MemdError} `bad_params`: an unknown or invalid option; `socket_path_invalid`.
+   */
   constructor(options = {}) {
     checkClientOptions(options);
     const { agent, timeoutMs = 30_000, connectTimeoutMs = CONNECT_MS, autostart = false } = options;
@@ -53,43 +60,46 @@ export class Client {
     this.#clientName = clientName;
   }
 
-  /** What the daemon said of itself in its greeting; null while there is no connection. */
+  /** The daemon's reply to the greeting; null while there is no connection. */
   get daemon() {
     return this.#connection?.broken === null ? this.#connection.session.daemon : null;
   }
 
   /**
-   * Send a request and return its reply.
-   * @param {string} name As in docs/protocol.md.
-   * @param {Record<string, unknown>} [params]
+   * Send a request by its name and return its reply.
+   * @param {string} name The name in docs/protocol.md; one that this release doesn't know is allowed.
+   * @param {Record<string, unknown>} [params] Its parameters, with the names of docs/protocol.md.
    * @param {CallOptions} [options]
    * @returns {Promise<any>}
+   * @throws {MemdError} `daemon_unreachable`, `daemon_start_failed`, `deadline_exceeded`, `connection_lost`,
+   *     `cancelled`, `bad_params`, and the errors of the daemon.
    */
   async request(name, params = {}, options = {}) {
     if (typeof name !== "string") throw new MemdError("bad_params", "the name of a request is a string");
     if (name === "subscribe" || name === "cancel") {
-      const way = name === "subscribe" ? "Use client.subscribe()." : "Abort the request's signal.";
-      throw new MemdError("bad_params", `\`${name}\` is no request with one reply`, { hint: way });
+      const hint = name === "subscribe" ? "use client.subscribe()" : "abort the signal of the request to cancel";
+      throw new MemdError("bad_params", `\`${name}\` can't be sent by request()`, { hint });
     }
     checkCall(name, params, options);
     const { signal, timeoutMs, onProgress, repeatable = isRepeatable(name, params) } = options;
     if (timeoutMs !== undefined && timeoutMs !== null) checkTime("timeoutMs", timeoutMs);
-    const patient = patience(name, params, timeoutMs, this.#timeoutMs);
-    const call = new Call(name, withAgent(name, params, this.#agent), { ...patient, signal, onProgress });
-    return typed(name, await call.run(() => this.#connected(), repeatable));
+    const timeout = replyTimeout(name, params, timeoutMs, this.#timeoutMs);
+    const call = new Call(name, withAgent(name, params, this.#agent), { ...timeout, signal, onProgress });
+    return parseReply(name, await call.run(() => this.#connected(), repeatable));
   }
 
   /**
-   * Return what happens in the daemon from now on, as an async iterator.
-   * @param {import("./messages.js").SubscribeParams} [params]
-   * @param {{ signal?: AbortSignal }} [options] The signal ends it.
+   * Return an async iterator over the daemon's events from now on. It has no deadline.
+   * @param {import("./messages.js").SubscribeParams} [params] Only events of this agent and of these kinds.
+   * @param {{ signal?: AbortSignal }} [options] The signal ends the subscription.
+   * @throws {MemdError} `bad_params`: an unknown parameter or option.
    */
   subscribe(params = {}, options = {}) {
     checkCall("subscribe", params, options);
     return new Subscription(() => this.#connected(), { ...params }, options.signal);
   }
 
-  /** Close the connection. Requests under way end with `connection_lost`. Idempotent. */
+  /** Close the connection. Running requests fail with `connection_lost`. Idempotent. */
   async close() {
     this.#closing.abort();
     const connecting = this.#connecting;
@@ -116,7 +126,7 @@ export class Client {
     return `${this.#connection.size} waiting`;
   }
 
-  /** Return the connection, a new one where there is none or it broke. */
+  /** Return the connection, a new one if there is none or it broke. */
   async #connected() {
     this.#checkOpen();
     if (this.#connection?.broken === null) return this.#connection;
@@ -126,7 +136,7 @@ export class Client {
     return this.#connecting;
   }
 
-  /** Connect and greet; start the daemon where allowed and needed. */
+  /** Connect and greet; start the daemon if that is allowed and necessary. */
   async #connect() {
     const connection = await this.#open().catch((error) => {
       this.#checkOpen();
@@ -152,7 +162,7 @@ export class Client {
 
   #checkOpen() {
     if (this.#closing.signal.aborted) {
-      throw new MemdError("connection_lost", "this Client is closed", { hint: "Make a new Client." });
+      throw new MemdError("connection_lost", "this client is closed", { hint: "create a new client" });
     }
   }
 }
@@ -177,7 +187,7 @@ for (const name of REQUESTS) {
 function checkTime(name, value) {
   if (typeof value !== "number" || !(value > 0)) {
     throw new MemdError("bad_params", `${name} must be a number of milliseconds above 0`, {
-      hint: `Leave ${name} out, or give a number like 5000.`,
+      hint: `leave ${name} out, or give a number like 5000`,
     });
   }
 }

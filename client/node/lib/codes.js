@@ -1,124 +1,141 @@
 // Made by `python -m tests.support.node_types` from the Python client: don't edit.
 
 /**
- * Every error code, and the way out where the daemon names no better one.
+ * The default hint of each error code.
  * @type {Record<string, string>}
  */
 export const HINTS = {
   internal:
-    "This is a defect of memd: the daemon's log says more. Please report it.",
+    "report this defect of memd with the daemon's log",
   provider_unavailable:
-    "Keyword search works. For search by meaning run `memctl model pull minilm`.",
+    "run `memctl model pull minilm` for vector search; keyword search works without it",
   provider_failed:
-    "Keyword search goes on; the daemon tries again by itself.",
+    "see `memctl status`; memd retries after the back-off, and keyword search continues",
   provider_unreachable:
-    "Check the network, the proxy and remote.baseUrl; keyword search goes on, and it is tried again by itself.",
+    "check the network, the proxy and remote.baseUrl; memd retries after the back-off",
   provider_reply_invalid:
-    "Check that remote.baseUrl is the provider's own address; keyword search goes on.",
+    "check that remote.baseUrl is the provider's own address; keyword search continues",
   provider_rate_limited:
-    "Nothing to do: it is asked again when the pause it named is over.",
+    "wait: memd retries when the provider's pause is over",
   provider_quota_exhausted:
-    "Add credit at the provider, or choose another one; it is asked again by itself now and then.",
+    "add credit at the provider or choose another provider; memd retries after the back-off",
   provider_auth:
-    "Correct the key (remote.apiKey, models.providers, or the environment of the daemon).",
+    "correct the key (remote.apiKey, models.providers, or the environment of the daemon)",
   provider_model_unknown:
-    "Correct search.model; for Ollama, run `ollama pull` with its name.",
+    "correct search.model; for Ollama, run `ollama pull` with its name",
   text_refused:
-    "The text stays findable by its words; every other text is unaffected.",
+    "shorten or split the text; keyword search finds it meanwhile",
   token_budget_exhausted:
-    "Raise daily_token_budget in memd.toml, or wait: it starts anew at midnight UTC.",
+    "raise daily_token_budget in memd.toml, or wait until midnight UTC",
   local_extra_missing:
-    "Install llama-cpp-python for the daemon (needs a C++ compiler); `memctl doctor` prints the command.",
+    "install llama-cpp-python for the daemon (needs a C++ compiler); `memctl doctor` prints the command",
   model_missing:
-    "Pull one with `memctl model pull minilm`, or correct local.modelPath.",
+    "pull a model with `memctl model pull minilm`, or correct local.modelPath",
   model_invalid:
-    "Use a GGUF file of an embedding model; `memctl model pull minilm` gets a small one.",
+    "use a GGUF file of an embedding model; `memctl model pull minilm` downloads a small one",
   model_child:
-    "It is started again by itself; if it keeps failing, see the daemon's log.",
+    "see the daemon's log if it keeps failing; memd restarts the process",
   download_failed:
-    "Check the network and try again: the download goes on where it stopped.",
+    "check the network, then try again to resume the download",
   checksum_mismatch:
-    "The file was removed; try again, and don't use it from elsewhere.",
+    "download it again; the file was removed",
   dimensions_changed:
-    "The model behind the provider changed: run `memctl index --force`.",
+    "run `memctl index --force`: the model behind the provider changed",
   frame_too_big:
-    "Ask for less at once: fewer texts, fewer results or fewer lines.",
+    "request less at once: fewer texts, fewer results or fewer lines",
   frame_invalid:
-    "Speak the protocol of docs/protocol.md; the connection was closed.",
+    "follow docs/protocol.md; the connection was closed",
   hello_required:
-    "Send `hello` as the first request of a connection.",
+    "send `hello` as the first request of a connection",
   protocol_mismatch:
-    "Their releases differ: upgrade the older one of client and daemon, then run `memctl service restart`.",
+    "upgrade the older one of client and daemon, then run `memctl service restart`",
   method_unknown:
-    "See the capabilities in the reply to `hello`; the daemon may be older than the client.",
+    "check `capabilities` in the reply to `hello`; the daemon may be older than the client",
   bad_params:
-    "Compare the parameters with docs/protocol.md.",
+    "compare the parameters with docs/protocol.md",
   too_many_connections:
-    "Close idle clients, or keep one connection per process.",
+    "close idle clients, or keep one connection per process",
   too_many_requests:
-    "Wait for replies before sending more.",
+    "wait for replies before sending more",
   daemon_busy:
-    "Ask again in a moment; `memctl status` shows how many clients are connected.",
+    "try again in a moment; `memctl status` shows how many clients are connected",
   idle_timeout:
-    "Connect again; the clients of memd do so by themselves.",
+    "connect again; memd's own clients do so automatically",
   peer_refused:
-    "Each user runs a daemon of their own: start one with `memctl status`.",
+    "start a daemon of your own with `memctl status`",
   cancelled:
-    "Nothing to do: it was asked for.",
+    "send the request again if it is still needed",
   deadline_exceeded:
-    "Allow more time, or see what the daemon is busy with: `memctl status`.",
+    "allow more time, or see what the daemon is busy with: `memctl status`",
   shutting_down:
-    "Try again in a moment; a service manager starts it anew.",
+    "try again in a moment; a service manager restarts it",
   agent_reloading:
-    "Ask again in a moment; `memctl status` shows how it stands.",
+    "try again in a moment; `memctl status` shows the agent's state",
   connection_lost:
-    "Try again: the client reconnects. If it happens again, see the daemon's log.",
+    "try again: the client reconnects; if it happens again, see the daemon's log",
   daemon_unreachable:
-    "Start the daemon with `memd`; `memctl` starts it by itself unless MEMD_AUTOSTART is 0.",
+    "start the daemon with `memd`; `memctl` starts it automatically unless MEMD_AUTOSTART is 0",
   daemon_start_failed:
-    "Run `memd` in a terminal to see why.",
+    "run `memd` in a terminal to see why",
   daemon_running:
-    "Use the running daemon, or stop it first.",
+    "use the running daemon, or stop it first",
   service_unavailable:
-    "`memctl service start` runs the daemon without one; agents and `memctl` start it as well.",
+    "run `memctl service start` to run the daemon without one",
   service_failed:
-    "See `memctl service status` and `memctl service logs`; `--dry-run` shows the steps.",
+    "see `memctl service status` and `memctl service logs`; `--dry-run` shows the steps",
   socket_path_invalid:
-    "Set MEMD_SOCKET to a short path in a directory that is yours alone (mode 0700).",
+    "set MEMD_SOCKET to a short path in a directory that only you can enter (mode 0700)",
   agent_unknown:
-    "`memctl status` lists the agents.",
+    "list the agents with `memctl status`",
   memory_disabled:
-    "Set search.enabled to true for this agent.",
+    "set search.enabled to true for this agent",
   config_invalid:
-    "Correct the named key; until then the last good settings or the defaults are in force.",
+    "correct the named key; until then the last valid settings or the defaults apply",
   query_empty:
-    "Give at least one word.",
+    "give at least one word",
   path_refused:
-    "Allowed: MEMORY.md, memory.md, USER.md, memory/**/*.md and files under extraPaths.",
+    "use MEMORY.md, memory.md, USER.md, memory/**/*.md or a file under extraPaths",
   file_missing:
-    "Search again: results name only files that exist.",
+    "search again: hits name only files that exist",
   file_unreadable:
-    "Mend the file or its permissions; every other file is unaffected.",
+    "correct the file or its permissions; all other files are unaffected",
   note_unwritable:
-    "Nothing of it was written. Make room or mend the permissions of the workspace, then ask again.",
+    "free space or correct the permissions of the workspace, then try again; nothing was written",
   fact_missing:
-    "It was forgotten, or its line was edited or removed meanwhile; list the facts again.",
+    "list the facts again: it was forgotten, or its line was edited or removed",
   fact_changed:
-    "Nothing was changed. List the facts again, and edit what it says now.",
+    "list the facts again, then edit the current text; nothing was changed",
   page_unavailable:
-    "It needs a free port of 127.0.0.1; `memctl` shows the same in the terminal.",
+    "free a port of 127.0.0.1, or use `memctl` in the terminal",
   log_unavailable:
-    "A daemon that a client starts writes one beside its socket, a service writes to the journal.",
+    "see the file next to the socket (started by a client) or the journal (service)",
   index_closed:
-    "The daemon is stopping; try again in a moment.",
+    "try again in a moment; the daemon is stopping",
   index_lost:
-    "It is opened anew by itself, and built from your Markdown where it has to be; ask again in a moment.",
+    "try again in a moment; memd reopens the index, or rebuilds it from your Markdown",
   index_corrupt:
-    "It is set aside and rebuilt from your Markdown by itself; nothing of yours is lost.",
+    "wait: memd moves it to quarantine and rebuilds it from your Markdown; no notes are lost",
   index_newer:
-    "Upgrade memd, or move the index file away: it is rebuilt from your Markdown.",
+    "upgrade memd, or move the index file away: memd rebuilds it from your Markdown",
   index_io:
-    "Check free space and permissions of the named file.",
+    "check free space and permissions of the named file",
   vector_extension:
-    "Search works without it; reinstall sqlite-vec or correct store.vector.extensionPath.",
+    "reinstall sqlite-vec or correct store.vector.extensionPath; search works without it",
 };
+
+/** Codes after which the same request may succeed in a moment. */
+export const RETRYABLE_CODES = new Set([
+  "agent_reloading",
+  "connection_lost",
+  "daemon_busy",
+  "deadline_exceeded",
+  "idle_timeout",
+  "index_closed",
+  "index_lost",
+  "model_child",
+  "provider_rate_limited",
+  "provider_unreachable",
+  "shutting_down",
+  "too_many_connections",
+  "too_many_requests",
+]);

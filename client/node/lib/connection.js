@@ -1,33 +1,33 @@
-// One open connection: requests of many callers over one socket.
+// One open connection: concurrent requests over one socket.
 
 import { statSync } from "node:fs";
 import { connect } from "node:net";
 import { setTimeout as wait } from "node:timers/promises";
-import { MemdError, again } from "./errors.js";
+import { MemdError, copyError } from "./errors.js";
 import { ClientSession } from "./session.js";
 
-/** What waits to be sent at most: a daemon that takes nothing for so long hangs, and the connection is given up. */
+/** Limit of unsent bytes: a daemon that accepts none of them hangs, and the connection is closed. */
 const MAX_UNSENT_BYTES = 64 * 1024 * 1024;
 
-/** Wait between tries while the daemon's queue of new connections is full (EAGAIN on Linux). */
-const BUSY_WAIT_MS = 5;
+/** Pause between attempts while the daemon's accept backlog is full (EAGAIN on Linux). */
+const BUSY_RETRY_INTERVAL_MS = 5;
 
 /**
- * A daemon that refuses a connection says why and closes at once. Where our greeting crossed that, its words are lost: the
- * second try listens for so long before it greets.
+ * A daemon that rejects a connection sends the reason and closes at once. If the client sends its greeting meanwhile, the
+ * reason is lost. The second attempt therefore listens this long before it greets.
  */
 const LISTEN_MS = 50;
 
 /**
- * @typedef {object} Handlers What is told of a request: steps, then one of reply and failure.
+ * @typedef {object} Handlers Callbacks of a request: steps, then either the reply or the failure.
  * @property {(result: Record<string, unknown>) => void} onReply
  * @property {(error: MemdError) => void} onFailure
  * @property {(step: any) => void} onStep
  */
 
-/** @typedef {{ id: number, sent: boolean, handlers: Handlers }} Exchange One request under way. */
+/** @typedef {{ id: number, sent: boolean, handlers: Handlers }} Exchange One running request. */
 
-/** A connection. It keeps the process alive only while somebody waits for a reply. */
+/** A connection. It keeps the process alive only while a request waits for its reply. */
 export class Connection {
   /** @type {MemdError | null} Why it broke. */
   broken = null;
@@ -43,16 +43,16 @@ export class Connection {
 
   /**
    * @param {import("node:net").Socket} socket Connected; the connection owns it from now on.
-   * @param {string} clientName What the client calls itself.
+   * @param {string} clientName The name sent in the greeting.
    */
   constructor(socket, clientName) {
     this.session = new ClientSession(clientName);
     this.#socket = socket;
-    socket.on("data", (data) => this.#takeIn(/** @type {Buffer} */ (data)));
+    socket.on("data", (data) => this.#receive(/** @type {Buffer} */ (data)));
     socket.on("drain", () => this.#unblock());
-    socket.on("error", (error) => this.#break(new MemdError("connection_lost", lost(error))));
-    for (const over of ["end", "close"]) {
-      socket.on(over, () =>
+    socket.on("error", (error) => this.#break(new MemdError("connection_lost", describeBreak(error))));
+    for (const event of ["end", "close"]) {
+      socket.on(event, () =>
         this.#break(new MemdError("connection_lost", "the daemon closed the connection")),
       );
     }
@@ -61,10 +61,10 @@ export class Connection {
   /**
    * Connect and greet.
    * @param {string} path The socket's path.
-   * @param {{ timeoutMs: number, clientName: string, signal?: AbortSignal }} options The signal gives it up.
+   * @param {{ timeoutMs: number, clientName: string, signal?: AbortSignal }} options The signal cancels it.
    * @returns {Promise<Connection>}
-   * @throws {MemdError} `daemon_unreachable`: nobody listens there; `deadline_exceeded`: the daemon hangs;
-   *     `peer_refused`: it belongs to another user; and whatever it refuses the greeting with.
+   * @throws {MemdError} `daemon_unreachable`: no daemon listens there; `deadline_exceeded`: the daemon hangs;
+   *     `peer_refused`: it belongs to another user; and the daemon's error if it rejects the greeting.
    */
   static async open(path, options) {
     checkOwner(path);
@@ -78,31 +78,31 @@ export class Connection {
         reason = error;
       }
     }
-    // A daemon that just dies takes a last connection before its socket is gone.
+    // A daemon that is ending may accept a last connection before its socket is gone.
     throw unreachable(path, reason?.message);
   }
 
   /**
    * @param {string} path
    * @param {{ timeoutMs: number, clientName: string, signal?: AbortSignal }} options
-   * @param {number} listenMs How long the daemon may speak first.
+   * @param {number} listenMs How long to wait for an error of the daemon before greeting.
    */
   static async #openOnce(path, { timeoutMs, clientName, signal }, listenMs) {
     const connection = new Connection(await openSocket(path, timeoutMs), clientName);
-    const giveUp = () => connection.close();
-    signal?.addEventListener("abort", giveUp, { once: true });
+    const close = () => connection.close();
+    signal?.addEventListener("abort", close, { once: true });
     try {
-      if (signal?.aborted) giveUp();
+      if (signal?.aborted) close();
       if (listenMs > 0) await wait(listenMs);
       if (connection.broken !== null) throw connection.broken;
       await connection.#greet(timeoutMs);
     } finally {
-      signal?.removeEventListener("abort", giveUp);
+      signal?.removeEventListener("abort", close);
     }
     return connection;
   }
 
-  /** How many requests are under way. */
+  /** How many requests wait for a reply. */
   get size() {
     return this.#exchanges.size;
   }
@@ -112,16 +112,16 @@ export class Connection {
    * @param {string} method
    * @param {Record<string, unknown>} params
    * @param {Handlers} handlers
-   * @returns {Exchange} To be given to `end` where it is given up.
-   * @throws {MemdError} It can't be sent; `data.sent` is false where the connection is broken.
+   * @returns {Exchange} The argument of `end`, which cancels the request.
+   * @throws {MemdError} It can't be sent; `data.sent` is false if the connection is broken.
    */
   begin(method, params, handlers) {
-    if (this.broken !== null) throw again(this.broken, false);
+    if (this.broken !== null) throw copyError(this.broken, false);
     return this.#register(this.session.request(method, params), handlers);
   }
 
   /**
-   * Give up a request that wasn't answered: the daemon is told, nothing more is told of it here. Idempotent.
+   * Cancel a request without a reply, at the daemon too; its handlers are not called any more. Idempotent.
    * @param {Exchange} exchange
    */
   end(exchange) {
@@ -138,9 +138,9 @@ export class Connection {
     this.#keepAlive();
   }
 
-  /** Close the connection; requests under way end with `connection_lost`. */
+  /** Close the connection; running requests fail with `connection_lost`. */
   close() {
-    this.#break(new MemdError("connection_lost", "the connection was closed on this side"));
+    this.#break(new MemdError("connection_lost", "the client closed the connection"));
   }
 
   /** @param {number} timeoutMs */
@@ -151,7 +151,7 @@ export class Connection {
       await new Promise((resolve, reject) => {
         const hello = this.session.hello();
         this.#register(hello, { onReply: resolve, onFailure: reject, onStep() {} });
-        timer = setTimeout(() => setImmediate(() => reject(noGreeting(timeoutMs))), timeoutMs);
+        timer = setTimeout(() => setImmediate(() => reject(greetingTimeoutError(timeoutMs))), timeoutMs);
       });
     } catch (error) {
       this.close();
@@ -175,17 +175,17 @@ export class Connection {
   }
 
   /**
-   * Have bytes sent; never waits.
-   * @param {Exchange | null} exchange Whose they are.
+   * Queue bytes for sending, without waiting.
+   * @param {Exchange | null} exchange Their request; null for a cancellation.
    * @param {Buffer} data
    */
   #post(exchange, data) {
     this.#unsent.push({ exchange, data });
     this.#unsentBytes += data.length;
     if (this.#unsentBytes > MAX_UNSENT_BYTES && this.#unsent.length > 1) {
-      this.#break(new MemdError("connection_lost", "the daemon takes no data: it hangs or is overloaded"));
+      this.#break(new MemdError("connection_lost", "the daemon accepts no data: it hangs or is overloaded"));
     } else if (!this.#flushing) {
-      // After what has arrived was read: the daemon may have closed, and said why.
+      // Arrived data is read first: the daemon may have closed and sent the reason.
       this.#flushing = true;
       setImmediate(() => this.#flush());
     }
@@ -205,7 +205,7 @@ export class Connection {
   #write({ exchange, data }) {
     if (exchange !== null) exchange.sent = true;
     this.#blocked = !this.#socket.write(data, (error) => {
-      // The daemon had closed before it got all of the frame: it can't have begun the request.
+      // The daemon closed before it received the whole frame, so it can't have started the request.
       if (exchange !== null && error !== null && error !== undefined) exchange.sent = !isPipeBroken(error);
     });
   }
@@ -216,15 +216,15 @@ export class Connection {
   }
 
   /**
-   * Hand out what arrived.
+   * Deliver the messages in received bytes.
    * @param {Buffer} data
    */
-  #takeIn(data) {
+  #receive(data) {
     try {
       for (const arrival of this.session.receive(data)) {
         if (arrival.kind === "failure" && arrival.id === 0) throw arrival.error;
         this.#deliver(arrival);
-        if (this.broken !== null) return; // whoever was told closed the client
+        if (this.broken !== null) return; // a handler closed the client
       }
     } catch (error) {
       this.#break(error instanceof MemdError ? error : new MemdError("frame_invalid", String(error)));
@@ -245,14 +245,14 @@ export class Connection {
     }
   }
 
-  /** Let the process end while nobody waits. */
+  /** Keep the process alive only while requests wait. */
   #keepAlive() {
     if (this.#exchanges.size > 0) this.#socket.ref();
     else this.#socket.unref();
   }
 
   /**
-   * End the connection once; the first reason is kept.
+   * Close the connection; the first reason is kept.
    * @param {MemdError} error
    */
   #break(error) {
@@ -263,13 +263,13 @@ export class Connection {
     this.#unsent = [];
     const exchanges = [...this.#exchanges.values()];
     this.#exchanges.clear();
-    for (const { handlers, sent } of exchanges) handlers.onFailure(again(error, sent));
+    for (const { handlers, sent } of exchanges) handlers.onFailure(copyError(error, sent));
   }
 }
 
 /**
- * Refuse a socket that another user made. Node can't ask who is at the other end, so the file has to tell; the daemon
- * in turn asks the system about us.
+ * Reject a socket of another user. Node can't query the peer's user id, so the owner of the file is checked; the daemon
+ * checks the client's user id.
  * @param {string} path
  */
 function checkOwner(path) {
@@ -305,7 +305,7 @@ async function openSocket(path, timeoutMs) {
         `the daemon at ${path} accepted no connection in ${seconds} s`,
       );
     }
-    await wait(BUSY_WAIT_MS);
+    await wait(BUSY_RETRY_INTERVAL_MS);
   }
 }
 
@@ -325,7 +325,7 @@ function tryConnect(path) {
     socket.once("error", fail);
     socket.once("connect", () => {
       socket.off("error", fail);
-      socket.on("error", () => {}); // never without a listener: it would end the host's process
+      socket.on("error", () => {}); // without a listener, an error would end the process
       resolve({ socket, code: "" });
     });
   });
@@ -333,15 +333,15 @@ function tryConnect(path) {
 
 /** @type {(path: string, reason: string | undefined) => MemdError} */
 function unreachable(path, reason) {
-  return new MemdError("daemon_unreachable", `nobody answers at ${path}: ${reason}`, { data: { path } });
+  return new MemdError("daemon_unreachable", `no daemon listens at ${path}: ${reason}`, { data: { path } });
 }
 
 /** @type {(timeoutMs: number) => MemdError} */
-function noGreeting(timeoutMs) {
+function greetingTimeoutError(timeoutMs) {
   return new MemdError(
     "deadline_exceeded",
-    `the daemon took the connection and did not answer in ${timeoutMs / 1000} s`,
-    { hint: "The daemon is hung or overloaded: see its log, or end it and let it start anew." },
+    `the daemon accepted the connection but did not reply in ${timeoutMs / 1000} s`,
+    { hint: "see the daemon's log, or restart it: it hangs or is overloaded" },
   );
 }
 
@@ -351,6 +351,6 @@ function isPipeBroken(error) {
 }
 
 /** @type {(error: NodeJS.ErrnoException) => string} */
-function lost(error) {
+function describeBreak(error) {
   return `the connection to the daemon broke: ${error.code ?? error.message}`;
 }

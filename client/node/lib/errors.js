@@ -1,31 +1,14 @@
-// The one error of this client: what the daemon answered, or why it could not be asked.
+// The error class of this client, for errors of the daemon and of the connection.
 
-import { HINTS } from "./codes.js";
+import { HINTS, RETRYABLE_CODES } from "./codes.js";
 
-/** Codes after which the same request may succeed in a moment, without anybody changing anything. */
-const RETRYABLE = new Set([
-  "agent_reloading",
-  "connection_lost",
-  "daemon_busy",
-  "deadline_exceeded",
-  "idle_timeout",
-  "index_closed",
-  "index_lost",
-  "model_child",
-  "provider_rate_limited",
-  "provider_unreachable",
-  "shutting_down",
-  "too_many_connections",
-  "too_many_requests",
-]);
-
-/** An error with a code of docs/errors.md; a code this release doesn't know is kept as it came. */
+/** An error with a code of docs/errors.md; a code that this release doesn't know is kept unchanged. */
 export class MemdError extends Error {
   /**
-   * @param {string} code One of the closed set.
-   * @param {string} [message] One sentence that names the thing that went wrong.
-   * @param {{ hint?: string, data?: Record<string, unknown>, cause?: unknown }} [more] The way out where it is more
-   *     exact than the code's own, and small structured facts (never memory text, keys or tokens).
+   * @param {string} code A code of docs/errors.md.
+   * @param {string} [message] What failed, on which object, and the cause.
+   * @param {{ hint?: string, data?: Record<string, unknown>, cause?: unknown }} [more] A hint more exact than the code's
+   *     own, and small structured details (never memory text, keys or tokens).
    */
   constructor(code, message = "", { hint, data, cause } = {}) {
     super(message, cause === undefined ? undefined : { cause });
@@ -36,19 +19,19 @@ export class MemdError extends Error {
     this.data = { ...data };
   }
 
-  /** Whether to ask again in a moment may help. */
+  /** Whether the same request may succeed if it is sent again in a moment. */
   get retryable() {
-    return RETRYABLE.has(this.code);
+    return RETRYABLE_CODES.has(this.code);
   }
 
-  /** Return the error's one shape on the wire: `{code, message, data}`, the hint inside data. */
+  /** Return the error as a map for the wire: `{code, message, data}`, with the hint in data. */
   toWire() {
     return { code: this.code, message: this.message, data: { ...this.data, hint: this.hint } };
   }
 
   /**
-   * Return the error a reply carried.
-   * @param {unknown} value What stood in the reply's error slot.
+   * Return the error of a response.
+   * @param {unknown} value The error field of the response.
    */
   static fromWire(value) {
     const shape = mapOf(value);
@@ -59,18 +42,18 @@ export class MemdError extends Error {
 }
 
 /**
- * Return an error as a new one, for another request that fails for the same reason.
+ * Return a copy of an error, for another request that fails for the same reason.
  * @param {MemdError} error The reason.
- * @param {boolean} sent Whether something of the request may have gone out; `data.sent` is false where nothing did.
+ * @param {boolean} sent Whether any byte of the request may have been sent; if not, the copy has `data.sent: false`.
  */
-export function again(error, sent) {
+export function copyError(error, sent) {
   const { hint, data, message, code } = error;
   return new MemdError(code, message, { hint, data: sent ? data : { ...data, sent: false } });
 }
 
 /**
  * @param {unknown} value
- * @returns {Record<string, unknown>} The value where it is a map, else an empty one.
+ * @returns {Record<string, unknown>} The value if it is a map, else an empty one.
  */
 function mapOf(value) {
   return value !== null && typeof value === "object" && !Array.isArray(value)

@@ -1,10 +1,10 @@
-// Frames: a 4-byte big-endian length and one MessagePack value. Bytes to values and back, without I/O.
+// Encoding and decoding of frames: a 4-byte big-endian length and one MessagePack value, without I/O.
 
 import { decode, encode } from "@msgpack/msgpack";
 import { MemdError } from "./errors.js";
 import { fromWire, toWire } from "./values.js";
 
-/** Longest MessagePack value of a frame, in bytes, both ways. */
+/** Longest MessagePack value of a frame, in bytes, in both directions. */
 export const MAX_FRAME_BYTES = 16 * 1024 * 1024;
 
 const HEADER_BYTES = 4;
@@ -13,7 +13,7 @@ const HEADER_BYTES = 4;
  * Return the frame of a value.
  * @param {unknown} value Maps, arrays, strings, bytes, numbers, booleans and null.
  * @param {number} [limit] The longest MessagePack value allowed, in bytes.
- * @throws {MemdError} `frame_too_big`; `bad_params` where it holds something that can't be sent.
+ * @throws {MemdError} `frame_too_big`; `bad_params` if it contains a value that can't be encoded.
  */
 export function encodeFrame(value, limit = MAX_FRAME_BYTES) {
   const body = encode(toWire(value), { useBigInt64: true, maxDepth: 200 });
@@ -29,8 +29,9 @@ export function encodeFrame(value, limit = MAX_FRAME_BYTES) {
 }
 
 /**
- * Collects bytes and gives out the values of whole frames. An announced length over the limit is refused before a byte
- * of it is kept. After an error no frame border is known any more: it stays broken, the connection has to be closed.
+ * Collects bytes and returns the values of complete frames. An announced length over the limit is rejected before any byte
+ * of the frame is kept. After an error the position of the next frame is unknown: the decoder stays broken, and the
+ * connection must be closed.
  */
 export class FrameDecoder {
   #limit;
@@ -45,13 +46,13 @@ export class FrameDecoder {
   }
 
   /**
-   * Take bytes as they came and return the values they completed, oldest first.
-   * @param {Uint8Array} data Any number of bytes, cut anywhere.
+   * Add received bytes and return the values they complete, oldest first.
+   * @param {Uint8Array} data Any number of bytes, split at any position.
    * @returns {unknown[]}
    * @throws {MemdError} `frame_too_big`, `frame_invalid`.
    */
   feed(data) {
-    if (this.#broken) throw new MemdError("frame_invalid", "the stream is unusable after a bad frame");
+    if (this.#broken) throw new MemdError("frame_invalid", "the stream is unusable after an invalid frame");
     this.#parts.push(Buffer.from(data.buffer, data.byteOffset, data.byteLength));
     this.#held += data.length;
     try {
@@ -66,7 +67,7 @@ export class FrameDecoder {
     }
   }
 
-  /** Cut off the body of the next frame; null where it isn't whole yet. */
+  /** Remove and return the body of the next frame; null if it is incomplete. */
   #take() {
     if (this.#held < HEADER_BYTES) return null;
     if (this.#parts[0].length < HEADER_BYTES) this.#join();
@@ -90,7 +91,7 @@ export class FrameDecoder {
     return whole.subarray(HEADER_BYTES, end);
   }
 
-  /** Make one part of all: done once a frame, so that a large one in many pieces is copied once. */
+  /** Join all parts: once per frame, so that a large frame in many parts is copied once. */
   #join() {
     this.#parts = [Buffer.concat(this.#parts)];
   }
@@ -110,7 +111,7 @@ function decodeBody(body) {
     maxMapLength: longest,
   };
   try {
-    // Not as a Buffer: what is binary in it shall be a plain Uint8Array.
+    // Not as a Buffer, so that binary values are plain Uint8Arrays.
     const bytes = new Uint8Array(body.buffer, body.byteOffset, body.length);
     return fromWire(decode(bytes, { useBigInt64: true, ...bounds }));
   } catch (error) {

@@ -1,5 +1,5 @@
-// What `memd-client` offers. The types of requests and replies are in messages.d.ts.
-// They need no other package: what Node and the DOM both declare is described here by its shape.
+// The public types of `memd-client`; messages.d.ts has those of requests and replies.
+// They depend on no other package: types that Node and the DOM both declare are declared structurally here.
 
 /// <reference lib="esnext.disposable" />
 
@@ -15,16 +15,16 @@ import type {
 
 export type * from "./messages.js";
 
-/** The version of the protocol this client speaks. */
+/** The protocol version of this client. */
 export const PROTOCOL_VERSION: number;
 /** The release of this client. */
 export const CLIENT_VERSION: string;
 /** The names of all requests of the protocol. */
 export const REQUESTS: readonly (keyof Requests)[];
-/** Every error code there is. */
+/** All error codes. */
 export const ERROR_CODES: readonly ErrorCode[];
 
-/** What the client needs of an `AbortSignal`; that of Node and that of the DOM fit. */
+/** The part of `AbortSignal` that the client uses; that of Node and that of the DOM are assignable. */
 export interface Signal {
   readonly aborted: boolean;
   readonly reason: unknown;
@@ -33,44 +33,44 @@ export interface Signal {
 }
 
 export interface ClientOptions {
-  /** Where the daemon listens; found as docs/protocol.md says when left out. */
+  /** The daemon's socket; by default, that of `socketPath()`. */
   socketPath?: string;
-  /** The agent meant where a call names none; the daemon's default agent when left out. */
+  /** The agent of calls that name none; by default, the daemon's default agent. */
   agent?: string;
-  /** How long a request may take in milliseconds, connecting included (default 30000); null: as long as it lives. */
+  /** The longest time a request may take, in milliseconds, connecting included (default 30000); null: no limit. */
   timeoutMs?: number | null;
-  /** How long connecting and greeting may take, in milliseconds (default 5000). */
+  /** The longest time connecting and greeting may take, in milliseconds (default 5000). */
   connectTimeoutMs?: number;
-  /** Start the daemon if none answers (default false); it must be installed on this machine. */
+  /** Start the daemon if none listens (default false); it must be installed on this machine. */
   autostart?: boolean;
-  /** The command that starts it; `memd` from PATH or `~/.local/bin` when left out. */
+  /** The command that `autostart` runs; by default, `memd` from PATH or `~/.local/bin`. */
   daemonCommand?: string[];
-  /** What the client calls itself in the daemon's log. */
+  /** The name of this client in the daemon's log (default `memd-client-node`). */
   clientName?: string;
 }
 
 export interface CallOptions {
-  /** Gives the request up: the daemon is told to stop it, and the call fails with `cancelled`. */
+  /** Cancels the request, at the daemon too; the call fails with `cancelled`. */
   signal?: Signal;
-  /** How long this call may take in milliseconds, connecting and starting the daemon included; null: no end. */
+  /** The longest time this call may take, in milliseconds, connecting and starting the daemon included; null: no limit. */
   timeoutMs?: number | null;
-  /** Called with every progress of the request. */
+  /** Called with each progress of the request. */
   onProgress?: (progress: Progress) => void;
-  /** Whether to send it again where the connection broke before the reply; known of each request when left out. */
+  /** Whether to send it again if the connection breaks before the reply; by default, this depends on the request. */
   repeatable?: boolean;
 }
 
-/** `memory_search` as the method `memorySearch`. */
+/** The name of a request's method: `memory_store` becomes `memoryStore`. */
 export type MethodName<Name extends string> = Name extends `${infer Head}_${infer Tail}`
   ? `${Head}${Capitalize<MethodName<Tail>>}`
   : Name;
 
-/** Parameters may be left out as a whole where every single one may. */
+/** The arguments of a request's method; `params` is optional if all its fields are. */
 export type Arguments<Params> = {} extends Params
   ? [params?: Params, options?: CallOptions]
   : [params: Params, options?: CallOptions];
 
-/** Requests with one reply; `subscribe` has a method of its own, and a signal cancels. */
+/** Requests with one reply: all but `subscribe`, which has a method of its own, and `cancel`, which a signal sends. */
 export type CallName = Exclude<keyof Requests, "subscribe" | "cancel">;
 
 type Methods = {
@@ -79,64 +79,64 @@ type Methods = {
   ) => Promise<Requests[Name]["reply"]>;
 };
 
-/** A client of the daemon: one connection, any number of requests at the same time. */
+/** A client of the daemon: one connection, any number of concurrent requests. */
 export interface Client extends Methods {
   readonly socketPath: string;
-  /** What the daemon said of itself in its greeting; null while there is no connection. */
+  /** The daemon's reply to the greeting; null while there is no connection. */
   readonly daemon: HelloReply | null;
   /** Send a request by its name and return its reply. */
   request<Name extends CallName>(
     name: Name,
     ...given: Arguments<Requests[Name]["params"]>
   ): Promise<Requests[Name]["reply"]>;
-  /** Send a request that a newer daemon knows. */
+  /** Send a request that only a newer daemon knows. */
   request(
     name: string,
     params?: Record<string, unknown>,
     options?: CallOptions,
   ): Promise<Record<string, unknown>>;
-  /** What happens in the daemon from now on; the signal ends it. */
+  /** Return an async iterator over the daemon's events from now on; the signal ends it. */
   subscribe(params?: SubscribeParams, options?: { signal?: Signal }): Subscription;
-  /** Close the connection; requests under way end with `connection_lost`. Idempotent. */
+  /** Close the connection; running requests fail with `connection_lost`. Idempotent. */
   close(): Promise<void>;
   [Symbol.asyncDispose](): Promise<void>;
 }
 
 export const Client: new (options?: ClientOptions) => Client;
 
-/** An open subscription: an async iterator that ends when it is left, closed or aborted. */
+/** An open subscription: an async iterator that ends when the loop is left, it is closed or its signal aborts. */
 export interface Subscription extends AsyncIterableIterator<Event, undefined> {
-  /** How many events were dropped on this side, the oldest first, since they were taken too slowly. */
+  /** How many events the client dropped, oldest first, because they were iterated too slowly. */
   readonly dropped: number;
-  /** How it ended where the daemon ended it; null until then. */
+  /** The reply if the daemon ended it; null until then. */
   readonly reply: SubscribeReply | null;
-  /** Settles when the request was sent, or could not be. */
+  /** Resolves when the request was sent, or rejects if it could not be sent. */
   readonly opened: Promise<void>;
   close(): void;
   [Symbol.asyncDispose](): Promise<void>;
 }
 
-/** What the daemon answered, or why it could not be asked. */
+/** An error of the daemon or of the connection to it. */
 export class MemdError extends Error {
   constructor(
     code: ErrorCode | (string & {}),
     message?: string,
     more?: { hint?: string; data?: Record<string, unknown>; cause?: unknown },
   );
-  /** One of docs/errors.md; that of a newer daemon is kept as it came. */
+  /** A code of docs/errors.md; an unknown one of a newer daemon is kept unchanged. */
   readonly code: ErrorCode | (string & {});
-  /** The way out. */
+  /** What to do about the error. */
   readonly hint: string;
   readonly data: Record<string, unknown>;
-  /** Whether to ask again in a moment may help. */
+  /** Whether the same request may succeed if it is sent again in a moment. */
   readonly retryable: boolean;
   toWire(): { code: string; message: string; data: Record<string, unknown> };
   static fromWire(value: unknown): MemdError;
 }
 
-/** Where the daemon's socket is. */
-export function socketPath(env?: Record<string, string | undefined>): string;
-/** Vectors as the bytes they travel as: little-endian float32, one after the other. */
+/** The path of the daemon's socket; `environ` is by default the environment of the process. */
+export function socketPath(environ?: Record<string, string | undefined>): string;
+/** Return vectors as bytes: packed little-endian float32. */
 export function packVectors(vectors: Iterable<Float32Array | number[]>): Uint8Array;
-/** The vectors of a reply to `embed`, one for each text. */
+/** Return the vectors of a reply to `embed`, one for each text. */
 export function unpackVectors(reply: { vectors: Uint8Array; count: number; dims: number }): Float32Array[];

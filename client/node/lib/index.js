@@ -9,5 +9,5 @@ export { REQUESTS } from "./requests.js";
 export { CLIENT_VERSION, PROTOCOL_VERSION } from "./session.js";
 export { packVectors, unpackVectors } from "./values.js";
 
-/** Every error code there is. */
+/** All error codes. */
 export const ERROR_CODES = Object.freeze(Object.keys(HINTS));

@@ -1,8 +1,8 @@
 // Made by `python -m tests.support.node_types` from the Python client: don't edit.
-// What each means is in docs/protocol.md of memd, under the same names.
+// docs/protocol.md of memd documents them under the same names.
 
 /**
- * First request of a connection.
+ * The first request of a connection.
  */
 export interface HelloParams {
   protocol?: number;
@@ -11,7 +11,7 @@ export interface HelloParams {
 }
 
 /**
- * Who answers, and what it can do.
+ * The daemon's release, its process, the requests it knows (`capabilities`) and its limits.
  */
 export interface HelloReply {
   protocol: number;
@@ -22,7 +22,7 @@ export interface HelloReply {
 }
 
 /**
- * What to report on: one agent or all; `deep` also probes embeddings, vectors and keyword index.
+ * Which agent to report on (None: all); `deep` also probes embeddings, vectors and keyword index.
  */
 export interface StatusParams {
   agent?: string | null;
@@ -30,7 +30,7 @@ export interface StatusParams {
 }
 
 /**
- * The local model and the process that holds it.
+ * The local model and its process.
  */
 export interface ModelStatus {
   model: string;
@@ -44,12 +44,12 @@ export interface ModelStatus {
 }
 
 /**
- * A vector space that is being filled while another one answers.
+ * A vector space that is being filled while another one is searched.
  *
- * `done` of `total` texts have their vector. `eta_s` is None while the pace isn't known; `tokens` is about what the
- * missing texts cost.
+ * `done` of `total` chunks have a vector. `eta_s` is None while the rate is unknown; `tokens` estimates the cost of
+ * the missing chunks.
  */
-export interface Filling {
+export interface FillProgress {
   provider: string;
   model: string;
   space: string;
@@ -60,7 +60,7 @@ export interface Filling {
 }
 
 /**
- * The provider that was wanted and failed, why, and since when (epoch milliseconds).
+ * The configured provider that failed, why, and since when (epoch milliseconds).
  */
 export interface Fallback {
   provider: string;
@@ -81,7 +81,7 @@ export interface BulkJob {
 }
 
 /**
- * A chunk no vector can be had for; it is found by its words.
+ * A chunk that the provider rejects; only keyword search finds it.
  */
 export interface RefusedText {
   path: string;
@@ -91,9 +91,9 @@ export interface RefusedText {
 }
 
 /**
- * An agent's transcripts: how many are indexed, and how many of each era there are.
+ * An agent's transcripts: how many are indexed, and how many there are of each file format era.
  *
- * `left_out` counts sessions that are no memory, by kind; `redactions` the secrets left out of the index.
+ * `left_out` counts the sessions that are not indexed, by kind; `redactions` counts secrets removed from the index.
  */
 export interface SessionsStatus {
   transcripts: number;
@@ -104,9 +104,9 @@ export interface SessionsStatus {
 }
 
 /**
- * Why an answer is less than the whole, and since when (epoch milliseconds).
+ * Why a reply is incomplete, and since when (epoch milliseconds).
  */
-export interface Degraded {
+export interface Degradation {
   code: string;
   reason: string;
   since_ms: number;
@@ -116,13 +116,13 @@ export interface Degraded {
 /**
  * A file that is not in the index, and why.
  */
-export interface Skipped {
+export interface SkippedFile {
   path: string;
   reason: string;
 }
 
 /**
- * Something that is wrong, and the way out.
+ * A problem, and a hint what to do about it.
  */
 export interface Problem {
   code: string;
@@ -140,9 +140,9 @@ export interface Check {
 }
 
 /**
- * One agent's memory at a glance. The defaults are those of a memory that can't be opened.
+ * One agent's memory. The defaults are those of a memory that can't be opened.
  *
- * `waits_for`: what the texts without a vector wait for, where that is neither time nor the provider.
+ * `waits_for` is set if chunks without a vector wait for something other than time or the provider.
  */
 export interface AgentStatus {
   agent: string;
@@ -160,7 +160,7 @@ export interface AgentStatus {
   model: string;
   dims: number;
   space: string;
-  filling: Filling | null;
+  filling: FillProgress | null;
   waits_for: string;
   fallback: Fallback | null;
   jobs: BulkJob[];
@@ -175,14 +175,14 @@ export interface AgentStatus {
   sessions: SessionsStatus | null;
   generation: number;
   index_bytes: number;
-  degraded: Degraded | null;
-  skipped: Skipped[];
+  degraded: Degradation | null;
+  skipped: SkippedFile[];
   problems: Problem[];
   checks: Check[];
 }
 
 /**
- * A model being downloaded, or one whose download failed. Sizes are bytes; `total` is 0 where it isn't known.
+ * A running or failed download of a model. Sizes are bytes; `total` is 0 if unknown.
  */
 export interface DownloadStatus {
   ref: string;
@@ -194,9 +194,9 @@ export interface DownloadStatus {
 }
 
 /**
- * One account at a provider: whether it may be asked, and what it was asked for today.
+ * One account at a provider: its state, and today's calls and tokens.
  *
- * `state` is `ok` or `paused`; a paused one says why, since when and until when (epoch milliseconds).
+ * `state` is `ok` or `paused`; `code`, `reason`, `since_ms` and `until_ms` (epoch milliseconds) describe a pause.
  */
 export interface AccountStatus {
   provider: string;
@@ -210,9 +210,9 @@ export interface AccountStatus {
 }
 
 /**
- * What the daemon holds in memory, and what it may: vectors, local models' processes, SQLite's caches. Bytes.
+ * RAM in use and its budgets, in bytes: vectors, model processes and SQLite's page caches.
  *
- * `total_budget` is all of it and what the daemon itself takes. `on_battery`: the machine draws from its battery.
+ * `total_budget` includes the daemon's own RAM. `on_battery`: the machine runs on battery power.
  */
 export interface MemoryStatus {
   vectors_bytes: number;
@@ -226,9 +226,9 @@ export interface MemoryStatus {
 }
 
 /**
- * The daemon and its agents. `token_budget` is what may be bought in a day, 0 without a limit.
+ * The daemon and its agents. `token_budget` is the daily limit of tokens, 0 without one.
  *
- * `installation`: in a deep status of all agents, what `memctl doctor` needs of programs, settings, folders and files.
+ * `installation`, in a deep status of all agents, has the programs, settings and files that `memctl doctor` checks.
  */
 export interface StatusReply {
   version: string;
@@ -252,12 +252,12 @@ export interface StatusReply {
 }
 
 /**
- * Everything that is counted; there is nothing to choose.
+ * No parameters.
  */
 export interface MetricsParams {}
 
 /**
- * One figure; `labels` tell which of its metric.
+ * One value of a metric; `labels` distinguish it from the other values.
  */
 export interface Sample {
   labels: Record<string, string>;
@@ -265,7 +265,7 @@ export interface Sample {
 }
 
 /**
- * Durations in seconds. `counts` holds each bucket's own, one more than `MetricsReply.bounds`: what was longer.
+ * Durations in seconds. `counts` has a value per bucket of `MetricsReply.bounds`, and one for longer durations.
  */
 export interface Histogram {
   labels: Record<string, string>;
@@ -277,7 +277,7 @@ export interface Histogram {
 }
 
 /**
- * Figures of one name. `kind` is `counter`, `gauge` (both have `samples`) or `histogram` (has `histograms`).
+ * A metric. `kind` is `counter`, `gauge` (both have `samples`) or `histogram` (has `histograms`).
  */
 export interface Metric {
   name: string;
@@ -288,9 +288,9 @@ export interface Metric {
 }
 
 /**
- * All figures, and the upper bounds of all histograms' buckets in seconds.
+ * All metrics, and the upper bounds of the histograms' buckets in seconds.
  *
- * `pid` and `uptime_ms` tell whether counters began anew since the last look.
+ * A changed `pid` or a smaller `uptime_ms` means that the counters restarted.
  */
 export interface MetricsReply {
   version: string;
@@ -301,12 +301,12 @@ export interface MetricsReply {
 }
 
 /**
- * A question to one agent's memory.
+ * A query to one agent's memory.
  *
- * `min_score` and `max_results` left out take the agent's settings. `path` keeps hits whose path starts
- * with it. `deadline_ms` bounds the whole request. `lexical_only` searches by keyword alone: nothing is embedded.
- * `active_projects` are keys of the projects at work: entries about them count more, those about others less.
- * `exclude_session` is the key of the session that asks: its conversation since the last reset is no hit.
+ * `min_score` and `max_results` default to the agent's settings. `path` keeps hits whose path starts with it.
+ * `deadline_ms` limits the whole request. `lexical_only` runs keyword search alone, without embedding the query.
+ * `active_projects` are keys of the current projects: entries about them score higher, entries about other projects
+ * lower. `exclude_session` is the key of the calling session: its conversation since the last reset is excluded.
  */
 export interface SearchParams {
   query: string;
@@ -323,11 +323,11 @@ export interface SearchParams {
 }
 
 /**
- * One place in memory: an exact slice of a file around what matched.
+ * One search result; `snippet` is an exact slice of a file around the match.
  *
- * In a transcript (`source` is `sessions`) the lines are those of the transcript. `copies` is how many places
- * hold this text, or nearly this text. `annotations` is what comments say of its entry (`importance`, `triggers`,
- * `projects`), None without any. `agent` is whose memory it is, in the reply to `search_agents` alone.
+ * In a transcript (`source` is `sessions`) the lines are those of the transcript. `copies` counts the chunks with the
+ * same text or a near duplicate of it. `annotations` are those of the entry's comments (`importance`, `triggers`,
+ * `projects`), None without any. `agent` is filled in only in the reply to `search_agents`.
  */
 export interface Hit {
   path: string;
@@ -346,18 +346,18 @@ export interface Hit {
 }
 
 /**
- * What is known to have changed and is not in the answer yet.
+ * Changes that are not in the reply yet.
  *
- * `files` are to be read, `chunks` to be embedded; `oldest_ms` is how long the oldest of them has waited.
+ * `files` wait to be read, `chunks` to be embedded; `oldest_ms` is the longest wait among them.
  */
-export interface Pending {
+export interface PendingChanges {
   files: number;
   chunks: number;
   oldest_ms: number;
 }
 
 /**
- * Why a search has no hits, as sentences, and what to do: a `min_score` in the hint is the request's parameter.
+ * Why a search has no hits, and what to do; `min_score` in the hint is the request's parameter.
  *
  * `code` is one of `sessions_not_indexed`, `no_transcripts`, `workspace_missing`, `no_notes`, `path_matches_nothing`,
  * `indexing`, `no_match`.
@@ -371,33 +371,34 @@ export interface EmptyResult {
 /**
  * Hits, best first, and how they were found.
  *
- * `mode` is `hybrid`, `keyword` or `vector`; `abstained` says that nothing relevant was found. `provider`, `model`
- * and `space` name the vectors that were compared, `filling` those to come. `empty` says why there are no hits.
+ * `mode` is `hybrid`, `keyword` or `vector`; `abstained` is true if nothing relevant was found. `provider`, `model`
+ * and `space` name the vector space that was searched, `filling` the one that is being filled. `empty` is the reason
+ * for having no hits.
  */
 export interface SearchReply {
   agent: string;
   hits: Hit[];
   mode: string;
-  degraded: Degraded | null;
+  degraded: Degradation | null;
   abstained: boolean;
   took_ms: number;
   provider: string;
   model: string;
   generation: number;
-  pending: Pending;
+  pending: PendingChanges;
   partial: boolean;
   space: string;
-  filling: Filling | null;
+  filling: FillProgress | null;
   fallback: Fallback | null;
   timings: Record<string, number> | null;
   empty: EmptyResult | null;
 }
 
 /**
- * A query to the memory of several agents: those named, or all whose memory is on if none is named.
+ * A query to the memory of several agents: the named ones, or all whose memory is on.
  *
- * The other parameters are those of `SearchParams`. `max_results` left out takes the default agent's settings, and
- * `deadline_ms` bounds the searches of all agents together.
+ * The other parameters are those of `SearchParams`. `max_results` defaults to the default agent's setting, and
+ * `deadline_ms` limits the searches of all agents together.
  */
 export interface SearchAgentsParams {
   query: string;
@@ -414,15 +415,15 @@ export interface SearchAgentsParams {
 }
 
 /**
- * How one agent's memory was searched, as in `SearchReply`; with `error` it was not, and `mode` is empty.
+ * How one agent's memory was searched, as in `SearchReply`; with `error`, why it was not (`mode` is empty).
  */
 export interface SearchedAgent {
   agent: string;
   mode: string;
-  degraded: Degraded | null;
+  degraded: Degradation | null;
   abstained: boolean;
   took_ms: number;
-  pending: Pending | null;
+  pending: PendingChanges | null;
   partial: boolean;
   fallback: Fallback | null;
   provider: string;
@@ -441,7 +442,7 @@ export interface SearchAgentsReply {
 }
 
 /**
- * Lines of an allowed file; `lines` left out means to its end.
+ * Which lines of a memory file to return; `lines` defaults to the rest of the file.
  */
 export interface GetParams {
   path: string;
@@ -451,7 +452,7 @@ export interface GetParams {
 }
 
 /**
- * The lines asked for, unchanged; `truncated` where the frame limit cut them.
+ * The requested lines, unchanged; `truncated` if the frame limit cut them off.
  */
 export interface GetReply {
   agent: string;
@@ -464,7 +465,7 @@ export interface GetReply {
 }
 
 /**
- * Which files to list, newest first: of some sources (all where none are named), `limit` from `offset` on.
+ * Which files to list, newest first: of some sources (None: of all), `limit` from `offset` on.
  */
 export interface FilesParams {
   agent?: string | null;
@@ -474,12 +475,12 @@ export interface FilesParams {
 }
 
 /**
- * A file of memory as it is on disk now.
+ * A memory file, in its present state on disk.
  *
- * `chunks` is how many the index holds of it, 0 where it wasn't read yet. `title` is its first heading, or empty.
- * `date` is the day it is about (YYYY-MM-DD), None where its name begins with none.
+ * `chunks` is its number of chunks in the index, 0 if it was not read yet. `title` is its first heading, or empty.
+ * `date` is the day at the start of its name (YYYY-MM-DD), or None.
  */
-export interface FileRow {
+export interface FileEntry {
   path: string;
   source: string;
   mtime_ms: number;
@@ -490,22 +491,22 @@ export interface FileRow {
 }
 
 /**
- * Files, newest first. `total` is how many there are in all; `skipped` are those left out, each with its reason.
+ * Files, newest first. `total` counts all files; `skipped` lists those not indexed, each with its reason.
  */
 export interface FilesReply {
   agent: string;
-  files: FileRow[];
+  files: FileEntry[];
   total: number;
-  skipped: Skipped[];
+  skipped: SkippedFile[];
 }
 
 /**
  * Which entries of `MEMORY.md` and `USER.md` to list, the most important first.
  *
  * `kind` is `triggers` (entries with triggers) or `projects` (entries about projects that are all active).
- * `active_projects` are keys of the projects at work; entries about others are left out. Without it `triggers` lists
- * entries of all projects, and `projects` none. `limit` left out is 512 for `triggers` and 48 for `projects`. `paths`
- * lists entries of these notes alone.
+ * `active_projects` are keys of the current projects; entries about other projects are left out. Without it,
+ * `triggers` lists entries of all projects, and `projects` none. `limit` defaults to 512 for `triggers` and 48 for
+ * `projects`. `paths` restricts the list to these notes.
  */
 export interface CuratedEntriesParams {
   kind: string;
@@ -516,9 +517,9 @@ export interface CuratedEntriesParams {
 }
 
 /**
- * An entry of a note, or a part of a long one: its text without comments, and what the comments say.
+ * An entry of a note, or a part of a long one: its text without comments, and the annotations of the comments.
  *
- * `importance` is from 1 to 10, None if no comment gives one. `mtime_ms` is when the note last changed.
+ * `importance` is from 1 to 10, None without an annotation. `mtime_ms` is the note's time of change.
  */
 export interface CuratedEntry {
   path: string;
@@ -540,7 +541,7 @@ export interface CuratedEntriesReply {
 }
 
 /**
- * Bring one agent (or all) up to date now; `force` reads, chunks and embeds everything again.
+ * Which agent's index to update (None: all); `force` reads, chunks and embeds everything again.
  */
 export interface IndexParams {
   agent?: string | null;
@@ -548,7 +549,7 @@ export interface IndexParams {
 }
 
 /**
- * What one agent's sync did.
+ * The result of one agent's sync.
  */
 export interface IndexedAgent {
   agent: string;
@@ -559,8 +560,8 @@ export interface IndexedAgent {
   embedded: number;
   reused: number;
   took_ms: number;
-  degraded: Degraded | null;
-  skipped: Skipped[];
+  degraded: Degradation | null;
+  skipped: SkippedFile[];
   error: Problem | null;
 }
 
@@ -572,7 +573,7 @@ export interface IndexReply {
 }
 
 /**
- * Which agent's index to build anew (all where none is named); with `vectors` everything is embedded again.
+ * Which agent's index to rebuild (None: all); with `vectors` all chunks are embedded again.
  */
 export interface ResetParams {
   agent?: string | null;
@@ -580,21 +581,21 @@ export interface ResetParams {
 }
 
 /**
- * One row an agent.
+ * One row per agent.
  */
 export interface ResetReply {
   agents: IndexedAgent[];
 }
 
 /**
- * Which agent's index to make small; all where none is named.
+ * Which agent's index to compact (None: all).
  */
 export interface VacuumParams {
   agent?: string | null;
 }
 
 /**
- * What making one agent's index small brought. Sizes are bytes, the log included.
+ * The result of compacting one agent's index. Sizes are bytes, including the write-ahead log.
  */
 export interface VacuumedAgent {
   agent: string;
@@ -606,16 +607,16 @@ export interface VacuumedAgent {
 }
 
 /**
- * One row an agent.
+ * One row per agent.
  */
 export interface VacuumReply {
   agents: VacuumedAgent[];
 }
 
 /**
- * Texts for the warm model; `kind` is `query` or `document`.
+ * Texts to embed; `kind` is `query` or `document`.
  *
- * With `keep` vectors of documents are kept in the agent's cache, and taken from it where they are there.
+ * With `keep`, vectors of documents are stored in the agent's cache, and cached vectors are reused.
  */
 export interface EmbedParams {
   texts: string[];
@@ -625,7 +626,7 @@ export interface EmbedParams {
 }
 
 /**
- * Unit vectors, packed little-endian float32, `count` rows of `dims`.
+ * Vectors of unit length: `count` rows of `dims` numbers, as packed little-endian float32.
  */
 export interface EmbedReply {
   provider: string;
@@ -636,7 +637,7 @@ export interface EmbedReply {
 }
 
 /**
- * What to do with the models on disk: `pull` or `remove` one, or `list` them all.
+ * An action on the models on disk: `pull` or `remove` one, or `list` them.
  *
  * `ref` is `minilm`, a path, or an `hf:` or `https:` reference; `list` needs none. `force` removes a model that
  * an agent uses.
@@ -648,7 +649,7 @@ export interface ModelParams {
 }
 
 /**
- * A model on disk, the agents whose settings name it, and whether a process has it loaded.
+ * A model on disk, the agents whose settings name it, and whether it is loaded.
  */
 export interface ModelFile {
   ref: string;
@@ -659,7 +660,7 @@ export interface ModelFile {
 }
 
 /**
- * The model file that was pulled, checked, or removed; for `list` all there are.
+ * The model file that was pulled or removed; for `list`, all model files.
  */
 export interface ModelReply {
   ref: string;
@@ -669,9 +670,9 @@ export interface ModelReply {
 }
 
 /**
- * Which definitions of tools are wanted, and for whose interface: `plain`, `openai` or `anthropic`.
+ * Which tools to define, and for which model interface: `plain`, `openai` or `anthropic`.
  *
- * `include` left out means `memory_search` and `memory_get`.
+ * `include` defaults to `memory_search` and `memory_get`.
  */
 export interface ToolsParams {
   agent?: string | null;
@@ -680,7 +681,7 @@ export interface ToolsParams {
 }
 
 /**
- * Definitions ready to be handed to a model; none where the agent's memory is turned off.
+ * Definitions for a model; empty if the agent's memory is turned off.
  */
 export interface ToolsReply {
   agent: string;
@@ -689,10 +690,10 @@ export interface ToolsReply {
 }
 
 /**
- * A model's call of a tool. `arguments` is what it wrote: a map, or JSON as text.
+ * A model's call of a tool. `arguments` are as the model wrote them: a map, or JSON as text.
  *
- * `session_kind` or `session_key` tell where the answer will be read, which decides about citations.
- * `deadline_ms` bounds a search; `active_projects` are as in `SearchParams`.
+ * `session_kind` or `session_key` determine whether citations are added. `deadline_ms` limits a search;
+ * `active_projects` are as in `SearchParams`.
  */
 export interface CallToolParams {
   name: string;
@@ -705,9 +706,9 @@ export interface CallToolParams {
 }
 
 /**
- * What the tool answers: `result` as data, `text` the same as JSON for the model.
+ * The tool's result: `result` as data, `text` the same as JSON for the model.
  *
- * With `ok` false the result says what was wrong with the call: `error`, `expected`, `example`.
+ * If `ok` is false, the result describes the mistake in the call: `error`, `expected`, `example`.
  */
 export interface CallToolReply {
   agent: string;
@@ -718,9 +719,9 @@ export interface CallToolReply {
 }
 
 /**
- * Which tools the model has; left out, those an agent with memory is given.
+ * Which tools the model has; by default, those of an agent with memory.
  *
- * `citations` left out takes the agent's setting. `session_kind` or `session_key` decide what `auto` means.
+ * `citations` defaults to the agent's setting. `session_kind` or `session_key` determine the meaning of `auto`.
  */
 export interface PromptSectionParams {
   agent?: string | null;
@@ -731,7 +732,7 @@ export interface PromptSectionParams {
 }
 
 /**
- * A section for the system prompt, empty where there is no tool to tell of; `citations` is `on` or `off`.
+ * A section for the system prompt, empty if there is no memory tool; `citations` is `on` or `off`.
  */
 export interface PromptSectionReply {
   agent: string;
@@ -740,10 +741,10 @@ export interface PromptSectionReply {
 }
 
 /**
- * An agent's session begins; `session_key` is OpenClaw's name for the conversation.
+ * The start of a session; `session_key` is OpenClaw's name for the conversation.
  *
- * `kind` left out is read off the key. `max_file_characters` and `max_characters` bound what of each file, and of all
- * together, is given to start with; with `max_characters` 0 nothing is.
+ * `kind` is derived from the key by default. `max_file_characters` and `max_characters` limit the start-up context,
+ * for each file and for all; with `max_characters` 0 there is no context.
  */
 export interface SessionStartedParams {
   session_key: string;
@@ -754,9 +755,9 @@ export interface SessionStartedParams {
 }
 
 /**
- * A file of the start-up context: how many characters of it there are, how many it has, and whether it was cut.
+ * A file of the start-up context: its characters in the context, all its characters, and whether it was truncated.
  *
- * Unseen characters are written out in the context, and count there as they are written.
+ * Invisible characters are escaped in the context, and count there in their escaped form.
  */
 export interface ContextFile {
   path: string;
@@ -766,9 +767,9 @@ export interface ContextFile {
 }
 
 /**
- * What the session may begin with, and whether a sync was started: the first time for each key, where wanted.
+ * The start-up context, and whether a sync was started (once per key, if the settings ask for it).
  *
- * `context` is one text of all `files`, empty where there are none. `kind` is the session's, `date` the user's day.
+ * `context` is one text of all `files`, empty if there are none. `kind` is the session's, `date` the user's day.
  */
 export interface SessionStartedReply {
   agent: string;
@@ -780,12 +781,12 @@ export interface SessionStartedReply {
 }
 
 /**
- * A session has just ended, by `/new` or `/reset`: what was said last is kept as a note.
+ * A session ended by `/new` or `/reset`: the end of its conversation is kept as a note.
  *
- * `session_id` or `transcript` (a file in the agent's folder of sessions) say which conversation it was; without
- * both the newest is taken. `slug` names the note; without one it is named by a model or by what was talked about.
- * `source` is where the conversation took place. `reason` is `new` or `reset`. `next_session_id` is the session that
- * follows; the same id says that the transcript goes on, and that the conversation ended at its last reset.
+ * `session_id` or `transcript` (a file in the agent's sessions folder) selects the conversation; without both, the
+ * newest is used. `slug` is the name of the note; without it, a model or the words of the conversation name it.
+ * `source` is the place of the conversation. `reason` is `new` or `reset`. `next_session_id` is the session that
+ * follows; the same id means that the transcript continues, and that the conversation ended at its last reset.
  */
 export interface SessionEndedParams {
   session_key: string;
@@ -799,10 +800,10 @@ export interface SessionEndedParams {
 }
 
 /**
- * The note, of `messages` messages; an empty `path` where there is none.
+ * The note, made of `messages` messages; `path` is empty if there is none.
  *
- * `slug_from` says what the note was named by: `caller`, `model`, `words` (of the conversation) or `time`. `reason`
- * is `written`, `known` (a note of just this stood there already), or why there is no note: `off` (in the settings),
+ * `slug_from` is the origin of the note's name: `caller`, `model`, `words` (of the conversation) or `time`. `reason`
+ * is `written`, `known` (the same note exists already), or why there is no note: `off` (in the settings),
  * `no_transcript`, `nothing_said`.
  */
 export interface SessionEndedReply {
@@ -815,11 +816,11 @@ export interface SessionEndedReply {
 }
 
 /**
- * How full a session's context is. What is left out is not known.
+ * The fill level of a session's context; None means unknown.
  *
- * `total_tokens` is what the context holds, `next_input_tokens` what the coming turn adds, `transcript_bytes` the size
- * of the transcript. `compaction_count` left out is what `compaction_done` counted; another `session_id` under
- * the same key begins anew. `workspace_access` is the sandbox's: `rw`, `ro` or `none`.
+ * `total_tokens` are in the context, `next_input_tokens` are added by the next turn, `transcript_bytes` is the size of
+ * the transcript. `compaction_count` defaults to the count of `compaction_done`; another `session_id` under the same
+ * key restarts the count. `workspace_access` is the sandbox's: `rw`, `ro` or `none`.
  */
 export interface FlushCheckParams {
   session_key: string;
@@ -836,10 +837,10 @@ export interface FlushCheckParams {
 }
 
 /**
- * Whether to run the turn that writes down what should last, and why; the prompts are empty where not.
+ * Whether to run a memory flush (a turn in which the model writes notes), and why; the prompts are empty if not.
  *
- * `reason` is a code, `message` its sentence. `path` is the note to append to. `threshold_tokens` is where tokens make
- * it due: 0 where the context is too small for that, or its size unknown.
+ * `reason` is a code, `message` its sentence. `path` is the note to append to. `threshold_tokens` is the number of
+ * tokens at which a flush is due, 0 if the context is too small or its size is unknown.
  */
 export interface FlushCheckReply {
   agent: string;
@@ -854,7 +855,7 @@ export interface FlushCheckReply {
 }
 
 /**
- * The turn was run, whether or not it wrote anything. `compaction_count` as in `flush_check`.
+ * A memory flush has run, with or without notes. `compaction_count` is as in `flush_check`.
  */
 export interface FlushDoneParams {
   session_key: string;
@@ -864,7 +865,7 @@ export interface FlushDoneParams {
 }
 
 /**
- * The cycle that was recorded as done, and whether a sync was started.
+ * The compaction cycle whose flush was recorded, and whether a sync was started.
  */
 export interface FlushDoneReply {
   agent: string;
@@ -873,7 +874,7 @@ export interface FlushDoneReply {
 }
 
 /**
- * An agent's context was compacted. `compaction_count` is how often in this session; left out it is counted.
+ * An agent's context was compacted. `compaction_count` counts this session's; None: the daemon counts.
  */
 export interface CompactionDoneParams {
   session_key?: string;
@@ -883,7 +884,7 @@ export interface CompactionDoneParams {
 }
 
 /**
- * A sync was started, since a flush has usually just written notes. The count is 0 without a session's key.
+ * Whether a sync was started, because a flush has usually written notes. The count is 0 without a session key.
  */
 export interface CompactionDoneReply {
   agent: string;
@@ -892,9 +893,9 @@ export interface CompactionDoneReply {
 }
 
 /**
- * Something to keep in the note of a day; `date` is YYYY-MM-DD, the user's today where it is left out.
+ * An entry for a daily note; `date` is YYYY-MM-DD and defaults to the user's today.
  *
- * A `key` makes it safe to ask twice: what was appended with it once is not appended again.
+ * A `key` makes the request repeatable: an entry with a key that the note has is not appended again.
  */
 export interface AppendNoteParams {
   text: string;
@@ -904,7 +905,7 @@ export interface AppendNoteParams {
 }
 
 /**
- * Where it stands; `appended` is false where it stood there already.
+ * The lines of the entry; `appended` is false if it was there already.
  */
 export interface AppendNoteReply {
   agent: string;
@@ -915,11 +916,11 @@ export interface AppendNoteReply {
 }
 
 /**
- * A fact to keep.
+ * A fact to store.
  *
- * `importance` left out is 0.7, `category` left out is told from the text. `id` and `created_ms` are for facts that
- * come from elsewhere: one whose id is known already is not stored again. `vector` is one that was made of the text by
- * `vector_model` (packed little-endian float32): it is used where the agent's provider has that model.
+ * `importance` defaults to 0.7; `category` defaults to one derived from the text. `id` and `created_ms` are for facts
+ * of another program: a fact whose id exists is not stored again. `vector` is the text's vector by `vector_model`
+ * (packed little-endian float32): it is used if the agent's provider has that model.
  */
 export interface MemoryStoreParams {
   text: string;
@@ -933,11 +934,11 @@ export interface MemoryStoreParams {
 }
 
 /**
- * Where the fact stands, or which one says the same already; `vector_used` where one that came along was used.
+ * The stored fact, or (`stored` is false) the existing fact that duplicates it.
  *
- * `id`, `category`, `path` and `line` are of the fact as it was stored; where `stored` is false, of its twin, whose
- * id is `duplicate_of` and whose text `duplicate_text`. `compared` is `vectors`, `words` (no vectors could be had:
- * only a text of the same words counts as a twin) or `id`; `reason` is the code of why there were no vectors.
+ * `id`, `category`, `path` and `line` are of the stored fact or of its duplicate, whose id is `duplicate_of` and whose
+ * text is `duplicate_text`. `compared` is `vectors`, `words` (without vectors, only a text of the same words is a
+ * duplicate) or `id`; `reason` is the code of why there were no vectors. `vector_used`: the given vector was used.
  */
 export interface MemoryStoreReply {
   agent: string;
@@ -955,7 +956,7 @@ export interface MemoryStoreReply {
 }
 
 /**
- * A question to the facts; a blank one lists them, newest first.
+ * A query to the facts; a blank one lists them, newest first.
  */
 export interface MemoryRecallParams {
   query: string;
@@ -965,7 +966,7 @@ export interface MemoryRecallParams {
 }
 
 /**
- * A fact. `created_ms` is None where nobody wrote it down, as in a line written by hand.
+ * A fact. `created_ms` is None if its line has no date, as in a line written by hand.
  */
 export interface FactRow {
   id: string;
@@ -981,8 +982,8 @@ export interface FactRow {
 /**
  * Facts, best first.
  *
- * `compared` is `vectors`, `words` (with `reason`: why there were no vectors), or `none` of a list. `unread` facts
- * had no vector yet and were compared by their words. `total` is how many facts there are.
+ * `compared` is `vectors`, `words` (`reason` is the code of why there were no vectors), or `none` for a list. `unread`
+ * counts facts without a vector yet, which were compared by their terms. `total` counts all facts.
  */
 export interface MemoryRecallReply {
   agent: string;
@@ -994,10 +995,10 @@ export interface MemoryRecallReply {
 }
 
 /**
- * A fact, and what it shall say.
+ * A fact and its new text.
  *
- * `was` is the text the caller knows it by: where it says something else by now, nothing is changed. `importance` and
- * `category` left out stay.
+ * `was` is the text the caller expects: if the fact's text differs, nothing is changed. `importance` and `category`
+ * default to the present ones.
  */
 export interface MemoryEditParams {
   id: string;
@@ -1009,10 +1010,10 @@ export interface MemoryEditParams {
 }
 
 /**
- * Where the fact stands; its `id` is another one where nobody gave it one but its text.
+ * The edited fact; its `id` changes if it was derived from the text.
  *
- * Where `stored` is false another fact, `duplicate_of`, says the same already in `duplicate_text`, and nothing was
- * changed; `id`, `category`, `path` and `line` are of the fact as it is.
+ * If `stored` is false, another fact, `duplicate_of`, has the same content in `duplicate_text`, and nothing was
+ * changed; `id`, `category`, `path` and `line` are of the unchanged fact.
  */
 export interface MemoryEditReply {
   agent: string;
@@ -1026,7 +1027,7 @@ export interface MemoryEditReply {
 }
 
 /**
- * What to forget: a fact by its id, or the one that a query clearly means.
+ * Which fact to forget: the one with an id, or the only clear match of a query.
  */
 export interface MemoryForgetParams {
   id?: string | null;
@@ -1035,7 +1036,7 @@ export interface MemoryForgetParams {
 }
 
 /**
- * The fact that was forgotten; None where none was. `candidates` are those a query may mean.
+ * The forgotten fact, or None. `candidates` are the facts that an ambiguous query matches.
  */
 export interface MemoryForgetReply {
   agent: string;
@@ -1054,7 +1055,7 @@ export interface FactsParams {
 }
 
 /**
- * Facts, newest first; their `score` is 0. `total` is how many there are in all.
+ * Facts, newest first; their `score` is 0. `total` counts all facts.
  */
 export interface FactsReply {
   agent: string;
@@ -1063,7 +1064,7 @@ export interface FactsReply {
 }
 
 /**
- * A prompt that facts are wanted for; `force` although the settings don't ask for it.
+ * A prompt to find facts for; `force` overrides the setting `autoRecall`.
  */
 export interface RecallForParams {
   prompt: string;
@@ -1074,7 +1075,7 @@ export interface RecallForParams {
 /**
  * A block to put before the prompt, and the facts in it.
  *
- * Where `text` is empty, `reason` says why: `off`, `blank` (the prompt says nothing), `no_facts`, `nothing_near`.
+ * If `text` is empty, `reason` is `off`, `blank` (the prompt is), `no_facts` or `nothing_near`.
  */
 export interface RecallForReply {
   agent: string;
@@ -1084,7 +1085,7 @@ export interface RecallForReply {
 }
 
 /**
- * Messages of a conversation, each with `role` and `content`; `force` although the settings don't ask for it.
+ * Messages of a conversation, each with `role` and `content`; `force` overrides the setting `autoCapture`.
  */
 export interface CaptureFromParams {
   messages: Record<string, unknown>[];
@@ -1093,7 +1094,7 @@ export interface CaptureFromParams {
 }
 
 /**
- * A message that became a fact; `index` is its place in the request, from 0.
+ * A message stored as a fact; `index` is its position in the request, from 0.
  */
 export interface CapturedMessage {
   index: number;
@@ -1105,33 +1106,33 @@ export interface CapturedMessage {
 }
 
 /**
- * A message that became none, and why; `duplicate_of` is the fact that says the same.
+ * A message not stored as a fact, and why; `duplicate_of` is the fact with the same content.
  */
-export interface PassedMessage {
+export interface SkippedMessage {
   index: number;
   reason: string;
   duplicate_of: string | null;
 }
 
 /**
- * What was kept of a conversation, and why the rest was not. `reason` is `off` where nothing was looked at.
+ * The messages stored as facts, and the others with reasons. `reason` is `off` if no message was examined.
  */
 export interface CaptureFromReply {
   agent: string;
   stored: CapturedMessage[];
-  skipped: PassedMessage[];
+  skipped: SkippedMessage[];
   reason: string;
 }
 
 /**
- * Whose memory the page shows: one agent's, and nothing of any other; or all agents'.
+ * Which memory the page shows: only that of one agent, or (None) that of all agents.
  */
 export interface ShowParams {
   agent?: string | null;
 }
 
 /**
- * Where the page is. `url` works once, within `expires_s` seconds.
+ * The address of the page. `url` works once, within `expires_s` seconds.
  */
 export interface ShowReply {
   url: string;
@@ -1140,7 +1141,7 @@ export interface ShowReply {
 }
 
 /**
- * Which events are wanted: of one agent (all where none is named), of some kinds (all where none are).
+ * Which events to send: of one agent (None: of all) and of some kinds (None: of all).
  */
 export interface SubscribeParams {
   agent?: string | null;
@@ -1148,7 +1149,7 @@ export interface SubscribeParams {
 }
 
 /**
- * How a subscription ended that the daemon ended: events sent, and those dropped as nobody read them.
+ * The reply when the daemon ends a subscription: events sent, and events dropped for a slow client.
  */
 export interface SubscribeReply {
   events: number;
@@ -1156,7 +1157,7 @@ export interface SubscribeReply {
 }
 
 /**
- * The request of this connection to stop.
+ * The id of the request to cancel, on the same connection.
  */
 export interface CancelParams {
   id: number;
@@ -1170,7 +1171,7 @@ export interface CancelReply {
 }
 
 /**
- * How far a request is. `stage` names the step; `total` is 0 where it isn't known.
+ * The progress of a request. `stage` names the current step; `total` is 0 if unknown.
  */
 export interface Progress {
   id: number;
@@ -1181,9 +1182,9 @@ export interface Progress {
 }
 
 /**
- * Something happened. `id` is the subscription's request; what `data` holds depends on `kind`.
+ * An event of the daemon. `id` is the subscription's request; the contents of `data` depend on `kind`.
  *
- * `dropped` counts the events before it that this client was too slow for.
+ * `dropped` counts the events before it that were dropped because this client was too slow.
  */
 export interface Event {
   id: number;
@@ -1194,7 +1195,7 @@ export interface Event {
   dropped: number;
 }
 
-/** Every request by its name: its parameters and its reply. */
+/** The parameters and the reply of each request, by name. */
 export interface Requests {
   hello: { params: HelloParams; reply: HelloReply };
   status: { params: StatusParams; reply: StatusReply };
@@ -1230,7 +1231,7 @@ export interface Requests {
   cancel: { params: CancelParams; reply: CancelReply };
 }
 
-/** Every error code there is. */
+/** All error codes. */
 export type ErrorCode =
   | "internal"
   | "provider_unavailable"

@@ -1,4 +1,4 @@
-// Names of options and parameters: an unknown one is refused, with the one that was probably meant.
+// Checks of option and parameter names: an unknown one is rejected, with a hint of the most similar known one.
 
 import { MemdError } from "./errors.js";
 import { PARAMS } from "./shapes.js";
@@ -24,30 +24,30 @@ export function checkClientOptions(options) {
 }
 
 /**
- * Refuse parameters and options that a request doesn't take. Parameters of a request that this release doesn't know are
- * left to the daemon.
+ * Reject parameters and options that a request doesn't take. Parameters of a request that this release doesn't know are
+ * checked by the daemon.
  * @param {string} name The request.
  * @param {unknown} params
  * @param {unknown} options
  * @throws {MemdError} `bad_params`.
  */
 export function checkCall(name, params, options) {
-  const taken = name === "subscribe" ? SUBSCRIBE_OPTIONS : CALL_OPTIONS;
-  checkNames(name, "parameter", params, Object.hasOwn(PARAMS, name) ? PARAMS[name] : undefined, taken);
-  checkNames(name, "option", options, taken);
+  const callOptions = name === "subscribe" ? SUBSCRIBE_OPTIONS : CALL_OPTIONS;
+  checkNames(name, "parameter", params, Object.hasOwn(PARAMS, name) ? PARAMS[name] : undefined, callOptions);
+  checkNames(name, "option", options, callOptions);
 }
 
 /**
- * @param {string} what Whose names they are.
- * @param {string} kind What each is.
+ * @param {string} what The request, or `new Client`.
+ * @param {string} kind `parameter` or `option`.
  * @param {unknown} given
- * @param {readonly string[]} [known] None: any name will do.
- * @param {readonly string[]} [options] What belongs into the second argument.
+ * @param {readonly string[]} [known] The allowed names; undefined: any.
+ * @param {readonly string[]} [options] Names that belong in the second argument.
  */
 function checkNames(what, kind, given, known, options = []) {
   if (given === null || typeof given !== "object" || Array.isArray(given)) {
     throw new MemdError("bad_params", `${what} takes ${kind}s by name`, {
-      hint: `Give a map such as \`{ ${known?.[0] ?? "name"}: … }\`.`,
+      hint: `pass an object such as \`{ ${known?.[0] ?? "name"}: … }\``,
     });
   }
   if (known === undefined) return;
@@ -55,26 +55,27 @@ function checkNames(what, kind, given, known, options = []) {
     if (value === undefined || known.includes(name)) continue;
     throw new MemdError("bad_params", `${what} takes no ${kind} \`${name}\``, {
       hint: options.includes(name)
-        ? `Give \`${name}\` in the second argument, the options of the call.`
-        : wayOut(name, known),
+        ? `pass \`${name}\` in the second argument, the options of the call`
+        : hintFor(name, known),
     });
   }
 }
 
 /** @type {(name: string, known: readonly string[]) => string} */
-function wayOut(name, known) {
+function hintFor(name, known) {
   const ranked = known.map((each) => ({ each, edits: edits(plain(name), plain(each)) }));
   const best = ranked.reduce((a, b) => (b.edits < a.edits ? b : a), { each: "", edits: Infinity });
-  if (best.edits <= Math.max(1, Math.floor(plain(name).length / 3))) return `Did you mean \`${best.each}\`?`;
-  return known.length === 0 ? "It takes none." : `It takes ${known.map((each) => `\`${each}\``).join(", ")}.`;
+  if (best.edits <= Math.max(1, Math.floor(plain(name).length / 3))) return `did you mean \`${best.each}\`?`;
+  if (known.length === 0) return "leave it out: the request takes no parameters";
+  return `use one of ${known.map((each) => `\`${each}\``).join(", ")}`;
 }
 
-/** @type {(name: string) => string} `maxResults` and `max_results` are the same name. */
+/** @type {(name: string) => string} Normalizes a name, so that `maxResults` equals `max_results`. */
 function plain(name) {
   return name.toLowerCase().replaceAll("_", "");
 }
 
-/** @type {(a: string, b: string) => number} How many characters to insert, delete or replace (Levenshtein). */
+/** @type {(a: string, b: string) => number} Returns the Levenshtein distance. */
 function edits(a, b) {
   let row = Array.from({ length: b.length + 1 }, (_, index) => index);
   for (let i = 1; i <= a.length; i += 1) {

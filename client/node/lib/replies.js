@@ -1,4 +1,4 @@
-// A reply as its type: checked for what it has to hold, and completed where an older daemon leaves something out.
+// Validation of replies: required fields are checked, and fields that an older daemon leaves out get their defaults.
 
 import { MemdError } from "./errors.js";
 import { REPLIES, SHAPES } from "./shapes.js";
@@ -7,13 +7,13 @@ import { REPLIES, SHAPES } from "./shapes.js";
 const RECORDS = { ...REPLIES, progress: "Progress", event: "Event" };
 
 /**
- * Return a reply as its type; one to a request that this release doesn't know is returned as it came.
+ * Return a reply with its defaults filled in; the reply to a request that this release doesn't know stays unchanged.
  * @param {string} name The request, or `progress` or `event`.
- * @param {Record<string, unknown>} value What arrived; completed in place.
+ * @param {Record<string, unknown>} value The received map; changed in place.
  * @returns {Record<string, unknown>}
- * @throws {MemdError} `frame_invalid`: something is missing.
+ * @throws {MemdError} `frame_invalid`: a required field is missing.
  */
-export function typed(name, value) {
+export function parseReply(name, value) {
   const record = Object.hasOwn(RECORDS, name) ? RECORDS[name] : undefined;
   return record === undefined ? value : complete(record, value, `the daemon's reply to ${name}`);
 }
@@ -21,30 +21,30 @@ export function typed(name, value) {
 /**
  * @param {string} record
  * @param {unknown} value
- * @param {string} where
+ * @param {string} source What the record is part of, for error messages.
  * @returns {Record<string, unknown>}
  */
-function complete(record, value, where) {
+function complete(record, value, source) {
   if (value === null || typeof value !== "object" || Array.isArray(value))
-    throw incomplete(where, record, "it");
+    throw incomplete(source, record, "it");
   const { needs = [], defaults = {}, holds = {} } = SHAPES[record];
   const fields = /** @type {Record<string, unknown>} */ (value);
   const missing = needs.find((field) => fields[field] === undefined);
-  if (missing !== undefined) throw incomplete(where, record, missing);
+  if (missing !== undefined) throw incomplete(source, record, missing);
   for (const [field, fallback] of Object.entries(defaults)) {
     if (fields[field] === undefined) fields[field] = structuredClone(fallback);
   }
   for (const [field, [inner, many]] of Object.entries(holds)) {
-    const held = fields[field];
-    if (held === null) continue;
-    if (!many) complete(inner, held, where);
-    else if (Array.isArray(held)) held.forEach((each) => complete(inner, each, where));
-    else throw incomplete(where, record, field);
+    const nested = fields[field];
+    if (nested === null) continue;
+    if (!many) complete(inner, nested, source);
+    else if (Array.isArray(nested)) nested.forEach((each) => complete(inner, each, source));
+    else throw incomplete(source, record, field);
   }
   return fields;
 }
 
-/** @type {(where: string, record: string, field: string) => MemdError} */
-function incomplete(where, record, field) {
-  return new MemdError("frame_invalid", `${where} is incomplete: \`${field}\` of ${record}`);
+/** @type {(source: string, record: string, field: string) => MemdError} */
+function incomplete(source, record, field) {
+  return new MemdError("frame_invalid", `${source} is incomplete: \`${field}\` of ${record}`);
 }

@@ -1,22 +1,22 @@
-// How each request is to be treated: how long to wait for it, and whether it may be sent twice.
+// Properties of each request: its timeout, and whether it may be sent twice.
 
 import { MemdError } from "./errors.js";
 import { REPLIES } from "./shapes.js";
 
-/** `index` and its like may take hours; they are given up after this long without progress. */
-const LONG_SILENCE_MS = 300_000;
+/** Longest time without progress of requests that may take hours, such as `index`. */
+const PROGRESS_TIMEOUT_MS = 300_000;
 
-/** Added to a request's own deadline: the daemon keeps it, and its answer still has to arrive. */
-const REPLY_MS = 5_000;
+/** Added to a request's own deadline, which the daemon keeps, for the reply to arrive. */
+const REPLY_MARGIN_MS = 5_000;
 
-/** A chat model may be asked what to call the note. */
+/** Shortest timeout of `session_ended`: a chat model may choose the name of the note. */
 const SESSION_ENDED_MS = 30_000;
 
-/** Requests that live as long as they make progress. */
+/** Requests whose timeout restarts with each progress. */
 const LONG = new Set(["index", "reset", "vacuum", "model"]);
 
-/** Requests that mean all agents where none is named. */
-const OF_ALL_AGENTS = new Set([
+/** Requests that don't use the client's own agent: without an agent, they concern all agents or none. */
+const WITHOUT_CLIENT_AGENT = new Set([
   "hello",
   "status",
   "metrics",
@@ -28,7 +28,7 @@ const OF_ALL_AGENTS = new Set([
 ]);
 
 /**
- * Requests that write, and when doing it twice does no more than doing it once.
+ * Requests that write, and whether executing them twice has the same effect as once.
  * @type {Record<string, (params: Record<string, unknown>) => boolean>}
  */
 const WRITING = {
@@ -44,7 +44,7 @@ const WRITING = {
 export const REQUESTS = Object.freeze(Object.keys(REPLIES));
 
 /**
- * Return a request's name as the client's method: `memory_search` is `memorySearch`.
+ * Return the name of a request's method: `memory_store` becomes `memoryStore`.
  * @param {string} name
  */
 export function methodName(name) {
@@ -52,27 +52,27 @@ export function methodName(name) {
 }
 
 /**
- * Return how long to wait for a reply, in milliseconds, and whether progress starts that time anew.
+ * Return how long to wait for a reply, in milliseconds, and whether each progress restarts that time.
  * @param {string} name The request.
  * @param {Record<string, unknown>} params
- * @param {number | null | undefined} given The caller's deadline for this call; null: none.
- * @param {number | null} usual The client's own patience; null: none.
- * @returns {{ deadlineMs: number, renews: boolean }}
+ * @param {number | null | undefined} callMs The call's `timeoutMs`; null: no limit.
+ * @param {number | null} clientMs The client's `timeoutMs`; null: no limit.
+ * @returns {{ deadlineMs: number, renewsDeadline: boolean }}
  */
-export function patience(name, params, given, usual) {
-  const renews = LONG.has(name);
-  if (given !== undefined) return { deadlineMs: given ?? Infinity, renews };
-  if (usual === null) return { deadlineMs: Infinity, renews };
-  let least = 0;
-  if (renews) least = LONG_SILENCE_MS;
-  else if (name === "session_ended") least = SESSION_ENDED_MS;
-  else if (typeof params.deadline_ms === "number") least = params.deadline_ms + REPLY_MS;
-  return { deadlineMs: Math.max(usual, least), renews };
+export function replyTimeout(name, params, callMs, clientMs) {
+  const renewsDeadline = LONG.has(name);
+  if (callMs !== undefined) return { deadlineMs: callMs ?? Infinity, renewsDeadline };
+  if (clientMs === null) return { deadlineMs: Infinity, renewsDeadline };
+  let minTimeoutMs = 0;
+  if (renewsDeadline) minTimeoutMs = PROGRESS_TIMEOUT_MS;
+  else if (name === "session_ended") minTimeoutMs = SESSION_ENDED_MS;
+  else if (typeof params.deadline_ms === "number") minTimeoutMs = params.deadline_ms + REPLY_MARGIN_MS;
+  return { deadlineMs: Math.max(clientMs, minTimeoutMs), renewsDeadline };
 }
 
 /**
- * Return whether a request may be sent a second time although the first may have been carried out. One that this
- * release doesn't know may not.
+ * Return whether a request may be sent again even if the daemon may have executed it. One that this release doesn't know
+ * may not.
  * @param {string} name
  * @param {Record<string, unknown>} params
  */
@@ -82,24 +82,24 @@ export function isRepeatable(name, params) {
 }
 
 /**
- * Return whether to send a request once more over a new connection after this error.
+ * Return whether to send a request again over a new connection after this error.
  * @param {unknown} error
  * @param {boolean} repeatable
  */
-export function mayRepeat(error, repeatable) {
+export function canRepeat(error, repeatable) {
   if (!(error instanceof MemdError)) return false;
   if (error.code === "idle_timeout") return true; // the daemon closed before it read the request
   return error.code === "connection_lost" && (repeatable || error.data.sent === false);
 }
 
 /**
- * Return the parameters with the client's own agent where it is meant and none is named.
+ * Return the parameters, with the client's own agent as the default of `agent`.
  * @param {string} name
  * @param {Record<string, unknown>} params
  * @param {string | undefined} agent
  */
 export function withAgent(name, params, agent) {
-  if (agent === undefined || OF_ALL_AGENTS.has(name) || isGiven(params.agent)) return params;
+  if (agent === undefined || WITHOUT_CLIENT_AGENT.has(name) || isGiven(params.agent)) return params;
   return { ...params, agent };
 }
 

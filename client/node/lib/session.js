@@ -1,20 +1,20 @@
-// One conversation with the daemon, without I/O: bytes in, arrivals out; calls in, bytes out.
+// The protocol of one connection without I/O: bytes in, arrivals out; requests in, bytes out.
 
 import { MemdError } from "./errors.js";
 import { FrameDecoder, encodeFrame } from "./framing.js";
-import { typed } from "./replies.js";
+import { parseReply } from "./replies.js";
 
-/** The version of the protocol; `hello` refuses any other. */
+/** The protocol version of this release; `hello` rejects any other. */
 export const PROTOCOL_VERSION = 1;
 
-/** The release of this client, told in `hello`. A test holds it against package.json. */
+/** The release of this client, sent in `hello`. A test compares it with package.json. */
 export const CLIENT_VERSION = "0.1.0";
 
 const REQUEST = 0;
 const RESPONSE = 1;
 const NOTIFICATION = 2;
 
-/** Ids are unsigned 32-bit and start again at 1. Id 0 means "no request": an error of the connection carries it. */
+/** Ids are unsigned 32-bit and restart at 1. Id 0 means "no request": errors of the whole connection carry it. */
 const LAST_ID = 2 ** 32 - 1;
 
 /**
@@ -41,8 +41,8 @@ export class ClientSession {
   #abandoned = new Set();
 
   /**
-   * @param {string} [client] What the client calls itself in `hello`.
-   * @param {number} [firstId] The id to start with (a test's way to the wrap-around).
+   * @param {string} [client] The client's name, sent in `hello`.
+   * @param {number} [firstId] The first id, so that tests can reach the wrap-around.
    */
   constructor(client = "memd-client-node", firstId = 1) {
     this.#client = client;
@@ -55,12 +55,12 @@ export class ClientSession {
   }
 
   /**
-   * Return the id and the bytes of the greeting; nothing else may be sent before its reply.
+   * Return the id and the bytes of the greeting; send nothing else before its reply.
    * @returns {{ id: number, data: Buffer }}
    */
   hello() {
     if (this.state !== "new") {
-      throw new MemdError("connection_lost", `a session greets once; this one is ${this.state}`);
+      throw new MemdError("connection_lost", `the session has greeted before; it is ${this.state}`);
     }
     const params = { protocol: PROTOCOL_VERSION, client: this.#client, version: CLIENT_VERSION };
     const greeting = this.#send("hello", params);
@@ -79,14 +79,14 @@ export class ClientSession {
   request(method, params) {
     if (this.state === "closed") throw new MemdError("connection_lost", "the connection is closed");
     if (this.state !== "ready") {
-      throw new MemdError("hello_required", `\`${method}\` before the reply to hello`);
+      throw new MemdError("hello_required", `\`${method}\` was sent before the reply to \`hello\``);
     }
     return this.#send(method, params);
   }
 
   /**
-   * Give up a request and return the bytes that tell the daemon to stop it; null where nobody waits for it any more.
-   * The replies to the request and to the cancellation are swallowed when they come.
+   * Abandon a request and return the bytes that cancel it at the daemon; null if it is not waiting any more. The replies
+   * to the request and to the cancellation are ignored when they arrive.
    * @param {number} id
    */
   cancel(id) {
@@ -99,7 +99,7 @@ export class ClientSession {
   }
 
   /**
-   * Forget a request none of whose bytes were sent.
+   * Forget an unsent request.
    * @param {number} id
    */
   retract(id) {
@@ -107,11 +107,11 @@ export class ClientSession {
   }
 
   /**
-   * Take bytes from the daemon and return what they mean, oldest first.
+   * Parse bytes from the daemon and return the arrivals in them, oldest first.
    * @param {Uint8Array} data
    * @returns {Arrival[]}
-   * @throws {MemdError} `frame_too_big`, `frame_invalid`: the daemon (or something else on its socket) doesn't speak
-   *     the protocol, and the session is closed; `connection_lost`: it was closed before.
+   * @throws {MemdError} `frame_too_big`, `frame_invalid`: the bytes don't follow the protocol, and the session is closed;
+   *     `connection_lost`: it was closed before.
    */
   receive(data) {
     if (this.state === "closed") throw new MemdError("connection_lost", "the connection is closed");
@@ -126,7 +126,7 @@ export class ClientSession {
     }
   }
 
-  /** End the session: nothing is sent or received any more. */
+  /** Close the session: it encodes and parses nothing any more. */
   close() {
     this.state = "closed";
     this.#waiting.clear();
@@ -134,7 +134,7 @@ export class ClientSession {
   }
 
   /**
-   * Encode first, then note the id: what can't be sent is not waited for.
+   * Encode a request, then register its id: a request that can't be encoded must not wait.
    * @param {string} method
    * @param {Record<string, unknown>} params
    */
@@ -148,7 +148,7 @@ export class ClientSession {
   }
 
   /**
-   * Return what one message means, or null where it concerns nobody.
+   * Return the arrival of one message; null if no request waits for it.
    * @param {unknown} value
    * @returns {Arrival | null}
    */
@@ -179,7 +179,7 @@ export class ClientSession {
     if (id === 0) return { kind: "failure", id, error: MemdError.fromWire(error) };
     if (this.#abandoned.delete(id)) return null;
     if (!this.#waiting.delete(id)) {
-      throw new MemdError("frame_invalid", `the daemon answered request ${id}, which was not asked`);
+      throw new MemdError("frame_invalid", `the daemon replied to request ${id}, which was not sent`);
     }
     /** @type {Reply | Failure} */
     let arrival;
@@ -208,7 +208,7 @@ export class ClientSession {
           `the daemon speaks protocol ${theirs}, this client ${PROTOCOL_VERSION}`,
         );
       }
-      this.daemon = /** @type {any} */ (typed("hello", arrival.result));
+      this.daemon = /** @type {any} */ (parseReply("hello", arrival.result));
       this.state = "ready";
       return arrival;
     } catch (error) {
@@ -218,8 +218,8 @@ export class ClientSession {
   }
 
   /**
-   * Return the progress or event of a request somebody waits for; an incomplete one, or a notification of a newer
-   * daemon, is not worth an error.
+   * Return the progress or event of a waiting request; null for any other, for an incomplete one, and for a notification
+   * of a newer daemon.
    * @param {string} name
    * @param {unknown} params
    * @returns {Arrival | null}
@@ -230,7 +230,7 @@ export class ClientSession {
     const { id } = params;
     if (typeof id !== "number" || !this.#waiting.has(id)) return null;
     try {
-      const fields = /** @type {any} */ (typed(name, params));
+      const fields = /** @type {any} */ (parseReply(name, params));
       return name === "progress"
         ? { kind: "progress", id, progress: fields }
         : { kind: "event", id, event: fields };

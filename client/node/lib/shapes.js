@@ -8,8 +8,8 @@
  */
 
 /**
- * For each record the fields it has to have, what stands for those that may be missing, and which hold
- * records: their name, and whether there is a list of them.
+ * For each record its required fields, the defaults of its optional fields, and its fields of nested
+ * records: their name, and whether the field is a list of them.
  * @type {Record<string, Shape>}
  */
 export const SHAPES = {
@@ -20,7 +20,7 @@ export const SHAPES = {
     needs: ["model", "path", "state", "pid", "rss_bytes", "queued", "restarts"],
     defaults: {"problem": ""},
   },
-  Filling: {
+  FillProgress: {
     needs: ["provider", "model", "space", "done", "total", "eta_s", "tokens"],
   },
   Fallback: {
@@ -35,10 +35,10 @@ export const SHAPES = {
   SessionsStatus: {
     defaults: {"transcripts": 0, "messages": 0, "redactions": 0, "eras": {}, "left_out": {}},
   },
-  Degraded: {
+  Degradation: {
     needs: ["code", "reason", "since_ms", "hint"],
   },
-  Skipped: {
+  SkippedFile: {
     needs: ["path", "reason"],
   },
   Problem: {
@@ -50,7 +50,7 @@ export const SHAPES = {
   AgentStatus: {
     needs: ["agent"],
     defaults: {"workspace": "", "index_path": "", "enabled": true, "sources": [], "files": 0, "chunks": 0, "vectors": 0, "files_pending": 0, "chunks_pending": 0, "oldest_pending_ms": 0, "provider": "none", "model": "", "dims": 0, "space": "", "filling": null, "waits_for": "", "fallback": null, "jobs": [], "refused": [], "vector_path": "none", "vector_path_reason": "the index is not open", "last_sync_ms": null, "syncing": false, "watch": "off", "watch_reason": "", "interval_minutes": 0, "sessions": null, "generation": 0, "index_bytes": 0, "degraded": null, "skipped": [], "problems": [], "checks": []},
-    holds: {"filling": ["Filling", false], "fallback": ["Fallback", false], "jobs": ["BulkJob", true], "refused": ["RefusedText", true], "sessions": ["SessionsStatus", false], "degraded": ["Degraded", false], "skipped": ["Skipped", true], "problems": ["Problem", true], "checks": ["Check", true]},
+    holds: {"filling": ["FillProgress", false], "fallback": ["Fallback", false], "jobs": ["BulkJob", true], "refused": ["RefusedText", true], "sessions": ["SessionsStatus", false], "degraded": ["Degradation", false], "skipped": ["SkippedFile", true], "problems": ["Problem", true], "checks": ["Check", true]},
   },
   DownloadStatus: {
     needs: ["ref", "state", "stage", "done", "total"],
@@ -87,7 +87,7 @@ export const SHAPES = {
     needs: ["path", "start_line", "end_line", "score", "vector_score", "text_score", "snippet", "source", "citation"],
     defaults: {"copies": 1, "explain": null, "annotations": null, "agent": null},
   },
-  Pending: {
+  PendingChanges: {
     defaults: {"files": 0, "chunks": 0, "oldest_ms": 0},
   },
   EmptyResult: {
@@ -96,12 +96,12 @@ export const SHAPES = {
   SearchReply: {
     needs: ["agent", "hits", "mode", "degraded", "abstained", "took_ms", "provider", "model", "generation", "pending"],
     defaults: {"partial": false, "space": "", "filling": null, "fallback": null, "timings": null, "empty": null},
-    holds: {"hits": ["Hit", true], "degraded": ["Degraded", false], "pending": ["Pending", false], "filling": ["Filling", false], "fallback": ["Fallback", false], "empty": ["EmptyResult", false]},
+    holds: {"hits": ["Hit", true], "degraded": ["Degradation", false], "pending": ["PendingChanges", false], "filling": ["FillProgress", false], "fallback": ["Fallback", false], "empty": ["EmptyResult", false]},
   },
   SearchedAgent: {
     needs: ["agent"],
     defaults: {"mode": "", "degraded": null, "abstained": false, "took_ms": 0.0, "pending": null, "partial": false, "fallback": null, "provider": "none", "model": "", "empty": null, "error": null},
-    holds: {"degraded": ["Degraded", false], "pending": ["Pending", false], "fallback": ["Fallback", false], "empty": ["EmptyResult", false], "error": ["Problem", false]},
+    holds: {"degraded": ["Degradation", false], "pending": ["PendingChanges", false], "fallback": ["Fallback", false], "empty": ["EmptyResult", false], "error": ["Problem", false]},
   },
   SearchAgentsReply: {
     needs: ["hits", "agents", "took_ms"],
@@ -111,14 +111,14 @@ export const SHAPES = {
     needs: ["agent", "path", "text", "from_line", "lines", "total_lines"],
     defaults: {"truncated": false},
   },
-  FileRow: {
+  FileEntry: {
     needs: ["path", "source", "mtime_ms", "size_bytes", "chunks"],
     defaults: {"title": "", "date": null},
   },
   FilesReply: {
     needs: ["agent", "files", "total"],
     defaults: {"skipped": []},
-    holds: {"files": ["FileRow", true], "skipped": ["Skipped", true]},
+    holds: {"files": ["FileEntry", true], "skipped": ["SkippedFile", true]},
   },
   CuratedEntry: {
     needs: ["path", "start_line", "end_line", "text", "importance", "triggers", "projects", "mtime_ms"],
@@ -130,7 +130,7 @@ export const SHAPES = {
   IndexedAgent: {
     needs: ["agent", "files", "chunks", "files_changed", "files_removed", "embedded", "reused", "took_ms"],
     defaults: {"degraded": null, "skipped": [], "error": null},
-    holds: {"degraded": ["Degraded", false], "skipped": ["Skipped", true], "error": ["Problem", false]},
+    holds: {"degraded": ["Degradation", false], "skipped": ["SkippedFile", true], "error": ["Problem", false]},
   },
   IndexReply: {
     needs: ["agents"],
@@ -229,14 +229,14 @@ export const SHAPES = {
   CapturedMessage: {
     needs: ["index", "id", "text", "category", "path", "line"],
   },
-  PassedMessage: {
+  SkippedMessage: {
     needs: ["index", "reason"],
     defaults: {"duplicate_of": null},
   },
   CaptureFromReply: {
     needs: ["agent", "stored", "skipped"],
     defaults: {"reason": ""},
-    holds: {"stored": ["CapturedMessage", true], "skipped": ["PassedMessage", true]},
+    holds: {"stored": ["CapturedMessage", true], "skipped": ["SkippedMessage", true]},
   },
   ShowReply: {
     needs: ["url", "agent", "expires_s"],
@@ -257,7 +257,7 @@ export const SHAPES = {
   },
 };
 
-/** The record each request is answered with. @type {Record<string, string>} */
+/** The reply record of each request. @type {Record<string, string>} */
 export const REPLIES = {
   hello: "HelloReply",
   status: "StatusReply",

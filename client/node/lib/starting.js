@@ -1,4 +1,4 @@
-// Starting the daemon where none runs. Any number of clients may do so at once: one daemon gets the lock.
+// Starting the daemon. Any number of clients may do so at once: one daemon gets the lock.
 
 import { spawn } from "node:child_process";
 import { accessSync, closeSync, constants, fstatSync, ftruncateSync, openSync, readSync } from "node:fs";
@@ -6,72 +6,74 @@ import { readFileSync, statSync, unlinkSync, writeFileSync } from "node:fs";
 import { homedir } from "node:os";
 import { delimiter, dirname, isAbsolute, join, resolve } from "node:path";
 import { setTimeout as wait } from "node:timers/promises";
-import { privateDirectory } from "./discovery.js";
+import { ensurePrivateDirectory } from "./discovery.js";
 import { MemdError } from "./errors.js";
 
-/** How long a started daemon may take until it answers `hello`: a cold Python on a slow disk. */
-const START_MS = 15_000;
+/** Longest time until a started daemon replies to `hello`: a cold start of Python from a slow disk. */
+const START_TIMEOUT_MS = 15_000;
 
-/** Wait between tries to connect to a daemon that is starting. */
-const POLL_MS = 20;
+/** Pause between attempts to connect to a daemon that is starting. */
+const START_POLL_INTERVAL_MS = 20;
 
-/** Exit status of a daemon that found another one holding the lock: whoever started it only has to wait. */
+/** Exit status of a daemon that found the lock taken by another daemon; the client then waits for that one. */
 const EXIT_ALREADY_RUNNING = 75;
 
-/** After our daemon found the lock held and still nobody answers, another one is started this often. */
-const AGAIN_MS = 1_000;
+/** Pause before another daemon is started, if the first one found the lock taken and no daemon listens. */
+const RESTART_INTERVAL_MS = 1_000;
 
-/** A started daemon's log begins anew at this size: the runtime directory is often memory. */
+/** A started daemon's log is truncated at this size: the runtime directory is often in RAM. */
 const MAX_LOG_BYTES = 8 * 1024 * 1024;
 
+/** Bytes of the log in error messages. */
 const TAIL_BYTES = 600;
 
 /**
- * Start the daemon and return what `connect` returns once it succeeds.
+ * Start the daemon, wait until it is ready, and return the result of `connect`.
  * @template T
  * @param {string} socket The socket's path.
- * @param {() => Promise<T>} connect Connects and greets; `daemon_unreachable` means "not yet".
- * @param {{ command?: string[], signal?: AbortSignal, timeoutMs?: number }} [options] The command that starts it; found
- *     by `daemonCommand` when left out. The signal ends the waiting; a daemon that was started goes on.
+ * @param {() => Promise<T>} connect Connects and greets; fails with `daemon_unreachable` while the daemon is not ready.
+ * @param {{ command?: string[], signal?: AbortSignal, timeoutMs?: number }} [options] The command that starts it; by
+ *     default, that of `daemonCommand`. The signal ends the wait; a started daemon keeps running.
  * @returns {Promise<T>}
- * @throws {MemdError} `daemon_start_failed`: it ended, or did not answer in time. The message ends with its log.
+ * @throws {MemdError} `daemon_start_failed`: it ended, or was not ready in time. The message ends with its log.
  */
-export async function startAndWait(socket, connect, { command, signal, timeoutMs = START_MS } = {}) {
+export async function startAndWait(socket, connect, { command, signal, timeoutMs = START_TIMEOUT_MS } = {}) {
   const until = performance.now() + timeoutMs;
-  privateDirectory(dirname(socket));
-  const turn = new Turn(`${socket}.starting`);
-  /** @type {Started | null} */
+  ensurePrivateDirectory(dirname(socket));
+  const lock = new StartLock(`${socket}.starting`);
+  /** @type {StartedDaemon | null} */
   let started = null;
   try {
     for (;;) {
-      const ended = started?.ended ?? null; // before connecting: who ended now can't have served
+      const ended = started?.ended ?? null; // read before connecting: an ended daemon can't have accepted the connection
       const connection = await connect().catch((error) => {
         if (error.code !== "daemon_unreachable") throw error;
         return null;
       });
       if (connection !== null) return connection;
-      if (signal?.aborted) throw new MemdError("connection_lost", "this Client is closed");
+      if (signal?.aborted) throw new MemdError("connection_lost", "this client is closed");
       if (ended !== null && ended !== EXIT_ALREADY_RUNNING)
-        throw failed(socket, `the daemon ended with ${ended}`);
+        throw startError(socket, `the daemon ended with ${ended}`);
       if (performance.now() > until)
-        throw failed(socket, `the daemon did not answer in ${timeoutMs / 1000} s`);
-      const isDue = started === null || (ended !== null && performance.now() - started.atMs > AGAIN_MS);
-      if (isDue && turn.take()) started = startDaemon(socket, command);
-      await wait(POLL_MS);
+        throw startError(socket, `the daemon was not ready in ${timeoutMs / 1000} s`);
+      const isDue =
+        started === null || (ended !== null && performance.now() - started.atMs > RESTART_INTERVAL_MS);
+      if (isDue && lock.acquire()) started = startDaemon(socket, command);
+      await wait(START_POLL_INTERVAL_MS);
     }
   } finally {
-    turn.give();
+    lock.release();
   }
 }
 
-/** A daemon this process started. @typedef {{ ended: number | string | null, atMs: number }} Started */
+/** A daemon that this process started. @typedef {{ ended: number | string | null, atMs: number }} StartedDaemon */
 
 /**
- * Start the daemon in a session of its own and don't wait for it. It listens on `socket`, reads nothing from us, and
- * writes to a log beside it. Where another one holds the lock it ends with `EXIT_ALREADY_RUNNING`.
+ * Start the daemon in a process session of its own, without waiting for it. It listens on `socket`, has no standard input,
+ * and writes to a log next to the socket. If another daemon holds the lock, it ends with `EXIT_ALREADY_RUNNING`.
  * @param {string} socket
  * @param {string[]} [command]
- * @returns {Started}
+ * @returns {StartedDaemon}
  * @throws {MemdError} `daemon_start_failed`.
  */
 function startDaemon(socket, command) {
@@ -79,17 +81,17 @@ function startDaemon(socket, command) {
   /** @type {NodeJS.ProcessEnv} */
   const env = { ...process.env, MEMD_SOCKET: socket };
   if (env.PYTHONPATH) {
-    // It may be relative, and the daemon runs elsewhere.
+    // It may be relative, and the daemon runs in another directory.
     env.PYTHONPATH = env.PYTHONPATH.split(delimiter)
       .filter(Boolean)
       .map((part) => resolve(part))
       .join(delimiter);
   }
-  /** @type {Started} */
+  /** @type {StartedDaemon} */
   const started = { ended: null, atMs: performance.now() };
   const log = openLog(socket);
   try {
-    // Its directory is never the agent's, which the daemon would hold.
+    // Not the working directory of the agent, which the daemon would keep in use.
     const options = { cwd: dirname(socket), env, detached: true };
     const child = spawn(program, rest, { ...options, stdio: ["ignore", log, log] });
     child.on("error", (error) => {
@@ -111,11 +113,11 @@ function startDaemon(socket, command) {
 }
 
 /**
- * Return the command that starts the daemon: `memd` on PATH, else where installers put it, which is not on the PATH of
+ * Return the command that starts the daemon: `memd` on PATH, else in `~/.local/bin`, which is not on the PATH of
  * processes that a service manager started.
  * @param {NodeJS.ProcessEnv} [env]
  * @returns {string[]}
- * @throws {MemdError} `daemon_start_failed`: it is in none of these places.
+ * @throws {MemdError} `daemon_start_failed`: memd is not found.
  */
 export function daemonCommand(env = process.env) {
   const home = env.HOME || homedir();
@@ -123,49 +125,49 @@ export function daemonCommand(env = process.env) {
   const found = folders.map((folder) => join(folder, "memd")).find(isProgram);
   if (found !== undefined) return [found];
   throw new MemdError("daemon_start_failed", "memd is not found on PATH", {
-    hint: "Install memd-daemon as docs/install.md says, and have its program memd on PATH or name it in daemonCommand.",
+    hint: "install memd-daemon as described in docs/install.md, with its program memd on PATH or in daemonCommand",
   });
 }
 
-/** Whose turn it is to start the daemon, so that twenty clients don't start twenty: a file that only one can make. */
-class Turn {
+/** Selects the client that starts the daemon, so that only one does: a file that only one client can create. */
+class StartLock {
   #path;
-  #mine = false;
+  #isOwned = false;
 
   /** @param {string} path */
   constructor(path) {
     this.#path = path;
   }
 
-  /** Return whether it is ours, until it is given back. One whose owner is gone, or too slow, is taken over. */
-  take() {
-    if (this.#mine) return true;
+  /** Return whether this client has the lock. A lock whose owner has ended, or is too slow, is taken over. */
+  acquire() {
+    if (this.#isOwned) return true;
     try {
-      if (this.#isLeftOver()) unlinkSync(this.#path);
+      if (this.#isStale()) unlinkSync(this.#path);
       writeFileSync(this.#path, String(process.pid), { flag: "wx", mode: 0o600 });
-      this.#mine = true;
+      this.#isOwned = true;
     } catch (error) {
       const { code } = /** @type {NodeJS.ErrnoException} */ (error);
-      // Where no such file can be made, the daemon's own lock decides.
+      // If the file can't be created, the daemon's own lock decides.
       return code !== "EEXIST" && code !== "ENOENT";
     }
     return true;
   }
 
-  give() {
-    if (!this.#mine) return;
-    this.#mine = false;
+  release() {
+    if (!this.#isOwned) return;
+    this.#isOwned = false;
     try {
       unlinkSync(this.#path);
     } catch {
-      // Somebody took it over.
+      // Another client took it over.
     }
   }
 
-  #isLeftOver() {
+  #isStale() {
     const facts = statSync(this.#path, { throwIfNoEntry: false });
     if (facts === undefined) return false;
-    if (Date.now() - facts.mtimeMs > START_MS) return true;
+    if (Date.now() - facts.mtimeMs > START_TIMEOUT_MS) return true;
     const pid = Number(readFileSync(this.#path, "utf8"));
     return pid > 0 && !isRunning(pid);
   }
@@ -189,14 +191,14 @@ function openLog(socket) {
 }
 
 /** @type {(socket: string, what: string) => MemdError} */
-function failed(socket, what) {
+function startError(socket, what) {
   const tail = logTail(socket);
   return new MemdError("daemon_start_failed", tail ? `${what}; its log ends with: ${tail}` : what, {
-    hint: `See ${logPath(socket)}, or run \`memd\` in a terminal.`,
+    hint: `see ${logPath(socket)}, or run \`memd\` in a terminal`,
   });
 }
 
-/** The end of a started daemon's log; empty where there is none. @type {(socket: string) => string} */
+/** The end of a started daemon's log; empty if there is none. @type {(socket: string) => string} */
 function logTail(socket) {
   try {
     const log = openSync(logPath(socket), "r");

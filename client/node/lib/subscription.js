@@ -1,20 +1,20 @@
-// What happens in the daemon, as an async iterator.
+// The daemon's events, as an async iterator.
 
 import { MemdError } from "./errors.js";
 
-/** Events kept for a loop that takes them slowly; beyond it the oldest go, and are counted. */
+/** Events kept for a slow loop; beyond it the oldest are dropped and counted. */
 export const MAX_EVENTS = 4096;
 
 /** @typedef {import("./messages.js").Event} Event */
 
 /**
- * An open subscription. It has no deadline. Leaving the loop, `close` and an aborted signal end it quietly; an error of
- * the daemon or a lost connection is thrown by the loop: what happens until one subscribes again is not told later.
+ * An open subscription, without a deadline. Leaving the loop, `close` and an aborted signal end it without an error; the
+ * loop throws an error of the daemon or of the connection. Events between two subscriptions are not repeated.
  */
 export class Subscription {
-  /** How many events were dropped on this side, the oldest first, since they were taken too slowly. */
+  /** How many events the client dropped, oldest first, because they were iterated too slowly. */
   dropped = 0;
-  /** @type {import("./messages.js").SubscribeReply | null} How it ended where the daemon ended it. */
+  /** @type {import("./messages.js").SubscribeReply | null} The reply if the daemon ended it. */
   reply = null;
   /** @type {Promise<void>} Settles when the request was sent, or could not be. */
   opened;
@@ -38,7 +38,7 @@ export class Subscription {
     else signal?.addEventListener("abort", close, { once: true });
     this.#forget = () => signal?.removeEventListener("abort", close);
     this.opened = this.#begin(connected, params);
-    this.opened.catch(() => {}); // the loop tells it
+    this.opened.catch(() => {}); // the loop throws it
   }
 
   [Symbol.asyncIterator]() {
@@ -64,7 +64,7 @@ export class Subscription {
     return Promise.resolve({ value: undefined, done: true });
   }
 
-  /** End it: the daemon is told, and the loop ends. Idempotent. */
+  /** End it, at the daemon too; the loop ends. Idempotent. */
   close() {
     this.#events = [];
     this.#failure = undefined;

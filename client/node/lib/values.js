@@ -1,14 +1,14 @@
-// What JavaScript holds as what MessagePack carries, and back.
+// Conversion of JavaScript values to MessagePack values, and back.
 
 import { MemdError } from "./errors.js";
 
 /**
- * Values a frame to the daemon may hold, those inside of lists and maps counted: it closes the connection of whoever
- * sends more, with all requests on it.
+ * Limit of values in a frame to the daemon, including those inside lists and maps. The daemon closes the connection of a
+ * client that sends more.
  */
 export const MAX_VALUES = 250_000;
 
-/** How deep lists and maps may lie within each other; a value that holds itself is caught by it. */
+/** Limit of nested lists and maps; it also detects a value that contains itself. */
 const MAX_DEPTH = 100;
 
 const UINT32 = 0x1_0000_0000;
@@ -16,11 +16,11 @@ const UINT32 = 0x1_0000_0000;
 /**
  * Return a value ready for MessagePack.
  *
- * What is `undefined` in a map is left out. Half a character (a lone surrogate) has no UTF-8 form and travels as
- * U+FFFD: one such character must not cost the whole message. A Float32Array travels as its bytes, little-endian.
+ * `undefined` in a map is left out. A lone surrogate has no UTF-8 form and is sent as U+FFFD, so that one such character
+ * doesn't fail the whole message. A Float32Array is sent as its bytes, little-endian.
  * @param {unknown} value Maps, arrays, strings, bytes, numbers, booleans and null.
  * @returns {unknown}
- * @throws {MemdError} `bad_params`: it holds something that can't be sent, or too much.
+ * @throws {MemdError} `bad_params`: it contains a value that can't be encoded, or too many values.
  */
 export function toWire(value) {
   let left = MAX_VALUES;
@@ -36,7 +36,7 @@ export function toWire(value) {
     if (typeof value === "boolean" || value instanceof Uint8Array) return value;
     if (value instanceof Float32Array) return packVectors([value]);
     if (typeof value !== "object") throw unsendable(`a ${typeof value}`);
-    if (depth > MAX_DEPTH) throw unsendable("lists and maps too deep within each other");
+    if (depth > MAX_DEPTH) throw unsendable("lists and maps nested too deeply");
     return Array.isArray(value) ? convertList(value, depth) : convertMap(value, depth);
   }
 
@@ -67,7 +67,7 @@ export function toWire(value) {
 }
 
 /**
- * Return what MessagePack gave: whole numbers are numbers where a number holds them exactly, else BigInt.
+ * Convert decoded values: whole numbers become numbers if a number represents them exactly, else they stay BigInt.
  * @param {any} value Decoded with BigInt for 64-bit integers; changed in place.
  * @returns {any}
  */
@@ -85,8 +85,9 @@ export function fromWire(value) {
 }
 
 /**
- * Return vectors as the bytes they travel as: little-endian float32, one after the other.
+ * Return vectors as bytes: packed little-endian float32.
  * @param {Iterable<Float32Array | number[]>} vectors
+ * @returns {Uint8Array}
  */
 export function packVectors(vectors) {
   const rows = [...vectors];
@@ -105,14 +106,14 @@ export function packVectors(vectors) {
 /**
  * Return the vectors of a reply to `embed`, one for each text.
  * @param {{ vectors: Uint8Array, count: number, dims: number }} reply
- * @returns {Float32Array[]} Copies: they live on without the reply.
- * @throws {MemdError} `frame_invalid`: the bytes are not that many vectors.
+ * @returns {Float32Array[]} Copies, independent of the reply.
+ * @throws {MemdError} `frame_invalid`: the bytes don't match `count` and `dims`.
  */
 export function unpackVectors({ vectors, count, dims }) {
   if (!(vectors instanceof Uint8Array) || vectors.byteLength !== count * dims * 4) {
     throw new MemdError(
       "frame_invalid",
-      `the reply to embed does not hold ${count} vectors of ${dims} numbers`,
+      `the reply to embed does not contain ${count} vectors of ${dims} numbers`,
     );
   }
   const view = new DataView(vectors.buffer, vectors.byteOffset, vectors.byteLength);

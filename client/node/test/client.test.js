@@ -1,4 +1,4 @@
-// The client before a daemon that is told what to do.
+// The client with a scripted daemon.
 
 import assert from "node:assert/strict";
 import { mkdtempSync, readdirSync, rmSync } from "node:fs";
@@ -17,7 +17,7 @@ function clientOf(context, path, options = {}) {
   return client;
 }
 
-test("an aborted signal gives the request up, and the daemon is told", async (context) => {
+test("an aborted signal cancels the request at the daemon", async (context) => {
   const asked = [];
   const { path } = await scripted(context, ([, id, method, params], peer) => {
     asked.push([method, params]);
@@ -38,7 +38,7 @@ test("an aborted signal gives the request up, and the daemon is told", async (co
   assert.equal(asked.length, 3);
 });
 
-test("a deadline of a call counts from its beginning, connecting included", async (context) => {
+test("the timeout of a call includes connecting", async (context) => {
   const { path, peers } = await scripted(context, () => {});
   const client = clientOf(context, path, { timeoutMs: null });
   await assert.rejects(client.search({ query: "x" }, { timeoutMs: 50 }), {
@@ -49,7 +49,7 @@ test("a deadline of a call counts from its beginning, connecting included", asyn
   assert.equal(peers.size, 1);
 });
 
-test("what a caller's progress throws is the caller's, and the connection lives on", async (context) => {
+test("an exception of onProgress fails its call and keeps the connection open", async (context) => {
   const { path, peers } = await scripted(context, ([, id, method], peer) => {
     if (method === "index") peer.send([2, "progress", { id, stage: "text", done: 1, total: 2 }]);
     if (method === "get") peer.send([1, id, null, GOT]);
@@ -63,7 +63,7 @@ test("what a caller's progress throws is the caller's, and the connection lives 
   assert.equal(peers.size, 1);
 });
 
-test("a reply of another shape names what is missing, and the connection lives on", async (context) => {
+test("an incomplete reply names the missing field and keeps the connection open", async (context) => {
   const { path } = await scripted(context, ([, id, method, params], peer) => {
     const bad = { hits: [{ path: "a" }], agent: "main" };
     peer.send([1, id, null, method === "search" ? bad : params.path === "a" ? { agent: "main" } : GOT]);
@@ -82,7 +82,7 @@ test("a reply of another shape names what is missing, and the connection lives o
   assert.equal(got.truncated, false); // an older daemon leaves it out
 });
 
-test("a daemon that doesn't speak the protocol is named, and the host's process lives on", async (context) => {
+test("bytes outside the protocol fail the request without ending the process", async (context) => {
   for (const bytes of [Buffer.from("HTTP/1.1 400 Bad Request\r\n\r\n"), Buffer.from([0, 0, 0, 1, 0xc1])]) {
     const { path } = await scripted(context, (_, peer) => peer.socket.write(bytes));
     const client = clientOf(context, path);
@@ -90,7 +90,7 @@ test("a daemon that doesn't speak the protocol is named, and the host's process 
   }
 });
 
-test("an error of the whole connection ends every request on it with its code", async (context) => {
+test("an error of the connection fails all its requests with its code", async (context) => {
   let asked = 0;
   const { path } = await scripted(context, (_, peer) => {
     asked += 1;
@@ -102,7 +102,7 @@ test("an error of the whole connection ends every request on it with its code", 
   for (const { reason } of ended) assert.deepEqual([reason.code, reason.hint], ["shutting_down", "wait"]);
 });
 
-test("requests nobody reads are given up before they take all memory", async (context) => {
+test("a connection is closed when unsent bytes exceed the limit", async (context) => {
   const { path } = await scripted(context, (_, peer) => peer.socket.pause());
   const client = clientOf(context, path);
   const texts = ["x".repeat(15_000_000)];
@@ -110,11 +110,11 @@ test("requests nobody reads are given up before they take all memory", async (co
     Array.from({ length: 8 }, () => client.embed({ texts }, { repeatable: false })),
   );
   assert.ok(
-    asked.some(({ reason }) => reason?.code === "connection_lost" && /takes no data/.test(reason.message)),
+    asked.some(({ reason }) => reason?.code === "connection_lost" && /accepts no data/.test(reason.message)),
   );
 });
 
-test("what is given up before it went out is never sent", async (context) => {
+test("a request cancelled before sending is not sent", async (context) => {
   const asked = [];
   const { path } = await scripted(context, ([, id, method], peer) => {
     asked.push(method);
@@ -131,7 +131,7 @@ test("what is given up before it went out is never sent", async (context) => {
   assert.deepEqual(asked, ["get", "get"]);
 });
 
-test("a request that a newer daemon knows is sent as it is, and its reply given as it came", async (context) => {
+test("an unknown request is sent, and its reply returned, unchanged", async (context) => {
   const { path } = await scripted(context, ([, id, method, params], peer) => {
     peer.send([1, id, null, { method, params }]);
   });
@@ -140,13 +140,13 @@ test("a request that a newer daemon knows is sent as it is, and its reply given 
   assert.deepEqual(reply, { method: "of_the_future", params: { a: 1, agent: "work" } });
 });
 
-test("subscribe and cancel have ways of their own", async (context) => {
+test("request() rejects subscribe and cancel", async (context) => {
   const client = clientOf(context, "/tmp/none");
   for (const name of ["subscribe", "cancel"])
     await assert.rejects(client.request(name), { code: "bad_params" });
 });
 
-test("a subscription ends quietly when its signal aborts, also before it began", async (context) => {
+test("an aborted signal ends a subscription without an error, even before it begins", async (context) => {
   const { path } = await scripted(context, ([, id], peer) => {
     peer.send([2, "event", { id, kind: "sync", agent: "main", at_ms: 1, data: {} }]);
   });
@@ -161,24 +161,24 @@ test("a subscription ends quietly when its signal aborts, also before it began",
   assert.deepEqual(kinds, ["sync"]);
 });
 
-test("a subscription nobody reads fails without ending the process", async (context) => {
-  const client = clientOf(context, "/tmp/nobody-listens-here");
+test("a subscription that is not iterated fails without ending the process", async (context) => {
+  const client = clientOf(context, "/tmp/no-daemon-listens-here");
   const subscription = client.subscribe();
   await new Promise((resolve) => setTimeout(resolve, 50));
   await assert.rejects(subscription.next(), { code: "daemon_unreachable" });
   assert.deepEqual(await subscription.next(), { value: undefined, done: true });
 });
 
-test("nobody listening is named, with the way out", async (context) => {
-  const client = clientOf(context, "/tmp/nobody-listens-here");
+test("a missing daemon is reported with a hint", async (context) => {
+  const client = clientOf(context, "/tmp/no-daemon-listens-here");
   await assert.rejects(client.status(), {
     code: "daemon_unreachable",
-    message: /\/tmp\/nobody-listens-here/,
+    message: /\/tmp\/no-daemon-listens-here/,
     hint: /memd/,
   });
 });
 
-test("a closed client says so", async (context) => {
+test("a closed client rejects requests", async (context) => {
   const { path } = await scripted(context, () => {});
   const client = clientOf(context, path);
   const open = client.get({ path: "a" }, { repeatable: false }).catch((error) => error);
@@ -187,12 +187,12 @@ test("a closed client says so", async (context) => {
   assert.equal((await open).code, "connection_lost");
   await assert.rejects(client.get({ path: "a" }), {
     code: "connection_lost",
-    message: "this Client is closed",
+    message: "this client is closed",
   });
   assert.match(inspect(client), /^<Client .*, closed>$/);
 });
 
-test("closing doesn't wait for a daemon that hangs at hello", async (context) => {
+test("close() doesn't wait for a daemon that hangs at hello", async (context) => {
   const { path } = await scripted(context, () => {}, { greets: false });
   const client = clientOf(context, path);
   const open = client.status().catch((error) => error);
@@ -205,7 +205,7 @@ test("closing doesn't wait for a daemon that hangs at hello", async (context) =>
   assert.ok(performance.now() - began < 2_000);
 });
 
-test("a call waits no longer than its deadline for a daemon that is starting", async (context) => {
+test("a call's timeout includes starting the daemon", async (context) => {
   const folder = mkdtempSync("/tmp/memd-w-");
   context.after(() => rmSync(folder, { recursive: true }));
   const daemonCommand = [process.execPath, "-e", "setTimeout(() => {}, 3000)"];
@@ -214,15 +214,15 @@ test("a call waits no longer than its deadline for a daemon that is starting", a
   await assert.rejects(client.status({}, { timeoutMs: 200 }), { code: "deadline_exceeded" });
   assert.ok(performance.now() - began < 2_000);
   await client.close();
-  assert.deepEqual(readdirSync(folder), ["s.log"]); // whose turn it was to start it is told no more
+  assert.deepEqual(readdirSync(folder), ["s.log"]); // the start lock is released
 });
 
-test("a socket that can't be looked at is named", async (context) => {
+test("a socket path that can't be read is reported", async (context) => {
   const client = clientOf(context, "/dev/null/s");
   await assert.rejects(client.status(), { code: "daemon_unreachable", message: /ENOTDIR/ });
 });
 
-test("what is no request is refused", async (context) => {
+test("an invalid request name is rejected", async (context) => {
   const client = clientOf(context, "/tmp/none");
   for (const [name, params] of [
     ["get", null],
@@ -234,7 +234,7 @@ test("what is no request is refused", async (context) => {
   }
 });
 
-test("options and deadlines that mean nothing are refused", async (context) => {
+test("invalid options and timeouts are rejected", async (context) => {
   for (const options of [
     { timeoutMs: 0 },
     { timeoutMs: "1" },
@@ -247,7 +247,7 @@ test("options and deadlines that mean nothing are refused", async (context) => {
   await assert.rejects(client.get({ path: "a" }, { timeoutMs: Number.NaN }), { code: "bad_params" });
 });
 
-test("a frame too large for the daemon is refused here, and the connection lives on", async (context) => {
+test("a request over the frame limit is rejected and keeps the connection open", async (context) => {
   const { path, peers } = await scripted(context, ([, id], peer) => peer.send([1, id, null, GOT]));
   const client = clientOf(context, path);
   await assert.rejects(client.embed({ texts: ["x".repeat(17_000_000)] }), { code: "frame_too_big" });
@@ -256,6 +256,6 @@ test("a frame too large for the daemon is refused here, and the connection lives
   assert.ok(encodeFrame("x").length);
 });
 
-test("every code has a hint", () => {
+test("every error code has a hint", () => {
   for (const code of ERROR_CODES) assert.ok(new MemdError(code).hint);
 });

@@ -1,31 +1,31 @@
-// Where the socket is.
+// The path of the socket.
 
 import assert from "node:assert/strict";
 import { chmodSync, mkdirSync, mkdtempSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { after, test } from "node:test";
-import { checkSocketPath, privateDirectory, socketPath } from "../lib/discovery.js";
+import { checkSocketPath, ensurePrivateDirectory, socketPath } from "../lib/discovery.js";
 import { daemonCommand, logPath } from "../lib/starting.js";
 
 const folder = mkdtempSync("/tmp/memd-d-");
 after(() => rmSync(folder, { recursive: true }));
 const refused = { code: "socket_path_invalid" };
 
-test("MEMD_SOCKET goes first, then the runtime directory", () => {
+test("MEMD_SOCKET has priority over the runtime directory", () => {
   const env = { MEMD_SOCKET: "~/m.sock", XDG_RUNTIME_DIR: "/run/x", HOME: "/home/a" };
   assert.equal(socketPath(env), "/home/a/m.sock");
   assert.equal(socketPath({ ...env, MEMD_SOCKET: "/s" }), "/s");
   assert.equal(socketPath({ ...env, MEMD_SOCKET: "" }), "/run/x/memd/memd.sock");
 });
 
-test("without one it is in the home folder, and in /tmp where that is too long", () => {
+test("without a runtime directory it is in the home directory, or in /tmp if that path is too long", () => {
   const uid = process.getuid();
   const home = (path) => socketPath({ HOME: path }, "darwin");
   assert.equal(home("/Users/a"), "/Users/a/Library/Caches/TemporaryItems/memd/memd.sock");
   assert.equal(home(`/Users/${"a".repeat(90)}`), `/tmp/memd-${uid}/memd.sock`);
 });
 
-test("a path no socket can have is refused, and says why", () => {
+test("an invalid socket path is rejected with the reason", () => {
   assert.equal(checkSocketPath(`/${"a".repeat(106)}`, "linux").length, 107);
   assert.throws(() => checkSocketPath(`/${"ä".repeat(54)}`, "linux"), { ...refused, message: /109 bytes/ });
   assert.throws(() => checkSocketPath(`/${"a".repeat(103)}`, "darwin"), {
@@ -36,18 +36,18 @@ test("a path no socket can have is refused, and says why", () => {
   assert.throws(() => checkSocketPath("/a\0b"), refused);
 });
 
-test("the socket's directory is made private, and refused where it isn't", () => {
+test("the socket's directory is created with mode 0700, and a shared one is rejected", () => {
   const made = join(folder, "deep", "run");
-  privateDirectory(made);
+  ensurePrivateDirectory(made);
   assert.equal(statSync(made).mode & 0o777, 0o700);
-  privateDirectory(made);
+  ensurePrivateDirectory(made);
   chmodSync(made, 0o755);
-  assert.throws(() => privateDirectory(made), { ...refused, hint: /chmod 700/ });
+  assert.throws(() => ensurePrivateDirectory(made), { ...refused, hint: /chmod 700/ });
   writeFileSync(join(folder, "file"), "");
-  assert.throws(() => privateDirectory(join(folder, "file")), refused);
+  assert.throws(() => ensurePrivateDirectory(join(folder, "file")), refused);
 });
 
-test("memd is found on PATH, or where installers put it", () => {
+test("memd is found on PATH or in ~/.local/bin", () => {
   const bin = join(folder, "home", ".local", "bin");
   mkdirSync(bin, { recursive: true });
   const env = { HOME: join(folder, "home"), PATH: "relative:/nowhere" };
@@ -56,7 +56,7 @@ test("memd is found on PATH, or where installers put it", () => {
   assert.deepEqual(daemonCommand(env), [join(bin, "memd")]);
 });
 
-test("the log is beside the socket", () => {
+test("the log is next to the socket", () => {
   assert.equal(logPath("/run/a.b/memd.sock"), "/run/a.b/memd.log");
   assert.equal(logPath("/run/a.b/memd"), "/run/a.b/memd.log");
 });

@@ -1,10 +1,10 @@
-// The recorded conversation that every client of memd is held to.
+// The recorded frames that all clients of memd must reproduce.
 
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { test } from "node:test";
 import { FrameDecoder } from "../lib/framing.js";
-import { typed } from "../lib/replies.js";
+import { parseReply } from "../lib/replies.js";
 import { REQUESTS } from "../lib/requests.js";
 import { CLIENT_VERSION, ClientSession } from "../lib/session.js";
 
@@ -37,7 +37,7 @@ test("every request is recorded", () => {
   );
 });
 
-test("frames hold the recorded values", () => {
+test("frames contain the recorded values", () => {
   for (const { name, sent, told } of exchanges) {
     for (const { hex, value } of [sent, ...told]) assert.deepEqual(asJson(valueOf(hex)), value, name);
   }
@@ -76,7 +76,7 @@ function arrivals(session, data, size) {
 function check(arrival, value, method) {
   if (arrival.kind === "reply") {
     assert.deepEqual(asJson(arrival.result), value[3]);
-    typed(method, arrival.result);
+    parseReply(method, arrival.result);
   } else if (arrival.kind === "failure") {
     assert.equal(arrival.id, value[1]);
     assert.equal(arrival.error.code, value[2].code);

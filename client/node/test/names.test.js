@@ -1,4 +1,4 @@
-// Unknown options and parameters: refused before anything is sent, with the name that was probably meant.
+// Unknown options and parameters are rejected before sending, with a hint of the most similar name.
 
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
@@ -9,7 +9,7 @@ const TYPES = readFileSync(new URL("../lib/index.d.ts", import.meta.url), "utf8"
 
 const client = new Client({ socketPath: "/tmp/memd-no-daemon/s" });
 
-/** The way out a refusal names. */
+/** Return the hint of a rejected call. */
 async function hintOf(refused) {
   const error = await refused.then(assert.fail, (each) => each);
   assert.ok(error instanceof MemdError);
@@ -17,7 +17,7 @@ async function hintOf(refused) {
   return error.hint;
 }
 
-test("an unknown option of a client is refused", () => {
+test("an unknown option of a client is rejected", () => {
   for (const [name, meant] of [
     ["autoStart", "autostart"],
     ["timeout_ms", "timeoutMs"],
@@ -27,39 +27,39 @@ test("an unknown option of a client is refused", () => {
     assert.throws(() => new Client({ [name]: 1 }), {
       code: "bad_params",
       message: `new Client takes no option \`${name}\``,
-      hint: `Did you mean \`${meant}\`?`,
+      hint: `did you mean \`${meant}\`?`,
     });
   }
   assert.throws(() => new Client("main"), { code: "bad_params", message: "new Client takes options by name" });
 });
 
-test("the options that are taken are those of the types", async () => {
+test("the options are those of the types", async () => {
   const [ofClient, ofCall] = ["ClientOptions", "CallOptions"].map((name) => {
     const [, body] = TYPES.split(`interface ${name} {`);
     return [...body.split("\n}")[0].matchAll(/^ {2}(\w+)\?:/gm)].map(([, option]) => `\`${option}\``);
   });
-  assert.throws(() => new Client({ unrelated: 1 }), { hint: `It takes ${ofClient.join(", ")}.` });
-  assert.equal(await hintOf(client.status({}, { unrelated: 1 })), `It takes ${ofCall.join(", ")}.`);
+  assert.throws(() => new Client({ unrelated: 1 }), { hint: `use one of ${ofClient.join(", ")}` });
+  assert.equal(await hintOf(client.status({}, { unrelated: 1 })), `use one of ${ofCall.join(", ")}`);
 });
 
-test("an unknown parameter of a request is refused", async () => {
-  assert.equal(await hintOf(client.search({ query: "x", maxResult: 3 })), "Did you mean `max_results`?");
-  assert.equal(await hintOf(client.memoryStore({ text: "x", createdMs: 3 })), "Did you mean `created_ms`?");
-  assert.equal(await hintOf(client.request("get", { paths: "x" })), "Did you mean `path`?");
-  assert.equal(await hintOf(client.show({ verbose: true })), "It takes `agent`.");
-  assert.equal(await hintOf(client.metrics({ deep: true })), "It takes none.");
-  assert.equal(await hintOf(client.search("x")), "Give a map such as `{ query: … }`.");
-  assert.throws(() => client.subscribe({ kind: ["sync"] }), { hint: "Did you mean `kinds`?" });
+test("an unknown parameter of a request is rejected", async () => {
+  assert.equal(await hintOf(client.search({ query: "x", maxResult: 3 })), "did you mean `max_results`?");
+  assert.equal(await hintOf(client.memoryStore({ text: "x", createdMs: 3 })), "did you mean `created_ms`?");
+  assert.equal(await hintOf(client.request("get", { paths: "x" })), "did you mean `path`?");
+  assert.equal(await hintOf(client.show({ verbose: true })), "use one of `agent`");
+  assert.equal(await hintOf(client.metrics({ deep: true })), "leave it out: the request takes no parameters");
+  assert.equal(await hintOf(client.search("x")), "pass an object such as `{ query: … }`");
+  assert.throws(() => client.subscribe({ kind: ["sync"] }), { hint: "did you mean `kinds`?" });
 });
 
-test("an option among the parameters is sent to its place", async () => {
-  const way = "Give `timeoutMs` in the second argument, the options of the call.";
-  assert.equal(await hintOf(client.search({ query: "x", timeoutMs: 3 })), way);
-  assert.equal(await hintOf(client.search({ query: "x" }, { timeout: 3 })), "Did you mean `timeoutMs`?");
-  assert.throws(() => client.subscribe({}, { onprogress() {} }), { hint: "It takes `signal`." });
+test("an option among the parameters gets a hint of the second argument", async () => {
+  const hint = "pass `timeoutMs` in the second argument, the options of the call";
+  assert.equal(await hintOf(client.search({ query: "x", timeoutMs: 3 })), hint);
+  assert.equal(await hintOf(client.search({ query: "x" }, { timeout: 3 })), "did you mean `timeoutMs`?");
+  assert.throws(() => client.subscribe({}, { onprogress() {} }), { hint: "use one of `signal`" });
 });
 
-test("what is undefined is left out, and requests of a newer daemon take anything", async () => {
+test("undefined parameters are allowed, and unknown requests take any parameter", async () => {
   const asked = [
     client.search({ query: "x", later: undefined }),
     client.request("of_the_future", { whatever: 1 }, { timeoutMs: undefined }),

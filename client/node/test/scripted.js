@@ -1,4 +1,4 @@
-// A daemon that follows a script, for what no real one does.
+// A scripted daemon, for behaviour that a real one doesn't show.
 
 import { mkdtempSync, rmSync } from "node:fs";
 import { createServer } from "node:net";

@@ -1,4 +1,4 @@
-// One conversation, without a socket.
+// The protocol of one connection, without a socket.
 
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
@@ -17,7 +17,7 @@ function greeted(firstId = 1) {
   return session;
 }
 
-test("the version told is that of the package", () => {
+test("the version in hello is that of the package", () => {
   const { version } = JSON.parse(readFileSync(new URL("../package.json", import.meta.url), "utf8"));
   assert.equal(CLIENT_VERSION, version);
 });
@@ -30,7 +30,7 @@ test("nothing is sent before the reply to hello", () => {
   assert.throws(() => session.request("status", {}), code("hello_required"));
 });
 
-test("a daemon of another protocol is refused, and one whose hello is incomplete", () => {
+test("a daemon with another protocol or an incomplete hello is rejected", () => {
   for (const [reply, wanted] of [
     [{ ...HELLO, protocol: 2 }, "protocol_mismatch"],
     [{ protocol: 1, version: "1" }, "frame_invalid"],
@@ -43,13 +43,13 @@ test("a daemon of another protocol is refused, and one whose hello is incomplete
   }
 });
 
-test("ids start again at 1 and pass over those in use", () => {
+test("ids restart at 1 and skip those in use", () => {
   const session = greeted(2 ** 32 - 2);
   assert.equal(session.request("status", {}).id, 2 ** 32 - 1);
   assert.equal(session.request("status", {}).id, 1);
 });
 
-test("what was given up is swallowed, and the daemon told", () => {
+test("a cancelled request is cancelled at the daemon, and its reply is ignored", () => {
   const session = greeted();
   const { id } = session.request("search", { query: "x" });
   const cancelling = valueOf(session.cancel(id));
@@ -63,7 +63,7 @@ test("what was given up is swallowed, and the daemon told", () => {
   assert.equal(session.waiting, 0);
 });
 
-test("an error of a code nobody knows keeps it", () => {
+test("an error keeps an unknown code", () => {
   const session = greeted();
   const { id } = session.request("status", {});
   const [{ error }] = session.receive(
@@ -73,7 +73,7 @@ test("an error of a code nobody knows keeps it", () => {
   assert.ok(error.hint);
 });
 
-test("a reply that is no map fails its request and no other", () => {
+test("a reply that is not a map fails only its request", () => {
   const session = greeted();
   const { id } = session.request("status", {});
   const [{ error }] = session.receive(encodeFrame([1, id, null, [1]]));
@@ -81,7 +81,7 @@ test("a reply that is no map fails its request and no other", () => {
   assert.equal(session.state, "ready");
 });
 
-test("what is no message of the protocol closes the session", () => {
+test("a message outside the protocol closes the session", () => {
   for (const value of [
     [0, 1, "status", {}],
     "x",
@@ -97,7 +97,7 @@ test("what is no message of the protocol closes the session", () => {
   }
 });
 
-test("notifications of a newer daemon, of nobody's request, or incomplete are passed over", () => {
+test("unknown, unrelated and incomplete notifications are ignored", () => {
   const session = greeted();
   const { id } = session.request("index", {});
   for (const value of [

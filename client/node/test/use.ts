@@ -1,4 +1,4 @@
-// Never run: what a caller's TypeScript may say of the client, and what it may not.
+// Compiled only: uses of the client that TypeScript must accept, and uses that it must reject.
 
 import {
   Client,
@@ -26,20 +26,20 @@ export async function use(signal: AbortSignal): Promise<string[]> {
   return [again.text, stored.id, status.agents[0].agent, String(unknown), String(rows.length), hint ?? ""];
 }
 
-export function told(error: unknown): ErrorCode | string {
+export function retryableCode(error: unknown): ErrorCode | string {
   return error instanceof MemdError && error.retryable ? error.code : "";
 }
 
 export const names: readonly (keyof Requests)[] = REQUESTS;
 export const codes: readonly ErrorCode[] = ERROR_CODES;
 
-// @ts-expect-error a question is needed
+// @ts-expect-error `query` is required
 void client.search({});
-// @ts-expect-error and parameters are
+// @ts-expect-error parameters are required
 void client.get();
-// @ts-expect-error a number is no question
+// @ts-expect-error `query` is not a number
 void client.search({ query: 3 });
-// @ts-expect-error no such field
+// @ts-expect-error the reply has no such field
 void client.status().then((status) => status.weather);
 // @ts-expect-error a subscription has a method of its own
 void client.request("subscribe", { agent: 3 }).then((reply) => reply.events.toFixed());

@@ -8,7 +8,7 @@
 
 import { createInterface } from "node:readline/promises";
 
-import { codeOf, sentence, told } from "./daemon.js";
+import { codeOf, sentence, messageAndHint } from "./daemon.js";
 
 const DESCRIPTION = "The memory of OpenClaw's agents in memd: status, index, reset and search";
 
@@ -19,7 +19,7 @@ const PROBE_MS = 60_000;
 export const DESCRIPTORS = ["memory", "memd"].map((name) => ({ name, description: DESCRIPTION, hasSubcommands: true }));
 
 /**
- * What commands write to, and how they ask.
+ * Output and confirmation of commands.
  * @typedef {{ daemon: Daemon, settings: Settings, write: (text: string) => void, complain: (text: string) => void,
  *             confirm: (question: string) => Promise<boolean | undefined> }} Parts `confirm` gives undefined without a terminal
  */
@@ -46,10 +46,10 @@ export function addCommands(program, parts) {
  * @param {Parts} parts
  */
 function addGroup(group, parts) {
-  common(group.command("status"), "Show how memory stands: files, chunks and what is missing")
+  common(group.command("status"), "Show the state of memory: files, chunks and pending changes")
     .option("--deep", "Probe embeddings, vectors, the keyword index and files")
     .option("--index", "Index what changed first (implies --deep)")
-    .option("--verbose", "Also show where the index is, its sources and what was left out")
+    .option("--verbose", "Also show the index file, its sources and skipped files")
     .action((/** @type {Common & { deep?: boolean, index?: boolean }} */ given) => run(given, parts, () => status(given, parts)));
   common(group.command("index"), "Index what changed")
     .option("--force", "Read, chunk and embed everything again")
@@ -74,12 +74,12 @@ function addGroup(group, parts) {
 function common(command, description) {
   return command
     .description(description)
-    .option("--agent <id>", "One agent; for a search else the default one, else all")
-    .option("--json", "The daemon's reply as it is");
+    .option("--agent <id>", "One agent; by default all agents, or the default agent for a search")
+    .option("--json", "Print the daemon's reply as JSON");
 }
 
 /**
- * Run a command; what fails is said, in JSON where that was asked for, and ends OpenClaw with 1.
+ * Run a command; an error is printed (with --json as JSON) and sets the exit status 1.
  * @param {Common} given
  * @param {Parts} parts
  * @param {() => Promise<void>} action
@@ -88,7 +88,7 @@ async function run({ json }, { daemon, write, complain }, action) {
   try {
     await action();
   } catch (error) {
-    const { message, hint } = told(error);
+    const { message, hint } = messageAndHint(error);
     if (json) write(asText({ ok: false, error: { type: "cli_error", code: codeOf(error), message, ...(hint ? { hint } : {}) } }));
     else complain(`memd: ${sentence(error)}\n`);
     process.exitCode = 1;
@@ -165,7 +165,7 @@ function asText(reply) {
 }
 
 /**
- * Say what became of each agent's index; an error of one ends OpenClaw with 1.
+ * Print the result of each agent's index; an error of one sets the exit status 1.
  * @param {Record<string, any>} reply
  * @param {boolean | undefined} json
  * @param {Pick<Parts, "write" | "complain">} parts
@@ -205,8 +205,8 @@ function statusLines(reply, verbose) {
   for (const agent of reply.agents) {
     const pending = agent.files_pending + agent.chunks_pending;
     const state = !agent.enabled ? "off" : pending === 0 ? "up to date" : `${pending} pending`;
-    const meaning = agent.provider === "none" ? "words alone" : `${agent.provider} ${agent.model}`;
-    lines.push(`${agent.agent}: ${state}, ${agent.files} files, ${agent.chunks} chunks, searched by ${meaning}`);
+    const search = agent.provider === "none" ? "keyword search only" : `vectors of ${agent.provider} ${agent.model}`;
+    lines.push(`${agent.agent}: ${state}, ${agent.files} files, ${agent.chunks} chunks, ${search}`);
     if (agent.degraded) lines.push(`  ${agent.degraded.reason}`);
     if (verbose) lines.push(`  ${details(agent)}`, `  index: ${agent.index_path}`);
     for (const { name, ok, detail } of agent.checks ?? []) lines.push(`  ${name}: ${ok ? "ok" : "FAILED"}, ${detail}`);
@@ -231,7 +231,7 @@ function hitLines(reply) {
 }
 
 /**
- * Ask on the terminal; undefined where there is none.
+ * Ask for confirmation on the terminal; undefined without one.
  * @param {string} question
  */
 async function confirmOnTerminal(question) {

@@ -1,5 +1,5 @@
 /**
- * Entries of curated notes in OpenClaw's shape, with what their comments say and where their note comes from.
+ * Entries of curated notes in OpenClaw's shape, with their annotations and the origin of their note.
  */
 
 /** @import { MemoryOrigin, SearchRow } from "./types.js" */

@@ -4,7 +4,7 @@
 
 /** @import { Logger, MakeClient, MemdClient, Settings } from "./types.js" */
 
-const LATER_MS = 30_000; // for what nobody waits for: writing a note may ask a chat model for its name
+const LATER_MS = 30_000; // for background requests: a chat model may name the note
 
 /** Codes that say the daemon isn't there, rather than that it couldn't do something. */
 const ABSENT = new Set(["daemon_unreachable", "daemon_start_failed", "socket_path_invalid", "connection_lost", "shutting_down",
@@ -32,7 +32,7 @@ export class Daemon {
   }
 
   /**
-   * Ask, and give up at the deadline. Raises what the client raises.
+   * Send a request with a deadline. Throws the errors of the client.
    * @param {string} method
    * @param {Record<string, unknown>} params
    * @param {{ deadlineMs: number, signal?: AbortSignal | undefined }} options
@@ -50,8 +50,8 @@ export class Daemon {
   }
 
   /**
-   * Tell the daemon something that is no reason to hold up a reply: wait until the hooks' deadline at most, and let it
-   * go on behind that. What fails is logged.
+   * Send a request that must not delay a reply: wait until the hooks' deadline at most, and continue in the background.
+   * A failure is logged.
    * @param {string} method
    * @param {Record<string, unknown>} params
    */
@@ -64,7 +64,7 @@ export class Daemon {
     await within(going, this.#settings.hookDeadlineMs);
   }
 
-  /** Wait for what is under way, within the hooks' deadline, and disconnect; asked again it connects anew. */
+  /** Wait for running requests, within the hooks' deadline, and disconnect; the next request reconnects. */
   async close() {
     await within(Promise.allSettled([...this.#going]), this.#settings.hookDeadlineMs);
     const client = this.#client;
@@ -85,7 +85,7 @@ export class Daemon {
   }
 
   #heard() {
-    if (this.#absent) this.#log.info("memd: the daemon answers again");
+    if (this.#absent) this.#log.info("memd: the daemon replies again");
     this.#absent = false;
   }
 
@@ -98,7 +98,7 @@ export class Daemon {
 }
 
 /**
- * Whether a failure means that there is no daemon.
+ * Whether an error means that no daemon is running.
  * @param {unknown} error
  */
 export function isAbsent(error) {
@@ -106,7 +106,7 @@ export function isAbsent(error) {
 }
 
 /**
- * Return an error's code; `internal` for what isn't the client's.
+ * Return an error's code; `internal` for errors of other origin.
  * @param {unknown} error
  * @returns {string}
  */
@@ -116,11 +116,11 @@ export function codeOf(error) {
 }
 
 /**
- * Return what went wrong and the way out, on one line.
+ * Return the message and the hint of an error, on one line.
  * @param {unknown} error
  */
 export function sentence(error) {
-  const { message, hint } = told(error);
+  const { message, hint } = messageAndHint(error);
   return hint === "" ? message : `${message} (${hint})`;
 }
 
@@ -129,13 +129,13 @@ export function sentence(error) {
  * @param {unknown} error
  * @returns {{ message: string, hint: string }}
  */
-export function told(error) {
+export function messageAndHint(error) {
   const { message, hint } = /** @type {{ message?: unknown, hint?: unknown }} */ (error ?? {});
   return { message: typeof message === "string" ? message : String(error), hint: typeof hint === "string" ? hint : "" };
 }
 
 /**
- * Return what a promise gives, or undefined where it takes longer; the promise goes on.
+ * Return the value of a promise, or undefined after the deadline; the promise continues.
  * @template T
  * @param {Promise<T>} promise
  * @param {number} deadlineMs

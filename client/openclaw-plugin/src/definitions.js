@@ -1,6 +1,6 @@
 /**
- * The tools as a model is told of them. Registration can't wait for the daemon, so that they stand here; a test holds them
- * against what the daemon answers to `tools`.
+ * Definitions of the tools for a model. Registration can't wait for the daemon, so the plugin has its own copy; a test
+ * compares it with the daemon's reply to `tools`.
  */
 
 /** @import { ToolDefinition } from "./types.js" */
@@ -20,25 +20,25 @@ export const DEFINITIONS = [
     label: "Memory Search",
     catalogMode: DIRECT,
     description:
-      "Look something up in long-term memory (MEMORY.md, USER.md and the notes in memory/), by meaning and by words. " +
+      "Look something up in long-term memory (MEMORY.md, USER.md and the notes in memory/), with keyword and vector search. " +
       "Call it before answering about earlier work, decisions, dates, people, preferences or tasks. Answers with short " +
       "excerpts, best first, each with its path and lines; an answer without any says why.",
     parameters: {
       type: "object",
       properties: {
-        query: text("What to look for, in any language; a question or a few telling words."),
+        query: text("What to look for, in any language; a question or a few significant words."),
         maxResults: { type: "integer", minimum: 1, maximum: 50, description: "How many excerpts at most." },
         minScore: {
           type: "number",
           minimum: 0,
           maximum: 1,
-          description: "Leave out what scores lower. 0 gives the nearest notes even where none is relevant.",
+          description: "Leave out what scores lower. 0 returns the nearest notes even if none is relevant.",
         },
         corpus: {
           type: "string",
           enum: ["memory", "sessions", "wiki", "all"],
           description:
-            "Where to look: memory (notes), sessions (past conversations), wiki (wikis of other plugins) or all. " +
+            "What to search: memory (notes), sessions (past conversations), wiki (wikis of other plugins) or all. " +
             "Notes and what is indexed of conversations if left out.",
         },
       },
@@ -72,7 +72,7 @@ export const DEFINITIONS = [
     label: "Memory Store",
     description:
       "Keep one lasting fact about the user or the work: a preference, a decision, a name. One sentence that can be " +
-      "understood by itself; no secrets. What is known already is not stored twice.",
+      "understood on its own; no secrets. Duplicates are not stored.",
     parameters: {
       type: "object",
       properties: {
@@ -81,7 +81,7 @@ export const DEFINITIONS = [
         category: {
           type: "string",
           enum: ["preference", "fact", "decision", "entity", "other"],
-          description: "What kind of fact; found out if left out.",
+          description: "The category of the fact; derived from the text if left out.",
         },
       },
       required: ["text"],
@@ -91,7 +91,7 @@ export const DEFINITIONS = [
   {
     name: "memory_recall",
     label: "Memory Recall",
-    description: "Find stored facts that bear on something, best first, each with the id that memory_forget takes.",
+    description: "Find stored facts about a subject, best first, each with the id that memory_forget takes.",
     parameters: {
       type: "object",
       properties: {
@@ -107,13 +107,13 @@ export const DEFINITIONS = [
     label: "Memory Forget",
     description:
       "Remove one stored fact. An id removes that fact. A query removes a fact only if it says nearly the same (score at " +
-      "least 0.9) and no other fact is about as near; else nothing is removed, and the nearest facts are listed with " +
+      "least 0.9) and no other fact is nearly as close; else nothing is removed, and the nearest facts are listed with " +
       "their ids.",
     parameters: {
       type: "object",
       properties: {
-        id: text("The fact's id, as memory_recall tells it."),
-        query: text("What the fact says, if its id isn't known."),
+        id: text("The fact's id, from memory_recall."),
+        query: text("The text of the fact, if its id isn't known."),
       },
       required: [],
       additionalProperties: false,
@@ -121,5 +121,5 @@ export const DEFINITIONS = [
   },
 ];
 
-/** What an agent is given unless facts are wanted as well. */
+/** What an agent gets without the fact tools. */
 export const USUAL = new Set(["memory_search", "memory_get"]);

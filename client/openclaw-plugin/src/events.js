@@ -1,6 +1,6 @@
 /**
- * OpenClaw's events that memory lives by: sessions that begin and end, compactions, and the turns around which facts are recalled
- * and kept. None holds up a reply longer than the hooks' deadline, and none fails it.
+ * Handlers of OpenClaw's events: starts and ends of sessions, compactions, and turns before and after which facts are recalled
+ * and captured. They delay a reply at most by the hooks' deadline, and never fail it.
  */
 
 /** @import { AgentContext, Host, HostConfig, PromptEvent, SessionContext, SessionEndEvent, Settings, TurnEndEvent } from "./types.js" */
@@ -18,7 +18,7 @@ const OVER = new Map([
   ["daily", "reset"],
 ]);
 
-const MOST_PROMPT_CHARS = 2_000; // the daemon looks at no more of a query
+const MOST_PROMPT_CHARS = 2_000; // the daemon uses no more of a query
 
 /**
  * Listen to OpenClaw's events.
@@ -67,7 +67,7 @@ export function listen(api, { daemon, settings, config }) {
 }
 
 /**
- * Return the facts that concern a message, as text before it.
+ * Return the facts relevant to a message, as text to put before it.
  * @param {PromptEvent} event
  * @param {AgentContext} context
  * @param {{ daemon: Daemon, settings: Settings, log: Host["logger"] }} parts
@@ -86,7 +86,7 @@ async function recalled(event, context, { daemon, settings, log }) {
 }
 
 /**
- * Return what the daemon has to know of a session that is over; undefined where it isn't, or has no name.
+ * Return the parameters of `session_ended`; undefined if the session has not ended or has no key.
  * @param {SessionEndEvent} event
  * @param {SessionContext} context
  */
@@ -104,7 +104,7 @@ function noteOf(event, context) {
 }
 
 /**
- * Whether a turn answers what the user said to the agent alone: what is said in a group is nobody's private memory.
+ * Whether a turn replies to a direct message of the user; messages in groups are not private memory.
  * @param {AgentContext} context
  */
 function isOwnTurn(context) {

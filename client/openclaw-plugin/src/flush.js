@@ -1,6 +1,6 @@
 /**
- * The turn in which an agent writes down what should last, before its context is compacted. Pure: OpenClaw asks for the plan
- * synchronously and decides itself when it is due. A test holds the prompts against what the daemon answers to `flush_check`.
+ * The memory flush: the turn in which an agent writes notes before its context is compacted. Pure: OpenClaw requests the plan
+ * synchronously and decides when it is due. A test compares the prompts with the daemon's reply to `flush_check`.
  */
 
 /** @import { FlushPlan, HostConfig } from "./types.js" */
@@ -15,7 +15,7 @@ const UNITS = { b: 1, kb: 1024, mb: 1024 ** 2, gb: 1024 ** 3 };
 
 const PROMPT =
   "This conversation is about to be compacted: what isn't written down now may be lost. Write down what should " +
-  "outlast it, in short entries that can be understood by themselves: decisions and their reasons, preferences, " +
+  "outlast it, in short entries that can be understood on their own: decisions and their reasons, preferences, " +
   "facts about people and projects, open tasks. Leave out small talk, secrets and what memory holds already.";
 
 const SYSTEM =
@@ -23,7 +23,7 @@ const SYSTEM =
   "nothing else: don't go on with the user's task.";
 
 /**
- * Return the plan; null where the settings turn the flush off.
+ * Return the plan; null if the settings turn the flush off.
  * @param {{ cfg?: HostConfig | undefined, nowMs?: number | undefined, contextWindowTokens?: number | undefined }} [asked]
  * @returns {FlushPlan | null}
  */
@@ -36,7 +36,7 @@ export function flushPlan({ cfg, nowMs = Date.now(), contextWindowTokens } = {})
   const moment = localMoment(nowMs, ownSetting(cfg, undefined, (each) => each.userTimezone) ?? defaults?.userTimezone);
   const path = `memory/${moment.date}.md`;
   const rules =
-    `Write to \`${path}\` only, making it where it is missing. Append below what it holds; never overwrite or ` +
+    `Write to \`${path}\` only, creating it if it is missing. Append below what it holds; never overwrite or ` +
     "shorten it. Don't edit MEMORY.md, USER.md, AGENTS.md, SOUL.md, TOOLS.md or any other file at the top of the workspace.";
   const user = withSilence(`${chosen(flush.prompt, PROMPT, moment.date)}\n\n${rules}`);
   const model = flush.model?.trim();
@@ -44,14 +44,14 @@ export function flushPlan({ cfg, nowMs = Date.now(), contextWindowTokens } = {})
     ...thresholds(flush.softThresholdTokens, compaction.reserveTokensFloor, contextWindowTokens),
     forceFlushTranscriptBytes: bytes(flush.forceFlushTranscriptBytes) ?? FORCE_FLUSH_BYTES,
     ...(model ? { model } : {}),
-    prompt: user.includes("Current time:") ? user : `${user}\n\nCurrent time: ${moment.told}`,
+    prompt: user.includes("Current time:") ? user : `${user}\n\nCurrent time: ${moment.time}`,
     systemPrompt: withSilence(`${chosen(flush.systemPrompt, SYSTEM, moment.date)}\n\n${rules}`),
     relativePath: path,
   };
 }
 
 /**
- * Return both thresholds, no larger than a small context leaves room for.
+ * Return both thresholds, reduced for a small context.
  * @param {unknown} soft
  * @param {unknown} reserve
  * @param {number | undefined} window
@@ -86,7 +86,7 @@ function withSilence(prompt) {
 }
 
 /**
- * Return the date and the time as they are told, by the user's time zone or the machine's.
+ * Return date and time in the user's time zone, by default the machine's.
  * @param {number} nowMs
  * @param {string | undefined} zone
  */
@@ -108,7 +108,7 @@ function localMoment(nowMs, zone) {
   const date = `${part["year"]}-${part["month"]}-${part["day"]}`;
   const shift = (part["timeZoneName"] ?? "").replace("GMT", "UTC");
   const place = known === undefined || known === "UTC" ? shift : `${known}, ${shift}`;
-  return { date, told: `${date} ${part["hour"]}:${part["minute"]} (${place})` };
+  return { date, time: `${date} ${part["hour"]}:${part["minute"]} (${place})` };
 }
 
 /**

@@ -1,14 +1,14 @@
 /**
- * The section of a system prompt that says when to look into memory. Pure: a prompt can't wait for the daemon. A test
- * holds it against what the daemon answers to `prompt_section`.
+ * The section of a system prompt about memory. Pure: a prompt can't wait for the daemon. A test compares it with the
+ * daemon's reply to `prompt_section`.
  */
 
 import { isShared } from "./sessions.js";
 
 /**
- * Return the section's lines; none where a model has no tool of memory.
+ * Return the section's lines; none if a model has no memory tool.
  * @param {Set<string>} tools names of the tools the model can call
- * @param {boolean} citations whether its replies name the places they rest on
+ * @param {boolean} citations whether replies cite their sources
  * @returns {string[]}
  */
 export function promptSection(tools, citations) {
@@ -78,6 +78,6 @@ function facts(tools) {
 /** @param {boolean} citations */
 function citing(citations) {
   return citations
-    ? "Where a reply rests on memory, name the place: `Source: path#L3-L9`."
+    ? "If a reply relies on memory, cite it: `Source: path#L3-L9`."
     : "Don't mention memory files, paths or line numbers in replies unless the user asks for them.";
 }

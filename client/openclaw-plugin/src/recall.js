@@ -1,7 +1,7 @@
 /**
- * What of other conversations a private conversation may recall ("Remember across conversations"): OpenClaw's active-memory
+ * Recall of other conversations in a private conversation ("Remember across conversations"): OpenClaw's active-memory
  * plugin runs a bounded search before a reply, and names the conversation it runs for. Hits then come from this agent's private
- * conversations alone, whatever `tools.sessions.visibility` says; without certainty there are none. Pure.
+ * conversations alone, whatever `tools.sessions.visibility` says; in case of doubt there are none. Pure.
  */
 
 /** @import { ConversationRecall, SessionEntries, SessionEntry } from "./types.js" */

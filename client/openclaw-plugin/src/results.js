@@ -4,9 +4,9 @@
 
 /** @import { CorpusOutcome, ToolResult } from "./types.js" */
 
-import { codeOf, isAbsent, told } from "./daemon.js";
+import { codeOf, isAbsent, messageAndHint } from "./daemon.js";
 
-/** Characters that show nothing or turn what is shown around; none of them stands outside of strings in JSON. */
+/** Characters that are invisible or change the direction of text; in JSON they occur only inside strings. */
 const UNSEEN = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu;
 
 /**
@@ -19,7 +19,7 @@ export function toolResult(payload) {
 }
 
 /**
- * Return the result of a search: the model reads the place of a hit once, the host also has it as `citation`.
+ * Return the result of a search; for the host, hits also have a `citation`.
  * @param {Record<string, any>} payload
  * @returns {ToolResult}
  */
@@ -37,7 +37,7 @@ function cited(row) {
 }
 
 /**
- * Return a map as JSON in which unseen characters are written out; decoded it is the same map.
+ * Return a map as JSON with invisible characters escaped.
  * @param {unknown} payload
  */
 export function asJson(payload) {
@@ -47,14 +47,14 @@ export function asJson(payload) {
 }
 
 /**
- * Return what `memory_search` answers where memory can't be searched.
+ * Return the result of `memory_search` if memory can't be searched.
  * @param {unknown} error
  */
 export function searchUnavailable(error) {
-  const { message } = told(error);
+  const { message } = messageAndHint(error);
   const late = codeOf(error) === "deadline_exceeded";
-  const warning = late ? "Memory did not answer in time." : `Memory search is unavailable: ${message}`;
-  const action = wayOut(error);
+  const warning = late ? "Memory did not reply in time." : `Memory search is unavailable: ${message}`;
+  const action = actionFor(error);
   return {
     results: [],
     disabled: true,
@@ -69,7 +69,7 @@ export function searchUnavailable(error) {
 }
 
 /**
- * Return what became of the corpora that were asked for, and what a model has to tell of it.
+ * Return the outcome of each requested corpus, and a warning for the model.
  * @param {CorpusOutcome[]} corpora
  * @returns {{ corpora: CorpusOutcome[], warning?: string }}
  */
@@ -82,7 +82,7 @@ export function corporaOf(corpora) {
 }
 
 /**
- * Return what `memory_get` answers where a file can't be read.
+ * Return the result of `memory_get` if a file can't be read.
  * @param {string} path
  * @param {unknown} error
  */
@@ -92,7 +92,7 @@ export function readFailed(path, error) {
 }
 
 /**
- * Return what a tool for facts answers where nothing could be done.
+ * Return the result of a fact tool that failed.
  * @param {unknown} error
  */
 export function factsFailed(error) {
@@ -101,12 +101,12 @@ export function factsFailed(error) {
 
 /** @param {unknown} error */
 function failure(error) {
-  return { code: codeOf(error), error: told(error).message, action: wayOut(error) };
+  return { code: codeOf(error), error: messageAndHint(error).message, action: actionFor(error) };
 }
 
 /** @param {unknown} error */
-function wayOut(error) {
-  const { hint } = told(error);
-  const tell = "Tell the user that memory could not be looked into";
-  return hint === "" ? `${tell}.` : `${tell}. For whoever runs it: ${hint}`;
+function actionFor(error) {
+  const { hint } = messageAndHint(error);
+  const tell = "Tell the user that memory could not be read";
+  return hint === "" ? `${tell}.` : `${tell}. Hint for the user: ${hint}`;
 }

@@ -1,5 +1,5 @@
 /**
- * Memory as OpenClaw itself asks for it: a manager for each agent, that searches, reads, and tells how the index stands.
+ * OpenClaw's memory interface: a manager for each agent that searches, reads and reports the state of the index.
  */
 
 /** @import { ManagerStatus, MemoryManager, MemoryOrigin, MemoryRuntime, ProvenanceReader, SearchOptions, SearchRow, SessionEntries, Settings } from "./types.js" */
@@ -10,7 +10,7 @@ import { codeOf, sentence } from "./daemon.js";
 import { visibleHits } from "./visibility.js";
 import { classifyWorkspaceMemoryPaths } from "./workspace-memory.js";
 
-const INDEX_MS = 10 * 60_000; // whoever asks for a sync by hand waits for a whole index
+const INDEX_MS = 10 * 60_000; // a requested sync waits for the whole index
 
 /**
  * Return the runtime of the memory capability.
@@ -43,7 +43,7 @@ export function searchRuntime({ daemon, settings, entries, readProvenance }) {
 }
 
 /**
- * One agent's memory. What the daemon said last of it is kept, since OpenClaw asks for the status without waiting.
+ * One agent's memory. The last status is kept, since OpenClaw reads it synchronously.
  * @implements {MemoryManager}
  */
 class AgentManager {
@@ -178,7 +178,7 @@ class AgentManager {
     const { degraded, provider } = this.#said;
     if (degraded) return { ok: false, error: degraded.reason, checked: true };
     return provider === "none"
-      ? { ok: false, error: "memory is searched by words alone", checked: true }
+      ? { ok: false, error: "no embedding provider; keyword search only", checked: true }
       : { ok: true, checked: true };
   }
 

@@ -1,11 +1,11 @@
 /**
- * What a session key says. Pure.
+ * Parsing of session keys. Pure.
  */
 
 const INCOGNITO = /^agent:[^:]+:(?:dashboard|subagent|internal-session-effects):incognito-/u;
 
 /**
- * Return the agent a key belongs to, undefined where it names none.
+ * Return the agent a key belongs to, undefined if it names none.
  * @param {string | undefined} key
  */
 export function agentOf(key) {
@@ -22,7 +22,7 @@ export function isShared(key) {
 }
 
 /**
- * Whether nothing of a session may be seen from others.
+ * Whether a session is hidden from other sessions.
  * @param {string} key
  */
 export function isIncognito(key) {

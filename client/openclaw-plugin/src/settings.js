@@ -1,5 +1,5 @@
 /**
- * The plugin's own settings, and what OpenClaw's say of an agent. Pure.
+ * The plugin's own settings, and OpenClaw's settings of an agent. Pure.
  */
 
 /** @import { HostConfig, OwnSettings, Settings } from "./types.js" */
@@ -52,8 +52,8 @@ export function ownSetting(cfg, agent, pick) {
 }
 
 /**
- * Whether an agent has memory: its own settings count before those of all agents, the plugin's config before OpenClaw's. What
- * `memd.toml` says is the daemon's to answer.
+ * Whether an agent has memory: its own settings count before those of all agents, the plugin's config before OpenClaw's. The
+ * daemon applies `memd.toml`.
  * @param {HostConfig | undefined} cfg
  * @param {string | undefined} agent
  */
@@ -72,7 +72,7 @@ export function hasMemory(cfg, agent) {
 }
 
 /**
- * Return the ids of the agents that are named; `main` where none is.
+ * Return the ids of the named agents; `main` if there are none.
  * @param {HostConfig | undefined} cfg
  * @returns {string[]}
  */

@@ -1,6 +1,6 @@
 /**
- * The tools an agent is given. The daemon carries a call out and says what was wrong with one; what comes back here is put into
- * OpenClaw's shape, and hits of transcripts that the session may not see are left out.
+ * The tools of an agent. The daemon executes calls and describes mistakes in them; results are converted to OpenClaw's shape,
+ * without hits in transcripts that the session must not see.
  */
 
 /** @import { ConversationRecall, CorpusOutcome, HostConfig, ListSupplements, SearchRow, SessionEntries, Settings, Tool, ToolContext, ToolDefinition } from "./types.js" */
@@ -24,7 +24,7 @@ import { askedBy, merged, readWiki, searchWiki } from "./wiki.js";
 
 /** @typedef {Record<string, any>} Answer */
 
-const MOST_RESULTS = 50; // what a recall looks through: hits it may not show leave their places to the next
+const MOST_RESULTS = 50; // hits of a recall before those it must not show are removed
 const USUAL_RESULTS = 6;
 
 /**
@@ -36,7 +36,7 @@ export function toolNames(settings) {
 }
 
 /**
- * Return one tool for one agent's run; null where the agent has no memory.
+ * Return one tool for one agent's run; null if the agent has no memory.
  * @param {string} name
  * @param {ToolContext} context
  * @param {{ daemon: Daemon, settings: Settings, entries: SessionEntries, supplements: ListSupplements }} parts

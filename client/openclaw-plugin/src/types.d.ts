@@ -333,7 +333,7 @@ interface Events {
   agent_end: (event: TurnEndEvent, context: AgentContext) => Promise<void>;
 }
 
-/** A command of commander, as far as it is used. */
+/** The used part of a command of commander. */
 export interface Command {
   command(name: string): Command;
   description(text: string): Command;
@@ -341,7 +341,7 @@ export interface Command {
   action(handler: (...given: any[]) => Promise<void>): Command;
 }
 
-/** OpenClaw's plugin API, as far as it is used. */
+/** The used part of OpenClaw's plugin API. */
 export interface Host {
   pluginConfig?: Partial<Settings>;
   config: HostConfig;

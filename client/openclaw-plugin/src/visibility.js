@@ -1,7 +1,7 @@
 /**
- * Which hits of transcripts the asking session may see: those of sessions that `tools.sessions.visibility` shows it.
+ * Visibility of hits in transcripts: only those of sessions that `tools.sessions.visibility` shows to the requesting session.
  *
- * Notes are the agent's and go through. Whatever isn't certain is withheld.
+ * Notes belong to the agent and are always visible. In case of doubt a hit is withheld.
  */
 
 /** @import { HostConfig, SearchRow, SessionEntries, SessionEntry, Visibility } from "./types.js" */

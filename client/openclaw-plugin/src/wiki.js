@@ -1,13 +1,13 @@
 /**
- * Wikis that other plugins register with OpenClaw as supplements of memory. Whatever fails there costs their results alone,
- * and is said.
+ * Wikis that other plugins register with OpenClaw as supplements of memory. A failure there only affects their results,
+ * and is reported.
  */
 
 /** @import { CorpusOutcome, ListSupplements, Supplement, ToolContext, WikiPage, WikiRow } from "./types.js" */
 
-import { told } from "./daemon.js";
+import { messageAndHint } from "./daemon.js";
 
-const MAX_RESULTS = 10; // what OpenClaw's own memory returns where a model names no number
+const MAX_RESULTS = 10; // what OpenClaw's own memory returns if a model gives no number
 
 /**
  * Return what OpenClaw's plugins registered; an older or newer OpenClaw may not tell.
@@ -32,7 +32,7 @@ export async function searchWiki({ query, maxResults }, { list, who, deadlineMs 
 }
 
 /**
- * Read a page of the first wiki that has it; null where none has.
+ * Read a page of the first wiki that has it; null if none has.
  * @param {{ path: string, from: number | undefined, lines: number | undefined }} asked
  * @param {{ list: ListSupplements, who: Record<string, unknown>, deadlineMs: number }} parts
  * @returns {Promise<{ page: Record<string, unknown> | null, outcome: CorpusOutcome }>}
@@ -99,7 +99,7 @@ async function askAll(list, deadlineMs, ask) {
   try {
     registered = await Promise.race([list(), /** @type {Promise<never>} */ (late)]);
   } catch (error) {
-    return { values: [], outcome: { corpus: "wiki", outcome: "unavailable", error: told(error).message } };
+    return { values: [], outcome: { corpus: "wiki", outcome: "unavailable", error: messageAndHint(error).message } };
   }
   if (registered.length === 0) return { values: [], outcome: { corpus: "wiki", outcome: "not-registered" } };
   const settled = await Promise.allSettled(
@@ -107,7 +107,7 @@ async function askAll(list, deadlineMs, ask) {
   );
   const values = settled.flatMap((each) => (each.status === "fulfilled" ? [each.value] : []));
   const errors = settled.flatMap((each, at) =>
-    each.status === "rejected" ? [`${registered[at]?.pluginId}: ${told(each.reason).message}`] : [],
+    each.status === "rejected" ? [`${registered[at]?.pluginId}: ${messageAndHint(each.reason).message}`] : [],
   );
   return {
     values,

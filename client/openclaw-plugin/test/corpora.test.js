@@ -74,11 +74,11 @@ test("a wiki that hangs costs its results after the deadline", async () => {
 });
 
 test("without a daemon all still finds pages, and says that memory is missing", async () => {
-  const client = new FakeClient({ call_tool: failure("daemon_unreachable", "nobody answers", "start memd") });
+  const client = new FakeClient({ call_tool: failure("daemon_unreachable", "no daemon", "start memd") });
   const found = await call("memory_search", { query: "port", corpus: "all" }, { client, wikis: wiki([PAGE]).list });
   assert.deepEqual(found.results, [PAGE]);
   assert.equal(found.disabled, undefined);
-  assert.match(found.warning, /memory is unavailable: nobody answers/u);
+  assert.match(found.warning, /memory is unavailable: no daemon/u);
   assert.match(found.action, /start memd/u);
 });
 
@@ -157,7 +157,7 @@ for (const [what, context, sessions] of [
   ["the anchor is not listed", {}, SESSIONS.slice(1)],
   ["the anchor's transcript is a group's as well", {}, [...SESSIONS, { sessionKey: "agent:main:x:group:1", entry: { sessionId: "anchor", chatType: "group" } }]],
 ]) {
-  test(`a recall finds no conversation where ${what}`, async () => {
+  test(`a recall finds no conversation if ${what}`, async () => {
     assert.deepEqual((await recalled(context, sessions))[0], []);
   });
 }

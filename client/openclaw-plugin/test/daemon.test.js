@@ -1,5 +1,5 @@
-// Held against a real daemon, whose socket is in MEMD_SOCKET: the texts that stand in the plugin, and each way it asks.
-// Its agent `main` is searched by words and has the note memory/2026-03-04.md and a transcript of the session 4f1c.
+// Compared with a real daemon, whose socket is in MEMD_SOCKET: texts of the plugin, and each kind of request.
+// Its agent `main` has keyword search alone, the note memory/2026-03-04.md and a transcript of the session 4f1c.
 
 import assert from "node:assert/strict";
 import { readFile } from "node:fs/promises";
@@ -48,14 +48,14 @@ test("the prompt says what the daemon's section says, whatever tools a model has
   }
 });
 
-test("the flush is told what the daemon tells", async () => {
+test("the flush prompts are those of the daemon", async () => {
   const plan = flushPlan({ cfg: { agents: { defaults: { userTimezone: "Europe/Prague" } } } });
-  const told = await client.request("flush_check", { session_key: KEY, total_tokens: 190_000, context_window: 200_000 });
+  const messageAndHint = await client.request("flush_check", { session_key: KEY, total_tokens: 190_000, context_window: 200_000 });
   const withoutTime = (prompt) => prompt.replace(/Current time: .*/u, (line) => line.replace(/\d\d:\d\d \(/u, "("));
-  assert.equal(withoutTime(plan.prompt), withoutTime(told.prompt));
-  assert.equal(plan.systemPrompt, told.system_prompt);
-  assert.equal(plan.relativePath, told.path);
-  assert.equal(200_000 - plan.reserveTokensFloor - plan.softThresholdTokens, told.threshold_tokens);
+  assert.equal(withoutTime(plan.prompt), withoutTime(messageAndHint.prompt));
+  assert.equal(plan.systemPrompt, messageAndHint.system_prompt);
+  assert.equal(plan.relativePath, messageAndHint.path);
+  assert.equal(200_000 - plan.reserveTokensFloor - plan.softThresholdTokens, messageAndHint.threshold_tokens);
 });
 
 test("a search finds the note, and a read gives its lines", async () => {
@@ -121,7 +121,7 @@ test("a session that ended leaves a note, and compactions are counted", async ()
   assert.match(await readFile(join(workspace, path), "utf8"), /marmalade/u);
 });
 
-test("OpenClaw's own search runtime searches, reads, syncs and tells how the index stands", async () => {
+test("OpenClaw's own search runtime searches, reads, syncs and reports the state of the index", async () => {
   const { host } = plugged();
   const { manager } = await host.capability.runtime.getMemorySearchManager({ cfg: {}, agentId: "main" });
   const hits = await manager.search("staging gateway", { maxResults: 1, sources: ["memory"] });

@@ -42,7 +42,7 @@ test("a conversation that ends within its session says that the session goes on"
   assert.equal(client.asked[0].params.next_session_id, "4f1c");
 });
 
-test("no second note is written where OpenClaw's hook writes one, or the settings want none", async () => {
+test("no note is written if OpenClaw's hook writes one or the settings turn notes off", async () => {
   const own = { hooks: { internal: { entries: { "session-memory": { enabled: true } } } } };
   for (const [settings, config] of [[{}, own], [{ sessionNotes: false }, {}]]) {
     const { api, client } = await host(settings, { config });
@@ -67,13 +67,13 @@ test("facts are put before what the user says to the agent alone", async () => {
   assert.equal(client.asked.length, 1);
 });
 
-test("a turn goes on without facts where the daemon is missing, and the log says so once", async () => {
-  const { api } = await host({ autoRecall: true }, { replies: { recall_for: failure("daemon_unreachable", "nobody answers") } });
+test("without a daemon a turn continues without facts, with one log entry", async () => {
+  const { api } = await host({ autoRecall: true }, { replies: { recall_for: failure("daemon_unreachable", "no daemon") } });
   for (let turn = 0; turn < 3; turn += 1) {
     assert.equal(await api.fire("before_prompt_build", { prompt: "hello", messages: [] }, USER), undefined);
   }
   assert.equal(api.said.length, 1);
-  assert.match(api.said[0], /warn: memd: agents have no memory now: nobody answers/u);
+  assert.match(api.said[0], /warn: memd: agents have no memory now: no daemon/u);
 });
 
 test("facts are kept of what the user said last, once the turn succeeded", async () => {

@@ -1,4 +1,4 @@
-// OpenClaw's plugin API as far as the plugin uses it, and a client of the daemon that answers as it is told: what was
+// The used part of OpenClaw's plugin API, and a client of the daemon with scripted replies: what was
 // registered and asked can be looked at.
 
 /** A host that keeps what a plugin registers. */
@@ -70,7 +70,7 @@ export class FakeClient {
 }
 
 /** An error as the client raises it. */
-export function failure(code, message = code, hint = "the way out") {
+export function failure(code, message = code, hint = "try this") {
   return Object.assign(new Error(message), { code, hint, data: {} });
 }
 

@@ -14,7 +14,7 @@ import { readSettings } from "../src/settings.js";
 const NOON = Date.UTC(2026, 10, 22, 23, 30);
 const withFlush = (memoryFlush, more = {}) => ({ agents: { defaults: { compaction: { memoryFlush }, ...more } } });
 
-test("the flush is told the user's day, the note to append to, and how to stay silent", () => {
+test("the flush prompts contain the user's day, the note to append to, and the silent reply", () => {
   const plan = flushPlan({ cfg: withFlush({}, { userTimezone: "Europe/Prague" }), nowMs: NOON });
   assert.equal(plan.relativePath, "memory/2026-11-23.md");
   for (const prompt of [plan.prompt, plan.systemPrompt]) {
@@ -35,7 +35,7 @@ test("the settings change the flush, and turn it off", () => {
   assert.equal(flushPlan({ cfg: withFlush({ enabled: false }) }), null);
 });
 
-test("a small context leaves room for work", () => {
+test("the thresholds fit a small context", () => {
   const plan = flushPlan({ cfg: {}, contextWindowTokens: 16_000 });
   assert.ok(plan.reserveTokensFloor + plan.softThresholdTokens < 16_000);
   assert.equal(flushPlan({ cfg: {}, contextWindowTokens: 200_000 }).reserveTokensFloor, 20_000);
@@ -64,15 +64,15 @@ test("the Markdown of each workspace is public, with the agents it belongs to; l
   assert.deepEqual(found[0].agentIds, ["main", "work"]);
 });
 
-test("the search runtime says why there is no manager where the daemon is missing", async () => {
-  const client = new FakeClient({ status: failure("daemon_unreachable", "nobody answers", "start memd") });
+test("without a daemon the search runtime returns the reason", async () => {
+  const client = new FakeClient({ status: failure("daemon_unreachable", "no daemon", "start memd") });
   const { capability } = await register(new FakeHost(), client);
   const { manager, error } = await capability.runtime.getMemorySearchManager({ cfg: {}, agentId: "main" });
   assert.equal(manager, null);
-  assert.equal(error, "memd: nobody answers (start memd)");
+  assert.equal(error, "memd: no daemon (start memd)");
 });
 
-test("a stopped service lets the daemon go, and asks it anew when it is needed again", async () => {
+test("a stopped service disconnects from the daemon, and reconnects when needed", async () => {
   const client = new FakeClient({ status: { version: "1", agents: [{ agent: "main" }] } });
   const host = await register(new FakeHost(), client);
   host.services[0].start();
@@ -118,14 +118,14 @@ async function command(words, given, client, said) {
   return written.join("");
 }
 
-test("the commands show how memory stands and what it finds, and end with their connection closed", async () => {
+test("the commands show the state of memory and hits, and close their connection", async () => {
   const agent = { agent: "main", enabled: true, files_pending: 1, chunks_pending: 2, files: 3, chunks: 4, provider: "none" };
   const degraded = { ...agent, agent: "work", provider: "openai", model: "m", degraded: { reason: "no key" } };
   const status = { version: "1", socket: "/s", agents: [agent, degraded], problems: [{ message: "bad", hint: "mend it" }] };
   const client = new FakeClient({ status, search: { hits: [{ citation: "a.md#L1", score: 0.5, snippet: "port 8443" }] } });
   assert.equal(
     await command("memory status", [{}], client),
-    "memd 1 answers at /s\nmain: 3 pending, 3 files, 4 chunks, searched by words alone\n" +
+    "memd 1 answers at /s\nmain: 3 pending, 3 files, 4 chunks, keyword search only\n" +
       "work: 3 pending, 3 files, 4 chunks, searched by openai m\n  no key\nproblem: bad (mend it)\n",
   );
   assert.equal(await command("memd search", ["port", { agent: "work" }], client), "a.md#L1  0.500\nport 8443\n\n");
@@ -134,14 +134,14 @@ test("the commands show how memory stands and what it finds, and end with their 
 });
 
 test("a command that can't reach the daemon says why, and fails", async () => {
-  const client = new FakeClient({ status: failure("daemon_unreachable", "nobody answers", "start memd") });
-  assert.equal(await command("memory status", [{}], client), "memd: nobody answers (start memd)\n");
+  const client = new FakeClient({ status: failure("daemon_unreachable", "no daemon", "start memd") });
+  assert.equal(await command("memory status", [{}], client), "memd: no daemon (start memd)\n");
   assert.equal(process.exitCode, 1);
   process.exitCode = 0;
 });
 
 const INDEXED = { agent: "main", files: 3, chunks: 4, files_changed: 1, files_removed: 0, embedded: 2, degraded: null, error: null };
-const BROKEN = { ...INDEXED, agent: "work", error: { code: "index_unwritable", message: "disk full", hint: "free some room" } };
+const BROKEN = { ...INDEXED, agent: "work", error: { code: "index_unwritable", message: "disk full", hint: "free some space" } };
 
 /** Run what may end OpenClaw with a code, and return the code. */
 async function endedWith(run) {
@@ -152,10 +152,10 @@ async function endedWith(run) {
   return [written, code];
 }
 
-test("index says what became of each agent, and fails where one failed", async () => {
+test("index prints a result per agent, and fails if one failed", async () => {
   const client = new FakeClient({ index: { agents: [INDEXED, BROKEN] } });
   const [written, code] = await endedWith(() => command("memory index", [{ force: true }], client));
-  assert.equal(written, "main: 3 files, 4 chunks; 1 changed, 0 removed, 2 embedded\nmemd: work: disk full (free some room)\n");
+  assert.equal(written, "main: 3 files, 4 chunks; 1 changed, 0 removed, 2 embedded\nmemd: work: disk full (free some space)\n");
   assert.equal(code, 1);
   assert.deepEqual(client.asked[0].params, { force: true });
   assert.ok(client.asked[0].options.timeoutMs > 600_000);
@@ -205,10 +205,10 @@ test("a search takes its query either way, and refuses what can't be one", async
 });
 
 test("an error in JSON is JSON", async () => {
-  const client = new FakeClient({ status: failure("daemon_unreachable", "nobody answers", "start memd") });
+  const client = new FakeClient({ status: failure("daemon_unreachable", "no daemon", "start memd") });
   const [written, code] = await endedWith(() => command("memory status", [{ json: true }], client));
   assert.deepEqual(JSON.parse(written), {
-    ok: false, error: { type: "cli_error", code: "daemon_unreachable", message: "nobody answers", hint: "start memd" },
+    ok: false, error: { type: "cli_error", code: "daemon_unreachable", message: "no daemon", hint: "start memd" },
   });
   assert.equal(code, 1);
 });

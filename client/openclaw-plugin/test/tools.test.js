@@ -25,7 +25,7 @@ test("a search asks the daemon as this agent and session, and gives its rows wit
   assert.equal(options.timeoutMs, 10_000);
 });
 
-test("beside its snippet a hit takes at most 300 characters of what the model reads", async () => {
+test("without its snippet a hit takes at most 300 characters of what the model reads", async () => {
   const path = `memory/${"long-name/".repeat(17)}x.md`;
   const results = Array.from({ length: 10 }, (_, at) => ({ ...ROW, path, score: 0.8123, startLine: 123_400 + at, endLine: 123_450 }));
   const usual = { provider: "local", model: "minilm", fallback: null, mode: "hybrid", citations: "on" };
@@ -55,13 +55,13 @@ test("a search that is less than the whole says so and what to do", async () => 
   assert.equal(details.action, "check the network");
 });
 
-test("without a daemon a search answers that memory is unavailable, why, and the way out", async () => {
-  const client = new FakeClient({ call_tool: failure("daemon_unreachable", "nobody answers", "start memd") });
+test("without a daemon a search reports that memory is unavailable, with reason and hint", async () => {
+  const client = new FakeClient({ call_tool: failure("daemon_unreachable", "no daemon", "start memd") });
   const { details } = await call("memory_search", { query: "x" }, { client });
   assert.deepEqual(details.results, []);
   assert.equal(details.disabled, true);
   assert.equal(details.unavailable, true);
-  assert.match(details.warning, /unavailable: nobody answers/u);
+  assert.match(details.warning, /unavailable: no daemon/u);
   assert.match(details.action, /start memd/u);
 });
 
@@ -83,7 +83,7 @@ test("a run that was aborted raises, it doesn't answer", async () => {
   await assert.rejects(call("memory_search", { query: "x" }, { client, signal: AbortSignal.abort(new Error("stop")) }), /stop/u);
 });
 
-test("lines of a file come with their status and where to go on", async () => {
+test("lines of a file have a status and the next line", async () => {
   const client = answering({ path: "MEMORY.md", text: "a", from: 1, lines: 1, total_lines: 9, truncated: true, next_from: 2 });
   const { details } = await call("memory_get", { path: "MEMORY.md" }, { client });
   assert.deepEqual(details, {
@@ -103,7 +103,7 @@ test("a file that can't be read is an error with its path, a missing one is not 
   });
 });
 
-test("tools for facts are given where the settings want them", async () => {
+test("fact tools are registered if the settings turn them on", async () => {
   const usual = await register(new FakeHost(), new FakeClient());
   assert.deepEqual([...usual.tools.keys()], ["memory_search", "memory_get"]);
   const client = answering({ stored: true });

@@ -41,7 +41,7 @@ test("a sandboxed session sees itself and what it spawned whatever the settings 
   assert.deepEqual(seen(DIRECT, { sandboxed: true, more }), [...NOTES, "one", "two", "three"]);
 });
 
-test("nobody in particular, another agent, and a store that can't be read get notes alone", () => {
+test("without a session, with another agent, and with an unreadable store only notes are visible", () => {
   assert.deepEqual(seen(undefined), NOTES);
   assert.deepEqual(seen("agent:other:main"), NOTES);
   const broken = () => {
@@ -50,7 +50,7 @@ test("nobody in particular, another agent, and a store that can't be read get no
   assert.deepEqual(seen(DIRECT, { entries: broken }), NOTES);
 });
 
-test("what was rotated away belongs to its session, and a source nobody knows is withheld", () => {
+test("a rotated transcript belongs to its session, and an unknown source is withheld", () => {
   const hits = [
     { path: "sessions/two.jsonl.reset.2026-11-20T10-00-00.000Z", source: "sessions" },
     { path: "sessions/gone.jsonl", source: "sessions" },

@@ -193,7 +193,7 @@ describe("records of OpenClaw's file tools", () => {
     assert.deepEqual(asked, [{ workspaceDir: workspace, relativePath: "memory/curated.md" }]);
   });
 
-  test("if they can't be read, OpenClaw is told by an error, and leaves every file out", async () => {
+  test("if they can't be read, OpenClaw gets an error and leaves every file out", async () => {
     await write("MEMORY.md");
     const records = () => Promise.reject(new Error("state database is locked"));
     await assert.rejects(origin("MEMORY.md", { records }), /state database is locked/);

@@ -17,7 +17,15 @@ from memd.system.units import size as size
 from memd.system.units import span as span
 
 if TYPE_CHECKING:
-    from memd_client.messages import AccountStatus, Check, Degraded, Fallback, Filling, Problem, Skipped
+    from memd_client.messages import (
+        AccountStatus,
+        Check,
+        Degradation,
+        Fallback,
+        FillProgress,
+        Problem,
+        SkippedFile,
+    )
 
 
 FRESH_MS = 2 * SECOND_MS
@@ -159,7 +167,7 @@ def dotted(*parts: Piece | None) -> tuple[Piece, ...]:
     return tuple(pieces)
 
 
-def degraded_lines(degraded: Degraded | None, now_ms: int) -> list[Line]:
+def degraded_lines(degraded: Degradation | None, now_ms: int) -> list[Line]:
     """Return why searches are degraded, since when, and the hint."""
     if degraded is None:
         return []
@@ -169,7 +177,7 @@ def degraded_lines(degraded: Degraded | None, now_ms: int) -> list[Line]:
     ]
 
 
-def since(state: Degraded | Fallback | AccountStatus, now_ms: int) -> str:
+def since(state: Degradation | Fallback | AccountStatus, now_ms: int) -> str:
     """Return the duration and code of a state, such as ` (for 3 h, provider_failed)`."""
     elapsed = age(state.since_ms, now_ms)
     return f" (for {elapsed}, {state.code})" if elapsed else f" (just now, {state.code})"
@@ -184,7 +192,7 @@ def fallback_pieces(fallback: Fallback, provider: str, now_ms: int) -> tuple[Pie
     )
 
 
-def filling_pieces(filling: Filling, space: str, provider: str) -> tuple[Piece, ...]:
+def filling_pieces(filling: FillProgress, space: str, provider: str) -> tuple[Piece, ...]:
     """Return the progress of a new vector space, and what searches use until it is complete."""
     until_then = f"searches use {provider} until then" if provider else "keyword search only until then"
     left = [
@@ -219,7 +227,7 @@ def _hint_lines(hint: str) -> list[Line]:
     return [line(("hint: ", "label"), hint, indent=LABEL_INDENT)] if hint else []
 
 
-def skipped_lines(skipped: Sequence[Skipped]) -> list[Line]:
+def skipped_lines(skipped: Sequence[SkippedFile]) -> list[Line]:
     """Return the number of files excluded from the index, and the first few with the reason."""
     if not skipped:
         return []

@@ -18,26 +18,26 @@ class Host(Protocol):
 
     @property
     def config(self) -> AgentConfig:
-        """Its settings as they are now; after a change of them another object."""
+        """Its present settings; another object after they change."""
 
     @property
     def limits(self) -> SourceLimits:
-        """How much of its files is indexed."""
+        """The limits of its indexed files."""
 
     async def search(self, params: SearchParams) -> SearchReply:
-        """Answer a search."""
+        """Search the agent's memory."""
 
     async def get(self, params: GetParams) -> GetReply:
-        """Read lines of an allowed file."""
+        """Read lines of a memory file."""
 
     async def embed(self, params: EmbedParams) -> EmbedReply:
-        """Turn texts into vectors."""
+        """Return the vectors of texts."""
 
     async def keep_vector(self, text: str, model: str, vector: bytes) -> bool:
-        """Keep a vector the caller made of a text; return whether this agent's model made it."""
+        """Store a caller's vector of a text if it is by this agent's model; return whether it is."""
 
     def session_started(self, session_key: str) -> bool:
-        """Request a sync for a session that starts, once for each key; return whether it was requested."""
+        """Request a sync for a starting session, once per key; return whether it was requested."""
 
     def compaction_done(self) -> bool:
         """Request a sync; return whether it was requested."""

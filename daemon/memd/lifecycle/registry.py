@@ -1,4 +1,4 @@
-"""The lifecycle of every agent, built at its first use."""
+"""The lifecycle of each agent, built on first use."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from memd.lifecycle.tools.tools import Tools
 from memd.system.clock import Clock, wall_clock_ms
 
 Complete = Callable[[Host, str], Awaitable[str]]
-"""Returns the answer of an agent's chat model to a prompt."""
+"""Returns the reply of an agent's chat model to a prompt."""
 
 
 class Hosts(Protocol):
@@ -33,7 +33,7 @@ class Hosts(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class AgentLifecycle:
-    """The parts of one agent's lifecycle; they know the agent's memory and nothing of each other."""
+    """The parts of one agent's lifecycle; they use the agent's memory and are independent of each other."""
 
     host: Host
     tools: Tools

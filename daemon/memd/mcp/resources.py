@@ -14,9 +14,9 @@ from dataclasses import dataclass
 from urllib.parse import quote, unquote, urlsplit
 
 from memd.mcp.scope import AgentScope
-from memd_client.aio import Client
+from memd_client.aio import AsyncioClient
 from memd_client.errors import BadParamsError, MemdError, PathRefusedError
-from memd_client.messages import FileRow
+from memd_client.messages import FileEntry
 
 SCHEME = "memory"
 MIME_TYPE = "text/markdown"
@@ -33,7 +33,7 @@ class MemoryFile:
     """A file in an agent's memory."""
 
     agent: str
-    row: FileRow
+    row: FileEntry
 
     @property
     def uri(self) -> str:
@@ -155,7 +155,7 @@ class ResourceSubscriptions:
     The daemon's events don't name the changed files; the list of files shows which have changed.
     """
 
-    def __init__(self, client: Client) -> None:
+    def __init__(self, client: AsyncioClient) -> None:
         self._client = client
         self._wanted: dict[tuple[str, str], Version | None] = {}
         self._some = asyncio.Event()

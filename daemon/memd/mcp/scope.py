@@ -6,7 +6,7 @@ import asyncio
 import contextlib
 from time import monotonic
 
-from memd_client.aio import Client
+from memd_client.aio import AsyncioClient
 from memd_client.errors import AgentUnknownError, MemdError
 
 AGENTS_TTL_S = 10.0
@@ -19,7 +19,7 @@ AGENTS_TIMEOUT_S = 2.0
 class AgentScope:
     """The daemon's client, and the agents that a server gives access to."""
 
-    def __init__(self, client: Client, agent: str | None) -> None:
+    def __init__(self, client: AsyncioClient, agent: str | None) -> None:
         self.client = client
         self.agent = agent
         self._agents: tuple[str, ...] = ()

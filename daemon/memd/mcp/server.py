@@ -30,7 +30,7 @@ from memd.mcp.result_text import error_text
 from memd.mcp.scope import AgentScope
 from memd.mcp.tool_calls import OnProgress, ProgressSteps, carry_out
 from memd.system.line_writer import EXIT_DRAIN_S, LineWriter, QueuedText
-from memd_client.aio import Client
+from memd_client.aio import AsyncioClient
 from memd_client.errors import BadParamsError, DaemonUnreachableError, MemdError
 from memd_client.session import CLIENT_VERSION
 
@@ -71,7 +71,7 @@ def serve(agent: str | None, *, autostart: bool, structured: bool = False) -> No
 
 async def _serve(agent: str | None, autostart: bool, *, structured: bool) -> None:
     output = _own_output()
-    async with Client(autostart=autostart) as client, Client() as watcher:
+    async with AsyncioClient(autostart=autostart) as client, AsyncioClient() as watcher:
         served = MemoryServer(
             AgentScope(client, agent), ResourceSubscriptions(watcher), structured=structured
         )

@@ -9,10 +9,10 @@ from typing import Any
 from memd.mcp.definitions import ALL_AGENTS, APPEND_NOTE, MAX_RESULTS, TOOLS, Tool
 from memd.mcp.result_text import answer_text, error_text, wrong_call_text
 from memd.mcp.scope import AgentScope
-from memd_client import life_requests, requests
-from memd_client.ask import Ask
+from memd_client import lifecycle_requests, requests
 from memd_client.errors import AgentUnknownError, BadParamsError, MemdError
 from memd_client.messages import Hit, Progress, SearchAgentsReply, SearchedAgent
+from memd_client.prepared_request import PreparedRequest
 from memd_client.wire import to_wire
 
 OnProgress = Callable[[Progress], Awaitable[None]]
@@ -49,7 +49,7 @@ async def carry_out(
         agent = scope.checked(given.pop("agent", None))
         if name == APPEND_NOTE:
             return await _append(scope, tool, agent, given, on_progress)
-        ask = life_requests.call_tool(name, given, agent=agent)
+        ask = lifecycle_requests.call_tool(name, given, agent=agent)
         ask.repeatable = tool.repeatable
         reply = await _send(scope, ask, on_progress)
         return (
@@ -89,7 +89,7 @@ async def _append(
         return _wrong(tool, f"{tool.name}: `text` {'must be text' if 'text' in given else 'is missing'}")
     if not isinstance(given.get("date"), str | None):
         return _wrong(tool, f"{tool.name}: `date` must be a date (YYYY-MM-DD)")
-    ask = life_requests.append_note(given["text"], agent=agent, date=given.get("date"))
+    ask = lifecycle_requests.append_note(given["text"], agent=agent, date=given.get("date"))
     try:
         answer = to_wire(await _send(scope, ask, on_progress))
     except BadParamsError as error:
@@ -106,7 +106,7 @@ def _wrong(tool: Tool, error: str) -> ToolResult:
     return ToolResult(wrong_call_text({"error": error, "expected": expected, "example": tool.example}))
 
 
-async def _send(scope: AgentScope, ask: Ask[Any], on_progress: OnProgress | None) -> Any:
+async def _send(scope: AgentScope, ask: PreparedRequest[Any], on_progress: OnProgress | None) -> Any:
     """Send a request, forward its progress, and return its reply."""
     async with scope.client.follow(ask) as steps:
         async for step in steps:
@@ -124,7 +124,7 @@ async def _known_agents(scope: AgentScope) -> list[str]:
 # --- a search of all agents ------------------------------------------------------------------------------
 
 
-def _search_request(arguments: Mapping[str, Any]) -> Ask[SearchAgentsReply]:
+def _search_request(arguments: Mapping[str, Any]) -> PreparedRequest[SearchAgentsReply]:
     """Return the request for a call; the daemon checks ranges."""
     query, most, least = (arguments.get(name) for name in ("query", "maxResults", "minScore"))
     unknown = arguments.keys() - {"query", "maxResults", "minScore"}

@@ -1,4 +1,4 @@
-"""Who may use the page: limits, the owner of a connection, and what a browser says of where a request comes from."""
+"""Access to the page: limits, the owner of a connection, and the origin that the browser reports."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from pathlib import Path
 from urllib.parse import parse_qs, urlsplit
 
 PAGE = "/"
-"""Where the page is, and where its link leads."""
+"""Path of the page and of its link."""
 
 TABLES = (Path("/proc/net/tcp"), Path("/proc/net/tcp6"))
-"""Where Linux lists connections. One of a program that speaks IPv6 stands in the second, whatever it connects to."""
+"""Linux's lists of connections. The second has those of programs that use IPv6, even to an IPv4 address."""
 
 ESTABLISHED = "01"
 
@@ -32,14 +32,14 @@ class PageLimits:
     body_bytes: of a request's body: the longest fact, spelled out in JSON escapes, is a tenth of it.
     answers_bytes: replies on their way to all browsers together; one more is answered with `daemon_busy`. One alone
         always fits.
-    request_s: from connecting, or from a request's first byte, until it is whole.
-    idle_s: between requests of a connection that has shown its session. Longer than browsers keep one open unused.
-    send_s: what a browser may take to accept one piece of an answer.
-    token_s: a link that nobody opened is dead after that: the browser is started with it, or it is pasted.
-    tokens: links that wait to be opened; the eldest dies first.
-    sessions: pages that were opened since the server was; the eldest ends first.
-    unwatched_s: the server ends when no page has been open for so long. A page that is loaded anew takes a second.
-    heartbeat_s: how often an event stream says something, so that a page that is gone is noticed.
+    request_s: from connecting, or from a request's first byte, until it is complete.
+    idle_s: between requests of a connection with a session. Longer than browsers keep unused connections open.
+    send_s: for a browser to accept one part of a reply.
+    token_s: until an unused link expires: a browser is started with it, or the user pastes it.
+    tokens: unused links; the oldest expires first.
+    sessions: pages opened since the server started; the oldest ends first.
+    unwatched_s: until the server ends without an open page. Reloading a page takes a second.
+    heartbeat_s: interval of messages in an event stream, to notice a closed page.
     """
 
     connections: int = 32
@@ -56,8 +56,8 @@ class PageLimits:
     heartbeat_s: float = 15
 
 
-def may_enter(ours: Address, theirs: Address, tables: Sequence[Path] = TABLES) -> bool:
-    """Return whether the process at the other end of a connection is the daemon's own user's, or root's.
+def is_owned_by_user(ours: Address, theirs: Address, tables: Sequence[Path] = TABLES) -> bool:
+    """Return whether the process at the other end of a connection belongs to the daemon's user or root.
 
     Every user of the machine can reach a port of 127.0.0.1. Linux lists the owner of each connection; elsewhere the
     page's keys alone decide.
@@ -71,14 +71,14 @@ def may_enter(ours: Address, theirs: Address, tables: Sequence[Path] = TABLES) -
         is_listed = True
         for state, uid, inode in _rows(lines, ours, theirs):
             if uid == ROOT and os.geteuid() != ROOT:
-                # A connection whose program has closed it has no owner any more, and is listed as root's.
+                # A connection closed by its program has no owner, and is listed as root's.
                 return state == ESTABLISHED and inode != "0"
             return uid == os.geteuid()
     return not is_listed
 
 
 def _rows(lines: list[str], ours: Address, theirs: Address) -> Iterator[tuple[str, int, str]]:
-    """Return state, user and inode of the other end's socket, where a table lists it."""
+    """Return state, user and inode of the other end's socket, if a table lists it."""
     ends = {(_hex(theirs, mapped), _hex(ours, mapped)) for mapped in (False, True)}
     for line in lines[1:]:
         fields = line.split()
@@ -87,7 +87,7 @@ def _rows(lines: list[str], ours: Address, theirs: Address) -> Iterator[tuple[st
 
 
 def _hex(address: Address, mapped: bool) -> str:
-    """Return an address as the tables spell it: words of 32 bits in the machine's order, then the port."""
+    """Return an address in the format of the tables: 32-bit words in native byte order, then the port."""
     packed = ipaddress.IPv4Address(address[0]).packed
     if mapped:
         packed = bytes(10) + b"\xff\xff" + packed
@@ -97,7 +97,7 @@ def _hex(address: Address, mapped: bool) -> str:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Head:
-    """A request without its body. Names of headers are in small letters; one given twice has both values."""
+    """A request without its body. Names of headers are in lower case; a repeated header has all values."""
 
     method: str
     target: str
@@ -110,7 +110,7 @@ class Head:
 
     @property
     def token(self) -> str | None:
-        """The key in a link to the page; None where the request is none to it."""
+        """The key in a link to the page; None for any other request."""
         if self.method != "GET" or self.path != PAGE:
             return None
         try:
@@ -121,7 +121,7 @@ class Head:
 
 
 def why_foreign(head: Head, port: int) -> str | None:
-    """Return why a request is not the page's own, or None.
+    """Return why a request is not from the page itself, or None.
 
     A page of another origin can send requests here, and the browser may add our cookie: browsers set
     headers that no page can set, and these tell them apart. `Host` shows a foreign name that resolves to 127.0.0.1.
@@ -138,7 +138,7 @@ def why_foreign(head: Head, port: int) -> str | None:
 
 
 def _why_foreign_fetch(head: Head) -> str | None:
-    """Return what a browser's own words on a request say against it."""
+    """Return why the browser's `Sec-Fetch` headers rule a request out, or None."""
     site = head.headers.get("sec-fetch-site")
     if site in (None, "same-origin"):
         return None
@@ -146,12 +146,12 @@ def _why_foreign_fetch(head: Head) -> str | None:
     followed = head.headers.get("sec-fetch-mode", "navigate") == "navigate"
     if head.method != "GET" or head.path != PAGE or framed or not followed:
         return "fetch_site"
-    # A link may be opened from anywhere: it is secret. The page itself is typed, or opened from a bookmark.
+    # A link may be opened from anywhere, because it is secret. The page itself is typed or opened from a bookmark.
     return None if site == "none" or head.token is not None else "fetch_site"
 
 
 def why_no_call(head: Head) -> str | None:
-    """Return what a request to the daemon lacks that only the page's own script sends, or None."""
+    """Return why a request to the daemon is not from the page's own script, or None."""
     kind, _, rest = head.headers.get("content-type", "").partition(";")
     if kind.strip().lower() != "application/json" or rest.strip().lower() not in ("", "charset=utf-8"):
         return "content_type"
@@ -159,7 +159,7 @@ def why_no_call(head: Head) -> str | None:
 
 
 def cookie_of(head: Head, name: str) -> str | None:
-    """Return a cookie's value; None where it isn't there exactly once."""
+    """Return a cookie's value; None unless it is present exactly once."""
     found = []
     for each in head.headers.get("cookie", "").split(";"):
         key, _, value = each.strip().partition("=")

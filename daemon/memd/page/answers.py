@@ -1,4 +1,4 @@
-"""The answers of the page's server: status, headers, body; and its files, read once for each opening."""
+"""The HTTP replies of the page's server, and its static files, read once per opening."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self';"
     " base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 )
-"""Nothing from elsewhere, nothing inline, no frame: what a note holds stays text, even if the page had a fault."""
+"""No external sources, nothing inline, no frames: text of notes stays text even if the page has a defect."""
 
 ALWAYS = (
     ("Content-Security-Policy", POLICY),
@@ -51,10 +51,10 @@ STATUS_OF = {
     "deadline_exceeded": 504,
     "internal": 500,
 }
-"""Errors by HTTP status; any other is 422: the request was understood, and can't be carried out."""
+"""HTTP statuses of errors; any other error is 422: the request was understood but can't be executed."""
 
 FOLDER = Path(__file__).parent / "static"
-"""Where they are in the package."""
+"""Folder of the static files in the package."""
 
 INDEX = "index.html"
 
@@ -74,12 +74,12 @@ KINDS = {
 """Files of other kinds are not served."""
 
 MISSING = b'<!doctype html>\n<html lang="en"><head><meta charset="utf-8"><title>memd</title></head>\n<body><p>The page is not part of this installation.</p></body></html>\n'  # noqa: E501
-"""The page where the package has none."""
+"""The page if the package has none."""
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
-    """An answer that is there as a whole."""
+class PageReply:
+    """A complete HTTP reply."""
 
     status: int
     body: bytes = b""
@@ -87,37 +87,37 @@ class Answer:
     headers: tuple[tuple[str, str], ...] = (NO_STORE,)
 
     def all_headers(self) -> list[tuple[str, str]]:
-        """Return its headers, those of every answer included."""
+        """Return its headers, including those of every reply."""
         own = [("Content-Type", self.kind)] if self.kind else []
         if self.status != HTTPStatus.NOT_MODIFIED:
             own.append(("Content-Length", str(len(self.body))))
         return [*own, *self.headers, *ALWAYS]
 
 
-def refused(status: HTTPStatus = HTTPStatus.FORBIDDEN) -> Answer:
-    """Return an answer that says no, and nothing else."""
-    return Answer(status)
+def refused(status: HTTPStatus = HTTPStatus.FORBIDDEN) -> PageReply:
+    """Return a reply with an error status and no details."""
+    return PageReply(status)
 
 
-def page(status: int, title: str, sentence: str) -> Answer:
-    """Return a page of one sentence."""
+def page(status: int, title: str, sentence: str) -> PageReply:
+    """Return an HTML page with one sentence."""
     text = (
         f'<!doctype html>\n<html lang="en"><head><meta charset="utf-8"><title>{escape(title)}</title></head>\n'
         f"<body><h1>{escape(title)}</h1><p>{escape(sentence)}</p></body></html>\n"
     )
-    return Answer(status, text.encode(), HTML)
+    return PageReply(status, text.encode(), HTML)
 
 
-def dead_link() -> Answer:
-    """Return the page of a link that has been used or is too old."""
+def dead_link() -> PageReply:
+    """Return the page for a link that was used or has expired."""
     sentence = (
         "A link works once, and for a minute. Run `memctl show` again: it prints a new one and opens it."
     )
     return page(HTTPStatus.FORBIDDEN, "This link works no more", sentence)
 
 
-def enter(cookie: str | None) -> Answer:
-    """Return an answer that leads on to the page, without the link's key in the address.
+def enter(cookie: str | None) -> PageReply:
+    """Return a redirect to the page, which removes the link's key from the address.
 
     It is a page, no redirect: a browser that followed a link from elsewhere would not send a strict cookie along
     a redirect, but does from here.
@@ -127,39 +127,39 @@ def enter(cookie: str | None) -> Answer:
         '<title>memd</title></head>\n<body><p><a href="/">Open the page</a></p></body></html>\n'
     )
     handed = () if cookie is None else (("Set-Cookie", cookie),)
-    return Answer(HTTPStatus.OK, text.encode(), HTML, (NO_STORE, *handed))
+    return PageReply(HTTPStatus.OK, text.encode(), HTML, (NO_STORE, *handed))
 
 
-def result(value: Any) -> Answer:
+def result(value: Any) -> PageReply:
     """Return a reply of the daemon."""
-    return Answer(HTTPStatus.OK, msgspec.json.encode({"result": value}), JSON)
+    return PageReply(HTTPStatus.OK, msgspec.json.encode({"result": value}), JSON)
 
 
-def document(value: Any) -> Answer:
-    """Return something that is no reply of the daemon, as JSON."""
-    return Answer(HTTPStatus.OK, msgspec.json.encode(value), JSON)
+def document(value: Any) -> PageReply:
+    """Return a value of the page's server as JSON."""
+    return PageReply(HTTPStatus.OK, msgspec.json.encode(value), JSON)
 
 
-def failure(error: MemdError) -> Answer:
-    """Return an error in its one shape."""
+def failure(error: MemdError) -> PageReply:
+    """Return an error as JSON."""
     status = STATUS_OF.get(error.wire_code, HTTPStatus.UNPROCESSABLE_ENTITY)
-    return Answer(status, msgspec.json.encode({"error": error.to_wire()}), JSON)
+    return PageReply(status, msgspec.json.encode({"error": error.to_wire()}), JSON)
 
 
 @dataclass(frozen=True, slots=True)
 class Asset:
-    """One file: what it holds, of which kind it is, and what tells this version from others."""
+    """One static file: its contents, its media type and its ETag."""
 
     body: bytes
     kind: str
     tag: str
 
-    def answer(self, known: str | None) -> Answer:
-        """Return it, or that it is what the browser has."""
+    def answer(self, known: str | None) -> PageReply:
+        """Return the file, or 304 if the browser has this version."""
         headers = (("ETag", self.tag), ("Cache-Control", "no-cache"))
         if known is not None and self.tag in (each.strip() for each in known.split(",")):
-            return Answer(HTTPStatus.NOT_MODIFIED, headers=headers)
-        return Answer(HTTPStatus.OK, self.body, self.kind, headers)
+            return PageReply(HTTPStatus.NOT_MODIFIED, headers=headers)
+        return PageReply(HTTPStatus.OK, self.body, self.kind, headers)
 
 
 class Assets:
@@ -171,19 +171,19 @@ class Assets:
     def __repr__(self) -> str:
         return f"<Assets: {len(self._files)} files>"
 
-    def index(self, known: str | None) -> Answer:
+    def index(self, known: str | None) -> PageReply:
         """Return the page itself."""
         found = self._files.get(INDEX)
-        return found.answer(known) if found is not None else Answer(HTTPStatus.OK, MISSING, HTML)
+        return found.answer(known) if found is not None else PageReply(HTTPStatus.OK, MISSING, HTML)
 
-    def static(self, name: str, known: str | None) -> Answer:
-        """Return a file by its name; one there isn't is not found, whatever its name."""
+    def static(self, name: str, known: str | None) -> PageReply:
+        """Return a file by its name, or 404."""
         found = self._files.get(name)
         return found.answer(known) if found is not None else refused(HTTPStatus.NOT_FOUND)
 
 
 def load_assets(folder: Path = FOLDER) -> Assets:
-    """Read the page's files (blocking). Links and kinds that aren't served are left out."""
+    """Read the page's files (blocking), without symbolic links and other media types."""
     files = {}
     for path in sorted(folder.rglob("*")):
         kind = KINDS.get(path.suffix)

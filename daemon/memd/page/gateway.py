@@ -1,6 +1,6 @@
-"""From the page's script to the daemon and back: the daemon's own socket is asked, as by any client.
+"""Requests of the page's script, forwarded to the daemon over its socket like those of any client.
 
-A session that is fixed to one agent asks for that agent alone, and is told of no other.
+A session of one agent can only request that agent, and gets no data of others.
 """
 
 from __future__ import annotations
@@ -12,11 +12,11 @@ from typing import Any
 import msgspec
 import trio
 
-from memd_client.ask import LONG_SILENCE_S, Ask
 from memd_client.errors import AgentUnknownError, BadParamsError, MemdError, MethodUnknownError
 from memd_client.events import Event
 from memd_client.messages import REQUESTS
-from memd_client.trio import Client
+from memd_client.prepared_request import PROGRESS_TIMEOUT_S, PreparedRequest
+from memd_client.trio import TrioClient
 
 OFFERED = frozenset(
     (
@@ -24,49 +24,49 @@ OFFERED = frozenset(
         " metrics index"
     ).split()
 )
-"""The requests that the page may make."""
+"""The requests that the page may send."""
 
 OF_ALL = frozenset({"metrics"})
-"""Of these, those that know no agent."""
+"""Of these, requests without an agent."""
 
 OF_SEVERAL = frozenset({"search_agents"})
-"""Of these, those that name several agents: a session that is fixed to one agent may not make them."""
+"""Of these, requests to several agents: a session of one agent may not send them."""
 
 WRITING = frozenset({"memory_store", "memory_edit", "memory_forget"})
-"""Of these, those that must not be made twice."""
+"""Of these, requests that must not be executed twice."""
 
 SHARED = ("problems", "accounts", "downloads")
-"""What a status says of all agents together, and a page of one agent is not told."""
+"""Fields of a status about all agents together, which a page of one agent doesn't get."""
 
 
-class _Plain(Ask[Any]):
-    """A request whose reply stays the map it came as."""
+class _Plain(PreparedRequest[Any]):
+    """A request whose reply stays a map."""
 
-    def typed(self, result: Any) -> Any:
-        """Return a reply as it is."""
+    def parse_reply(self, result: Any) -> Any:
+        """Return a reply unchanged."""
         return result
 
 
 class Gateway:
-    """The daemon, as the page sees it."""
+    """The page's access to the daemon."""
 
-    def __init__(self, client: Client) -> None:
+    def __init__(self, client: TrioClient) -> None:
         self._client = client
 
     async def ask(self, agent: str | None, request: str, body: bytes) -> Any:
         """Return the daemon's reply."""
         if request not in OFFERED:
-            raise MethodUnknownError(f"the page makes no request {request[:60]!r}")
+            raise MethodUnknownError(f"the page can't send the request {request[:60]!r}")
         params = _narrowed(agent, request, _params_of(body))
         is_long = request == "index"
-        reply = await self._client.call(
+        reply = await self._client.request(
             _Plain(
                 request,
                 params,
                 REQUESTS[request][1],
-                least_s=LONG_SILENCE_S if is_long else 0.0,
-                renew=is_long,
-                own_agent=False,
+                min_timeout_s=PROGRESS_TIMEOUT_S if is_long else 0.0,
+                renews_deadline=is_long,
+                uses_client_agent=False,
                 repeatable=request not in WRITING,
             )
         )
@@ -79,7 +79,7 @@ class Gateway:
 
     @asynccontextmanager
     async def events(self, agent: str | None) -> AsyncIterator[trio.MemoryReceiveChannel[Event]]:
-        """Give what happens inside the block; it ends with the connection to the daemon."""
+        """Yield the daemon's events inside the block; they end with the connection to the daemon."""
         send, receive = trio.open_memory_channel[Event](0)
 
         async def follow() -> None:
@@ -102,7 +102,7 @@ def _params_of(body: bytes) -> dict[str, Any]:
     try:
         params = msgspec.json.decode(body or b"{}")
     except (msgspec.DecodeError, RecursionError, UnicodeDecodeError) as error:
-        raise BadParamsError(f"the body is no JSON: {str(error)[:100]}") from None
+        raise BadParamsError(f"the body is not JSON: {str(error)[:100]}") from None
     if not isinstance(params, dict):
         raise BadParamsError("the body must be a JSON map of parameters")
     return params
@@ -114,13 +114,13 @@ def _narrowed(agent: str | None, request: str, params: dict[str, Any]) -> dict[s
         return params
     if request in OF_SEVERAL or params.get("agent") not in (None, agent):
         raise AgentUnknownError(
-            f"this page shows the agent {agent} alone", hint="Run `memctl show` without --agent to see all."
+            f"this page shows only agent {agent}", hint="run `memctl show` without --agent to see all agents"
         )
     return {**params, "agent": agent}
 
 
 def without_others(agent: str, request: str, reply: dict[str, Any]) -> dict[str, Any]:
-    """Return a reply without what it says of other agents."""
+    """Return a reply without data of other agents."""
     if request == "status":
         return {**reply, **{name: [] for name in SHARED}}
     if request == "metrics":
@@ -129,7 +129,7 @@ def without_others(agent: str, request: str, reply: dict[str, Any]) -> dict[str,
 
 
 def _of_agent(agent: str, metric: dict[str, Any]) -> dict[str, Any]:
-    """Return a figure without the rows of other agents."""
+    """Return a metric without the values of other agents."""
     kept = {
         name: [row for row in metric[name] if row["labels"].get("agent", agent) == agent]
         for name in ("samples", "histograms")
@@ -138,7 +138,7 @@ def _of_agent(agent: str, metric: dict[str, Any]) -> dict[str, Any]:
 
 
 def event_lines(event: Event) -> bytes:
-    """Return an event as an event stream spells it."""
+    """Return an event in the format of an event stream."""
     document = {
         "kind": event.kind,
         "agent": event.agent,

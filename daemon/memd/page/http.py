@@ -1,4 +1,4 @@
-"""One HTTP/1.1 connection: requests out of bytes, answers into them, and a bound on all of it."""
+"""One HTTP/1.1 connection: parsing of requests, sending of replies, and limits on both."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ import h11
 import trio
 
 from memd.page.access import Head, PageLimits
-from memd.page.answers import ALWAYS, NO_STORE, Answer
+from memd.page.answers import ALWAYS, NO_STORE, PageReply
 
 T = TypeVar("T")
 
 READ_BYTES = 16 * 1024
-PIECE_BYTES = 64 * 1024
-"""Bytes taken and sent at once. A browser that takes one piece within `send_s` is slow, not gone."""
+WRITE_BYTES = 64 * 1024
+"""Bytes per read and per write. A browser that accepts one write within `send_s` is slow, not gone."""
 
 LINGER_S, LINGER_BYTES = 1.0, 512 * 1024
-"""What is still read of a browser that is told no: closed at once, it would never see the answer."""
+"""Bytes still read from a rejected browser: if the connection closed at once, it would not see the reply."""
 
 
 class PeerGoneError(Exception):
@@ -27,7 +27,7 @@ class PeerGoneError(Exception):
 
 
 class BadRequestError(Exception):
-    """What came is no request that can be read."""
+    """The received bytes are not a valid request."""
 
     def __init__(self, status: int) -> None:
         super().__init__(f"HTTP status {status}")
@@ -36,7 +36,7 @@ class BadRequestError(Exception):
 
 @contextmanager
 def _within(seconds: float) -> Iterator[None]:
-    """Give a block so long; beyond it the other end counts as gone."""
+    """Limit the time of a block; after it the other end counts as gone."""
     with trio.move_on_after(seconds) as scope:
         yield
     if scope.cancelled_caught:
@@ -55,7 +55,7 @@ class HttpConnection:
         self._http = h11.Connection(h11.SERVER, max_incomplete_event_size=limits.header_bytes)
 
     async def receive_head(self, patience_s: float) -> Head | None:
-        """Return the next request's head; None where there will be no other."""
+        """Return the next request's head; None if the connection ended."""
         with _within(patience_s):
             event = await self._next_event()
         if isinstance(event, h11.ConnectionClosed):
@@ -63,7 +63,7 @@ class HttpConnection:
         if not isinstance(event, h11.Request):
             raise BadRequestError(400)
         sizes = [len(event.target), *(len(name) + len(value) for name, value in event.headers)]
-        if sum(sizes) > self._limits.header_bytes:  # h11 refuses them only where they come in several pieces
+        if sum(sizes) > self._limits.header_bytes:  # h11 rejects them only if they arrive in several parts
             raise BadRequestError(431)
         headers: dict[str, str] = {}
         for name, value in event.headers:
@@ -84,16 +84,16 @@ class HttpConnection:
                     raise BadRequestError(413)
         return bytes(body)
 
-    async def send(self, answer: Answer, *, last: bool = False) -> bool:
-        """Send an answer; return whether another request may follow."""
+    async def send(self, answer: PageReply, *, last: bool = False) -> bool:
+        """Send a reply; return whether another request may follow."""
         headers = answer.all_headers()
         if last:
             headers.append(("Connection", "close"))
         if self._http.our_state not in (h11.IDLE, h11.SEND_RESPONSE):
             raise PeerGoneError  # it was answered already
         waiting = self._http.send(h11.Response(status_code=int(answer.status), headers=headers)) or b""
-        for start in range(0, len(answer.body), PIECE_BYTES):
-            piece = self._http.send(h11.Data(data=answer.body[start : start + PIECE_BYTES])) or b""
+        for start in range(0, len(answer.body), WRITE_BYTES):
+            piece = self._http.send(h11.Data(data=answer.body[start : start + WRITE_BYTES])) or b""
             await self._send(waiting + piece)
             waiting = b""
         await self._send(waiting + (self._http.send(h11.EndOfMessage()) or b""))
@@ -104,20 +104,20 @@ class HttpConnection:
         return True
 
     def _is_done(self) -> bool:
-        """Return whether request and answer are whole, and neither side wants to end with them."""
+        """Return whether request and reply are complete and the connection stays open."""
         return self._http.our_state is h11.DONE and self._http.their_state is h11.DONE
 
     async def begin_stream(self, kind: str) -> None:
-        """Begin an answer that goes on and on; `send_piece` goes on with it."""
+        """Begin a streamed reply; `send_piece` continues it."""
         headers = [("Content-Type", kind), NO_STORE, *ALWAYS, ("Connection", "close")]
         await self._send(self._http.send(h11.Response(status_code=200, headers=headers)))
 
     async def send_piece(self, piece: bytes) -> None:
-        """Send a piece of such an answer."""
+        """Send a part of a streamed reply."""
         await self._send(self._http.send(h11.Data(data=piece)))
 
     async def while_there(self, work: Callable[[], Awaitable[T]]) -> T:
-        """Do something for as long as the other end is there."""
+        """Run a function; cancel it if the other end disconnects."""
         done: list[T] = []
 
         async def do(scope: trio.CancelScope) -> None:
@@ -132,7 +132,7 @@ class HttpConnection:
         return done[0]
 
     async def _watch(self, scope: trio.CancelScope) -> None:
-        """Cancel a scope when the other end leaves. The begin of its next request is kept; more is not read."""
+        """Cancel a scope when the other end disconnects. The start of its next request is kept."""
         try:
             data = await self._stream.receive_some(READ_BYTES)
         except (trio.BrokenResourceError, trio.ClosedResourceError):
@@ -143,7 +143,7 @@ class HttpConnection:
         self._http.receive_data(bytes(data))
 
     async def _next_event(self) -> object:
-        """Return what comes next: an event, or that nothing will before the last request is answered."""
+        """Return the next event of h11, or its `PAUSED` before the last request has a reply."""
         while True:
             try:
                 event = self._http.next_event()
@@ -159,7 +159,7 @@ class HttpConnection:
                 raise PeerGoneError from None
 
     async def _send(self, data: bytes | None) -> None:
-        """Send bytes to a peer that takes them."""
+        """Send bytes; raise if the peer doesn't accept them in time."""
         if not data:
             return
         try:
@@ -169,7 +169,7 @@ class HttpConnection:
             raise PeerGoneError from None
 
     async def _linger(self) -> None:
-        """Say that this was all, and read for a moment what the other end was still sending."""
+        """Close the sending side, and read what the other end still sends for a moment."""
         with trio.move_on_after(LINGER_S):
             try:
                 await self._stream.send_eof()

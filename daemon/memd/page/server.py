@@ -1,4 +1,4 @@
-"""The page's server: a port of 127.0.0.1, open only while a browser shows it."""
+"""The page's server: a port of 127.0.0.1, open only while a browser uses it."""
 
 from __future__ import annotations
 
@@ -9,12 +9,14 @@ from typing import TYPE_CHECKING
 import structlog
 import trio
 
-from memd.page.access import Address, PageLimits, may_enter
+from memd.page.access import Address, PageLimits, is_owned_by_user
 from memd_client.errors import PageUnavailableError, ShuttingDownError
 from memd_client.messages import ShowReply
-from memd_client.trio import Client
+from memd_client.trio import TrioClient
 
-if TYPE_CHECKING:  # HTTP takes a megabyte, and most daemons never show a page: it is imported when one does
+if (
+    TYPE_CHECKING
+):  # HTTP takes a megabyte of RAM, and most daemons never serve the page: it is imported on demand
     from memd.page.opening import Opening
     from memd.page.visit import Visit
 
@@ -23,11 +25,11 @@ log = structlog.get_logger(__name__)
 HOST = "127.0.0.1"
 
 OWNER_THREADS = 2
-"""Threads that look up whose connections are: a list of the system's, read in a moment."""
+"""Threads that look up the owners of connections in the system's lists."""
 
 
 class PageServer:
-    """Serves the page when it is asked for."""
+    """Serves the page on demand."""
 
     def __init__(
         self,
@@ -35,12 +37,12 @@ class PageServer:
         *,
         folder: Path | None = None,
         limits: PageLimits | None = None,
-        may_enter: Callable[[Address, Address], bool] = may_enter,
+        is_owned_by_user: Callable[[Address, Address], bool] = is_owned_by_user,
     ) -> None:
         self._version = version
         self._folder = folder
         self._limits = limits or PageLimits()
-        self._may_enter = may_enter
+        self._may_enter = is_owned_by_user
         self._owner_threads = trio.CapacityLimiter(OWNER_THREADS)
         self._nursery: trio.Nursery | None = None
         self._socket = ""
@@ -54,7 +56,7 @@ class PageServer:
     async def run(
         self, socket: str, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED
     ) -> None:
-        """Open the page whenever `show` asks for it, until cancelled.
+        """Open the page whenever `show` requests it, until cancelled.
 
         *When it fails*: a failing page is closed and logged; nothing comes out of here.
         """
@@ -68,7 +70,7 @@ class PageServer:
                 self._nursery = None
 
     async def show(self, agent: str | None) -> ShowReply:
-        """Return a link to the page, which is open from then on."""
+        """Open the page and return a link to it."""
         async with self._lock:
             if self._nursery is None:
                 raise ShuttingDownError("the page is served while the daemon is")
@@ -78,7 +80,7 @@ class PageServer:
             return ShowReply(self._opening.link(agent), agent, int(self._limits.token_s))
 
     async def _serve(self, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
-        """Serve the page until no browser has shown it for a while."""
+        """Serve the page until no browser has used it for a while."""
         from memd.page.answers import FOLDER, load_assets
         from memd.page.gateway import Gateway
         from memd.page.opening import Opening
@@ -91,14 +93,14 @@ class PageServer:
         port = int(listener.socket.getsockname()[1])
         opening: Opening | None = None
         try:
-            async with listener, Client(self._socket) as client, trio.open_nursery() as nursery:
+            async with listener, TrioClient(self._socket) as client, trio.open_nursery() as nursery:
                 opening = Opening(port, assets, Gateway(client), version=self._version, limits=self._limits)
                 self._opening = opening
                 nursery.start_soon(self._accept, listener, opening)
                 log.info("page.opened", port=port)
                 task_status.started()
                 await opening.wait_unwatched()
-                self._forget(opening)  # before anything is waited for: who asks now gets another one
+                self._forget(opening)  # before any wait, so that `show` opens another one
                 nursery.cancel_scope.cancel()
         except Exception:
             log.exception("page.crashed")
@@ -107,12 +109,12 @@ class PageServer:
             log.info("page.closed", port=port)
 
     def _forget(self, opening: Opening | None) -> None:
-        """Give out no more links to an opening."""
+        """Issue no more links to an opening."""
         if self._opening is opening:
             self._opening = None
 
     async def _accept(self, listener: trio.SocketListener, opening: Opening) -> None:
-        """Let connections in until cancelled."""
+        """Accept connections until cancelled."""
 
         async def admit(stream: trio.SocketStream) -> None:
             await self._admit(stream, opening)
@@ -120,7 +122,7 @@ class PageServer:
         await trio.serve_listeners(admit, [listener])
 
     async def _admit(self, stream: trio.SocketStream, opening: Opening) -> None:
-        """Serve one connection to its end. Nothing comes out of here but cancellation."""
+        """Serve one connection until it ends. Raises nothing but cancellation."""
         from memd.page.visit import Visit
 
         visit = Visit(stream, opening)
@@ -142,7 +144,7 @@ class PageServer:
             await trio.aclose_forcefully(stream)
 
     async def _is_owners(self, stream: trio.SocketStream) -> bool:
-        """Return whether the connection may come in, whose process it is."""
+        """Return whether the connection belongs to the daemon's user."""
         try:
             ours, theirs = stream.socket.getsockname(), stream.socket.getpeername()
         except OSError:
@@ -152,7 +154,7 @@ class PageServer:
         )
 
     def _evict_untrusted(self) -> bool:
-        """Return whether there is room for one more connection; one that has shown no session gives way."""
+        """Return whether one more connection fits the limit; at the limit, close one without a session."""
         if len(self._visits) < self._limits.connections:
             return True
         eldest = next((each for each in self._visits if not (each.trusted or each.scope.cancel_called)), None)

@@ -1,4 +1,4 @@
-"""One connection to the page, request by request: who may come in, and what is answered."""
+"""One connection to the page: the checks of its requests, and their replies."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ import trio
 
 from memd.page import answers
 from memd.page.access import PAGE, Head, cookie_of, why_foreign, why_no_call
-from memd.page.answers import Answer
+from memd.page.answers import PageReply
 from memd.page.gateway import event_lines
 from memd.page.http import BadRequestError, HttpConnection, PeerGoneError
-from memd.page.opening import Opening, Session
+from memd.page.opening import Opening, PageSession
 from memd.system.units import size
 from memd_client.errors import DaemonBusyError, MemdError
 
@@ -40,7 +40,7 @@ class Visit:
         return f"<Visit {'trusted' if self.trusted else 'unknown'}>"
 
     async def run(self) -> None:
-        """Answer requests until the other end leaves, is refused, or `scope` is cancelled.
+        """PageReply requests until the other end leaves, is refused, or `scope` is cancelled.
 
         *When it fails*: nothing that the other end sends comes out of here.
         """
@@ -53,7 +53,7 @@ class Visit:
                     log.debug("page.peer_gone")
 
     async def refuse_busy(self) -> None:
-        """Say that there is no room."""
+        """Reply that the server has reached its limit of connections."""
         with self.scope:
             async with self._stream:
                 try:
@@ -62,7 +62,7 @@ class Visit:
                     log.debug("page.peer_gone")
 
     async def _answer_next(self) -> bool:
-        """Answer one request; return whether another may follow."""
+        """Reply to one request; return whether another may follow."""
         try:
             head = await self._http.receive_head(
                 self._limits.idle_s if self.trusted else self._limits.request_s
@@ -82,20 +82,20 @@ class Visit:
             self.trusted = True
             return await self._serve(head, session)
         except BadRequestError as error:
-            return await self._http.send(Answer(error.status), last=True)
+            return await self._http.send(PageReply(error.status), last=True)
 
-    def _enter(self, token: str, session: Session | None) -> Answer:
-        """Return what a link leads to: the page, once."""
+    def _enter(self, token: str, session: PageSession | None) -> PageReply:
+        """Return the reply to a link: the page, once."""
         opened = self._opening.enter(token)
         if opened is not None:
             return answers.enter(self._opening.cookie_header(opened))
-        if session is not None:  # the browser has been here by this link, and asks again
+        if session is not None:  # the browser used this link before and reloads it
             return answers.enter(None)
         log.info("page.refused", reason="dead_link")
         return answers.dead_link()
 
-    async def _serve(self, head: Head, session: Session) -> bool:
-        """Answer a request with a session."""
+    async def _serve(self, head: Head, session: PageSession) -> bool:
+        """Reply to a request of a session."""
         if head.method == "GET" and head.path == f"{API}events":
             await self._http.receive_body()
             await self._send_events(session)
@@ -115,8 +115,8 @@ class Visit:
             return await self._http.send(await self._http.while_there(lambda: self._session_answer(session)))
         return await self._http.send(self._file(head))
 
-    def _file(self, head: Head) -> Answer:
-        """Return the page, one of its files, or that there is none."""
+    def _file(self, head: Head) -> PageReply:
+        """Return the page, one of its files, or 404."""
         known = head.headers.get("if-none-match")
         if head.path == PAGE:
             return self._opening.assets.index(known)
@@ -124,20 +124,20 @@ class Visit:
             return self._opening.assets.static(head.path.removeprefix(STATIC), known)
         return answers.refused(HTTPStatus.NOT_FOUND)
 
-    async def _ask(self, session: Session, request: str, body: bytes) -> Answer:
-        """Return what the daemon answers."""
+    async def _ask(self, session: PageSession, request: str, body: bytes) -> PageReply:
+        """Return the daemon's reply."""
         try:
             return answers.result(await self._opening.gateway.ask(session.agent, request, body))
         except MemdError as error:
             return answers.failure(error)
 
-    async def _send_reply(self, reply: Answer) -> bool:
-        """Send a reply, unless those to browsers that don't read take all the room there is."""
-        with self._opening.room_for(len(reply.body)) as has_room:
+    async def _send_reply(self, reply: PageReply) -> bool:
+        """Send a reply, unless unread replies have reached the limit."""
+        with self._opening.reserve(len(reply.body)) as has_room:
             busy = DaemonBusyError(f"{size(self._limits.answers_bytes)} of answers wait for browsers already")
             return await self._http.send(reply if has_room else answers.failure(busy))
 
-    async def _session_answer(self, session: Session) -> Answer:
+    async def _session_answer(self, session: PageSession) -> PageReply:
         """Return the agents that the page shows."""
         try:
             agents = [session.agent] if session.agent else await self._opening.gateway.agents()
@@ -146,8 +146,8 @@ class Visit:
         document = {"agent": session.agent, "agents": agents, "version": self._opening.version}
         return answers.document(document)
 
-    async def _send_events(self, session: Session) -> None:
-        """Send events until the other end leaves."""
+    async def _send_events(self, session: PageSession) -> None:
+        """Send events until the other end disconnects."""
         await self._http.begin_stream(answers.EVENTS)
 
         async def send() -> None:

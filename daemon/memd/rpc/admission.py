@@ -1,7 +1,7 @@
-"""Which request runs next, over all connections and fairly between them.
+"""Scheduling of requests: which one runs next, fairly between all connections.
 
 Each connection's first request runs at once; the remaining slots go to connections in turn, one request each. So a
-connection that sends many requests delays its own alone.
+connection that sends many requests delays only its own.
 """
 
 from __future__ import annotations
@@ -30,13 +30,13 @@ REQUEST_CLASSES = {
     "status": "reporting",
     "metrics": "reporting",
 }
-"""Requests that need a slot, by the class whose slots they share. A request that waits for a provider or a disk probe
-holds its slot meanwhile, so a search never waits for one of these. Other requests need no slot: they are cheap, or the
-agent runs one such task at a time anyway. Each agent's search of `search_agents` takes a slot as a `search`."""
+"""Requests that need a slot, by the class that shares slots. A request keeps its slot while it waits for a provider or
+a disk probe; classes have separate slots, so a search never waits for such a request. Other requests need no slot: they
+are cheap, or the agent serializes them anyway. Each agent's search of `search_agents` takes a slot as a `search`."""
 
 
 class FairSemaphore:
-    """Slots shared by connections: `at_once` of them, and up to `most` for connections that hold none."""
+    """Slots shared by connections: `at_once` of them, and up to `most` for connections without one."""
 
     def __init__(self, at_once: int, most: int) -> None:
         self._at_once = at_once
@@ -54,9 +54,9 @@ class FairSemaphore:
         return sum(len(queue) for queue in self._queues.values())
 
     async def acquire(self, client: object) -> None:
-        """Wait for a slot and hold it until `release`.
+        """Wait for a slot and keep it until `release`.
 
-        *Cancellation*: leaves the queue; no slot is held.
+        *Cancellation*: leaves the queue without a slot.
         """
         if client not in self._queues and self._is_free_for(client):
             self._hold(client)
@@ -73,7 +73,7 @@ class FairSemaphore:
             raise
 
     def release(self, client: object) -> None:
-        """Give a slot back, and grant those that are free."""
+        """Release a slot, and grant free slots to waiting requests."""
         self._running -= 1
         self._held[client] -= 1
         if not self._held[client]:
@@ -91,7 +91,7 @@ class FairSemaphore:
         return self._running < (self._at_once if client in self._held else self._most)
 
     def _next(self) -> object | None:
-        """Return the client of the next slot: one that holds none, else the least recently served."""
+        """Return the client of the next slot: one without a slot, else the least recently served."""
         idle = next((client for client in self._queues if client not in self._held), None)
         client = idle if idle is not None else next(iter(self._queues), None)
         return client if client is not None and self._is_free_for(client) else None
@@ -101,7 +101,7 @@ class FairSemaphore:
         self._held[client] += 1
 
     def _dequeue(self, client: object, granted: trio.Event) -> None:
-        """Take a request out of its client's queue."""
+        """Remove a request from its client's queue."""
         queue = self._queues[client]
         queue.remove(granted)
         if not queue:
@@ -109,7 +109,7 @@ class FairSemaphore:
 
 
 class Admission:
-    """What all connections share: the requests in flight, and their slots."""
+    """The requests in flight of all connections, and their slots."""
 
     def __init__(self, limits: Limits) -> None:
         self._limits = limits
@@ -130,29 +130,29 @@ class Admission:
         return sum(each.waiting for each in self._slots.values())
 
     def enter(self, client: object, method: str) -> None:
-        """Count a request in; `leave` counts it out."""
+        """Count a request that starts; `leave` ends it."""
         if self.total >= self._limits.requests and client in self._in_flight and method != "cancel":
-            raise DaemonBusyError(f"{self.total} requests of all clients are in flight already")
+            raise DaemonBusyError(f"{self.total} requests of all clients are in flight")
         self._in_flight[client] += 1
         self.total += 1
 
     def leave(self, client: object) -> None:
-        """Count a request out."""
+        """Count a request that ended."""
         self.total -= 1
         self._in_flight[client] -= 1
         if not self._in_flight[client]:
             del self._in_flight[client]
 
     def keep(self, client: object, unfinished_bytes: int) -> None:
-        """Note how much of a frame that isn't whole yet is kept for a client."""
+        """Record how many bytes of an incomplete frame are buffered for a client."""
         more = unfinished_bytes - self._unfinished.pop(client, 0)
         self._unfinished_bytes += more
         if unfinished_bytes:
             self._unfinished[client] = unfinished_bytes
         if more > 0 and self._unfinished_bytes > self._limits.unfinished_bytes:
-            raise DaemonBusyError(f"{self._unfinished_bytes} bytes of unfinished frames wait already")
+            raise DaemonBusyError(f"{self._unfinished_bytes} bytes of incomplete frames are buffered")
 
     def slots_of(self, method: str) -> FairSemaphore | None:
-        """Return the slots a request needs one of; None if it needs none."""
+        """Return the slots of a request's class; None if it needs no slot."""
         each = REQUEST_CLASSES.get(method)
         return None if each is None else self._slots[each]

@@ -13,8 +13,8 @@ from memd_client.messages import Hit, SearchReply
 def merged_hits(searched: Sequence[tuple[Agent, SearchReply]], most: int) -> list[Hit]:
     """Return the best hits of all agents.
 
-    Scores are compared between agents only if they were made alike: in the same mode, with vectors of one space, and
-    with equal settings of `query.hybrid`. The same lines of one file that several agents share are one hit.
+    Scores of agents are compared only if they are comparable: same mode, same vector space and equal settings of
+    `query.hybrid`. The same lines of one file that several agents share are one hit.
     """
     found = [(agent, reply) for agent, reply in searched if reply.hits]
     made = {(reply.mode, _compared(reply), agent.config.settings.query.hybrid) for agent, reply in found}
@@ -29,12 +29,12 @@ def merged_hits(searched: Sequence[tuple[Agent, SearchReply]], most: int) -> lis
 
 
 def _place(agent: Agent, hit: Hit) -> Hashable:
-    """Return what is equal for two hits if they are the same lines of one file: agents may share a workspace."""
+    """Return a key that is equal for hits of the same lines of one file: agents may share a workspace."""
     if hit.source != "memory":
         return agent.agent_id, hit.path, hit.start_line, hit.end_line
     return agent.config.workspace / hit.path, hit.start_line, hit.end_line
 
 
 def _compared(reply: SearchReply) -> str:
-    """Return the space whose vectors were compared; empty if there were none."""
+    """Return the vector space that was searched; empty for keyword search alone."""
     return "" if reply.mode == "keyword" else reply.space

@@ -19,16 +19,16 @@ from memd_client.errors import PageUnavailableError
 from memd_client.messages import ShowReply
 
 ProgressSink = Callable[[str, int, int, str], None]
-"""Takes stage, done, total (0: unknown) and detail. Never blocks; may be called from any thread."""
+"""Takes stage, done, total (0: unknown) and detail. Doesn't block; may be called from any thread."""
 
 
 async def no_page(agent: str | None) -> ShowReply:
-    """Raise that there is no page."""
+    """Raise the error of a daemon without a page."""
     raise PageUnavailableError("this daemon serves no page")
 
 
 async def no_examination() -> dict[str, Any] | None:
-    """Return None: there is no report on the installation."""
+    """Return None instead of a report on the installation."""
     return None
 
 
@@ -36,9 +36,9 @@ async def no_examination() -> dict[str, Any] | None:
 class DaemonContext:
     """The running daemon, shared by all connections.
 
-    started: `time.monotonic()` at its start. open_connections: kept by the server. cpu_before: CPU seconds the start
-    took. show: opens the page, for one agent or all. examine: reports on programs, settings, folders and files; None
-    if it can't.
+    started: `time.monotonic()` at its start. open_connections: updated by the server. cpu_before: CPU seconds used by
+    the start. show: opens the page, for one agent or all. examine: returns a report on programs, settings and files, or
+    None.
     """
 
     version: str
@@ -67,12 +67,12 @@ class DaemonContext:
 
 @dataclass(frozen=True)
 class Call:
-    """One request, as its method sees it.
+    """The context that a request's method is called with.
 
-    progress: tells the client how far the request is. cancel: stops another request of the same connection by its id,
-    and returns whether it was running. notify: sends a notification with the request's id, and returns whether there
-    was room for it. slot: waits until a request of that name may run for this connection, and holds its slot inside the
-    `async with` block; for a part of a request that takes no slot itself.
+    progress: sends a progress to the client. cancel: cancels another request of the same connection by its id, and
+    returns whether it was running. notify: sends a notification with the request's id, and returns False if the queue
+    was full. slot: waits for a slot of a request of that name, and keeps it inside the `async with` block; for parts of
+    a request that takes no slot itself.
     """
 
     registry: AgentRegistry

@@ -1,4 +1,4 @@
-"""One peer: its frames, its requests in flight, progress, cancel, and every limit on it."""
+"""The server's side of one connection: its frames, requests in flight, progress, cancellation and limits."""
 
 from __future__ import annotations
 
@@ -38,24 +38,24 @@ from memd_client.wire import to_wire
 log = structlog.get_logger(__name__)
 
 READ_BYTES = 64 * 1024
-"""Bytes read at once: most requests are far smaller, and a large one takes few passes of the loop."""
+"""Bytes per read: most requests are far smaller, and a large one takes few reads."""
 
 LAST_FRAMES_TIMEOUT_S = 1.0
-"""How long sending the last frames may take before a connection is closed."""
+"""Longest time to send the last frames before a connection is closed."""
 
-PROGRESS_S = 0.05
-"""Least time between two progress notifications of one stage: faster than a user reads."""
+MIN_PROGRESS_INTERVAL_S = 0.05
+"""Shortest time between two progress notifications of one stage: faster than a user reads."""
 
-ENDLESS = frozenset({"subscribe"})
-"""Requests that go on until they are cancelled: a daemon that stops doesn't wait for them."""
+ENDLESS_REQUESTS = frozenset({"subscribe"})
+"""Requests that run until they are cancelled: a daemon that stops doesn't wait for them."""
 
 MAX_DETAIL_CHARS = 300
-"""A progress's detail is cut here."""
+"""Longest detail of a progress; the rest is cut off."""
 
 
 @dataclass(eq=False)
 class _Request:
-    """A request in flight. `reason` is what it answers if its scope is cancelled."""
+    """A request in flight. `reason` is its error if its scope is cancelled."""
 
     id: int
     method: str
@@ -66,7 +66,7 @@ class _Request:
     progress_at: float = 0.0
 
     def stop(self, reason: MemdError) -> bool:
-        """Cancel it, unless it is over or stopped already."""
+        """Cancel it, unless it has ended or was stopped before."""
         if self.answered or self.reason is not None:
             return False
         self.reason = reason
@@ -107,8 +107,8 @@ class Connection:
     async def run(self) -> None:
         """Serve the peer until it leaves, breaks the protocol, or the server drains.
 
-        *When it fails*: nothing a peer sends or a method raises comes out of here. *Resources*: the
-        requests in flight are cancelled and the stream is closed on every way out.
+        *When it fails*: no input of the peer and no error of a method raises here. *Resources*: the requests in flight
+        are cancelled and the stream is closed in any case.
         """
         self._token = trio.lowlevel.current_trio_token()
         self._opened_at = self._active_at = trio.current_time()
@@ -128,25 +128,25 @@ class Connection:
                 log.info("rpc.connection_refused", connection=self._number, code=reason.wire_code)
                 self._daemon.meter.count("memd_connections_refused_total", reason.wire_code)
                 await self._send_last_error(reason)
-            # Closed before the requests are: one that works in a thread may take a while to end.
+            # Closed before the requests end: one that works in a thread may take a while.
             await trio.aclose_forcefully(self._stream)
             nursery.cancel_scope.cancel()
 
     def drain(self) -> None:
-        """Take no more requests, let those in flight end (`drain_s` at most), then close."""
+        """Accept no more requests, wait for those in flight (`drain_s` at most), then close."""
         self._draining = True
         self._reading.cancel()
         for request in list(self._running.values()):
-            if request.method in ENDLESS:
+            if request.method in ENDLESS_REQUESTS:
                 request.stop(ShuttingDownError("the daemon is stopping"))
 
     def dismiss(self, reason: MemdError) -> None:
-        """Close the connection after an error that says why."""
+        """Send an error of the whole connection and close it."""
         self._dismissed = reason
         self._reading.cancel()
 
     async def _write(self) -> None:
-        """Send what is queued; end the connection when that fails."""
+        """Send queued frames; close the connection when that fails."""
         try:
             await self._outbox.write()
         except trio.TooSlowError:
@@ -156,7 +156,7 @@ class Connection:
         self._nursery.cancel_scope.cancel()
 
     async def _read(self) -> MemdError | None:
-        """Take requests until the peer leaves (None), or return why it has to."""
+        """Read requests until the peer disconnects (None), or return why the connection must be closed."""
         decoder = FrameDecoder(self._limits.frame_bytes, self._limits.frame_values)
         while True:
             try:
@@ -174,13 +174,13 @@ class Connection:
                 messages = decoder.feed(bytes(data))
                 for message in messages:
                     await self._take(message)
-                # Only now: while the peer waited for us, it was not idle.
+                # Recorded after the requests: while the peer waited for the daemon, it was not idle.
                 self._note_arrival(bool(messages), decoder.waiting_bytes)
             except (FrameInvalidError, FrameTooBigError, DaemonBusyError) as error:
                 return error
 
     def _note_arrival(self, whole: bool, waiting_bytes: int) -> None:
-        """Note when the last whole frame came, and since when one is incomplete."""
+        """Record when the last complete frame arrived, and since when one is incomplete."""
         now = trio.current_time()
         self._admission.keep(self, waiting_bytes)
         if whole:
@@ -191,7 +191,7 @@ class Connection:
             self._frame_since = now
 
     def _idle_deadline(self) -> float:
-        """Return when (trio's clock) the peer is idle for too long; while it waits for a reply it never is."""
+        """Return when (trio's clock) the peer has been idle for too long; never while it waits for a reply."""
         if not self.greeted:
             return self._opened_at + self._limits.hello_s
         if self._frame_since is not None:
@@ -202,13 +202,13 @@ class Connection:
     def _idle_error(self) -> MemdError:
         """Return the error of an idle peer."""
         if self.greeted and self._frame_since is not None:
-            return IdleTimeoutError(f"a frame was begun and not whole after {self._limits.frame_s:g} s")
+            return IdleTimeoutError(f"a frame was incomplete after {self._limits.frame_s:g} s")
         if self.greeted:
-            return IdleTimeoutError(f"the connection was silent for {self._limits.idle_s:g} s")
+            return IdleTimeoutError(f"the connection was idle for {self._limits.idle_s:g} s")
         return IdleTimeoutError(f"no hello within {self._limits.hello_s:g} s of connecting")
 
     async def _take(self, message: Any) -> None:
-        """Start the request a message holds, or answer why not."""
+        """Start the request of a message, or reply with an error."""
         match message:
             case [0, int(request_id), str(method), params] if (
                 request_id is not True and 1 <= request_id <= LAST_ID and request_id not in self._running
@@ -220,12 +220,14 @@ class Connection:
                 raise FrameInvalidError("a message is neither a request with a free id nor a notification")
         request = _Request(request_id, method)
         if method == "hello":
-            await self._serve(request, params)  # in the reader: what follows in the stream is greeted
+            await self._serve(request, params)  # in the reader, so that the next frames count as greeted
         elif not self.greeted:
-            await self._refuse(request, HelloRequiredError(f"`{method[:60]}` came before hello"))
+            await self._refuse(request, HelloRequiredError(f"`{method[:60]}` was sent before `hello`"))
         elif method != "cancel" and len(self._running) >= self._limits.requests_per_connection:
             limit = self._limits.requests_per_connection
-            await self._refuse(request, TooManyRequestsError(f"{limit} requests are in flight already"))
+            await self._refuse(
+                request, TooManyRequestsError(f"{limit} requests of this connection are in flight")
+            )
         else:
             try:
                 self._admission.enter(self, method)
@@ -236,7 +238,7 @@ class Connection:
             self._nursery.start_soon(self._serve, request, params)
 
     async def _serve(self, request: _Request, params: Any) -> None:
-        """Run one request and send its response: always exactly one."""
+        """Run one request and send exactly one response."""
         error: Any = None
         result: Any = None
         started = perf_counter()
@@ -246,7 +248,7 @@ class Connection:
                     result = await self._run(request, params)
                 if request.scope.cancelled_caught and request.reason is not None:
                     error = error_shape(request.reason)
-            except Exception as failure:  # noqa: BLE001 - error_shape logs it; no method's fault ends a connection
+            except Exception as failure:  # noqa: BLE001 - logged by error_shape; must not end the connection
                 error = error_shape(
                     failure, method=request.method, connection=self._number, request=request.id
                 )
@@ -264,7 +266,7 @@ class Connection:
                 self._quiet.unpark_all()
 
     async def _run(self, request: _Request, params: Any) -> Any:
-        """Run a request's method once it has a slot; the wait for it counts towards the request's deadline."""
+        """Run a request's method when it has a slot; the wait counts towards the request's deadline."""
         given = params.get("deadline_ms") if isinstance(params, dict) else None
         deadline_ms = given if type(given) is int and given > 0 else None
         began = trio.current_time()
@@ -278,9 +280,9 @@ class Connection:
 
     @contextlib.asynccontextmanager
     async def _slot(self, method: str, deadline_ms: int | None = None) -> AsyncIterator[None]:
-        """Hold a slot for a request of that name inside the `async with` block, if it needs one.
+        """Keep a slot for a request of that name inside the `async with` block, if it needs one.
 
-        Waits as well until the peer reads what is queued for it.
+        Also waits until the peer has read enough of its queued replies.
         """
         slots = self._admission.slots_of(method)
         if slots is None:
@@ -290,21 +292,21 @@ class Connection:
             await slots.acquire(self)
             while self._outbox.is_full:
                 slots.release(self)
-                await self._outbox.wait_for_room()
+                await self._outbox.wait_for_space()
                 await slots.acquire(self)
         if waiting.cancelled_caught:
-            raise DeadlineExceededError(f"the request did not begin within its {deadline_ms} ms")
+            raise DeadlineExceededError(f"the request did not start within its deadline of {deadline_ms} ms")
         try:
             yield
         finally:
             slots.release(self)
 
     def _count(self, method: str, code: str, seconds: float | None) -> None:
-        """Count an answered request; `seconds` is None for one that was not run."""
+        """Count a request with its outcome; `seconds` is None for one that was not run."""
         count_request(self._daemon.meter, method if method in HANDLERS else None, code, seconds)
 
     def _call_of(self, request: _Request) -> Call:
-        """Return what the request's method is given."""
+        """Return the context for the request's method."""
 
         def cancel(request_id: int) -> bool:
             target = self._running.get(request_id)
@@ -330,11 +332,11 @@ class Connection:
         return Call(self._registry, self._daemon, progress, cancel, notify, self._slot)
 
     def _send_progress(self, request: _Request, stage: str, done: int, total: int, detail: str) -> None:
-        """Queue a progress notification, unless it is too soon for another, too late, or the peer doesn't read."""
+        """Queue a progress, unless the last one is too recent, the request has ended or the queue is full."""
         now = trio.current_time()
         over = done == total
         if request.answered or (
-            stage == request.stage and not over and now - request.progress_at < PROGRESS_S
+            stage == request.stage and not over and now - request.progress_at < MIN_PROGRESS_INTERVAL_S
         ):
             return
         progress = Progress(request.id, stage, done, total, detail[:MAX_DETAIL_CHARS])
@@ -342,26 +344,26 @@ class Connection:
             request.stage, request.progress_at = stage, now
 
     async def _refuse(self, request: _Request, error: MemdError) -> None:
-        """Answer a request that isn't run. The reader waits here if the peer doesn't read."""
+        """Reply with an error to a request that isn't run. The reader waits here if the peer doesn't read."""
         self._count(request.method, error.wire_code, None)
         await self._reply(request.id, error_shape(error), None)
 
     async def _reply(self, request_id: int, error: Any, result: Any) -> None:
-        """Queue a response; one that fits no frame becomes the error that says so."""
+        """Queue a response; if it is longer than a frame, an error instead."""
         try:
             frame = encode_reply([RESPONSE, request_id, error, result], self._limits.frame_bytes)
         except FrameTooBigError as failure:
             frame = encode_frame([RESPONSE, request_id, error_shape(failure), None])
         except (
             BadParamsError
-        ) as failure:  # the method returned what msgpack can't carry: our fault, not the peer's
+        ) as failure:  # the method returned a value that can't be encoded: a defect of the daemon
             crash = RuntimeError(failure.message)
             shape = error_shape(crash, connection=self._number, request=request_id)
             frame = encode_frame([RESPONSE, request_id, shape, None])
         await self._outbox.put(frame)
 
     async def _finish_requests(self) -> None:
-        """Let the requests in flight end, stop those that take too long, and flush."""
+        """Wait for the requests in flight, stop those that take too long, and flush."""
         with trio.move_on_after(self._limits.drain_s):
             await self._all_quiet()
         for request in list(self._running.values()):
@@ -376,7 +378,7 @@ class Connection:
             await self._quiet.park()
 
     async def _send_last_error(self, reason: MemdError) -> None:
-        """Stop everything, tell the peer why (id 0: the whole connection), and give it a moment to read."""
+        """Stop all requests and send the reason to the peer (id 0: the whole connection)."""
         for request in list(self._running.values()):
             request.stop(reason)
         with trio.move_on_after(LAST_FRAMES_TIMEOUT_S):

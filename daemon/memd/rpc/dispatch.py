@@ -1,4 +1,4 @@
-"""A request's name to its method, its reply to plain values, and each failure to the one shape of errors."""
+"""Dispatch of requests by name, and conversion of replies and errors to their wire form."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ log = structlog.get_logger(__name__)
 Handler = Callable[[Call, Any], Awaitable[Any]]
 
 HANDLERS: dict[str, Handler] = {name: import_module(f"memd.rpc.methods.{name}").handle for name in REQUESTS}
-"""Every request's method: the module of its name. The types of its parameters and reply are in `messages.REQUESTS`."""
+"""The handler of each request, in the module of its name. `messages.REQUESTS` has the records."""
 
 MAX_MESSAGE_CHARS = 500
-"""An error's sentence is cut here, so that no input comes back at length."""
+"""Longest message of an error, so that it doesn't repeat long input."""
 
 MAX_ECHO_CHARS = 60
-"""A name the client sent (of a method, of an agent) is cut here where an error repeats it."""
+"""Longest part of a name sent by the client (of a method, of an agent) in an error message."""
 
 
 def find_handler(name: str, params: Any) -> tuple[Handler, Any]:
-    """Return the method of a request and its decoded parameters."""
+    """Return the handler of a request and its decoded parameters."""
     handler = HANDLERS.get(name)
     if handler is None:
         raise MethodUnknownError(f"there is no request {name[:MAX_ECHO_CHARS]!r}")
@@ -44,15 +44,15 @@ def wire_reply(call: Call, reply: Any) -> Any:
 
 
 def error_shape(error: BaseException, **facts: Any) -> dict[str, Any]:
-    """Return the one shape of an error on the wire.
+    """Return an error as a map for the wire.
 
-    A `MemdError` keeps its message, cut to size. Anything else is a defect of the daemon: it is logged with its
-    traceback, and the client only learns that it happened.
+    A `MemdError` keeps its message, truncated. Any other error is a defect of the daemon: it is logged with its
+    traceback, and the client gets a general message.
     """
     error = single_error(error)
     if not isinstance(error, MemdError):
         log.error("rpc.request_crashed", exc_info=error, **facts)
-        error = MemdError("the daemon failed at this request; its log has the details")
+        error = MemdError("the daemon failed to handle this request; its log has the details")
     shape = error.to_wire()
     shape["message"] = _cut(shape["message"], MAX_MESSAGE_CHARS)
     shape["data"] = {key: _plain(value) for key, value in shape["data"].items()}
@@ -60,12 +60,12 @@ def error_shape(error: BaseException, **facts: Any) -> dict[str, Any]:
 
 
 def _plain(value: Any) -> Any:
-    """Return a fact that fits an error: a scalar as it is, anything else as short text."""
+    """Return a value for an error's data: a scalar unchanged, anything else as short text."""
     if value is None or isinstance(value, bool | int | float):
         return value
     return _cut(value if isinstance(value, str) else repr(value), MAX_MESSAGE_CHARS)
 
 
 def _cut(text: str, limit: int) -> str:
-    """Shorten a text visibly."""
+    """Truncate a text with an ellipsis."""
     return text if len(text) <= limit else text[: limit - 1] + "…"

@@ -1,4 +1,4 @@
-"""Requests to each of several agents: a row for each, so that one that fails or hangs costs the others nothing."""
+"""Requests to several agents: a row for each, so that one that fails or hangs doesn't affect the others."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ log = structlog.get_logger(__name__)
 Row = TypeVar("Row")
 
 STATUS_TIMEOUT_S = 5.0
-"""How long one agent's status may take: counting rows of a large index on a busy disk."""
+"""Longest time of one agent's status: counting rows of a large index on a busy disk."""
 
 DEEP_STATUS_TIMEOUT_S = 20.0
-"""The same with probes, which load a model if none is loaded; below the client's usual 30 s."""
+"""Longest time of a deep status, which may load a model; below the client's default timeout of 30 s."""
 
 
 async def ask_each(
@@ -31,20 +31,20 @@ async def ask_each(
     ask: Callable[[Agent, ProgressSink], Awaitable[Row]],
     failed: Callable[[str, Problem], Row],
 ) -> list[Row]:
-    """Ask one agent, or all one after another: each has all cores then."""
+    """Send a request to one agent, or to all in sequence, so that each can use all cores."""
     if named is not None:
         return [await ask(call.registry.agent(named), call.progress)]
     rows: list[Row] = []
     for agent_id in list(call.registry.agents):
         try:
             rows.append(await ask(call.registry.agent(agent_id), _named(call.progress, agent_id)))
-        except Exception as error:  # noqa: BLE001 - logged there; one agent's failure is not the others'
+        except Exception as error:  # noqa: BLE001 - logged there; one agent's failure must not affect the others
             rows.append(failed(agent_id, problem_at(agent_id, error)))
     return rows
 
 
 async def load_statuses(agents: Mapping[str, Agent], *, deep: bool = False) -> list[AgentStatus]:
-    """Return the status of each agent, in their order; one that fails or is late is a row with its problem alone."""
+    """Return the status of each agent, in order; one that fails or times out is a row with only its problem."""
     rows: dict[str, AgentStatus] = {}
 
     async def load(agent_id: str, agent: Agent) -> None:
@@ -57,24 +57,24 @@ async def load_statuses(agents: Mapping[str, Agent], *, deep: bool = False) -> l
 
 
 async def _load_status(agent_id: str, agent: Agent, deep: bool) -> AgentStatus:
-    """Return one agent's status, or a row with nothing but the problem."""
+    """Return one agent's status, or a row with only its problem."""
     limit_s = DEEP_STATUS_TIMEOUT_S if deep else STATUS_TIMEOUT_S
     try:
         with trio.fail_after(limit_s):
             return await agent.status(deep)
     except trio.TooSlowError:
-        late = DeadlineExceededError(f"agent {agent_id} did not report in {limit_s:g} s")
+        late = DeadlineExceededError(f"agent {agent_id} did not report its status in {limit_s:g} s")
         return AgentStatus(agent_id, problems=[as_problem(late)])
     except MemdError as error:
         return AgentStatus(agent_id, problems=[as_problem(error)])
     except Exception as error:
         log.exception("rpc.status_agent_crashed", agent=agent_id)
-        crash = MemdError(f"the report of agent {agent_id} crashed ({type(error).__name__})")
+        crash = MemdError(f"the status of agent {agent_id} crashed ({type(error).__name__})")
         return AgentStatus(agent_id, problems=[as_problem(crash)])
 
 
 def problem_at(agent_id: str, error: Exception) -> Problem:
-    """Return one agent's failure as a problem; what is no error of memory is logged with its traceback."""
+    """Return one agent's failure as a problem; any error but a `MemdError` is logged with its traceback."""
     single = single_error(error)
     if not isinstance(single, MemdError):
         log.error("rpc.agent_crashed", agent=agent_id, exc_info=error)

@@ -1,4 +1,4 @@
-"""How much one user's clients may ask for at once. Every limit has its own error."""
+"""Limits of the server. Every limit has its own error."""
 
 from __future__ import annotations
 
@@ -9,33 +9,33 @@ from memd_client.framing import MAX_FRAME_BYTES, MAX_VALUES
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """The limits of the server; `hello` tells a client those it has to keep.
+    """The limits of the server; `hello` sends those that a client must observe.
 
-    connections: open at once. An agent holds one, and a user has tens of agents; each costs us two tasks
-        and one descriptor of the usual 1,024. One that hasn't greeted gives way to a newcomer.
-    requests_per_connection: in flight at once. More would only queue for the two cores a laptop gives us.
-    requests: in flight over all connections. A connection's only request doesn't meet this limit, so that
-        clients that ask for much at once never keep out one that asks for little.
-    running: requests of one kind (`admission.LANES`) that run at once. Cores and threads that read an index
-        are fewer; every one more would stand in the way of another connection's first.
-    running_most: the same, for connections that have none running: those begin at once.
-    frame_bytes: the longest frame, either way.
-    unfinished_bytes: frames of all connections that are not whole yet: as many as there are connections, each
-        nearly of the longest, would be gigabytes.
-    frame_values: values in a frame to us, those inside of lists and maps counted.
-    idle_s: time without a message, and with no request in flight, after which a connection is closed. A client
-        left behind doesn't hold its place for ever; one in use reconnects without being noticed.
-    frame_s: from a frame's first byte to its last. Over a socket of the same machine even the longest takes
-        less than a second; whoever sends one byte now and then would have us hold the rest for ever.
-    hello_s: from connecting to `hello`. Greeting is the first thing any client does.
-    outgoing_bytes: encoded replies that wait for a peer to read. Further replies wait as values. Four
-        frames, so that one large reply never stands alone in the way.
-    backlog_bytes: replies that wait for all peers together, those that wait for room included. A peer that reads never
-        has so much alone: `outgoing_bytes`, and a longest frame of each request that runs for it. Beyond it the peer
-        that most waits for is dropped.
-    progress_bytes: above this much waiting, progress is left out: stale news helps no one.
-    stall_s: a peer that reads nothing for so long while we have something to say is dropped.
-    drain_s: what requests in flight get when the daemon stops.
+    connections: open at once. An agent has one, and a user has tens of agents; each takes two tasks and one of the
+        usual 1,024 descriptors. At the limit, a new connection replaces the oldest one without a greeting.
+    requests_per_connection: in flight at once. More would only queue for the two cores of a laptop.
+    requests: in flight over all connections. It doesn't apply to the only request of a connection, so that busy
+        clients can't block others.
+    running: requests of one class (`admission.REQUEST_CLASSES`) that run at once. There are fewer cores and reader
+        threads; more would delay the first request of another connection.
+    running_most: the same, for connections without a running request, which start at once.
+    frame_bytes: the longest frame, in both directions.
+    unfinished_bytes: incomplete frames of all connections. Without it, connections with nearly complete frames of the
+        maximum size could take gigabytes.
+    frame_values: values in a received frame, including those inside lists and maps.
+    idle_s: time without a message and without a request in flight after which a connection is closed. A client in use
+        reconnects without the user noticing.
+    frame_s: from a frame's first byte to its last. Even the longest takes less than a second over a local socket; a
+        client that sends single bytes must not keep its buffer for ever.
+    hello_s: from connecting to `hello`.
+    outgoing_bytes: encoded replies that wait for a peer to read. Further replies wait as values. Four frames, so that
+        one large reply doesn't block all others.
+    backlog_bytes: waiting replies of all peers, including those that wait to be queued. A peer that reads never reaches
+        it alone: it has `outgoing_bytes`, and one frame of each running request. Beyond it the peer with the most
+        waiting bytes is dropped.
+    progress_bytes: with more waiting bytes, progress is dropped, since it would be outdated.
+    stall_s: a peer that reads nothing for so long while replies wait is dropped.
+    drain_s: time for requests in flight when the daemon stops.
     """
 
     connections: int = 256
@@ -56,7 +56,7 @@ class Limits:
     drain_s: float = 5
 
     def as_reply(self) -> dict[str, int]:
-        """Return the limits a client has to keep, as told in `hello`."""
+        """Return the limits that a client must observe, for `hello`."""
         return {
             "frame_bytes": self.frame_bytes,
             "requests_per_connection": self.requests_per_connection,

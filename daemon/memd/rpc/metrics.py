@@ -23,13 +23,13 @@ from memd_client.messages import (
 )
 
 NO_METHOD = "unknown"
-"""The label of unknown requests: their names are the client's own words."""
+"""The label of unknown requests, whose names come from the client."""
 
 Labels = Mapping[str, str]
 
 
 def count_request(meter: Meter, method: str | None, code: str, seconds: float | None) -> None:
-    """Count a request that was answered."""
+    """Count a request with its outcome."""
     name = method or NO_METHOD
     meter.count("memd_requests_total", name, code)
     if seconds is not None:
@@ -37,7 +37,7 @@ def count_request(meter: Meter, method: str | None, code: str, seconds: float | 
 
 
 def count_reply(meter: Meter, reply: object) -> None:
-    """Count what a reply says of itself: of a search, how it was answered."""
+    """Count a reply of a search by its mode and its limitations."""
     if isinstance(reply, CallToolReply) and reply.ok and "mode" in reply.result:
         meter.count("memd_searches_total", reply.agent, reply.result["mode"])
     if not isinstance(reply, SearchReply):
@@ -52,12 +52,12 @@ def count_reply(meter: Meter, reply: object) -> None:
 
 
 def counted(meter: Meter) -> list[Metric]:
-    """Return everything a meter counts; a counter without labels is there before its first count."""
+    """Return all metrics of a meter; a counter without labels starts at 0."""
     return [_metric(meter, name, family) for name, family in FAMILIES.items()]
 
 
 def _metric(meter: Meter, name: str, family: Family) -> Metric:
-    """Return the figures of one name."""
+    """Return one metric with its values."""
     if family.kind == "histogram":
         histograms = [
             Histogram(
@@ -76,7 +76,7 @@ def _metric(meter: Meter, name: str, family: Family) -> Metric:
 
 
 def _labels(family: Family, values: Sequence[str]) -> dict[str, str]:
-    """Return label values by label."""
+    """Return label values by label name."""
     return dict(zip(family.labels, values, strict=True))
 
 
@@ -86,31 +86,27 @@ def measured(registry: AgentRegistry, daemon: DaemonContext, agents: Sequence[Ag
 
 
 def _of_process(registry: AgentRegistry, daemon: DaemonContext) -> list[Metric]:
-    """Return figures of the daemon as a whole."""
+    """Return the gauges of the whole daemon."""
     paused = [each.provider for each in registry.accounts.status() if each.state != "ok"]
     return [
         _gauge("memd_info", "The daemon's release.", [({"version": daemon.version}, 1)]),
         _gauge("memd_uptime_seconds", "Time since the start.", [({}, time.monotonic() - daemon.started)]),
-        _gauge("memd_resident_bytes", "Memory the daemon holds, without its models.", [({}, rss_bytes())]),
+        _gauge("memd_resident_bytes", "RAM of the daemon, without its models.", [({}, rss_bytes())]),
         _counter(
             "memd_cpu_seconds_total",
             "CPU time spent since the start, without models.",
             [({}, time.process_time() - daemon.cpu_before)],
         ),
         _gauge("memd_connections", "Connections open now.", [({}, daemon.open_connections)]),
-        _gauge(
-            "memd_requests_in_flight", "Requests being answered or waiting.", [({}, daemon.admission.total)]
-        ),
-        _gauge(
-            "memd_requests_waiting", "Requests that wait for their turn.", [({}, daemon.admission.waiting)]
-        ),
+        _gauge("memd_requests_in_flight", "Requests running or waiting.", [({}, daemon.admission.total)]),
+        _gauge("memd_requests_waiting", "Requests that wait for a slot.", [({}, daemon.admission.waiting)]),
         *_of_memory(registry.memory_status()),
         _gauge(
             "memd_tokens_today", "Tokens bought since midnight UTC.", [({}, registry.accounts.tokens_today)]
         ),
         _gauge(
             "memd_accounts_paused",
-            "Accounts at providers that aren't asked now.",
+            "Accounts at providers that are paused.",
             [({"provider": name}, paused.count(name)) for name in dict.fromkeys(paused)],
         ),
         _gauge("memd_downloads", "Models being downloaded.", [({}, len(registry.downloads.status()))]),
@@ -118,7 +114,7 @@ def _of_process(registry: AgentRegistry, daemon: DaemonContext) -> list[Metric]:
 
 
 def _of_memory(used: MemoryStatus) -> list[Metric]:
-    """Return how much RAM is used, and may be, by what for."""
+    """Return the RAM in use and the budgets, by share."""
     shares = {
         "vectors": (used.vectors_bytes, used.vectors_budget),
         "models": (used.models_bytes, used.models_budget),
@@ -127,13 +123,13 @@ def _of_memory(used: MemoryStatus) -> list[Metric]:
     now = [({"share": share}, size) for share, (size, _) in shares.items()]
     most = [({"share": share}, size) for share, (_, size) in shares.items()]
     return [
-        _gauge("memd_memory_bytes", "Memory held, by what for.", now),
-        _gauge("memd_memory_budget_bytes", "Memory that may be held, by what for.", most),
+        _gauge("memd_memory_bytes", "RAM in use, by share.", now),
+        _gauge("memd_memory_budget_bytes", "RAM budget, by share.", most),
     ]
 
 
 def _of_models(registry: AgentRegistry) -> list[Metric]:
-    """Return figures of the local models."""
+    """Return the gauges of the local models."""
     models = registry.models.status()
     return [
         _gauge(
@@ -148,12 +144,12 @@ def _of_models(registry: AgentRegistry) -> list[Metric]:
         ),
         _gauge(
             "memd_model_resident_bytes",
-            "Memory a model's process holds.",
+            "RAM of a model's process.",
             [({"model": m.model}, m.rss_bytes) for m in models],
         ),
         _gauge(
             "memd_model_restarts",
-            "Times a model's process failed and was started again.",
+            "Restarts of a model's process after failures.",
             [({"model": m.model}, m.restarts) for m in models],
         ),
     ]
@@ -162,17 +158,17 @@ def _of_models(registry: AgentRegistry) -> list[Metric]:
 AGENT_GAUGES = {
     "memd_agent_files": ("Files in the index.", "files"),
     "memd_agent_chunks": ("Chunks in the index.", "chunks"),
-    "memd_agent_vectors": ("Vectors that answer.", "vectors"),
-    "memd_agent_files_pending": ("Files that changed and are to be read.", "files_pending"),
+    "memd_agent_vectors": ("Vectors of the active vector space.", "vectors"),
+    "memd_agent_files_pending": ("Changed files that wait to be read.", "files_pending"),
     "memd_agent_chunks_pending": ("Chunks that wait for their vector.", "chunks_pending"),
     "memd_agent_index_bytes": ("Size of the index.", "index_bytes"),
     "memd_agent_syncing": ("Whether files are being read now.", "syncing"),
 }
-"""What each agent is measured by: the name, what it means, and where it stands in a status."""
+"""Gauges of each agent: the name, its help text, and its field of the status."""
 
 
 def _of_agents(meter: Meter, agents: Sequence[AgentStatus]) -> list[Metric]:
-    """Return figures of each agent; those beyond the label's limit are added up."""
+    """Return the gauges of each agent; agents beyond the label limit are summed."""
     named = [(meter.label("agent", row.agent), row) for row in agents]
     metrics = [
         _gauge(
@@ -195,7 +191,7 @@ def _of_agents(meter: Meter, agents: Sequence[AgentStatus]) -> list[Metric]:
 
 
 def _added(values: Iterable[tuple[str, float]]) -> list[tuple[Labels, float]]:
-    """Return values by agent; several of one name are added up."""
+    """Return values by agent label; values of the same label are summed."""
     sums: dict[str, float] = {}
     for name, value in values:
         sums[name] = sums.get(name, 0) + value
@@ -203,12 +199,12 @@ def _added(values: Iterable[tuple[str, float]]) -> list[tuple[Labels, float]]:
 
 
 def _gauge(name: str, help_text: str, values: Iterable[tuple[Labels, float]]) -> Metric:
-    """Return what has a value now."""
+    """Return a gauge."""
     return Metric(name, "gauge", help_text, [Sample(dict(labels), value) for labels, value in values])
 
 
 def _counter(name: str, help_text: str, values: Iterable[tuple[Labels, float]]) -> Metric:
-    """Return what only grows."""
+    """Return a counter."""
     return Metric(name, "counter", help_text, [Sample(dict(labels), value) for labels, value in values])
 
 

@@ -1,6 +1,6 @@
-"""What waits to be sent to one peer: bounded in bytes, written by one task, given up if the peer doesn't read.
+"""Outgoing frames of one peer: limited in bytes, written by one task, dropped if the peer doesn't read.
 
-`Backlog` bounds what waits for all peers together: the peer that most waits for is given up.
+`Backlog` limits the bytes of all peers together: the peer with the most waiting bytes is dropped.
 """
 
 from __future__ import annotations
@@ -16,15 +16,15 @@ from memd.rpc.limits import Limits
 from memd_client.errors import BadParamsError
 from memd_client.framing import MAX_FRAME_BYTES, encode_frame
 
-PIECE_BYTES = 256 * 1024
-"""Sent at once. A peer that takes one piece within `stall_s` is slow, not gone."""
+WRITE_BYTES = 256 * 1024
+"""Bytes per write. A peer that accepts one write within `stall_s` is slow, not gone."""
 
 MIN_INTEGER: Final = -(1 << 63)
 MAX_INTEGER: Final = (1 << 64) - 1
 
 
 class Backlog:
-    """The bytes that wait in all outboxes together."""
+    """The waiting bytes of all outboxes."""
 
     def __init__(self, most_bytes: int) -> None:
         self._most_bytes = most_bytes
@@ -35,7 +35,7 @@ class Backlog:
         return f"<Backlog {self.total} bytes in {len(self._bytes)} outboxes>"
 
     def change(self, outbox: Outbox, by: int) -> None:
-        """Count bytes that begin to wait in an outbox, or end to (negative)."""
+        """Count bytes added to an outbox, or removed from it (negative)."""
         self.total += by
         self._bytes[outbox] += by
         if not self._bytes[outbox]:
@@ -43,10 +43,10 @@ class Backlog:
         while self.total > self._most_bytes:
             largest = max(self._bytes, key=self._bytes.__getitem__)
             self.forget(largest)
-            largest.give_up()
+            largest.drop()
 
     def forget(self, outbox: Outbox) -> None:
-        """Count nothing of an outbox any more."""
+        """Stop counting an outbox."""
         self.total -= self._bytes.pop(outbox, 0)
 
 
@@ -58,11 +58,11 @@ class Outbox:
         self._limits = limits
         self._backlog = backlog or Backlog(limits.backlog_bytes)
         self._writing = trio.CancelScope()
-        self._is_given_up = False
+        self._is_dropped = False
         self._frames: deque[bytes] = deque()
         self._waiting_bytes = 0
         self._putting = 0
-        self._room = trio.lowlevel.ParkingLot()
+        self._space_freed = trio.lowlevel.ParkingLot()
         self._work = trio.lowlevel.ParkingLot()
         self._empty = trio.lowlevel.ParkingLot()
 
@@ -70,12 +70,12 @@ class Outbox:
         return f"<Outbox {len(self._frames)} frames, {self._waiting_bytes} bytes>"
 
     async def put(self, frame: bytes) -> None:
-        """Queue a frame; wait while more bytes than allowed are waiting. A lone frame always fits."""
+        """Queue a frame; wait while the queue is full. An empty queue takes a frame of any size."""
         self._putting += 1
         self._count(len(frame))
         try:
             while self._waiting_bytes and self._waiting_bytes + len(frame) > self._limits.outgoing_bytes:
-                await self._room.park()
+                await self._space_freed.park()
         finally:
             self._putting -= 1
             self._count(-len(frame))
@@ -83,40 +83,40 @@ class Outbox:
 
     @property
     def is_full(self) -> bool:
-        """Whether replies wait for room already: another one would be held as a value meanwhile."""
+        """Whether replies wait to be queued: another one would stay in RAM as a value."""
         return self._putting > 0
 
-    async def wait_for_room(self) -> None:
-        """Wait until no reply waits for room."""
+    async def wait_for_space(self) -> None:
+        """Wait until no reply waits to be queued."""
         while self.is_full:
-            await self._room.park()
+            await self._space_freed.park()
 
     def offer(self, frame: bytes) -> bool:
-        """Queue a frame that may be left out; say whether it was taken."""
+        """Queue a frame that may be dropped; return whether it was queued."""
         if self._waiting_bytes + len(frame) > self._limits.progress_bytes:
             return False
         self._append(frame)
         return True
 
     async def flush(self) -> None:
-        """Wait until everything queued was handed to the system."""
+        """Wait until the system has accepted all queued frames."""
         while self._waiting_bytes:
             await self._empty.park()
 
     async def write(self) -> None:
-        """Send what is queued, for ever."""
+        """Send queued frames until the outbox is dropped or sending fails."""
         try:
             with self._writing:
                 await self._write()
         finally:
-            self._is_given_up = True
+            self._is_dropped = True
             self._frames.clear()
             self._backlog.forget(self)
         raise trio.TooSlowError
 
-    def give_up(self) -> None:
-        """Drop what waits here and end `write`: it takes room that others need."""
-        self._is_given_up = True
+    def drop(self) -> None:
+        """Drop all frames and end `write`, to free space for other peers."""
+        self._is_dropped = True
         self._writing.cancel()
 
     async def _write(self) -> None:
@@ -124,33 +124,33 @@ class Outbox:
             while not self._frames:
                 await self._work.park()
             view = memoryview(self._frames[0])
-            for start in range(0, len(view), PIECE_BYTES):
+            for start in range(0, len(view), WRITE_BYTES):
                 with trio.fail_after(self._limits.stall_s):
-                    await self._stream.send_all(view[start : start + PIECE_BYTES])
+                    await self._stream.send_all(view[start : start + WRITE_BYTES])
             sent = len(self._frames.popleft())
             self._waiting_bytes -= sent
             self._count(-sent)
-            self._room.unpark_all()
+            self._space_freed.unpark_all()
             if not self._waiting_bytes:
                 self._empty.unpark_all()
 
     def _count(self, by: int) -> None:
-        """Count bytes that begin or end to wait here; none of an outbox that was given up."""
-        if not self._is_given_up:
+        """Count bytes added or removed, unless the outbox was dropped."""
+        if not self._is_dropped:
             self._backlog.change(self, by)
 
     def _send_now(self, frame: bytes) -> int:
-        """Return how many bytes of a frame the system took without waiting: mostly all of them."""
-        if len(frame) > PIECE_BYTES or not isinstance(self._stream, trio.SocketStream):
+        """Return how many bytes of a frame the system accepted without waiting: usually all."""
+        if len(frame) > WRITE_BYTES or not isinstance(self._stream, trio.SocketStream):
             return 0
         try:
             return os.write(self._stream.socket.fileno(), frame)
         except OSError:
-            return 0  # no room now; or the peer is gone, as the writer will find
+            return 0  # the socket's buffer is full, or the peer is gone, which the writer will notice
 
     def _append(self, frame: bytes) -> None:
-        """Send a frame at once where the system takes it; queue what is left of it, and wake the writer."""
-        if self._is_given_up:
+        """Send a frame at once if the system accepts it; queue the rest of it and wake the writer."""
+        if self._is_dropped:
             return
         if not self._frames:
             frame = frame[self._send_now(frame) :]
@@ -163,7 +163,7 @@ class Outbox:
 
 
 def encode_reply(value: Any, limit: int = MAX_FRAME_BYTES) -> bytes:
-    """Return the frame of a reply or notification; an integer beyond 64 bits becomes the nearest that fits."""
+    """Return the frame of a reply or notification, with integers clamped to 64 bits."""
     try:
         return encode_frame(value, limit)
     except BadParamsError as error:
@@ -173,7 +173,7 @@ def encode_reply(value: Any, limit: int = MAX_FRAME_BYTES) -> bytes:
 
 
 def clamp_integers(value: Any) -> Any:
-    """Return a value of maps, lists and scalars whose integers all fit 64 bits."""
+    """Return a value of maps, lists and scalars with all integers clamped to 64 bits."""
     if isinstance(value, Mapping):
         return {clamp_integers(key): clamp_integers(inner) for key, inner in value.items()}
     if isinstance(value, list | tuple):

@@ -1,6 +1,6 @@
-"""The parameters of requests: decoded into their types, bounded in length, and checked beyond both.
+"""Decoding and validation of request parameters: types, lengths and ranges.
 
-A new parameter needs a line in `COMMON` or `BOUNDS`; tests/house/test_param_bounds.py finds one that has none.
+A new parameter needs a line in `COMMON` or `BOUNDS`; `test_param_bounds.py` checks that.
 """
 
 from __future__ import annotations
@@ -12,23 +12,23 @@ from typing import Any
 
 import msgspec
 
-from memd.lifecycle.flush.flushes import MOST_KEY_CHARS
-from memd.lifecycle.notes.daily import MOST_BYTES as MAX_NOTE_ENTRY_BYTES
+from memd.lifecycle.flush.flushes import MAX_KEY_CHARS
+from memd.lifecycle.notes.daily import MAX_ENTRY_BYTES as MAX_NOTE_ENTRY_BYTES
 from memd.search.query import MAX_QUERY_CHARS
 from memd_client.errors import BadParamsError
 from memd_client.messages import REQUESTS, SearchAgentsParams, SearchParams
 
 MAX_PATH_CHARS = 4_096
-"""PATH_MAX: no system opens a longer one as a whole."""
+"""PATH_MAX: no system opens a longer path."""
 
 MAX_INDEX_PATH_CHARS = 32_768
-"""Of a path in the index, which is opened folder by folder: nested folders lead beyond PATH_MAX."""
+"""Limit of a path in the index, which is opened directory by directory and may exceed PATH_MAX."""
 
 MAX_FACT_CHARS = 4_000
 """A fact is a sentence or two; longer text belongs in a note."""
 
 MAX_PROMPT_CHARS = 1_000_000
-"""Of a prompt that facts are wanted for. Only its beginning is compared; the rest costs its transfer."""
+"""Limit of a prompt that facts are recalled for. Only its start is compared."""
 
 MAX_PROJECTS = 64
 """Active projects at once; OpenClaw names four at most. A key may be a path."""
@@ -37,16 +37,16 @@ MAX_AGENTS = 256
 """Agents named in one request; a user has tens of them."""
 
 MAX_TEXTS_CHARS = 4_000_000
-"""Of all texts together in a request that carries many."""
+"""Limit of all texts of one request together."""
 
 
 @dataclass(frozen=True, slots=True)
 class Bound:
-    """What a parameter may hold.
+    """The limits of a parameter.
 
     Attributes:
-        chars: Of a text (bytes of binary data); of all texts together in a list or a map.
-        items: Of a list or a map, those inside of it counted; 0 where neither may be long.
+        chars: Characters of a text (bytes of binary data); of all texts together in a list or a map.
+        items: Items of a list or a map, including nested ones; 0 for a parameter that is neither.
     """
 
     chars: int
@@ -55,7 +55,7 @@ class Bound:
 
 _AGENT = Bound(256)
 _WORD = Bound(64)
-_KEY = Bound(MOST_KEY_CHARS)
+_KEY = Bound(MAX_KEY_CHARS)
 _NAMES = Bound(4_096, items=64)
 
 COMMON: Mapping[str, Bound] = {
@@ -72,7 +72,7 @@ COMMON: Mapping[str, Bound] = {
     "sources": _NAMES,
     "id": Bound(128),
 }
-"""Parameters that mean the same in every request that has them."""
+"""Limits of parameters with the same meaning in all requests."""
 
 BOUNDS: Mapping[str, Mapping[str, Bound]] = {
     "search_agents": {"agents": Bound(MAX_AGENTS * _AGENT.chars, items=MAX_AGENTS)},
@@ -102,20 +102,20 @@ BOUNDS: Mapping[str, Mapping[str, Bound]] = {
     "capture_from": {"messages": Bound(MAX_TEXTS_CHARS, items=100_000)},
     "subscribe": {"kinds": _NAMES},
 }
-"""The other parameters, by request."""
+"""Limits of the other parameters, by request."""
 
-MOST_COUNT = 2**53
-"""What every client's numbers hold exactly, JavaScript's too."""
+MAX_COUNT = 2**53
+"""The largest integer that numbers of all clients represent exactly, including JavaScript's."""
 
 
 MAX_RESULTS = 1000
-"""More hits than this no reader reads, and with full snippets they would near the frame's limit."""
+"""Limit of hits: with full snippets, more would approach the frame limit."""
 
 SOURCES = ("memory", "sessions")
 
 
 def decode_params(name: str, params: Any) -> Any:
-    """Return a request's parameters as their type. Keys this version doesn't know are ignored."""
+    """Return a request's parameters as their record. Unknown keys are ignored."""
     if not isinstance(params, dict):
         raise BadParamsError(f"{name}: params must be a map, not {_type_name(params)}")
     check_bounds(name, params)
@@ -126,31 +126,31 @@ def decode_params(name: str, params: Any) -> Any:
 
 
 def _bad_params(name: str, reason: str) -> BadParamsError:
-    """Turn a sentence like "Expected `str`, got `int` - at `$.query`" into ours."""
+    """Convert a message like "Expected `str`, got `int` - at `$.query`" to a `BadParamsError`."""
     missing = re.match(r"Object missing required field `(\w+)`", reason)
     if missing:
         return BadParamsError(f"{name}: `{missing[1]}` is missing", data={"field": missing[1]})
     wrong = re.match(r"Expected `(.+?)`, got `(.+?)`(?: - at `\$\.(.+)`)?$", reason)
     if wrong:
-        where = wrong[3] or "params"
+        field = wrong[3] or "params"
         kinds = {"expected": wrong[1], "got": wrong[2]}
-        message = f"{name}: `{where}` must be {wrong[1]}, not {wrong[2]}"
-        return BadParamsError(message, data={"field": where, **kinds})
+        message = f"{name}: `{field}` must be {wrong[1]}, not {wrong[2]}"
+        return BadParamsError(message, data={"field": field, **kinds})
     return BadParamsError(f"{name}: {reason[:200]}")
 
 
 def _type_name(value: Any) -> str:
-    """Return a type's name as the protocol calls it."""
+    """Return a type's name in the protocol."""
     return {"NoneType": "nil", "list": "array"}.get(type(value).__name__, type(value).__name__)
 
 
 def bound_of(request: str, field: str) -> Bound | None:
-    """Return what a parameter may hold; None for one that has no bound."""
+    """Return the limits of a parameter; None if it has none."""
     return BOUNDS.get(request, {}).get(field) or COMMON.get(field)
 
 
 def check_bounds(request: str, params: Mapping[Any, Any]) -> None:
-    """Raise where a parameter holds more than it may; numbers and unknown parameters are not looked at."""
+    """Raise if a parameter exceeds its limits; numbers and unknown parameters are not checked."""
     for field, value in params.items():
         if not isinstance(value, str | bytes | list | dict):
             continue
@@ -166,7 +166,7 @@ def check_bounds(request: str, params: Mapping[Any, Any]) -> None:
 
 
 def _check_inside(request: str, field: str, value: list[Any] | dict[Any, Any], bound: Bound) -> None:
-    """Raise where a list or map is too long, or the texts inside of it are together."""
+    """Raise if a list or map has too many items, or its texts too many characters."""
     left: list[Any] = [value]
     items = chars = 0
     while left:
@@ -195,10 +195,10 @@ def check_filled(request: str, field: str, text: str) -> None:
 
 
 def check_count(request: str, field: str, number: int | None) -> None:
-    """Raise where a number that is given is negative, or so large that one more would not fit the wire."""
+    """Raise if a number is given and negative or too large for the wire."""
     if (number or 0) < 0:
         raise wrong(request, field, "must not be negative")
-    if (number or 0) > MOST_COUNT:
+    if (number or 0) > MAX_COUNT:
         raise wrong(request, field, "must be at most 2**53")
 
 
@@ -211,7 +211,7 @@ def check_projects(request: str, keys: Sequence[str] | None) -> None:
 
 
 def check_word(request: str, field: str, word: str | None, known: Collection[str]) -> None:
-    """Raise where a word that is given is none of those there are."""
+    """Raise if a word is given and unknown."""
     if word is not None and word not in known:
         raise wrong(request, field, f"must be one of {', '.join(known)}")
 

@@ -1,4 +1,4 @@
-"""The accept loop: which peers may connect, how many, and how the server stops."""
+"""The accept loop: checks of peers, the limit of connections, and stopping."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from memd.agents.registry import AgentRegistry
 from memd.rpc.call import DaemonContext
 from memd.rpc.connection import LAST_FRAMES_TIMEOUT_S, Connection
 from memd.rpc.dispatch import error_shape
-from memd_client.discovery import check_socket_path, peer_uid, private_directory
+from memd_client.discovery import check_socket_path, ensure_private_directory, peer_uid
 from memd_client.errors import (
     MemdError,
     PeerRefusedError,
@@ -31,26 +31,26 @@ from memd_client.session import RESPONSE
 log = structlog.get_logger(__name__)
 
 BACKLOG = 1024
-"""Connections the system holds until we accept them: a burst of clients at start-up."""
+"""Connections that the system queues until they are accepted, for a burst of clients at start-up."""
 
-WATCH_S = 10.0
-"""How often the server looks whether its socket file is still there."""
+SOCKET_CHECK_INTERVAL_S = 10.0
+"""Interval of the check that the socket file still exists."""
 
 Identity = tuple[int, int]
-"""Device and inode of a file: the same path may be another file a moment later."""
+"""Device and inode of a file, to detect that a path names another file."""
 
 
 def bind_socket(path: str | Path) -> socket.socket:
-    """Return a listening socket at a path, in a directory that is the user's alone.
+    """Return a listening socket at a path, in a directory that only the user can enter.
 
-    A socket file left behind is removed: the caller holds the lock (`service.lock`), so nobody listens
-    there. Anything but a socket is left alone.
+    A stale socket file is removed: the caller holds the lock (`service.lock`), so no daemon listens there. Any other
+    file is kept.
     """
     name = check_socket_path(path)
-    private_directory(os.path.dirname(name))
+    ensure_private_directory(os.path.dirname(name))
     try:
         if not stat.S_ISSOCK(os.lstat(name).st_mode):
-            raise SocketPathError(f"something that is not a socket is in the way: {name}")
+            raise SocketPathError(f"can't create the socket {name}: a file that is not a socket exists there")
         os.unlink(name)
     except FileNotFoundError:
         pass
@@ -59,7 +59,7 @@ def bind_socket(path: str | Path) -> socket.socket:
     sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     try:
         sock.bind(name)
-        os.chmod(name, 0o600)  # the 0700 directory guards the moment before
+        os.chmod(name, 0o600)  # until then, the mode 0700 of the directory protects it
         sock.listen(BACKLOG)
     except OSError as error:
         sock.close()
@@ -74,12 +74,11 @@ async def serve(
     *,
     task_status: trio.TaskStatus[str] = trio.TASK_STATUS_IGNORED,
 ) -> None:
-    """Accept and serve clients until cancelled. `task_status` gets the socket's path once it listens.
+    """Accept and serve clients until cancelled. `task_status` gets the socket's path when it listens.
 
-    *Cancellation*: no more connections are accepted, the socket file is removed if it is still ours,
-    requests in flight get `limits.drain_s`, then answer `shutting_down`. *When it fails*: accepting
-    outlives a lack of descriptors or memory (it waits and tries again); one connection's failure is
-    logged and touches no other.
+    *Cancellation*: no more connections are accepted, the socket file is removed if it is still this server's, and
+    requests in flight get `limits.drain_s` before they fail with `shutting_down`. *When it fails*: without descriptors
+    or RAM, accepting waits and tries again; one connection's failure is logged and doesn't affect others.
     """
     sock = source if isinstance(source, socket.socket) else bind_socket(source)
     path = str(sock.getsockname())
@@ -89,7 +88,7 @@ async def serve(
     async with trio.open_nursery() as outer:
         try:
             connections = await outer.start(_host_connections, hold)
-            hold.shield = True  # from here on connections end by draining, not by our being cancelled
+            hold.shield = True  # from here on, connections end by draining instead of cancellation
             log.info("rpc.listening", socket=path)
             task_status.started(path)
             listener = trio.SocketListener(trio.socket.from_stdlib_socket(sock))
@@ -102,10 +101,10 @@ async def serve(
                 await clients.drain()
             hold.cancel()
             log.info("rpc.stopped", socket=path)
-    # Only a lost socket file ends the accept loop without cancelling us.
+    # Without cancellation, only a lost socket file ends the accept loop.
     raise SocketPathError(
         f"the socket file {path} was removed or replaced while the daemon listened on it",
-        hint="Start the daemon again; nothing but memd should touch its directory.",
+        hint="restart the daemon, and keep other programs out of its directory",
     )
 
 
@@ -126,7 +125,7 @@ async def _accept(
 async def _host_connections(
     hold: trio.CancelScope, *, task_status: trio.TaskStatus[trio.Nursery] = trio.TASK_STATUS_IGNORED
 ) -> None:
-    """Hold the nursery of all connections until `hold` is cancelled."""
+    """Keep the nursery of all connections open until `hold` is cancelled."""
     with hold:
         async with trio.open_nursery() as connections:
             task_status.started(connections)
@@ -146,7 +145,7 @@ class _Connections:
         self._left = trio.lowlevel.ParkingLot()
 
     async def admit(self, stream: trio.SocketStream) -> None:
-        """Serve one connection to its end. Nothing comes out of here but cancellation."""
+        """Serve one connection until it ends. Raises nothing but cancellation."""
         try:
             self._check(stream)
         except MemdError as error:
@@ -170,18 +169,18 @@ class _Connections:
             self._left.unpark_all()
 
     def _check(self, stream: trio.SocketStream) -> None:
-        """Raise why a connection may not come in."""
+        """Raise the error of a connection that must be rejected."""
         check_peer(stream.socket)
         if self._closing:
             raise ShuttingDownError("the daemon is stopping")
         limit = self._daemon.limits.connections
         if len(self._open) - len(self._dismissed) >= limit:
-            self._evict_ungreeted(TooManyConnectionsError(f"{limit} connections are open already"))
+            self._evict_ungreeted(TooManyConnectionsError(f"{limit} connections are open"))
 
     def _evict_ungreeted(self, error: MemdError) -> None:
-        """Dismiss the connection that has owed its `hello` for longest; raise the error if none does.
+        """Close the oldest connection without a greeting; raise the error if all have greeted.
 
-        Clients say hello at once. Otherwise connections that never do would keep all others out until `hello_s`.
+        Otherwise, connections that never greet would block new ones until `hello_s`.
         """
         for connection in self._open:
             if not connection.greeted and connection not in self._dismissed:
@@ -191,7 +190,7 @@ class _Connections:
         raise error
 
     async def drain(self) -> None:
-        """Let every connection end its requests; return after the drain's time at the latest."""
+        """Wait until all connections have ended their requests, at most for the drain time."""
         self._closing = True
         for connection in self._open:
             connection.drain()
@@ -201,22 +200,22 @@ class _Connections:
 
 
 def check_peer(sock: Any) -> None:
-    """Let a peer pass whose process runs as our user.
+    """Raise `PeerRefusedError` unless the peer's process runs as the daemon's user.
 
-    Where the system can't tell (neither Linux nor macOS) the socket's private directory alone decides.
+    On systems that don't report the peer's user (neither Linux nor macOS), the socket's private directory protects it.
     """
     try:
         uid = peer_uid(sock)
     except OSError as error:
-        raise PeerRefusedError(f"the system doesn't say who connected: {error.strerror}") from error
+        raise PeerRefusedError(f"the system does not report the peer's user id: {error.strerror}") from error
     except struct.error as error:
-        raise PeerRefusedError("the system doesn't say who connected: its answer is too short") from error
+        raise PeerRefusedError("the system does not report the peer's user id: incomplete data") from error
     if uid not in (None, os.geteuid()):
         raise PeerRefusedError(f"the daemon serves uid {os.geteuid()} only; the peer is uid {uid}")
 
 
 async def _refuse(stream: trio.SocketStream, error: MemdError) -> None:
-    """Tell a client why it isn't served, and close."""
+    """Send the reason to a rejected client, and close."""
     frame = encode_frame([RESPONSE, 0, error_shape(error), None])
     async with stream:
         with trio.move_on_after(LAST_FRAMES_TIMEOUT_S), contextlib.suppress(trio.BrokenResourceError):
@@ -224,15 +223,15 @@ async def _refuse(stream: trio.SocketStream, error: MemdError) -> None:
 
 
 async def _watch(path: str, identity: Identity, accepting: trio.CancelScope) -> None:
-    """Stop accepting once the socket file is not ours any more."""
-    while _identity(path) == identity:  # noqa: ASYNC110 - the file system sends us no event
-        await trio.sleep(WATCH_S)
+    """Stop accepting when the socket file is not this server's any more."""
+    while _identity(path) == identity:  # noqa: ASYNC110 - there is no event for it
+        await trio.sleep(SOCKET_CHECK_INTERVAL_S)
     log.error("rpc.socket_lost", socket=path)
     accepting.cancel()
 
 
 def _identity(path: str) -> Identity | None:
-    """Return which file a path names; None if it names none."""
+    """Return the identity of the file at a path; None if there is none."""
     try:
         facts = os.lstat(path)
     except OSError:
@@ -241,7 +240,7 @@ def _identity(path: str) -> Identity | None:
 
 
 def _remove(path: str, identity: Identity) -> None:
-    """Remove the socket file if it is still the one we made."""
+    """Remove the socket file if it is still this server's."""
     if _identity(path) == identity:
         with contextlib.suppress(FileNotFoundError):
             os.unlink(path)

@@ -32,7 +32,7 @@ from memd.system.clock import Clock
 from memd.vector_search.active_provider import ActiveProvider
 from memd.vector_search.agent_vectors import VectorSearchManager
 from memd_client.errors import DeadlineExceededError, MemdError, QueryEmptyError, ShuttingDownError
-from memd_client.messages import Degraded, Hit, SearchParams, SearchReply
+from memd_client.messages import Degradation, Hit, SearchParams, SearchReply
 
 DEADLINE_SLACK_S = 2.0
 """How long after its deadline a search is cancelled. Its waits keep to the deadline; the rest is processor time, and on
@@ -48,7 +48,7 @@ class _EmbeddedQuery:
 
     provider: ActiveProvider | None = None
     vector: QueryVector | None = None
-    degraded: Degraded | None = None
+    degraded: Degradation | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,12 +160,12 @@ class SearchService:
             return None
         return _EmbeddedQuery(provider, QueryVector(vector, provider.space.id, provider.space.model))
 
-    def _pending_vectors(self, provider: ActiveProvider) -> Degraded | None:
+    def _pending_vectors(self, provider: ActiveProvider) -> Degradation | None:
         """Return a degradation while vectors are being computed, else None."""
         pending = self._vectors.chunks_pending
         if not pending or provider.health.degraded is not None:
             return None
-        return Degraded(
+        return Degradation(
             "vectors_pending",
             f"computing vectors ({pending:,} texts left)",
             self._started_ms,
@@ -283,9 +283,9 @@ class SearchService:
             timings={name: round(ms, 3) for name, ms in timings.items()} if params.explain else None,
         )
 
-    def _degraded_by(self, error: MemdError) -> Degraded:
+    def _degraded_by(self, error: MemdError) -> Degradation:
         """Return the degradation caused by an error."""
-        return Degraded(error.code, error.message, self._clock(), error.hint)
+        return Degradation(error.code, error.message, self._clock(), error.hint)
 
 
 async def _both(first: Callable[[], Awaitable[A]], second: Callable[[], Awaitable[B]]) -> tuple[A, B]:

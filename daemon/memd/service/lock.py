@@ -12,7 +12,7 @@ from pathlib import Path
 
 import structlog
 
-from memd_client.discovery import check_socket_path, private_directory
+from memd_client.discovery import check_socket_path, ensure_private_directory
 from memd_client.errors import DaemonRunningError, SocketPathError
 
 log = structlog.get_logger(__name__)
@@ -44,7 +44,7 @@ class DaemonLock:
         Creates the directory if it is missing. Children don't inherit the lock across exec.
         """
         name = check_socket_path(socket_path)
-        private_directory(os.path.dirname(name))
+        ensure_private_directory(os.path.dirname(name))
         path = f"{name}.lock"
         for _ in range(TRIES):
             try:

@@ -13,7 +13,7 @@ from memd.sync.disk.discover import Discovery
 from memd.sync.text.text_sync import TextSync
 from memd.text.query.typos import find_similar_paths, folders_of
 from memd_client.errors import MemdError
-from memd_client.messages import EmptyResult, SearchParams, SearchReply, Skipped
+from memd_client.messages import EmptyResult, SearchParams, SearchReply, SkippedFile
 
 SCAN_TIMEOUT_S = 1.0
 """How long an empty reply waits for a scan of the files; without one its reason is `no_match`."""
@@ -35,7 +35,7 @@ class SearchedSources:
     workspace: Path
     sources: Collection[str]
     disk: Discovery | None = None
-    left_out: Collection[Skipped] = ()
+    left_out: Collection[SkippedFile] = ()
 
 
 async def explain_empty(

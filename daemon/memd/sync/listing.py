@@ -24,7 +24,7 @@ from memd.text.cut.annotations import (
 from memd.text.cut.chunking import chunk_text
 from memd.text.query.dates import day_of_note
 from memd_client.errors import MemdError
-from memd_client.messages import CuratedEntriesParams, CuratedEntry, FileRow, FilesParams, FilesReply
+from memd_client.messages import CuratedEntriesParams, CuratedEntry, FileEntry, FilesParams, FilesReply
 
 
 async def list_memory(agent: str, text: TextSync, index: IndexFile, params: FilesParams) -> FilesReply:
@@ -56,9 +56,9 @@ def _newness(found: SourceFile) -> tuple[str, int, str]:
     return day.isoformat(), found.mtime_ns, found.path
 
 
-def _row(found: SourceFile, known: ListedFile) -> FileRow:
+def _row(found: SourceFile, known: ListedFile) -> FileEntry:
     about = day_of_note(found.path)
-    return FileRow(
+    return FileEntry(
         path=found.path,
         source=found.source,
         mtime_ms=found.mtime_ns // 1_000_000,

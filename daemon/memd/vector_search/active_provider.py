@@ -11,7 +11,7 @@ from memd.index.cache import SpaceKey
 from memd.sync.vectors.fill import VectorFill
 from memd.sync.vectors.provider_health import ProviderHealth
 from memd.system.clock import Clock
-from memd_client.messages import Filling
+from memd_client.messages import FillProgress
 
 
 class ActiveProvider:
@@ -53,13 +53,13 @@ class ActiveProvider:
         with trio.CancelScope(shield=True):
             await self.provider.aclose()
 
-    def filling(self) -> Filling | None:
+    def filling(self) -> FillProgress | None:
         """Return the progress of filling, or None if no vector is missing."""
         fill = self.fill
         if fill is None or not fill.pending:
             return None
         total = max(fill.texts, fill.pending)
-        return Filling(
+        return FillProgress(
             provider=self.provider.id,
             model=self.provider.model,
             space=self.space.id,

@@ -34,7 +34,7 @@ from memd.vector_search.active_provider import ActiveProvider
 from memd.vector_search.answering_space import AnsweringSpace
 from memd.vector_search.provider_chooser import ProviderChooser, is_time_to_fall_back
 from memd_client.errors import MemdError, ShuttingDownError
-from memd_client.messages import Degraded, Fallback, Filling
+from memd_client.messages import Degradation, Fallback, FillProgress
 
 log = structlog.get_logger(__name__)
 
@@ -174,7 +174,7 @@ class VectorSearchManager:
         except MemdError as error:
             active.health.failed(error)
 
-    async def _fall_back(self, primary: ActiveProvider, failing: Degraded) -> None:
+    async def _fall_back(self, primary: ActiveProvider, failing: Degradation) -> None:
         """Use the configured fallback, if it is available."""
         name, now_ms = self._settings.fallback, self._clock()
         if name in ("none", "auto", self._settings.provider, primary.provider.id):
@@ -353,17 +353,17 @@ class VectorSearchManager:
             if self.answering is old and self.target is not None and self.target is not old:
                 await self._answer_with(self.target)
 
-    def filling(self) -> Filling | None:
+    def filling(self) -> FillProgress | None:
         """Return the progress of filling the target's space, or None if no vector is missing."""
         return self.target.filling() if self.target is not None else None
 
-    def degraded(self) -> Degraded | None:
+    def degraded(self) -> Degradation | None:
         """Return why vector search is degraded, or None."""
         if self.answering is None or self.target is None:
             problem = self.selection.problem
             if problem is None:
                 return None
-            return Degraded(problem.code, problem.message, self._started_ms, problem.hint)
+            return Degradation(problem.code, problem.message, self._started_ms, problem.hint)
         if self.answering.health.degraded is not None:
             return self.answering.health.degraded
         return self.target.health.degraded if self.chunks_pending else None

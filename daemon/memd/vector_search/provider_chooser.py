@@ -9,7 +9,7 @@ from memd.embedding.choose.choose import Selection
 from memd.embedding.provider import EmbeddingProvider
 from memd.settings.schema import MemorySearch
 from memd.system.clock import has_passed
-from memd_client.messages import Degraded
+from memd_client.messages import Degradation
 
 PERMANENT_FAILURES = frozenset(
     {
@@ -43,6 +43,6 @@ class ProviderChooser(Protocol):
         """Return the provider of an earlier space, None if it is no longer available."""
 
 
-def is_time_to_fall_back(failing: Degraded, now_ms: int) -> bool:
+def is_time_to_fall_back(failing: Degradation, now_ms: int) -> bool:
     """Return whether the primary's failure is permanent or has lasted long enough to fall back."""
     return failing.code in PERMANENT_FAILURES or has_passed(FALLBACK_AFTER_MS, failing.since_ms, now_ms)

@@ -19,7 +19,7 @@ from memd.agents.open_agent import OpenAgent
 from memd.settings.agents import AgentConfig
 from memd.settings.schema import DaemonSettings, MemorySearch
 from memd_client.errors import AgentReloadingError, IndexCorruptError, IndexIOError, MemdError
-from memd_client.messages import Hit, Pending, SearchParams, SearchReply
+from memd_client.messages import Hit, PendingChanges, SearchParams, SearchReply
 
 CONFIG = AgentConfig("main", Path("/w"), MemorySearch(), Path("/i"), is_default=True)
 OTHER = replace(CONFIG, workspace=Path("/other"))
@@ -56,7 +56,7 @@ class FakeOpenAgent:
         if self.is_lost:
             raise IndexCorruptError("lost")
         hit = Hit(str(self.config.workspace), 1, 1, 1.0, None, None, "", "memory", "")
-        return SearchReply("main", [hit], "keyword", None, False, 0.1, "none", "", 1, Pending())
+        return SearchReply("main", [hit], "keyword", None, False, 0.1, "none", "", 1, PendingChanges())
 
     def lose(self) -> None:
         """Lose the index."""

@@ -16,7 +16,7 @@ from memd_client.facts import MemoryEditReply, MemoryForgetReply, MemoryRecallRe
 from memd_client.messages import (
     AgentStatus,
     AppendNoteReply,
-    Degraded,
+    Degradation,
     GetReply,
     Hit,
     IndexedAgent,
@@ -24,7 +24,7 @@ from memd_client.messages import (
     MetricsReply,
     ModelReply,
     ModelStatus,
-    Pending,
+    PendingChanges,
     Progress,
     ResetReply,
     SearchAgentsReply,
@@ -223,7 +223,7 @@ MAIN = AgentStatus(
     index_bytes=5_300_000,
 )
 
-OUTAGE = Degraded(
+OUTAGE = Degradation(
     code="provider_failed",
     reason="The embedding provider openai answered 401.",
     since_ms=NOW_MS - 3 * 3_600_000,
@@ -287,7 +287,7 @@ def found(*hits: Hit, **facts: Any) -> SearchReply:
         provider="local",
         model="minilm",
         generation=41,
-        pending=Pending(),
+        pending=PendingChanges(),
     )
     return replace(reply, **facts)
 

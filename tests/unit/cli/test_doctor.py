@@ -22,7 +22,7 @@ from memd.cli.checks.installation import (
 )
 from memd.cli.doctor import finding_lines
 from memd_client.errors import DaemonStartError
-from memd_client.messages import AccountStatus, Check, Degraded, DownloadStatus, Problem, Skipped
+from memd_client.messages import AccountStatus, Check, Degradation, DownloadStatus, Problem, SkippedFile
 from tests.unit.cli.memctl_runner import MAIN, MINILM, NOW_MS, OUTAGE, memctl, status_of
 
 Report = dict[str, Any]
@@ -289,7 +289,7 @@ LONG = 11 * 60_000
         (replace(MAIN, checks=[Check("keyword index", False, "disk I/O error")]), WRONG, "keyword index"),
         (replace(MAIN, chunks_pending=4, oldest_pending_ms=LONG), WARNING, "pending"),
         (replace(MAIN, watch="polling", watch_reason="out of watches"), WARNING, "watching"),
-        (replace(MAIN, skipped=[Skipped("memory/a.md", "not UTF-8")]), WARNING, "skipped"),
+        (replace(MAIN, skipped=[SkippedFile("memory/a.md", "not UTF-8")]), WARNING, "skipped"),
     ],
 )
 def test_findings_follow_the_status_of_an_agent(agent: Any, state: str, name: str) -> None:
@@ -299,7 +299,7 @@ def test_findings_follow_the_status_of_an_agent(agent: Any, state: str, name: st
 
 
 def test_pending_vectors_are_ok() -> None:
-    waiting = Degraded("vectors_pending", "no vectors yet", NOW_MS, "Wait.")
+    waiting = Degradation("vectors_pending", "no vectors yet", NOW_MS, "Wait.")
     agent = replace(MAIN, degraded=waiting, vectors=0, checks=[Check("vectors", False, "none yet")])
 
     assert {each.state for each in check_memory(REPORT, {}, status_of(agent))} == {OK}

@@ -12,7 +12,7 @@ from memd_client.messages import (
     Problem,
     Progress,
     ResetReply,
-    Skipped,
+    SkippedFile,
     VacuumedAgent,
     VacuumReply,
 )
@@ -58,7 +58,7 @@ def test_agent_error_is_shown_with_its_hint_and_exits_with_1() -> None:
     broken = indexed(
         error=Problem("index_io", "The index can't be written: no space left.", "Free some space."),
         degraded=OUTAGE,
-        skipped=[Skipped("memory/link.md", "symbolic link")],
+        skipped=[SkippedFile("memory/link.md", "symbolic link")],
     )
 
     ran = memctl("index", index=IndexReply([broken]))

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from memd.cli import arguments
-from memd.lifecycle.notes.daily import MOST_BYTES, day_of, is_key
+from memd.lifecycle.notes.daily import MAX_ENTRY_BYTES, day_of, is_key
 from memd.rpc.methods import search
 from memd.rpc.params import MAX_RESULTS, bound_of
 from memd_client.facts import MemoryEditReply, MemoryForgetReply, MemoryStoreReply
@@ -73,9 +73,9 @@ def test_length_limit_of_a_text_is_the_daemons(text: Text) -> None:
 
 
 def test_size_limit_of_a_note_is_the_daemons() -> None:
-    assert arguments.MAX_NOTE_BYTES == MOST_BYTES
-    assert asked(["note", "{}"], "é" * (MOST_BYTES // 2)).code == 0
-    assert asked(["note", "{}"], "é" * (MOST_BYTES // 2 + 1)).opened == 0
+    assert arguments.MAX_NOTE_BYTES == MAX_ENTRY_BYTES
+    assert asked(["note", "{}"], "é" * (MAX_ENTRY_BYTES // 2)).code == 0
+    assert asked(["note", "{}"], "é" * (MAX_ENTRY_BYTES // 2 + 1)).opened == 0
 
 
 @pytest.mark.parametrize(

@@ -36,7 +36,7 @@ from memd.cli.output import Output, OutputStream, shorten_middle
 from memd.cli.status_lines import status_lines
 from memd.importing.plan import CHANGED, LEFT_OUT, NEW, ImportRow
 from memd_client.facts import FactRow
-from memd_client.messages import ModelFile, ModelReply, Skipped
+from memd_client.messages import ModelFile, ModelReply, SkippedFile
 from tests.unit.cli.memctl_runner import MAIN, MINILM, NOW_MS, OUTAGE, memctl, status_of
 from tests.unit.cli.sample_metrics import figures
 
@@ -105,7 +105,7 @@ AGENTS = [
         degraded=OUTAGE,
         provider="none",
         model="",
-        skipped=[Skipped(PATH.removeprefix("/"), "symbolic link")],
+        skipped=[SkippedFile(PATH.removeprefix("/"), "symbolic link")],
     ),
 ]
 STATUS = status_of(*AGENTS, socket=f"{PATH}.sock", models=[replace(MINILM, path=PATH)])

@@ -16,9 +16,9 @@ from memd_client.errors import AgentUnknownError, MemoryDisabledError
 from memd_client.messages import (
     EmptyResult,
     Fallback,
-    Filling,
+    FillProgress,
     Hit,
-    Pending,
+    PendingChanges,
     Problem,
     SearchAgentsReply,
     SearchedAgent,
@@ -93,13 +93,15 @@ def test_hits_are_shown_with_location_score_source_and_snippet() -> None:
 
 
 def test_degraded_reply_shows_reason_and_hint() -> None:
-    reply = found(KEYS, mode="keyword", degraded=OUTAGE, partial=True, pending=Pending(1, 3))
+    reply = found(KEYS, mode="keyword", degraded=OUTAGE, partial=True, pending=PendingChanges(1, 3))
 
     assert memctl("search", "keys", search=reply).out == DEGRADED
 
 
 FALLBACK = Fallback("openai", "provider_quota_exhausted", "429 insufficient_quota", NOW_MS - 3 * 3_600_000)
-FILLING = Filling("gemini", "models/gemini-embedding-001", "0123456789abcdef", 812, 4210, 30.0, 1_243_000)
+FILLING = FillProgress(
+    "gemini", "models/gemini-embedding-001", "0123456789abcdef", 812, 4210, 30.0, 1_243_000
+)
 
 
 def test_fallback_shows_both_providers() -> None:
@@ -319,7 +321,7 @@ error: old: the index is of a newer release (index_newer)
 
 def row(agent: str, **facts: object) -> SearchedAgent:
     """Return the row of one searched agent."""
-    searched = SearchedAgent(agent, "hybrid", pending=Pending(), provider="local", model="minilm")
+    searched = SearchedAgent(agent, "hybrid", pending=PendingChanges(), provider="local", model="minilm")
     return replace(searched, **facts)  # type: ignore[arg-type]
 
 
@@ -350,7 +352,7 @@ def test_different_modes_and_notices_are_shown_by_agent() -> None:
     newer = Problem("index_newer", "the index is of a newer release", "Update memd.")
     rows = [
         row("home", mode="keyword", degraded=OUTAGE),
-        row("work", pending=Pending(0, 3)),
+        row("work", pending=PendingChanges(0, 3)),
         SearchedAgent("old", error=newer),
     ]
 

@@ -12,11 +12,11 @@ from memd_client.messages import (
     Check,
     DownloadStatus,
     Fallback,
-    Filling,
+    FillProgress,
     Problem,
     RefusedText,
     SessionsStatus,
-    Skipped,
+    SkippedFile,
     StatusReply,
 )
 from memd_client.wire import to_wire
@@ -116,7 +116,7 @@ use local minilm until then
               and 1 more; --json lists all
 """
 
-FILLING = Filling("gemini", "gemini-embedding-001", "0123456789abcdef", 812, 4210, 180.4, 1_243_000)
+FILLING = FillProgress("gemini", "gemini-embedding-001", "0123456789abcdef", 812, 4210, 180.4, 1_243_000)
 
 OUT_OF_CREDIT = AccountStatus(
     provider="openai",
@@ -168,7 +168,7 @@ def troubled() -> StatusReply:
         last_sync_ms=None,
         syncing=True,
         degraded=OUTAGE,
-        skipped=[Skipped(f"memory/link{number}.md", "symbolic link") for number in range(7)],
+        skipped=[SkippedFile(f"memory/link{number}.md", "symbolic link") for number in range(7)],
         problems=[
             REPORTED,
             Problem("file_unreadable", "memory/x.md is not UTF-8.", "Save it as UTF-8."),

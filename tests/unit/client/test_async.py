@@ -40,16 +40,20 @@ class TestTrioClient(ClientContract, StreamContract):
         return BlockingTrioClient(path, **options)
 
 
-PUBLIC = sorted(name for name in dir(blocking.Client) if not name.startswith("_"))
+PUBLIC = sorted(
+    name
+    for name, value in inspect.getmembers(blocking.Client)
+    if not name.startswith("_") and callable(value)
+)
 
 
-def test_there_are_methods_to_compare() -> None:
-    assert {"search", "follow", "subscribe", "call", "close"} <= set(PUBLIC)
+def test_the_blocking_client_has_public_methods_to_compare() -> None:
+    assert {"search", "follow", "subscribe", "request", "close"} <= set(PUBLIC)
 
 
-@pytest.mark.parametrize("kind", [aio.Client, trio_client.Client])
+@pytest.mark.parametrize("kind", [aio.AsyncioClient, trio_client.TrioClient])
 @pytest.mark.parametrize("name", PUBLIC)
-def test_every_method_of_the_blocking_client_takes_the_same_here(kind: type[Any], name: str) -> None:
+def test_event_loop_clients_have_the_signatures_of_the_blocking_client(kind: type[Any], name: str) -> None:
     theirs, ours = getattr(blocking.Client, name), getattr(kind, name)
 
     assert inspect.signature(ours).parameters == inspect.signature(theirs).parameters
@@ -58,8 +62,8 @@ def test_every_method_of_the_blocking_client_takes_the_same_here(kind: type[Any]
     assert inspect.iscoroutinefunction(ours) == (name not in {"follow", "subscribe"})
 
 
-@pytest.mark.parametrize("kind", [aio.Client, trio_client.Client])
-def test_the_clients_are_made_alike(kind: type[Any]) -> None:
+@pytest.mark.parametrize("kind", [aio.AsyncioClient, trio_client.TrioClient])
+def test_all_clients_take_the_same_options(kind: type[Any]) -> None:
     assert inspect.signature(kind).parameters == inspect.signature(blocking.Client).parameters
     with pytest.raises(SocketPathError, match="bytes long"):
         kind("/tmp/" + "x" * 120)
@@ -81,7 +85,7 @@ def test_cancelling_a_task_stops_its_request_and_keeps_the_connection(
 ) -> None:
     with shell_kind(server.path) as shell:
         shell.search("x")
-        traffic = shell.client._traffic
+        connection = shell.client._connection
         asking = shell.start("search", "wait")
         beside = shell.start("search", "pair")
         server.wait_until(lambda: server.memory.main.waiting == 1)
@@ -91,12 +95,12 @@ def test_cancelling_a_task_stops_its_request_and_keeps_the_connection(
         server.wait_until(lambda: server.memory.main.cancelled == 1)
         assert shell.search("pair").hits
         assert beside.result().hits
-        assert shell.client._traffic is traffic
+        assert shell.client._connection is connection
         assert "0 waiting, 0 abandoned" in repr(shell)
         assert server.daemon.open_connections == 1
 
 
-def test_a_task_cancelled_while_it_connects_lets_the_next_one_connect(
+def test_a_task_cancelled_while_connecting_does_not_block_the_next_one(
     shell_kind: type[BlockingLoopClient],
 ) -> None:
     reached: list[Any] = []
@@ -137,7 +141,7 @@ def test_closing_while_a_task_connects_ends_it(shell_kind: type[BlockingLoopClie
             asking.result()
 
 
-def test_an_error_of_the_callers_callback_stops_the_request(
+def test_an_exception_of_a_progress_callback_cancels_the_request(
     shell_kind: type[BlockingLoopClient], server: ServerThread
 ) -> None:
     def fail(_: object) -> None:
@@ -147,10 +151,10 @@ def test_an_error_of_the_callers_callback_stops_the_request(
         with pytest.raises(ZeroDivisionError):
             shell.index("main", on_progress=fail)
         assert shell.search("x").hits
-        assert "<Traffic 0 waiting" in repr(shell)
+        assert "<AsyncConnection 0 waiting" in repr(shell)
 
 
-def test_what_cannot_be_sent_leaves_the_connection_usable(
+def test_an_unencodable_request_leaves_the_connection_usable(
     shell_kind: type[BlockingLoopClient], server: ServerThread
 ) -> None:
     with shell_kind(server.path) as shell:
@@ -162,7 +166,7 @@ def test_what_cannot_be_sent_leaves_the_connection_usable(
         assert server.daemon.open_connections == 1
 
 
-def test_a_client_that_is_not_open_says_how_to_open_it(
+def test_an_unopened_client_raises_an_error_with_a_hint(
     shell_kind: type[BlockingLoopClient], server: ServerThread
 ) -> None:
     with shell_kind(server.path) as shell:
@@ -173,19 +177,19 @@ def test_a_client_that_is_not_open_says_how_to_open_it(
         assert "async with" in caught.value.hint
 
 
-def test_a_closed_client_says_so_and_is_not_opened_again(
+def test_a_closed_client_can_not_be_reopened(
     shell_kind: type[BlockingLoopClient], server: ServerThread
 ) -> None:
     with shell_kind(server.path) as shell:
         shell.submit(shell.client.close).result()
         with pytest.raises(ConnectionLostError, match="closed"):
             shell.search("x")
-        with pytest.raises(ConnectionLostError, match="opened once"):
+        with pytest.raises(ConnectionLostError, match="opened before"):
             shell.submit(shell.client.__aenter__).result()
 
 
 @pytest.mark.parametrize("is_cancelled", [False, True])
-def test_the_daemon_is_started_where_none_runs(
+def test_autostart_starts_the_daemon_if_none_runs(
     shell_kind: type[BlockingLoopClient], monkeypatch: pytest.MonkeyPatch, is_cancelled: bool
 ) -> None:
     stub = [sys.executable, "-m", "tests.support.stub_daemon", *(["hang"] if is_cancelled else [])]
@@ -214,35 +218,35 @@ async def fail_inside(client: Any, error: BaseException) -> None:
         raise error
 
 
-def test_what_a_block_raises_comes_out_as_it_is(server: ServerThread) -> None:
+def test_an_exception_leaves_the_client_block_unchanged(server: ServerThread) -> None:
     with pytest.raises(ZeroDivisionError):
-        asyncio.run(fail_inside(aio.Client(server.path), ZeroDivisionError()))
+        asyncio.run(fail_inside(aio.AsyncioClient(server.path), ZeroDivisionError()))
     with pytest.raises(ZeroDivisionError):
-        trio.run(fail_inside, trio_client.Client(server.path), ZeroDivisionError())
+        trio.run(fail_inside, trio_client.TrioClient(server.path), ZeroDivisionError())
 
 
 async def fail_in_a_cancelled_block(path: Path) -> None:
     with trio.CancelScope() as scope:
-        async with trio_client.Client(path) as client:
+        async with trio_client.TrioClient(path) as client:
             await client.hello()
             scope.cancel()
             raise ZeroDivisionError
 
 
-async def test_under_trio_no_cancellation_from_outside_takes_the_place_of_an_exception(
+async def test_under_trio_an_outer_cancellation_does_not_replace_an_exception(
     server: ServerThread,
 ) -> None:
     with pytest.raises(ZeroDivisionError):
         await fail_in_a_cancelled_block(server.path)
 
 
-async def test_under_trio_a_cancelled_block_ends_and_what_it_cleans_up_may_still_ask(
+async def test_under_trio_a_cancelled_block_may_send_requests_while_it_cleans_up(
     server: ServerThread,
 ) -> None:
     seen: list[str] = []
 
     with trio.CancelScope() as scope:
-        async with trio_client.Client(server.path) as client:
+        async with trio_client.TrioClient(server.path) as client:
             await client.hello()
             scope.cancel()
             try:
@@ -255,9 +259,9 @@ async def test_under_trio_a_cancelled_block_ends_and_what_it_cleans_up_may_still
     await trio.to_thread.run_sync(server.wait_until, lambda: server.daemon.open_connections == 0)
 
 
-def test_under_asyncio_a_timeout_of_the_callers_own_stops_the_request(server: ServerThread) -> None:
+def test_under_asyncio_the_callers_timeout_cancels_the_request(server: ServerThread) -> None:
     async def main() -> None:
-        async with aio.Client(server.path) as client:
+        async with aio.AsyncioClient(server.path) as client:
             with pytest.raises(TimeoutError):
                 async with asyncio.timeout(0.05):
                     await client.search("wait")
@@ -267,9 +271,9 @@ def test_under_asyncio_a_timeout_of_the_callers_own_stops_the_request(server: Se
     server.wait_until(lambda: server.memory.main.cancelled == 1)
 
 
-def test_under_asyncio_nothing_is_left_behind_by_the_block(server: ServerThread) -> None:
+def test_under_asyncio_the_block_leaves_no_background_task(server: ServerThread) -> None:
     async def main() -> None:
-        async with aio.Client(server.path) as client:
+        async with aio.AsyncioClient(server.path) as client:
             await client.hello()
         assert asyncio.all_tasks() == {asyncio.current_task()}
 
@@ -277,13 +281,13 @@ def test_under_asyncio_nothing_is_left_behind_by_the_block(server: ServerThread)
     server.wait_until(lambda: server.daemon.open_connections == 0)
 
 
-def test_tasks_that_come_and_go_leave_the_connection_whole(
+def test_tasks_started_and_cancelled_at_random_keep_the_connection_usable(
     shell_kind: type[BlockingLoopClient], server: ServerThread
 ) -> None:
-    """Some are cancelled before they are sent, some while, some after: nobody gets what is another's."""
+    """Requests are cancelled before, during and after sending; each task gets its own reply."""
     with shell_kind(server.path) as shell:
         shell.hello()
-        traffic = shell.client._traffic
+        connection = shell.client._connection
         handles = []
         for number in range(150):
             query = (
@@ -300,5 +304,5 @@ def test_tasks_that_come_and_go_leave_the_connection_whole(
             if reply is not None:
                 snippet = reply.hits[0].snippet
                 assert snippet == query or query == f"big {len(snippet)}"
-        assert shell.client._traffic is traffic
-        assert "<Traffic 0 waiting, <ClientSession ready, 0 waiting" in repr(shell)
+        assert shell.client._connection is connection
+        assert "<AsyncConnection 0 waiting, <ClientSession ready, 0 waiting" in repr(shell)

@@ -20,8 +20,7 @@ from typing import Any
 import pytest
 
 from memd.rpc.limits import Limits
-from memd_client import life_requests, requests
-from memd_client.ask import LONG_SILENCE_S, REPLY_S, Ask
+from memd_client import lifecycle_requests, requests
 from memd_client.async_methods import AsyncMethods
 from memd_client.blocking import Client
 from memd_client.errors import (
@@ -41,6 +40,7 @@ from memd_client.errors import (
 from memd_client.framing import FrameDecoder, encode_frame
 from memd_client.messages import REQUESTS, EmbedParams, EmbedReply
 from memd_client.methods import Methods
+from memd_client.prepared_request import PROGRESS_TIMEOUT_S, REPLY_MARGIN_S, PreparedRequest
 from tests.contracts.client import ClientContract
 from tests.contracts.client_streams import StreamContract
 from tests.support.scripted_daemon import ScriptedDaemon, answer_hello
@@ -69,41 +69,45 @@ def test_requests_of_threads_overlap_on_one_connection(server: ServerThread) -> 
 
 def test_every_thread_gets_its_own_reply(server: ServerThread) -> None:
     def ask(number: int) -> None:
-        for turn in range(40):
-            query = f"big {number * 700 + turn + 1}" if turn % 10 == 0 else f"{number} {turn}"
+        for round_number in range(40):
+            query = (
+                f"big {number * 700 + round_number + 1}"
+                if round_number % 10 == 0
+                else f"{number} {round_number}"
+            )
             snippet = client.search(query).hits[0].snippet
-            assert snippet == query or len(snippet) == number * 700 + turn + 1
+            assert snippet == query or len(snippet) == number * 700 + round_number + 1
 
     with Client(server.path) as client, ThreadPoolExecutor(12) as pool:
         list(pool.map(ask, range(12)))
         assert server.daemon.open_connections == 1
 
 
-def test_a_deadline_in_one_thread_disturbs_no_other(server: ServerThread) -> None:
+def test_a_deadline_in_one_thread_does_not_affect_other_threads(server: ServerThread) -> None:
     with Client(server.path, timeout_s=None) as client, ThreadPoolExecutor(4) as pool:
         client.hello()
-        link = client._shared.link
-        assert link is not None
-        late = [pool.submit(link.request, "search", {"query": "wait"}, 0.1) for _ in range(2)]
+        connection = client._state.connection
+        assert connection is not None
+        late = [pool.submit(connection.request, "search", {"query": "wait"}, 0.1) for _ in range(2)]
         for _ in range(50):
             assert client.search("x").hits
         for future in late:
             with pytest.raises(DeadlineExceededError):
                 future.result()
-        assert client._shared.link is link
-        assert link.broken is None
+        assert client._state.connection is connection
+        assert connection.broken is None
         server.wait_until(lambda: server.memory.main.cancelled == 2)
 
 
-def test_the_reading_is_handed_on_when_the_reader_leaves(server: ServerThread) -> None:
+def test_another_thread_takes_over_reading_when_the_reader_times_out(server: ServerThread) -> None:
     """The first thread reads for all; its deadline passes while another still waits."""
     with Client(server.path, timeout_s=None) as client, ThreadPoolExecutor(2) as pool:
         client.hello()
-        link = client._shared.link
-        assert link is not None
-        leader = pool.submit(link.request, "search", {"query": "wait"}, 0.3)
+        connection = client._state.connection
+        assert connection is not None
+        leader = pool.submit(connection.request, "search", {"query": "wait"}, 0.3)
         server.wait_until(lambda: server.memory.main.waiting == 1)
-        follower = pool.submit(link.request, "search", {"query": "pair"}, 20)
+        follower = pool.submit(connection.request, "search", {"query": "pair"}, 20)
         with pytest.raises(DeadlineExceededError):
             leader.result()
         with Client(server.path) as other:
@@ -120,10 +124,10 @@ def ctrl_c() -> Iterator[None]:
 
 
 @pytest.mark.usefixtures("ctrl_c")
-def test_ctrl_c_stops_the_request_and_keeps_the_connection(server: ServerThread) -> None:
+def test_ctrl_c_cancels_the_request_and_keeps_the_connection(server: ServerThread) -> None:
     with Client(server.path, timeout_s=20) as client:
         client.hello()
-        link = client._shared.link
+        connection = client._state.connection
 
         def press() -> None:
             wait_until(lambda: server.memory.main.waiting == 1)
@@ -136,10 +140,10 @@ def test_ctrl_c_stops_the_request_and_keeps_the_connection(server: ServerThread)
         presser.join()
         server.wait_until(lambda: server.memory.main.cancelled == 1)
         assert client.search("x").hits
-        assert client._shared.link is link
+        assert client._state.connection is connection
 
 
-def test_an_error_of_the_callers_callback_stops_the_request(server: ServerThread) -> None:
+def test_an_exception_of_a_progress_callback_cancels_the_request(server: ServerThread) -> None:
     def fail(_: object) -> None:
         raise ZeroDivisionError
 
@@ -157,7 +161,7 @@ def test_a_callback_may_use_the_client(server: ServerThread) -> None:
         assert found == ["inner", "inner"]
 
 
-def test_what_cannot_be_sent_leaves_the_connection_usable(server: ServerThread) -> None:
+def test_an_unencodable_request_leaves_the_connection_usable(server: ServerThread) -> None:
     with Client(server.path) as client:
         with pytest.raises(FrameTooBigError):
             client.embed(["x" * (17 * 1024 * 1024)])
@@ -167,14 +171,14 @@ def test_what_cannot_be_sent_leaves_the_connection_usable(server: ServerThread) 
         assert server.daemon.open_connections == 1
 
 
-def test_a_reply_over_the_limit_is_an_error_of_that_request_alone(server: ServerThread) -> None:
+def test_a_reply_over_the_frame_limit_fails_only_its_request(server: ServerThread) -> None:
     with Client(server.path) as client:
         with pytest.raises(FrameTooBigError):
             client.search("big 17000000")
         assert len(client.search("big 16000000").hits[0].snippet) == 16_000_000
 
 
-def test_a_forked_child_makes_its_own_connection(server: ServerThread) -> None:
+def test_a_forked_child_opens_its_own_connection(server: ServerThread) -> None:
     with Client(server.path) as client:
         client.search("x")
         reader, writer = os.pipe()
@@ -191,7 +195,7 @@ def test_a_forked_child_makes_its_own_connection(server: ServerThread) -> None:
         assert client.search("parent").hits[0].snippet == "parent"
 
 
-def test_an_idle_connection_the_daemon_closed_is_not_noticed() -> None:
+def test_a_client_reconnects_after_the_daemon_closed_an_idle_connection() -> None:
     with (
         short_directory() as directory,
         ServerThread(directory / "s", limits=Limits(idle_s=0.05)) as server,
@@ -202,7 +206,7 @@ def test_an_idle_connection_the_daemon_closed_is_not_noticed() -> None:
         assert client.search("y").hits
 
 
-def test_too_many_connections_says_so() -> None:
+def test_a_connection_over_the_limit_raises_too_many_connections() -> None:
     with (
         short_directory() as directory,
         ServerThread(directory / "s", limits=Limits(connections=1)) as server,
@@ -215,7 +219,7 @@ def test_too_many_connections_says_so() -> None:
         assert first.search("x").hits
 
 
-def test_too_many_requests_says_so_and_cancel_still_works() -> None:
+def test_requests_over_the_limit_raise_an_error_and_can_be_cancelled() -> None:
     limits = Limits(requests_per_connection=2, drain_s=0.2)
     with (
         short_directory() as directory,
@@ -235,7 +239,7 @@ def test_too_many_requests_says_so_and_cancel_still_works() -> None:
         assert client.search("x").hits
 
 
-def test_closing_ends_the_requests_of_other_threads(server: ServerThread) -> None:
+def test_closing_fails_the_requests_of_other_threads(server: ServerThread) -> None:
     client = Client(server.path)
     with ThreadPoolExecutor(2) as pool:
         waiting = [pool.submit(client.search, "wait") for _ in range(2)]
@@ -251,7 +255,7 @@ def test_closing_ends_the_requests_of_other_threads(server: ServerThread) -> Non
     server.wait_until(lambda: server.memory.main.cancelled == 2)
 
 
-def test_a_request_whose_connection_breaks_is_sent_once_more_and_not_twice() -> None:
+def test_a_request_is_sent_again_once_after_its_connection_broke() -> None:
     def break_at_request(connection: socket.socket) -> None:
         answer_hello(connection)
         connection.recv(65536)
@@ -267,17 +271,17 @@ def test_a_request_whose_connection_breaks_is_sent_once_more_and_not_twice() -> 
             client.search("x")
 
 
-def test_a_daemon_that_hangs_at_hello_is_named_in_time() -> None:
+def test_a_daemon_that_hangs_at_hello_raises_a_deadline_error() -> None:
     with (
         short_directory() as directory,
         ScriptedDaemon(directory / "s", lambda connection: None),
         Client(directory / "s", connect_timeout_s=0.1) as client,
-        pytest.raises(DeadlineExceededError, match="took the connection and did not answer"),
+        pytest.raises(DeadlineExceededError, match="accepted the connection but did not reply"),
     ):
         client.status()
 
 
-def test_something_else_on_the_socket_is_named() -> None:
+def test_a_peer_that_speaks_another_protocol_raises_an_error() -> None:
     def speak_http(connection: socket.socket) -> None:
         connection.sendall(b"HTTP/1.1 400 Bad Request\r\n\r\n")
 
@@ -290,7 +294,7 @@ def test_something_else_on_the_socket_is_named() -> None:
         client.status()
 
 
-def test_an_incomplete_reply_is_named() -> None:
+def test_an_incomplete_reply_raises_an_error() -> None:
     def half(connection: socket.socket) -> None:
         answer_hello(connection)
         (request,) = FrameDecoder().feed(connection.recv(65536))
@@ -305,14 +309,14 @@ def test_an_incomplete_reply_is_named() -> None:
         client.search("x")
 
 
-def test_a_daemon_that_reads_nothing_does_not_hold_the_sender() -> None:
+def test_a_daemon_that_reads_nothing_does_not_block_the_sender() -> None:
     with short_directory() as directory, ScriptedDaemon(directory / "s", answer_hello):
         with Client(directory / "s", timeout_s=0.2) as client, pytest.raises(MemdError) as caught:
             client.embed(["x" * 8_000_000])
         assert caught.value.code == "deadline_exceeded"
 
 
-def test_a_path_that_is_too_long_is_refused_at_once() -> None:
+def test_a_socket_path_that_is_too_long_is_rejected_in_the_constructor() -> None:
     with pytest.raises(SocketPathError, match="bytes long"):
         Client("/tmp/" + "x" * 120)
 
@@ -362,7 +366,7 @@ def raised_again(error: MemdError) -> MemdError:
     ],
     ids=["raised again", "copied", "deeply copied", "pickled", "sent"],
 )
-def test_an_error_passed_on_shows_its_own_hint_once(passed_on: Callable[[MemdError], MemdError]) -> None:
+def test_a_reraised_error_shows_its_hint_once(passed_on: Callable[[MemdError], MemdError]) -> None:
     error = passed_on(AgentUnknownError("there is no agent anna", hint="Known agents: main."))
 
     shown = "".join(traceback.format_exception(error))
@@ -373,7 +377,7 @@ def test_an_error_passed_on_shows_its_own_hint_once(passed_on: Callable[[MemdErr
     assert str(error) == "there is no agent anna"
 
 
-def test_an_uncaught_error_ends_a_program_with_its_hint() -> None:
+def test_the_traceback_of_an_uncaught_error_shows_its_hint() -> None:
     script = "from memd_client import Client; Client('/tmp/memd-none/s').search('kettle')"
     ended = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
 
@@ -384,7 +388,7 @@ def test_an_uncaught_error_ends_a_program_with_its_hint() -> None:
 
 BUILDERS = {
     name: found
-    for module in (requests, life_requests)
+    for module in (requests, lifecycle_requests)
     for name, found in vars(module).items()
     if inspect.isfunction(found) and name in REQUESTS
 }
@@ -399,7 +403,7 @@ def test_every_request_can_be_built_and_is_a_method_of_every_client() -> None:
 
 
 @pytest.mark.parametrize("name", sorted(BUILDERS))
-def test_a_request_bears_its_own_name_and_the_types_of_the_protocol(name: str) -> None:
+def test_a_prepared_request_has_the_name_and_records_of_the_protocol(name: str) -> None:
     build = BUILDERS[name]
     needed = {
         parameter.name: "x" if parameter.annotation == "str" else ()
@@ -410,27 +414,27 @@ def test_a_request_bears_its_own_name_and_the_types_of_the_protocol(name: str) -
 
     assert ask.method == name
     assert (type(ask.params), ask.reply) == REQUESTS[name]
-    assert repr(ask) == f"<Ask {name}>"
+    assert repr(ask) == f"<PreparedRequest {name}>"
 
 
-def test_the_clients_agent_is_filled_in_where_none_is_named() -> None:
-    assert requests.search("x").wire("mine")["agent"] == "mine"
-    assert requests.search("x", agent="other").wire("mine")["agent"] == "other"
-    assert requests.search("x", agent="").wire("mine")["agent"] == "mine"
-    assert requests.search("x").wire(None)["agent"] is None
-    assert requests.status().wire("mine")["agent"] is None
-    assert requests.subscribe().wire("mine")["agent"] is None
-    assert requests.metrics().wire("mine") == {}
+def test_the_clients_agent_is_the_default_of_requests() -> None:
+    assert requests.search("x").wire_params("mine")["agent"] == "mine"
+    assert requests.search("x", agent="other").wire_params("mine")["agent"] == "other"
+    assert requests.search("x", agent="").wire_params("mine")["agent"] == "mine"
+    assert requests.search("x").wire_params(None)["agent"] is None
+    assert requests.status().wire_params("mine")["agent"] is None
+    assert requests.subscribe().wire_params("mine")["agent"] is None
+    assert requests.metrics().wire_params("mine") == {}
 
 
-def test_patience_fits_the_request() -> None:
-    assert requests.get("a").wait_s(30) == 30
-    assert requests.search("x", deadline_ms=60_000).wait_s(30) == 60 + REPLY_S
-    assert requests.search("x", deadline_ms=10).wait_s(30) == 30
-    assert requests.index().wait_s(30) == LONG_SILENCE_S
-    assert requests.index().wait_s(1000) == 1000
-    assert requests.subscribe().wait_s(30) is None
-    assert all(build.wait_s(None) is None for build in (requests.hello(), requests.index()))
+def test_the_reply_timeout_depends_on_the_request() -> None:
+    assert requests.get("a").reply_timeout_s(30) == 30
+    assert requests.search("x", deadline_ms=60_000).reply_timeout_s(30) == 60 + REPLY_MARGIN_S
+    assert requests.search("x", deadline_ms=10).reply_timeout_s(30) == 30
+    assert requests.index().reply_timeout_s(30) == PROGRESS_TIMEOUT_S
+    assert requests.index().reply_timeout_s(1000) == 1000
+    assert requests.subscribe().reply_timeout_s(30) is None
+    assert all(build.reply_timeout_s(None) is None for build in (requests.hello(), requests.index()))
 
 
 @pytest.mark.parametrize(
@@ -443,15 +447,15 @@ def test_patience_fits_the_request() -> None:
         (MemdError("x"), False, False),
     ],
 )
-def test_only_a_lost_connection_is_a_reason_to_send_again(
+def test_only_a_lost_connection_allows_to_repeat_a_request(
     error: MemdError, repeatable: bool, once: bool
 ) -> None:
     params = EmbedParams(texts=[])
-    assert Ask("embed", params, EmbedReply).may_repeat(error) is repeatable
-    assert Ask("embed", params, EmbedReply, repeatable=False).may_repeat(error) is once
+    assert PreparedRequest("embed", params, EmbedReply).can_repeat(error) is repeatable
+    assert PreparedRequest("embed", params, EmbedReply, repeatable=False).can_repeat(error) is once
 
 
 @pytest.mark.parametrize("result", [{}, {"hits": [3]}, {"hits": 3}, {"hits": None}, {"pending": "x"}])
-def test_a_reply_that_lacks_something_is_named(result: Any) -> None:
+def test_a_reply_without_a_required_field_raises_an_error(result: Any) -> None:
     with pytest.raises(FrameInvalidError, match="reply to search"):
-        requests.search("x").typed(result)
+        requests.search("x").parse_reply(result)

@@ -1,4 +1,4 @@
-"""Where the socket is, whose directory it needs, and how the daemon is started."""
+"""The path of the socket, its directory, and starting the daemon."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ from memd_client.discovery import (
     MAX_PATH_BYTES,
     check_socket_path,
     daemon_command,
+    ensure_private_directory,
     log_tail,
-    private_directory,
     socket_path,
     start_and_wait,
     start_daemon,
 )
 from memd_client.errors import DaemonStartError, SocketPathError
 from memd_client.installation import Installation
-from memd_client.link import Link
+from memd_client.threaded_connection import ThreadedConnection
 from memd_client.unix_socket import open_socket
 from tests.support.scripted_daemon import starter_at
 from tests.support.sockets import short_directory, wait_until
@@ -42,23 +42,25 @@ def directory(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
         yield path
 
 
-def test_memd_socket_decides() -> None:
+def test_memd_socket_has_priority_over_other_socket_paths() -> None:
     assert socket_path({"MEMD_SOCKET": "/x/y", "XDG_RUNTIME_DIR": "/run/user/1"}) == "/x/y"
     assert socket_path({"MEMD_SOCKET": "~/s"}) == os.path.expanduser("~/s")
 
 
-def test_the_runtime_directory_comes_next() -> None:
+def test_the_runtime_directory_is_the_second_choice() -> None:
     assert socket_path({"XDG_RUNTIME_DIR": "/run/user/1", "MEMD_SOCKET": ""}) == "/run/user/1/memd/memd.sock"
 
 
-def test_a_login_without_the_variable_finds_the_same_directory(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_login_without_xdg_runtime_dir_finds_the_same_directory(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "platform", "linux")
     monkeypatch.setattr(os.path, "isdir", lambda path: path == f"/run/user/{os.getuid()}")
     assert socket_path({"HOME": "/home/x"}) == f"/run/user/{os.getuid()}/memd/memd.sock"
     assert socket_path({"HOME": "/home/x", "XDG_RUNTIME_DIR": "not/absolute"}).startswith("/run/user/")
 
 
-def test_without_any_the_home_folder_serves_and_a_long_one_does_not(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_home_directory_is_the_fallback_unless_its_path_is_too_long(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setattr(os.path, "isdir", lambda path: False)
     monkeypatch.setattr(sys, "platform", "linux")
     assert socket_path({"HOME": "/home/x"}) == "/home/x/.local/state/memd/run/memd.sock"
@@ -68,7 +70,7 @@ def test_without_any_the_home_folder_serves_and_a_long_one_does_not(monkeypatch:
     assert socket_path({"HOME": "/Users/x"}) == "/Users/x/Library/Caches/TemporaryItems/memd/memd.sock"
 
 
-def test_the_longest_path_passes_and_can_be_bound_one_byte_more_is_refused() -> None:
+def test_the_longest_socket_path_can_be_bound_and_one_byte_more_is_rejected() -> None:
     with short_directory() as directory:
         longest = str(directory / ("x" * (MAX_PATH_BYTES - len(str(directory)) - 1)))
         assert check_socket_path(longest) == longest
@@ -83,41 +85,43 @@ def test_the_longest_path_passes_and_can_be_bound_one_byte_more_is_refused() -> 
 
 
 @pytest.mark.parametrize("path", ["relative/s", "", "/a\0b"])
-def test_a_path_no_socket_can_have_is_refused(path: str) -> None:
+def test_an_invalid_socket_path_is_rejected(path: str) -> None:
     with pytest.raises(SocketPathError, match="not absolute"):
         check_socket_path(path)
 
 
-def test_a_missing_directory_is_made_private(directory: Path) -> None:
-    private_directory(str(directory / "a" / "b"))
+def test_a_missing_socket_directory_is_created_with_mode_0700(directory: Path) -> None:
+    ensure_private_directory(str(directory / "a" / "b"))
     assert (directory / "a" / "b").stat().st_mode & 0o777 == 0o700
-    private_directory(str(directory / "a" / "b"))
+    ensure_private_directory(str(directory / "a" / "b"))
 
 
-def test_a_directory_others_may_enter_is_refused_and_left_alone(directory: Path) -> None:
+def test_a_shared_socket_directory_is_rejected_and_not_changed(directory: Path) -> None:
     (directory / "open").mkdir()
     (directory / "open").chmod(0o750)
     with pytest.raises(SocketPathError, match="0750") as caught:
-        private_directory(str(directory / "open"))
+        ensure_private_directory(str(directory / "open"))
     assert "chmod 700" in caught.value.hint
     assert (directory / "open").stat().st_mode & 0o777 == 0o750
 
 
-def test_a_directory_of_another_user_is_refused(directory: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_socket_directory_of_another_user_is_rejected(
+    directory: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(os, "geteuid", lambda: os.getuid() + 1)
     with pytest.raises(SocketPathError, match="another user"):
-        private_directory(str(directory))
+        ensure_private_directory(str(directory))
 
 
-def test_a_directory_that_cannot_be_made_is_named(directory: Path) -> None:
+def test_a_socket_directory_that_can_not_be_created_raises_an_error(directory: Path) -> None:
     (directory / "file").write_text("")
     with pytest.raises(SocketPathError, match=r"file/sub: Not a directory|file/sub"):
-        private_directory(str(directory / "file" / "sub"))
+        ensure_private_directory(str(directory / "file" / "sub"))
     with pytest.raises(SocketPathError):
-        private_directory(str(directory / "file"))
+        ensure_private_directory(str(directory / "file"))
 
 
-def test_the_daemon_is_run_by_this_python_where_memd_is_installed(
+def test_the_daemon_command_is_this_python_if_memd_is_installed_for_it(
     directory: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert daemon_command() == [sys.executable, "-P", "-m", "memd"]
@@ -127,24 +131,26 @@ def test_the_daemon_is_run_by_this_python_where_memd_is_installed(
     monkeypatch.setenv("PATH", str(directory))
     assert daemon_command() == [str(directory / "memd")]
     monkeypatch.setenv("PATH", "/nowhere")
-    with pytest.raises(DaemonStartError, match="neither installed") as caught:
+    with pytest.raises(DaemonStartError, match="not installed") as caught:
         daemon_command()
     assert caught.value.hint == Installation().daemon_hint()
 
 
-def _connect(path: Path) -> Link:
-    return Link(open_socket(str(path), 5), 5)
+def _connect(path: Path) -> ThreadedConnection:
+    return ThreadedConnection(open_socket(str(path), 5), 5)
 
 
-def test_clients_that_start_the_daemon_at_once_get_the_same_one(directory: Path) -> None:
+def test_clients_that_autostart_concurrently_share_one_daemon(directory: Path) -> None:
     path = directory / "d" / "s"
     with ThreadPoolExecutor(3) as pool:
-        links = list(
+        connections = list(
             pool.map(lambda _: start_and_wait(str(path), lambda: _connect(path), command=STUB), range(3))
         )
-    pids = {link.session.daemon.pid for link in links if link.session.daemon is not None}
-    for link in links:
-        link.close()
+    pids = {
+        connection.session.daemon.pid for connection in connections if connection.session.daemon is not None
+    }
+    for connection in connections:
+        connection.close()
     (pid,) = pids
     others = [process for process in discovery._started if process.pid != pid]
     assert {process.wait(20) for process in others} <= {discovery.EXIT_ALREADY_RUNNING}
@@ -165,29 +171,29 @@ def test_only_one_of_many_clients_starts_a_daemon(directory: Path, monkeypatch: 
     monkeypatch.setattr(discovery, "start_daemon", start)
     path = directory / "s"
     with ThreadPoolExecutor(8) as pool:
-        links = list(
+        connections = list(
             pool.map(lambda _: start_and_wait(str(path), lambda: _connect(path), command=STUB), range(8))
         )
-    for link in links:
-        link.close()
+    for connection in connections:
+        connection.close()
     assert len(started) == 1
     os.kill(started[0], signal.SIGTERM)
     wait_until(lambda: not path.exists())
     discovery._started[-1].wait(20)
 
 
-def test_another_client_starts_the_daemon_where_the_first_starter_died(directory: Path) -> None:
+def test_another_client_starts_the_daemon_if_the_first_client_dies(directory: Path) -> None:
     path = directory / "s"
-    with starter_at(path), pytest.raises(DaemonStartError, match="did not answer"):
+    with starter_at(path), pytest.raises(DaemonStartError, match="was not ready"):
         start_and_wait(str(path), lambda: _connect(path), command=STUB, timeout_s=0.1)
-    link = start_and_wait(str(path), lambda: _connect(path), command=STUB)
-    assert link.session.daemon is not None
-    os.kill(link.session.daemon.pid, signal.SIGTERM)
-    link.close()
+    connection = start_and_wait(str(path), lambda: _connect(path), command=STUB)
+    assert connection.session.daemon is not None
+    os.kill(connection.session.daemon.pid, signal.SIGTERM)
+    connection.close()
     discovery._started[-1].wait(20)
 
 
-def test_a_client_may_start_the_daemon_it_needs(directory: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_client_with_autostart_starts_the_daemon(directory: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(discovery, "daemon_command", lambda: STUB)
     with Client(directory / "s", autostart=True) as client:
         assert client.search("x").hits
@@ -204,22 +210,22 @@ def test_a_client_may_start_the_daemon_it_needs(directory: Path, monkeypatch: py
         process.wait(20)
 
 
-def test_a_daemon_that_ends_at_once_is_named_with_its_log(directory: Path) -> None:
+def test_a_daemon_that_ends_at_once_raises_an_error_with_its_log(directory: Path) -> None:
     path = directory / "s"
     with pytest.raises(DaemonStartError, match=r"status 3.*the stub fails on purpose"):
         start_and_wait(str(path), lambda: _connect(path), command=[*STUB, "fail"])
     assert log_tail(str(path)) == "the stub fails on purpose"
 
 
-def test_a_daemon_that_does_not_become_ready_is_named(directory: Path) -> None:
+def test_a_daemon_that_does_not_become_ready_raises_an_error(directory: Path) -> None:
     path = directory / "s"
-    with pytest.raises(DaemonStartError, match=r"did not answer in 0\.1 s"):
+    with pytest.raises(DaemonStartError, match=r"was not ready in 0\.1 s"):
         start_and_wait(str(path), lambda: _connect(path), command=[*STUB, "hang"], timeout_s=0.1)
     discovery._started[-1].kill()
     discovery._started[-1].wait(20)
 
 
-def test_a_command_that_is_not_there_is_named(directory: Path) -> None:
+def test_a_missing_daemon_command_raises_an_error(directory: Path) -> None:
     path = directory / "s"
     with pytest.raises(DaemonStartError, match="/nowhere/memd"):
         start_and_wait(str(path), lambda: _connect(path), command=["/nowhere/memd"])

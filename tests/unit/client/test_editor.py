@@ -20,8 +20,8 @@ from tests.support.async_methods import generated_files
 
 CLIENTS = {
     "memd_client": blocking.Client,
-    "memd_client.aio": aio.Client,
-    "memd_client.trio": trio_client.Client,
+    "memd_client.aio": aio.AsyncioClient,
+    "memd_client.trio": trio_client.TrioClient,
 }
 METHODS = sorted(REQUESTS.keys() - {"cancel", "subscribe"})
 
@@ -31,7 +31,8 @@ clients = pytest.mark.parametrize("module", CLIENTS)
 def program(module: str) -> tuple[str, str]:
     """Return a program that searches with a client, up to the `(` of the call, and the rest of it."""
     word, wait = ("with", "") if module == "memd_client" else ("async with", "await ")
-    head = f"from {module} import Client\nasync def main():\n    {word} Client() as client:\n        reply = {wait}"
+    name = CLIENTS[module].__name__
+    head = f"from {module} import {name}\nasync def main():\n    {word} {name}() as client:\n        reply = {wait}"
     return head + "client.search(", '"x")\n        reply.hits[0].'
 
 
@@ -57,7 +58,7 @@ def test_an_editor_shows_the_signature_and_docstring_of_a_method_and_finds_its_d
     assert lines[definition.line - 1].strip() in ("def search(", "async def search(")
     assert signature.to_string().startswith("search(query: str, *, agent: str | None=None, max_results: int")
     assert signature.to_string().endswith("-> SearchReply")
-    assert "max_results: How many hits at most" in shown.docstring()
+    assert "max_results: The most hits" in shown.docstring()
 
 
 @clients
@@ -68,7 +69,7 @@ def test_an_editor_completes_methods_and_the_fields_of_replies(module: str) -> N
     methods = {each.name for each in script.complete(*end(head.removesuffix("search(")))}
     fields = {each.name for each in script.complete(*end(head + rest))}
 
-    assert {*METHODS, "call", "follow", "subscribe", "close"} <= methods
+    assert {*METHODS, "request", "follow", "subscribe", "close"} <= methods
     assert {"path", "snippet", "citation", "score"} <= fields
 
 
@@ -91,15 +92,15 @@ def test_a_method_shows_the_types_of_the_protocol_and_documents_every_parameter(
 
 
 @clients
-@pytest.mark.parametrize("name", ["call", "follow", "subscribe"])
-def test_methods_that_send_any_request_document_their_parameters(module: str, name: str) -> None:
+@pytest.mark.parametrize("name", ["request", "follow", "subscribe"])
+def test_request_follow_and_subscribe_document_their_parameters(module: str, name: str) -> None:
     method: Any = getattr(CLIENTS[module], name)
 
     for parameter in list(inspect.signature(method).parameters)[1:]:
         assert f"\n    {parameter}: " in (inspect.getdoc(method) or "")
 
 
-def test_help_shows_the_real_signature_although_nothing_had_imported_inspect() -> None:
+def test_help_shows_the_signature_without_inspect_imported_before() -> None:
     script = "from memd_client import Client; help(Client.search); print(Client.get.__module__)"
     said = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True).stdout
 
@@ -110,5 +111,5 @@ def test_help_shows_the_real_signature_although_nothing_had_imported_inspect() -
 
 
 @pytest.mark.parametrize("path", sorted(generated_files()), ids=lambda path: path.name)
-def test_the_methods_of_the_event_loops_are_those_of_the_blocking_client(path: Path) -> None:
+def test_the_asynchronous_methods_are_generated_from_the_blocking_ones(path: Path) -> None:
     assert path.read_text() == generated_files()[path], "run python -m tests.support.async_methods"

@@ -33,7 +33,9 @@ values = st.recursive(
 
 
 @given(st.lists(values, max_size=5), st.data())
-def test_values_survive_any_cut_of_the_stream(sent: list[object], data: st.DataObject) -> None:
+def test_frames_are_decoded_from_a_stream_split_at_any_position(
+    sent: list[object], data: st.DataObject
+) -> None:
     stream = b"".join(encode_frame(value) for value in sent)
     cuts = sorted(data.draw(st.lists(st.integers(0, len(stream)), max_size=6)))
     decoder = FrameDecoder()
@@ -45,19 +47,19 @@ def test_values_survive_any_cut_of_the_stream(sent: list[object], data: st.DataO
 
 
 @given(st.binary(max_size=200))
-def test_garbage_gives_values_or_a_named_error(garbage: bytes) -> None:
+def test_random_bytes_decode_to_values_or_raise_a_protocol_error(garbage: bytes) -> None:
     with contextlib.suppress(FrameInvalidError, FrameTooBigError):
         FrameDecoder().feed(garbage)
 
 
-def test_an_announced_giant_is_refused_before_its_bytes_are_kept() -> None:
+def test_an_announced_length_over_the_limit_is_rejected_before_its_bytes_arrive() -> None:
     decoder = FrameDecoder()
     with pytest.raises(FrameTooBigError, match=str(MAX_FRAME_BYTES + 1)):
         decoder.feed((MAX_FRAME_BYTES + 1).to_bytes(HEADER_BYTES, "big") + b"x" * 1000)
     assert repr(decoder) == "<FrameDecoder broken>"
 
 
-def test_the_largest_frame_passes_and_one_byte_more_does_not() -> None:
+def test_a_frame_of_the_maximum_size_is_accepted_and_one_byte_more_is_not() -> None:
     overhead = len(msgpack.packb(b"x" * 100_000)) - 100_000
     largest = b"x" * (MAX_FRAME_BYTES - overhead)
     assert FrameDecoder().feed(encode_frame(largest)) == [largest]
@@ -92,7 +94,7 @@ def test_the_largest_frame_passes_and_one_byte_more_does_not() -> None:
         "bad time",
     ],
 )
-def test_a_body_that_is_not_one_value_is_named_invalid(body: bytes) -> None:
+def test_a_body_that_is_not_one_value_is_invalid(body: bytes) -> None:
     with pytest.raises(FrameInvalidError):
         FrameDecoder().feed(len(body).to_bytes(HEADER_BYTES, "big") + body)
 
@@ -105,17 +107,17 @@ def test_after_an_error_the_decoder_stays_broken() -> None:
         decoder.feed(encode_frame(1))
 
 
-def test_half_a_character_travels_as_a_question_mark() -> None:
+def test_a_lone_surrogate_is_sent_as_a_question_mark() -> None:
     assert FrameDecoder().feed(encode_frame("a\ud83db")) == ["a?b"]
 
 
 @pytest.mark.parametrize("value", [{1, 2}, object(), 2**64, -(2**63) - 1])
-def test_what_msgpack_cannot_carry_is_a_named_error(value: object) -> None:
+def test_an_unencodable_value_raises_bad_params(value: object) -> None:
     with pytest.raises(BadParamsError, match="can't be sent"):
         encode_frame([value])
 
 
-def test_a_value_that_holds_itself_is_a_named_error() -> None:
+def test_a_value_that_contains_itself_raises_bad_params() -> None:
     loop: list[object] = []
     loop.append(loop)
     with pytest.raises(BadParamsError, match="can't be sent"):
@@ -133,14 +135,14 @@ def test_a_value_that_holds_itself_is_a_named_error() -> None:
     ],
     ids=["list", "lists in a list", "map", "lists that announce more than they hold", "a list without end"],
 )
-def test_a_frame_of_too_many_values_is_refused(body: bytes) -> None:
+def test_a_frame_with_too_many_values_is_rejected(body: bytes) -> None:
     decoder = FrameDecoder(max_values=100)
 
     with pytest.raises(FrameInvalidError):
         decoder.feed(len(body).to_bytes(HEADER_BYTES, "big") + body)
 
 
-def test_as_many_values_as_allowed_pass_and_are_not_changed() -> None:
+def test_a_frame_with_the_maximum_of_values_is_accepted_unchanged() -> None:
     value = [{"a": [1, 2]}, [None] * 5]
 
     assert FrameDecoder(max_values=10).feed(encode_frame(value)) == [value]
@@ -148,7 +150,7 @@ def test_as_many_values_as_allowed_pass_and_are_not_changed() -> None:
         FrameDecoder(max_values=9).feed(encode_frame(value))
 
 
-def test_a_decoder_says_whether_a_frame_is_begun() -> None:
+def test_a_decoder_reports_the_bytes_of_an_incomplete_frame() -> None:
     decoder = FrameDecoder()
     frame = encode_frame([1])
     begun = []
@@ -179,7 +181,7 @@ def example_of(kind: Any) -> Any:
 
 
 @pytest.mark.parametrize("name", REQUESTS)
-def test_a_reply_is_the_same_after_the_wire(name: str) -> None:
+def test_a_reply_is_unchanged_by_encoding_and_decoding(name: str) -> None:
     _, reply = REQUESTS[name]
     example = example_of(reply)
     assert from_wire(reply, to_wire(example)) == example
@@ -212,7 +214,9 @@ arguments = st.one_of(
 
 
 @given(arguments, st.dictionaries(st.sampled_from(["name", "size", "rows", "other"]), st.none(), max_size=3))
-def test_it_is_made_and_shown_as_a_dataclass_is(values: tuple[object, ...], named: dict[str, None]) -> None:
+def test_a_record_is_created_and_shown_like_a_dataclass(
+    values: tuple[object, ...], named: dict[str, None]
+) -> None:
     def outcome(kind: type) -> object:
         try:
             made = kind(*values, **named)
@@ -223,22 +227,22 @@ def test_it_is_made_and_shown_as_a_dataclass_is(values: tuple[object, ...], name
     assert outcome(Made) == outcome(Plain)
 
 
-def test_equal_values_make_equal_records_of_one_kind() -> None:
+def test_records_are_equal_if_class_and_values_are() -> None:
     assert Made("a", rows=["x"]) == Made("a", 3, ["x"])
     assert Made("a") != Made("b")
     other: object = Plain("a")
     assert Made("a") != other
 
 
-def test_every_record_has_a_list_of_its_own() -> None:
+def test_each_record_gets_its_own_default_list() -> None:
     assert Made("a").rows is not Made("a").rows
 
 
-def test_a_copy_differs_in_what_is_named() -> None:
+def test_replace_changes_only_the_given_fields() -> None:
     assert replace(Made("a", 4), size=5) == Made("a", 5)
 
 
-def test_a_record_is_never_changed() -> None:
+def test_a_record_is_frozen() -> None:
     made = Made("a")
     with pytest.raises(FrozenInstanceError):
         made.size = 4  # type: ignore[misc]
@@ -247,6 +251,6 @@ def test_a_record_is_never_changed() -> None:
     assert made.size == 3
 
 
-def test_what_is_missing_is_named() -> None:
+def test_a_record_without_a_required_field_raises_a_type_error() -> None:
     with pytest.raises(TypeError, match="needs name"):
         Made()  # type: ignore[call-arg]

@@ -68,7 +68,9 @@ def clone(tmp_path: Path) -> Path:
     return root
 
 
-def test_an_environment_with_pip_uses_it_with_the_releases_of_the_metadata(environment: Environment) -> None:
+def test_an_environment_with_pip_installs_the_releases_that_the_metadata_requires(
+    environment: Environment,
+) -> None:
     here = environment.installation
 
     assert here.add_extra("mcp") == "'/env dir/bin/python' -m pip install 'mcp<2,>=1.30'"
@@ -78,7 +80,7 @@ def test_an_environment_with_pip_uses_it_with_the_releases_of_the_metadata(envir
     assert here.reinstall("sqlite-vec") == (
         "'/env dir/bin/python' -m pip install --force-reinstall sqlite-vec==0.1.9"
     )
-    assert here.repair_hint() == "Install memd-daemon again as docs/install.md says."
+    assert here.repair_hint() == "reinstall memd-daemon as described in docs/install.md"
 
 
 def test_an_environment_without_pip_uses_uv(environment: Environment) -> None:
@@ -90,7 +92,7 @@ def test_an_environment_without_pip_uses_uv(environment: Environment) -> None:
     assert here.reinstall("apsw") == "uv pip install --python '/env dir/bin/python' --reinstall 'apsw>=3.51'"
 
 
-def test_an_environment_without_pip_uses_that_of_the_python_it_was_made_by(
+def test_an_environment_without_pip_uses_pip_of_its_base_python(
     environment: Environment, tmp_path: Path
 ) -> None:
     (environment.packages / "pip-0.1.0.dist-info" / "METADATA").unlink()
@@ -103,34 +105,34 @@ def test_an_environment_without_pip_uses_that_of_the_python_it_was_made_by(
     )
 
 
-def test_a_tool_of_uv_is_added_to_by_uv_and_upgraded_to_repair_it(environment: Environment) -> None:
+def test_a_uv_tool_is_extended_by_uv_and_repaired_by_an_upgrade(environment: Environment) -> None:
     (environment.prefix / "uv-receipt.toml").touch()
     here = environment.installation
 
     assert here.add_extra("mcp") == "uv pip install --python '/env dir/bin/python' 'mcp<2,>=1.30'"
-    assert here.repair_hint() == "Install memd again: `uv tool upgrade --reinstall .venv`."
+    assert here.repair_hint() == "reinstall memd with `uv tool upgrade --reinstall .venv`"
 
 
-def test_an_application_of_pipx_is_added_to_by_pipx(environment: Environment) -> None:
+def test_a_pipx_application_is_extended_by_pipx(environment: Environment) -> None:
     (environment.prefix / "pipx_metadata.json").touch()
     here = environment.installation
 
     assert here.add_extra("mcp") == "pipx inject .venv 'mcp<2,>=1.30'"
     assert here.reinstall("apsw") == "pipx runpip .venv install --force-reinstall 'apsw>=3.51'"
-    assert here.repair_hint() == "Install memd again: `pipx reinstall .venv`."
+    assert here.repair_hint() == "reinstall memd with `pipx reinstall .venv`"
 
 
-def test_a_clone_builds_local_models_and_is_made_again_by_its_run_script(tmp_path: Path, clone: Path) -> None:
+def test_a_clone_is_extended_and_repaired_by_its_run_script(tmp_path: Path, clone: Path) -> None:
     made = Environment(clone / ".venv")
     made.put("memd-daemon", list(REQUIRES), clone / "daemon", editable=True)
     here = made.installation
 
     assert here.add_extra("local") == f"{clone}/scripts/run"
     assert here.add_extra("mcp") == "'/env dir/bin/python' -m pip install 'mcp<2,>=1.30'"
-    assert here.repair_hint() == f"Install memd again: `rm -r {clone}/.venv && {clone}/scripts/run`."
+    assert here.repair_hint() == f"reinstall memd with `rm -r {clone}/.venv && {clone}/scripts/run`"
 
 
-def test_another_environment_is_not_the_clones_though_it_was_installed_from_it(
+def test_an_environment_installed_from_a_clone_is_not_the_clones_environment(
     tmp_path: Path, clone: Path
 ) -> None:
     made = Environment(tmp_path / "other" / ".venv")
@@ -138,28 +140,28 @@ def test_another_environment_is_not_the_clones_though_it_was_installed_from_it(
     here = made.installation
 
     assert "scripts/run" not in here.add_extra("local")
-    assert here.daemon_hint() == (f"Install it: `'/env dir/bin/python' -m pip install -e {clone}/daemon`.")
+    assert here.daemon_hint() == (f"install it with `'/env dir/bin/python' -m pip install -e {clone}/daemon`")
 
 
-def test_a_clients_wheel_leads_to_the_daemons_beside_it(tmp_path: Path) -> None:
+def test_the_daemon_hint_names_the_wheel_next_to_the_clients_wheel(tmp_path: Path) -> None:
     wheels = tmp_path / "my wheels"
     wheels.mkdir()
     client = wheels / "memd_client-0.1.0-py3-none-any.whl"
     client.touch()
     made = Environment(tmp_path / "venv")
     made.put("memd-client", [], client)
-    assert made.installation.daemon_hint().startswith("Install memd-daemon as docs/install.md says")
+    assert made.installation.daemon_hint().startswith("install memd-daemon as described in docs/install.md")
 
     (wheels / "memd_daemon-0.0.9-py3-none-any.whl").touch()
     daemon = wheels / "memd_daemon-0.1.0-py3-none-any.whl"
     daemon.touch()
 
     assert made.installation.daemon_hint() == (
-        f"Install it: `'/env dir/bin/python' -m pip install '{daemon}'`."
+        f"install it with `'/env dir/bin/python' -m pip install '{daemon}'`"
     )
 
 
-def test_wheels_that_are_still_there_repair_an_installation(tmp_path: Path) -> None:
+def test_existing_wheels_repair_an_installation(tmp_path: Path) -> None:
     made = Environment(tmp_path / "venv")
     for name in ("client", "daemon"):
         wheel = tmp_path / f"{name}.whl"
@@ -167,6 +169,6 @@ def test_wheels_that_are_still_there_repair_an_installation(tmp_path: Path) -> N
         made.put(f"memd-{name}", [], wheel)
 
     assert made.installation.repair_hint() == (
-        "Install memd again: `'/env dir/bin/python' -m pip install --force-reinstall "
-        f"{tmp_path}/client.whl {tmp_path}/daemon.whl`."
+        "reinstall memd with `'/env dir/bin/python' -m pip install --force-reinstall "
+        f"{tmp_path}/client.whl {tmp_path}/daemon.whl`"
     )

@@ -12,6 +12,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import Bundle, RuleBasedStateMachine, consumes, invariant, multiple, rule
 
+from memd_client.async_connection import MAX_UNSENT_BYTES, AsyncConnection, AsyncExchange
 from memd_client.errors import (
     AgentUnknownError,
     BadParamsError,
@@ -24,7 +25,7 @@ from memd_client.errors import (
 )
 from memd_client.events import Event
 from memd_client.framing import FrameDecoder, encode_frame
-from memd_client.inbox import MAX_STEPS, Inbox, lost, reason_again
+from memd_client.inbox import MAX_STEPS, Inbox, copy_error, describe_break
 from memd_client.messages import Progress
 from memd_client.session import (
     CLIENT_VERSION,
@@ -35,7 +36,6 @@ from memd_client.session import (
     ProgressArrival,
     Reply,
 )
-from memd_client.traffic import MAX_UNSENT_BYTES, Traffic, Waiting
 
 HELLO = {"protocol": 1, "version": "1", "pid": 2, "capabilities": [], "limits": {}}
 
@@ -52,7 +52,7 @@ def sent(data: bytes) -> Any:
     return message
 
 
-def test_hello_comes_first_and_tells_the_protocol() -> None:
+def test_hello_comes_first_and_sends_the_protocol_version() -> None:
     session = ClientSession()
     with pytest.raises(HelloRequiredError):
         session.request("status", {})
@@ -96,39 +96,46 @@ def test_an_error_comes_back_as_the_class_of_its_code() -> None:
     assert event.error.hint == AgentUnknownError.hint
 
 
-def test_an_error_without_a_request_concerns_the_connection() -> None:
+def test_an_error_with_id_0_is_of_the_connection() -> None:
     (event,) = greeted().receive(encode_frame([1, 0, IdleTimeoutError("silent").to_wire(), None]))
     assert isinstance(event, Failure)
     assert (event.id, type(event.error)) == (0, IdleTimeoutError)
 
 
-def test_progress_reaches_only_those_who_wait() -> None:
+def test_progress_reaches_only_waiting_requests() -> None:
     session = greeted()
     request_id, _ = session.request("index", {})
-    told = {"id": request_id, "stage": "text", "done": 1, "total": 2, "detail": "", "new": 1}
-    assert session.receive(encode_frame([2, "progress", told])) == [
+    progress_of = {"id": request_id, "stage": "text", "done": 1, "total": 2, "detail": "", "new": 1}
+    assert session.receive(encode_frame([2, "progress", progress_of])) == [
         ProgressArrival(request_id, Progress(request_id, "text", 1, 2))
     ]
-    assert session.receive(encode_frame([2, "progress", {**told, "id": 77}])) == []
+    assert session.receive(encode_frame([2, "progress", {**progress_of, "id": 77}])) == []
     assert session.receive(encode_frame([2, "progress", {"id": request_id}])) == []
-    assert session.receive(encode_frame([2, "progress", {**told, "id": [request_id]}])) == []
+    assert session.receive(encode_frame([2, "progress", {**progress_of, "id": [request_id]}])) == []
     assert session.receive(encode_frame([2, "news", {}])) == []
 
 
-def test_an_event_reaches_only_a_subscription_that_is_open() -> None:
+def test_an_event_reaches_only_an_open_subscription() -> None:
     session = greeted()
     request_id, _ = session.request("subscribe", {})
-    told = {"id": request_id, "kind": "synced", "agent": "main", "at_ms": 5, "data": {"files": 1}, "new": 1}
+    progress_of = {
+        "id": request_id,
+        "kind": "synced",
+        "agent": "main",
+        "at_ms": 5,
+        "data": {"files": 1},
+        "new": 1,
+    }
     event = Event(request_id, "synced", "main", 5, {"files": 1})
-    assert session.receive(encode_frame([2, "event", told])) == [EventArrival(request_id, event)]
-    assert session.receive(encode_frame([2, "event", {**told, "id": 77}])) == []
-    assert session.receive(encode_frame([2, "event", {**told, "id": [1]}])) == []
+    assert session.receive(encode_frame([2, "event", progress_of])) == [EventArrival(request_id, event)]
+    assert session.receive(encode_frame([2, "event", {**progress_of, "id": 77}])) == []
+    assert session.receive(encode_frame([2, "event", {**progress_of, "id": [1]}])) == []
     assert session.receive(encode_frame([2, "event", {"id": request_id}])) == []
     session.cancel(request_id)
-    assert session.receive(encode_frame([2, "event", told])) == []
+    assert session.receive(encode_frame([2, "event", progress_of])) == []
 
 
-def test_a_cancelled_request_is_swallowed_when_it_answers() -> None:
+def test_the_reply_to_a_cancelled_request_is_ignored() -> None:
     session = greeted()
     request_id, _ = session.request("index", {})
     kind, cancel_id, method, params = sent(session.cancel(request_id))
@@ -143,7 +150,7 @@ def test_a_cancelled_request_is_swallowed_when_it_answers() -> None:
 @pytest.mark.parametrize(
     "message", [1, [], [1, 99, None, {}], [1, "a", None, {}], [0, 1, "x", {}], [2, 3, {}], [3, 1]]
 )
-def test_what_is_not_the_protocol_closes_the_session(message: Any) -> None:
+def test_bytes_outside_the_protocol_close_the_session(message: Any) -> None:
     session = greeted()
     with pytest.raises(FrameInvalidError):
         session.receive(encode_frame(message))
@@ -154,14 +161,14 @@ def test_what_is_not_the_protocol_closes_the_session(message: Any) -> None:
         session.request("status", {})
 
 
-def test_what_cannot_be_sent_is_not_waited_for() -> None:
+def test_an_unencodable_request_is_not_registered() -> None:
     session = greeted()
     with pytest.raises(BadParamsError):
         session.request("search", {"query": {1}})
     assert repr(session) == "<ClientSession ready, 0 waiting, 0 abandoned>"
 
 
-def test_the_version_told_is_the_release() -> None:
+def test_the_version_in_hello_is_the_release() -> None:
     project = Path(__file__).parents[3] / "client" / "pyproject.toml"
     assert tomllib.loads(project.read_text())["project"]["version"] == CLIENT_VERSION
 
@@ -221,60 +228,60 @@ TestIds = Ids.TestCase
 TestIds.settings = settings(max_examples=60, stateful_step_count=40, deadline=None)
 
 
-def told(done: int) -> ProgressArrival:
+def progress_of(done: int) -> ProgressArrival:
     return ProgressArrival(1, Progress(1, "text", done, 0))
 
 
-def test_steps_come_out_as_they_came_in_and_the_outcome_last() -> None:
+def test_steps_are_returned_in_order_before_the_outcome() -> None:
     inbox = Inbox()
-    for arrival in (told(1), told(2), Reply(1, {"a": 1})):
-        inbox.take_in(arrival)
-    assert inbox.has_news
-    assert [step.done for step in iter(inbox.next_step, None) if isinstance(step, Progress)] == [1, 2]
+    for arrival in (progress_of(1), progress_of(2), Reply(1, {"a": 1})):
+        inbox.add(arrival)
+    assert inbox.is_ready
+    assert [step.done for step in iter(inbox.pop_step, None) if isinstance(step, Progress)] == [1, 2]
     assert inbox.result() == {"a": 1}
 
 
 def test_without_an_outcome_there_is_no_result() -> None:
     inbox = Inbox()
-    assert not inbox.has_news
+    assert not inbox.is_ready
     with pytest.raises(ConnectionLostError):
         inbox.result()
 
 
 def test_the_first_outcome_counts() -> None:
     inbox = Inbox()
-    inbox.take_in(Failure(1, AgentUnknownError("nobody")))
-    inbox.take_in(Reply(1, {}))
+    inbox.add(Failure(1, AgentUnknownError("nobody")))
+    inbox.add(Reply(1, {}))
     inbox.stop()
     with pytest.raises(AgentUnknownError, match="nobody"):
         inbox.result()
 
 
-def test_a_request_given_up_says_so() -> None:
+def test_an_abandoned_request_raises_request_cancelled() -> None:
     inbox = Inbox()
     inbox.stop()
-    inbox.take_in(Reply(1, {}))
+    inbox.add(Reply(1, {}))
     with pytest.raises(RequestCancelledError):
         inbox.result()
 
 
-def test_too_many_steps_cost_the_oldest() -> None:
+def test_the_oldest_steps_are_dropped_beyond_the_limit() -> None:
     inbox = Inbox()
     for done in range(MAX_STEPS + 2):
-        inbox.take_in(told(done))
-    first = inbox.next_step()
+        inbox.add(progress_of(done))
+    first = inbox.pop_step()
     assert isinstance(first, Progress)
     assert (first.done, inbox.dropped, len(inbox.steps)) == (2, 2, MAX_STEPS - 1)
 
 
-def test_each_waiter_gets_an_instance_of_the_reason() -> None:
-    broken = ConnectionLostError(lost(BrokenPipeError(32, "Broken pipe")), hint="a hint")
-    first, second = reason_again(broken, True), reason_again(broken, False)
+def test_each_waiter_gets_its_own_copy_of_the_error() -> None:
+    broken = ConnectionLostError(describe_break(BrokenPipeError(32, "Broken pipe")), hint="a hint")
+    first, second = copy_error(broken, True), copy_error(broken, False)
     assert (type(first), str(first), first.hint) == (ConnectionLostError, str(broken), "a hint")
     assert "Broken pipe" in str(first)
     assert first is not broken
     assert (first.data, second.data, broken.data) == ({}, {"sent": False}, {})
-    assert lost(KeyboardInterrupt()).endswith("KeyboardInterrupt")
+    assert describe_break(KeyboardInterrupt()).endswith("KeyboardInterrupt")
 
 
 HELLO_FRAME = {"protocol": 1, "version": "1", "pid": 2, "capabilities": [], "limits": {}}
@@ -288,7 +295,7 @@ class Paused:
 
 
 class FakeEvent:
-    """An event of no loop: whoever waits for it hands control back."""
+    """An event without a loop: a waiting coroutine yields control."""
 
     def __init__(self) -> None:
         self.is_set = False
@@ -303,15 +310,15 @@ class FakeEvent:
 
 
 class Connection:
-    """Traffic whose bytes go into a list, as many frames at a time as the test lets through."""
+    """AsyncConnection whose bytes go into a list, as many frames at a time as the test lets through."""
 
     def __init__(self) -> None:
         self.hung_up = 0
-        self.traffic = Traffic(FakeEvent, self._hang_up)
+        self.traffic = AsyncConnection(FakeEvent, self._hang_up)
         self.sent: list[Any] = []
         self._decoder = FrameDecoder()
         self._writing: Coroutine[Any, Any, None] = self.traffic.write(self._send)
-        greeting = Waiting()
+        greeting = AsyncExchange()
         self.traffic.greet(greeting)
         self.turn()
         self.arrive([1, greeting.id, None, HELLO_FRAME])
@@ -349,9 +356,9 @@ class Connection:
             return
         reading.close()
 
-    def ask(self, method: str = "status", **params: Any) -> Waiting:
+    def ask(self, method: str = "status", **params: Any) -> AsyncExchange:
         """Begin a request."""
-        waiting = Waiting()
+        waiting = AsyncExchange()
         self.traffic.begin(waiting, method, params)
         return waiting
 
@@ -367,15 +374,18 @@ def connection() -> Any:
     made.close()
 
 
-def test_a_request_given_up_before_it_went_out_is_never_sent(connection: Connection) -> None:
+def test_a_request_cancelled_before_sending_is_not_sent(connection: Connection) -> None:
     first, second = connection.ask(), connection.ask("search", query="never")
     connection.traffic.end(second)
     connection.turn()
     assert [message[1:3] for message in connection.sent] == [[first.id, "status"]]
-    assert repr(connection.traffic) == "<Traffic 1 waiting, <ClientSession ready, 1 waiting, 0 abandoned>>"
+    assert (
+        repr(connection.traffic)
+        == "<AsyncConnection 1 waiting, <ClientSession ready, 1 waiting, 0 abandoned>>"
+    )
 
 
-def test_a_request_given_up_while_it_goes_out_is_sent_whole_and_cancelled(connection: Connection) -> None:
+def test_a_request_cancelled_during_sending_is_sent_completely_and_cancelled(connection: Connection) -> None:
     asked = connection.ask("search", query="late")
     connection.turn(1)
     assert asked.sent
@@ -397,7 +407,7 @@ def test_ending_twice_cancels_once(connection: Connection) -> None:
     assert [message[2] for message in connection.sent] == ["status", "cancel"]
 
 
-def test_an_answered_request_needs_no_cancelling(connection: Connection) -> None:
+def test_a_request_with_a_reply_is_not_cancelled(connection: Connection) -> None:
     asked = connection.ask()
     connection.turn()
     connection.arrive([1, asked.id, None, {"a": 1}])
@@ -407,17 +417,17 @@ def test_an_answered_request_needs_no_cancelling(connection: Connection) -> None
     assert [message[2] for message in connection.sent] == ["status"]
 
 
-def test_a_daemon_that_takes_nothing_is_given_up_before_it_costs_much(connection: Connection) -> None:
+def test_a_connection_is_closed_when_unsent_bytes_exceed_the_limit(connection: Connection) -> None:
     text = "x" * 15_000_000
     asked = [connection.ask("embed", texts=[text]) for _ in range(MAX_UNSENT_BYTES // len(text))]
     assert connection.traffic.broken is None
     connection.ask("embed", texts=[text])
     assert connection.hung_up == 1
-    with pytest.raises(ConnectionLostError, match="takes no data"):
+    with pytest.raises(ConnectionLostError, match="accepts no data"):
         connection.traffic.check(asked[0])
 
 
-def test_a_broken_connection_wakes_all_and_tells_each_whether_its_request_went_out(
+def test_a_broken_connection_wakes_all_waiters_with_whether_their_request_was_sent(
     connection: Connection,
 ) -> None:
     went_out = connection.ask()

@@ -45,7 +45,7 @@ MEANINGS = {
     "theme of the screen": (0.8, 0.1, 0.6),
     "the weather": (0, 0, 1),
 }
-"""Texts and where they lie; others lie opposite to all of them."""
+"""Texts and their vectors; other texts have the opposite vector."""
 
 
 class StubHost:

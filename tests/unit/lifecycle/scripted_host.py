@@ -16,7 +16,7 @@ from memd_client.messages import (
     GetParams,
     GetReply,
     Hit,
-    Pending,
+    PendingChanges,
     SearchParams,
     SearchReply,
 )
@@ -33,7 +33,7 @@ def found(*hits: Hit, **facts: Any) -> SearchReply:
         "provider": "local",
         "model": "minilm",
         "generation": 1,
-        "pending": Pending(),
+        "pending": PendingChanges(),
     }
     return SearchReply(hits=list(hits), **{**usual, **facts})
 

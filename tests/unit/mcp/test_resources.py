@@ -9,7 +9,7 @@ from pydantic import AnyUrl
 
 from memd.mcp.resources import parse_uri, template_of, uri_of
 from memd.mcp.scope import AgentScope
-from memd_client.aio import Client
+from memd_client.aio import AsyncioClient
 from memd_client.errors import AgentUnknownError, PathRefusedError
 
 NAMES = st.text(st.characters(exclude_categories=["Cs", "Cc"]), min_size=1, max_size=8).filter(
@@ -19,7 +19,7 @@ NAMES = st.text(st.characters(exclude_categories=["Cs", "Cc"]), min_size=1, max_
 
 def scope(agent: str | None = None) -> AgentScope:
     """Return the scope of a server."""
-    return AgentScope(Client("/tmp/nobody.sock"), agent)
+    return AgentScope(AsyncioClient("/tmp/nobody.sock"), agent)
 
 
 @given(st.lists(NAMES, min_size=1, max_size=3), st.booleans())

@@ -11,12 +11,11 @@ import pytest
 
 from memd.mcp.scope import AgentScope
 from memd.mcp.tool_calls import ProgressSteps, all_agents_result, carry_out
-from memd_client.aio import Client
-from memd_client.ask import Ask
+from memd_client.aio import AsyncioClient
 from memd_client.errors import AgentUnknownError, DaemonUnreachableError, MemdError
 from memd_client.messages import (
     CallToolReply,
-    Degraded,
+    Degradation,
     EmptyResult,
     Hit,
     Problem,
@@ -24,6 +23,7 @@ from memd_client.messages import (
     SearchAgentsReply,
     SearchedAgent,
 )
+from memd_client.prepared_request import PreparedRequest
 
 HIT = Hit(
     "MEMORY.md", 3, 3, 0.5, None, 2.0, "Keys: with the neighbour.", "memory", "MEMORY.md#L3", agent="home"
@@ -38,7 +38,7 @@ class ScriptedMcpClient:
         self.asked: list[tuple[str, Any]] = []
 
     @asynccontextmanager
-    async def follow(self, ask: Ask[Any]) -> AsyncIterator[Any]:
+    async def follow(self, ask: PreparedRequest[Any]) -> AsyncIterator[Any]:
         self.asked.append((ask.method, ask.params))
         reply = self.replies[ask.method]
         if isinstance(reply, MemdError):
@@ -66,7 +66,7 @@ NO_ALL = AgentUnknownError("there is no agent 'all'")
 
 def call(client: ScriptedMcpClient, agent: str | None, **arguments: Any) -> Any:
     """Return the result of a search of the agent `all`."""
-    scope = AgentScope(cast(Client, client), agent)
+    scope = AgentScope(cast(AsyncioClient, client), agent)
     return asyncio.run(carry_out(scope, "memory_search", {"agent": "all", **arguments}))
 
 
@@ -91,7 +91,7 @@ def test_agent_with_the_id_all_is_searched_alone() -> None:
 
 
 def test_errors_and_degradation_are_shown_by_agent() -> None:
-    refused = Degraded("provider_failed", "openai answered 401.", 1, "Correct it.")
+    refused = Degradation("provider_failed", "openai answered 401.", 1, "Correct it.")
     rows = [
         SearchedAgent("home", "keyword", degraded=refused),
         SearchedAgent("old", error=Problem("index_newer", "the index is newer", "Update memd.")),

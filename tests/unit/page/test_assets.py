@@ -56,7 +56,7 @@ def test_without_files_the_page_says_so(tmp_path: Path) -> None:
 
 
 def test_every_file_the_page_loads_is_of_a_kind_that_is_served() -> None:
-    not_loaded = ("", ".ts")  # licences, and types for whoever writes the scripts
+    not_loaded = ("", ".ts")  # licences, and types for developers
     loaded = {path for path in FOLDER.rglob("*") if path.is_file() and path.suffix not in not_loaded}
 
     names = [path.relative_to(FOLDER).as_posix() for path in loaded]

@@ -1,4 +1,4 @@
-"""What the page may ask the daemon, and what a page of one agent is told."""
+"""Requests that the page may send, and replies for a page of one agent."""
 
 from __future__ import annotations
 
@@ -136,7 +136,7 @@ def test_a_page_of_one_agent_cannot_search_several(server: PageThread, params: d
     assert "result" not in reply.json
 
 
-def test_a_page_of_one_agent_is_told_no_figure_of_another(server: PageThread) -> None:
+def test_a_page_of_one_agent_gets_no_metrics_of_other_agents(server: PageThread) -> None:
     server.visitor().call("search", {"query": "x", "agent": "main"})
 
     metrics = server.visitor("other").call("metrics").json["result"]["metrics"]

@@ -109,7 +109,7 @@ def test_a_call_is_json_with_a_header_no_form_can_send() -> None:
         assert why_no_call(head("POST", content_type=kind, x_memd="1")) == "content_type"
 
 
-def test_a_cookie_counts_where_it_is_there_once() -> None:
+def test_a_cookie_is_valid_if_it_is_present_once() -> None:
     assert cookie_of(head(cookie="a=1; memd-1=k; b=2"), "memd-1") == "k"
     assert cookie_of(head(cookie="memd-1=k; memd-1=l"), "memd-1") is None
     assert cookie_of(head(cookie="memd-11=k"), "memd-1") is None

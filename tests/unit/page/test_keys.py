@@ -29,7 +29,7 @@ def test_a_link_becomes_a_session_once() -> None:
     assert keys.find(token) is None
 
 
-def test_a_link_nobody_opened_dies_and_a_session_does_not() -> None:
+def test_an_unused_link_expires_and_a_session_does_not() -> None:
     clock = Clock()
     keys = Keys(PageLimits(token_s=60), clock)
     early, late = keys.issue(None), keys.issue(None)

@@ -1,4 +1,4 @@
-"""Another user's process doesn't come in, where the system tells whose it is."""
+"""A process of another user is rejected, if the system reports the owner."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from memd.page.access import may_enter
+from memd.page.access import is_owned_by_user
 
 HEAD = "  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout inode\n"
 QUEUES = "00000000:00000000 00:00000000 00000000"
@@ -34,9 +34,9 @@ def table(tmp_path: Path, ends: str, uid: int, state: str = "01", inode: int = 4
 def test_a_connections_owner_decides(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ends: str) -> None:
     monkeypatch.setattr(os, "geteuid", lambda: 1000)
 
-    assert may_enter(OURS, THEIRS, table(tmp_path, ends, 1000))
-    assert may_enter(OURS, THEIRS, table(tmp_path, ends, 0))
-    assert not may_enter(OURS, THEIRS, table(tmp_path, ends, 1001))
+    assert is_owned_by_user(OURS, THEIRS, table(tmp_path, ends, 1000))
+    assert is_owned_by_user(OURS, THEIRS, table(tmp_path, ends, 0))
+    assert not is_owned_by_user(OURS, THEIRS, table(tmp_path, ends, 1001))
 
 
 @little_endian
@@ -45,16 +45,16 @@ def test_what_its_program_has_closed_is_not_taken_for_roots(
 ) -> None:
     monkeypatch.setattr(os, "geteuid", lambda: 1000)
 
-    assert not may_enter(OURS, THEIRS, table(tmp_path, PLAIN, 0, state="05"))
-    assert not may_enter(OURS, THEIRS, table(tmp_path, PLAIN, 0, inode=0))
+    assert not is_owned_by_user(OURS, THEIRS, table(tmp_path, PLAIN, 0, state="05"))
+    assert not is_owned_by_user(OURS, THEIRS, table(tmp_path, PLAIN, 0, inode=0))
 
 
 @little_endian
 def test_a_connection_that_is_not_listed_stays_out_and_without_a_list_the_keys_decide(tmp_path: Path) -> None:
     other_way_round = " ".join(reversed(PLAIN.split()))
 
-    assert not may_enter(OURS, THEIRS, table(tmp_path, other_way_round, os.geteuid()))
-    assert may_enter(OURS, THEIRS, (tmp_path / "none",))
+    assert not is_owned_by_user(OURS, THEIRS, table(tmp_path, other_way_round, os.geteuid()))
+    assert is_owned_by_user(OURS, THEIRS, (tmp_path / "none",))
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux lists connections with their owners")
@@ -68,4 +68,4 @@ def test_a_process_of_ones_own_comes_in(family: socket.AddressFamily) -> None:
             pytest.skip("this machine has no IPv6")
         accepted, theirs = listener.accept()
         with accepted:
-            assert may_enter(accepted.getsockname(), theirs)
+            assert is_owned_by_user(accepted.getsockname(), theirs)

@@ -1,4 +1,4 @@
-"""The page is open while somebody looks, to whoever has its link, and to nobody else."""
+"""The page is open while a browser uses it, and only for browsers with its link."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def server(socket_path: Path) -> Iterator[PageThread]:
 
 
 def is_open(port: int) -> bool:
-    """Return whether somebody listens at a port."""
+    """Return whether a port is open."""
     with closing(socket.socket()) as sock:
         return sock.connect_ex(("127.0.0.1", port)) == 0
 
@@ -42,7 +42,7 @@ def is_open(port: int) -> bool:
 # --- from the first look to the last
 
 
-def test_nobody_listens_until_the_page_is_asked_for_and_then_on_loopback_alone(server: PageThread) -> None:
+def test_the_port_is_closed_until_show_and_then_bound_to_loopback(server: PageThread) -> None:
     assert "closed" in repr(server.page)
 
     one, two = Visitor(server.link()), Visitor(server.link("main"))
@@ -60,7 +60,7 @@ def test_an_agent_there_is_not_opens_no_page(server: PageThread) -> None:
     assert "closed" in repr(server.page)
 
 
-def test_the_page_closes_when_nobody_looked_for_a_minute(server: PageThread) -> None:
+def test_the_page_closes_after_a_minute_without_use(server: PageThread) -> None:
     visitor = server.visitor()
 
     server.pass_time(59)
@@ -69,10 +69,10 @@ def test_the_page_closes_when_nobody_looked_for_a_minute(server: PageThread) -> 
     server.wait_closed()
 
     assert not is_open(visitor.port)
-    assert server.visitor().ask("GET", "/").status == 200  # and opens anew
+    assert server.visitor().ask("GET", "/").status == 200  # and opens again
 
 
-def test_the_page_stays_open_while_somebody_looks(server: PageThread) -> None:
+def test_the_page_stays_open_while_it_is_used(server: PageThread) -> None:
     visitor = server.visitor()
 
     with visitor.events() as events:
@@ -148,7 +148,7 @@ def test_a_link_works_once_and_leads_to_the_page_without_its_key(server: PageThr
     assert "set-cookie" not in again.headers
 
 
-def test_a_link_nobody_opened_dies_after_a_minute(server: PageThread) -> None:
+def test_an_unused_link_expires_after_a_minute(server: PageThread) -> None:
     visitor = Visitor(server.link())
     other = server.visitor()
     with other.events() as events:
@@ -255,7 +255,7 @@ def test_no_answer_to_a_preflight_lets_another_origin_in(server: PageThread) -> 
 
 
 def test_another_users_process_gets_not_even_an_answer(socket_path: Path) -> None:
-    with PageThread(socket_path, may_enter=lambda ours, theirs: False) as server:
+    with PageThread(socket_path, is_owned_by_user=lambda ours, theirs: False) as server:
         visitor = Visitor(server.link())
 
         assert visitor.raw(f"GET {visitor.link} HTTP/1.1\r\nHost: {visitor.host}\r\n\r\n".encode()) == b""

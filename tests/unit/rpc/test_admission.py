@@ -1,4 +1,4 @@
-"""Whose request runs next: everybody's first at once, the rest in turn, and nothing lost on the way."""
+"""Scheduling: the first request of each connection runs at once, the rest fairly; no slot is lost."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ async def test_connections_with_nothing_running_are_bounded_too(autojump_clock: 
     at_once=st.integers(1, 3),
     more=st.integers(0, 2),
 )
-def test_no_turn_is_lost_or_given_twice_whoever_gives_up(
+def test_no_slot_is_lost_or_granted_twice_under_cancellation(
     wishes: list[tuple[str, int, int]], at_once: int, more: int
 ) -> None:
     async def script() -> None:

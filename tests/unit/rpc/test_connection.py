@@ -218,7 +218,7 @@ async def test_a_group_of_one_error_is_that_error(autojump_clock: MockClock) -> 
         assert code(await peer.read()) == "query_empty"
 
 
-async def test_too_many_requests_are_refused_and_cancel_makes_room(autojump_clock: MockClock) -> None:
+async def test_requests_over_the_limit_are_rejected_until_one_is_cancelled(autojump_clock: MockClock) -> None:
     async with connected(requests_per_connection=2) as peer:
         await peer.greet()
         await peer.send(0, 1, "search", {"query": "wait"})
@@ -265,7 +265,7 @@ async def test_the_requests_of_a_peer_that_left_are_cancelled(autojump_clock: Mo
         assert (peer.registry.main.waiting, peer.registry.main.cancelled) == (0, 1)
 
 
-async def test_a_peer_that_never_greets_is_told_and_closed_in_time(autojump_clock: MockClock) -> None:
+async def test_a_peer_that_never_greets_gets_an_error_and_is_closed(autojump_clock: MockClock) -> None:
     async with connected() as peer:
         start = trio.current_time()
         await trio.sleep(9)
@@ -276,7 +276,7 @@ async def test_a_peer_that_never_greets_is_told_and_closed_in_time(autojump_cloc
         assert trio.current_time() - start == pytest.approx(10)
 
 
-async def test_a_silent_peer_is_told_and_closed(autojump_clock: MockClock) -> None:
+async def test_an_idle_peer_gets_an_error_and_is_closed(autojump_clock: MockClock) -> None:
     async with connected() as peer:
         await peer.greet()
         await trio.sleep(400)

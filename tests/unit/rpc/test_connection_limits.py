@@ -9,7 +9,7 @@ from trio.testing import MockClock
 from tests.unit.rpc.test_connection import code, connected
 
 
-async def test_begun_and_never_whole_a_frame_ends_the_connection(autojump_clock: MockClock) -> None:
+async def test_a_frame_that_stays_incomplete_ends_the_connection(autojump_clock: MockClock) -> None:
     async with connected(frame_s=30) as peer:
         await peer.greet()
         begun = trio.current_time()
@@ -21,7 +21,7 @@ async def test_begun_and_never_whole_a_frame_ends_the_connection(autojump_clock:
         # then
         reply = await peer.read()
         assert (reply[1], code(reply)) == (0, "idle_timeout")
-        assert "not whole" in reply[2]["message"]
+        assert "incomplete" in reply[2]["message"]
         assert trio.current_time() - begun == pytest.approx(30)
 
 
@@ -61,7 +61,7 @@ async def test_requests_over_all_connections_are_bounded(autojump_clock: MockClo
         await peer.send(0, 3, "search", {"query": "x"})
         reply = await peer.read()
         assert (reply[1], code(reply)) == (3, "daemon_busy")
-        # when: it takes one back, then there is room again
+        # when: it cancels one, then another request is accepted
         await peer.send(0, 4, "cancel", {"id": 1})
         replies = [await peer.read(), await peer.read()]
         assert {reply[1] for reply in replies} == {1, 4}

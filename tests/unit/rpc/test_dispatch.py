@@ -26,7 +26,7 @@ def test_a_method_takes_and_returns_the_types_of_its_request(name: str) -> None:
     assert (hints["params"], hints["return"]) == REQUESTS[name]
 
 
-def test_numbers_and_none_are_taken_where_they_belong() -> None:
+def test_numbers_and_none_are_accepted_for_their_parameters() -> None:
     params = decode_params("search", {"query": "x", "min_score": 1, "agent": None})
     assert params == SearchParams(query="x", min_score=1.0)
     with pytest.raises(BadParamsError, match="`max_results`"):

@@ -1,4 +1,4 @@
-"""What waits for one peer: bounded, in order, and given up when nobody reads."""
+"""The outbox of a peer: limited, in order, and dropped if the peer does not read."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from trio.testing import MemorySendStream, MockClock, wait_all_tasks_blocked
 
 from memd.rpc.limits import Limits
-from memd.rpc.outbox import MAX_INTEGER, MIN_INTEGER, PIECE_BYTES, Backlog, Outbox, encode_reply
+from memd.rpc.outbox import MAX_INTEGER, MIN_INTEGER, WRITE_BYTES, Backlog, Outbox, encode_reply
 from memd_client.errors import BadParamsError, FrameTooBigError
 from memd_client.framing import HEADER_BYTES, encode_frame
 
@@ -39,7 +39,7 @@ class Sink(trio.abc.SendStream):
 async def test_frames_leave_in_order_and_whole(autojump_clock: MockClock) -> None:
     stream = MemorySendStream()
     outbox = Outbox(stream, Limits())
-    big = b"b" * (PIECE_BYTES * 2 + 1)
+    big = b"b" * (WRITE_BYTES * 2 + 1)
     async with trio.open_nursery() as nursery:
         nursery.start_soon(outbox.write)
         for frame in (b"a", big, b"c"):

@@ -58,7 +58,7 @@ def test_another_user_may_not(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("on_a_mac")
-@pytest.mark.parametrize("uid", [0, 501, 2**32 - 2])  # the last is `nobody`
+@pytest.mark.parametrize("uid", [0, 501, 2**32 - 2])  # the last is the user id of unprivileged services
 def test_the_credentials_of_macos_are_read(uid: int) -> None:
     assert struct.calcsize(XUCRED) == 76
     assert peer_uid(mac_peer(uid)) == uid
@@ -73,14 +73,14 @@ def test_on_macos_too_our_own_user_alone_may_connect() -> None:
 
 @pytest.mark.usefixtures("on_a_mac")
 @pytest.mark.parametrize("size", [0, 4, 7])
-def test_an_answer_too_short_to_name_a_user_lets_nobody_in(size: int) -> None:
+def test_a_truncated_peer_credential_is_rejected(size: int) -> None:
     whole = struct.pack(XUCRED, 0, os.geteuid(), 1, *[0] * 16)
     peer: Any = MacPeer(whole[:size])
-    with pytest.raises(PeerRefusedError, match="doesn't say who connected"):
+    with pytest.raises(PeerRefusedError, match="does not report the peer's user id"):
         check_peer(peer)
 
 
-def test_a_system_that_refuses_to_say_lets_nobody_in() -> None:
+def test_a_failed_peer_lookup_is_rejected() -> None:
     class Gone:
         def getsockopt(self, level: int, name: int, size: int) -> bytes:
             raise OSError(107, "Transport endpoint is not connected")
@@ -89,6 +89,6 @@ def test_a_system_that_refuses_to_say_lets_nobody_in() -> None:
         check_peer(Gone())
 
 
-def test_where_the_system_cannot_tell_the_directory_decides(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_peer_lookup_the_directory_protects_the_socket(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "platform", "freebsd14")
     check_peer(None)

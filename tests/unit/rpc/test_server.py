@@ -1,4 +1,4 @@
-"""The door: real sockets, one user, counted clients, a clean way out."""
+"""The server with real sockets: one user, a limit of clients, and stopping."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ def test_a_system_that_does_not_say_who_connects_refuses(
             assert client.read()[2]["code"] == "peer_refused"
 
 
-def test_a_client_too_many_is_told_and_the_place_is_free_again_later(directory: Path) -> None:
+def test_a_client_over_the_limit_gets_an_error_until_one_leaves(directory: Path) -> None:
     with ServerThread(directory / "s", limits=Limits(connections=2)) as server:
         with RawClient(server.path).greet(), RawClient(server.path).greet(), RawClient(server.path) as third:
             reply = third.read()
@@ -115,7 +115,7 @@ def test_connections_that_never_greet_give_way_to_those_that_do(directory: Path)
         RawClient(server.path) as also_silent,
     ):
         server.wait_until(lambda: server.daemon.open_connections == 3)
-        # when: another comes and greets, then it is served; the eldest of the silent is told to go
+        # when: another client greets, then it is served; the oldest silent connection is closed
         with RawClient(server.path).greet() as newcomer:
             assert newcomer.call("search", {"query": "x"})[2] is None
             reply = silent.read()
@@ -197,7 +197,7 @@ def test_only_our_own_socket_file_is_removed(directory: Path) -> None:
 
 
 def test_a_lost_socket_file_ends_the_server_by_name(directory: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(server_module, "WATCH_S", 0.01)
+    monkeypatch.setattr(server_module, "SOCKET_CHECK_INTERVAL_S", 0.01)
     server = ServerThread(directory / "s").__enter__()
     os.unlink(server.path)
     wait_until(lambda: not server._thread.is_alive())

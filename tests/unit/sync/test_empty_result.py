@@ -9,7 +9,7 @@ import pytest
 
 from memd.sync.disk.discover import LINK, Discovery, SourceFile
 from memd.sync.empty_result import SearchedSources, find_reason
-from memd_client.messages import Pending, SearchParams, Skipped
+from memd_client.messages import PendingChanges, SearchParams, SkippedFile
 from tests.unit.lifecycle.scripted_host import found
 
 WORKSPACE = Path("/home/ann/notes")
@@ -27,21 +27,21 @@ def memory(*files: SourceFile, sources: tuple[str, ...] = ("memory",), **facts: 
 
 NOTE = file("memory/2026-01-16.md")
 BOTH = ("memory", "sessions")
-BAD = Skipped("memory/bad.md", "memory/bad.md is not UTF-8 (byte 3). Save the file as UTF-8.")
+BAD = SkippedFile("memory/bad.md", "memory/bad.md is not UTF-8 (byte 3). Save the file as UTF-8.")
 
 CASES: list[tuple[dict[str, Any], SearchedSources, dict[str, Any], str, str]] = [
     ({"sources": ["sessions"]}, memory(missing=True), {}, "sessions_not_indexed", "sessionMemory"),
     ({"sources": ["sessions"]}, memory(NOTE, sources=BOTH), {}, "no_transcripts", "conversation"),
     ({}, memory(missing=True), {}, "workspace_missing", "workspace"),
     ({}, memory(file("s", "sessions"), missing=True, sources=BOTH), {}, "workspace_missing", "workspace"),
-    ({}, memory(), {"pending": Pending(2)}, "no_notes", "MEMORY.md or memory/ in /home/ann/notes"),
+    ({}, memory(), {"pending": PendingChanges(2)}, "no_notes", "MEMORY.md or memory/ in /home/ann/notes"),
     ({"path": "memory/2026-01-17"}, memory(NOTE), {}, "path_matches_nothing", "Use memory/2026-01-16.md"),
     ({"path": "memroy/"}, memory(NOTE), {}, "path_matches_nothing", "Use memory/ as path"),
     ({"path": f"{WORKSPACE}/memory/"}, memory(NOTE), {}, "path_matches_nothing", "Use memory/ as path"),
     ({"path": "zzz"}, memory(NOTE), {}, "path_matches_nothing", "such as memory/2026-01-16.md"),
     (
         {"path": "memory/link"},
-        memory(NOTE, skipped=[Skipped("memory/link.md", LINK)]),
+        memory(NOTE, skipped=[SkippedFile("memory/link.md", LINK)]),
         {},
         "path_matches_nothing",
         f"memory/link.md is not indexed: {LINK}",
@@ -53,9 +53,9 @@ CASES: list[tuple[dict[str, Any], SearchedSources, dict[str, Any], str, str]] = 
         "path_matches_nothing",
         "memory/bad.md is not UTF-8 (byte 3). Save the file as UTF-8.",
     ),
-    ({"path": "memory/"}, memory(NOTE), {"pending": Pending(3)}, "indexing", "again"),
+    ({"path": "memory/"}, memory(NOTE), {"pending": PendingChanges(3)}, "indexing", "again"),
     ({}, memory(NOTE), {}, "no_match", "min_score 0"),
-    ({"min_score": 0.9}, memory(NOTE), {"pending": Pending(0, 9)}, "no_match", "min_score 0"),
+    ({"min_score": 0.9}, memory(NOTE), {"pending": PendingChanges(0, 9)}, "no_match", "min_score 0"),
     ({"min_score": 0}, memory(NOTE), {}, "no_match", "other words"),
     ({}, memory(NOTE), {"mode": "keyword"}, "no_match", "other words, or with min_score 0"),
 ]

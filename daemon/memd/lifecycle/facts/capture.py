@@ -1,8 +1,8 @@
-"""Which messages of a conversation hold a fact worth keeping, and of what category it is: rules, no model. Pure.
+"""Rules that select the messages to capture as facts, and their category, without a model. Pure.
 
-What is captured must be the user's own words, short, and about the user. What reads like a document, an order to the
-model or a secret is refused. A wrong refusal costs little: the agent can still store the fact when asked to. No list of
-phrases recognizes every order: what is captured is shown to models as quoted data (tools.untrusted).
+Captured messages are the user's own words, short, and about the user. Documents, instructions to the model and secrets
+are rejected. A wrong rejection costs little: the agent can still store the fact on request. No list of phrases detects
+all instructions, so captured facts are shown to models as quoted data (tools.untrusted).
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ _ACCENTS = re.compile("[\u0300-\u036f]")
 
 
 def fold(text: str) -> str:
-    """Return a text as the patterns expect it."""
+    """Return a text folded for the patterns: lower case, without accents."""
     bare = _ACCENTS.sub("", unicodedata.normalize("NFD", text.casefold().replace("’", "'")))
     return unicodedata.normalize("NFC", bare).replace("ł", "l")
 
 
 @cache
 def _pattern(*sections: str) -> re.Pattern[str]:
-    """Return one pattern for folded text that any row of some sections of `capture.txt` fulfils."""
+    """Return a pattern for folded text that matches any row of some sections of `capture.txt`."""
     rows = _capture_rows()
     return re.compile("|".join(f"(?:{fold(row)})" for each in sections for row in rows[each]), re.DOTALL)
 
@@ -41,33 +41,33 @@ def _capture_rows() -> dict[str, list[str]]:
     return read_sections(Path(__file__).with_name("capture.txt"))
 
 
-_MOST_INJECTION_CHARS = 20_000
-"""Characters looked at; longer texts are not captured anyway."""
+_MAX_INJECTION_CHARS = 20_000
+"""Characters that are checked; longer texts are never captured."""
 
 _LOOKALIKES = str.maketrans(
     "\u0430\u0435\u043e\u0440\u0441\u0443\u0445\u0456\u0458\u0455\u0501\u03bf\u03b1\u03b5\u03b9\u03c1\u03c5"
     "\u043a\u043c\u0442\u0432\u043d",
     "aeopcyxijsdoaeipukmtbh",
 )
-"""Cyrillic and Greek letters that are drawn like Latin ones."""
+"""Cyrillic and Greek letters that look like Latin ones."""
 
 
 @cache
 def _order() -> re.Pattern[str]:
-    """Return one pattern of all orders of `injection.txt`; it takes some milliseconds to compile."""
+    """Return a pattern of all instructions of `injection.txt`; compiling it takes some milliseconds."""
     sections = read_sections(Path(__file__).with_name("injection.txt"))
     rows = [row.replace("GAP", ".{0,40}?") for rows in sections.values() for row in rows]
     return re.compile("|".join(f"(?:{row})" for row in rows), re.MULTILINE | re.DOTALL)
 
 
 def is_injection(text: str) -> bool:
-    """Return whether a text reads like orders to a model."""
-    plain, composed = _plain(text[:_MOST_INJECTION_CHARS])
+    """Return whether a text contains instructions to a model."""
+    plain, composed = _plain(text[:_MAX_INJECTION_CHARS])
     return any(_order().search(each) is not None for each in {plain, composed, plain.translate(_LOOKALIKES)})
 
 
 def _plain(text: str) -> tuple[str, str]:
-    """Return a text in small letters with single spaces: without accents, and with them."""
+    """Return a text in lower case with single spaces: without accents, and with them."""
     folded = unicodedata.normalize("NFKC", text).casefold()
     shown = "".join(
         each for each in folded if unicodedata.category(each) not in ("Cf", "Mn") or each == "\u3099"
@@ -78,16 +78,16 @@ def _plain(text: str) -> tuple[str, str]:
     return without, shown
 
 
-LEAST_CHARS = 10
-"""Shorter messages are answers, not facts; wide characters count twice."""
+MIN_CHARS = 10
+"""Shorter messages are replies, not facts; wide characters count twice."""
 
-MOST_EMOJI = 3
+MAX_EMOJI = 3
 
-MOST_READ_CHARS = 100_000
-"""Characters of one message that are read: far more than may be captured."""
+MAX_READ_CHARS = 100_000
+"""Characters of one message that are read: far more than can be captured."""
 
-MOST_TELLING_CHARS = 1_000
-"""Characters that decide the category: a fact begins with its subject."""
+MAX_TELLING_CHARS = 1_000
+"""Characters that determine the category: a fact begins with its subject."""
 
 _EMOJI = re.compile("[\U0001f1e6-\U0001f1ff\U0001f300-\U0001faff\u2600-\u27bf]")
 _BLOCK = re.compile(
@@ -102,7 +102,7 @@ _QUESTION = ("?", "？", "؟")
 
 @dataclass(frozen=True, slots=True)
 class CaptureDecision:
-    """What would be kept of a message, its category, and why it isn't kept ("" if it is)."""
+    """The text to capture from a message, its category, and why it is rejected ("" if it isn't)."""
 
     text: str
     category: str = "other"
@@ -116,7 +116,7 @@ class CaptureDecision:
 @lru_cache(maxsize=4_096)
 def category_of(text: str) -> str:
     """Return the category of a text: preference, decision, entity, fact or other."""
-    folded = fold(text[:MOST_TELLING_CHARS])
+    folded = fold(text[:MAX_TELLING_CHARS])
     kinds = (
         ("preference", _pattern("prefer")),
         ("decision", _pattern("decide")),
@@ -127,7 +127,7 @@ def category_of(text: str) -> str:
 
 
 def judge_message(message: Mapping[str, Any], most_chars: int) -> CaptureDecision:
-    """Return the verdict on a message of a conversation."""
+    """Return the capture decision for a message of a conversation."""
     if message.get("role") != "user":
         return CaptureDecision("", reason="role")
     said = _text_of(message.get("content"))
@@ -137,16 +137,16 @@ def judge_message(message: Mapping[str, Any], most_chars: int) -> CaptureDecisio
 
 
 def judge_text(text: str, most_chars: int) -> CaptureDecision:
-    """Return the verdict on a text the user wrote."""
-    said = without_scaffolding(text[:MOST_READ_CHARS], "user") if text.strip() else ""
+    """Return the capture decision for a user's text."""
+    said = without_scaffolding(text[:MAX_READ_CHARS], "user") if text.strip() else ""
     if text.strip() and not said:
         return CaptureDecision("", reason="scaffolding")
     return CaptureDecision(said, category_of(said[: most_chars + 1]), _reason_against(said, most_chars))
 
 
 def _reason_against(said: str, most_chars: int) -> str:
-    """Return why a text isn't kept, "" if it is; cheap questions first, and none of long texts."""
-    if _columns(said[:LEAST_CHARS]) < LEAST_CHARS:
+    """Return why a text is rejected, "" if it isn't; cheap checks first, and few of long texts."""
+    if _columns(said[:MIN_CHARS]) < MIN_CHARS:
         return "too_short"
     if len(said) > most_chars:
         return "too_long"
@@ -156,7 +156,7 @@ def _reason_against(said: str, most_chars: int) -> str:
         return "markup"
     if _is_document(said):
         return "markdown"
-    if len(_EMOJI.findall(said)) > MOST_EMOJI:
+    if len(_EMOJI.findall(said)) > MAX_EMOJI:
         return "emoji"
     if is_injection(said):
         return "injection"
@@ -170,7 +170,7 @@ def _reason_against(said: str, most_chars: int) -> str:
 
 
 def _is_document(said: str) -> bool:
-    """Return whether a text is laid out in Markdown rather than said."""
+    """Return whether a text is structured Markdown instead of plain sentences."""
     lists = len(_LIST.findall(said))
     return lists >= 2 or bool(_STRUCTURE.search(said)) or bool(lists and _BOLD.search(said))
 

@@ -1,7 +1,7 @@
-"""An agent's facts: stored, recalled, forgotten, added to a prompt, captured from what the user says.
+"""An agent's facts: storing, recalling, forgetting, adding to a prompt, and capturing from conversations.
 
-They are lines of a Markdown file in the agent's workspace: people read and edit them, searches find them, and nothing
-is lost with an index.
+Facts are lines of a Markdown file in the agent's workspace: users can read and edit them, searches find them, and they
+don't depend on the index.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ from memd.lifecycle.facts.search import (
     FactMatches,
     FactSearch,
     ScoredFact,
-    clearly_meant,
+    clear_match,
+    duplicate_in,
     newest_first,
-    twin_in,
 )
 from memd.lifecycle.host import Host
 from memd.lifecycle.tools.untrusted import block
@@ -47,49 +47,48 @@ from memd_client.facts import (
     MemoryRecallReply,
     MemoryStoreParams,
     MemoryStoreReply,
-    PassedMessage,
     RecallForParams,
     RecallForReply,
+    SkippedMessage,
 )
 
 log = structlog.get_logger(__name__)
 
-MOST_CANDIDATES, LEAST_CANDIDATE_SCORE = 5, 0.3
-"""What a query that names nothing for certain is answered with."""
+MAX_CANDIDATES, MIN_CANDIDATE_SCORE = 5, 0.3
+"""Limit and lowest score of the candidates for a query without a clear match."""
 
-MOST_CAPTURED = 3
-"""Facts captured from the messages of one call."""
+MAX_CAPTURED = 3
+"""Facts captured per request."""
 
-MOST_QUERY_CHARS = 2_000
-"""Characters of a question or prompt that are looked at: what it is about stands at its beginning."""
+MAX_QUERY_CHARS = 2_000
+"""Characters of a query or prompt that are compared: its subject is at its start."""
 
-MOST_PROMPT_CHARS = 200_000
-"""Characters in which headers and blocks before the prompt's own words are looked for."""
+MAX_PROMPT_CHARS = 200_000
+"""Characters in which headers and blocks before the prompt's own text are removed."""
 
 BLOCK = "relevant-memories"
-"""What the block before a prompt is called: transcripts are indexed, and captured from, without blocks of this name."""
+"""Name of the block before a prompt: indexing and capturing skip blocks of this name in transcripts."""
 
 
 class Facts:
     """The facts of one agent.
 
     Every call raises `MemoryDisabledError` if the agent's memory is off, and the errors of
-    `memd.lifecycle.files.writing` if a file can't be read or written. A call that is cancelled while it writes has
-    written all or nothing.
+    `memd.lifecycle.files.writing` if a file can't be read or written. Writes are atomic, also under cancellation.
     """
 
     def __init__(self, host: Host, clock: Clock) -> None:
         self._host = host
         self._clock = clock
         self._search = FactSearch(host)
-        self._turn = trio.Lock()
+        self._lock = trio.Lock()
 
     async def store(self, params: MemoryStoreParams) -> MemoryStoreReply:
-        """Keep a fact, unless one says the same already."""
+        """Store a fact, unless it is a duplicate."""
         self._require_enabled()
         text = one_line(params.text)
         if not re.search(r"\w", text):
-            raise BadParamsError("memory_store: `text` holds no word", data={"field": "text"})
+            raise BadParamsError("memory_store: `text` has no word", data={"field": "text"})
         now_ms = self._clock()
         fact = Fact(
             id=params.id or fact_lines.new_id(now_ms),
@@ -98,17 +97,17 @@ class Facts:
             category=params.category or category_of(text),
             created_ms=now_ms - now_ms % 1000 if params.created_ms is None else params.created_ms,
         )
-        # One after the other: two calls with one text would both find no twin.
-        async with self._turn:
+        # Serialized: two concurrent calls with the same text would both find no duplicate.
+        async with self._lock:
             used = False
             if params.vector is not None:
                 used = await self._host.keep_vector(text, params.vector_model, params.vector)
             return replace(await self._store(fact), vector_used=used)
 
     async def recall(self, params: MemoryRecallParams) -> MemoryRecallReply:
-        """Return the facts a question is near to; all of them, newest first, for a blank one."""
+        """Return the facts nearest to a query; for a blank one all facts, newest first."""
         facts = await self._load()
-        query = params.query[:MOST_QUERY_CHARS].strip()
+        query = params.query[:MAX_QUERY_CHARS].strip()
         if not query:
             listed = [ScoredFact(fact, 0.0) for fact in newest_first(facts)[: params.limit]]
             return MemoryRecallReply(self._host.agent_id, _rows(listed), "none", len(facts))
@@ -125,11 +124,11 @@ class Facts:
         return FactsReply(self._host.agent_id, _rows([ScoredFact(fact, 0.0) for fact in page]), len(facts))
 
     async def edit(self, params: MemoryEditParams) -> MemoryEditReply:
-        """Change the text of a fact in its line, unless another fact says the same."""
+        """Change the text of a fact in its line, unless that would duplicate another fact."""
         self._require_enabled()
         if not re.search(r"\w", one_line(params.text)):
-            raise BadParamsError("memory_edit: `text` holds no word", data={"field": "text"})
-        async with self._turn:
+            raise BadParamsError("memory_edit: `text` has no word", data={"field": "text"})
+        async with self._lock:
             done, changed = await trio.to_thread.run_sync(self._files.edit, params)
         fact, twin = done.fact, done.twin
         if changed:
@@ -146,26 +145,24 @@ class Facts:
         )
 
     async def forget(self, params: MemoryForgetParams) -> MemoryForgetReply:
-        """Remove the fact of an id, or the one a query clearly means; else return candidates."""
+        """Remove the fact with an id, or the only clear match of a query; else return candidates."""
         if params.id:
             return MemoryForgetReply(self._host.agent_id, await self._remove(params.id))
         facts = await self._load()
-        found = await self._search.find((params.query or "")[:MOST_QUERY_CHARS].strip(), facts)
-        meant = clearly_meant(found)
+        found = await self._search.find((params.query or "")[:MAX_QUERY_CHARS].strip(), facts)
+        meant = clear_match(found)
         forgotten = await self._remove(meant.fact.id, meant) if meant is not None else None
-        near = [] if forgotten else [each for each in found.facts if each.score >= LEAST_CANDIDATE_SCORE]
-        return MemoryForgetReply(
-            self._host.agent_id, forgotten, _rows(near[:MOST_CANDIDATES]), found.compared
-        )
+        near = [] if forgotten else [each for each in found.facts if each.score >= MIN_CANDIDATE_SCORE]
+        return MemoryForgetReply(self._host.agent_id, forgotten, _rows(near[:MAX_CANDIDATES]), found.compared)
 
     async def recall_for(self, params: RecallForParams) -> RecallForReply:
-        """Return the facts near to a prompt as a block that can stand before it."""
+        """Return the facts nearest to a prompt, as a block to put before it."""
         self._require_enabled()
         agent, settings = self._host.agent_id, self._host.config.life.facts
         if not (params.force or settings.auto_recall):
             return RecallForReply(agent, "", "off")
-        said = await trio.to_thread.run_sync(without_headers, params.prompt[:MOST_PROMPT_CHARS])
-        query = said[:MOST_QUERY_CHARS].strip()
+        said = await trio.to_thread.run_sync(without_headers, params.prompt[:MAX_PROMPT_CHARS])
+        query = said[:MAX_QUERY_CHARS].strip()
         if not query:
             return RecallForReply(agent, "", "blank")
         facts = await self._load()
@@ -180,35 +177,35 @@ class Facts:
         )
 
     async def capture(self, params: CaptureFromParams) -> CaptureFromReply:
-        """Keep what is worth it of what the user says in a conversation, at most `MOST_CAPTURED` facts."""
+        """Store lasting statements of the user in a conversation, at most `MAX_CAPTURED` facts."""
         self._require_enabled()
         agent, settings = self._host.agent_id, self._host.config.life.facts
         if not (params.force or settings.auto_capture):
             return CaptureFromReply(agent, [], [], "off")
         judge = partial(_judge_all, params.messages, settings.capture_max_chars)
         stored: list[CapturedMessage] = []
-        skipped: list[PassedMessage] = []
+        skipped: list[SkippedMessage] = []
         for index, verdict in enumerate(await trio.to_thread.run_sync(judge)):
-            if not verdict.captured or len(stored) == MOST_CAPTURED:
-                skipped.append(PassedMessage(index, verdict.reason or "limit"))
+            if not verdict.captured or len(stored) == MAX_CAPTURED:
+                skipped.append(SkippedMessage(index, verdict.reason or "limit"))
                 continue
             kept = await self.store(MemoryStoreParams(verdict.text, category=verdict.category))
             if kept.stored:
                 text = one_line(verdict.text)
                 stored.append(CapturedMessage(index, kept.id, text, kept.category, kept.path, kept.line))
             else:
-                skipped.append(PassedMessage(index, "duplicate", kept.duplicate_of))
+                skipped.append(SkippedMessage(index, "duplicate", kept.duplicate_of))
         log.debug("facts.captured", agent=agent, stored=len(stored), skipped=len(skipped))
         return CaptureFromReply(agent, stored, skipped)
 
     async def _store(self, fact: Fact) -> MemoryStoreReply:
-        """Append a fact's line, unless there is a twin."""
+        """Append a fact's line, unless there is a duplicate."""
         facts = await self._load()
         known = next((each for each in facts if each.id == fact.id), None)
         if known is not None:
             return self._reply(known, compared="id", twin=known)
-        found = await self._search.find_alike(fact.text, facts)
-        twin = twin_in(fact.text, found)
+        found = await self._search.find_duplicates(fact.text, facts)
+        twin = duplicate_in(fact.text, found)
         if twin is not None:
             return self._reply(twin.fact, found, twin=twin.fact, similarity=twin.cosine)
         stored, is_new = await trio.to_thread.run_sync(self._files.append, fact)
@@ -218,9 +215,9 @@ class Facts:
         return self._reply(stored, found)
 
     async def _remove(self, fact_id: str, scored: ScoredFact | None = None) -> FactRow | None:
-        """Take a fact's line out of the file and return the fact; None if it isn't there."""
+        """Remove a fact's line from the file and return the fact; None if it isn't there."""
         self._require_enabled()
-        async with self._turn:
+        async with self._lock:
             gone = await trio.to_thread.run_sync(self._files.remove, fact_id)
         if gone is None:
             return None

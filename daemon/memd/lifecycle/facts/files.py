@@ -20,9 +20,9 @@ _LEAD = re.compile(r"[ \t]*[-*+][ \t]+")
 
 @dataclass(frozen=True, slots=True)
 class FactEdit:
-    """What an edit makes of a file: its Markdown, the fact as it stands there, and its twin if it has one.
+    """The result of an edit: the file's Markdown, the edited fact, and its duplicate if there is one.
 
-    Where there is a twin the Markdown is as it was.
+    If there is a duplicate, the Markdown is unchanged.
     """
 
     markdown: str
@@ -33,10 +33,10 @@ class FactEdit:
 def edit_fact(
     markdown: str, params: MemoryEditParams, path: str = fact_lines.PATH, others: Sequence[Fact] = ()
 ) -> FactEdit:
-    """Return a file in which one fact says something else.
+    """Return a file with one fact edited.
 
-    What its comment says stays, unless other values are given. A line without a comment stays without one, and the
-    fact then has another id: the one made of its new text.
+    The values of its comment stay, unless others are given. A line without a comment stays without one, and the fact's
+    id changes, because it is derived from the text.
     """
     taken = [each.id for each in others if each.position < (len(path), path, 0)]
     facts = fact_lines.read(markdown, path, taken)
@@ -44,7 +44,7 @@ def edit_fact(
     if found is None:
         raise FactMissingError(f"there is no fact {params.id[:64]!r}", data={"id": params.id[:64]})
     if params.was is not None and one_line(params.was) != found.text:
-        raise FactChangedError(f"the fact {found.id} says something else by now", data={"id": found.id})
+        raise FactChangedError(f"the text of fact {found.id} has changed", data={"id": found.id})
     text = one_line(params.text)
     form = normal_form(text)
     twin = next(
@@ -68,7 +68,7 @@ def edit_fact(
 
 
 def _written(line: str, found: Fact, wanted: Fact) -> str:
-    """Return a fact's line as it shall be, with the lead and the line end it has."""
+    """Return a fact's new line, with its present bullet and line ending."""
     lead = _LEAD.match(line)
     end = "\r" if line.endswith("\r") else ""
     plain = not fact_lines.has_comment(line) and (found.importance, found.category) == (
@@ -80,9 +80,9 @@ def _written(line: str, found: Fact, wanted: Fact) -> str:
 
 
 class FactFiles:
-    """The facts of one workspace, all parts as one.
+    """The facts of one workspace, in all parts of its file.
 
-    Every call raises what `memd.lifecycle.files.writing` raises.
+    Every call raises the errors of `memd.lifecycle.files.writing`.
     """
 
     def __init__(self, root: Path, limits: SourceLimits) -> None:
@@ -90,7 +90,7 @@ class FactFiles:
         self._limits = limits
 
     def load(self, without: str = "") -> list[Fact]:
-        """Return all facts in their order, those of one part left out."""
+        """Return all facts in order, without those of one part."""
         facts: list[Fact] = []
         for path in find_parts(self._root, [PATH]) or [PATH]:
             text = writing.read(self._root, path, self._limits.file_bytes, cut=True) or ""
@@ -98,7 +98,7 @@ class FactFiles:
         return [fact for fact in facts if fact.path != without]
 
     def append(self, fact: Fact) -> tuple[Fact, bool]:
-        """Append a fact's line, unless a fact with its id or its words is there by now."""
+        """Append a fact's line, unless a fact with its id or its words exists by now."""
         twin: list[Fact] = []
         form = normal_form(fact.text)
 
@@ -118,7 +118,7 @@ class FactFiles:
         return (twin[0], False) if twin else (replace(fact, line=written.end_line, path=written.path), True)
 
     def edit(self, params: MemoryEditParams) -> tuple[FactEdit, bool]:
-        """Let a fact say something else; return what became of it, and whether its file was changed."""
+        """Edit a fact; return the result, and whether its file was changed."""
         made: list[FactEdit] = []
         path = self._path_of(params.id)
 
@@ -127,13 +127,13 @@ class FactFiles:
             self._require_room(path, held, made[0].markdown)
             return made[0].markdown
 
-        if path not in find_parts(self._root, [PATH]):  # no folder comes about by editing
+        if path not in find_parts(self._root, [PATH]):  # editing must not create the folder
             edit("")
         changed = writing.change(self._root, path, edit)
         return made[0], changed
 
     def remove(self, fact_id: str) -> Fact | None:
-        """Take a fact's line out of its file and return the fact; None when it isn't there."""
+        """Remove a fact's line from its file and return the fact; None if it isn't there."""
         path = self._path_of(fact_id)
         gone: list[Fact] = []
 
@@ -142,24 +142,24 @@ class FactFiles:
             gone[:] = [each for each in fact_lines.read(held, path, taken) if each.id == fact_id]
             return fact_lines.without(held, fact_id, taken)
 
-        # A workspace without facts is left as it is: no folder comes about by forgetting.
+        # A workspace without facts stays unchanged: forgetting must not create the folder.
         is_there = path in find_parts(self._root, [PATH])
         changed = is_there and writing.change(self._root, path, edit)
         return gone[0] if changed and gone else None
 
     def _require_room(self, path: str, held: str, text: str) -> None:
-        """Raise when a file would have grown beyond what is indexed."""
+        """Raise if a file would exceed the limits of indexed files."""
         size, added = len(text.encode()), len(text.encode()) - len(held.encode())
         if added <= 0:
             return
         if size > self._limits.file_bytes:
             raise NoteUnwritableError(
                 f"{path} is full",
-                hint="Nothing was changed. Forget the fact and store it again: it goes into the next file.",
+                hint="forget the fact and store it again: it goes into the next file; nothing was changed",
                 data={"path": path},
             )
         find_capacity(self._root, self._limits).require(path, added, is_new=False)
 
     def _path_of(self, fact_id: str) -> str:
-        """Return the part a fact stands in; the first one when it isn't there."""
+        """Return the part that contains a fact; the first one if none does."""
         return next((fact.path for fact in self.load() if fact.id == fact_id), PATH)

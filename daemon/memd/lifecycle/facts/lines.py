@@ -1,7 +1,7 @@
-"""A fact as a line of Markdown: `- text <!-- fact id=… importance=… category=… created=… -->`, and back.
+"""Conversion of facts to lines of Markdown (`- text <!-- fact id=… importance=… category=… created=… -->`), and back.
 
-Pure. People edit the file, so reading is lenient: any bullet is a fact, a comment that is missing or broken costs its
-defaults alone. Writing is exact: whatever a text holds, it becomes one line, and that line one fact.
+Pure. Users edit the file, so reading is lenient: any bullet is a fact, and a missing or broken comment means default
+values. Writing is exact: any text becomes one line, and that line is one fact.
 """
 
 from __future__ import annotations
@@ -20,24 +20,24 @@ from memd.lifecycle.facts.capture import category_of
 from memd_client.facts import CATEGORIES
 
 PATH = "memory/facts.md"
-"""Where an agent's facts are, below its workspace: ordinary memory, found by searches like any other note."""
+"""Path of an agent's facts in its workspace: a note that searches find like any other."""
 
 TITLE = "# Facts\n\n"
-"""The beginning of a new file."""
+"""The start of a new file."""
 
 DEFAULT_IMPORTANCE = 0.7
 
 ID_LETTERS = re.compile(r"[A-Za-z0-9_-]{1,64}")
-"""What an id may be: nothing of it can end a comment or be taken for another key."""
+"""Valid ids: they can't end a comment or look like another key."""
 
-LINES_KEPT = 4_096
-"""Lines whose reading is remembered: a store reads a file of which it knows all lines but one."""
+LINE_CACHE_SIZE = 4_096
+"""Lines with cached parse results: a store reads a file with all lines but one known."""
 
-LAST_MS = 253_402_300_799_999
-"""The last millisecond that has a date of four digits in its year."""
+MAX_DATE_MS = 253_402_300_799_999
+"""The last millisecond with a four-digit year."""
 
-NAME_CHARS = 4
-"""Letters that two forms of one name have in common."""
+NAME_PREFIX_CHARS = 4
+"""Letters that two forms of one name share."""
 
 _BULLET = re.compile(r"[ \t]*[-*+][ \t]+(?P<text>\S.*)")
 _RULE = re.compile(r"([-*_][ \t]*){3,}")
@@ -58,9 +58,9 @@ _CROCKFORD = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
 
 @dataclass(frozen=True, slots=True)
 class Fact:
-    """One thing remembered. `created_ms` is None if the line has no time; `line` is 0 outside of a file.
+    """A fact. `created_ms` is None if the line has no time; `line` is 0 outside a file.
 
-    `path` is the part of the facts it stands in.
+    `path` is the file that contains it.
     """
 
     id: str
@@ -73,28 +73,28 @@ class Fact:
 
     @property
     def position(self) -> tuple[int, str, int]:
-        """Where it stands among all facts, in their order."""
+        """Sort key of its position among all facts."""
         return len(self.path), self.path, self.line
 
 
 def one_line(text: str) -> str:
-    """Return a text as one line that shows everything it holds."""
+    """Return a text as one line without invisible characters."""
     return _BREAKS.sub(" ", _INVISIBLE.sub("", text)).strip()
 
 
-@lru_cache(maxsize=LINES_KEPT)
+@lru_cache(maxsize=LINE_CACHE_SIZE)
 def normal_form(text: str) -> str:
-    """Return what two texts share that say the same in the same words: their letters and digits, folded."""
+    """Return a text's words, folded, without punctuation: equal for texts with the same words."""
     folded = unicodedata.normalize("NFKC", one_line(text)).casefold()
     words = re.findall(r"\w+", folded)
     return " ".join(words) or folded
 
 
-def says_otherwise(one: str, other: str) -> bool:
-    """Return whether two texts with near vectors say different things all the same.
+def differs_in_meaning(one: str, other: str) -> bool:
+    """Return whether two texts with near vectors differ in meaning.
 
-    A model puts "I am not allergic" beside "I am allergic", and one number beside another. So two texts that differ
-    in a number, in a denial, or in a name each has and the other hasn't, are two facts: no correction may be lost.
+    A model puts "I am not allergic" near "I am allergic", and one number near another. So two texts that differ in a
+    number, in a negation, or in a name that each has and the other lacks, are two facts: no correction may be lost.
     """
     if _NUMBER.findall(one) != _NUMBER.findall(other):
         return True
@@ -102,16 +102,16 @@ def says_otherwise(one: str, other: str) -> bool:
     if len(_DENIAL.findall(mine)) != len(_DENIAL.findall(theirs)):
         return True
     words, others = set(_WORD.findall(mine)), set(_WORD.findall(theirs))
-    # Czech and its neighbours deny by a prefix.
+    # Czech and related languages negate by a prefix.
     if any(f"ne{word}" in others for word in words) or any(f"ne{word}" in words for word in others):
         return True
     return _has_name_beyond(one, others) and _has_name_beyond(other, words)
 
 
 def _has_name_beyond(text: str, others: Collection[str]) -> bool:
-    """Return whether a text holds a capitalised word, not its first, that no other word begins like."""
+    """Return whether a text has a capitalized word (not its first) whose prefix no word of `others` shares."""
     names = [word.casefold() for word in _WORD.findall(text)[1:] if word[0].isupper() and len(word) > 1]
-    return any(not any(word.startswith(name[:NAME_CHARS]) for word in others) for name in names)
+    return any(not any(word.startswith(name[:NAME_PREFIX_CHARS]) for word in others) for name in names)
 
 
 def new_id(now_ms: int) -> str:
@@ -121,7 +121,7 @@ def new_id(now_ms: int) -> str:
 
 
 def write(fact: Fact, *, plain: bool = False) -> str:
-    """Return a fact's line with its end."""
+    """Return a fact's line with its line ending."""
     if plain:
         return f"- {_escape(one_line(fact.text))}\n"
     meta = f"fact id={fact.id} importance={fact.importance:.3g} category={fact.category}"
@@ -131,7 +131,7 @@ def write(fact: Fact, *, plain: bool = False) -> str:
 
 
 def read(markdown: str, path: str = PATH, taken: Collection[str] = ()) -> list[Fact]:
-    """Return the facts of a file in its order."""
+    """Return the facts of a file in order."""
     facts: list[Fact] = []
     seen = set(taken)
     for number, line in enumerate(markdown.split("\n"), 1):
@@ -145,7 +145,7 @@ def read(markdown: str, path: str = PATH, taken: Collection[str] = ()) -> list[F
 
 
 def without(markdown: str, fact_id: str, taken: Collection[str] = ()) -> str:
-    """Return a file without the line of one fact, and every other line as it was."""
+    """Return a file without the line of one fact; all other lines are unchanged."""
     number = next((fact.line for fact in read(markdown, taken=taken) if fact.id == fact_id), None)
     if number is None:
         return markdown
@@ -155,14 +155,14 @@ def without(markdown: str, fact_id: str, taken: Collection[str] = ()) -> str:
 
 
 def has_comment(line: str) -> bool:
-    """Return whether a line ends with what memd knows of its fact."""
+    """Return whether a line ends with a comment that has the values of its fact."""
     start = line.rfind("<!--")
     return start >= 0 and _COMMENT.fullmatch(line, start) is not None
 
 
-@lru_cache(maxsize=LINES_KEPT)
+@lru_cache(maxsize=LINE_CACHE_SIZE)
 def _fact_in(line: str) -> Fact | None:
-    """Return the fact of a line, None if it is no bullet; what it doesn't say, or says wrongly, is the default."""
+    """Return the fact of a line, None if it is no bullet; missing and invalid values get their defaults."""
     bullet = _BULLET.match(line)
     if bullet is None or _RULE.fullmatch(line.strip()):
         return None
@@ -186,7 +186,7 @@ def _fact_in(line: str) -> Fact | None:
 
 
 def _free_id(wanted: str, seen: Container[str]) -> str:
-    """Return an id that no line before has."""
+    """Return an id that no earlier line has."""
     numbered = (f"{wanted}-{copy}" for copy in count(2))
     return next(each for each in chain([wanted], numbered) if each not in seen)
 
@@ -213,17 +213,17 @@ def _moment(value: str) -> int | None:
     except (ValueError, OverflowError):
         return None
     whole_ms = since.days * 86_400_000 + since.seconds * 1000 + since.microseconds // 1000
-    return whole_ms if 0 <= whole_ms <= LAST_MS else None
+    return whole_ms if 0 <= whole_ms <= MAX_DATE_MS else None
 
 
 def _stamp(created_ms: int) -> str:
-    """Return a moment as people write it, in UTC; milliseconds if there are any."""
+    """Return a time in ISO 8601, in UTC, with milliseconds if there are any."""
     moment = datetime.fromtimestamp(created_ms // 1000, UTC).strftime("%Y-%m-%dT%H:%M:%S")
     return f"{moment}.{created_ms % 1000:03d}Z" if created_ms % 1000 else f"{moment}Z"
 
 
 def _escape(text: str) -> str:
-    """Return a text in which no comment begins or ends, as HTML writes such signs."""
+    """Return a text with the delimiters of comments escaped as in HTML."""
     text = re.sub(r"&(?=(?:lt|gt|amp);)", "&amp;", text)
     text = re.sub(r"<(?=!--)", "&lt;", text)
     return re.sub(r"(?:(?<=--)|(?<=--!))>", "&gt;", text)

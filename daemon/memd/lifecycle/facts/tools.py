@@ -1,4 +1,4 @@
-"""A model's calls of `memory_store`, `memory_recall` and `memory_forget`, carried out on an agent's facts."""
+"""The tools `memory_store`, `memory_recall` and `memory_forget` of a model."""
 
 from __future__ import annotations
 
@@ -20,26 +20,26 @@ from memd_client.facts import (
 
 
 class FactKeeper(Protocol):
-    """The facts of one agent, as its tools see them. Every call may raise a `MemdError`."""
+    """The facts of one agent, as its tools use them. Every call may raise a `MemdError`."""
 
     async def store(self, params: MemoryStoreParams) -> MemoryStoreReply:
-        """Keep a fact, unless one says the same."""
+        """Store a fact, unless it is a duplicate."""
 
     async def recall(self, params: MemoryRecallParams) -> MemoryRecallReply:
         """Find facts."""
 
     async def forget(self, params: MemoryForgetParams) -> MemoryForgetReply:
-        """Remove the fact that is meant, if that is clear."""
+        """Remove a fact, if the request identifies it clearly."""
 
 
 def fact_tools(facts: FactKeeper) -> Mapping[str, RunTool]:
-    """Return what runs the tools of facts, by name."""
+    """Return the functions of the tools of facts, by name."""
 
     async def store(arguments: dict[str, Any]) -> dict[str, Any] | InvalidCall:
         try:
             reply = await facts.store(MemoryStoreParams(**arguments))
         except BadParamsError as error:
-            return _not_taken(STORE, error)
+            return _invalid(STORE, error)
         answer = {"id": reply.id, "stored": reply.stored, "category": reply.category}
         if not reply.stored:
             answer |= {"duplicate_of": reply.duplicate_of, "duplicate_text": reply.duplicate_text}
@@ -49,7 +49,7 @@ def fact_tools(facts: FactKeeper) -> Mapping[str, RunTool]:
         try:
             reply = await facts.recall(MemoryRecallParams(**arguments))
         except BadParamsError as error:
-            return _not_taken(RECALL, error)
+            return _invalid(RECALL, error)
         answer = {"facts": [_row(fact) for fact in reply.facts], "total": reply.total}
         if not reply.facts:
             answer["reason"] = _no_facts(reply.total)
@@ -61,7 +61,7 @@ def fact_tools(facts: FactKeeper) -> Mapping[str, RunTool]:
         try:
             reply = await facts.forget(MemoryForgetParams(**arguments))
         except BadParamsError as error:
-            return _not_taken(FORGET, error)
+            return _invalid(FORGET, error)
         return {
             "forgotten": None if reply.forgotten is None else _row(reply.forgotten),
             "candidates": [_row(fact) for fact in reply.candidates],
@@ -88,5 +88,5 @@ def _no_facts(total: int) -> str:
     return "The 1 stored fact is not near." if total == 1 else f"None of the {total} stored facts is near."
 
 
-def _not_taken(tool: ToolDefinition, error: BadParamsError) -> InvalidCall:
+def _invalid(tool: ToolDefinition, error: BadParamsError) -> InvalidCall:
     return invalid_call(tool, error.message)

@@ -1,4 +1,4 @@
-"""Files of an open folder: read whole, written under a temporary name, watched until no program writes to them."""
+"""Files of an open folder: reading, writing under a temporary name, and waiting for other writers."""
 
 from __future__ import annotations
 
@@ -13,25 +13,25 @@ from memd.system.temp_files import temp_name
 from memd_client.errors import FileUnreadableError, NoteUnwritableError
 
 LIMIT_BYTES = 16 * 1024 * 1024
-"""Files beyond this are not memory, and are neither read nor changed here."""
+"""Limit of file size; larger files are neither read nor changed here."""
 
-WRITER_S = 2.0
-"""How long a replacement waits for another program that has the file open for writing."""
+WRITER_TIMEOUT_S = 2.0
+"""Longest wait of a replacement for another program that has the file open for writing."""
 
-POLL_S = 0.002
+POLL_INTERVAL_S = 0.002
 
 GRACE_S = 0.02
-"""How long after a replacement the replaced file is looked at: a program may have been about to open it."""
+"""Delay after a replacement before the replaced file is checked: a program may have been about to open it."""
 
 QUIET_S = 0.1
-"""The same if the system cannot say which process has a file open: so long it must stay unchanged."""
+"""How long a file must stay unchanged, on systems that don't report which process has a file open."""
 
 FLAGS = os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
 """Every file is opened with these."""
 
 
 class FileState(NamedTuple):
-    """A file as a stat describes it: another write or another file makes it differ."""
+    """The stat values of a file; they differ after a write and for another file."""
 
     mode: int
     inode: int
@@ -41,7 +41,7 @@ class FileState(NamedTuple):
 
 
 def state_of(folder: int, name: str) -> FileState | None:
-    """Return the state of a name in an open folder; None when there is none."""
+    """Return the state of a file in an open folder; None if it doesn't exist."""
     try:
         return _state(os.stat(name, dir_fd=folder, follow_symlinks=False))
     except FileNotFoundError:
@@ -49,7 +49,7 @@ def state_of(folder: int, name: str) -> FileState | None:
 
 
 def open_plain(folder: int, name: str, path: str) -> tuple[int, FileState]:
-    """Return a reading descriptor of a plain file, which the caller closes, and its state."""
+    """Return a read-only descriptor of a regular file, which the caller closes, and its state."""
     handle = open_below(folder, name, os.O_RDONLY | FLAGS)
     facts = os.fstat(handle)
     if not stat.S_ISREG(facts.st_mode):
@@ -59,7 +59,7 @@ def open_plain(folder: int, name: str, path: str) -> tuple[int, FileState]:
 
 
 def read_bytes(handle: int, most_bytes: int | None = None) -> bytes:
-    """Return what a file holds from its beginning, whole or its first bytes."""
+    """Return the contents of a file, or its first bytes."""
     os.lseek(handle, 0, os.SEEK_SET)
     with open(handle, "rb", closefd=False) as file:
         return file.read(-1 if most_bytes is None else most_bytes)
@@ -74,29 +74,29 @@ def decode(data: bytes, path: str) -> str:
 
 
 def require_size(size: int, path: str, limit_bytes: int) -> None:
-    """Raise `FileUnreadableError` when a file is larger than is read."""
+    """Raise `FileUnreadableError` if a file exceeds the size limit."""
     if size > limit_bytes:
         raise FileUnreadableError(f"{path} is larger than {limit_bytes} bytes", data={"path": path})
 
 
 def wait_for_writers(handle: int, seconds: float) -> bool:
-    """Wait until no program has a file open for writing; return whether that is so, or unknown (blocking)."""
+    """Wait until no program has a file open for writing; return False after the timeout (blocking)."""
     until = time.monotonic() + seconds
     while is_open_for_writing(handle):
         if time.monotonic() > until:
             return False
-        time.sleep(POLL_S)  # noqa: TID251 - a thread waits for another process
+        time.sleep(POLL_INTERVAL_S)  # noqa: TID251 - a thread waits for another process
     return True
 
 
 def read_settled(folder: int, name: str, path: str) -> bytes:
-    """Return a replaced file's bytes once no program writes to it any more (blocking)."""
+    """Return a replaced file's bytes when no program writes to it any more (blocking)."""
     handle, _ = open_plain(folder, name, path)
     try:
         time.sleep(GRACE_S)  # noqa: TID251 - a thread waits for another process
         if is_open_for_writing(handle) is None:
             _wait_unchanged(handle, path)
-        elif not wait_for_writers(handle, WRITER_S):
+        elif not wait_for_writers(handle, WRITER_TIMEOUT_S):
             raise busy(path)
         return read_bytes(handle)
     finally:
@@ -104,17 +104,17 @@ def read_settled(folder: int, name: str, path: str) -> bytes:
 
 
 def busy(path: str) -> NoteUnwritableError:
-    """Return the error of a file that can't be replaced because another program may write to it."""
+    """Return the error for a file that another program may write to."""
     return NoteUnwritableError(
         f"{path} is open for writing in another program",
-        hint="Nothing of it was written. Close the file there, then ask again.",
+        hint="close the file in the other program, then try again; nothing was written",
         data={"path": path},
     )
 
 
 def write_new(folder: int, name: str, data: bytes) -> bool:
-    """Write a file of an open, locked folder whole; return False when the name is taken, which is left as it is."""
-    spare = write_spare(folder, data)
+    """Create a file in an open, locked folder atomically; return False if the name exists."""
+    spare = write_temporary(folder, data)
     try:
         os.link(spare, name, src_dir_fd=folder, dst_dir_fd=folder, follow_symlinks=False)
     except FileExistsError:
@@ -125,13 +125,13 @@ def write_new(folder: int, name: str, data: bytes) -> bool:
     return True
 
 
-def write_spare(folder: int, data: bytes, mode: int = FILE_MODE) -> str:
-    """Write bytes to a new file in an open, locked folder, under a name no source has; return the name."""
+def write_temporary(folder: int, data: bytes, mode: int = FILE_MODE) -> str:
+    """Write bytes to a temporary file in an open, locked folder and return its name."""
     name = temp_name()
     handle = os.open(name, os.O_WRONLY | os.O_CREAT | os.O_EXCL | FLAGS, mode, dir_fd=folder)
     try:
         with open(handle, "wb") as file:
-            os.fchmod(handle, mode)  # whatever the umask
+            os.fchmod(handle, mode)  # independent of the umask
             file.write(data)
             file.flush()
             os.fsync(file.fileno())
@@ -142,8 +142,8 @@ def write_spare(folder: int, data: bytes, mode: int = FILE_MODE) -> str:
 
 
 def _wait_unchanged(handle: int, path: str) -> None:
-    """Wait until a file was left alone for `QUIET_S`."""
-    until = time.monotonic() + WRITER_S
+    """Wait until a file was unchanged for `QUIET_S`."""
+    until = time.monotonic() + WRITER_TIMEOUT_S
     while True:
         before = _state(os.fstat(handle))
         time.sleep(QUIET_S)  # noqa: TID251 - a thread waits for another process

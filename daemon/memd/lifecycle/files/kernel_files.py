@@ -1,4 +1,4 @@
-"""What the kernel offers for files beyond Python's `os`: exchange two names at once; is a file open for writing?"""
+"""System calls that `os` lacks: exchanging two names atomically, and checking for writers of a file."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from functools import lru_cache
 from typing import Final
 
 _RENAME_EXCHANGE: Final = 2
-"""Of Linux's `renameat2` and, as `RENAME_SWAP`, of macOS's `renameatx_np`: the same number by chance."""
+"""Flag of Linux's `renameat2`; `RENAME_SWAP` of macOS's `renameatx_np` has the same value."""
 
 _UNSUPPORTED: Final = (errno.ENOSYS, errno.EINVAL, errno.ENOTSUP, errno.EOPNOTSUPP)
 
@@ -21,7 +21,7 @@ _Rename = Callable[[int, bytes, int, bytes, int], int]
 
 
 def exchange(folder: int, one: str, other: str) -> bool:
-    """Exchange the files behind two names of an open folder in one step."""
+    """Exchange two names of an open folder atomically; return False if the system can't."""
     rename = _rename()
     if rename is None:
         return False
@@ -34,10 +34,10 @@ def exchange(folder: int, one: str, other: str) -> bool:
 
 
 def is_open_for_writing(handle: int) -> bool | None:
-    """Return whether any process has a file open for writing right now.
+    """Return whether any process has a file open for writing; None on systems that don't report it.
 
-    Linux grants a read lease only while none has; the lease is given back at once. A process that opens the file for
-    writing in between waits for those microseconds.
+    Linux grants a read lease only while no process has; the lease is released at once. A process that opens the file
+    for writing in between waits for those microseconds.
     """
     if sys.platform != "linux":
         return None
@@ -53,7 +53,7 @@ def is_open_for_writing(handle: int) -> bool | None:
 
 @lru_cache(maxsize=1)
 def _rename() -> _Rename | None:
-    """Return the system's call that exchanges names, None when it has none."""
+    """Return the system call that exchanges names; None if there is none."""
     name = {"linux": "renameat2", "darwin": "renameatx_np"}.get(sys.platform)
     call = None if name is None else getattr(ctypes.CDLL(None, use_errno=True), name, None)
     if call is None:

@@ -1,8 +1,8 @@
-"""Replace a file's text while other programs write to it: what they write is never lost.
+"""Replacement of a file's text without losing concurrent writes of other programs.
 
-The new text is written to a temporary file, and the two files exchange their names in one step. The replaced file thus
-still has a name: it is read again, and if another program wrote to it or replaced it meanwhile, the names are
-exchanged back and the edit is made again. A change that cannot be put back is merged line by line.
+The new text is written to a temporary file, and the two files exchange their names atomically. The replaced file thus
+keeps a name: it is read again, and if another program wrote to it or replaced it meanwhile, the names are exchanged
+back and the edit is repeated. If that is not possible, the other program's change is merged line by line.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from difflib import SequenceMatcher
 from memd.lifecycle.files import kernel_files
 from memd.lifecycle.files.folder_files import (
     LIMIT_BYTES,
-    WRITER_S,
+    WRITER_TIMEOUT_S,
     busy,
     decode,
     open_plain,
@@ -28,23 +28,23 @@ from memd.lifecycle.files.folder_files import (
     state_of,
     wait_for_writers,
     write_new,
-    write_spare,
+    write_temporary,
 )
 from memd.system.temp_files import temp_name
 from memd_client.errors import MemdError, NoteUnwritableError
 
 
-def carry_over(before: str, after: str, held: str) -> str:
-    """Return a text with the changes that led from one of its versions to another.
+def merge_changes(before: str, after: str, held: str) -> str:
+    """Return `held` with the changes from `before` to `after` applied.
 
-    No line that is new in `after` is missing from the result. A line that `after` changed or removed is changed or
-    removed when `held` still has it; when `held` has changed it too, both stay.
+    The result has all lines that are new in `after`. A line that `after` changed or removed is changed or removed if
+    `held` still has it; if `held` has changed it too, both versions stay.
     """
     old, new, lines = before.split("\n"), after.split("\n"), held.split("\n")
     places = _places(old, lines)
     known = Counter(lines) - Counter(old)
     result = list(lines)
-    # From the end, so that places before it stay what they are.
+    # From the end, so that earlier line numbers stay valid.
     for tag, i1, i2, j1, j2 in reversed(SequenceMatcher(None, old, new).get_opcodes()):
         if tag == "equal":
             continue
@@ -60,7 +60,7 @@ def carry_over(before: str, after: str, held: str) -> str:
 
 
 def has_change(before: str, after: str, held: str) -> bool:
-    """Return whether a text still has the change that led from one version to another."""
+    """Return whether a text still has the change from one version to another."""
     if held == after:
         return True
     old, new, lines = (Counter(text.split("\n")) for text in (before, after, held))
@@ -70,7 +70,7 @@ def has_change(before: str, after: str, held: str) -> bool:
 
 
 def _places(old: list[str], lines: list[str]) -> dict[int, int]:
-    """Return where lines of one version stand in another, by their numbers."""
+    """Return the line numbers of one version mapped to those of another."""
     places: dict[int, int] = {}
     for block in SequenceMatcher(None, old, lines).get_matching_blocks():
         places.update(
@@ -79,27 +79,27 @@ def _places(old: list[str], lines: list[str]) -> dict[int, int]:
     return places
 
 
-CHANGE_TRIES = 5
-"""How often a change is made again because another program wrote meanwhile."""
+MAX_CHANGE_TRIES = 5
+"""How often a change is repeated because another program wrote meanwhile."""
 
-CARRY_TRIES = 50
-"""The same for a change of another program: it must not be lost."""
+MAX_MERGE_TRIES = 50
+"""How often another program's change is merged; it must not be lost."""
 
 
 def replace_text(
-    folder: int, name: str, path: str, edit: Callable[[str], str], tries: int = CHANGE_TRIES
+    folder: int, name: str, path: str, edit: Callable[[str], str], tries: int = MAX_CHANGE_TRIES
 ) -> bool:
-    """Replace a file of an open, locked folder by what an edit makes of it (blocking)."""
+    """Replace the text of a file in an open, locked folder by the result of `edit` (blocking)."""
     for _ in range(tries):
         changed = _try_once(folder, name, path, edit)
         if changed is not None:
             return changed
-    raise NoteUnwritableError(f"{path} is written to all the time", data={"path": path})
+    raise NoteUnwritableError(f"other programs write to {path} continuously", data={"path": path})
 
 
 @dataclass(frozen=True, slots=True)
 class _Replacement:
-    """A file and the temporary file that is to take its place: texts before and after, the latter's inode."""
+    """A file and the temporary file that replaces it, with both texts and the latter's inode."""
 
     folder: int
     name: str
@@ -111,7 +111,7 @@ class _Replacement:
 
 
 def _try_once(folder: int, name: str, path: str, edit: Callable[[str], str]) -> bool | None:
-    """Make an edit; None when another program wrote meanwhile."""
+    """Apply an edit; return None if another program wrote meanwhile."""
     try:
         handle, state = open_plain(folder, name, path)
     except FileNotFoundError:
@@ -122,9 +122,9 @@ def _try_once(folder: int, name: str, path: str, edit: Callable[[str], str]) -> 
         text = edit(before)
         if text == before:
             return False
-        spare = write_spare(folder, text.encode(), state.mode)
+        spare = write_temporary(folder, text.encode(), state.mode)
         try:
-            if not wait_for_writers(handle, WRITER_S):
+            if not wait_for_writers(handle, WRITER_TIMEOUT_S):
                 raise busy(path)
             if state_of(folder, name) != state:
                 return None
@@ -138,7 +138,7 @@ def _try_once(folder: int, name: str, path: str, edit: Callable[[str], str]) -> 
 
 
 def _try_new(folder: int, name: str, edit: Callable[[str], str]) -> bool | None:
-    """Make a file that is missing; None when another program made it meanwhile."""
+    """Create a missing file; return None if another program created it meanwhile."""
     text = edit("")
     if not text:
         return False
@@ -146,11 +146,11 @@ def _try_new(folder: int, name: str, edit: Callable[[str], str]) -> bool | None:
 
 
 def _replace(made: _Replacement) -> bool | None:
-    """Put a new file in the place of the old one; None when another program wrote meanwhile."""
+    """Replace the old file by the new one; return None if another program wrote meanwhile."""
     try:
         is_kept = _exchange(made)
     except FileNotFoundError:
-        return None  # it was removed or renamed just then
+        return None  # it was removed or renamed meanwhile
     if is_kept:
         try:
             os.fsync(made.folder)
@@ -162,18 +162,18 @@ def _replace(made: _Replacement) -> bool | None:
             if _is_in_place(made):
                 _put_back(made)
                 return None
-            _carry(made, made.before, replaced)
-    return _stands(made)
+            _merge(made, made.before, replaced)
+    return _verify_change(made)
 
 
-def _stands(made: _Replacement) -> bool | None:
-    """Return True when the file has our change; None when another program has undone it since."""
+def _verify_change(made: _Replacement) -> bool | None:
+    """Return True if the file has the change; None if another program has undone it since."""
     try:
         handle, _ = open_plain(made.folder, made.name, made.path)
     except FileNotFoundError:
-        return True  # it was removed since, our change with it
+        return True  # it was removed since, with the change
     try:
-        wait_for_writers(handle, WRITER_S)  # one may have emptied it to rewrite it
+        wait_for_writers(handle, WRITER_TIMEOUT_S)  # one may have emptied it to rewrite it
         held = decode(read_bytes(handle), made.path)
     finally:
         os.close(handle)
@@ -181,21 +181,21 @@ def _stands(made: _Replacement) -> bool | None:
 
 
 def _put_back(made: _Replacement) -> None:
-    """Give the replaced file its name back; what others wrote to ours meanwhile is carried over."""
+    """Restore the replaced file's name; changes of other programs to the new file are merged."""
     try:
         _exchange(made)
-    except FileNotFoundError:  # ours was removed since: the file that is put back was not
+    except FileNotFoundError:  # the new file was removed since; the restored file was not
         os.rename(made.spare, made.name, src_dir_fd=made.folder, dst_dir_fd=made.folder)
         return
     displaced = state_of(made.folder, made.spare)
     if displaced is not None and displaced.inode != made.inode:
-        # Another program replaced ours just now: its file stays, and what stood there before it is carried over.
+        # Another program has replaced the new file: its file stays, and the previous text is merged into it.
         _exchange(made)
-        _carry(made, made.before, _settled_or_keep(made))
+        _merge(made, made.before, _settled_or_keep(made))
         return
     rest = _settled_or_keep(made)
     if rest != made.text.encode():
-        _carry(made, made.text, rest)
+        _merge(made, made.text, rest)
 
 
 def _is_in_place(made: _Replacement) -> bool:
@@ -203,19 +203,23 @@ def _is_in_place(made: _Replacement) -> bool:
     return state is not None and state.inode == made.inode
 
 
-def _carry(made: _Replacement, before: str, after: bytes) -> None:
-    """Take over what another program made of a version that has lost its name."""
+def _merge(made: _Replacement, before: str, after: bytes) -> None:
+    """Merge another program's change of a version that has lost its name."""
     try:
         theirs = decode(after, made.path)
         replace_text(
-            made.folder, made.name, made.path, lambda held: carry_over(before, theirs, held), CARRY_TRIES
+            made.folder,
+            made.name,
+            made.path,
+            lambda held: merge_changes(before, theirs, held),
+            MAX_MERGE_TRIES,
         )
     except (OSError, MemdError):
         raise _keep(made) from None
 
 
 def _settled_or_keep(made: _Replacement) -> bytes:
-    """Return the bytes of the version that has lost its name; it gets another one when they can't be read."""
+    """Return the bytes of the version that has lost its name; if they can't be read, keep it under a new name."""
     try:
         return read_settled(made.folder, made.spare, made.path)
     except (OSError, MemdError):
@@ -223,21 +227,21 @@ def _settled_or_keep(made: _Replacement) -> bytes:
 
 
 def _keep(made: _Replacement) -> NoteUnwritableError:
-    """Give another program's version a name of its own, and return the error that says so."""
+    """Keep another program's version under a new name, and return the error that names it."""
     kept = f"{made.name.removesuffix('.md')}-kept-{secrets.token_hex(4)}.md"
     os.rename(made.spare, kept, src_dir_fd=made.folder, dst_dir_fd=made.folder)
     return NoteUnwritableError(
-        f"{made.path} was written to by another program; its version is kept as {kept}",
-        hint="Compare the two files, then ask again.",
+        f"another program wrote to {made.path}; its version is kept as {kept}",
+        hint="compare the two files, then try again",
         data={"path": made.path},
     )
 
 
 def _exchange(made: _Replacement) -> bool:
-    """Exchange the temporary file and the file; return whether the replaced one has the temporary name now.
+    """Exchange the temporary file and the file; return whether the replaced one now has the temporary name.
 
-    On file systems that can't exchange names it is linked before it is replaced, in two steps; without links,
-    nothing is kept of it.
+    On file systems that can't exchange names, the file is linked before it is replaced, in two steps; without hard
+    links it is not kept.
     """
     folder = made.folder
     if kernel_files.exchange(folder, made.spare, made.name):

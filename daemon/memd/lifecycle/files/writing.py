@@ -1,9 +1,9 @@
-"""Writing into an agent's Markdown: whole or not at all, by descriptors, and never over what another program wrote.
+"""Atomic writes to an agent's Markdown, through descriptors, that keep the writes of other programs.
 
-Every name below the root is opened below the descriptor of the folder before it, and none may be a link. Writers of
-one folder are serialized by a lock on the folder itself, so that many processes of memd lose nothing; people and agents
-write without it. So appending never rewrites, a change is put into place by `replacing`, and both check that their text
-is in the file before they return. A note that is full continues in a next file: `facts.md`, `facts-2.md`.
+Every name below the root is opened relative to the descriptor of its parent folder, and none may be a symbolic link. A
+lock on the folder serializes all memd processes; users and agents write without it. Therefore appending never rewrites,
+changes go through `replacing`, and both check that their text is in the file before they return. A full note continues
+in another file: `facts.md`, `facts-2.md`.
 """
 
 from __future__ import annotations
@@ -35,25 +35,25 @@ from memd.sync.disk.read import whole_lines
 from memd.sync.disk.safe_open import FOLDER_MODE, SymlinkInPathError, open_below, open_folder, open_listing
 from memd_client.errors import FileUnreadableError, NoteUnwritableError, PathRefusedError
 
-LOCK_S = 10.0
-LOCK_PAUSE_S = 0.01
-"""How long others may hold a folder's lock, and how often it is tried: they hold it for milliseconds."""
+LOCK_TIMEOUT_S = 10.0
+LOCK_POLL_INTERVAL_S = 0.01
+"""Longest wait for a folder's lock, and the interval of attempts: other processes keep it for milliseconds."""
 
-APPEND_TRIES = 5
-"""How often something is appended again because another program wrote over it meanwhile."""
+MAX_APPEND_TRIES = 5
+"""How often text is appended again because another program overwrote it meanwhile."""
 
-APPEND_WAIT_S = 0.25
-"""How long appending waits for a program that has the file open for writing; it may be rewriting it."""
+APPEND_TIMEOUT_S = 0.25
+"""Longest wait of appending for a program that has the file open for writing and may be rewriting it."""
 
-AMPLE = WriteCapacity(LIMIT_BYTES, 1, LIMIT_BYTES)
-"""Capacity for one file of any size that is memory."""
+UNLIMITED_ROOM = WriteCapacity(LIMIT_BYTES, 1, LIMIT_BYTES)
+"""Capacity for one file of any size within the limits."""
 
 
 @dataclass(frozen=True, slots=True)
 class AppendResult:
-    """Where something was appended: its first and last line, from 1; both 0 if nothing was.
+    """The first and last line of appended text, from 1; both 0 if nothing was appended.
 
-    `moved` is how many lines further down that is than the file led to expect: another program wrote just before.
+    `moved` counts the lines by which it is further down than expected, because another program wrote just before.
     """
 
     path: str
@@ -77,12 +77,12 @@ def read(root: Path, path: str, limit_bytes: int = LIMIT_BYTES, *, cut: bool = F
 
 
 def append(
-    root: Path, path: str, make: Callable[[str], str], room: WriteCapacity = AMPLE
+    root: Path, path: str, make: Callable[[str], str], room: WriteCapacity = UNLIMITED_ROOM
 ) -> AppendResult | None:
-    """Append to a file, making it and its folders where they are missing."""
+    """Append to a file, creating it and its folders if they are missing."""
     with _errors(path, NoteUnwritableError), _folder(root, path, make=True) as (folder, name), _lock(folder):
         most_bytes = min(room.file_bytes, LIMIT_BYTES)
-        for _ in range(APPEND_TRIES):
+        for _ in range(MAX_APPEND_TRIES):
             held = _read_before(folder, name, path, most_bytes + 1)
             if len(held) > most_bytes:
                 return None
@@ -98,36 +98,36 @@ def append(
             written = _find_appended(folder, name, path, held, data, offset)
             if written is not None:
                 return written
-    raise NoteUnwritableError(f"{path} is written to all the time", data={"path": path})
+    raise NoteUnwritableError(f"other programs write to {path} continuously", data={"path": path})
 
 
 def create(root: Path, path: str, text: str) -> bool:
-    """Write a new file, whole or not at all; never over another."""
+    """Create a file atomically; return False if it exists."""
     with _errors(path, NoteUnwritableError), _folder(root, path, make=True) as (folder, name), _lock(folder):
         return write_new(folder, name, text.encode())
 
 
 def change(root: Path, path: str, edit: Callable[[str], str]) -> bool:
-    """Replace a file by what an edit makes of it, whole or not at all."""
+    """Replace a file's text by the result of `edit`, atomically; return whether it changed."""
     with _errors(path, NoteUnwritableError), _folder(root, path, make=True) as (folder, name), _lock(folder):
         return replace_text(folder, name, path, edit)
 
 
 def _read_before(folder: int, name: str, path: str, most_bytes: int) -> bytes:
-    """Return what a file holds that is to be appended to, once no program is about to rewrite it."""
+    """Return the contents of a file before appending, when no program is rewriting it."""
     for pause_s in (GRACE_S, 0.0):
         try:
             return _read_in(folder, name, path, most_bytes)
         except FileNotFoundError:
-            time.sleep(pause_s)  # noqa: TID251 - some programs rename a file before they write it anew
+            time.sleep(pause_s)  # noqa: TID251 - some programs rename a file before they rewrite it
     return b""
 
 
 def _read_in(folder: int, name: str, path: str, most_bytes: int | None) -> bytes:
-    """Return a file's first bytes, once no program is about to rewrite it."""
+    """Return a file's first bytes, when no program is rewriting it."""
     handle, _ = open_plain(folder, name, path)
     try:
-        wait_for_writers(handle, APPEND_WAIT_S)
+        wait_for_writers(handle, APPEND_TIMEOUT_S)
         return read_bytes(handle, most_bytes)
     finally:
         os.close(handle)
@@ -139,7 +139,7 @@ def _with_line_ends(text: str, held: bytes) -> str:
 
 
 def _append_in(folder: int, name: str, data: bytes) -> int:
-    """Append bytes to a file in an open folder, all of them or none; return where they begin."""
+    """Append bytes to a file in an open folder atomically; return their offset."""
     handle = open_below(folder, name, os.O_WRONLY | os.O_APPEND | os.O_CREAT | FLAGS)
     done = 0
     try:
@@ -162,7 +162,7 @@ def _append_in(folder: int, name: str, data: bytes) -> int:
 def _find_appended(
     folder: int, name: str, path: str, held: bytes, data: bytes, offset: int
 ) -> AppendResult | None:
-    """Return where what was appended stands; None when another program has written over it."""
+    """Return the location of appended text; None if another program has overwritten it."""
     try:
         now = _read_in(folder, name, path, None)
     except FileNotFoundError:
@@ -184,7 +184,7 @@ def _find_appended(
 
 
 def _separate(folder: int, name: str, path: str, data: bytes) -> None:
-    """End the line that another program left open just before something was appended to it."""
+    """Insert a newline before appended text, if another program left an incomplete line before it."""
     text = data.decode()
 
     def edit(held: str) -> str:
@@ -196,7 +196,7 @@ def _separate(folder: int, name: str, path: str, data: bytes) -> None:
 
 @contextlib.contextmanager
 def _folder(root: Path, path: str, *, make: bool) -> Iterator[tuple[int, str]]:
-    """Give the descriptor of the folder a path lies in, and the last name; folders are made if that is wanted."""
+    """Open the folder of a path and yield its descriptor and the file name; optionally create folders."""
     *folders, name = path.split("/")
     if any(part in ("", ".", "..") or "\0" in part for part in (*folders, name)):
         raise PathRefusedError(f"{path[:200]!r} is not a path below the workspace", data={"path": path[:200]})
@@ -211,15 +211,15 @@ def _folder(root: Path, path: str, *, make: bool) -> Iterator[tuple[int, str]]:
 
 @contextlib.contextmanager
 def _lock(folder: int) -> Iterator[None]:
-    until = time.monotonic() + LOCK_S
+    until = time.monotonic() + LOCK_TIMEOUT_S
     while True:
         try:
             fcntl.flock(folder, fcntl.LOCK_EX | fcntl.LOCK_NB)
             break
         except BlockingIOError:
             if time.monotonic() > until:
-                raise OSError(errno.EBUSY, "another process keeps its folder locked") from None
-            time.sleep(LOCK_PAUSE_S)  # noqa: TID251 - a thread waits for another process
+                raise OSError(errno.EBUSY, "another process has locked its folder") from None
+            time.sleep(LOCK_POLL_INTERVAL_S)  # noqa: TID251 - a thread waits for another process
     try:
         yield
     finally:
@@ -228,31 +228,31 @@ def _lock(folder: int) -> Iterator[None]:
 
 @contextlib.contextmanager
 def _errors(path: str, kind: type[FileUnreadableError] | type[NoteUnwritableError]) -> Iterator[None]:
-    """Turn what the file system raises into the errors of memd, naming the path."""
+    """Convert errors of the file system to errors of memd that name the path."""
     try:
         yield
     except UnicodeEncodeError:
         raise NoteUnwritableError(
-            f"{path[:200]}: the text holds halves of characters", data={"path": path[:200]}
+            f"{path[:200]}: the text contains lone surrogates", data={"path": path[:200]}
         ) from None
     except SymlinkInPathError:
         raise PathRefusedError(
-            f"{path[:200]} is, or lies behind, a symbolic link", data={"path": path[:200]}
+            f"{path[:200]} is a symbolic link or below one", data={"path": path[:200]}
         ) from None
     except OSError as error:
         if error.errno == errno.ENOTDIR:
             raise PathRefusedError(
-                f"{path[:200]} is, or lies behind, a symbolic link or a file", data={"path": path[:200]}
+                f"{path[:200]} is below a symbolic link or a file", data={"path": path[:200]}
             ) from None
         reason = error.strerror or type(error).__name__
         raise kind(f"{path[:200]}: {reason}", data={"path": path[:200]}) from None
 
 
-MOST_PARTS = 1_000
-"""Files a note may continue in: more than an agent's limits allow."""
+MAX_PARTS = 1_000
+"""Limit of parts of a note: more than an agent's limits allow."""
 
 Make = Callable[[str, str], str]
-"""Takes a part's path and what it holds ("" when it is missing); returns what to append, "" for nothing."""
+"""Takes a part's path and its contents ("" if it is missing); returns the text to append, "" for none."""
 
 
 def part_path(path: str, number: int) -> str:
@@ -261,31 +261,29 @@ def part_path(path: str, number: int) -> str:
 
 
 def find_parts(root: Path, paths: Sequence[str]) -> list[str]:
-    """Return the parts there are of some notes of one folder, in the order of the notes and their numbers
-    (blocking).
-    """
+    """Return the existing parts of notes of one folder, in the order of the notes and of their numbers (blocking)."""
     folder = paths[0].rpartition("/")[0]
     start = str(root).rstrip("/")
     try:
         with open_listing(start, f"{start}/{folder}") as entries:
             names = {f"{folder}/{entry.name}" for entry in entries}
     except (FileNotFoundError, NotADirectoryError, SymlinkInPathError):
-        return []  # what reads or writes the note itself says what is wrong
+        return []  # reading or writing the note reports the error
     return [part for path in paths for part in _parts_among(names, path)]
 
 
 def append_part(root: Path, path: str, make: Make, limits: SourceLimits) -> AppendResult:
-    """Append to the last part of a note, or to a new one when that is full (blocking)."""
+    """Append to the last part of a note, or to a new one if that is full (blocking)."""
     parts = find_parts(root, [path])
     last = parts[-1] if parts else path
-    number = next(each for each in range(1, MOST_PARTS + 1) if part_path(path, each) == last)
+    number = next(each for each in range(1, MAX_PARTS + 1) if part_path(path, each) == last)
     room = find_capacity(root, limits)
-    for each in range(number, MOST_PARTS + 1):
+    for each in range(number, MAX_PARTS + 1):
         part = part_path(path, each)
         written = append(root, part, lambda held, part=part: make(part, held), room)  # type: ignore[misc]
         if written is not None:
             return written
-    raise NoteUnwritableError(f"{path} has {MOST_PARTS} parts", data={"path": path})
+    raise NoteUnwritableError(f"{path} has {MAX_PARTS} parts", data={"path": path})
 
 
 def _parts_among(names: set[str], path: str) -> list[str]:

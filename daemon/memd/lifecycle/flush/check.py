@@ -1,7 +1,7 @@
-"""Whether a session is so near compaction that memory has to be written first, and the prompts of that turn. Pure.
+"""The decision whether a session needs a memory flush before compaction, and the prompts of the flush. Pure.
 
-Prompts of the settings say what a user wants written down; the rules that keep memory whole, and the word that keeps
-the turn silent, are always added.
+The settings may replace the prompts; the rules that protect existing notes, and the word that keeps the turn silent,
+are always added.
 """
 
 from __future__ import annotations
@@ -20,21 +20,21 @@ ACCESSES: tuple[str, ...] = ("rw", "ro", "none")
 
 REASONS: dict[str, str] = {
     "tokens": "the context is about to be compacted",
-    "transcript_size": "the transcript has grown so large that what is in it should be written down",
+    "transcript_size": "the transcript exceeds the size at which a flush is due",
     "off": "the settings turn the flush off (agents.defaults.compaction.memoryFlush.enabled)",
-    "heartbeat": "a heartbeat is no conversation",
-    "cli_provider": "a provider that is a command line keeps its own context",
-    "no_workspace": "the agent has no workspace to write to here",
-    "workspace_read_only": "the agent can't write to its workspace here",
-    "flushed_already": "it was done since the last compaction",
-    "tokens_unknown": "it isn't known how many tokens the context holds",
-    "window_unknown": "it isn't known how many tokens the context can hold",
-    "window_too_small": "the context holds no more than what is kept free",
-    "below_threshold": "there is room left in the context",
+    "heartbeat": "a heartbeat is not a conversation",
+    "cli_provider": "a model behind a command-line program keeps its own context",
+    "no_workspace": "the agent has no workspace in this sandbox",
+    "workspace_read_only": "the agent can't write to its workspace in this sandbox",
+    "flushed_already": "a flush has run since the last compaction",
+    "tokens_unknown": "the number of tokens in the context is unknown",
+    "window_unknown": "the size of the context is unknown",
+    "window_too_small": "the context is no larger than the reserve",
+    "below_threshold": "the context has fewer tokens than the threshold",
 }
-"""Why a flush is due or not, by code; the first two say that it is."""
+"""Why a flush is due or not, by code; the first two mean that it is due."""
 
-DUE: frozenset[str] = frozenset({"tokens", "transcript_size"})
+DUE_REASONS: frozenset[str] = frozenset({"tokens", "transcript_size"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +55,7 @@ class SessionFigures:
 
 @dataclass(frozen=True, slots=True)
 class FlushDecision:
-    """Whether to flush, why (a code of `REASONS`), and from how many tokens on it is due; 0: never for tokens."""
+    """Whether to flush, why (a code of `REASONS`), and the number of tokens at which it is due (0: never)."""
 
     run: bool
     reason: str
@@ -63,15 +63,15 @@ class FlushDecision:
 
     @property
     def message(self) -> str:
-        """The reason in a sentence."""
+        """The reason as a sentence."""
         return REASONS[self.reason]
 
 
 def decide(settings: Flush, figures: SessionFigures) -> FlushDecision:
-    """Return whether a session is to be flushed now."""
+    """Return whether a session needs a flush now."""
     threshold = _threshold(settings, figures.context_window)
     reason = _against(settings, figures) or _by_size(settings, figures) or _by_tokens(figures, threshold)
-    return FlushDecision(reason in DUE, reason, threshold)
+    return FlushDecision(reason in DUE_REASONS, reason, threshold)
 
 
 def _threshold(settings: Flush, context_window: int | None) -> int:
@@ -80,7 +80,7 @@ def _threshold(settings: Flush, context_window: int | None) -> int:
 
 
 def _against(settings: Flush, figures: SessionFigures) -> str:
-    """Return why there is no flush whatever the figures say, "" if nothing is against one."""
+    """Return why a flush is excluded regardless of size and tokens; "" if it isn't."""
     against = {
         "off": not settings.enabled,
         "heartbeat": figures.kind == "heartbeat",
@@ -93,7 +93,7 @@ def _against(settings: Flush, figures: SessionFigures) -> str:
 
 
 def _by_size(settings: Flush, figures: SessionFigures) -> str:
-    """Return `transcript_size` where the transcript is too large, else ""."""
+    """Return `transcript_size` if the transcript is too large, else ""."""
     limit = settings.force_flush_transcript_bytes
     return "transcript_size" if 0 < limit <= (figures.transcript_bytes or 0) else ""
 
@@ -110,16 +110,16 @@ def _by_tokens(figures: SessionFigures, threshold: int) -> str:
 
 
 SILENT = "NO_REPLY"
-"""What an agent answers where its user shall see nothing."""
+"""The reply of an agent that hides a turn from its user."""
 
 DATE = "YYYY-MM-DD"
-"""Stands for the user's date in prompts."""
+"""Placeholder of the user's date in prompts."""
 
 _TIME = "Current time:"
 
 _PROMPT = (
     "This conversation is about to be compacted: what isn't written down now may be lost. Write down what should "
-    "outlast it, in short entries that can be understood by themselves: decisions and their reasons, preferences, "
+    "outlast it, in short entries that can be understood on their own: decisions and their reasons, preferences, "
     "facts about people and projects, open tasks. Leave out small talk, secrets and what memory holds already."
 )
 
@@ -131,7 +131,7 @@ _SYSTEM = (
 
 @dataclass(frozen=True, slots=True)
 class FlushPrompts:
-    """Both prompts, and the note they speak of, relative to the workspace."""
+    """Both prompts, and the path of the note in the workspace."""
 
     system: str
     user: str
@@ -139,28 +139,28 @@ class FlushPrompts:
 
 
 def flush_prompts(settings: Flush, now_ms: int, time_zone: str | None) -> FlushPrompts:
-    """Return the prompts of the turn."""
+    """Return the prompts of the flush."""
     moment = local_time(now_ms, time_zone)
     date = moment.date().isoformat()
     path = note_path(moment.date())
     rules = (
-        f"Write to `{path}` only, making it where it is missing. Append below what it holds; never overwrite or "
+        f"Write to `{path}` only, creating it if it is missing. Append below what it holds; never overwrite or "
         "shorten it. Don't edit MEMORY.md, USER.md, AGENTS.md, SOUL.md, TOOLS.md or any other file at the top of the "
         "workspace."
     )
     user = _with_date(settings.prompt, _PROMPT, date)
     system = _with_date(settings.system_prompt, _SYSTEM, date)
     silent = _with_silence(f"{user}\n\n{rules}")
-    return FlushPrompts(_with_silence(f"{system}\n\n{rules}"), _timed(silent, told_time(moment)), path)
+    return FlushPrompts(_with_silence(f"{system}\n\n{rules}"), _timed(silent, format_time(moment)), path)
 
 
 def _with_date(configured: str | None, usual: str, date: str) -> str:
-    """Return a prompt of the settings, or ours if there is none, with the date in it."""
+    """Return the configured prompt or the default one, with the date filled in."""
     return ((configured or "").strip() or usual).replace(DATE, date)
 
 
 def _with_silence(prompt: str) -> str:
-    """Return a prompt that tells how to answer nothing."""
+    """Return a prompt with the rule for a silent reply."""
     if SILENT in prompt:
         return prompt
     rule = f"If there is nothing to store, or once it is stored, reply with {SILENT} alone: the user sees none of this."
@@ -168,12 +168,12 @@ def _with_silence(prompt: str) -> str:
 
 
 def _timed(prompt: str, time: str) -> str:
-    """Return a prompt that tells the time, once."""
+    """Return a prompt with the current time, unless it has one."""
     return prompt if _TIME in prompt else f"{prompt}\n\n{_TIME} {time}"
 
 
-def told_time(moment: datetime) -> str:
-    """Return a moment for a reader: `2026-01-16 14:30 (Europe/Prague, UTC+01:00)`."""
+def format_time(moment: datetime) -> str:
+    """Return a time as `2026-01-16 14:30 (Europe/Prague, UTC+01:00)`."""
     shift = f"{moment:%z}"
     offset = "UTC" if shift == "+0000" else f"UTC{shift[:3]}:{shift[3:5]}"
     zone = getattr(moment.tzinfo, "key", offset)

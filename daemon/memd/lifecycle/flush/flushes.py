@@ -1,7 +1,7 @@
-"""An agent's flushes: requested when a session nears compaction, recorded when done, counted by cycle.
+"""An agent's memory flushes: requested when a session nears compaction, and recorded by compaction cycle.
 
-The record is a small JSON file beside the index. It outlives restarts: a flush that was done is not requested again.
-Losing the file costs one more flush a session.
+The record is a small JSON file next to the index, so that a restart doesn't request a flush again. Without the file,
+each session is flushed again.
 """
 
 from __future__ import annotations
@@ -36,107 +36,107 @@ from memd_client.sessions import (
 
 log = structlog.get_logger(__name__)
 
-MOST_SESSIONS = 1_000
-"""Sessions remembered; beyond them, those that said nothing for the longest time are forgotten."""
+MAX_SESSIONS = 1_000
+"""Limit of recorded sessions; beyond it, the least recently used ones are dropped."""
 
-MOST_KEY_CHARS = 512
-"""The longest key or id of a session. Those of OpenClaw have about fifty characters."""
+MAX_KEY_CHARS = 512
+"""Longest key or id of a session. Those of OpenClaw have about fifty characters."""
 
-MOST_BYTES = 16_000_000
-"""A larger file is not ours: a session takes about 200 bytes, and 15,000 with the strangest key and id there can be."""
+MAX_BYTES = 16_000_000
+"""Limit of the file: a session takes about 200 bytes, and 15,000 with the longest possible key and id."""
 
 FORMAT = 1
 
-ASIDE = ".corrupt"
-"""Ends the name of a file that could not be understood; the newest one stays."""
+QUARANTINE_SUFFIX = ".corrupt"
+"""Suffix of an unreadable file in quarantine; only the newest one is kept."""
 
 
-class Cycle(msgspec.Struct, frozen=True):
-    """How often a session was compacted, and at which of these counts it was last flushed."""
+class CompactionCycle(msgspec.Struct, frozen=True):
+    """How often a session was compacted, and the count at which it was last flushed."""
 
     compactions: int = 0
     flushed_at: int | None = None
     session_id: str = ""
 
     def count(self, given: int | None) -> int:
-        """Return the caller's number of compactions, or the recorded one if the caller gives none."""
+        """Return the caller's number of compactions, or the recorded one for None."""
         return self.compactions if given is None else given
 
 
 class _File(msgspec.Struct):
-    """What the file holds; sessions by their key, the one that said something last at the end."""
+    """The contents of the file; sessions by key, the most recently used last."""
 
     format: int
-    sessions: dict[str, Cycle]
+    sessions: dict[str, CompactionCycle]
 
 
 _decode = msgspec.json.Decoder(_File, strict=True).decode
 
 
 class FlushState:
-    """The cycles of one agent's sessions. Not for two threads at once."""
+    """The cycles of one agent's sessions. Not thread-safe."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self._sessions: OrderedDict[str, Cycle] | None = None
+        self._sessions: OrderedDict[str, CompactionCycle] | None = None
 
     def __repr__(self) -> str:
         known = "not read" if self._sessions is None else f"{len(self._sessions)} sessions"
         return f"<FlushState {self.path.name}: {known}>"
 
-    def find(self, session_key: str, session_id: str = "") -> Cycle:
-        """Return how a session stands; one that isn't known begins."""
-        cycle = self._known().get(session_key, Cycle())
+    def find(self, session_key: str, session_id: str = "") -> CompactionCycle:
+        """Return the cycle of a session; a new one for an unknown session."""
+        cycle = self._known().get(session_key, CompactionCycle())
         if session_id and cycle.session_id and session_id != cycle.session_id:
-            return Cycle(session_id=session_id)
+            return CompactionCycle(session_id=session_id)
         return cycle
 
-    def keep(self, session_key: str, cycle: Cycle) -> None:
-        """Remember how a session stands, on disk too if that can be written."""
+    def keep(self, session_key: str, cycle: CompactionCycle) -> None:
+        """Record the cycle of a session, in the file too if that can be written."""
         known = self._known()
         known[session_key] = cycle
         known.move_to_end(session_key)
-        while len(known) > MOST_SESSIONS:
+        while len(known) > MAX_SESSIONS:
             known.popitem(last=False)
         self._write()
 
     def forget(self, session_key: str) -> None:
-        """Forget a session: the next one of its key has no record."""
+        """Drop the record of a session."""
         if self._known().pop(session_key, None) is not None:
             self._write()
 
-    def _known(self) -> OrderedDict[str, Cycle]:
-        """Return what is remembered, read from the file the first time."""
+    def _known(self) -> OrderedDict[str, CompactionCycle]:
+        """Return the recorded sessions, read from the file the first time."""
         if self._sessions is None:
             self._sessions = OrderedDict(self._read())
         return self._sessions
 
-    def _read(self) -> dict[str, Cycle]:
-        """Return what the file holds; nothing if there is none or it can't be understood."""
+    def _read(self) -> dict[str, CompactionCycle]:
+        """Return the sessions of the file; none if it is missing or unreadable."""
         try:
-            held = _decode(load_whole(self.path, MOST_BYTES, through_link=False))
+            held = _decode(load_whole(self.path, MAX_BYTES, through_link=False))
             if held.format != FORMAT:
                 raise ValueError("it has another format")
-            return dict(list(held.sessions.items())[-MOST_SESSIONS:])
+            return dict(list(held.sessions.items())[-MAX_SESSIONS:])
         except FileNotFoundError:
             pass
         except NotRegularFileError as error:
-            self._set_aside(error)
+            self._quarantine(error)
         except OSError as error:
             log.warning("lifecycle.flush_state_unread", file=str(self.path), reason=_reason(error))
         except (ValueError, msgspec.MsgspecError, RecursionError) as error:
-            self._set_aside(error)
+            self._quarantine(error)
         return {}
 
-    def _set_aside(self, error: Exception) -> None:
-        """Rename a file that can't be understood, and say so."""
-        aside = self.path.with_name(self.path.name + ASIDE)
+    def _quarantine(self, error: Exception) -> None:
+        """Move an unreadable file to quarantine, and log it."""
+        aside = self.path.with_name(self.path.name + QUARANTINE_SUFFIX)
         with contextlib.suppress(OSError):
             os.replace(self.path, aside)
         log.warning("lifecycle.flush_state_set_aside", file=str(self.path), reason=_reason(error))
 
     def _write(self) -> None:
-        """Replace the file whole; where that fails, what is remembered stays in memory until the next time."""
+        """Replace the file atomically; if that fails, the record stays in RAM until the next write."""
         try:
             replace_whole(self.path, msgspec.json.encode(_File(FORMAT, dict(self._known()))))
         except OSError as error:
@@ -144,7 +144,7 @@ class FlushState:
 
 
 def _reason(error: Exception) -> str:
-    """Return why, without what the file holds."""
+    """Return the reason of an error, without contents of the file."""
     if isinstance(error, OSError):
         return error.strerror or type(error).__name__
     return "it is damaged" if isinstance(error, msgspec.MsgspecError) else str(error)
@@ -153,7 +153,7 @@ def _reason(error: Exception) -> str:
 T = TypeVar("T")
 
 STATE_SUFFIX = ".sessions.json"
-"""Ends the name of the file beside the index, in the place of `.sqlite`."""
+"""Suffix of the file next to the index, instead of `.sqlite`."""
 
 
 class Flushes:
@@ -165,17 +165,14 @@ class Flushes:
     def __init__(self, host: Host, clock: Clock) -> None:
         self._host = host
         self._clock = clock
-        self._turn = trio.Lock()
+        self._lock = trio.Lock()
         self._state: FlushState | None = None
 
     def __repr__(self) -> str:
         return f"<Flushes {self._host.agent_id}: {self._state!r}>"
 
     async def check(self, params: FlushCheckParams) -> FlushCheckReply:
-        """Return whether a session is to be flushed now, with the prompts of that turn.
-
-        Cancellation: nothing is changed by a check.
-        """
+        """Return whether a session needs a flush now, with its prompts. Changes nothing."""
         config = self._host.config
         cycle = await self._with_state(lambda state: state.find(params.session_key, params.session_id))
         count = cycle.count(params.compaction_count)
@@ -205,15 +202,17 @@ class Flushes:
         return replace(reply, system_prompt=prompts.system, prompt=prompts.user, path=prompts.path)
 
     async def done(self, params: FlushDoneParams) -> FlushDoneReply:
-        """Record that a session was flushed in this cycle, and have what it wrote brought in.
+        """Record that a session was flushed in this cycle, and request a sync of its notes.
 
-        Cancellation: the cycle is recorded or not, never half.
+        Cancellation: the record is atomic.
         """
 
         def record(state: FlushState) -> int:
             cycle = state.find(params.session_key, params.session_id)
             count = cycle.count(params.compaction_count)
-            state.keep(params.session_key, Cycle(count, count, params.session_id or cycle.session_id))
+            state.keep(
+                params.session_key, CompactionCycle(count, count, params.session_id or cycle.session_id)
+            )
             return count
 
         count = await self._with_state(record)
@@ -221,16 +220,16 @@ class Flushes:
         return FlushDoneReply(self._host.agent_id, self._sync(), count)
 
     async def compaction_done(self, params: CompactionDoneParams) -> CompactionDoneReply:
-        """Count a session's compaction, so that a new cycle begins, and have a sync run.
+        """Count a session's compaction, so that a new cycle begins, and request a sync.
 
-        Cancellation: the compaction is counted or not, never half.
+        Cancellation: the count is atomic.
         """
 
         def count_up(state: FlushState) -> int:
             cycle = state.find(params.session_key, params.session_id)
             count = cycle.compactions + 1 if params.compaction_count is None else params.compaction_count
             session_id = params.session_id or cycle.session_id
-            state.keep(params.session_key, Cycle(count, cycle.flushed_at, session_id))
+            state.keep(params.session_key, CompactionCycle(count, cycle.flushed_at, session_id))
             return count
 
         count = await self._with_state(count_up) if params.session_key else 0
@@ -238,12 +237,12 @@ class Flushes:
         return CompactionDoneReply(self._host.agent_id, self._host.compaction_done(), count)
 
     async def forget(self, session_key: str) -> None:
-        """Forget a session that ended: the next one under its key begins with no compaction and no flush."""
+        """Drop the record of an ended session: the next one under its key starts at zero."""
         await self._with_state(lambda state: state.forget(session_key))
 
     async def _with_state(self, use: Callable[[FlushState], T]) -> T:
-        """Return what some use of the state gives, one at a time and in a thread."""
-        async with self._turn:
+        """Return the result of `use`, run in a thread with exclusive access to the state."""
+        async with self._lock:
             path = _state_path(self._host.config.index_path)
             if self._state is None or self._state.path != path:
                 self._state = FlushState(path)
@@ -253,7 +252,7 @@ class Flushes:
         EVENTS.publish("flush", self._host.agent_id, state=state, session_key=session_key, cycle=count)
 
     def _sync(self) -> bool:
-        """Request a sync; return whether it was requested. An agent without search is flushed too."""
+        """Request a sync; return whether it was requested. Agents without search are flushed too."""
         try:
             return self._host.compaction_done()
         except MemoryDisabledError:
@@ -261,7 +260,7 @@ class Flushes:
 
 
 def _state_path(index_path: Path) -> Path:
-    """Return where the state of an index's agent is kept: two indexes never share one."""
+    """Return the path of an index's state file; each index has its own."""
     if index_path.suffix == ".sqlite":
         return index_path.with_suffix(STATE_SUFFIX)
     return index_path.with_name(index_path.name + STATE_SUFFIX)

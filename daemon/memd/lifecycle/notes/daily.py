@@ -1,4 +1,4 @@
-"""Entries of a day's note, as text: what stands before one, where it will stand, and how a second one is noticed."""
+"""Entries of a daily note: their text, their lines, and the detection of repeated ones."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from zoneinfo import ZoneInfo
 
 from memd.text.query.dates import MIN_YEAR
 
-MOST_BYTES = 64 * 1024
-"""The longest entry, as UTF-8: what is longer is a document, and belongs into a file of its own."""
+MAX_ENTRY_BYTES = 64 * 1024
+"""Longest entry, in bytes of UTF-8: longer text is a document and belongs in its own file."""
 
 KEY_DAYS = 2
-"""How many days back the key of an entry is looked for when no day is named."""
+"""How many days back the key of an entry is searched if no day is given."""
 
 _LAST_DAY = date.max.toordinal()
 
@@ -27,7 +27,7 @@ _COMMENT = re.compile(r" {0,3}<!--")
 
 @dataclass(frozen=True, slots=True)
 class DailyEntry:
-    """What to append to a note for an entry (empty: it stands there already), and the entry's lines, from 1."""
+    """The text to append for an entry (empty if the note has it already), and the entry's lines, from 1."""
 
     added: str
     start_line: int
@@ -35,14 +35,14 @@ class DailyEntry:
 
 
 def local_time(now_ms: int, time_zone: str | None) -> datetime:
-    """Return a moment by the user's clock."""
+    """Return a time in the user's time zone."""
     if time_zone is None:
         return datetime.fromtimestamp(now_ms / 1000).astimezone()
     return datetime.fromtimestamp(now_ms / 1000, ZoneInfo(time_zone))
 
 
 def day_of(text: str) -> date | None:
-    """Return the day a text spells as YYYY-MM-DD, or None if there is no such day."""
+    """Return the day of a text YYYY-MM-DD; None if it is none."""
     if _DATE.fullmatch(text) is None:
         return None
     try:
@@ -63,10 +63,10 @@ def is_key(text: str) -> bool:
 
 
 def clean_entry(text: str) -> str:
-    r"""Return a text as it can stand between other entries.
+    r"""Return a text that is safe between other entries.
 
-    Line ends become `\n`, blank lines around it and control characters are left out, a code fence or comment left
-    open is closed, and what looks like a mark of ours is none any more.
+    Line endings become `\n`, surrounding blank lines and control characters are removed, an open code fence or comment
+    is closed, and text that looks like a key comment is escaped.
     """
     text = _CONTROL.sub("", text.replace("\r\n", "\n").replace("\r", "\n"))
     lines = text.rstrip().split("\n")
@@ -76,7 +76,7 @@ def clean_entry(text: str) -> str:
 
 
 def entry_for(held: str, day: date, text: str, key: str | None) -> DailyEntry:
-    """Return what to append to a day's note for an entry."""
+    """Return the text to append to a daily note for an entry."""
     known = None if key is None else known_entry(held, text, key)
     if known is not None:
         return known
@@ -92,29 +92,30 @@ def entry_for(held: str, day: date, text: str, key: str | None) -> DailyEntry:
 
 
 def known_entry(held: str, text: str, key: str) -> DailyEntry | None:
-    """Return the entry of a key that a note holds already; None when it has none."""
+    """Return the entry with a key in a note; None if the note has none."""
     known = _find_marked(held, _mark(key), text)
     return None if known is None else DailyEntry("", *known)
 
 
 def around(today: date) -> list[date]:
-    """Return the days whose notes may hold the key of an entry of today: today first.
+    """Return the days whose notes may have the key of an entry of today: today first.
 
-    The days before, since a program may ask again after midnight; the next day, since the user's time zone may change.
+    Earlier days, because a program may repeat a request after midnight; the next day, because the user's time zone may
+    change.
     """
     shifts = (0, *(-back for back in range(1, KEY_DAYS + 1)), 1)
     return [today + timedelta(days=shift) for shift in shifts if 0 < today.toordinal() + shift <= _LAST_DAY]
 
 
 def _mark(key: str) -> str:
-    """Return the line below an entry that has a key."""
+    """Return the comment line below an entry with a key."""
     return f"<!-- memd:key={key} -->"
 
 
 def _find_marked(held: str, mark: str, text: str) -> tuple[int, int] | None:
-    """Return the lines of the entry a mark stands below, or None without that mark.
+    """Return the lines of the entry above a key comment; None without that comment.
 
-    The same text again is found whole; of another, or one that was edited since, the last paragraph.
+    If the entry has the same text, its lines; else, as after an edit, its last paragraph.
     """
     lines = [line.removesuffix("\r") for line in held.split("\n")]
     if mark not in lines:
@@ -130,7 +131,7 @@ def _find_marked(held: str, mark: str, text: str) -> tuple[int, int] | None:
 
 
 def _closed(text: str) -> str:
-    """Return a text with the code fence or comment closed that it leaves open."""
+    """Return a text with an open code fence or comment closed."""
     fence, comment = "", False
     for line in text.split("\n"):
         if comment:

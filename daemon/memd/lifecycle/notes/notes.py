@@ -1,7 +1,7 @@
-"""What is kept for an agent: the note of a session that ended, and entries of a day's note.
+"""Writing of notes: the note of an ended session, and entries of a daily note.
 
-Files here are `memory/YYYY-MM-DD.md` and `memory/YYYY-MM-DD-<slug>.md`, no others: what an agent curates itself
-(`MEMORY.md`) is never written.
+Only `memory/YYYY-MM-DD.md` and `memory/YYYY-MM-DD-<slug>.md` are written, never notes that the agent curates
+(`MEMORY.md`).
 """
 
 from __future__ import annotations
@@ -28,15 +28,22 @@ from memd.lifecycle.notes.daily import (
     note_path,
 )
 from memd.lifecycle.notes.session_note import (
+    ConversationMessage,
     EndedSession,
-    TalkMessage,
     body_of,
     name_in_folder,
     note_text,
     read_ended,
     transcripts_of,
 )
-from memd.lifecycle.notes.slug import Complete, SlugModel, clean_slug, numbered, slug_of_talk, slug_of_time
+from memd.lifecycle.notes.slug import (
+    Complete,
+    SlugModel,
+    clean_slug,
+    numbered,
+    slug_of_conversation,
+    slug_of_time,
+)
 from memd.sync.disk.capacity import SourceLimits, find_capacity
 from memd.sync.transcripts.agent_sessions import AgentSessions
 from memd.system.clock import Clock
@@ -47,37 +54,37 @@ from memd_client.notes import AppendNoteParams, AppendNoteReply, SessionEndedPar
 
 log = structlog.get_logger(__name__)
 
-LARGEST_TRANSCRIPT = 64 * 1024 * 1024
-"""A session beyond this leaves no note: one in OpenClaw's database is read whole for its last words."""
+MAX_TRANSCRIPT_BYTES = 64 * 1024 * 1024
+"""Limit of a transcript for a note: one in OpenClaw's database is read completely for its last messages."""
 
-MOST_NAMES = 200
-"""How many notes of one day may have the same slug."""
+MAX_NAMES = 200
+"""Limit of notes with the same slug on one day."""
 
 
 class Notes:
-    """What is written down for one agent."""
+    """The notes of one agent."""
 
     def __init__(self, host: Host, clock: Clock, *, state_dir: Path, complete: Complete | None) -> None:
         self._host = host
         self._clock = clock
         self._folder = state_dir / "agents" / host.agent_id / "sessions"
-        self._sessions = AgentSessions(state_dir, host.agent_id, LARGEST_TRANSCRIPT)
+        self._sessions = AgentSessions(state_dir, host.agent_id, MAX_TRANSCRIPT_BYTES)
         self._model = None if complete is None else SlugModel(complete, host.agent_id)
 
     def __repr__(self) -> str:
         return f"<Notes {self._host.agent_id}>"
 
     async def session_ended(self, params: SessionEndedParams) -> SessionEndedReply:
-        """Keep what was said last in a session that ended as a note of today.
+        """Write the end of an ended session's conversation to a note of today.
 
-        Cancellation: a note that is being written is written to its end.
+        Cancellation: a started write completes.
         """
         self._require_enabled()
         settings = self._host.config.life.session_note
         if not settings.enabled:
             return self._no_note("off")
         if kind_of_key(params.session_key) is not None:
-            return self._no_note("no_transcript")  # scheduled jobs, subagents and heartbeats are no memory
+            return self._no_note("no_transcript")  # scheduled jobs, subagents and heartbeats get no note
         ended = await trio.to_thread.run_sync(lambda: self._find_ended(params, settings.messages))
         if ended is None:
             return self._no_note("no_transcript")
@@ -105,9 +112,9 @@ class Notes:
         return SessionEndedReply(self._host.agent_id, path, count, slug, slug_from, reason)
 
     async def append_note(self, params: AppendNoteParams, day: date | None = None) -> AppendNoteReply:
-        """Append an entry to the note of a day.
+        """Append an entry to a daily note.
 
-        Cancellation: an entry that is being written is written to its end.
+        Cancellation: a started write completes.
         """
         self._require_enabled()
         today = self._now().date()
@@ -132,7 +139,7 @@ class Notes:
             place = path, known or entry_for(held, days[0], text, key)
             if key is None or known is not None:
                 return place[1].added
-            # In the lock: of two requests with one key the second finds what the first has written.
+            # Inside the lock, so that the second of two requests with one key finds the first one's entry.
             for other in find_parts(root, [note_path(day) for day in days]):
                 noted = "" if other == path else _text_of(root, other, limits.file_bytes)
                 if (known := known_entry(noted, text, key)) is not None:
@@ -150,18 +157,18 @@ class Notes:
             goes_on = params.next_session_id is not None and params.next_session_id == params.session_id
             return read_ended(wanted, self._sessions.load, most, goes_on=goes_on)
         finally:
-            self._sessions.close()  # sessions end seldom; it opens again by itself
+            self._sessions.close()  # sessions end rarely; it reopens when needed
 
     async def _slug_for(
-        self, given: str | None, messages: tuple[TalkMessage, ...], moment: datetime
+        self, given: str | None, messages: tuple[ConversationMessage, ...], moment: datetime
     ) -> tuple[str, str]:
-        """Return a note's slug and what it comes from."""
+        """Return a note's slug and its origin."""
         if slug := clean_slug(given or ""):
             return slug, "caller"
         wanted = self._model is not None and self._host.config.life.session_note.slug_model
         if self._model is not None and wanted and (slug := await self._model.ask(messages)):
             return slug, "model"
-        if slug := await trio.to_thread.run_sync(lambda: slug_of_talk(messages)):
+        if slug := await trio.to_thread.run_sync(lambda: slug_of_conversation(messages)):
             return slug, "words"
         return slug_of_time(moment), "time"
 
@@ -172,7 +179,7 @@ class Notes:
         return local_time(self._clock(), self._host.config.life.time_zone)
 
     def _bring_in(self) -> None:
-        """Have what was written embedded soon; a search finds it by its words at once, whatever comes of this."""
+        """Request a sync that embeds the new text; keyword search finds it at once in any case."""
         with contextlib.suppress(MemdError):
             self._host.compaction_done()
 
@@ -182,8 +189,8 @@ class Notes:
 
 
 def _create(root: Path, day: date, slug: str, text: str, limits: SourceLimits) -> tuple[str, str, bool]:
-    """Write a note under the first free name; one that stands there already is not written again."""
-    for number in range(1, MOST_NAMES + 1):
+    """Write a note under the first free name, unless the same note exists."""
+    for number in range(1, MAX_NAMES + 1):
         name = numbered(slug, number)
         path = note_path(day, name)
         is_known = _holds(root, path, text)
@@ -193,20 +200,20 @@ def _create(root: Path, day: date, slug: str, text: str, limits: SourceLimits) -
                 return path, name, True
         if is_known or _holds(root, path, text):
             return path, name, False
-    raise NoteUnwritableError(f"there are {MOST_NAMES} notes of {day.isoformat()} named {slug}")
+    raise NoteUnwritableError(f"there are {MAX_NAMES} notes of {day.isoformat()} named {slug}")
 
 
 def _holds(root: Path, path: str, text: str) -> bool:
-    """Return whether a note stands there already, written at another moment."""
+    """Return whether a file is the same note, written at another time."""
     try:
         held = writing.read(root, path, 4 * len(text.encode()))
     except FileUnreadableError:
-        return False  # whatever it is, it is none of ours
+        return False  # it is no note of a session
     return held is not None and body_of(held) == body_of(text)
 
 
 def _text_of(root: Path, path: str, most_bytes: int) -> str:
-    """Return what is indexed of a note; "" when it can't be read."""
+    """Return the indexed text of a note; "" if it can't be read."""
     with contextlib.suppress(MemdError):
         return writing.read(root, path, most_bytes, cut=True) or ""
     return ""

@@ -1,4 +1,4 @@
-"""What kind of session a key names: it decides what the session may see, and whether replies cite memory."""
+"""The kind of a session, from its key: it determines which notes the session gets, and citations."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ Kind = Literal["main", "direct", "group", "channel", "subagent", "cron", "heartb
 
 KINDS: tuple[Kind, ...] = get_args(Kind)
 
-SHARED: frozenset[Kind] = frozenset({"group", "channel"})
-"""Others read along."""
+SHARED_KINDS: frozenset[Kind] = frozenset({"group", "channel"})
+"""Kinds with several participants."""
 
 _MAIN = "main"
-_PARTS_OF_A_TALK = ("thread", "topic")
-"""What may follow the main key: a thread of the same talk."""
+_THREAD_PARTS = ("thread", "topic")
+"""What may follow the main key: a thread of the same conversation."""
 
 _BACKGROUND: dict[str, Kind] = {
     "cron": "cron",
@@ -25,11 +25,11 @@ _BACKGROUND: dict[str, Kind] = {
     "heartbeat": "heartbeat",
     "subagent": "subagent",
 }
-"""Sessions without a person, by what transcripts call them."""
+"""Sessions without a user, by their name in transcripts."""
 
 
 def kind_of_session(session_key: str, agent_id: str) -> Kind:
-    """Return what kind of session a key names; `direct` if it doesn't say."""
+    """Return the kind of a session from its key; `direct` if the key has none."""
     background = kind_of_key(session_key)
     if background is not None:
         return _BACKGROUND.get(background, "subagent")
@@ -40,15 +40,15 @@ def kind_of_session(session_key: str, agent_id: str) -> Kind:
     for shared in ("group", "channel"):
         if shared in parts:
             return "group" if shared == "group" else "channel"
-    if parts[0] == _MAIN and owner == agent_id and (len(parts) == 1 or parts[1] in _PARTS_OF_A_TALK):
+    if parts[0] == _MAIN and owner == agent_id and (len(parts) == 1 or parts[1] in _THREAD_PARTS):
         return "main"
     return "direct"
 
 
 def settle_kind(given: str | None, session_key: str, agent_id: str) -> Kind:
-    """Return the kind a caller names, or the key's if it names none.
+    """Return the caller's kind, or the key's if the caller gives none.
 
-    A caller who takes a group's key for the main session is not believed: what is private stays private.
+    A caller can't declare a group's key to be the main session, so private notes stay private.
     """
     of_key = kind_of_session(session_key, agent_id)
     named = next((kind for kind in KINDS if kind == given), None)
@@ -61,5 +61,5 @@ CITATION_MODES: tuple[Citations, ...] = ("auto", "on", "off")
 
 
 def wants_citations(mode: Citations, kind: Kind) -> bool:
-    """Return whether places are named."""
-    return mode == "on" or (mode == "auto" and kind not in SHARED)
+    """Return whether replies cite their sources."""
+    return mode == "on" or (mode == "auto" and kind not in SHARED_KINDS)

@@ -1,7 +1,7 @@
-"""The note of a session that ended: which transcript it was, its last messages, and the note made of them.
+"""The note of an ended session: finding its transcript, its last messages, and the text of the note.
 
-Everything here was written by users and models. A message is one line that begins with its role, so it cannot be a
-heading, a list, a fence or front matter; markup in it stays text, and unseen characters are left out.
+The messages were written by users and models. Each becomes one line that begins with its role, so it can't be a
+heading, a list, a fence or front matter; markup in it stays text, and invisible characters are removed.
 """
 
 from __future__ import annotations
@@ -25,36 +25,36 @@ from memd.sync.transcripts.session_source import PREFIX, path_of
 from memd.sync.transcripts.transcript_text import TranscriptText
 from memd_client.errors import FileMissingError, FileUnreadableError, PathRefusedError
 
-MOST_TRIED = 6
-"""How many transcripts are looked into for talk: right after `/new` the newest is often the one just begun."""
+MAX_TRIED = 6
+"""Transcripts that are searched for messages: right after `/new`, the newest is often the new session."""
 
 _TOPIC = "-topic-"
 _RESET = ".jsonl.reset."
 _DELETED = ".jsonl.deleted."
 _END_BYTES = 256 * 1024
-"""Of a file's end that is read at first: the last messages are there, unless tools printed a lot between them."""
+"""Bytes of a file's end that are read first: enough for the last messages, unless tools printed much in between."""
 
 _NO_PLAIN_FILE = (".sqlite", ".zst")
-"""How the places of transcripts end that are read whole: a database's, and what was compressed."""
+"""Suffixes of transcripts that are read completely: databases and compressed files."""
 
-_LOOKED_AT = 2_000
-"""Characters of a message in which something must be to be seen."""
+_EXAMINED_CHARS = 2_000
+"""Characters of a message that are checked for visible text."""
 
 _ROLES = (("User: ", "user"), ("Assistant: ", "assistant"))
 _COMMAND = re.compile(r"/[A-Za-z][\w-]*(?:[@:\s]|\Z)")
-"""A command of the chat (`/new`, `/model gpt`), which is no talk; a path such as `/etc/hosts` is none."""
+"""A chat command (`/new`, `/model gpt`), which is no message; a path such as `/etc/hosts` doesn't match."""
 
 _JOINERS = "\u200c\u200d"
-"""Unseen, and yet letters of Persian or emoji need them."""
+"""Invisible characters that Persian letters and emoji need."""
 
 _MARKUP = re.compile(r"<(?=[A-Za-z/!?])")
-"""Where markup could begin. With a space behind it none does, whatever stands before it."""
+"""Possible start of markup; with a space after `<` it is none."""
 
 _HIDDEN = ("Cc", "Cf", "Cs", "Co", "Zl", "Zp")
-"""Kinds of characters that show nothing, or turn round what is shown."""
+"""Categories of characters that are invisible or change the direction of text."""
 
 
-class TalkMessage(NamedTuple):
+class ConversationMessage(NamedTuple):
     """One message: `user` or `assistant`, and its text as one line without secrets."""
 
     role: str
@@ -63,35 +63,35 @@ class TalkMessage(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class EndedSession:
-    """A session that is over: its id and its last messages, which may be none."""
+    """An ended session: its id and its last messages, if any."""
 
     session_id: str
-    messages: tuple[TalkMessage, ...]
+    messages: tuple[ConversationMessage, ...]
 
 
 def name_in_folder(folder: Path, transcript: str) -> str:
-    """Return the name of a transcript that lies right in a folder. Blocks for as long as the disk does.
+    """Return the name of a transcript directly in a folder (blocking).
 
-    Nothing is opened by the path itself: only the name is used further on.
+    The path itself is not opened: only the name is used.
     """
     shown = transcript[:200]
     above, _, name = transcript.rpartition("/")
     if "\0" in transcript or find_session_id(name) is None:
-        raise PathRefusedError(f"{shown!r} is no transcript by its name", hint=_HINT, data={"path": shown})
+        raise PathRefusedError(f"{shown!r} is not the name of a transcript", hint=_HINT, data={"path": shown})
     if above and (".." in above.split("/") or not _is_same(above, folder)):
         raise PathRefusedError(
-            f"{shown!r} is not in this agent's folder of sessions", hint=_HINT, data={"path": shown}
+            f"{shown!r} is not in this agent's sessions folder", hint=_HINT, data={"path": shown}
         )
     return name
 
 
-_HINT = "Name a transcript right in the agent's folder `sessions`, or its session id."
+_HINT = "give a transcript directly in the agent's folder `sessions`, or its session id"
 
 
 def transcripts_of(
     found: Mapping[str, SourceFile], name: str | None, session_id: str | None
 ) -> list[SourceFile]:
-    """Return the transcripts a session may be in, the likeliest first."""
+    """Return the possible transcripts of a session, the most likely first."""
     wanted: list[SourceFile] = []
     if name is not None:
         wanted += [found[path] for path in (PREFIX + name,) if path in found]
@@ -102,7 +102,7 @@ def transcripts_of(
             wanted += _newest(found, PREFIX + each + behind)
     if name is None and not session_id:
         wanted = _newest(found, PREFIX)
-    return list(dict.fromkeys(wanted))[:MOST_TRIED]
+    return list(dict.fromkeys(wanted))[:MAX_TRIED]
 
 
 def conversation_in(talk: str, resets: Sequence[Reset], *, goes_on: bool) -> str:
@@ -116,21 +116,25 @@ def conversation_in(talk: str, resets: Sequence[Reset], *, goes_on: bool) -> str
     return "\n".join(lines[first - 1 : end - 1])
 
 
-def last_said(talk: str, most: int) -> tuple[TalkMessage, ...]:
-    """Return the last messages of a transcript, commands of the chat left out."""
-    said: list[TalkMessage] = []
+def last_messages(talk: str, most: int) -> tuple[ConversationMessage, ...]:
+    """Return the last messages of a transcript, without chat commands."""
+    said: list[ConversationMessage] = []
     for line in reversed(talk.split("\n")):
         if len(said) == most:
             break
         for opening, role in _ROLES:
             text = line.removeprefix(opening)
-            if text != line and not (role == "user" and _COMMAND.match(text)) and one_line(text[:_LOOKED_AT]):
-                said.append(TalkMessage(role, text))
+            if (
+                text != line
+                and not (role == "user" and _COMMAND.match(text))
+                and one_line(text[:_EXAMINED_CHARS])
+            ):
+                said.append(ConversationMessage(role, text))
     return tuple(reversed(said))
 
 
 def one_line(text: str) -> str:
-    """Return a text as one line in which nothing is hidden and nothing is markup."""
+    """Return a text as one line without invisible characters and markup."""
     shown = "".join(letter if _is_shown(letter) else _instead(letter) for letter in text)
     return _MARKUP.sub("< ", " ".join(shown.split()))
 
@@ -147,7 +151,7 @@ def read_ended(
                 messages = _read_end(found, most, goes_on=goes_on)
             else:
                 file = load(found)
-                messages = last_said(conversation_in(file.text, file.resets, goes_on=goes_on), most)
+                messages = last_messages(conversation_in(file.text, file.resets, goes_on=goes_on), most)
         except FileMissingError:
             continue
         session_id = find_session_id(found.path.removeprefix(PREFIX)) or ""
@@ -157,8 +161,8 @@ def read_ended(
     return ended
 
 
-def _read_end(found: SourceFile, most: int, *, goes_on: bool) -> tuple[TalkMessage, ...]:
-    """Return the last messages of a conversation in a file, reading no more of the file's end than it takes."""
+def _read_end(found: SourceFile, most: int, *, goes_on: bool) -> tuple[ConversationMessage, ...]:
+    """Return the last messages of a conversation in a file, reading only as much of its end as needed."""
     try:
         with os.fdopen(open_unlinked(found.location), "rb") as file:
             facts = os.fstat(file.fileno())
@@ -168,7 +172,7 @@ def _read_end(found: SourceFile, most: int, *, goes_on: bool) -> tuple[TalkMessa
             while True:
                 start = max(0, facts.st_size - room)
                 talk = _talk_in(os.pread(file.fileno(), room, start), is_whole=start == 0)
-                said = last_said(conversation_in(talk.text, talk.resets, goes_on=goes_on), most)
+                said = last_messages(conversation_in(talk.text, talk.resets, goes_on=goes_on), most)
                 has_begun = len(talk.resets) > goes_on or (len(said) == most and len(talk.resets) == goes_on)
                 if start == 0 or has_begun:
                     return said
@@ -183,7 +187,7 @@ def _read_end(found: SourceFile, most: int, *, goes_on: bool) -> tuple[TalkMessa
 
 
 def _talk_in(data: bytes, *, is_whole: bool) -> TranscriptText:
-    """Return the talk in the end of a transcript, without a first line that is cut."""
+    """Return the messages at the end of a transcript, without an incomplete first line."""
     lines = data.split(b"\n")
     records: list[tuple[int, str]] = []
     for number, line in enumerate(lines if is_whole else lines[1:]):
@@ -193,7 +197,7 @@ def _talk_in(data: bytes, *, is_whole: bool) -> TranscriptText:
 
 
 def _newest(found: Mapping[str, SourceFile], beginning: str) -> list[SourceFile]:
-    """Return the transcripts whose path begins like this, the one written last first; none the user deleted."""
+    """Return the transcripts whose path has a prefix, newest first, without those the user deleted."""
     wanted = [each for path, each in found.items() if path.startswith(beginning) and _DELETED not in path]
     return sorted(wanted, key=lambda each: (each.mtime_ns, each.path), reverse=True)
 
@@ -208,25 +212,25 @@ def _is_same(above: str, folder: Path) -> bool:
 
 
 def _is_shown(letter: str) -> bool:
-    """Return whether a character is one to be seen, or needed by those that are."""
+    """Return whether a character is visible, or needed by visible ones."""
     return letter in _JOINERS or unicodedata.category(letter) not in _HIDDEN
 
 
 def _instead(letter: str) -> str:
-    """Return what stands for a character that isn't shown: a space for what parts words, else nothing."""
+    """Return the replacement of an invisible character: a space if it separates words, else nothing."""
     category = unicodedata.category(letter)
     return "\ufffd" if category == "Cs" else " " if category in ("Cc", "Zl", "Zp") else ""
 
 
-MESSAGE_CHARACTERS, NOTE_CHARACTERS = 2_000, 24_000
-"""What is kept of one message, and of all of them."""
+MAX_MESSAGE_CHARS, MAX_NOTE_CHARS = 2_000, 24_000
+"""Limits of one message, and of all messages of a note."""
 
-FACT_CHARACTERS = 200
-"""What is kept of a session's key, id or source."""
+MAX_HEADER_VALUE_CHARS = 200
+"""Limit of a session's key, id or source in a note."""
 
 CUT = " […cut]"
-_LEAST = 100
-"""Less of a message than this says nothing."""
+_MIN_MESSAGE_CHARS = 100
+"""A shorter part of a message is left out."""
 
 
 def note_text(
@@ -236,9 +240,9 @@ def note_text(
     session_key: str,
     session_id: str,
     source: str | None,
-    messages: Sequence[TalkMessage],
+    messages: Sequence[ConversationMessage],
 ) -> tuple[str, int]:
-    """Return a note and how many messages are in it."""
+    """Return a note and the number of its messages."""
     lines = _said_lines(messages)
     left_out = len(messages) - len(lines)
     facts = [("Session Key", session_key), ("Session ID", session_id), ("Source", source or "")]
@@ -258,27 +262,31 @@ def note_text(
 
 
 def fact(text: str) -> str:
-    """Return a fact of the header as one short line."""
-    line = one_line(text[: FACT_CHARACTERS + 1])
-    return line if len(line) <= FACT_CHARACTERS else line[: FACT_CHARACTERS - len(CUT)].rstrip() + CUT
+    """Return a value of the header as one short line."""
+    line = one_line(text[: MAX_HEADER_VALUE_CHARS + 1])
+    return (
+        line
+        if len(line) <= MAX_HEADER_VALUE_CHARS
+        else line[: MAX_HEADER_VALUE_CHARS - len(CUT)].rstrip() + CUT
+    )
 
 
 def body_of(note: str) -> str:
-    """Return a note without its first line, the moment: by the rest one knows that it is the same note."""
+    """Return a note without its first line (the time), to compare it with another one."""
     return note.partition("\n")[2]
 
 
-def _said_lines(messages: Sequence[TalkMessage]) -> list[str]:
-    """Return a line for each message, the last ones if there isn't room for all."""
+def _said_lines(messages: Sequence[ConversationMessage]) -> list[str]:
+    """Return a line for each message, only the last ones if all exceed the limit."""
     lines: list[str] = []
-    room = NOTE_CHARACTERS
+    room = MAX_NOTE_CHARS
     for message in reversed(messages):
-        # Before anything looks at it letter by letter: a message may be megabytes.
-        text = one_line(message.text[: MESSAGE_CHARACTERS + 1])
-        most = min(MESSAGE_CHARACTERS, room)
-        if most < _LEAST:
+        # Truncated before it is processed by character: a message may have megabytes.
+        text = one_line(message.text[: MAX_MESSAGE_CHARS + 1])
+        most = min(MAX_MESSAGE_CHARS, room)
+        if most < _MIN_MESSAGE_CHARS:
             break
-        if len(text) > most or len(message.text) > MESSAGE_CHARACTERS + 1:
+        if len(text) > most or len(message.text) > MAX_MESSAGE_CHARS + 1:
             text = text[: most - len(CUT)].rstrip() + CUT
         lines.append(f"{message.role}: {text}")
         room -= len(text)

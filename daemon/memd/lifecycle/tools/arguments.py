@@ -1,4 +1,4 @@
-"""The arguments of a model's call, read leniently; an error says what a valid call is. Pure."""
+"""Lenient parsing of the arguments of a model's call; an error describes a valid call. Pure."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ from memd.lifecycle.tools.definitions import TOOLS, ToolDefinition
 from memd.lifecycle.tools.untrusted import on_one_line
 from memd.search.query import MAX_QUERY_CHARS
 
-MOST_ECHO_CHARS = 60
-"""What a model wrote is cut here where an answer repeats it."""
+MAX_ECHO_CHARS = 60
+"""Longest part of a model's text that an error repeats."""
 
 RunTool = Callable[[dict[str, Any]], Awaitable["dict[str, Any] | InvalidCall"]]
-"""Carries out a call with valid arguments."""
+"""Executes a call with valid arguments."""
 
 _KINDS = {"string": "text", "integer": "a whole number", "number": "a number"}
 
 
 @dataclass(frozen=True, slots=True)
 class InvalidCall:
-    """Why a call is invalid, what a valid one is, and an example: its arguments, or a call if the tool is unknown."""
+    """Why a call is invalid, the expected form, and an example (arguments, or a call if the tool is unknown)."""
 
     error: str
     expected: str
@@ -70,8 +70,8 @@ def unknown_tool(name: str, available: list[str]) -> InvalidCall:
 
 
 def quoted(value: object) -> str:
-    """Return something a model wrote, short and on one line."""
-    return f'"{on_one_line(str(value), MOST_ECHO_CHARS)}"'
+    """Return a model's text in quotes, truncated and on one line."""
+    return f'"{on_one_line(str(value), MAX_ECHO_CHARS)}"'
 
 
 def _as_map(written: object) -> Mapping[Any, Any] | None:

@@ -1,7 +1,7 @@
-"""The tools a model is given to work with memory: their definitions, and the section of a system prompt on them. Pure.
+"""The memory tools of a model: their definitions, and their section of a system prompt. Pure.
 
-`definitions.json` has the tools. Models read the descriptions and every turn pays for them: they say when to call and
-what comes back.
+`definitions.json` has the tools. Every turn pays for the descriptions, so they only say when to call a tool and what it
+returns.
 """
 
 from __future__ import annotations
@@ -48,12 +48,12 @@ TOOLS = _read_tools()
 SEARCH, GET = TOOLS["memory_search"], TOOLS["memory_get"]
 STORE, RECALL, FORGET = TOOLS["memory_store"], TOOLS["memory_recall"], TOOLS["memory_forget"]
 
-USUAL: tuple[str, ...] = (SEARCH.name, GET.name)
-"""What an agent with memory is given unless facts are wanted as well."""
+DEFAULT_TOOLS: tuple[str, ...] = (SEARCH.name, GET.name)
+"""Tools of an agent with memory, without those for facts."""
 
 
 def define(names: Iterable[str], shape: Shape) -> list[dict[str, Any]]:
-    """Return definitions ready to be handed to a model."""
+    """Return definitions for a model interface."""
     wanted = set(names)
     return [_shaped(tool, shape) for tool in TOOLS.values() if tool.name in wanted]
 
@@ -67,15 +67,15 @@ def _shaped(tool: ToolDefinition, shape: Shape) -> dict[str, Any]:
     return {**named, "parameters": tool.schema()}
 
 
-MOST_CHARACTERS = 1_200
-"""What the section may take with every tool available."""
+MAX_CHARACTERS = 1_200
+"""Longest section, with all tools available."""
 
 SESSIONS_SEARCH, SESSIONS_HISTORY = SESSION_TOOLS = ("sessions_search", "sessions_history")
-"""OpenClaw's own tools for conversations, to which an excerpt of one leads."""
+"""OpenClaw's own tools for conversations, which lead from an excerpt to its conversation."""
 
 
 def recall_section(tools: Collection[str], *, citations: bool) -> str:
-    """Return the section, "" where none of the tools is memory's."""
+    """Return the section; "" if none of the tools is a memory tool."""
     lines = [*_looking_up(tools), *_following_up(tools), *_facts(tools)]
     if not lines:
         return ""
@@ -108,7 +108,7 @@ def _looking_up(tools: Collection[str]) -> list[str]:
 
 
 def _following_up(tools: Collection[str]) -> list[str]:
-    """Return how an excerpt of a conversation leads to the conversation."""
+    """Return how to get from an excerpt to its conversation."""
     if SEARCH.name not in tools:
         return []
     if SESSIONS_SEARCH not in tools:
@@ -138,5 +138,5 @@ def _facts(tools: Collection[str]) -> list[str]:
 
 def _citing(*, citations: bool) -> str:
     if citations:
-        return "Where a reply rests on memory, name the place: `Source: path#L3-L9`."
+        return "If a reply relies on memory, cite it: `Source: path#L3-L9`."
     return "Don't mention memory files, paths or line numbers in replies unless the user asks for them."

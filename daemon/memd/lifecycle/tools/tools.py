@@ -1,4 +1,4 @@
-"""An agent's tools: which there are, what a model's call of one answers, and what its prompt says of them."""
+"""An agent's memory tools: their definitions, their calls, and their section of the system prompt."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from memd.lifecycle.notes.session_kinds import settle_kind, wants_citations
 from memd.lifecycle.tools.arguments import InvalidCall, invalid_call, read_arguments, unknown_tool
 from memd.lifecycle.tools.arguments import RunTool as RunTool
 from memd.lifecycle.tools.definitions import (
+    DEFAULT_TOOLS,
     GET,
     SEARCH,
     SESSION_TOOLS,
     TOOLS,
-    USUAL,
     Shape,
     define,
     recall_section,
@@ -37,14 +37,14 @@ from memd_client.tooling import (
     ToolsReply,
 )
 
-MOST_TEXT_CHARS = 50_000
-"""Characters of a file one answer holds: some 12,000 tokens. What follows has a line number to go on from."""
+MAX_TEXT_CHARS = 50_000
+"""Characters of a file per result: about 12,000 tokens. The result names the line to continue from."""
 
 MAX_REASON_CHARS = 400
-"""Characters of the reason of an answer that holds nothing."""
+"""Longest reason of an empty result."""
 
-MOST_LINE = 2**31 - 1
-"""No file has a line beyond it."""
+MAX_LINE = 2**31 - 1
+"""The largest line number."""
 
 _UNAVAILABLE: dict[str, dict[str, Any]] = {
     "sessions": {
@@ -60,10 +60,10 @@ _UNAVAILABLE: dict[str, dict[str, Any]] = {
         "warning": "No wiki is registered; nothing was searched.",
     },
 }
-"""What a search of an unavailable corpus answers besides its empty results."""
+"""Fields of the result of a search in an unavailable corpus, besides its empty results."""
 
 _PLACE = re.compile(r"(?P<path>.+\.md)#L(?P<first>[0-9]{1,9})(?:-L?(?P<last>[0-9]{1,9}))?", re.IGNORECASE)
-"""A citation: models hand it back as a path."""
+"""A citation, which models pass as a path."""
 
 
 async def search_memory(
@@ -75,7 +75,7 @@ async def search_memory(
     active_projects: list[str] | None = None,
     session_key: str = "",
 ) -> dict[str, Any] | InvalidCall:
-    """Return what `memory_search` answers."""
+    """Return the result of `memory_search`."""
     corpus = arguments.get("corpus")
     if corpus == "wiki" or (corpus == "sessions" and corpus not in host.config.settings.sources):
         return {"results": [], **_UNAVAILABLE[corpus]}
@@ -93,28 +93,28 @@ async def search_memory(
         )
     except QueryEmptyError:
         return invalid_call(
-            SEARCH, "memory_search: `query` holds no word", "a question or a few telling words"
+            SEARCH, "memory_search: `query` has no word", "a question or a few significant words"
         )
-    return _found(reply, citations=citations)
+    return _search_answer(reply, citations=citations)
 
 
 async def get_lines(host: Host, arguments: dict[str, Any]) -> dict[str, Any] | InvalidCall:
-    """Return what `memory_get` answers."""
-    path, first, lines = _place(arguments)
+    """Return the result of `memory_get`."""
+    path, first, lines = _read_location(arguments)
     missing = {"status": "not_found", "path": path, "text": ""}
     if arguments.get("corpus") == "wiki":
-        return missing  # the daemon has no wiki; a plugin that knows one reads it itself
+        return missing  # the daemon has no wiki; OpenClaw's plugin reads wikis
     try:
         reply = await host.get(GetParams(path=path, from_line=first, lines=lines))
     except FileMissingError as error:
-        reason = f"{error.message[:1].upper()}{error.message[1:]}. {error.hint}"
+        reason = f"{error.message}; {error.hint}"
         return {**missing, "reason": on_one_line(reason, MAX_REASON_CHARS)}
     except (FileUnreadableError, PathRefusedError) as error:
         return _refused(path, error)
     text, count = reply.text, reply.lines
-    if len(text) > MOST_TEXT_CHARS:
-        end = text.rfind("\n", 0, MOST_TEXT_CHARS + 1)
-        text = text[: end if end > 0 else MOST_TEXT_CHARS]
+    if len(text) > MAX_TEXT_CHARS:
+        end = text.rfind("\n", 0, MAX_TEXT_CHARS + 1)
+        text = text[: end if end > 0 else MAX_TEXT_CHARS]
         count = text.count("\n") + 1
     answer = {
         "path": path,
@@ -132,14 +132,14 @@ async def get_lines(host: Host, arguments: dict[str, Any]) -> dict[str, Any] | I
 
 
 def as_json(result: dict[str, Any]) -> str:
-    r"""Return a result as the JSON a model reads; decoded it is the same.
+    r"""Return a result as JSON for a model.
 
-    Letters stay letters; whatever shows nothing, or changes the direction of what is shown, is written as `\u202e`.
+    Characters that are invisible or change the direction of text are escaped, as in `\u202e`.
     """
     return show_unseen(msgspec.json.encode(result).decode())
 
 
-def _found(reply: SearchReply, *, citations: bool) -> dict[str, Any]:
+def _search_answer(reply: SearchReply, *, citations: bool) -> dict[str, Any]:
     answer: dict[str, Any] = {
         "results": [_row(hit) for hit in reply.hits],
         "provider": reply.provider,
@@ -162,7 +162,7 @@ def _found(reply: SearchReply, *, citations: bool) -> dict[str, Any]:
 
 
 def _row(hit: Hit) -> dict[str, Any]:
-    """Return one hit in the tool's shape; its place is said once, since a model pays for each repetition."""
+    """Return one hit as a map for a model, without its citation, which would repeat path and lines."""
     return {
         "path": hit.path,
         "startLine": hit.start_line,
@@ -173,7 +173,7 @@ def _row(hit: Hit) -> dict[str, Any]:
     }
 
 
-def _place(arguments: dict[str, Any]) -> tuple[str, int, int | None]:
+def _read_location(arguments: dict[str, Any]) -> tuple[str, int, int | None]:
     path, first, lines = arguments["path"].strip(), arguments.get("from"), arguments.get("lines")
     cited = _PLACE.fullmatch(path)
     if cited is not None:
@@ -181,14 +181,14 @@ def _place(arguments: dict[str, Any]) -> tuple[str, int, int | None]:
         if first is None and lines is None:
             first = max(1, int(cited["first"]))
             lines = max(1, int(cited["last"] or first) - first + 1)
-    return path, min(first or 1, MOST_LINE), None if lines is None else min(lines, MOST_LINE)
+    return path, min(first or 1, MAX_LINE), None if lines is None else min(lines, MAX_LINE)
 
 
 def _refused(path: str, error: FileUnreadableError | PathRefusedError) -> InvalidCall:
-    """Return why a file can't be read, so that a model asks for another one."""
-    expected = "a path as memory_search names it: MEMORY.md, USER.md or a Markdown file below memory/"
+    """Return why a file can't be read, with the expected paths."""
+    expected = "a path from memory_search: MEMORY.md, USER.md or a Markdown file below memory/"
     if path.startswith("sessions/"):
-        expected = "a note's path; of a transcript there is only what memory_search shows"
+        expected = "the path of a note; transcripts can't be read with memory_get"
     return invalid_call(GET, f"memory_get: {on_one_line(error.message, 300)}", expected)
 
 
@@ -207,21 +207,19 @@ class Tools:
         return f"<Tools {self._host.agent_id}: {', '.join(self.available()) or 'none'}>"
 
     def available(self) -> list[str]:
-        """Return the names of the tools a call may name; none where the agent's memory is turned off."""
+        """Return the names of the available tools; none if the agent's memory is turned off."""
         if not self._host.config.settings.enabled:
             return []
-        return [name for name in TOOLS if name in USUAL or name in self._others]
+        return [name for name in TOOLS if name in DEFAULT_TOOLS or name in self._others]
 
     def definitions(self, params: ToolsParams) -> ToolsReply:
-        """Return definitions of the tools that are wanted and available."""
-        wanted = USUAL if params.include is None else params.include
+        """Return the definitions of the requested tools that are available."""
+        wanted = DEFAULT_TOOLS if params.include is None else params.include
         names = set(wanted) & set(self.available())
         return ToolsReply(self._host.agent_id, params.shape, define(names, cast(Shape, params.shape)))
 
     async def call(self, params: CallToolParams) -> CallToolReply:
-        """Carry out a model's call. Whatever it wrote gets an answer; one that can't be carried out says what would
-        be.
-        """
+        """Execute a model's call; the result of an invalid call describes a valid one."""
         result = await self._run(params)
         ok = not isinstance(result, InvalidCall)
         facts = result.answer() if isinstance(result, InvalidCall) else result
@@ -249,16 +247,17 @@ class Tools:
         return await self._others[params.name](arguments)
 
     def prompt_section(self, params: PromptSectionParams) -> PromptSectionReply:
-        """Return what the system prompt says of the tools the model has."""
+        """Return the section of the system prompt about the model's tools."""
         citations = self._citations(params.citations, params.session_kind, params.session_key)
         available = self.available()
-        tools = USUAL if params.tools is None else params.tools
-        beside = SESSION_TOOLS if available else ()
-        text = recall_section([name for name in (*available, *beside) if name in tools], citations=citations)
+        tools = DEFAULT_TOOLS if params.tools is None else params.tools
+        session_tools = SESSION_TOOLS if available else ()
+        names = [name for name in (*available, *session_tools) if name in tools]
+        text = recall_section(names, citations=citations)
         return PromptSectionReply(self._host.agent_id, text, "on" if citations else "off")
 
     def _citations(self, mode: str | None, kind: str | None, session_key: str) -> bool:
-        """Return whether places are named in a session."""
+        """Return whether replies of a session cite their sources."""
         settled = settle_kind(kind, session_key, self._host.agent_id)
         wanted = cast(Citations, mode or self._host.config.life.citations)
         return wants_citations(wanted, settled)

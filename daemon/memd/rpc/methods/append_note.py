@@ -1,15 +1,15 @@
-"""append_note: an entry of a day's note."""
+"""append_note: append an entry to a daily note."""
 
 from __future__ import annotations
 
-from memd.lifecycle.notes.daily import MOST_BYTES, clean_entry, day_of, is_key
+from memd.lifecycle.notes.daily import MAX_ENTRY_BYTES, clean_entry, day_of, is_key
 from memd.rpc.call import Call
 from memd.rpc.params import wrong
 from memd_client.notes import AppendNoteParams, AppendNoteReply
 
 
 async def handle(call: Call, params: AppendNoteParams) -> AppendNoteReply:
-    """Append to a day's note."""
+    """Append the entry and return its lines."""
     _check_text(params.text)
     day = None if params.date is None else day_of(params.date)
     if params.date is not None and day is None:
@@ -20,11 +20,11 @@ async def handle(call: Call, params: AppendNoteParams) -> AppendNoteReply:
 
 
 def _check_text(text: str) -> None:
-    """Raise where a text can't be an entry."""
+    """Raise if a text can't be an entry."""
     reason = ""
     try:
-        if len(text.encode()) > MOST_BYTES:
-            reason = f"must have at most {MOST_BYTES} bytes"
+        if len(text.encode()) > MAX_ENTRY_BYTES:
+            reason = f"must have at most {MAX_ENTRY_BYTES} bytes"
     except UnicodeEncodeError:
         reason = "must be text that UTF-8 can spell"
     if "\0" in text:

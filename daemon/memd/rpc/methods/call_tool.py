@@ -9,7 +9,7 @@ from memd_client.tooling import CallToolParams, CallToolReply
 
 
 async def handle(call: Call, params: CallToolParams) -> CallToolReply:
-    """Carry out a call, or say what a right one would be: nothing a model wrote is an error of the request."""
+    """Execute a call, or describe its mistake: no input of a model is an error of the request."""
     check_word("call_tool", "session_kind", params.session_kind, KINDS)
     check_projects("call_tool", params.active_projects)
     if params.deadline_ms is not None and params.deadline_ms < 1:

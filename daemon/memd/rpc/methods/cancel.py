@@ -7,5 +7,5 @@ from memd_client.messages import CancelParams, CancelReply
 
 
 async def handle(call: Call, params: CancelParams) -> CancelReply:
-    """Stop a request; it answers `cancelled` itself. One that is over, or never was, is no error."""
+    """Cancel a request, which fails with `cancelled`. An unknown or ended request is no error."""
     return CancelReply(cancelled=call.cancel(params.id))

@@ -1,4 +1,4 @@
-"""capture_from: what is worth keeping of what the user says in a conversation."""
+"""capture_from: store lasting statements of the user as facts."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from memd.rpc.params import wrong
 from memd_client.facts import CaptureFromParams, CaptureFromReply
 
 MAX_MESSAGES = 1_000
-"""More messages than that are a transcript, which is indexed instead."""
+"""Limit of messages; longer conversations are transcripts, which are indexed."""
 
 
 async def handle(call: Call, params: CaptureFromParams) -> CaptureFromReply:
-    """Return what was kept, and why the rest was not."""
+    """Return the stored facts, and the reasons for the other messages."""
     if len(params.messages) > MAX_MESSAGES:
         raise wrong("capture_from", "messages", f"may hold at most {MAX_MESSAGES}")
     return await call.lifecycle(params.agent).facts.capture(params)

@@ -1,4 +1,4 @@
-"""compaction_done: an agent's context was compacted, so a new cycle begins and what its flush wrote is brought in."""
+"""compaction_done: a context was compacted, so a new cycle begins and the flushed notes are indexed."""
 
 from __future__ import annotations
 
@@ -8,6 +8,6 @@ from memd_client.sessions import CompactionDoneParams, CompactionDoneReply
 
 
 async def handle(call: Call, params: CompactionDoneParams) -> CompactionDoneReply:
-    """Count the compaction of a session, start a sync and don't wait for it."""
+    """Count the compaction of a session and start a sync, without waiting for it."""
     check_count("compaction_done", "compaction_count", params.compaction_count)
     return await call.lifecycle(params.agent).flushes.compaction_done(params)

@@ -1,4 +1,4 @@
-"""curated_entries: entries of the curated notes that have triggers or projects."""
+"""curated_entries: entries of `MEMORY.md` and `USER.md` with triggers or projects."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""embed: texts to vectors by the warm model."""
+"""embed: vectors of texts."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ KINDS = ("query", "document")
 
 
 async def handle(call: Call, params: EmbedParams) -> EmbedReply:
-    """Return one unit vector a text."""
+    """Return one vector of unit length per text."""
     check_word("embed", "kind", params.kind, KINDS)
     if not params.texts:
         raise wrong("embed", "texts", "must hold at least one text")

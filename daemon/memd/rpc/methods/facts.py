@@ -1,4 +1,4 @@
-"""facts: the single facts an agent keeps, page by page."""
+"""facts: list the facts of an agent, in pages."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from memd.rpc.params import check_count, wrong
 from memd_client.facts import FactsParams, FactsReply
 
 MAX_FACTS = 1_000
-"""Facts of one reply: at their longest they fill a quarter of a frame."""
+"""Limit of facts per reply: at maximum length they fill a quarter of a frame."""
 
 
 async def handle(call: Call, params: FactsParams) -> FactsReply:

@@ -1,4 +1,4 @@
-"""files: what an agent's memory consists of, file by file."""
+"""files: list the memory files of an agent, in pages."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from memd.rpc.params import check_count, wrong
 from memd_client.messages import FilesParams, FilesReply
 
 MAX_FILES = 1_000
-"""Files of one reply: a screen shows a few dozen, and whoever wants all of them asks again."""
+"""Limit of files per reply; a client that needs more requests further pages."""
 
 SOURCES = ("memory", "sessions")
 

@@ -1,4 +1,4 @@
-"""flush_check: whether what should last is to be written down now, before a session is compacted."""
+"""flush_check: whether a session should run a memory flush before it is compacted."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ FIGURES = (
 
 
 async def handle(call: Call, params: FlushCheckParams) -> FlushCheckReply:
-    """Decide, and prepare the turn where one is due."""
+    """Return the decision, with the prompts if a flush is due."""
     check_filled("flush_check", "session_key", params.session_key)
     for name in FIGURES:
         check_count("flush_check", name, getattr(params, name))

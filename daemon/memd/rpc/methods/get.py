@@ -1,4 +1,4 @@
-"""get: lines of an allowed file."""
+"""get: lines of a memory file."""
 
 from __future__ import annotations
 

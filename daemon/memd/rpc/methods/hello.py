@@ -8,7 +8,7 @@ from memd_client.messages import PROTOCOL_VERSION, REQUESTS, HelloParams, HelloR
 
 
 async def handle(call: Call, params: HelloParams) -> HelloReply:
-    """Return who answers and what it can do."""
+    """Return the daemon's release, capabilities and limits."""
     if params.protocol != PROTOCOL_VERSION:
         raise ProtocolMismatchError(
             f"the client speaks protocol {params.protocol}, this daemon {PROTOCOL_VERSION}",

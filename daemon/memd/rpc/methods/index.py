@@ -1,4 +1,4 @@
-"""index: bring one agent, or all, up to date now."""
+"""index: update the index of one agent or all now."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from memd_client.messages import IndexedAgent, IndexParams, IndexReply
 
 
 async def handle(call: Call, params: IndexParams) -> IndexReply:
-    """Sync and return one row an agent."""
+    """Sync and return one row per agent."""
 
     async def ask(agent: Agent, progress: ProgressSink) -> IndexedAgent:
         return await agent.index(params.force, progress)

@@ -1,4 +1,4 @@
-"""memory_edit: a fact says something else from now on, where it stands."""
+"""memory_edit: change the text of a fact in place."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from memd_client.facts import CATEGORIES, MemoryEditParams, MemoryEditReply
 
 
 async def handle(call: Call, params: MemoryEditParams) -> MemoryEditReply:
-    """Return where the fact stands, or which one says the same already."""
+    """Return the edited fact, or the fact that it would duplicate."""
     check_filled("memory_edit", "id", params.id)
     check_filled("memory_edit", "text", params.text)
     if params.importance is not None and not 0 <= params.importance <= 1:

@@ -1,4 +1,4 @@
-"""memory_forget: one fact is removed, where it is clear which."""
+"""memory_forget: remove one fact, if the request identifies it clearly."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from memd_client.facts import MemoryForgetParams, MemoryForgetReply
 
 
 async def handle(call: Call, params: MemoryForgetParams) -> MemoryForgetReply:
-    """Return the fact that was forgotten, or the candidates."""
+    """Return the forgotten fact, or the candidates."""
     given = [value for value in (params.id, params.query) if value is not None]
     if len(given) != 1 or not given[0].strip():
         raise BadParamsError("memory_forget: give `id` or `query`, one of them", data={"field": "id"})

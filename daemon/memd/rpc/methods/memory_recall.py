@@ -1,4 +1,4 @@
-"""memory_recall: the facts a question is near to."""
+"""memory_recall: the facts nearest to a query."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from memd.rpc.params import wrong
 from memd_client.facts import MemoryRecallParams, MemoryRecallReply
 
 MAX_FACTS = 10_000
-"""As many facts at their longest would near the frame's limit; who lists them all has far fewer."""
+"""Limit of facts: at maximum length, more would approach the frame limit."""
 
 
 async def handle(call: Call, params: MemoryRecallParams) -> MemoryRecallReply:

@@ -1,4 +1,4 @@
-"""metrics: everything the daemon counts, as figures with names."""
+"""metrics: counters, gauges and histograms of the daemon."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""model: make a model ready on disk, list those that are, remove one."""
+"""model: pull, list or remove models on disk."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from memd_client.messages import ModelParams, ModelReply
 
 
 async def handle(call: Call, params: ModelParams) -> ModelReply:
-    """Find, download or convert a model and return its file, checked; or list all models; or remove one."""
+    """Find, download or convert a model and return its checked file; or list models; or remove one."""
     if params.action == "list":
         return await call.registry.library.list_all()
     if params.action not in ("pull", "remove"):

@@ -1,4 +1,4 @@
-"""prompt_section: what a system prompt says of memory."""
+"""prompt_section: the section of a system prompt about memory tools."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from memd_client.tooling import PromptSectionParams, PromptSectionReply
 
 
 async def handle(call: Call, params: PromptSectionParams) -> PromptSectionReply:
-    """Return the section for the tools a model has; empty without any, or where the agent's memory is turned off."""
+    """Return the section for a model's tools; empty without tools, or if the agent's memory is turned off."""
     check_word("prompt_section", "citations", params.citations, CITATION_MODES)
     check_word("prompt_section", "session_kind", params.session_kind, KINDS)
     return call.lifecycle(params.agent).tools.prompt_section(params)

@@ -1,4 +1,4 @@
-"""recall_for: facts near to a prompt, as a block that can stand before it."""
+"""recall_for: the facts nearest to a prompt, as a block to put before it."""
 
 from __future__ import annotations
 
@@ -7,5 +7,5 @@ from memd_client.facts import RecallForParams, RecallForReply
 
 
 async def handle(call: Call, params: RecallForParams) -> RecallForReply:
-    """Return the block, or why there is none."""
+    """Return the block, or the reason for having none."""
     return await call.lifecycle(params.agent).facts.recall_for(params)

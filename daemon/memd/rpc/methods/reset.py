@@ -1,4 +1,4 @@
-"""reset: drop an index and build it anew from the files."""
+"""reset: drop an index and rebuild it from the files."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from memd_client.messages import IndexedAgent, ResetParams, ResetReply
 
 
 async def handle(call: Call, params: ResetParams) -> ResetReply:
-    """Build indexes anew, and return one row an agent, as `index` does.
+    """Rebuild indexes and return one row per agent, as `index` does.
 
     Searches that come meanwhile wait until the empty index is open, and find then what is in it again already.
     """

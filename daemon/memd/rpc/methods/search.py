@@ -1,4 +1,4 @@
-"""search: a question to one agent's memory."""
+"""search: a query to one agent's memory."""
 
 from __future__ import annotations
 

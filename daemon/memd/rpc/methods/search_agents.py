@@ -29,13 +29,13 @@ SHARED = tuple(each.name for each in fields(SearchAgentsParams) if each.name != 
 """The parameters that each agent's search has as well."""
 
 AGENT_TIMEOUT_S = 20.0
-"""What an agent's search may take if the request has no deadline; below the client's usual 30 s."""
+"""Longest time of an agent's search without a deadline; below the client's default timeout of 30 s."""
 
 
 async def handle(call: Call, params: SearchAgentsParams) -> SearchAgentsReply:
-    """Return the hits of all agents meant, best first, and how each agent was searched.
+    """Return the hits of the agents, best first, and how each agent was searched.
 
-    An agent that fails or hangs is a row with its error, and costs the others nothing.
+    An agent that fails or hangs is a row with its error, and doesn't affect the others.
     """
     started = trio.current_time()
     check_search("search_agents", params)
@@ -50,7 +50,7 @@ async def handle(call: Call, params: SearchAgentsParams) -> SearchAgentsReply:
     async def search(agent: Agent) -> None:
         try:
             replies[agent.agent_id] = await _search_one(call, agent, params, most, started)
-        except Exception as error:  # noqa: BLE001 - logged there; one agent's failure is not the others'
+        except Exception as error:  # noqa: BLE001 - logged there; one agent's failure must not affect the others
             replies[agent.agent_id] = problem_at(agent.agent_id, error)
 
     async with trio.open_nursery() as nursery:
@@ -65,7 +65,7 @@ async def handle(call: Call, params: SearchAgentsParams) -> SearchAgentsReply:
 
 
 def _agents_of(call: Call, named: list[str] | None) -> dict[str, Agent]:
-    """Return the agents named, each once, or all whose memory is on."""
+    """Return the named agents, each once, or all whose memory is on."""
     if named is None:
         return {key: agent for key, agent in call.registry.agents.items() if agent.config.settings.enabled}
     found = [call.registry.agent(each) for each in named]
@@ -75,7 +75,7 @@ def _agents_of(call: Call, named: list[str] | None) -> dict[str, Agent]:
 async def _search_one(
     call: Call, agent: Agent, params: SearchAgentsParams, most: int, started: float
 ) -> SearchReply:
-    """Search one agent's memory once it gets a slot, within the one deadline of all."""
+    """Search one agent's memory when it has a slot, within the deadline of the request."""
     deadline_ms = params.deadline_ms
     limit_s = AGENT_TIMEOUT_S if deadline_ms is None else deadline_ms / 1000 + DEADLINE_SLACK_S
     with trio.move_on_at(started + limit_s):

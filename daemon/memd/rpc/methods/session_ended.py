@@ -1,4 +1,4 @@
-"""session_ended: what was said last becomes a note."""
+"""session_ended: write the end of a conversation to a note."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ REASONS = ("new", "reset")
 
 
 async def handle(call: Call, params: SessionEndedParams) -> SessionEndedReply:
-    """Keep the end of a session."""
+    """Write the note and return its path."""
     check_filled("session_ended", "session_key", params.session_key)
     check_word("session_ended", "reason", params.reason, REASONS)
     lifecycle = call.lifecycle(params.agent)
     noted = await lifecycle.notes.session_ended(params)
     await lifecycle.flushes.forget(
         params.session_key
-    )  # the next session under this key has flushes of its own
+    )  # flushes of the next session under this key are counted separately
     return noted

@@ -1,4 +1,4 @@
-"""session_started: an agent's session begins, with its memory brought up to date and the notes it starts from."""
+"""session_started: a session begins, with a sync and its start-up context."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from memd.rpc.params import check_filled, check_word, wrong
 from memd_client.sessions import SessionStartedParams, SessionStartedReply
 
 MOST_CHARACTERS = 1_000_000
-"""More than any model reads at its start, and well within a frame."""
+"""Limit of the start-up context: more than any model reads, and well within a frame."""
 
 
 async def handle(call: Call, params: SessionStartedParams) -> SessionStartedReply:
-    """Start a sync, the first time for each session key, and don't wait for it; return the start-up context."""
+    """Start a sync, once per session key, without waiting for it; return the start-up context."""
     check_filled("session_started", "session_key", params.session_key)
     check_word("session_started", "kind", params.kind, KINDS)
     for name, least in (("max_file_characters", 1), ("max_characters", 0)):

@@ -1,4 +1,4 @@
-"""show: the page that shows what agents remember is opened."""
+"""show: open the web page that shows the memory of agents."""
 
 from __future__ import annotations
 
@@ -7,6 +7,6 @@ from memd_client.messages import ShowParams, ShowReply
 
 
 async def handle(call: Call, params: ShowParams) -> ShowReply:
-    """Return where the page is."""
+    """Return the address of the page."""
     agent = None if params.agent is None else call.registry.agent(params.agent).agent_id
     return await call.daemon.show(agent)

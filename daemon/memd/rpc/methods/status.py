@@ -1,4 +1,4 @@
-"""status: what is going on, deep when asked."""
+"""status: the state of the daemon and its agents, optionally with probes."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from memd_client.messages import StatusParams, StatusReply
 
 
 async def handle(call: Call, params: StatusParams) -> StatusReply:
-    """Report on the daemon and on one agent or all; a deep report on all examines the installation as well.
+    """Return the state of the daemon and of one agent or all; a deep one of all examines the installation too.
 
     An agent that fails or hangs is reported with its problem, and costs the others nothing.
     """

@@ -1,4 +1,4 @@
-"""subscribe: tell a client what happens, from now until it has heard enough."""
+"""subscribe: send events to a client until it cancels."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from memd_client.messages import SubscribeParams, SubscribeReply
 
 
 async def handle(call: Call, params: SubscribeParams) -> SubscribeReply:
-    """Send an `event` notification for each thing that happens; one that finds no room is counted in the next.
+    """Send an `event` notification per event; if the queue is full, the event is dropped and counted in the next.
 
     Cancellation: the one way it ends.
     """

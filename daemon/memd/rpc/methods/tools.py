@@ -9,7 +9,7 @@ from memd_client.tooling import ToolsParams, ToolsReply
 
 
 async def handle(call: Call, params: ToolsParams) -> ToolsReply:
-    """Return the tools an agent's model may be given; none where its memory is turned off."""
+    """Return the tools for an agent's model; none if its memory is turned off."""
     check_word("tools", "shape", params.shape, SHAPES)
     if not set(params.include or ()) <= set(TOOLS):
         raise wrong("tools", "include", f"may hold {', '.join(TOOLS)}")

@@ -1,4 +1,4 @@
-"""vacuum: make an index as small as it can be."""
+"""vacuum: compact an index."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from memd_client.messages import Problem, VacuumedAgent, VacuumParams, VacuumRep
 
 
 async def handle(call: Call, params: VacuumParams) -> VacuumReply:
-    """Remove vectors that nothing needs and give free room back; searches and writes go on meanwhile."""
+    """Remove unused vectors and free disk space; searches and writes continue meanwhile."""
 
     async def ask(agent: Agent, progress: ProgressSink) -> VacuumedAgent:
         progress("vacuum", 0, 0, "")
@@ -19,5 +19,5 @@ async def handle(call: Call, params: VacuumParams) -> VacuumReply:
 
 
 def _failed(agent_id: str, problem: Problem) -> VacuumedAgent:
-    """Return the row of an agent whose index could not be made small."""
+    """Return the row of an agent whose index could not be compacted."""
     return VacuumedAgent(agent_id, 0, 0, 0, 0.0, problem)

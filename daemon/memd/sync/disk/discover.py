@@ -29,7 +29,7 @@ from memd.sync.disk.rules import (
 from memd.sync.disk.safe_open import FolderWalk, OpenFolder, SymlinkInPathError
 from memd.system import units
 from memd_client.errors import FileUnreadableError
-from memd_client.messages import Skipped
+from memd_client.messages import SkippedFile
 
 LINK = "symbolic link; links are not followed"
 """Reason for skipping a link and files behind it."""
@@ -108,8 +108,8 @@ class Discovery:
     """
 
     files: dict[str, SourceFile] = field(default_factory=dict)
-    skipped: list[Skipped] = field(default_factory=list)
-    partial: list[Skipped] = field(default_factory=list)
+    skipped: list[SkippedFile] = field(default_factory=list)
+    partial: list[SkippedFile] = field(default_factory=list)
     workspace_missing: bool = False
     beyond_limits: int = 0
     unseen: frozenset[str] = frozenset()
@@ -134,7 +134,7 @@ def discover(
         _take_root_files(found, root, max_file_bytes)
         memory = os.path.join(root, MEMORY_FOLDER)
         if os.path.islink(memory):
-            found.skipped.append(Skipped(MEMORY_FOLDER, LINK))
+            found.skipped.append(SkippedFile(MEMORY_FOLDER, LINK))
         else:
             _walk(found, root, memory, MEMORY_FOLDER + "/", None, max_file_bytes)
     for extra in extra_paths:
@@ -166,7 +166,7 @@ def _take_root_files(found: Discovery, root: str, max_file_bytes: int) -> None:
             named = {entry.name: entry for entry in entries if entry.name in ROOT_FILES}
     except OSError as error:
         check_descriptors(error)
-        found.skipped.append(Skipped(".", f"workspace can't be listed: {error.strerror}"))
+        found.skipped.append(SkippedFile(".", f"workspace can't be listed: {error.strerror}"))
         return
     for name in ROOT_FILES:
         entry = named.get(name)
@@ -175,7 +175,7 @@ def _take_root_files(found: Discovery, root: str, max_file_bytes: int) -> None:
         try:
             facts = entry.stat(follow_symlinks=False)
         except OSError as error:
-            found.skipped.append(Skipped(name, f"can't be read: {error.strerror}"))
+            found.skipped.append(SkippedFile(name, f"can't be read: {error.strerror}"))
             continue
         if (facts.st_dev, facts.st_ino) not in identities:
             identities.add((facts.st_dev, facts.st_ino))
@@ -199,11 +199,11 @@ def _walk(
             except FileNotFoundError:
                 continue
             except SymlinkInPathError:  # the folder was replaced by a link
-                found.skipped.append(Skipped(_shown(before.rstrip("/")), LINK))
+                found.skipped.append(SkippedFile(_shown(before.rstrip("/")), LINK))
             except OSError as error:
                 check_descriptors(error)
                 found.observer.give_up()
-                found.skipped.append(Skipped(_shown(before), f"folder can't be listed: {error.strerror}"))
+                found.skipped.append(SkippedFile(_shown(before), f"folder can't be listed: {error.strerror}"))
 
 
 def _list(
@@ -256,7 +256,7 @@ def _walk_entry(
     path = before + name
     if entry.is_symlink():
         if is_markdown(name) or _leads_to_folder(entry):
-            found.skipped.append(Skipped(_shown(path), LINK))
+            found.skipped.append(SkippedFile(_shown(path), LINK))
     elif entry.is_dir(follow_symlinks=False):
         if is_walked(name):
             below.append((start + name, path + "/"))
@@ -281,7 +281,7 @@ def _take(
     except FileNotFoundError:
         return
     except OSError as error:
-        found.skipped.append(Skipped(_shown(path), f"can't be read: {error.strerror}"))
+        found.skipped.append(SkippedFile(_shown(path), f"can't be read: {error.strerror}"))
         return
     _take_stat(found, root, location, path, facts, max_file_bytes)
 
@@ -293,12 +293,12 @@ def _take_stat(
     mode = facts.st_mode
     if not stat.S_ISREG(mode):
         kind = LINK if stat.S_ISLNK(mode) else "not a regular file"
-        found.skipped.append(Skipped(_shown(path), kind))
+        found.skipped.append(SkippedFile(_shown(path), kind))
     elif not path.isascii() and _shown(path) != path:
-        found.skipped.append(Skipped(_shown(path), "its name is not UTF-8; rename it"))
+        found.skipped.append(SkippedFile(_shown(path), "its name is not UTF-8; rename it"))
     else:
         if facts.st_size > max_file_bytes:
-            found.partial.append(Skipped(path, describe_part(facts.st_size, max_file_bytes)))
+            found.partial.append(SkippedFile(path, describe_part(facts.st_size, max_file_bytes)))
         if facts.st_nlink > 1:
             found.observer.watch_file(location, facts)
         found.files[path] = SourceFile(
@@ -325,7 +325,7 @@ def _take_extra(found: Discovery, workspace: str, extra: ExtraPath, max_file_byt
         _enter_on_the_way(found.observer, workspace, key)
         if _has_link(workspace, key):
             reason = "extra path is behind a symbolic link in the workspace; name the real folder"
-            found.skipped.append(Skipped(extra_key(extra), reason))
+            found.skipped.append(SkippedFile(extra_key(extra), reason))
             return
     else:
         found.observer.enter_above(location)
@@ -333,7 +333,7 @@ def _take_extra(found: Discovery, workspace: str, extra: ExtraPath, max_file_byt
         facts = os.stat(location, follow_symlinks=key == ".")
     except OSError as error:
         found.observer.watch_file(location, None)
-        found.skipped.append(Skipped(extra_key(extra), f"extra path can't be read: {error.strerror}"))
+        found.skipped.append(SkippedFile(extra_key(extra), f"extra path can't be read: {error.strerror}"))
         return
     if stat.S_ISDIR(facts.st_mode):
         prefix = "" if key == "." else key + "/"
@@ -346,7 +346,7 @@ def _take_extra(found: Discovery, workspace: str, extra: ExtraPath, max_file_byt
         if key not in found.files:
             _take_stat(found, root, location, key, facts, max_file_bytes)
     else:
-        found.skipped.append(Skipped(extra_key(extra), "extra path is not Markdown"))
+        found.skipped.append(SkippedFile(extra_key(extra), "extra path is not Markdown"))
 
 
 def _enter_on_the_way(observer: DiscoveryObserver, workspace: str, key: str) -> None:

@@ -26,7 +26,7 @@ from memd.system.metrics import METER
 from memd.text.cut.annotations import AnnotatedEntry, find_annotated, hide_annotations
 from memd.text.cut.chunking import Chunk, chunk_text_at_breaks, cut_chunks
 from memd_client.errors import FileMissingError, FileUnreadableError, MemdError
-from memd_client.messages import Skipped
+from memd_client.messages import SkippedFile
 
 CHUNKING_VERSION = 1
 """Version of `memd.text.cut.chunking`: if an index has another one, all its files are chunked again."""
@@ -147,7 +147,7 @@ class FileRows:
         self._on_published = on_published
         self.by_path: dict[str, FileRow] = {}
         self.refused: dict[str, SourceFile] = {}
-        self.reasons: dict[str, Skipped] = {}
+        self.reasons: dict[str, SkippedFile] = {}
         self._young: dict[str, tuple[tuple[int, ...], float]] = {}
         self._version = 0
         self._settled: tuple[int, dict[str, SourceFile]] = (-1, {})
@@ -345,7 +345,7 @@ class FileRows:
         )
         self.refused[found.path] = found
         self._version += 1
-        self.reasons[found.path] = Skipped(found.path, f"{error.message}; {error.hint}")
+        self.reasons[found.path] = SkippedFile(found.path, f"{error.message}; {error.hint}")
         row = self.by_path.get(found.path)
         if row is not None:
             await self.forget(row)

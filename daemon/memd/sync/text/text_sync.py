@@ -29,7 +29,7 @@ from memd.system.clock import Clock, has_passed
 from memd.system.events import EVENTS
 from memd.system.metrics import METER
 from memd_client.errors import MemdError
-from memd_client.messages import Pending, Skipped
+from memd_client.messages import PendingChanges, SkippedFile
 
 log = structlog.get_logger(__name__)
 
@@ -108,7 +108,7 @@ class TextSync:
         self._left = 0
         self._unsettled: set[str] = set()
         self._remembered_ms = 0
-        self.skipped: list[Skipped] = []
+        self.skipped: list[SkippedFile] = []
         self.last_sync_ms: int | None = None
         self.syncing = False
 
@@ -122,11 +122,11 @@ class TextSync:
         return self._rows.by_path
 
     @property
-    def reasons(self) -> Collection[Skipped]:
+    def reasons(self) -> Collection[SkippedFile]:
         """Files that were read but can't be indexed, each with the reason."""
         return self._rows.reasons.values()
 
-    def left_out(self, disk: Discovery) -> list[Skipped]:
+    def left_out(self, disk: Discovery) -> list[SkippedFile]:
         """Return the files of a scan that are not indexed, or only in part, with the reasons."""
         refused = self._rows.reasons
         partial = [each for each in disk.partial if each.path not in refused]
@@ -152,15 +152,17 @@ class TextSync:
 
     def pending(
         self, changes: Changes | None, chunks: int, oldest_chunk_ms: int | None, now_ms: int
-    ) -> Pending:
+    ) -> PendingChanges:
         """Return the numbers of files to index and chunks to embed, and how long the oldest has waited."""
         if not changes and not chunks:
-            return Pending()
+            return PendingChanges()
         since = [oldest_chunk_ms] if chunks else []
         if changes:
             since.append(oldest_change_ms(changes, self.rows, self.last_sync_ms))
         oldest = min((moment for moment in since if moment is not None), default=now_ms)
-        return Pending(count_behind(changes, self.rows) if changes else 0, chunks, max(0, now_ms - oldest))
+        return PendingChanges(
+            count_behind(changes, self.rows) if changes else 0, chunks, max(0, now_ms - oldest)
+        )
 
     async def sync(self, *, force: bool = False, progress: ProgressSink = ignore_progress) -> TextReport:
         """Request a text pass that starts after this call, and wait for it."""

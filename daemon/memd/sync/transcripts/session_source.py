@@ -9,7 +9,7 @@ from memd.sync.disk.discover import SourceFile
 from memd.sync.disk.read import FileText
 from memd.system.units import size
 from memd_client.errors import FileUnreadableError
-from memd_client.messages import Problem, Skipped
+from memd_client.messages import Problem, SkippedFile
 
 PREFIX = "sessions/"
 """Prefix of every transcript's index path."""
@@ -33,7 +33,7 @@ class Transcripts:
 
     found: dict[str, SourceFile] = field(default_factory=dict)
     left_out: dict[str, int] = field(default_factory=dict)
-    skipped: list[Skipped] = field(default_factory=list)
+    skipped: list[SkippedFile] = field(default_factory=list)
     problems: list[Problem] = field(default_factory=list)
     eras: dict[str, int] = field(default_factory=dict)
     kinds: dict[str, str] = field(default_factory=dict)
@@ -48,7 +48,7 @@ class Transcripts:
 
     def skip(self, path: str, reason: str) -> None:
         """Record a transcript that can't be indexed."""
-        self.skipped.append(Skipped(path.encode("utf-8", "replace").decode("utf-8"), reason))
+        self.skipped.append(SkippedFile(path.encode("utf-8", "replace").decode("utf-8"), reason))
 
 
 class SessionSource(Protocol):

@@ -14,7 +14,7 @@ from memd_client.errors import (
     ProviderReplyError,
     ProviderUnreachableError,
 )
-from memd_client.messages import Degraded
+from memd_client.messages import Degradation
 
 log = structlog.get_logger(__name__)
 
@@ -26,16 +26,16 @@ class ProviderHealth:
         self._provider = provider
         self._clock = clock
         self._on_change = on_change
-        self.degraded: Degraded | None = None
+        self.degraded: Degradation | None = None
 
     def __repr__(self) -> str:
         return f"<ProviderHealth of {self._provider}: {self.degraded.code if self.degraded else 'fine'}>"
 
-    def failed(self, error: MemdError) -> Degraded:
+    def failed(self, error: MemdError) -> Degradation:
         """Record a failure and return it; the time of the first failure in a row is kept."""
         before = self.degraded
         since = before.since_ms if before is not None else self._clock()
-        self.degraded = Degraded(error.code, error.message, since, error.hint)
+        self.degraded = Degradation(error.code, error.message, since, error.hint)
         if before is None or before.code != error.code:
             log.warning("embedding.failed", provider=self._provider, code=error.code, error=error.message)
             self._on_change()

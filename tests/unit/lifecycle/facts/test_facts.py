@@ -1,4 +1,4 @@
-"""Facts are stored once, forgotten only where it is clear which, and captured from what users say."""
+"""Facts are stored once, forgotten only if clearly identified, and captured from messages of users."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import pytest
 import trio
 
 from memd.lifecycle.facts.lines import PATH, TITLE, read
-from memd.lifecycle.facts.search import SURE_SCORE
+from memd.lifecycle.facts.search import MIN_CLEAR_SCORE
 from memd.lifecycle.facts.tools import fact_tools
 from memd.lifecycle.tools.arguments import InvalidCall
 from memd.lifecycle.tools.definitions import FORGET
@@ -43,7 +43,7 @@ def test_a_fact_becomes_a_line_of_the_file(stage: Stage) -> None:
     assert stage.file.stat().st_mode & 0o777 == 0o600
 
 
-def test_the_line_told_is_the_line_written_to(stage: Stage) -> None:
+def test_the_returned_line_is_the_line_of_the_fact(stage: Stage) -> None:
     stage.store("I prefer dark mode")
     stage.file.write_text(stage.file.read_text() + "\nAnd a word by hand")
 
@@ -209,7 +209,7 @@ def test_a_query_that_fits_one_fact_loosely_removes_nothing_and_lists_it(stage: 
 
 @pytest.mark.parametrize("description", [FORGET.description, MCP_TOOLS["memory_forget"].description])
 def test_the_description_of_forgetting_names_the_score_that_removes(description: str) -> None:
-    assert f"score at least {SURE_SCORE}" in description
+    assert f"score at least {MIN_CLEAR_SCORE}" in description
 
 
 def test_two_facts_a_query_may_mean_are_both_kept(stage: Stage) -> None:

@@ -71,7 +71,7 @@ def test_a_comment_that_says_little_says_all_afterwards() -> None:
     assert last.startswith(f"- the gate code is 13 <!-- fact id={old} importance=0.2 category=")
 
 
-def test_an_edit_that_changes_nothing_leaves_the_file_as_it_is() -> None:
+def test_an_edit_without_changes_keeps_the_file() -> None:
     assert edit(FILE, "01A", " I like\ttea ") == FILE
 
 
@@ -163,7 +163,7 @@ LIMIT = 250
 
 @pytest.fixture
 def stage(tmp_path: Path) -> Stage:
-    """Facts of which two fill a file."""
+    """Facts so long that two fill a file."""
     stage = Stage(tmp_path, auto_capture=True)
     stage.host.limits = SourceLimits(LIMIT, 100, 100_000)
     return stage

@@ -11,14 +11,14 @@ from hypothesis import strategies as st
 
 from memd.lifecycle.facts.lines import (
     ID_LETTERS,
-    LAST_MS,
+    MAX_DATE_MS,
     TITLE,
     Fact,
+    differs_in_meaning,
     new_id,
     normal_form,
     one_line,
     read,
-    says_otherwise,
     without,
     write,
 )
@@ -75,7 +75,7 @@ FACTS = st.builds(
     text=TELLING,
     importance=st.integers(0, 100).map(lambda number: number / 100),
     category=st.sampled_from(CATEGORIES),
-    created_ms=st.one_of(st.none(), st.integers(0, LAST_MS)),
+    created_ms=st.one_of(st.none(), st.integers(0, MAX_DATE_MS)),
 )
 
 HIDDEN = dict.fromkeys(
@@ -263,9 +263,9 @@ def test_two_spellings_of_one_sentence_have_one_form() -> None:
         ("お茶が好きじゃない", "お茶が好き"),
     ],
 )
-def test_a_correction_is_told_from_a_repetition(one: str, other: str) -> None:
-    assert says_otherwise(one, other)
-    assert says_otherwise(other, one)
+def test_a_correction_is_not_a_duplicate(one: str, other: str) -> None:
+    assert differs_in_meaning(one, other)
+    assert differs_in_meaning(other, one)
 
 
 @pytest.mark.parametrize(
@@ -279,5 +279,5 @@ def test_a_correction_is_told_from_a_repetition(one: str, other: str) -> None:
     ],
 )
 def test_other_words_for_the_same_are_a_repetition(one: str, other: str) -> None:
-    assert not says_otherwise(one, other)
-    assert not says_otherwise(other, one)
+    assert not differs_in_meaning(one, other)
+    assert not differs_in_meaning(other, one)

@@ -1,4 +1,4 @@
-"""Facts are recalled by what they mean, or by their words; before a prompt they stand in a block."""
+"""Facts are recalled by vectors or by shared words, and put into a block before a prompt."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import pytest
 
 from memd.lifecycle.facts import search as fact_search
 from memd.lifecycle.facts.lines import PATH
-from memd.lifecycle.facts.search import overlap, score_of, telling_words
+from memd.lifecycle.facts.search import content_words, overlap, score_of
 from memd_client.errors import (
     ProviderUnavailableError,
 )
@@ -50,7 +50,7 @@ def test_without_a_provider_facts_come_by_their_words(stage: Stage) -> None:
 def test_a_provider_that_hangs_costs_seconds_and_no_answer(
     stage: Stage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(fact_search, "RECALL_S", 0.01)
+    monkeypatch.setattr(fact_search, "RECALL_TIMEOUT_S", 0.01)
     stage.store("Anna lives in Lisbon")
     stage.host.slow = True
 
@@ -135,8 +135,8 @@ def test_a_provider_that_changes_meanwhile_is_not_mixed_with_the_last(
 
 
 def test_many_facts_are_embedded_some_at_a_time(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(fact_search, "MOST_IN_RECALL", 4)
-    monkeypatch.setattr(fact_search, "BATCH", 3)
+    monkeypatch.setattr(fact_search, "MAX_IN_RECALL", 4)
+    monkeypatch.setattr(fact_search, "EMBED_BATCH_SIZE", 3)
     stage.file.parent.mkdir()
     stage.file.write_text("".join(f"- fact number {at}\n" for at in range(6)))
 
@@ -200,6 +200,6 @@ def test_a_score_is_from_0_to_1_and_shared_words_never_lower_it(cosine: float | 
 
 
 def test_words_are_compared_by_their_stems_in_any_script() -> None:
-    assert overlap(telling_words("preferred themes"), telling_words("I prefer a theme")) > 0.9
-    assert overlap(telling_words("绿茶"), telling_words("我喜欢喝绿茶")) > 0.3
-    assert overlap(telling_words("tea"), telling_words("milk")) == 0
+    assert overlap(content_words("preferred themes"), content_words("I prefer a theme")) > 0.9
+    assert overlap(content_words("绿茶"), content_words("我喜欢喝绿茶")) > 0.3
+    assert overlap(content_words("tea"), content_words("milk")) == 0

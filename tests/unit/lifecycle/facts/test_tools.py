@@ -1,4 +1,4 @@
-"""A model keeps, finds and removes facts by its tools, and is told where it called them wrongly."""
+"""The fact tools store, find and remove facts, and describe mistakes in calls."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ SHOWN = {
 
 
 class OneFact:
-    """Facts of which there is one: it is everything's twin, and what every question means."""
+    """A single fact, which duplicates every text and matches every query."""
 
     def __init__(self) -> None:
         self.asked: list[Any] = []

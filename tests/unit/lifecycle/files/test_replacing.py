@@ -16,7 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memd.lifecycle.files import folder_files, kernel_files, replacing, writing
-from memd.lifecycle.files.replacing import carry_over, has_change
+from memd.lifecycle.files.replacing import has_change, merge_changes
 from memd.lifecycle.files.writing import AppendResult, append, change
 from memd_client.errors import NoteUnwritableError, PathRefusedError
 
@@ -37,21 +37,21 @@ LINES = st.lists(st.sampled_from(["a", "b", "c", "d", "", "- e"]), max_size=8).m
     ],
 )
 def test_a_change_is_carried_over(before: str, after: str, held: str, result: str) -> None:
-    assert carry_over(before, after, held) == result
+    assert merge_changes(before, after, held) == result
 
 
 @given(LINES, LINES, LINES)
 def test_no_line_that_is_new_on_either_side_is_lost(before: str, after: str, held: str) -> None:
     old, theirs, ours = (Counter(text.split("\n")) for text in (before, after, held))
-    result = Counter(carry_over(before, after, held).split("\n"))
+    result = Counter(merge_changes(before, after, held).split("\n"))
     assert {line for line in theirs if not old[line]} <= set(result)
     assert {line for line in ours if not old[line]} <= set(result)
 
 
 @given(LINES, LINES)
 def test_of_one_changed_version_the_result_is_that_version(before: str, after: str) -> None:
-    assert carry_over(before, after, before) == after
-    assert carry_over(before, before, after) == after
+    assert merge_changes(before, after, before) == after
+    assert merge_changes(before, before, after) == after
     assert has_change(before, after, after)
 
 
@@ -138,7 +138,7 @@ def _rewrite(note: Path) -> None:
 
 
 def _save_by_renaming(note: Path) -> None:
-    """Rename the file, write it anew, and remove the old one."""
+    """Rename the file, write a new one, and remove the old one."""
     old = note.with_name("old.tmp")
     note.rename(old)
     note.write_text(old.read_text() + "theirs\n")
@@ -234,7 +234,7 @@ def test_without_news_of_writers_a_late_write_stays(
 def test_a_file_that_stays_open_for_writing_is_not_replaced(
     note: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(replacing, "WRITER_S", 0.05)
+    monkeypatch.setattr(replacing, "WRITER_TIMEOUT_S", 0.05)
     with note.open("a") as file:
         inode = note.stat().st_ino
         with pytest.raises(NoteUnwritableError, match="open for writing in another program"):
@@ -250,7 +250,7 @@ def test_a_file_that_stays_open_for_writing_is_not_replaced(
 def test_a_file_opened_right_before_its_replacement_gets_its_name_back(
     note: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(folder_files, "WRITER_S", 0.05)
+    monkeypatch.setattr(folder_files, "WRITER_TIMEOUT_S", 0.05)
     opened: list[Any] = []
     inode = note.stat().st_ino
     before_first(monkeypatch, kernel_files, "exchange", lambda: opened.append(note.open("a")))
@@ -298,7 +298,7 @@ def test_another_programs_version_that_can_not_be_carried_over_is_kept(
         _replace_file(note)
         late_append(note)
 
-    monkeypatch.setattr(replacing, "carry_over", fail)
+    monkeypatch.setattr(replacing, "merge_changes", fail)
     before_first(monkeypatch, kernel_files, "exchange", lambda: late_append(note))
     after_first(monkeypatch, kernel_files, "exchange", write_late)
     with pytest.raises(NoteUnwritableError, match="its version is kept as 2026-11-24-kept-"):
@@ -328,7 +328,7 @@ def mine(held: str) -> str:
 
 
 @ACTS
-def test_an_entry_stands_beside_what_another_program_wrote_just_before(
+def test_an_entry_is_kept_next_to_a_concurrent_write(
     note: Path, tmp_path: Path, act: Act, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     before_first(monkeypatch, os, "write", lambda: act(note))
@@ -414,7 +414,7 @@ def test_an_entry_waits_for_a_program_that_is_rewriting_the_note(note: Path, tmp
 def test_a_program_that_keeps_the_note_open_delays_no_entry_for_long(
     note: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(writing, "APPEND_WAIT_S", 0.01)
+    monkeypatch.setattr(writing, "APPEND_TIMEOUT_S", 0.01)
     with note.open("a") as file:
         append(tmp_path, NOTE, mine)
         file.write("theirs\n")

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from memd.lifecycle.flush.check import DUE, REASONS, SessionFigures, decide, flush_prompts
+from memd.lifecycle.flush.check import DUE_REASONS, REASONS, SessionFigures, decide, flush_prompts
 from memd.settings.lifecycle import Flush
 
 FULL = {"total_tokens": 176_000, "context_window": 200_000}
@@ -63,7 +63,7 @@ def test_each_case_has_its_reason(figures: dict[str, Any], settings: dict[str, A
     decision = decide(Flush(**settings), SessionFigures(**{**FULL, **figures}))
 
     assert decision.reason == reason
-    assert decision.run is (reason in DUE)
+    assert decision.run is (reason in DUE_REASONS)
     assert decision.message == REASONS[reason]
 
 
@@ -188,5 +188,5 @@ def test_the_day_and_the_time_are_the_users(zone: str, now_ms: int, day: str, to
     assert prompts.user.endswith(f"Current time: {told}")
 
 
-def test_without_a_zone_the_machines_offset_is_told() -> None:
+def test_without_a_zone_the_time_has_the_machines_offset() -> None:
     assert flush_prompts(Flush(), NOON, None).user.rpartition(" (")[2].startswith("UTC")

@@ -13,7 +13,14 @@ import pytest
 import trio
 from structlog.testing import capture_logs
 
-from memd.lifecycle.flush.flushes import ASIDE, MOST_BYTES, MOST_SESSIONS, Cycle, Flushes, FlushState
+from memd.lifecycle.flush.flushes import (
+    MAX_BYTES,
+    MAX_SESSIONS,
+    QUARANTINE_SUFFIX,
+    CompactionCycle,
+    Flushes,
+    FlushState,
+)
 from memd.settings.lifecycle import LifecycleSettings
 from memd_client.errors import MemoryDisabledError
 from memd_client.sessions import CompactionDoneParams, FlushCheckParams, FlushCheckReply, FlushDoneParams
@@ -26,14 +33,14 @@ def path(tmp_path: Path) -> Path:
 
 
 def test_a_cycle_is_found_again(path: Path) -> None:
-    FlushState(path).keep("k", Cycle(3, 2, "id"))
+    FlushState(path).keep("k", CompactionCycle(3, 2, "id"))
 
-    assert FlushState(path).find("k") == Cycle(3, 2, "id")
-    assert FlushState(path).find("other") == Cycle()
+    assert FlushState(path).find("k") == CompactionCycle(3, 2, "id")
+    assert FlushState(path).find("other") == CompactionCycle()
 
 
-def test_the_file_is_the_users_alone_and_nothing_lies_beside_it(path: Path) -> None:
-    FlushState(path).keep("k", Cycle())
+def test_the_state_file_is_private_and_the_only_file(path: Path) -> None:
+    FlushState(path).keep("k", CompactionCycle())
 
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
     assert stat.S_IMODE(path.parent.stat().st_mode) == 0o700
@@ -49,19 +56,19 @@ def test_reading_alone_writes_nothing(path: Path) -> None:
 
 
 def test_those_that_were_silent_longest_are_forgotten(path: Path) -> None:
-    held = {f"s{number}": {"compactions": number} for number in range(MOST_SESSIONS)}
+    held = {f"s{number}": {"compactions": number} for number in range(MAX_SESSIONS)}
     path.parent.mkdir()
     path.write_text(json.dumps({"format": 1, "sessions": held}))
     state = FlushState(path)
 
-    state.keep("s0", Cycle(5))
-    state.keep("new", Cycle(1))
+    state.keep("s0", CompactionCycle(5))
+    state.keep("new", CompactionCycle(1))
 
     again = FlushState(path)
-    assert again.find("s0") == Cycle(5)
-    assert again.find("s1") == Cycle()
-    assert again.find("s2") == Cycle(2)
-    assert len(json.loads(path.read_text())["sessions"]) == MOST_SESSIONS
+    assert again.find("s0") == CompactionCycle(5)
+    assert again.find("s1") == CompactionCycle()
+    assert again.find("s2") == CompactionCycle(2)
+    assert len(json.loads(path.read_text())["sessions"]) == MAX_SESSIONS
 
 
 @pytest.mark.parametrize(
@@ -74,7 +81,7 @@ def test_those_that_were_silent_longest_are_forgotten(path: Path) -> None:
         b'{"format": 2, "sessions": {}}',
         b'{"format": 1, "sessions": {"k": {"compactions": "many"}}}',
         b'{"format": 1, "sessions": ' + b'{"a":' * 5_000,
-        b" " * (MOST_BYTES + 1),
+        b" " * (MAX_BYTES + 1),
     ],
     ids=["empty", "cut", "list", "bytes", "newer", "types", "deep", "large"],
 )
@@ -84,12 +91,12 @@ def test_a_damaged_file_is_renamed_and_replaced(path: Path, damage: bytes) -> No
     state = FlushState(path)
 
     with capture_logs() as logs:
-        assert state.find("k") == Cycle()
-    state.keep("k", Cycle(1))
+        assert state.find("k") == CompactionCycle()
+    state.keep("k", CompactionCycle(1))
 
     assert [each["event"] for each in logs] == ["lifecycle.flush_state_set_aside"]
-    assert path.with_name(path.name + ASIDE).read_bytes() == damage
-    assert FlushState(path).find("k") == Cycle(1)
+    assert path.with_name(path.name + QUARANTINE_SUFFIX).read_bytes() == damage
+    assert FlushState(path).find("k") == CompactionCycle(1)
 
 
 def test_a_link_in_its_place_is_neither_read_nor_written_through(path: Path, tmp_path: Path) -> None:
@@ -100,8 +107,8 @@ def test_a_link_in_its_place_is_neither_read_nor_written_through(path: Path, tmp
     state = FlushState(path)
 
     with capture_logs() as logs:
-        assert state.find("k") == Cycle()
-    state.keep("k", Cycle(1))
+        assert state.find("k") == CompactionCycle()
+    state.keep("k", CompactionCycle(1))
 
     assert [each["event"] for each in logs] == ["lifecycle.flush_state_unread"]
     assert '"compactions": 9' in elsewhere.read_text()
@@ -115,10 +122,10 @@ def test_what_is_no_file_is_set_aside(path: Path) -> None:
     state = FlushState(path)
 
     with capture_logs() as logs:
-        state.keep("k", Cycle(1))
+        state.keep("k", CompactionCycle(1))
 
     assert [each["event"] for each in logs] == ["lifecycle.flush_state_set_aside"]
-    assert FlushState(path).find("k") == Cycle(1)
+    assert FlushState(path).find("k") == CompactionCycle(1)
     assert not open_before or len(os.listdir("/proc/self/fd")) == open_before
 
 
@@ -129,9 +136,9 @@ def test_what_cant_be_written_is_known_until_the_end(path: Path) -> None:
     path.mkdir()
 
     with capture_logs() as logs:
-        state.keep("k", Cycle(1))
+        state.keep("k", CompactionCycle(1))
 
-    assert state.find("k") == Cycle(1)
+    assert state.find("k") == CompactionCycle(1)
     assert [each["event"] for each in logs] == ["lifecycle.flush_state_unwritten"]
     assert os.listdir(path.parent) == [path.name]
 
@@ -140,9 +147,9 @@ def test_what_a_stopped_writer_left_is_no_hindrance(path: Path) -> None:
     path.parent.mkdir()
     path.with_name(f"{path.name}.tmp").write_text("half")
 
-    FlushState(path).keep("k", Cycle(1))
+    FlushState(path).keep("k", CompactionCycle(1))
 
-    assert FlushState(path).find("k") == Cycle(1)
+    assert FlushState(path).find("k") == CompactionCycle(1)
     assert os.listdir(path.parent) == [path.name]
 
 
@@ -150,7 +157,7 @@ def test_any_key_can_be_kept(path: Path) -> None:
     keys = ["", "\0", "\u202e", '"\\', "🦀" * 500, "../../etc"]
     state = FlushState(path)
     for number, key in enumerate(keys):
-        state.keep(key, Cycle(number))
+        state.keep(key, CompactionCycle(number))
 
     again = FlushState(path)
     assert [again.find(key).compactions for key in keys] == list(range(len(keys)))
@@ -184,7 +191,7 @@ class Session:
         return reply.compaction_count, reply.syncing
 
     def restart(self) -> None:
-        """Begin anew with what is on disk."""
+        """Restart with the state on disk."""
         self.flushes = Flushes(self.host, lambda: NOON)
 
 
@@ -277,7 +284,7 @@ def test_a_compaction_without_a_session_only_syncs(session: Session, tmp_path: P
     assert not (tmp_path / "memory").exists()
 
 
-def test_the_state_lies_beside_the_index(session: Session, tmp_path: Path) -> None:
+def test_the_state_file_is_next_to_the_index(session: Session, tmp_path: Path) -> None:
     session.done()
 
     held = json.loads((tmp_path / "memory" / "main.sessions.json").read_text())

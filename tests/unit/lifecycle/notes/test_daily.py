@@ -90,7 +90,7 @@ def test_a_new_note_begins_with_its_day() -> None:
 @pytest.mark.parametrize(
     "held", ["# 2026-11-22\n\nfirst\n", "# 2026-11-22\n\nfirst", "# 2026-11-22\n\nfirst\n\n"]
 )
-def test_a_blank_line_stands_between_entries(held: str) -> None:
+def test_entries_are_separated_by_a_blank_line(held: str) -> None:
     note, place = grown(held, "second\nline")
     assert note == "# 2026-11-22\n\nfirst\n\nsecond\nline\n"
     assert lines(note, place) == "second\nline"
@@ -157,7 +157,7 @@ TEXTS = st.text(min_size=1) | st.text(alphabet="a \n\r`~<!->#memd:key=\0".replac
 
 
 @given(st.lists(st.tuples(TEXTS, st.sampled_from([None, "k1", "k2"])), max_size=6))
-def test_entries_are_found_where_they_are_said_to_be(entries: list[tuple[str, str | None]]) -> None:
+def test_entries_are_at_the_returned_lines(entries: list[tuple[str, str | None]]) -> None:
     note = ""
     for text, key in entries:
         clean = clean_entry(text)

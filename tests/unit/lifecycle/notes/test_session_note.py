@@ -14,7 +14,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memd.lifecycle.notes import session_note as messages_of
-from memd.lifecycle.notes.session_note import CUT, MESSAGE_CHARACTERS, NOTE_CHARACTERS, TalkMessage, note_text
+from memd.lifecycle.notes.session_note import (
+    CUT,
+    MAX_MESSAGE_CHARS,
+    MAX_NOTE_CHARS,
+    ConversationMessage,
+    note_text,
+)
 from memd.settings.lifecycle import LifecycleSettings, SessionNote
 from memd_client.errors import BadParamsError, MemoryDisabledError, PathRefusedError
 from memd_client.notes import SessionEndedReply
@@ -413,7 +419,7 @@ def test_nothing_said_forges_the_note(home: Home, text: str) -> None:
 
 
 def _assert_sound(note: str, messages: int) -> None:
-    """Fail where a note isn't a header and one line for each message."""
+    """Fail unless a note is a header and one line per message."""
     lines = note.split("\n")
     assert note.splitlines() == lines[:-1]  # no other line end is in it
     assert lines[0].startswith("# Session: 2026-01-16 14:30:00 UTC")
@@ -424,18 +430,18 @@ def _assert_sound(note: str, messages: int) -> None:
     said = lines[at + 2 : -1]
     assert len(said) == messages
     assert all(line.startswith(("user: ", "assistant: ")) for line in said)
-    assert all(len(line) <= MESSAGE_CHARACTERS + len("assistant: ") for line in said)
+    assert all(len(line) <= MAX_MESSAGE_CHARS + len("assistant: ") for line in said)
     assert not any(each in note for each in ("<script", "</", "<!", "<details", "\u202e", "\u2066", "\u200b"))
 
 
 @given(
     st.lists(
-        st.builds(TalkMessage, st.sampled_from(["user", "assistant"]), st.text(min_size=1)),
+        st.builds(ConversationMessage, st.sampled_from(["user", "assistant"]), st.text(min_size=1)),
         min_size=1,
         max_size=9,
     )
 )
-def test_any_talk_makes_a_sound_note(messages: list[TalkMessage]) -> None:
+def test_any_talk_makes_a_sound_note(messages: list[ConversationMessage]) -> None:
     key = messages[0].text
     moment = datetime.fromtimestamp(NOW / 1000, UTC)
     note, count = note_text(moment, "UTC", session_key=key, session_id=key, source=key, messages=messages)
@@ -446,12 +452,12 @@ def test_any_talk_makes_a_sound_note(messages: list[TalkMessage]) -> None:
 
 def test_long_messages_are_cut_visibly() -> None:
     moment = datetime.fromtimestamp(NOW / 1000, UTC)
-    messages = [TalkMessage("user", f"{number} " + "word " * 1_000) for number in range(20)]
+    messages = [ConversationMessage("user", f"{number} " + "word " * 1_000) for number in range(20)]
     note, count = note_text(moment, None, session_key="k", session_id="s", source=None, messages=messages)
     assert count == 12
-    assert len(note) < NOTE_CHARACTERS + 1_000
+    assert len(note) < MAX_NOTE_CHARS + 1_000
     lines = note.splitlines()
     assert "[… 8 earlier messages left out]" in lines
-    assert all(line.endswith(CUT) and len(line) <= MESSAGE_CHARACTERS + 6 for line in lines[-12:])
+    assert all(line.endswith(CUT) and len(line) <= MAX_MESSAGE_CHARS + 6 for line in lines[-12:])
     assert lines[-1].startswith("user: 19 ")
     assert "Source" not in note

@@ -85,7 +85,7 @@ def test_a_number_may_be_written_as_text_and_arguments_as_json(
 def test_a_question_without_a_word_is_answered(host: ScriptedHost) -> None:
     host.failure = QueryEmptyError("nothing to search for")
 
-    assert "holds no word" in _call(host, "memory_search", {"query": "?!"}).result["error"]
+    assert "has no word" in _call(host, "memory_search", {"query": "?!"}).result["error"]
 
 
 def test_an_unknown_tool_is_answered_with_those_there_are(host: ScriptedHost) -> None:

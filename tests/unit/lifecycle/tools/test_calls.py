@@ -12,14 +12,14 @@ import trio
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memd.lifecycle.tools.tools import MOST_TEXT_CHARS, Tools, as_json
+from memd.lifecycle.tools.tools import MAX_TEXT_CHARS, Tools, as_json
 from memd.settings.lifecycle import LifecycleSettings
 from memd.settings.schema import MemorySearch
 from memd_client.errors import (
     FileMissingError,
     PathRefusedError,
 )
-from memd_client.messages import Degraded, EmptyResult, Fallback, SearchParams
+from memd_client.messages import Degradation, EmptyResult, Fallback, SearchParams
 from memd_client.tooling import CallToolParams, CallToolReply
 from tests.unit.lifecycle.scripted_host import ScriptedHost, found, hit
 
@@ -117,7 +117,7 @@ def test_a_wiki_page_is_not_found_in_the_notes(host: ScriptedHost) -> None:
 
 def test_what_is_less_than_the_whole_is_said(host: ScriptedHost) -> None:
     host.reply = found(
-        degraded=Degraded("provider_unreachable", "no route", 5, "check the network"),
+        degraded=Degradation("provider_unreachable", "no route", 5, "check the network"),
         fallback=Fallback("openai", "provider_auth", "the key was refused", 5),
     )
 
@@ -157,7 +157,7 @@ def test_citations_follow_the_settings_and_the_session(
 
 @pytest.mark.parametrize("citations", ["on", "off"])
 @pytest.mark.parametrize("path", ["MEMORY.md", f"memory/{'long-name/' * 17}x.md"])
-def test_beside_its_snippet_a_hit_takes_at_most_300_characters(
+def test_a_hit_takes_at_most_300_characters_without_its_snippet(
     tmp_path: Path, citations: Any, path: str
 ) -> None:
     host = ScriptedHost(tmp_path, LifecycleSettings(citations=citations))
@@ -213,7 +213,7 @@ def test_get_answers_with_the_lines_asked_for(host: ScriptedHost) -> None:
     }
 
 
-def test_a_long_file_is_cut_at_a_lines_end_and_says_where_to_go_on(host: ScriptedHost) -> None:
+def test_a_long_file_is_cut_at_a_line_end_with_the_next_line(host: ScriptedHost) -> None:
     host.text = "\n".join(f"{number:09}" for number in range(1, 10_002))
 
     first = _call(host, "memory_get", {"path": "MEMORY.md"}).result
@@ -221,17 +221,17 @@ def test_a_long_file_is_cut_at_a_lines_end_and_says_where_to_go_on(host: Scripte
 
     assert first["truncated"] is True
     assert second["truncated"] is True
-    assert len(first["text"]) == MOST_TEXT_CHARS - 1
+    assert len(first["text"]) == MAX_TEXT_CHARS - 1
     assert first["lines"] == 5_000
     assert second["text"].startswith("000005001\n")
 
 
 def test_a_line_longer_than_an_answer_is_cut_and_passed(host: ScriptedHost) -> None:
-    host.text = "x" * (MOST_TEXT_CHARS + 1) + "\nend"
+    host.text = "x" * (MAX_TEXT_CHARS + 1) + "\nend"
 
     result = _call(host, "memory_get", {"path": "MEMORY.md"}).result
 
-    assert (len(result["text"]), result["lines"], result["next_from"]) == (MOST_TEXT_CHARS, 1, 2)
+    assert (len(result["text"]), result["lines"], result["next_from"]) == (MAX_TEXT_CHARS, 1, 2)
 
 
 @pytest.mark.parametrize(
@@ -255,7 +255,7 @@ def test_a_file_that_is_missing_is_not_found(host: ScriptedHost) -> None:
     reply = _call(host, "memory_get", {"path": "memory/x.md"})
 
     assert reply.ok
-    reason = "There is no memory/x.md. Did you mean memory/y.md?"
+    reason = "there is no memory/x.md; Did you mean memory/y.md?"
     assert reply.result == {"status": "not_found", "path": "memory/x.md", "text": "", "reason": reason}
 
 

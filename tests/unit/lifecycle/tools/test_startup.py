@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from memd.lifecycle.notes.session_kinds import KINDS
-from memd.lifecycle.tools.startup import HEADING, MOST_NOTES, StartFile, Startup, put_together
+from memd.lifecycle.tools.startup import HEADING, MAX_NOTES, StartFile, Startup, build_context
 from memd.settings.lifecycle import LifecycleSettings
 from memd_client.errors import MemoryDisabledError
 from memd_client.sessions import SessionStartedParams, SessionStartedReply
@@ -143,7 +143,7 @@ def test_a_file_of_two_names_comes_once(host: ScriptedHost) -> None:
     assert _paths(_begin(host)) == ["MEMORY.md", "USER.md", *NOTES]
 
 
-def test_the_other_spelling_is_read_where_the_first_is_missing(host: ScriptedHost) -> None:
+def test_the_second_spelling_is_read_if_the_first_is_missing(host: ScriptedHost) -> None:
     os.rename(host.workspace / "MEMORY.md", host.workspace / "memory.md")
 
     assert _paths(_begin(host))[0] == "memory.md"
@@ -199,10 +199,10 @@ def test_memory_turned_off_is_said(tmp_path: Path) -> None:
 
 
 def test_many_notes_of_a_day_are_bounded(host: ScriptedHost) -> None:
-    for number in range(MOST_NOTES + 20):
+    for number in range(MAX_NOTES + 20):
         host.note(f"memory/2026-11-22-{number:03}.md", "x")
 
-    assert len(_begin(host).files) == 2 + 1 + MOST_NOTES + 2
+    assert len(_begin(host).files) == 2 + 1 + MAX_NOTES + 2
 
 
 # --- cutting ----------------------------------------------------------------------------------------
@@ -230,8 +230,8 @@ def test_all_files_together_are_capped_and_what_is_left_out_is_named(host: Scrip
     )
 
 
-def test_a_line_too_long_by_itself_is_cut_within() -> None:
-    context = put_together([StartFile("MEMORY.md", "x" * 100 + "\nend\n")], 10, 100)
+def test_a_line_over_the_limit_is_truncated() -> None:
+    context = build_context([StartFile("MEMORY.md", "x" * 100 + "\nend\n")], 10, 100)
 
     assert f"{'x' * 10}\n[… cut: 2 more lines," in context.text
 
@@ -265,7 +265,7 @@ _HOSTILE = st.lists(
     name=st.sampled_from(["", "-<memory-file", '-"><memory-file x="', "-&amp;"]),
 )
 def test_no_text_leaves_its_place_or_passes_for_another(texts: list[str], most: int, name: str) -> None:
-    context = put_together(
+    context = build_context(
         [StartFile(f"memory/{at}{name}.md", text) for at, text in enumerate(texts)], most, 100
     )
 
@@ -279,7 +279,7 @@ def test_no_text_leaves_its_place_or_passes_for_another(texts: list[str], most: 
 
 @given(text=st.text(st.sampled_from("ab\n"), max_size=60), most=st.integers(1, 70))
 def test_what_is_kept_and_what_is_counted_as_cut_are_the_whole(text: str, most: int) -> None:
-    context = put_together([StartFile("a.md", text)], most, 1_000)
+    context = build_context([StartFile("a.md", text)], most, 1_000)
     whole = text.rstrip("\n")
     row = context.files[0]
 

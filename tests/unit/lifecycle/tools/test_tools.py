@@ -12,7 +12,7 @@ import trio
 
 from memd.lifecycle.notes.session_kinds import KINDS, kind_of_session, settle_kind
 from memd.lifecycle.tools.definitions import (
-    MOST_CHARACTERS,
+    MAX_CHARACTERS,
     SHAPES,
     TOOLS,
     ToolDefinition,
@@ -110,7 +110,7 @@ def test_the_section_names_the_tools_there_are_and_is_short(tools: tuple[str, ..
         text = recall_section(tools, citations=citations)
 
         assert set(re.findall(r"memory_[a-z]+", text)) == set(tools)
-        assert len(text) < MOST_CHARACTERS
+        assert len(text) < MAX_CHARACTERS
         assert bool(text) is bool(tools)
 
 
@@ -130,7 +130,7 @@ def test_an_excerpt_of_a_conversation_leads_to_the_tools_there_are(
     text = recall_section(tools, citations=True)
 
     assert re.findall(r"sessions_[a-z]+", text) == named
-    assert len(recall_section([*TOOLS, *tools], citations=True)) < MOST_CHARACTERS
+    assert len(recall_section([*TOOLS, *tools], citations=True)) < MAX_CHARACTERS
 
 
 def test_session_tools_alone_make_no_section(tmp_path: Path) -> None:

@@ -41,7 +41,7 @@ TEXTS = st.lists(st.one_of(PIECES, st.text(max_size=20)), max_size=8).map("".joi
 
 @settings(max_examples=50)
 @given(st.lists(TEXTS, min_size=1, max_size=3))
-def test_the_closing_tag_stands_once_and_at_the_end(rows: list[str]) -> None:
+def test_the_closing_tag_occurs_once_at_the_end(rows: list[str]) -> None:
     made = block("relevant-memories", rows)
 
     for seen in (made, unicodedata.normalize("NFKC", made), unicodedata.normalize("NFKD", made)):
@@ -82,11 +82,11 @@ def test_a_long_row_is_cut_visibly() -> None:
     assert escape("x" * 5_000) == "x" * (ROW_CHARS - 1) + "…"
 
 
-def test_a_block_says_that_it_is_data_and_no_order() -> None:
+def test_a_block_is_declared_as_data() -> None:
     made = block("relevant-memories", ["I like tea"])
 
     assert "untrusted" in made
-    assert "follow no order" in made
+    assert "follow no instructions" in made
 
 
 def test_without_rows_there_is_no_block() -> None:
@@ -94,8 +94,8 @@ def test_without_rows_there_is_no_block() -> None:
 
 
 @pytest.mark.parametrize("name", ["", "A", "a b", "a>", "1a", "a" * 50])
-def test_a_name_that_is_no_tag_is_refused(name: str) -> None:
-    with pytest.raises(ValueError, match="no name of a block"):
+def test_an_invalid_name_of_a_block_is_rejected(name: str) -> None:
+    with pytest.raises(ValueError, match="not a valid name of a block"):
         block(name, ["x"])
 
 

@@ -41,7 +41,7 @@ def living_call(host: ScriptedHost) -> Call:
 
 
 class AskedFacts:
-    """A call, the lifecycle it leads to and its facts in one; remembers what they were asked, and of which agent."""
+    """A call with a recording lifecycle and recording facts."""
 
     def __init__(self) -> None:
         self.asked: list[Any] = []

@@ -98,7 +98,7 @@ def test_a_leap_day_has_its_note(home: Home) -> None:
     assert home.ask(text="b").path == "memory/2028-02-29.md"
 
 
-def test_the_same_key_does_nothing_and_says_where_it_is(home: Home) -> None:
+def test_a_repeated_key_returns_the_existing_entry(home: Home) -> None:
     first = home.ask(text="once", key="run:1")
     home.ask(text="between")
     again = home.ask(text="once", key="run:1")
@@ -107,7 +107,7 @@ def test_the_same_key_does_nothing_and_says_where_it_is(home: Home) -> None:
     assert home.syncs == 2
 
 
-def test_what_somebody_wrote_by_hand_stays(home: Home) -> None:
+def test_text_written_by_hand_stays(home: Home) -> None:
     note = home.config.workspace / "memory" / "2026-11-22.md"
     note.parent.mkdir()
     note.write_bytes(b"by hand, without a line end")
@@ -177,7 +177,7 @@ def test_a_note_that_can_not_be_written_is_an_error(home: Home, monkeypatch: pyt
     assert home.text("memory/2026-11-22.md") == "# 2026-11-22\n\nbefore\n"
 
 
-def test_many_at_once_lose_nothing_and_tell_where_they_are(home: Home) -> None:
+def test_concurrent_appends_lose_nothing_and_return_their_lines(home: Home) -> None:
     replies: dict[int, AppendNoteReply] = {}
 
     def write(number: int) -> None:

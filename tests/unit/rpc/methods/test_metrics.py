@@ -12,11 +12,11 @@ from memd.rpc.methods import metrics
 from memd.rpc.metrics import count_reply, count_request
 from memd.system.metrics import FAMILIES, OTHER, Meter
 from memd_client.errors import IndexIOError
-from memd_client.messages import Degraded, MetricsParams, MetricsReply, Pending, SearchReply
+from memd_client.messages import Degradation, MetricsParams, MetricsReply, PendingChanges, SearchReply
 from tests.support.registry import FakeRegistry
 from tests.unit.rpc.methods.calling import call_of, run
 
-FOUND = SearchReply("main", [], "hybrid", None, False, 1.0, "local", "minilm", 1, Pending())
+FOUND = SearchReply("main", [], "hybrid", None, False, 1.0, "local", "minilm", 1, PendingChanges())
 
 
 def counting(memory: FakeRegistry | None = None, max_values: int = 100) -> Call:
@@ -74,7 +74,7 @@ def test_requests_are_counted_by_method_and_outcome_and_timed() -> None:
 
 def test_searches_are_counted_by_how_they_were_answered() -> None:
     call = counting()
-    lacking = replace(FOUND, mode="keyword", degraded=Degraded("provider_failed", "", 0, ""), partial=True)
+    lacking = replace(FOUND, mode="keyword", degraded=Degradation("provider_failed", "", 0, ""), partial=True)
     for reply in (FOUND, lacking, replace(FOUND, abstained=True), "no search"):
         count_reply(call.daemon.meter, reply)
 

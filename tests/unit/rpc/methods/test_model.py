@@ -12,7 +12,7 @@ from memd_client.messages import ModelParams
 from tests.unit.rpc.methods.calling import call_of, run
 
 
-def test_the_file_is_told_and_progress_on_the_way() -> None:
+def test_a_pull_reports_progress_and_returns_the_file() -> None:
     told: list[tuple[Any, ...]] = []
     assert run(model.handle(call_of(told=told), ModelParams(ref="minilm"))).path == "/models/minilm"
     assert told == [("download", 5, 10, "minilm")]

@@ -1,4 +1,4 @@
-"""reset: one agent or all, their vectors where wanted; the rest is tests/daemon/test_maintenance.py."""
+"""reset: one agent or all, optionally with vectors; the rest is tests/daemon/test_upkeep.py."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tests.support.registry import FakeRegistry
 from tests.unit.rpc.methods.calling import call_of, run
 
 
-def test_the_vectors_go_where_that_is_wanted() -> None:
+def test_the_vectors_are_dropped_on_request() -> None:
     assert [row.embedded for row in run(reset.handle(call_of(), ResetParams())).agents] == [0, 0]
     assert [row.embedded for row in run(reset.handle(call_of(), ResetParams(vectors=True))).agents] == [4, 4]
 

@@ -16,7 +16,7 @@ from memd.agents.agent import Agent
 from memd.rpc.agent_hits import merged_hits
 from memd.rpc.methods import search_agents
 from memd_client.errors import AgentUnknownError, BadParamsError, IndexIOError, QueryEmptyError
-from memd_client.messages import Hit, Pending, SearchAgentsParams, SearchReply
+from memd_client.messages import Hit, PendingChanges, SearchAgentsParams, SearchReply
 from tests.support.registry import FakeAgent, FakeRegistry
 from tests.unit.rpc.methods.calling import call_of, run
 
@@ -168,7 +168,7 @@ def _hit(path: str, score: float, source: str = "memory") -> Hit:
 
 def _reply(*hits: Hit, mode: str = "hybrid", space: str = "a") -> SearchReply:
     """Return what an agent's search answered."""
-    return SearchReply("", list(hits), mode, None, not hits, 1.0, "p", "m", 1, Pending(), space=space)
+    return SearchReply("", list(hits), mode, None, not hits, 1.0, "p", "m", 1, PendingChanges(), space=space)
 
 
 A, B = FakeAgent("a"), FakeAgent("b")

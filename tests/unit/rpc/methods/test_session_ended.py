@@ -1,4 +1,4 @@
-"""session_ended: what a client may say of a session that ended; what becomes of it is told in test_session_note."""
+"""session_ended: valid parameters; test_session_note tests the note."""
 
 from __future__ import annotations
 

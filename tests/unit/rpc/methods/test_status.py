@@ -59,7 +59,7 @@ def test_an_agent_that_hangs_is_a_row_with_its_problem() -> None:
     assert "5 s" in reply.agents[0].problems[0].message
 
 
-def test_memory_in_use_is_told_where_proc_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_ram_in_use_is_reported_without_proc(monkeypatch: pytest.MonkeyPatch) -> None:
     def missing(*_: object, **__: object) -> str:
         raise FileNotFoundError
 

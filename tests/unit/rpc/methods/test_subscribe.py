@@ -16,7 +16,7 @@ from tests.unit.rpc.methods.calling import call_of
 
 
 def heard(params: SubscribeParams, *, room: bool = True) -> list[Mapping[str, Any]]:
-    """Return what a client is told while three things happen."""
+    """Return the notifications of a client during three events."""
     told: list[Mapping[str, Any]] = []
 
     def notify(method: str, event: Mapping[str, Any]) -> bool:
@@ -35,11 +35,11 @@ def heard(params: SubscribeParams, *, room: bool = True) -> list[Mapping[str, An
             nursery.cancel_scope.cancel()
 
     trio.run(main)
-    EVENTS.publish("sync", "main", files_changed=9)  # nobody listens any more
+    EVENTS.publish("sync", "main", files_changed=9)  # after the subscription ended
     return told
 
 
-def test_a_client_is_told_what_happens() -> None:
+def test_a_client_receives_events() -> None:
     told = heard(SubscribeParams())
 
     assert [(each["kind"], each["agent"], each["data"]) for each in told] == [
@@ -53,5 +53,5 @@ def test_kinds_and_agent_are_kept_to() -> None:
     assert [each["agent"] for each in heard(SubscribeParams(agent="main", kinds=["sync"]))] == ["main"]
 
 
-def test_events_without_room_are_counted_in_the_next() -> None:
+def test_events_dropped_by_a_full_queue_are_counted_in_the_next() -> None:
     assert [each["dropped"] for each in heard(SubscribeParams(), room=False)] == [0, 1, 2]

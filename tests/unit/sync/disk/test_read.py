@@ -16,7 +16,7 @@ from memd.settings.schema import ExtraPath
 from memd.sync.disk.discover import LINK, Discovery, SourceFile, discover
 from memd.sync.disk.read import lines_of, read_file, refusal_of
 from memd_client.errors import FileMissingError, FileUnreadableError, PathRefusedError
-from memd_client.messages import Skipped
+from memd_client.messages import SkippedFile
 from tests.support.hostile import swap_with_link
 
 LIMIT = 1_048_576
@@ -247,7 +247,7 @@ DAYS = ["memory/2026-01-16.md", "memory/2026-01-18.md"]
 
 def _days(beyond_limits: int = 0) -> Discovery:
     files = {path: SourceFile(path, f"/w/{path}", 1, 1, 1, 1) for path in DAYS}
-    return Discovery(files=files, skipped=[Skipped("memory/link", LINK)], beyond_limits=beyond_limits)
+    return Discovery(files=files, skipped=[SkippedFile("memory/link", LINK)], beyond_limits=beyond_limits)
 
 
 @pytest.mark.parametrize(

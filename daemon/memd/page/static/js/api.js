@@ -1,4 +1,4 @@
-/** The daemon's side of the page: requests as in the protocol, and what is told of a failure. */
+/** The daemon's side of the page: requests as in the protocol, and their errors. */
 
 const REQUEST_DEADLINE_MS = 30_000;
 /** A sync of a large memory may take longer than anything else. */
@@ -9,7 +9,7 @@ export class RequestError extends Error {
   /**
    * @param {string} code
    * @param {string} message
-   * @param {string} hint the way out
+   * @param {string} hint what to do about it
    */
   constructor(code, message, hint) {
     super(message);
@@ -74,8 +74,8 @@ async function read(request) {
   }
   const body = await answer.json().catch(() => null);
   if (answer.ok && body !== null) return "result" in body ? body.result : body;
-  const told = body?.error;
-  if (told) throw new RequestError(told.code, told.message, told.data?.hint ?? "");
+  const failure = body?.error;
+  if (failure) throw new RequestError(failure.code, failure.message, failure.data?.hint ?? "");
   if (answer.status === 403) throw new RequestError("page_closed", "This page is no longer open at the daemon.", CLOSED);
   throw new RequestError("daemon_unreachable", `The page's server answered with status ${answer.status}.`, "Try again in a moment.");
 }

@@ -5,14 +5,14 @@ import { count } from "./format.js";
 
 /**
  * Draw how much of something is taken.
- * @param {{label: string, value: number, of: number, told: string, tone?: string}} what `told` is the value in words
+ * @param {{label: string, value: number, of: number, caption: string, tone?: string}} what `caption` is the value in words
  */
-export function gauge({ label, value, of, told, tone = "" }) {
+export function gauge({ label, value, of, caption, tone = "" }) {
   const share = of > 0 ? Math.min(1, value / of) : 0;
   const width = share > 0 ? Math.max(0.6, share * 100) : 0;
   return html`<div class="gauge">
-    <div class="row"><span>${label}</span><span class="number">${told}</span></div>
-    <svg class="chart" height="8" role="img" aria-label="${label}: ${told}" preserveAspectRatio="none" viewBox="0 0 100 8">
+    <div class="row"><span>${label}</span><span class="number">${caption}</span></div>
+    <svg class="chart" height="8" role="img" aria-label="${label}: ${caption}" preserveAspectRatio="none" viewBox="0 0 100 8">
       <rect class="track" width="100" height="8" rx="1"></rect>
       <rect class="value ${tone}" width=${width} height="8" rx="1"></rect>
     </svg>
@@ -30,7 +30,7 @@ export function meter(score) {
   </svg>`;
 }
 
-/** Room between a plot's columns and what is written below them. */
+/** Space between a plot's columns and what is written below them. */
 const FOOT = 18;
 /** At most so many columns have their value written below. */
 const LABELS = 5;
@@ -49,18 +49,18 @@ export function ticksUpTo(most) {
 }
 
 /**
- * Draw columns beside each other over a numbered axis.
+ * Draw columns side by side over a numbered axis.
  * @param {{value: number, name: string, label: string}[]} shown `label` is written below some of them
- * @param {{told: string, y: string, x: string, height?: number}} words what they show in a sentence, and what the axes count
+ * @param {{caption: string, y: string, x: string, height?: number}} words what they show in a sentence, and what the axes count
  */
-export function columns(shown, { told, y, x, height = 64 }) {
+export function columns(shown, { caption, y, x, height = 64 }) {
   const ticks = ticksUpTo(Math.max(4, ...shown.map((column) => column.value)));
   const top = ticks[ticks.length - 1];
   const at = (/** @type {number} */ value) => 6 + (1 - value / top) * height;
   const step = 100 / Math.max(1, shown.length);
   const every = Math.ceil(shown.length / LABELS);
   const labelled = shown.map((column, place) => ({ ...column, place })).filter(({ place }) => (shown.length - 1 - place) % every === 0);
-  return html`<div class="plot" role="img" aria-label=${told}>
+  return html`<div class="plot" role="img" aria-label=${caption}>
     <p class="axis-name">${y}</p>
     <svg class="chart axis" height=${height + 6 + FOOT}>${ticks.map((tick) => svg`<text x="100%" y=${at(tick) + 4} text-anchor="end">${count(tick)}</text>`)}</svg>
     <svg class="chart" height=${height + 6 + FOOT}>
@@ -75,14 +75,14 @@ export function columns(shown, { told, y, x, height = 64 }) {
 
 /**
  * Draw rows of named values one below the other over a numbered axis.
- * @param {{name: string, value: number, told: string}[]} rows
+ * @param {{name: string, value: number, caption: string}[]} rows
  * @param {number} most the largest value there can be, above 0
  * @param {(value: number, isLast: boolean) => string} shown how the axis writes a value
  */
 export function bars(rows, most, shown) {
   const ticks = ticksUpTo(most);
   const top = ticks[ticks.length - 1];
-  return html`<div class="rows bars">${rows.map((row) => gauge({ label: row.name, value: row.value, of: top, told: row.told }))}
+  return html`<div class="rows bars">${rows.map((row) => gauge({ label: row.name, value: row.value, of: top, caption: row.caption }))}
     <svg class="chart" height="18" aria-hidden="true">${ticks.map((tick, place) => svg`
       <line class="grid-line" x1="${(100 * tick) / top}%" x2="${(100 * tick) / top}%" y1="0" y2="4"></line>
       <text x="${(100 * tick) / top}%" y="16" text-anchor=${place === 0 ? "start" : tick === top ? "end" : "middle"}>${shown(tick, tick === top)}</text>`)}</svg>

@@ -1,4 +1,4 @@
-/** Where a snippet holds what was asked for: the ranges to highlight, from a hit's explanation. */
+/** The ranges of a snippet to highlight, from a hit's explanation. */
 
 /** Scripts written without spaces between words: there a word is found anywhere. */
 const UNSPACED = /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Thai}\p{Script=Lao}\p{Script=Khmer}\p{Script=Myanmar}]/u;

@@ -7,7 +7,7 @@ import { plain } from "./text.js";
 const PAGE = 200;
 const NEAREST = 30;
 const PAUSE_MS = 250;
-/** So much of a fact is repeated where something is said of it. */
+/** Characters of a fact that a message repeats. */
 const QUOTED = 60;
 const TWIN = "Nothing was changed. Forget one of the two, or say what differs.";
 
@@ -93,7 +93,7 @@ export function edit(id) {
   focusDrawn("#editing");
 }
 
-/** Leave a fact as it is. */
+/** Cancel the edit of a fact. */
 export function stopEditing() {
   const id = state.facts.editing?.id ?? "";
   state.facts.editing = null;
@@ -154,7 +154,7 @@ export async function forget() {
 }
 
 /**
- * Do something to the facts, then list them anew.
+ * Change the facts, then reload the list.
  * @param {() => Promise<void>} work
  * @param {(problem: import("./kinds.js").RequestFailure) => void} failed
  * @returns {Promise<boolean>} whether it was done

@@ -23,7 +23,7 @@ export async function loadStatus() {
 }
 
 /**
- * Let the results of a deep check stand until the next one.
+ * Keep the results of a deep check until the next one.
  * @param {import("./kinds.js").Status} status
  */
 function keepChecks(status) {

@@ -71,7 +71,7 @@ function nextSpecial(text, from) {
 }
 
 /**
- * Return how often the character at a place stands there in a row; 1 for all that are no marks of emphasis or code.
+ * Return how often the character at an index repeats; 1 for characters that don't mark emphasis or code.
  * @param {string} text
  * @param {number} at
  */
@@ -83,7 +83,7 @@ function runAt(text, at) {
 }
 
 /**
- * Return what begins at a special character: a piece, where the text after it begins, and where to look on.
+ * Return the inline element at a special character, the start of the text after it, and the index to continue from.
  * @param {string} text
  * @param {number} at
  * @param {number} depth
@@ -164,7 +164,7 @@ function isClose(text, at, mark) {
 }
 
 /**
- * Return where a mark is closed, -1 if nowhere. What was sought in vain once isn't sought again.
+ * Return the index of a closing mark, -1 if there is none. A failed search is not repeated.
  * @param {string} text
  * @param {number} from
  * @param {string} mark

@@ -1,4 +1,4 @@
-/** The keyboard. Where one is, is where the focus is: j and k move it, the other keys act on it. */
+/** Keyboard control: j and k move the focus, the other keys act on the focused element. */
 
 import { VIEWS } from "./address.js";
 import { askToForget, edit, keep, stopEditing } from "./facts.js";

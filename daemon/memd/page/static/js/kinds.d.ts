@@ -2,9 +2,9 @@
 
 export interface RequestFailure { code: string; message: string; hint: string }
 export interface Problem { code: string; message: string; hint: string }
-export interface Degraded { code: string; reason: string; since_ms: number; hint: string }
+export interface Degradation { code: string; reason: string; since_ms: number; hint: string }
 export interface Fallback { provider: string; code: string; reason: string; since_ms: number }
-export interface Filling { provider: string; model: string; done: number; total: number; eta_s: number | null; tokens: number }
+export interface FillProgress { provider: string; model: string; done: number; total: number; eta_s: number | null; tokens: number }
 
 export interface Explain {
   because: string[];
@@ -24,19 +24,19 @@ export interface Hit {
 /** Why there are no hits. */
 export interface EmptyResult { code: string; message: string; hint: string }
 
-export interface Pending { files: number; chunks: number }
+export interface PendingChanges { files: number; chunks: number }
 
 /** One agent's part in a search of all. */
 export interface SearchedAgent {
-  agent: string; mode: string; degraded: Degraded | null; abstained: boolean; took_ms: number; empty?: EmptyResult | null;
-  pending: Pending | null; error: RequestFailure | null;
+  agent: string; mode: string; degraded: Degradation | null; abstained: boolean; took_ms: number; empty?: EmptyResult | null;
+  pending: PendingChanges | null; error: RequestFailure | null;
 }
 
 export interface SearchAgentsReply { hits: Hit[]; agents: SearchedAgent[]; took_ms: number }
 
 export interface SearchReply {
-  hits: Hit[]; mode: string; degraded: Degraded | null; abstained: boolean; took_ms: number; provider: string; model: string;
-  filling: Filling | null; fallback: Fallback | null; partial: boolean;
+  hits: Hit[]; mode: string; degraded: Degradation | null; abstained: boolean; took_ms: number; provider: string; model: string;
+  filling: FillProgress | null; fallback: Fallback | null; partial: boolean;
   pending: { files: number; chunks: number; oldest_ms: number };
   empty?: EmptyResult | null;
   timings: { look_ms: number; words_ms: number; meaning_ms: number; ranking_ms: number } | null;
@@ -45,7 +45,7 @@ export interface SearchReply {
 /** What a search found, of one agent or of all. */
 export interface Found {
   hits: Hit[]; modes: string[]; model: string; took_ms: number; abstained: boolean;
-  pending: Pending;
+  pending: PendingChanges;
   notices: { title: string; text: string; hint: string; bad: boolean }[];
   empty: EmptyResult[];
 }
@@ -56,12 +56,12 @@ export interface Fact { id: string; text: string; importance: number; category: 
 export interface AgentStatus {
   agent: string; workspace: string; index_path: string; enabled: boolean; sources: string[]; files: number; chunks: number; vectors: number;
   files_pending: number; chunks_pending: number; oldest_pending_ms: number; provider: string; model: string; dims: number;
-  filling: Filling | null; waits_for: string; fallback: Fallback | null;
+  filling: FillProgress | null; waits_for: string; fallback: Fallback | null;
   jobs: { id: string; state: string; texts: number; done: number }[];
   refused: { path: string; start_line: number; end_line: number; reason: string }[];
   vector_path: string; vector_path_reason: string; last_sync_ms: number | null; syncing: boolean; watch: string; watch_reason: string;
   sessions: { transcripts: number; messages: number; redactions: number } | null;
-  generation: number; index_bytes: number; degraded: Degraded | null; skipped: { path: string; reason: string }[];
+  generation: number; index_bytes: number; degraded: Degradation | null; skipped: { path: string; reason: string }[];
   problems: Problem[]; checks: { name: string; ok: boolean; detail: string }[];
 }
 
@@ -85,7 +85,7 @@ export interface Metrics {
 export interface Reader {
   agent: string;
   path: string; title: string; source: string;
-  /** Where the found lines are; null where a whole note was opened. */
+  /** The lines of the hit; null if a whole note was opened. */
   found: { start: number; end: number } | null;
   evidence: ((text: string) => [number, number][]) | null;
   from: number; lines: string[]; total: number; truncated: boolean; error: RequestFailure | null; loading: boolean;
@@ -113,7 +113,7 @@ export interface State {
     editing: { id: string; was: string; text: string; problem: RequestFailure | null } | null; forgetting: string; busy: boolean;
   };
   reader: Reader | null;
-  /** How files are shown; empty until somebody chooses. */
+  /** How files are shown; empty until the user chooses. */
   reading: "" | "rendered" | "source";
   toast: { text: string; tone: "good" | "bad" } | null;
   help: boolean;

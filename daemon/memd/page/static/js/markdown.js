@@ -65,7 +65,7 @@ export function blocksOf(lines, from) {
 /**
  * Return lines with those of a hard-wrapped paragraph joined, and without blank ones.
  * @param {string[]} lines
- * @returns {{place: number, text: string}[]} `place` is where each begins
+ * @returns {{place: number, text: string}[]} `place` is the start of each
  */
 export function joinParagraphs(lines) {
   /** @type {{place: number, lines: string[]}[]} */
@@ -161,7 +161,7 @@ function parse(lines, depth) {
  * @param {Line[]} lines
  * @param {number} at
  * @param {number} depth
- * @returns {[Block, number]} the block that begins at a line, and where the next one begins
+ * @returns {[Block, number]} the block that begins at a line, and the line of the next one
  */
 function blockAt(lines, at, depth) {
   const { text } = lines[at];
@@ -201,7 +201,7 @@ function headingText(text) {
 }
 
 /**
- * Return where a run of lines ends that a test holds for; blank lines belong to it if it goes on after them.
+ * Return the end of a run of lines that pass a test; blank lines inside the run belong to it.
  * @param {Line[]} lines
  * @param {number} from
  * @param {(text: string) => boolean} test

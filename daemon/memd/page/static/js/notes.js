@@ -21,7 +21,7 @@ const wanted = new Map();
 const inSight = new Set();
 let asked = 0;
 
-/** Load the timeline, as far as it is shown. */
+/** Load the shown part of the timeline. */
 export async function loadNotes() {
   turn += 1;
   const mine = turn;

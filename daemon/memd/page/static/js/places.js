@@ -1,4 +1,4 @@
-/** Where one is on the page: which agent, which view, which file, whether the keys are shown. */
+/** The location on the page: agent, view, file, and whether the help is shown. */
 
 import { correctAddress, isAddressable, parseAddress, pushAddress } from "./address.js";
 import { loadFacts } from "./facts.js";
@@ -45,7 +45,7 @@ function show(agent) {
   void loadAll();
 }
 
-/** Load everything anew. */
+/** Reload everything. */
 export function loadAll() {
   return Promise.all([loadStatus(), loadNotes(), loadFacts(), search()]);
 }

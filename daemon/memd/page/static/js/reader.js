@@ -130,7 +130,7 @@ export function hideReader() {
   changed();
 }
 
-/** Close the reader, and go back to where it was opened. */
+/** Close the reader and return to the place it was opened from. */
 export function closeReader() {
   const opener = state.reader?.opener ?? "";
   hideReader();
@@ -139,7 +139,7 @@ export function closeReader() {
 }
 
 /**
- * Say whether the open file is drawn as Markdown: until somebody chooses, a note is, and what was found in one is not.
+ * Return whether the open file is rendered as Markdown: by default an opened note is, and a hit is not.
  * @param {import("./kinds.js").Reader} reader
  */
 export function isRendered(reader) {

@@ -1,4 +1,4 @@
-/** Searching: the question as it is typed, and again when memory changes. */
+/** Searching: the query while it is typed, and again when memory changes. */
 
 import { ask, shown } from "./api.js";
 import { agentStatus } from "./health.js";
@@ -6,7 +6,7 @@ import { changed, state } from "./state.js";
 
 /** A pause in typing after which a question is asked. */
 const PAUSE_MS = 250;
-/** An answer holds what the agent itself would get, and so many hits where somebody wants more. */
+/** Hits per reply: by default those the agent gets, on request more. */
 const MORE = 30;
 
 /** @type {ReturnType<typeof setTimeout> | undefined} */
@@ -91,13 +91,13 @@ function foundInAll({ hits, agents, took_ms }) {
   };
 }
 
-/** @param {(import("./kinds.js").Pending | null)[]} pending */
+/** @param {(import("./kinds.js").PendingChanges | null)[]} pending */
 function sumOf(pending) {
   return { files: pending.reduce((sum, one) => sum + (one?.files ?? 0), 0), chunks: pending.reduce((sum, one) => sum + (one?.chunks ?? 0), 0) };
 }
 
 /**
- * @param {import("./kinds.js").Degraded} degraded
+ * @param {import("./kinds.js").Degradation} degraded
  * @param {string} [agent] whose answer it is, if more than one was asked
  */
 function incomplete({ code, reason, hint }, agent = "") {

@@ -26,7 +26,7 @@ const PICTURE = /[\p{Extended_Pictographic}\p{Emoji_Modifier}\ufe0f]/u;
 /**
  * Say whether an unseen character is part of how a word or a picture is written.
  * @param {string} text
- * @param {number} at where the character is
+ * @param {number} at index of the character
  * @param {string} character
  */
 function belongs(text, at, character) {
@@ -76,7 +76,7 @@ export function plain(text) {
 }
 
 /**
- * Draw a text, with evidence marked where an `evidence` finder is given.
+ * Draw a text, with evidence marked if an `evidence` finder is given.
  * @param {string} text
  * @param {((text: string) => [number, number][]) | null} [evidence] returns the ranges to mark, ascending
  */

@@ -1,4 +1,4 @@
-/** Light and dark: the system's, until somebody chooses. The choice lasts as long as the tab. */
+/** Light and dark theme: the system's, until the user chooses. The choice lasts as long as the tab. */
 
 import { changed } from "./state.js";
 

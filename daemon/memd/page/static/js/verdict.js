@@ -1,4 +1,4 @@
-/** One sentence on whether an agent's memory can be relied on, and what to do where it can't. */
+/** The state of an agent's memory in one sentence, and its problems with hints. */
 
 import { ago, counted, span } from "./format.js";
 
@@ -18,15 +18,15 @@ export function verdictOn(agent, error) {
   if (!agent.enabled) return { tone: "off", title: "Turned off", detail: "This agent's memory is off in the settings." };
   const problem = agent.problems[0];
   if (problem) return { tone: "bad", title: "Something is wrong", detail: problem.message };
-  if (agent.degraded) return { tone: "warn", title: "Degraded", detail: `searches work by words alone: ${agent.degraded.reason}` };
+  if (agent.degraded) return { tone: "warn", title: "Degraded", detail: `keyword search only: ${agent.degraded.reason}` };
   if (agent.files_pending > 0) return { tone: "warn", title: "Catching up", detail: `${counted(agent.files_pending, "file")} to read, for ${span(agent.oldest_pending_ms)}` };
-  if (agent.chunks_pending > 0) return { tone: "", title: "Filling in meaning", detail: `${counted(agent.chunks_pending, "passage")} to embed${agent.waits_for ? `, waiting for ${agent.waits_for}` : ""}` };
-  if (agent.fallback) return { tone: "warn", title: "Another provider stands in", detail: agent.fallback.reason };
+  if (agent.chunks_pending > 0) return { tone: "", title: "Embedding", detail: `${counted(agent.chunks_pending, "chunk")} to embed${agent.waits_for ? `, waiting for ${agent.waits_for}` : ""}` };
+  if (agent.fallback) return { tone: "warn", title: "Fallback provider in use", detail: agent.fallback.reason };
   return { tone: "", title: "Up to date", detail: `synced ${ago(agent.last_sync_ms)}` };
 }
 
 /**
- * Return everything that is wrong, each with its way out.
+ * Return all problems, each with its hint.
  * @param {import("./kinds.js").AgentStatus} agent
  * @param {import("./kinds.js").Status} status
  * @returns {{title: string, text: string, hint: string, bad: boolean}[]}
@@ -35,23 +35,23 @@ export function troubles(agent, status) {
   const found = [...agent.problems, ...status.problems].map((one) => ({ title: one.code, text: one.message, hint: one.hint, bad: true }));
   if (agent.degraded) {
     const { code, reason, since_ms, hint } = agent.degraded;
-    found.push({ title: code, text: `${reason}, for ${span(Date.now() - since_ms)}. Searches go on by words.`, hint, bad: false });
+    found.push({ title: code, text: `${reason}, for ${span(Date.now() - since_ms)}. Keyword search continues.`, hint, bad: false });
   }
   if (agent.fallback) {
     const { code, provider, reason, since_ms } = agent.fallback;
-    found.push({ title: code, text: `${provider} can't be used (${reason}), for ${span(Date.now() - since_ms)}; another provider stands in.`, hint: "", bad: false });
+    found.push({ title: code, text: `${provider} can't be used (${reason}), for ${span(Date.now() - since_ms)}; the fallback provider is used.`, hint: "", bad: false });
   }
   for (const model of status.models.filter((one) => one.problem)) {
-    found.push({ title: model.state, text: `${model.model}: ${model.problem}`, hint: "`memctl doctor` tells more.", bad: false });
+    found.push({ title: model.state, text: `${model.model}: ${model.problem}`, hint: "run `memctl doctor` for details", bad: false });
   }
   for (const load of status.downloads.filter((one) => one.problem)) {
-    found.push({ title: "download", text: `${load.ref}: ${load.problem}`, hint: "`memctl model pull` tries again.", bad: false });
+    found.push({ title: "download", text: `${load.ref}: ${load.problem}`, hint: "run `memctl model pull` to try again", bad: false });
   }
   for (const account of status.accounts.filter((one) => one.state === "paused")) {
-    found.push({ title: account.provider, text: `isn't asked for now: ${account.reason}`, hint: `It is asked again at ${new Date(account.until_ms).toLocaleTimeString("en-GB")}.`, bad: false });
+    found.push({ title: account.provider, text: `paused: ${account.reason}`, hint: `memd retries at ${new Date(account.until_ms).toLocaleTimeString("en-GB")}`, bad: false });
   }
   if (agent.watch === "polling") {
-    found.push({ title: "watching", text: `Changes are looked for now and then rather than told by the system: ${agent.watch_reason}`, hint: "Searches look at the disk themselves, so they stay fresh.", bad: false });
+    found.push({ title: "watching", text: `Changes are found by polling instead of file events: ${agent.watch_reason}`, hint: "Searches check the disk, so results stay fresh.", bad: false });
   }
   return found;
 }

@@ -1,4 +1,4 @@
-/** Facts: single things an agent was told to keep; each can be edited and forgotten. */
+/** Facts of an agent; each can be edited and forgotten. */
 
 import { html } from "../../vendor/lit-html/lit-html.js";
 import { live } from "../../vendor/lit-html/directives/live.js";

@@ -1,4 +1,4 @@
-/** The frame around the views: who is shown, where to go, how memory is doing, what was just done. */
+/** The frame around the views: the agent, the navigation, the state of memory and the last message. */
 
 import { html } from "../../vendor/lit-html/lit-html.js";
 import { live } from "../../vendor/lit-html/directives/live.js";

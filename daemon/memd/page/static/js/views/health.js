@@ -1,4 +1,4 @@
-/** Health: how fresh the memory is, what is wrong and the way out, what it takes. */
+/** Health: freshness of the memory, problems with hints, and resources. */
 
 import { html } from "../../vendor/lit-html/lit-html.js";
 import { bars, columns, gauge } from "../charts.js";
@@ -61,7 +61,7 @@ function pairs(rows) {
 
 /** @param {import("../kinds.js").AgentStatus} agent */
 function freshness(agent) {
-  const watch = { events: "told by the system at once", polling: "looked for now and then", off: "off; searches look themselves" };
+  const watch = { events: "by file events", polling: "by polling", off: "off; searches check the disk" };
   return card("Freshness", pairs([
     ["Last sync", agent.syncing ? "under way" : ago(agent.last_sync_ms)],
     ["Files to read", agent.files_pending === 0 ? "none" : `${count(agent.files_pending)}, for ${span(agent.oldest_pending_ms)}`],
@@ -79,8 +79,8 @@ function meaning(agent) {
   const covered = agent.chunks - agent.chunks_pending - agent.refused.length; // equal texts share a vector, so vectors are fewer
   const eta = filling?.eta_s === null || filling?.eta_s === undefined ? "" : `, about ${about(filling.eta_s * 1000)} left`;
   return card("Meaning", html`
-    ${gauge({ label: "Passages with a vector", value: covered, of: agent.chunks, told: `${count(covered)} of ${count(agent.chunks)}`, tone: covered < agent.chunks ? "warn" : "" })}
-    ${filling ? gauge({ label: `Filling ${filling.model}`, value: filling.done, of: filling.total, told: `${count(filling.done)} of ${count(filling.total)}${eta}` }) : ""}
+    ${gauge({ label: "Chunks with a vector", value: covered, of: agent.chunks, caption: `${count(covered)} of ${count(agent.chunks)}`, tone: covered < agent.chunks ? "warn" : "" })}
+    ${filling ? gauge({ label: `Filling ${filling.model}`, value: filling.done, of: filling.total, caption: `${count(filling.done)} of ${count(filling.total)}${eta}` }) : ""}
     ${pairs([
       ["Provider", agent.provider], ["Model", seen(agent.model)], ["Compared by", `${agent.vector_path}${agent.vector_path_reason ? ` (${agent.vector_path_reason})` : ""}`],
       ...(agent.waits_for ? [/** @type {[string, unknown]} */ (["Waits for", agent.waits_for])] : []),
@@ -96,25 +96,25 @@ function index(agent) {
   return card("Index", html`${pairs([...rows, ["Changes published", count(agent.generation)]])}${largest()}`);
 }
 
-/** What fills the index: the files with the most passages, of those the timeline knows. */
+/** What fills the index: the loaded files with the most chunks. */
 function largest() {
   const files = [...state.notes.files].sort((one, other) => other.chunks - one.chunks).slice(0, LARGEST).filter((file) => file.chunks > 1);
   if (files.length < 2) return "";
-  const rows = files.map((file) => ({ name: plain(file.path), value: file.chunks, told: counted(file.chunks, "passage") }));
-  return html`<h3 class="quiet small">What fills it</h3>${bars(rows, Math.max(4, rows[0].value), (value, isLast) => (isLast ? counted(value, "passage") : count(value)))}`;
+  const rows = files.map((file) => ({ name: plain(file.path), value: file.chunks, caption: counted(file.chunks, "chunk") }));
+  return html`<h3 class="quiet small">What fills it</h3>${bars(rows, Math.max(4, rows[0].value), (value, isLast) => (isLast ? counted(value, "chunk") : count(value)))}`;
 }
 
 /** @param {import("../kinds.js").Status} status */
 function budgets({ memory, tokens_today, token_budget }) {
   const share = (/** @type {string} */ label, /** @type {number} */ value, /** @type {number} */ of) =>
-    gauge({ label, value, of, told: of > 0 ? `${size(value)} of ${size(of)}` : size(value), tone: of > 0 && value > of * NEARLY ? "warn" : "" });
+    gauge({ label, value, of, caption: of > 0 ? `${size(value)} of ${size(of)}` : size(value), tone: of > 0 && value > of * NEARLY ? "warn" : "" });
   const spent = token_budget > 0 && tokens_today >= token_budget * NEARLY ? "warn" : "";
   return card("Budgets", html`
     ${share("Vectors in memory", memory.vectors_bytes, memory.vectors_budget)}
     ${share("Local models", memory.models_bytes, memory.models_budget)}
     ${share("Database pages", memory.pages_bytes, memory.pages_budget)}
     ${token_budget > 0
-      ? gauge({ label: "Tokens bought today", value: tokens_today, of: token_budget, told: `${rough(tokens_today)} of ${rough(token_budget)}`, tone: spent })
+      ? gauge({ label: "Tokens bought today", value: tokens_today, of: token_budget, caption: `${rough(tokens_today)} of ${rough(token_budget)}`, tone: spent })
       : html`<p class="quiet small">${counted(tokens_today, "token")} bought today; no limit is set.</p>`}
     ${memory.on_battery ? html`<p class="quiet small">The machine runs on its battery.</p>` : ""}`);
 }
@@ -131,8 +131,8 @@ function speed() {
     value, name: `up to ${inSeconds(bounds[first + place])}: ${count(value)}`, label: inSeconds(bounds[first + place]),
   }));
   const sum = searches.counts.reduce((all, value) => all + value, 0);
-  const told = `half of ${counted(sum, "search", "searches")} within ${inSeconds(searches.p50)}, 95 % within ${inSeconds(searches.p95)}`;
-  return card("Speed", html`${sum < TELLING ? "" : columns(shown, { told, y: "searches", x: "duration, up to" })}<p class="quiet small number">${told}</p>`);
+  const caption = `half of ${counted(sum, "search", "searches")} within ${inSeconds(searches.p50)}, 95 % within ${inSeconds(searches.p95)}`;
+  return card("Speed", html`${sum < TELLING ? "" : columns(shown, { caption, y: "searches", x: "duration, up to" })}<p class="quiet small number">${caption}</p>`);
 }
 
 /** @param {number | undefined} seconds */
@@ -143,7 +143,7 @@ function inSeconds(seconds) {
 /** @param {import("../kinds.js").Status} status */
 function compared({ agents }) {
   if (agents.length < 2) return "";
-  const rows = agents.map((one) => ({ name: one.agent, value: one.index_bytes, told: `${size(one.index_bytes)}, ${counted(one.chunks, "passage")}` }));
+  const rows = agents.map((one) => ({ name: one.agent, value: one.index_bytes, caption: `${size(one.index_bytes)}, ${counted(one.chunks, "chunk")}` }));
   return card("All agents' indexes", bars(rows, Math.max(1, ...rows.map((row) => row.value)), size));
 }
 

@@ -94,7 +94,7 @@ function drawPart(part, marks) {
 }
 
 /**
- * Draw where a link leads, unless its label says so: as text, so that nothing a note holds can be followed by a click.
+ * Draw the target of a link as text, unless its label is the same, so that links in notes can't be clicked.
  * @param {Inline} part
  */
 function address(part) {

@@ -44,7 +44,7 @@ function body(notes) {
 }
 
 /**
- * Return what a day is drawn anew for: other files, first lines that came, another minute.
+ * Return the key that redraws a day: other files, loaded first lines, another minute.
  * @param {import("../kinds.js").NoteFile[]} files
  */
 function reasons(files) {
@@ -76,7 +76,7 @@ function weeks(files) {
   const sum = shown.reduce((all, one) => all + one.value, 0);
   if (sum === 0) return "";
   return html`<figure class="weeks">
-    ${columns(shown, { told: `Notes by week: ${sum} in the last ${WEEKS} weeks`, y: "notes", x: "week from" })}
+    ${columns(shown, { caption: `Notes by week: ${sum} in the last ${WEEKS} weeks`, y: "notes", x: "week from" })}
   </figure>`;
 }
 
@@ -106,18 +106,18 @@ function note(file) {
 }
 
 /**
- * Draw a note's first lines, or about the room they will take, so that nothing moves when they come.
+ * Draw a note's first lines, or a placeholder of about their size, so that the layout stays when they load.
  * @param {import("../kinds.js").NoteFile} file
  * @param {import("../kinds.js").Excerpt | undefined} excerpt
  */
 function firstLines(file, excerpt) {
-  if (!excerpt) return html`<div class="room ${file.size_bytes > LARGE ? "large" : ""}"></div>`;
+  if (!excerpt) return html`<div class="placeholder ${file.size_bytes > LARGE ? "large" : ""}"></div>`;
   if (excerpt.lines.length === 0) return "";
   return html`<div class="excerpt ${excerpt.whole ? "whole" : ""}">${excerpt.lines.map(preview)}</div>`;
 }
 
 /**
- * Draw a line of an excerpt: headings and lists as such, everything else as it is.
+ * Draw a line of an excerpt: headings and lists as such, everything else as text.
  * @param {string} line
  */
 function preview(line) {

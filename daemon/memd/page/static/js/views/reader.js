@@ -1,4 +1,4 @@
-/** The reader beside the view: a file's lines, what was found among them pointed out. */
+/** The reader next to the view: a file's lines, with the hit marked. */
 
 import { html } from "../../vendor/lit-html/lit-html.js";
 import { counted } from "../format.js";
@@ -14,7 +14,7 @@ export function readerView(reader) {
   return html`<aside class="reader appears" aria-label="File" id="reader">
     <header>
       <div><h2>${reader.title ? html`<bdi>${seen(reader.title)}</bdi>` : pathOf(reader.path)}</h2>
-        <p class="quiet small">${reader.agent === state.agent ? "" : html`<span class="chip">${seen(reader.agent)}</span> `}${reader.title ? html`${pathOf(reader.path)} · ` : ""}${told(reader, last)}</p></div>
+        <p class="quiet small">${reader.agent === state.agent ? "" : html`<span class="chip">${seen(reader.agent)}</span> `}${reader.title ? html`${pathOf(reader.path)} · ` : ""}${caption(reader, last)}</p></div>
       ${reader.source === "sessions" ? "" : modes(reader)}
       <button class="button icon" aria-label="Close the file (Esc)" title="Close (Esc)" @click=${closeReader}>✕</button>
     </header>
@@ -47,7 +47,7 @@ function modes(reader) {
  * @param {import("../kinds.js").Reader} reader
  * @param {number} last
  */
-function told(reader, last) {
+function caption(reader, last) {
   if (reader.loading) return "reading…";
   if (reader.source === "sessions") return "part of a transcript: only what was found is shown";
   if (reader.lines.length === 0) return "";

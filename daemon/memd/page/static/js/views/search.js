@@ -1,4 +1,4 @@
-/** Search: hits with their evidence, and why each of them stands where it stands. */
+/** Search: hits with their evidence and the explanation of their rank. */
 
 import { html } from "../../vendor/lit-html/lit-html.js";
 import { live } from "../../vendor/lit-html/directives/live.js";
@@ -38,7 +38,7 @@ export function searchView() {
         ${canSearchAll() ? html`<div class="choices" role="group" aria-label="Whose memory to search">${SCOPES.map(([name, label]) => html`
           <button type="button" aria-pressed=${asked.scope === name} @click=${() => choose({ scope: name, sources: "all" })}>${label}</button>`)}
         </div>` : ""}
-        ${hasTranscripts() ? html`<div class="choices" role="group" aria-label="Where to search">${SOURCES.map(([name, label]) => html`
+        ${hasTranscripts() ? html`<div class="choices" role="group" aria-label="Sources to search">${SOURCES.map(([name, label]) => html`
           <button type="button" aria-pressed=${asked.sources === name} @click=${() => choose({ sources: name })}>${label}</button>`)}
         </div>` : ""}
         <span class="quiet small number" role="status">${summary()}</span>
@@ -54,7 +54,7 @@ function summary() {
   if (!reply) return asking ? "Searching…" : "";
   const { hits, modes, took_ms, model } = reply;
   const isBoth = modes.includes("hybrid") || modes.length > 1;
-  const how = isBoth ? "by words and meaning" : modes[0] === "vector" ? "by meaning" : "by words";
+  const how = isBoth ? "keyword and vector search" : modes[0] === "vector" ? "vector search" : "keyword search";
   return `${counted(hits.length, "hit")} ${how} in ${span(took_ms)}${model ? ` · ${model}` : ""}`;
 }
 
@@ -75,7 +75,7 @@ function answer(reply) {
 
 /** @param {{files: number, chunks: number}} pending */
 function missing({ files, chunks }) {
-  const parts = [files > 0 ? `${counted(files, "file")} to read` : "", chunks > 0 ? `the meaning of ${counted(chunks, "passage")}` : ""];
+  const parts = [files > 0 ? `${counted(files, "file")} to read` : "", chunks > 0 ? `the meaning of ${counted(chunks, "chunk")}` : ""];
   return parts.filter(Boolean).join(" and ");
 }
 
@@ -130,11 +130,11 @@ function why(explain) {
     <ol>${explain.because.map((reason) => html`<li>${seen(reason)}</li>`)}</ol>
     ${explain.words.length > 0 ? html`<div><h3 class="quiet small">What was asked for</h3><div class="words">${explain.words.map(word)}</div></div>` : ""}
     <dl>
-      ${pair("nearness of meaning (cosine)", explain.cosine?.toFixed(3) ?? "not found by meaning")}
-      ${pair("match of words (BM25)", explain.bm25?.toFixed(2) ?? "not found by words")}
+      ${pair("vector similarity (cosine)", explain.cosine?.toFixed(3) ?? "no vector match")}
+      ${pair("keyword match (BM25)", explain.bm25?.toFixed(2) ?? "no keyword match")}
     </dl>
     <div class="steps"><h3 class="quiet small">Its score, step by step</h3>
-      ${bars(steps.map(([name, value]) => ({ name: STEPS.get(name) ?? name, value, told: value.toFixed(3) })), 1, (value) => value.toFixed(2))}</div>
+      ${bars(steps.map(([name, value]) => ({ name: STEPS.get(name) ?? name, value, caption: value.toFixed(3) })), 1, (value) => value.toFixed(2))}</div>
   </div>`;
 }
 
@@ -149,6 +149,6 @@ function pair(name, value) {
 /** @param {import("../kinds.js").Explain["words"][number]} asked */
 function word(asked) {
   const taken = asked.taken_for ? ` → ${asked.taken_for.join(", ")}` : "";
-  const told = `${asked.held ? "here" : "not here"}; in ${counted(asked.chunks, "passage")} of this memory; weight ${asked.weight.toFixed(1)}`;
-  return html`<span class="chip ${asked.held ? "good" : "missing"}" title=${told}>${seen(asked.word + taken)}<span class="unseen"> (${told})</span></span>`;
+  const caption = `${asked.held ? "here" : "not here"}; in ${counted(asked.chunks, "chunk")} of this memory; weight ${asked.weight.toFixed(1)}`;
+  return html`<span class="chip ${asked.held ? "good" : "missing"}" title=${caption}>${seen(asked.word + taken)}<span class="unseen"> (${caption})</span></span>`;
 }

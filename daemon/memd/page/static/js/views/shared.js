@@ -39,7 +39,7 @@ function row(line, no, evidence, found) {
 }
 
 /**
- * Draw a text on its own, isolated from what stands around it.
+ * Draw a text on its own, isolated from the surrounding text.
  * @param {string} text
  * @param {string} [kind] a class
  */
@@ -64,7 +64,7 @@ export function pathOf(path) {
 }
 
 /**
- * Draw what is wrong, and the way out.
+ * Draw a problem and its hint.
  * @param {{title: string, text: string, hint: string, bad: boolean}} trouble
  */
 export function notice({ title, text, hint, bad }) {
@@ -83,7 +83,7 @@ export function failure(error) {
 }
 
 /**
- * Draw what stands where there is nothing yet, and what to do.
+ * Draw the placeholder of an empty view, with a hint.
  * @param {string} title
  * @param {unknown} text
  */

@@ -1,7 +1,7 @@
-"""What is on its way over one connection of an event loop: requests that wait, bytes to send. No loop is known here.
+"""One connection of an event loop: waiting requests and unsent bytes, independent of the loop.
 
-asyncio and trio each run `read` and `write` as tasks of their own. A task that asks never sends itself, so that
-cancelling it leaves no frame by half, and telling the daemon of it needs no waiting.
+asyncio and trio run `read` and `write` as background tasks. A requesting task never sends, so cancelling it
+leaves no partly sent frame, and the cancellation is sent without waiting.
 """
 
 from __future__ import annotations
@@ -10,21 +10,21 @@ from collections import deque
 from collections.abc import Awaitable, Callable, Mapping
 
 from .errors import ConnectionLostError, MemdError
-from .inbox import Inbox, lost, reason_again
-from .session import ClientSession, Failure
+from .inbox import Inbox, copy_error, describe_break
+from .session import CLIENT_NAME, ClientSession, Failure
 
-TYPE_CHECKING = False  # typing's own costs a client 6 ms at import; type checkers know the name
+TYPE_CHECKING = False  # importing typing takes a client several milliseconds; type checkers know the name
 if TYPE_CHECKING:
     from typing import Any
 
 MAX_UNSENT_BYTES = 64 * 1024 * 1024
-"""What waits to be sent at most: a daemon that takes nothing for so long hangs, and the connection is given up."""
+"""Limit of unsent bytes: a daemon that accepts none of them hangs, and the connection is closed."""
 
 
-class Waiting(Inbox):
+class AsyncExchange(Inbox):
     """One request of a connection, and the task that waits for it.
 
-    event: What the task waits for, of its loop, with `set`. sent: The first byte of it may have gone out.
+    `event` is the loop's event that the task waits for. `sent`: its first byte may have been sent.
     """
 
     __slots__ = ("event", "id", "sent")
@@ -36,42 +36,45 @@ class Waiting(Inbox):
         self.sent = False
 
     def wake(self) -> None:
-        """Let the task that waits look again."""
+        """Wake the waiting task."""
         if self.event is not None:
             self.event.set()
 
 
-class Traffic:
-    """The requests of one connection, and the bytes they cost.
+class AsyncConnection:
+    """The requests of one connection and their unsent bytes.
 
     Args:
-        new_event: Makes an event of the loop: `set`, and a coroutine `wait`.
-        hang_up: Ends the tasks and the socket of this connection; called once, doesn't wait.
+        new_event: Creates an event of the loop, with `set` and a coroutine `wait`.
+        disconnect: Ends the tasks and the socket of this connection; called once, doesn't wait.
+        client_name: The name sent in the greeting.
     """
 
-    def __init__(self, new_event: Callable[[], Any], hang_up: Callable[[], object]) -> None:
-        self.session = ClientSession()
+    def __init__(
+        self, new_event: Callable[[], Any], disconnect: Callable[[], object], client_name: str = CLIENT_NAME
+    ) -> None:
+        self.session = ClientSession(client_name)
         self.broken: MemdError | None = None
         self._new_event = new_event
-        self._hang_up = hang_up
-        self._waiting: dict[int, Waiting] = {}
-        self._unsent: deque[tuple[Waiting | None, bytes]] = deque()
+        self._disconnect = disconnect
+        self._waiting: dict[int, AsyncExchange] = {}
+        self._unsent: deque[tuple[AsyncExchange | None, bytes]] = deque()
         self._unsent_bytes = 0
         self._posted: Any = None
 
     def __repr__(self) -> str:
         state = "broken" if self.broken else f"{len(self._waiting)} waiting"
-        return f"<Traffic {state}, {self.session!r}>"
+        return f"<AsyncConnection {state}, {self.session!r}>"
 
-    def greet(self, waiting: Waiting) -> None:
-        """Send `hello`, the first of a connection."""
+    def greet(self, waiting: AsyncExchange) -> None:
+        """Send `hello`, the first request of a connection."""
         self._begin(waiting, self.session.hello)
 
-    def begin(self, waiting: Waiting, method: str, params: Mapping[str, Any]) -> None:
-        """Send a request. Whatever comes of it, `end` is to be called.
+    def begin(self, waiting: AsyncExchange, method: str, params: Mapping[str, Any]) -> None:
+        """Send a request. The caller must call `end`, whether or not this succeeds.
 
         Args:
-            waiting: Its place, which nothing was begun with yet.
+            waiting: An unused exchange.
             method: The request's name.
             params: Its parameters, ready for msgpack.
 
@@ -81,8 +84,8 @@ class Traffic:
         """
         self._begin(waiting, lambda: self.session.request(method, params))
 
-    def end(self, waiting: Waiting) -> None:
-        """Forget a request; one that wasn't answered is cancelled, and its task woken. Idempotent."""
+    def end(self, waiting: AsyncExchange) -> None:
+        """Forget a request; without a reply it is cancelled and its task woken. Idempotent."""
         waiting.stop()
         waiting.wake()
         if self._waiting.pop(waiting.id, None) is None or self.broken is not None:
@@ -97,17 +100,17 @@ class Traffic:
         if data:
             self._post(None, data)
 
-    def check(self, waiting: Waiting) -> None:
+    def check(self, waiting: AsyncExchange) -> None:
         """Raise the reason the connection broke, if it did.
 
         Args:
-            waiting: The request that is asked for; the error's `data` says `sent: False` where it never went out.
+            waiting: The caller's request; the error's `data` has `sent: False` if it was not sent.
         """
         if self.broken is not None:
-            raise reason_again(self.broken, waiting.sent)
+            raise copy_error(self.broken, waiting.sent)
 
     def break_off(self, error: MemdError) -> None:
-        """End the connection once: wake every task and keep the first reason."""
+        """Close the connection: wake all tasks and keep the first reason."""
         if self.broken is not None:
             return
         self.broken = error
@@ -115,30 +118,30 @@ class Traffic:
         self._unsent.clear()
         for waiting in self._waiting.values():
             waiting.wake()
-        self._hang_up()
+        self._disconnect()
 
     async def read(self, receive: Callable[[], Awaitable[bytes]]) -> None:
-        """Take in what the daemon says until the connection breaks.
+        """Receive and deliver messages until the connection breaks.
 
         Args:
-            receive: Waits for bytes; none at the end.
+            receive: Waits for bytes; returns empty bytes at the end.
         """
         while self.broken is None:
             try:
                 data = await receive()
             except OSError as error:
-                self.break_off(ConnectionLostError(lost(error)))
+                self.break_off(ConnectionLostError(describe_break(error)))
                 return
             if data:
-                self._take_in(data)
+                self._deliver(data)
             else:
                 self.break_off(ConnectionLostError("the daemon closed the connection"))
 
     async def write(self, send: Callable[[bytes], Awaitable[object]]) -> None:
-        """Send what is to be sent until the connection breaks.
+        """Send posted bytes until the connection breaks.
 
         Args:
-            send: Sends all of the bytes.
+            send: Sends all of the given bytes.
         """
         while self.broken is None:
             while self._unsent:
@@ -148,38 +151,38 @@ class Traffic:
                 try:
                     await send(data)
                 except OSError:
-                    return  # the reader learns why
-                if self._unsent:  # else it broke meanwhile
+                    return  # `read` gets the reason
+                if self._unsent:  # otherwise the connection broke meanwhile
                     self._unsent.popleft()
                     self._unsent_bytes -= len(data)
             self._posted = self._new_event()
             await self._posted.wait()
 
-    def _begin(self, waiting: Waiting, encode: Callable[[], tuple[int, bytes]]) -> None:
-        """Register a request and have it sent."""
+    def _begin(self, waiting: AsyncExchange, encode: Callable[[], tuple[int, bytes]]) -> None:
+        """Register a request and post its bytes."""
         self.check(waiting)
         waiting.id, data = encode()
         self._waiting[waiting.id] = waiting
         self._post(waiting, data)
 
-    def _post(self, waiting: Waiting | None, data: bytes) -> None:
-        """Have bytes sent; never waits."""
+    def _post(self, waiting: AsyncExchange | None, data: bytes) -> None:
+        """Queue bytes for sending, without waiting."""
         self._unsent.append((waiting, data))
         self._unsent_bytes += len(data)
         if self._unsent_bytes > MAX_UNSENT_BYTES and len(self._unsent) > 1:
-            self.break_off(ConnectionLostError("the daemon takes no data: it hangs or is overloaded"))
+            self.break_off(ConnectionLostError("the daemon accepts no data: it hangs or is overloaded"))
         elif self._posted is not None:
             self._posted.set()
 
-    def _take_in(self, data: bytes) -> None:
-        """Put what arrived before the tasks it is for."""
+    def _deliver(self, data: bytes) -> None:
+        """Add received messages to the exchanges they belong to."""
         try:
             for arrival in self.session.receive(data):
                 if arrival.id == 0 and isinstance(arrival, Failure):
                     raise arrival.error
                 waiting = self._waiting.get(arrival.id)
                 if waiting is not None:
-                    waiting.take_in(arrival)
+                    waiting.add(arrival)
                     waiting.wake()
         except MemdError as error:
             self.break_off(error)

@@ -1,7 +1,7 @@
 """One open connection, shared by the threads of a process.
 
-There is no background thread. Of the threads that wait for replies one reads for all (the leader); when
-it has its own reply it hands the reading to another. A process with one thread never switches threads.
+There is no background thread. One of the threads that wait for replies reads for all; when it has its own reply,
+another waiting thread takes over reading. A process with one thread never switches threads.
 """
 
 from __future__ import annotations
@@ -14,42 +14,43 @@ from socket import SHUT_RDWR, socket
 
 from .errors import ConnectionLostError, DeadlineExceededError, MemdError
 from .exchange import Exchange
-from .inbox import lost, reason_again
-from .session import ClientSession, Failure
-from .unix_socket import READ_BYTES, no_greeting, seconds_left, wait_for
+from .inbox import copy_error, describe_break
+from .session import CLIENT_NAME, ClientSession, Failure
+from .unix_socket import READ_BYTES, greeting_timeout_error, seconds_left, wait_for
 
-TYPE_CHECKING = False  # typing's own costs a client 6 ms at import; type checkers know the name
+TYPE_CHECKING = False  # importing typing takes a client several milliseconds; type checkers know the name
 if TYPE_CHECKING:
     from typing import Any
 
     from .events import Event
     from .messages import Progress
 
-CANCEL_S = 1.0
-"""How long telling the daemon to stop a request may take: only a hung daemon doesn't take it at once."""
+CANCEL_TIMEOUT_S = 1.0
+"""Longest time to send a cancellation: only a hung daemon doesn't accept it at once."""
 
 
-class Link:
+class ThreadedConnection:
     """A greeted connection.
 
     Args:
-        sock: Connected and non-blocking; the link owns it from now on.
-        timeout_s: How long the greeting may take.
+        sock: Connected and non-blocking; the connection owns it from now on.
+        timeout_s: The longest time the greeting may take.
+        client_name: The name sent in the greeting.
 
     Raises:
-        DeadlineExceededError: The daemon accepted the connection and doesn't answer: it hangs.
-        MemdError: Whatever the daemon refuses the greeting with.
+        DeadlineExceededError: The daemon accepted the connection but does not reply.
+        MemdError: The daemon rejects the greeting.
     """
 
-    def __init__(self, sock: socket, timeout_s: float) -> None:
-        self.session = ClientSession()
+    def __init__(self, sock: socket, timeout_s: float, client_name: str = CLIENT_NAME) -> None:
+        self.session = ClientSession(client_name)
         self.broken: MemdError | None = None
         self._sock = sock
         self._lock = threading.Lock()
-        self._turn = threading.Condition(self._lock)
+        self._send_ready = threading.Condition(self._lock)
         self._sending = False
         self._exchanges: dict[int, Exchange] = {}
-        self._leading = False
+        self._is_reading = False
         greeting = Exchange(timeout_s)
         try:
             self._send_first(greeting, self.session.hello)
@@ -57,7 +58,7 @@ class Link:
             greeting.result()
         except DeadlineExceededError:
             self.close()
-            raise no_greeting(timeout_s) from None
+            raise greeting_timeout_error(timeout_s) from None
         except BaseException:
             self.close()
             raise
@@ -65,58 +66,58 @@ class Link:
 
     def __repr__(self) -> str:
         state = "broken" if self.broken else f"{len(self._exchanges)} waiting"
-        return f"<Link {state}, {self.session!r}>"
+        return f"<ThreadedConnection {state}, {self.session!r}>"
 
     def begin(self, exchange: Exchange, method: str, params: Mapping[str, Any]) -> None:
-        """Send a request. Whatever comes of it, `end` is to be called.
+        """Send a request. The caller must call `end`, whether or not this succeeds.
 
         Args:
-            exchange: Its place, which nothing was begun with yet.
+            exchange: An unused exchange.
             method: The request's name.
             params: Its parameters, ready for msgpack.
 
         Raises:
-            DeadlineExceededError: The daemon took it not in time.
-            ConnectionLostError: The connection broke; `data` says `sent: False` where nothing of it went out.
+            DeadlineExceededError: The daemon did not accept it in time.
+            ConnectionLostError: The connection broke; `data` has `sent: False` if no byte of it was sent.
         """
         self._send_first(exchange, lambda: self.session.request(method, params))
 
     def step(self, exchange: Exchange) -> Progress | Event | None:
-        """Wait for the next thing told of a request, reading for the other threads meanwhile.
+        """Wait for a request's next step, reading for the other threads meanwhile.
 
         Returns:
-            A step; None once there is an outcome, which `exchange.result` gives.
+            A step; None once there is an outcome, which `exchange.result` returns.
 
         Raises:
-            DeadlineExceededError: Nothing in time.
+            DeadlineExceededError: Nothing arrived within the deadline.
             ConnectionLostError: The connection broke.
-            MemdError: The daemon ended the connection, and said why.
+            MemdError: The daemon closed the connection and sent the reason.
 
-        *Cancellation*: an interrupt (Ctrl-C) leaves everything whole; `end` then stops the request.
+        *Cancellation*: an interrupt (Ctrl-C) leaves the connection usable; `end` then cancels the request.
         """
-        if exchange.renew:
+        if exchange.renews_deadline:
             exchange.since = time.monotonic()
         self._wait(exchange)
         with self._lock:
-            return exchange.next_step()
+            return exchange.pop_step()
 
     def end(self, exchange: Exchange) -> None:
-        """Forget a request; one that wasn't answered is cancelled, and its thread woken. Idempotent, any thread."""
+        """Forget a request; without a reply it is cancelled and its thread woken. Idempotent, from any thread."""
         with self._lock:
-            exchange.stop()  # before the daemon's last words wake the thread that reads
+            exchange.stop()  # before the cancellation's reply wakes the reading thread
             exchange.wake()
             self._exchanges.pop(exchange.id, None)
         try:
             self._cancel(exchange)
         finally:
             with self._lock:
-                self._call_next_leader()
+                self._wake_next_reader()
 
     def request(self, method: str, params: Mapping[str, Any], timeout_s: float | None) -> Mapping[str, Any]:
-        """Send a request and return its reply, in this many seconds; a deadline or Ctrl-C cancels it.
+        """Send a request and return its reply; the timeout or Ctrl-C cancels it.
 
         Raises:
-            MemdError: What the daemon answered, and what `begin` and `step` raise.
+            MemdError: The daemon's error, and the errors of `begin` and `step`.
         """
         exchange = Exchange(timeout_s)
         try:
@@ -128,11 +129,11 @@ class Link:
             self.end(exchange)
 
     def close(self) -> None:
-        """Close the connection; requests of other threads end with `ConnectionLostError`."""
-        self._break(ConnectionLostError("the connection was closed on this side"))
+        """Close the connection; requests of other threads fail with `ConnectionLostError`."""
+        self._break(ConnectionLostError("the client closed the connection"))
 
     def abandon(self) -> None:
-        """Let go of a connection inherited by fork: the parent's goes on undisturbed."""
+        """Release a connection inherited by fork; the parent's stays open."""
         self.session.close()
         self._sock.close()
 
@@ -147,49 +148,49 @@ class Link:
         self._transmit(data, exchange.deadline(), exchange.id)
 
     def _wait(self, exchange: Exchange) -> None:
-        """Wait until there is news for an exchange."""
+        """Wait until a step or the outcome of an exchange has arrived."""
         while True:
-            leading = False  # set together with self._leading: an interrupt can't fall between
+            is_reading = False  # set in one statement with self._is_reading: no interrupt in between
             try:
                 with self._lock:
-                    while self._leading and not exchange.has_news:
+                    while self._is_reading and not exchange.is_ready:
                         self._raise_if_broken(sent=True)
                         exchange.sleep()
-                    if exchange.has_news:
+                    if exchange.is_ready:
                         return
                     self._raise_if_broken(sent=True)
-                    self._leading = leading = True
+                    self._is_reading = is_reading = True
                 self._read(seconds_left(exchange.deadline()))
             finally:
-                if leading:
+                if is_reading:
                     with self._lock:
-                        self._leading = False
-                        if exchange.steps:  # its caller may take long: another thread reads meanwhile
-                            self._call_next_leader()
+                        self._is_reading = False
+                        if exchange.steps:  # the caller may be slow with them: another thread reads meanwhile
+                            self._wake_next_reader()
 
-    def _call_next_leader(self) -> None:
-        """Wake one thread that waits for a reply, if nobody reads. Whoever stops reading calls this."""
-        if self._leading:
+    def _wake_next_reader(self) -> None:
+        """Wake one waiting thread if no thread reads. A thread calls this when it stops reading."""
+        if self._is_reading:
             return
         for exchange in self._exchanges.values():
-            if exchange.asleep and not exchange.has_news:
+            if exchange.asleep and not exchange.is_ready:
                 exchange.wake()
                 return
 
     def _read(self, timeout_s: float | None) -> None:
-        """Wait for bytes and hand out what they mean. Nothing is lost if the waiting is interrupted."""
+        """Wait for bytes and deliver the messages in them. An interrupted wait loses nothing."""
         if not wait_for(self._sock, select.POLLIN, timeout_s):
             return
         try:
-            self._take_in()
+            self._deliver()
         except BaseException as error:
-            # Between taking bytes and handing them out an interrupt would leave half a conversation.
-            self._break(error if isinstance(error, MemdError) else ConnectionLostError(lost(error)))
+            # An interrupt between receiving bytes and delivering them would lose messages.
+            self._break(error if isinstance(error, MemdError) else ConnectionLostError(describe_break(error)))
             if not isinstance(error, MemdError | OSError):
                 raise
 
-    def _take_in(self) -> bool:
-        """Read what is there and put it before the threads it is for; False if nothing is there yet."""
+    def _deliver(self) -> bool:
+        """Receive bytes and add their messages to the exchanges; False if there are none yet."""
         try:
             data = self._sock.recv(READ_BYTES)
         except BlockingIOError:
@@ -202,30 +203,30 @@ class Link:
                     raise arrival.error
                 exchange = self._exchanges.get(arrival.id)
                 if exchange is not None:
-                    exchange.take_in(arrival)
+                    exchange.add(arrival)
                     exchange.wake()
         return True
 
     def _transmit(self, data: bytes, deadline: float | None, request_id: int) -> None:
-        """Send a whole frame. A frame sent by half breaks the connection, one not begun does not."""
+        """Send a whole frame. A partly sent frame breaks the connection, an unsent one doesn't."""
         view = memoryview(data)
         mine = begun = False
         try:
             with self._lock:
                 while self._sending:
-                    self._turn.wait(seconds_left(deadline))
+                    self._send_ready.wait(seconds_left(deadline))
                 self._raise_if_broken()
                 self._sending = mine = True
             while view:
-                begun = True  # before the call: an interrupt right after it must find this set
+                begun = True  # before the call, so that an interrupt right after it finds this set
                 try:
                     view = view[self._sock.send(view) :]
                 except BlockingIOError:
                     begun = len(view) < len(data)
                     wait_for(self._sock, select.POLLOUT, seconds_left(deadline))
         except OSError as error:
-            self._read_last_words()
-            self._break(ConnectionLostError(lost(error)))
+            self._read_close_reason()
+            self._break(ConnectionLostError(describe_break(error)))
             self._raise_if_broken(sent=len(view) < len(data))
         except BaseException:
             if begun:
@@ -237,16 +238,16 @@ class Link:
             if mine:
                 with self._lock:
                     self._sending = False
-                    self._turn.notify()
+                    self._send_ready.notify()
 
-    def _read_last_words(self) -> None:
-        """After a failed send: read why the daemon closed, if it said so and nobody else reads."""
+    def _read_close_reason(self) -> None:
+        """After a failed send, read the daemon's reason for closing, unless another thread reads."""
         with self._lock:
-            if self._leading:
+            if self._is_reading:
                 return
-            self._leading = True
+            self._is_reading = True
         try:
-            while self._take_in():
+            while self._deliver():
                 pass
         except MemdError as error:
             self._break(error)
@@ -254,21 +255,21 @@ class Link:
             pass
         finally:
             with self._lock:
-                self._leading = False
+                self._is_reading = False
 
     def _cancel(self, exchange: Exchange) -> None:
-        """Tell the daemon to stop a request; on a broken or hung connection there is nothing to tell."""
+        """Cancel a request at the daemon, unless the connection is broken."""
         with self._lock:
             data = b"" if self.broken else self.session.cancel(exchange.id)
         if not data:
             return
         try:
-            self._transmit(data, time.monotonic() + CANCEL_S, 0)
+            self._transmit(data, time.monotonic() + CANCEL_TIMEOUT_S, 0)
         except MemdError:
-            self._break(ConnectionLostError("the daemon took no data while a request was cancelled"))
+            self._break(ConnectionLostError("the daemon accepted no data while a request was cancelled"))
 
     def _break(self, error: MemdError) -> None:
-        """End the connection once: wake every thread and keep the first reason."""
+        """Close the connection: wake all threads and keep the first reason."""
         with self._lock:
             if self.broken is not None:
                 return
@@ -287,7 +288,7 @@ class Link:
         """Raise the reason the connection broke, if it did.
 
         Args:
-            sent: Whether something of the caller's request may have gone out.
+            sent: Whether any byte of the caller's request may have been sent.
         """
         if self.broken is not None:
-            raise reason_again(self.broken, sent)
+            raise copy_error(self.broken, sent)

@@ -1,31 +1,34 @@
-"""The blocking client's methods about the index, models and the page. `methods` says how to change one."""
+"""The asynchronous form of `maintenance_methods`.
+
+Made by `python -m tests.support.async_methods` from `maintenance_methods`: don't edit.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
 from . import requests
+from .async_note_methods import AsyncNoteMethods
+from .maintenance import IndexReply, ResetReply, VacuumReply
 from .messages import ModelReply, Progress, ShowReply
-from .note_methods import NoteMethods
-from .upkeep import IndexReply, ResetReply, VacuumReply
 
 
-class UpkeepMethods(NoteMethods):
-    """A method for every request about the index, models and the page; `call` sends it."""
+class AsyncMaintenanceMethods(AsyncNoteMethods):
+    """A method for every request about the index, models and the page; `request` sends it."""
 
-    def index(
+    async def index(
         self,
         agent: str | None = None,
         *,
         force: bool = False,
         on_progress: Callable[[Progress], None] | None = None,
     ) -> IndexReply:
-        """Bring an agent's index up to date now; a search does so for recent changes.
+        """Update an agent's index now; a search does so too, for recent changes.
 
         Args:
             agent: The agent's id; None: the client's own agent, or all agents if it has none.
             force: Read, chunk and embed everything again.
-            on_progress: Called with every progress, in the thread or task that waits.
+            on_progress: Called with each progress, in the thread or task that waits.
 
         Returns:
             `agents`, a row for each: `files`, `chunks`, `files_changed`, `embedded`, `took_ms`, `skipped`, `error`.
@@ -36,9 +39,9 @@ class UpkeepMethods(NoteMethods):
             DeadlineExceededError: No progress for five minutes.
             DaemonUnreachableError, ConnectionLostError: As with every request.
         """
-        return self.call(requests.index(agent, force=force, on_progress=on_progress))
+        return await self.request(requests.index(agent, force=force, on_progress=on_progress))
 
-    def reset(
+    async def reset(
         self,
         agent: str | None = None,
         *,
@@ -49,11 +52,11 @@ class UpkeepMethods(NoteMethods):
 
         Args:
             agent: The agent's id; None: the client's own agent, or all agents if it has none.
-            vectors: Drop the vectors too, so that every text is embedded again.
-            on_progress: Called with every progress, in the thread or task that waits.
+            vectors: Drop the vectors too, so that all chunks are embedded again.
+            on_progress: Called with each progress, in the thread or task that waits.
 
         Returns:
-            `agents`, a row for each, as of `index`.
+            `agents`, a row for each, as in `index`.
 
         Raises:
             AgentUnknownError: No agent has that id.
@@ -61,16 +64,16 @@ class UpkeepMethods(NoteMethods):
             DeadlineExceededError: No progress for five minutes.
             DaemonUnreachableError, ConnectionLostError: As with every request.
         """
-        return self.call(requests.reset(agent, vectors=vectors, on_progress=on_progress))
+        return await self.request(requests.reset(agent, vectors=vectors, on_progress=on_progress))
 
-    def vacuum(
+    async def vacuum(
         self, agent: str | None = None, *, on_progress: Callable[[Progress], None] | None = None
     ) -> VacuumReply:
         """Remove unneeded vectors from an agent's index and free their disk space.
 
         Args:
             agent: The agent's id; None: the client's own agent, or all agents if it has none.
-            on_progress: Called with every progress, in the thread or task that waits.
+            on_progress: Called with each progress, in the thread or task that waits.
 
         Returns:
             `agents`, a row for each: `bytes_before`, `bytes_after`, `vectors_removed`, `took_ms`, `error`.
@@ -81,9 +84,9 @@ class UpkeepMethods(NoteMethods):
             DeadlineExceededError: No progress for five minutes.
             DaemonUnreachableError, ConnectionLostError: As with every request.
         """
-        return self.call(requests.vacuum(agent, on_progress=on_progress))
+        return await self.request(requests.vacuum(agent, on_progress=on_progress))
 
-    def model(
+    async def model(
         self,
         ref: str = "",
         *,
@@ -96,36 +99,36 @@ class UpkeepMethods(NoteMethods):
         Args:
             ref: `minilm`, a path, or an `hf:` or `https:` reference; `list` needs none.
             action: `pull`, `list` or `remove`.
-            force: Remove a model although an agent's settings name it.
-            on_progress: Called with every progress (in bytes), in the thread or task that waits.
+            force: Remove a model even if an agent's settings name it.
+            on_progress: Called with each progress (in bytes), in the thread or task that waits.
 
         Returns:
             `ref`, `path` and `size_bytes` of the model; for `list` `models`, a row for each.
 
         Raises:
-            ConfigInvalidError: The reference leads to no model.
+            ConfigInvalidError: The reference names no model.
             DownloadFailedError: The download broke; pulling again resumes it.
-            ChecksumMismatchError, ModelInvalidError: What was downloaded can't be used.
+            ChecksumMismatchError, ModelInvalidError: The downloaded file can't be used.
             LocalExtraMissingError: The daemon lacks the packages for local models.
             BadParamsError: The model to remove is used by an agent, or a parameter is wrong.
-            PathRefusedError: The file to remove is outside of the models' directories.
+            PathRefusedError: The file to remove is outside the models' directories.
             DeadlineExceededError: No progress for five minutes.
             DaemonUnreachableError, ConnectionLostError: As with every request.
         """
-        return self.call(requests.model(ref, action=action, force=force, on_progress=on_progress))
+        return await self.request(requests.model(ref, action=action, force=force, on_progress=on_progress))
 
-    def show(self, agent: str | None = None) -> ShowReply:
-        """Open the page that shows what agents remember, and return its address.
+    async def show(self, agent: str | None = None) -> ShowReply:
+        """Open the web page that shows the memory of agents, and return its address.
 
         Args:
             agent: Only this agent; None: all agents. The client's own agent is not filled in.
 
         Returns:
-            `url`, which works once and within `expires_s` seconds: treat it like a password until then.
+            `url`, which works once, within `expires_s` seconds: treat it like a password until then.
 
         Raises:
             AgentUnknownError: No agent has that id.
             PageUnavailableError: The page can't be served.
             DaemonUnreachableError, DeadlineExceededError, ConnectionLostError: As with every request.
         """
-        return self.call(requests.show(agent))
+        return await self.request(requests.show(agent))

@@ -1,13 +1,9 @@
-"""The requests of an agent's life, as `requests` has those of its index: tools, sessions, notes, facts.
-
-A request that writes and may do so twice when it is sent twice isn't repeatable.
-"""
+"""Functions that build the requests about tools, sessions, notes and facts, as `requests` does for the others."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from .ask import REPLY_S, Ask
 from .messages import (
     AppendNoteParams,
     AppendNoteReply,
@@ -42,6 +38,7 @@ from .messages import (
     ToolsParams,
     ToolsReply,
 )
+from .prepared_request import REPLY_MARGIN_S, PreparedRequest
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -50,10 +47,10 @@ if TYPE_CHECKING:
 
 def tools(
     *, agent: str | None = None, shape: str = "plain", include: Sequence[str] | None = None
-) -> Ask[ToolsReply]:
-    """Return what `Client.tools` sends."""
+) -> PreparedRequest[ToolsReply]:
+    """Return the request of `Client.tools`."""
     wanted = None if include is None else list(include)
-    return Ask("tools", ToolsParams(agent=agent, shape=shape, include=wanted), ToolsReply)
+    return PreparedRequest("tools", ToolsParams(agent=agent, shape=shape, include=wanted), ToolsReply)
 
 
 def call_tool(
@@ -65,8 +62,8 @@ def call_tool(
     session_key: str = "",
     deadline_ms: int | None = None,
     active_projects: Sequence[str] | None = None,
-) -> Ask[CallToolReply]:
-    """Return what `Client.call_tool` sends."""
+) -> PreparedRequest[CallToolReply]:
+    """Return the request of `Client.call_tool`."""
     params = CallToolParams(
         name=name,
         arguments=arguments,
@@ -76,8 +73,8 @@ def call_tool(
         deadline_ms=deadline_ms,
         active_projects=None if active_projects is None else list(active_projects),
     )
-    least_s = 0.0 if deadline_ms is None else deadline_ms / 1000 + REPLY_S
-    return Ask("call_tool", params, CallToolReply, least_s=least_s)
+    min_timeout_s = 0.0 if deadline_ms is None else deadline_ms / 1000 + REPLY_MARGIN_S
+    return PreparedRequest("call_tool", params, CallToolReply, min_timeout_s=min_timeout_s)
 
 
 def prompt_section(
@@ -87,8 +84,8 @@ def prompt_section(
     citations: str | None = None,
     session_kind: str | None = None,
     session_key: str = "",
-) -> Ask[PromptSectionReply]:
-    """Return what `Client.prompt_section` sends."""
+) -> PreparedRequest[PromptSectionReply]:
+    """Return the request of `Client.prompt_section`."""
     params = PromptSectionParams(
         agent=agent,
         tools=None if tools is None else list(tools),
@@ -96,7 +93,7 @@ def prompt_section(
         session_kind=session_kind,
         session_key=session_key,
     )
-    return Ask("prompt_section", params, PromptSectionReply)
+    return PreparedRequest("prompt_section", params, PromptSectionReply)
 
 
 def session_started(
@@ -106,8 +103,8 @@ def session_started(
     kind: str | None = None,
     max_file_characters: int = 12_000,
     max_characters: int = 40_000,
-) -> Ask[SessionStartedReply]:
-    """Return what `Client.session_started` sends."""
+) -> PreparedRequest[SessionStartedReply]:
+    """Return the request of `Client.session_started`."""
     params = SessionStartedParams(
         session_key=session_key,
         agent=agent,
@@ -115,7 +112,7 @@ def session_started(
         max_file_characters=max_file_characters,
         max_characters=max_characters,
     )
-    return Ask("session_started", params, SessionStartedReply)
+    return PreparedRequest("session_started", params, SessionStartedReply)
 
 
 def session_ended(
@@ -128,8 +125,8 @@ def session_ended(
     source: str | None = None,
     reason: str = "new",
     next_session_id: str | None = None,
-) -> Ask[SessionEndedReply]:
-    """Return what `Client.session_ended` sends."""
+) -> PreparedRequest[SessionEndedReply]:
+    """Return the request of `Client.session_ended`."""
     params = SessionEndedParams(
         session_key=session_key,
         agent=agent,
@@ -140,7 +137,9 @@ def session_ended(
         reason=reason,
         next_session_id=next_session_id,
     )
-    return Ask("session_ended", params, SessionEndedReply, least_s=30.0)  # a model may be asked for its name
+    return PreparedRequest(
+        "session_ended", params, SessionEndedReply, min_timeout_s=30.0
+    )  # a model may choose the name of the note
 
 
 def flush_check(
@@ -156,8 +155,8 @@ def flush_check(
     kind: str | None = None,
     cli_provider: bool = False,
     workspace_access: str = "rw",
-) -> Ask[FlushCheckReply]:
-    """Return what `Client.flush_check` sends."""
+) -> PreparedRequest[FlushCheckReply]:
+    """Return the request of `Client.flush_check`."""
     params = FlushCheckParams(
         session_key=session_key,
         agent=agent,
@@ -171,7 +170,7 @@ def flush_check(
         cli_provider=cli_provider,
         workspace_access=workspace_access,
     )
-    return Ask("flush_check", params, FlushCheckReply)
+    return PreparedRequest("flush_check", params, FlushCheckReply)
 
 
 def flush_done(
@@ -180,10 +179,10 @@ def flush_done(
     agent: str | None = None,
     compaction_count: int | None = None,
     session_id: str = "",
-) -> Ask[FlushDoneReply]:
-    """Return what `Client.flush_done` sends."""
+) -> PreparedRequest[FlushDoneReply]:
+    """Return the request of `Client.flush_done`."""
     params = FlushDoneParams(session_key, agent, compaction_count, session_id)
-    return Ask("flush_done", params, FlushDoneReply)
+    return PreparedRequest("flush_done", params, FlushDoneReply)
 
 
 def compaction_done(
@@ -192,19 +191,19 @@ def compaction_done(
     agent: str | None = None,
     compaction_count: int | None = None,
     session_id: str = "",
-) -> Ask[CompactionDoneReply]:
-    """Return what `Client.compaction_done` sends."""
+) -> PreparedRequest[CompactionDoneReply]:
+    """Return the request of `Client.compaction_done`."""
     params = CompactionDoneParams(session_key, agent, compaction_count, session_id)
     counted = session_key == "" or compaction_count is not None
-    return Ask("compaction_done", params, CompactionDoneReply, repeatable=counted)
+    return PreparedRequest("compaction_done", params, CompactionDoneReply, repeatable=counted)
 
 
 def append_note(
     text: str, *, agent: str | None = None, date: str | None = None, key: str | None = None
-) -> Ask[AppendNoteReply]:
-    """Return what `Client.append_note` sends."""
+) -> PreparedRequest[AppendNoteReply]:
+    """Return the request of `Client.append_note`."""
     params = AppendNoteParams(text, agent, date, key)
-    return Ask("append_note", params, AppendNoteReply, repeatable=key is not None)
+    return PreparedRequest("append_note", params, AppendNoteReply, repeatable=key is not None)
 
 
 def memory_store(
@@ -217,17 +216,19 @@ def memory_store(
     created_ms: int | None = None,
     vector: bytes | None = None,
     vector_model: str = "",
-) -> Ask[MemoryStoreReply]:
-    """Return what `Client.memory_store` sends."""
+) -> PreparedRequest[MemoryStoreReply]:
+    """Return the request of `Client.memory_store`."""
     params = MemoryStoreParams(text, agent, importance, category, id, created_ms, vector, vector_model)
-    return Ask("memory_store", params, MemoryStoreReply, repeatable=id is not None)
+    return PreparedRequest("memory_store", params, MemoryStoreReply, repeatable=id is not None)
 
 
 def memory_recall(
     query: str, *, agent: str | None = None, limit: int = 5, min_score: float = 0.3
-) -> Ask[MemoryRecallReply]:
-    """Return what `Client.memory_recall` sends."""
-    return Ask("memory_recall", MemoryRecallParams(query, agent, limit, min_score), MemoryRecallReply)
+) -> PreparedRequest[MemoryRecallReply]:
+    """Return the request of `Client.memory_recall`."""
+    return PreparedRequest(
+        "memory_recall", MemoryRecallParams(query, agent, limit, min_score), MemoryRecallReply
+    )
 
 
 def memory_edit(
@@ -238,10 +239,10 @@ def memory_edit(
     was: str | None = None,
     importance: float | None = None,
     category: str | None = None,
-) -> Ask[MemoryEditReply]:
-    """Return what `Client.memory_edit` sends."""
+) -> PreparedRequest[MemoryEditReply]:
+    """Return the request of `Client.memory_edit`."""
     params = MemoryEditParams(id, text, agent, was, importance, category)
-    return Ask("memory_edit", params, MemoryEditReply, repeatable=False)
+    return PreparedRequest("memory_edit", params, MemoryEditReply, repeatable=False)
 
 
 def memory_forget(
@@ -249,24 +250,28 @@ def memory_forget(
     *,
     query: str | None = None,
     agent: str | None = None,
-) -> Ask[MemoryForgetReply]:
-    """Return what `Client.memory_forget` sends."""
-    return Ask("memory_forget", MemoryForgetParams(id, query, agent), MemoryForgetReply, repeatable=False)
+) -> PreparedRequest[MemoryForgetReply]:
+    """Return the request of `Client.memory_forget`."""
+    return PreparedRequest(
+        "memory_forget", MemoryForgetParams(id, query, agent), MemoryForgetReply, repeatable=False
+    )
 
 
-def facts(*, agent: str | None = None, offset: int = 0, limit: int = 200) -> Ask[FactsReply]:
-    """Return what `Client.facts` sends."""
-    return Ask("facts", FactsParams(agent, offset, limit), FactsReply)
+def facts(*, agent: str | None = None, offset: int = 0, limit: int = 200) -> PreparedRequest[FactsReply]:
+    """Return the request of `Client.facts`."""
+    return PreparedRequest("facts", FactsParams(agent, offset, limit), FactsReply)
 
 
-def recall_for(prompt: str, *, agent: str | None = None, force: bool = False) -> Ask[RecallForReply]:
-    """Return what `Client.recall_for` sends."""
-    return Ask("recall_for", RecallForParams(prompt, agent, force), RecallForReply)
+def recall_for(
+    prompt: str, *, agent: str | None = None, force: bool = False
+) -> PreparedRequest[RecallForReply]:
+    """Return the request of `Client.recall_for`."""
+    return PreparedRequest("recall_for", RecallForParams(prompt, agent, force), RecallForReply)
 
 
 def capture_from(
     messages: Sequence[Mapping[str, Any]], *, agent: str | None = None, force: bool = False
-) -> Ask[CaptureFromReply]:
-    """Return what `Client.capture_from` sends."""
+) -> PreparedRequest[CaptureFromReply]:
+    """Return the request of `Client.capture_from`."""
     params = CaptureFromParams([dict(message) for message in messages], agent, force)
-    return Ask("capture_from", params, CaptureFromReply)
+    return PreparedRequest("capture_from", params, CaptureFromReply)

@@ -1,10 +1,14 @@
-"""The blocking client's methods about tools and sessions. `methods` says how to change one."""
+"""The asynchronous form of `lifecycle_methods`.
+
+Made by `python -m tests.support.async_methods` from `lifecycle_methods`: don't edit.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from . import life_requests
+from . import lifecycle_requests
+from .async_note_methods import AsyncNoteMethods
 from .messages import (
     CallToolReply,
     CompactionDoneReply,
@@ -15,17 +19,16 @@ from .messages import (
     SessionStartedReply,
     ToolsReply,
 )
-from .note_methods import NoteMethods
 from .record import Any
 
 
-class LifeMethods(NoteMethods):
-    """A method for every request about tools and sessions; `call` sends it."""
+class AsyncLifecycleMethods(AsyncNoteMethods):
+    """A method for every request about tools and sessions; `request` sends it."""
 
-    def tools(
+    async def tools(
         self, *, agent: str | None = None, shape: str = "plain", include: Sequence[str] | None = None
     ) -> ToolsReply:
-        """Return the definitions of the memory tools, ready to be given to a model.
+        """Return the definitions of the memory tools for a model.
 
         Args:
             agent: The agent's id; None: the client's own agent, else the daemon's default agent.
@@ -40,9 +43,9 @@ class LifeMethods(NoteMethods):
             BadParamsError: The shape or a tool is not known.
             DaemonUnreachableError, DeadlineExceededError, ConnectionLostError: As with every request.
         """
-        return self.call(life_requests.tools(agent=agent, shape=shape, include=include))
+        return await self.request(lifecycle_requests.tools(agent=agent, shape=shape, include=include))
 
-    def call_tool(
+    async def call_tool(
         self,
         name: str,
         arguments: Mapping[str, Any] | str | None = None,
@@ -53,27 +56,27 @@ class LifeMethods(NoteMethods):
         deadline_ms: int | None = None,
         active_projects: Sequence[str] | None = None,
     ) -> CallToolReply:
-        """Carry out a model's call of a memory tool; a wrong call is answered, not raised.
+        """Execute a model's call of a memory tool; mistakes in it are returned.
 
         Args:
             name: The tool, as the model wrote it.
-            arguments: What the model wrote: a map, or JSON as text.
+            arguments: The arguments as the model wrote them: a map, or JSON as text.
             agent: The agent's id; None: the client's own agent, else the daemon's default agent.
-            session_kind: The kind of session that reads the answer, which decides about citations; None: by the key.
-            session_key: The session's key; its own conversation is left out of searches.
-            deadline_ms: Bounds a search, in milliseconds.
-            active_projects: Keys of the projects at work, as in `search`.
+            session_kind: The kind of session, which determines whether citations are added; None: from the key.
+            session_key: The session's key; its own conversation is excluded from searches.
+            deadline_ms: Limits a search, in milliseconds.
+            active_projects: Keys of the current projects, as in `search`.
 
         Returns:
-            `result` as data, and `text`: the same as JSON for the model. If `ok` is false, the result says what was
-            wrong with the call (`error`, `expected`, `example`).
+            `result` as data, and `text`: the same as JSON for the model. If `ok` is false, the result describes the
+            mistake in the call (`error`, `expected`, `example`).
 
         Raises:
             AgentUnknownError: No agent has that id.
             BadParamsError: `session_kind` or `deadline_ms` is wrong.
             DaemonUnreachableError, DeadlineExceededError, ConnectionLostError: As with every request.
         """
-        ask = life_requests.call_tool(
+        request = lifecycle_requests.call_tool(
             name,
             arguments,
             agent=agent,
@@ -82,9 +85,9 @@ class LifeMethods(NoteMethods):
             deadline_ms=deadline_ms,
             active_projects=active_projects,
         )
-        return self.call(ask)
+        return await self.request(request)
 
-    def prompt_section(
+    async def prompt_section(
         self,
         *,
         agent: str | None = None,
@@ -99,7 +102,7 @@ class LifeMethods(NoteMethods):
             agent: The agent's id; None: the client's own agent, else the daemon's default agent.
             tools: Names of the model's tools; None: `memory_search` and `memory_get`.
             citations: `on`, `off` or `auto`; None: the agent's setting.
-            session_kind: The kind of session, which decides what `auto` means; None: by the key.
+            session_kind: The kind of session, which determines the meaning of `auto`; None: from the key.
             session_key: The session's key.
 
         Returns:
@@ -110,12 +113,12 @@ class LifeMethods(NoteMethods):
             BadParamsError: A parameter is wrong.
             DaemonUnreachableError, DeadlineExceededError, ConnectionLostError: As with every request.
         """
-        ask = life_requests.prompt_section(
+        request = lifecycle_requests.prompt_section(
             agent=agent, tools=tools, citations=citations, session_kind=session_kind, session_key=session_key
         )
-        return self.call(ask)
+        return await self.request(request)
 
-    def session_started(
+    async def session_started(
         self,
         session_key: str,
         *,
@@ -124,14 +127,14 @@ class LifeMethods(NoteMethods):
         max_file_characters: int = 12_000,
         max_characters: int = 40_000,
     ) -> SessionStartedReply:
-        """Begin an agent's session: start a sync, and return the notes to begin with.
+        """Report the start of a session: start a sync and return the start-up context.
 
         Args:
             session_key: OpenClaw's name for the conversation.
             agent: The agent's id; None: the client's own agent, else the daemon's default agent.
-            kind: `main`, `direct`, `group`, `channel`, `subagent`, `cron` or `heartbeat`; None: by the key.
-            max_file_characters: Bounds each file in the context, 1 to 1,000,000.
-            max_characters: Bounds all files together; 0: no context.
+            kind: `main`, `direct`, `group`, `channel`, `subagent`, `cron` or `heartbeat`; None: from the key.
+            max_file_characters: Limits each file in the context, 1 to 1,000,000.
+            max_characters: Limits all files together; 0: no context.
 
         Returns:
             `context` (one text, for the system prompt), its `files`, the session's `kind`, the user's `date`, and
@@ -143,16 +146,16 @@ class LifeMethods(NoteMethods):
             BadParamsError: A parameter is wrong.
             DaemonUnreachableError, DeadlineExceededError, ConnectionLostError: As with every request.
         """
-        ask = life_requests.session_started(
+        request = lifecycle_requests.session_started(
             session_key,
             agent=agent,
             kind=kind,
             max_file_characters=max_file_characters,
             max_characters=max_characters,
         )
-        return self.call(ask)
+        return await self.request(request)
 
-    def session_ended(
+    async def session_ended(
         self,
         session_key: str,
         *,
@@ -164,17 +167,17 @@ class LifeMethods(NoteMethods):
         reason: str = "new",
         next_session_id: str | None = None,
     ) -> SessionEndedReply:
-        """End an agent's session: the end of its conversation is kept as a note.
+        """Report the end of a session and write the end of its conversation to a note.
 
         Args:
             session_key: OpenClaw's name for the conversation.
             agent: The agent's id; None: the client's own agent, else the daemon's default agent.
             session_id: The session; None, and no `transcript`: the newest one.
-            transcript: Its file, in the agent's folder of sessions.
+            transcript: Its file, in the agent's sessions folder.
             slug: The name of the note; None: chosen by a model or from the conversation.
-            source: Where the conversation took place, such as `telegram`.
+            source: The place of the conversation, such as `telegram`.
             reason: `new` or `reset`.
-            next_session_id: The session that follows; the same id if the transcript goes on after a reset.
+            next_session_id: The session that follows; the same id if the transcript continues after a reset.
 
         Returns:
             `path` of the note (empty if there is none), `messages` in it, `slug`, `slug_from`, and `reason`: `written`,
@@ -183,12 +186,12 @@ class LifeMethods(NoteMethods):
         Raises:
             AgentUnknownError: No agent has that id.
             MemoryDisabledError: The agent's settings turn memory off.
-            PathRefusedError: The transcript is elsewhere, or a link is in the note's way.
+            PathRefusedError: The transcript is outside the sessions folder, or the note is a symbolic link.
             FileUnreadableError, NoteUnwritableError: The transcript can't be read, or the note can't be written.
             BadParamsError: A parameter is wrong.
             DaemonUnreachableError, DeadlineExceededError, ConnectionLostError: As with every request.
         """
-        ask = life_requests.session_ended(
+        request = lifecycle_requests.session_ended(
             session_key,
             agent=agent,
             session_id=session_id,
@@ -198,9 +201,9 @@ class LifeMethods(NoteMethods):
             reason=reason,
             next_session_id=next_session_id,
         )
-        return self.call(ask)
+        return await self.request(request)
 
-    def flush_check(
+    async def flush_check(
         self,
         session_key: str,
         *,
@@ -215,31 +218,31 @@ class LifeMethods(NoteMethods):
         cli_provider: bool = False,
         workspace_access: str = "rw",
     ) -> FlushCheckReply:
-        """Decide whether a session nears compaction, so that its model writes notes.
+        """Return whether a session nears compaction and should run a memory flush.
 
         Args:
             session_key: OpenClaw's name for the conversation.
             agent: The agent's id; None: the client's own agent, else the daemon's default agent.
-            total_tokens: What the context holds, in tokens; None: not known.
-            context_window: What it can hold, in tokens; None: not known.
-            next_input_tokens: What the coming turn adds, in tokens.
-            transcript_bytes: The size of the transcript; None: not known.
-            compaction_count: How often the session was compacted; None: as `compaction_done` counted.
+            total_tokens: Tokens in the context; None: unknown.
+            context_window: Size of the context, in tokens; None: unknown.
+            next_input_tokens: Tokens that the next turn adds.
+            transcript_bytes: The size of the transcript; None: unknown.
+            compaction_count: How often the session was compacted; None: the count of `compaction_done`.
             session_id: The session; another one under the same key starts at zero.
-            kind: The kind of session, as in `session_started`; None: by the key.
-            cli_provider: The model is behind a command line that keeps its own context.
+            kind: The kind of session, as in `session_started`; None: from the key.
+            cli_provider: The model is a command-line program that keeps its own context.
             workspace_access: The sandbox's: `rw`, `ro` or `none`.
 
         Returns:
-            `run`: whether to run that turn; then `system_prompt` and `prompt` to run it with and the `path` of the
-            note. `reason` is a code, `message` its sentence.
+            `run`: whether to run a flush (a turn in which the model writes notes), with `system_prompt`, `prompt` and
+            the `path` of the note. `reason` is a code, `message` its sentence.
 
         Raises:
             AgentUnknownError: No agent has that id.
             BadParamsError: A parameter is wrong.
             DaemonUnreachableError, DeadlineExceededError, ConnectionLostError: As with every request.
         """
-        ask = life_requests.flush_check(
+        request = lifecycle_requests.flush_check(
             session_key,
             agent=agent,
             total_tokens=total_tokens,
@@ -252,9 +255,9 @@ class LifeMethods(NoteMethods):
             cli_provider=cli_provider,
             workspace_access=workspace_access,
         )
-        return self.call(ask)
+        return await self.request(request)
 
-    def flush_done(
+    async def flush_done(
         self,
         session_key: str,
         *,
@@ -262,28 +265,28 @@ class LifeMethods(NoteMethods):
         compaction_count: int | None = None,
         session_id: str = "",
     ) -> FlushDoneReply:
-        """Record that the turn `flush_check` asked for was run, with or without notes.
+        """Report that the flush requested by `flush_check` has run, with or without notes.
 
         Args:
             session_key: OpenClaw's name for the conversation.
             agent: The agent's id; None: the client's own agent, else the daemon's default agent.
-            compaction_count: How often the session was compacted; None: as the daemon counted.
+            compaction_count: How often the session was compacted; None: the daemon's count.
             session_id: The session, as in `flush_check`.
 
         Returns:
-            `compaction_count` (the cycle recorded) and whether a sync was started (`syncing`).
+            `compaction_count` (the recorded cycle) and whether a sync was started (`syncing`).
 
         Raises:
             AgentUnknownError: No agent has that id.
             BadParamsError: A parameter is wrong.
             DaemonUnreachableError, DeadlineExceededError, ConnectionLostError: As with every request.
         """
-        ask = life_requests.flush_done(
+        request = lifecycle_requests.flush_done(
             session_key, agent=agent, compaction_count=compaction_count, session_id=session_id
         )
-        return self.call(ask)
+        return await self.request(request)
 
-    def compaction_done(
+    async def compaction_done(
         self,
         session_key: str = "",
         *,
@@ -291,12 +294,12 @@ class LifeMethods(NoteMethods):
         compaction_count: int | None = None,
         session_id: str = "",
     ) -> CompactionDoneReply:
-        """Record that an agent's context was compacted; a sync is started.
+        """Report that an agent's context was compacted; a sync is started.
 
         Args:
-            session_key: OpenClaw's name for the conversation; without one only the sync is started.
+            session_key: OpenClaw's name for the conversation; without one, only the sync is started.
             agent: The agent's id; None: the client's own agent, else the daemon's default agent.
-            compaction_count: How often by now; None: one more than before.
+            compaction_count: How often so far; None: one more than before.
             session_id: The session, as in `flush_check`.
 
         Returns:
@@ -304,12 +307,12 @@ class LifeMethods(NoteMethods):
 
         Raises:
             AgentUnknownError: No agent has that id.
-            MemoryDisabledError: The agent's settings turn memory off; the compaction is counted all the same.
+            MemoryDisabledError: The agent's settings turn memory off; the compaction is counted nevertheless.
             BadParamsError: A parameter is wrong.
             DaemonUnreachableError, DeadlineExceededError, ConnectionLostError: As with every request. Without a
                 `compaction_count` the request is not sent a second time after the connection broke.
         """
-        ask = life_requests.compaction_done(
+        request = lifecycle_requests.compaction_done(
             session_key, agent=agent, compaction_count=compaction_count, session_id=session_id
         )
-        return self.call(ask)
+        return await self.request(request)

@@ -1,14 +1,14 @@
-"""What keeps an agent's index up to date and small: the requests `index`, `reset` and `vacuum`."""
+"""Requests that maintain an agent's index: `index`, `reset` and `vacuum`."""
 
 from __future__ import annotations
 
 from memd_client.record import field, record
-from memd_client.reports import Degraded, Problem, Skipped
+from memd_client.reports import Degradation, Problem, SkippedFile
 
 
 @record
 class IndexParams:
-    """Bring one agent (or all) up to date now; `force` reads, chunks and embeds everything again."""
+    """Which agent's index to update (None: all); `force` reads, chunks and embeds everything again."""
 
     agent: str | None = None
     force: bool = False
@@ -16,7 +16,7 @@ class IndexParams:
 
 @record
 class IndexedAgent:
-    """What one agent's sync did."""
+    """The result of one agent's sync."""
 
     agent: str
     files: int
@@ -26,8 +26,8 @@ class IndexedAgent:
     embedded: int
     reused: int
     took_ms: float
-    degraded: Degraded | None = None
-    skipped: list[Skipped] = field(default_factory=list)
+    degraded: Degradation | None = None
+    skipped: list[SkippedFile] = field(default_factory=list)
     error: Problem | None = None
 
 
@@ -40,7 +40,7 @@ class IndexReply:
 
 @record
 class ResetParams:
-    """Which agent's index to build anew (all where none is named); with `vectors` everything is embedded again."""
+    """Which agent's index to rebuild (None: all); with `vectors` all chunks are embedded again."""
 
     agent: str | None = None
     vectors: bool = False
@@ -48,21 +48,21 @@ class ResetParams:
 
 @record
 class ResetReply:
-    """One row an agent."""
+    """One row per agent."""
 
     agents: list[IndexedAgent]
 
 
 @record
 class VacuumParams:
-    """Which agent's index to make small; all where none is named."""
+    """Which agent's index to compact (None: all)."""
 
     agent: str | None = None
 
 
 @record
 class VacuumedAgent:
-    """What making one agent's index small brought. Sizes are bytes, the log included."""
+    """The result of compacting one agent's index. Sizes are bytes, including the write-ahead log."""
 
     agent: str
     bytes_before: int
@@ -74,6 +74,6 @@ class VacuumedAgent:
 
 @record
 class VacuumReply:
-    """One row an agent."""
+    """One row per agent."""
 
     agents: list[VacuumedAgent]

@@ -1,0 +1,190 @@
+"""A request before it is sent, and the state that the streams of all clients share.
+
+No I/O. `requests` builds prepared requests; a client's `request` and `follow` send them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from .errors import ConnectionLostError, FrameInvalidError, IdleTimeoutError, MemdError, RequestCancelledError
+from .messages import Progress
+from .wire import from_wire, to_wire
+
+TYPE_CHECKING = False  # importing typing takes a client several milliseconds; type checkers know the name
+if TYPE_CHECKING:
+    from typing import Any, Generic, TypeVar
+
+    OnProgress = Callable[[Progress], None]
+    Step = TypeVar("Step")
+    T = TypeVar("T")
+else:
+    Step = T = None
+
+    class Generic:
+        """Replaces `typing.Generic` at run time, when type parameters have no effect."""
+
+        def __class_getitem__(cls, _):
+            return cls
+
+
+PROGRESS_TIMEOUT_S = 300.0
+"""Longest time without progress of requests that may take hours, such as `index`."""
+
+REPLY_MARGIN_S = 5.0
+"""Added to a request's own deadline, which the daemon keeps, for the reply to arrive."""
+
+NO_DEADLINE = float("inf")
+"""Value of `min_timeout_s` for a request without a deadline."""
+
+
+class PreparedRequest(Generic[T]):
+    """A request, ready to be sent by any client.
+
+    Args:
+        method: The request's name in `messages.REQUESTS`.
+        params: The parameters, a record.
+        reply: The type of the reply.
+        min_timeout_s: The shortest timeout in seconds, even if the client's `timeout_s` is shorter.
+        renews_deadline: Each progress restarts the timeout.
+        on_progress: Called with each progress, in the thread or task that waits.
+        uses_client_agent: If the parameters name no agent, the client's own agent is filled in.
+        repeatable: Executing it twice has the same effect as once, so the client sends it again if the connection
+            breaks before the reply. Otherwise it is sent again only if the daemon can't have received it.
+    """
+
+    __slots__ = (
+        "method",
+        "min_timeout_s",
+        "on_progress",
+        "params",
+        "renews_deadline",
+        "repeatable",
+        "reply",
+        "uses_client_agent",
+    )
+
+    def __init__(
+        self,
+        method: str,
+        params: Any,
+        reply: type[T],
+        *,
+        min_timeout_s: float = 0.0,
+        renews_deadline: bool = False,
+        on_progress: OnProgress | None = None,
+        uses_client_agent: bool = True,
+        repeatable: bool = True,
+    ) -> None:
+        self.method = method
+        self.params = params
+        self.reply = reply
+        self.min_timeout_s = min_timeout_s
+        self.renews_deadline = renews_deadline
+        self.on_progress = on_progress
+        self.uses_client_agent = uses_client_agent
+        self.repeatable = repeatable
+
+    def __repr__(self) -> str:
+        return f"<PreparedRequest {self.method}>"
+
+    def wire_params(self, agent: str | None) -> dict[str, Any]:
+        """Return the parameters, ready for msgpack.
+
+        Args:
+            agent: The client's own agent.
+        """
+        params: dict[str, Any] = to_wire(self.params)
+        if self.uses_client_agent and "agent" in params:
+            params["agent"] = params["agent"] or agent
+        return params
+
+    def reply_timeout_s(self, timeout_s: float | None) -> float | None:
+        """Return how long to wait for the reply or the next progress, in seconds; None: no limit.
+
+        Args:
+            timeout_s: The client's `timeout_s`.
+        """
+        if timeout_s is None or self.min_timeout_s == NO_DEADLINE:
+            return None
+        return max(timeout_s, self.min_timeout_s)
+
+    def parse_reply(self, result: Mapping[str, Any]) -> T:
+        """Return a reply as its record.
+
+        Raises:
+            FrameInvalidError: A field is missing.
+        """
+        try:
+            return from_wire(self.reply, result)
+        except (TypeError, AttributeError) as error:
+            raise FrameInvalidError(f"the daemon's reply to {self.method} is incomplete: {error}") from error
+
+    def can_repeat(self, error: MemdError) -> bool:
+        """Return whether to send it again over a new connection after this error."""
+        if isinstance(error, IdleTimeoutError):
+            return True  # the daemon closed before it read the request
+        if not isinstance(error, ConnectionLostError):
+            return False
+        return self.repeatable or error.data.get("sent") is False
+
+
+def long_request(
+    method: str, params: Any, reply: type[T], on_progress: OnProgress | None, repeatable: bool = True
+) -> PreparedRequest[T]:
+    """Return a request whose timeout restarts with each progress."""
+    return PreparedRequest(
+        method,
+        params,
+        reply,
+        min_timeout_s=PROGRESS_TIMEOUT_S,
+        renews_deadline=True,
+        on_progress=on_progress,
+        repeatable=repeatable,
+    )
+
+
+class StreamState(Generic[Step, T]):
+    """Base of the streams of all clients.
+
+    Args:
+        request: The request.
+        agent: The client's own agent.
+        timeout_s: The client's `timeout_s`.
+    """
+
+    def __init__(self, request: PreparedRequest[T], agent: str | None, timeout_s: float | None) -> None:
+        self._request = request
+        self._params = request.wire_params(agent)
+        self._timeout_s = request.reply_timeout_s(timeout_s)
+        self._result: Mapping[str, Any] | None = None
+        self._closed = False
+        self._has_repeated = False
+
+    def __repr__(self) -> str:
+        state = "answered" if self._result is not None else "closed" if self._closed else "open"
+        return f"<{type(self).__name__} of {self._request.method}, {state}>"
+
+    @property
+    def reply(self) -> T:
+        """The reply, available when the loop has ended.
+
+        Raises:
+            RequestCancelledError: The loop has not ended, or was left early.
+            FrameInvalidError: A field of the reply is missing.
+        """
+        if self._result is None:
+            raise RequestCancelledError(
+                f"{self._request.method} has no reply: its steps were not iterated to the end"
+            )
+        return self._request.parse_reply(self._result)
+
+    def _is_finished(self) -> bool:
+        """Return whether no further step will come."""
+        return self._closed or self._result is not None
+
+    def _check_repeat(self, error: MemdError) -> None:
+        """Record that the request is sent again, or raise the error if it must not be."""
+        if self._closed or self._has_repeated or not self._request.can_repeat(error):
+            raise error
+        self._has_repeated = True

@@ -1,7 +1,7 @@
-"""What every client of memd promises, whichever loop it runs on.
+"""The contract of every client of memd, for all event loops.
 
-A test module subclasses `ClientContract` and says how its client is made; a client that isn't blocking
-is driven through a blocking shell of `tests.support.client_shells`.
+A test module subclasses `ClientContract` and implements how its client is created; an asynchronous client is driven
+through a blocking wrapper of `tests.support.blocking_clients`.
 """
 
 from __future__ import annotations
@@ -31,9 +31,9 @@ from tests.support.sockets import ServerThread, short_directory
 
 
 class ClientContract(ServedClient):
-    """The promises, held against a real server over a fake memory."""
+    """The contract, tested against a real server over a fake memory."""
 
-    def test_every_request_answers_its_type(self, client: Any) -> None:
+    def test_every_request_returns_its_reply_type(self, client: Any) -> None:
         assert client.hello().version == "9.9"
         status = client.status(deep=True)
         assert [row.agent for row in status.agents] == ["main", "other"]
@@ -45,20 +45,20 @@ class ClientContract(ServedClient):
         assert client.model("minilm").path == "/models/minilm"
         assert [row.agent for row in client.index(force=True).agents] == ["main", "other"]
 
-    def test_the_clients_agent_is_meant_where_none_is_named(self, server: ServerThread) -> None:
+    def test_default_agent_of_the_client_is_used(self, server: ServerThread) -> None:
         with self.make_client(server.path, agent="other") as client:
             assert client.search("x").agent == "other"
             assert client.search("x", agent="main").agent == "main"
             assert client.get("MEMORY.md").agent == "other"
             assert [row.agent for row in client.index().agents] == ["other"]
 
-    def test_a_search_of_several_agents_is_of_all_unless_some_are_named(self, server: ServerThread) -> None:
+    def test_search_of_several_agents_covers_all_by_default(self, server: ServerThread) -> None:
         with self.make_client(server.path, agent="other") as client:
             reply = client.search_agents("x", max_results=5)
             assert [(hit.agent, hit.snippet) for hit in reply.hits] == [("main", "x"), ("other", "x")]
             assert [row.agent for row in client.search_agents("x", agents=["main"]).agents] == ["main"]
 
-    def test_an_error_is_raised_as_the_class_of_its_code(self, client: Any) -> None:
+    def test_error_is_raised_as_the_class_of_its_code(self, client: Any) -> None:
         with pytest.raises(AgentUnknownError, match="nobody") as caught:
             client.search("x", agent="nobody")
         assert caught.value.hint == AgentUnknownError.hint
@@ -71,14 +71,14 @@ class ClientContract(ServedClient):
         with pytest.raises(BadParamsError, match="`query` must be str, not int"):
             client.search(3)
 
-    def test_a_crash_in_the_daemon_is_internal_and_tells_nothing(self, client: Any) -> None:
+    def test_exception_in_the_daemon_raises_an_internal_error_without_details(self, client: Any) -> None:
         with pytest.raises(MemdError) as caught:
             client.search("crash")
         assert caught.value.code == "internal"
         assert "secret" not in str(caught.value.to_wire())
         assert client.search("x").hits
 
-    def test_progress_is_told_while_a_request_runs(self, client: Any) -> None:
+    def test_progress_is_reported_while_a_request_runs(self, client: Any) -> None:
         told: list[Progress] = []
         client.index("main", on_progress=told.append)
         assert [(item.stage, item.done, item.total, item.detail) for item in told] == [
@@ -86,7 +86,7 @@ class ClientContract(ServedClient):
             ("vectors", 2, 2, ""),
         ]
 
-    def test_a_deadline_stops_the_request_and_keeps_the_connection(self, server: ServerThread) -> None:
+    def test_deadline_cancels_the_request_and_keeps_the_connection(self, server: ServerThread) -> None:
         with self.make_client(server.path, timeout_s=0.2) as client:
             client.search("x")
             with pytest.raises(DeadlineExceededError):
@@ -95,7 +95,7 @@ class ClientContract(ServedClient):
             assert client.search("x").hits
             assert server.daemon.open_connections == 1
 
-    def test_nobody_listening_is_named(self) -> None:
+    def test_missing_daemon_is_reported(self) -> None:
         with (
             short_directory() as directory,
             self.make_client(directory / "s") as client,
@@ -103,7 +103,7 @@ class ClientContract(ServedClient):
         ):
             client.status()
 
-    def test_a_daemon_that_ends_while_it_is_greeted_is_as_good_as_none(self) -> None:
+    def test_daemon_that_exits_during_hello_is_reported_as_missing(self) -> None:
         def die(connection: socket.socket) -> None:
             ScriptedPeer(connection).read()
             daemon.listener.close()
@@ -117,7 +117,7 @@ class ClientContract(ServedClient):
         ):
             client.status()
 
-    def test_a_client_survives_the_daemons_restart(self) -> None:
+    def test_client_reconnects_after_a_restart_of_the_daemon(self) -> None:
         with short_directory() as directory:
             with ServerThread(directory / "s"):
                 client = self.make_client(directory / "s")
@@ -128,13 +128,13 @@ class ClientContract(ServedClient):
                 assert client.search("after").hits
                 client.close()
 
-    def test_requests_overlap_on_one_connection(self, client: Any, server: ServerThread) -> None:
+    def test_requests_run_concurrently_on_one_connection(self, client: Any, server: ServerThread) -> None:
         with ThreadPoolExecutor(2) as pool:
             replies = list(pool.map(client.search, ["pair", "pair"]))  # each waits for the other
         assert [reply.hits[0].snippet for reply in replies] == ["pair", "pair"]
         assert server.daemon.open_connections == 1
 
-    def test_everyone_gets_the_reply_that_is_theirs(self, client: Any, server: ServerThread) -> None:
+    def test_each_request_gets_its_own_reply(self, client: Any, server: ServerThread) -> None:
         def ask(number: int) -> None:
             for turn in range(15):
                 query = f"big {number * 700 + turn + 1}" if turn % 5 == 0 else f"{number} {turn}"
@@ -149,7 +149,7 @@ class ClientContract(ServedClient):
         assert client.embed(["x" * 4_000_000]).count == 1
         assert len(client.search("big 4000000").hits[0].snippet) == 4_000_000
 
-    def test_a_client_reconnects_after_the_daemon_closed_an_idle_connection(self) -> None:
+    def test_client_reconnects_after_an_idle_connection_was_closed(self) -> None:
         with (
             short_directory() as directory,
             ServerThread(directory / "s", limits=Limits(idle_s=0.05)) as server,
@@ -159,7 +159,7 @@ class ClientContract(ServedClient):
             server.wait_until(lambda: server.daemon.open_connections == 0)
             assert client.search("y").hits
 
-    def test_what_the_daemon_says_as_it_refuses_a_connection_is_heard(self) -> None:
+    def test_error_of_a_refused_connection_is_raised(self) -> None:
         with (
             short_directory() as directory,
             ServerThread(directory / "s", limits=Limits(connections=1)) as server,
@@ -171,7 +171,7 @@ class ClientContract(ServedClient):
                 second.search("x")
             assert first.search("x").hits
 
-    def test_closing_ends_requests_under_way_and_a_closed_client_says_so(self, server: ServerThread) -> None:
+    def test_closing_ends_running_requests_and_refuses_new_ones(self, server: ServerThread) -> None:
         client = self.make_client(server.path)
         with ThreadPoolExecutor(2) as pool:
             under_way = [pool.submit(client.search, "wait") for _ in range(2)]
@@ -184,7 +184,7 @@ class ClientContract(ServedClient):
         assert repr(client).endswith("closed>")
         server.wait_until(lambda: server.memory.main.cancelled == 2)
 
-    def test_a_daemon_that_hangs_at_hello_raises_a_deadline_error(self) -> None:
+    def test_daemon_that_hangs_at_hello_is_reported_in_time(self) -> None:
         with (
             short_directory() as directory,
             ScriptedDaemon(directory / "s", lambda connection: None),

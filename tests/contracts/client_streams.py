@@ -1,4 +1,4 @@
-"""What every client promises of steps and events, and of what it sends twice."""
+"""The contract of every client for progress, events and retries."""
 
 from __future__ import annotations
 
@@ -27,25 +27,23 @@ from tests.support.sockets import ServerThread, short_directory, wait_until
 
 
 class StreamContract(ServedClient):
-    """The promises, held against a real server and against scripts of what no server does yet."""
+    """The contract, tested against a real server and against scripted servers."""
 
-    # --- steps
+    # --- progress
 
-    def test_following_a_request_gives_its_steps_and_then_its_reply(self, client: Any) -> None:
+    def test_streamed_request_yields_progress_and_then_its_reply(self, client: Any) -> None:
         with client.follow(requests.index("main", force=True)) as steps:
             told = [(step.stage, step.done) for step in steps]
         assert told == [("text", 1), ("vectors", 2)]
         assert steps.reply.agents[0].embedded == 4
         assert list(steps) == []
 
-    def test_a_request_without_steps_may_be_followed(self, client: Any) -> None:
+    def test_request_without_progress_can_be_streamed(self, client: Any) -> None:
         with client.follow(requests.search("x")) as steps:
             assert list(steps) == []
         assert steps.reply.hits[0].snippet == "x"
 
-    def test_leaving_the_loop_early_cancels_the_request_and_there_is_no_reply(
-        self, client: Any, server: ServerThread
-    ) -> None:
+    def test_leaving_the_loop_early_cancels_the_request(self, client: Any, server: ServerThread) -> None:
         with client.follow(requests.search("wait")) as steps:
             server.wait_until(lambda: server.memory.main.waiting == 1)
         server.wait_until(lambda: server.memory.main.cancelled == 1)
@@ -54,9 +52,7 @@ class StreamContract(ServedClient):
         assert client.search("x").hits
         assert server.daemon.open_connections == 1
 
-    def test_a_loop_ends_when_its_steps_are_closed_from_elsewhere(
-        self, client: Any, server: ServerThread
-    ) -> None:
+    def test_loop_ends_when_its_stream_is_closed(self, client: Any, server: ServerThread) -> None:
         with client.follow(requests.search("wait")) as steps, ThreadPoolExecutor(1) as pool:
             taking = pool.submit(list, steps)
             server.wait_until(lambda: server.memory.main.waiting == 1)
@@ -64,11 +60,11 @@ class StreamContract(ServedClient):
             assert taking.result(20) == []
         server.wait_until(lambda: server.memory.main.cancelled == 1)
 
-    def test_an_error_ends_the_loop_as_the_class_of_its_code(self, client: Any) -> None:
+    def test_error_ends_the_loop_as_the_class_of_its_code(self, client: Any) -> None:
         with client.follow(requests.index("nobody")) as steps, pytest.raises(AgentUnknownError):
             list(steps)
 
-    def test_steps_that_nobody_takes_hinder_no_other_request(self, client: Any) -> None:
+    def test_unread_progress_does_not_block_other_requests(self, client: Any) -> None:
         with client.follow(requests.index("main")) as steps:
             next(steps)
             with ThreadPoolExecutor(4) as pool:
@@ -76,9 +72,9 @@ class StreamContract(ServedClient):
             assert [reply.hits[0].snippet for reply in replies] == [str(number) for number in range(40)]
             assert [step.stage for step in steps] == ["vectors"]
 
-    # --- events, told by a script
+    # --- events of a scripted server
 
-    def test_events_come_as_they_happen_until_the_block_is_left(self) -> None:
+    def test_events_arrive_until_the_block_is_left(self) -> None:
         cancelled: list[Any] = []
 
         def tell(connection: socket.socket) -> None:
@@ -93,7 +89,7 @@ class StreamContract(ServedClient):
                     "at_ms": at_ms,
                     "data": {"n": at_ms},
                 }
-                peer.tell("event", {**fields, "id": request_id + 70})  # of a request nobody made
+                peer.tell("event", {**fields, "id": request_id + 70})  # of an unknown request
                 peer.tell("event", {**fields, "new_field": 1})
                 peer.tell("event", {"id": request_id})
                 peer.tell("event", {**fields, "id": [request_id]})
@@ -114,11 +110,11 @@ class StreamContract(ServedClient):
             wait_until(lambda: cancelled)
         assert cancelled == [["cancel", {"id": first.id}]]
 
-    def test_a_subscription_outlives_the_clients_patience(self) -> None:
+    def test_subscription_outlives_the_clients_timeout(self) -> None:
         def tell(connection: socket.socket) -> None:
             peer = ScriptedPeer(connection).greet()
             request_id = peer.read()[1]
-            late = peer.read()[1]  # a request beside it, which is late and given up
+            late = peer.read()[1]  # another request, which times out
             assert peer.read()[2:] == ["cancel", {"id": late}]
             peer.tell("event", {"id": request_id, "kind": "synced", "agent": "main", "at_ms": 1, "data": {}})
             peer.answer(request_id, {"events": 1, "dropped": 0})
@@ -134,7 +130,7 @@ class StreamContract(ServedClient):
             assert [event.at_ms for event in events] == [1]
             assert events.reply.events == 1
 
-    def test_a_subscription_is_not_taken_up_again_in_silence(self) -> None:
+    def test_subscription_is_not_renewed_silently(self) -> None:
         def tell(connection: socket.socket) -> None:
             peer = ScriptedPeer(connection).greet()
             request_id = peer.read()[1]
@@ -152,7 +148,7 @@ class StreamContract(ServedClient):
                 next(events)
             assert list(events) == []
 
-    def test_a_stopping_daemon_says_so_to_a_subscriber(self) -> None:
+    def test_stopping_daemon_ends_a_subscription_with_an_error(self) -> None:
         def tell(connection: socket.socket) -> None:
             peer = ScriptedPeer(connection).greet()
             peer.refuse(peer.read()[1], "shutting_down")
@@ -166,7 +162,7 @@ class StreamContract(ServedClient):
         ):
             next(events)
 
-    def test_events_nobody_takes_are_dropped_the_oldest_first_and_counted(self) -> None:
+    def test_unread_events_are_dropped_oldest_first_and_counted(self) -> None:
         def tell(connection: socket.socket) -> None:
             peer = ScriptedPeer(connection).greet()
             request_id = peer.read()[1]
@@ -191,9 +187,9 @@ class StreamContract(ServedClient):
             assert next(events).at_ms == 3
             assert events.dropped == 3
 
-    # --- what may be sent twice
+    # --- retries
 
-    def test_a_request_is_sent_again_once_after_its_connection_broke(self) -> None:
+    def test_request_on_a_broken_connection_is_retried_once(self) -> None:
         asked: list[str] = []
 
         def break_at_request(connection: socket.socket) -> None:
@@ -210,7 +206,7 @@ class StreamContract(ServedClient):
                 client.search("x")
             assert asked == ["search", "search"]
 
-    def test_a_request_that_must_not_be_done_twice_is_not_sent_twice(self) -> None:
+    def test_non_idempotent_request_is_not_retried(self) -> None:
         asked: list[str] = []
 
         def break_at_request(connection: socket.socket) -> None:
@@ -228,7 +224,7 @@ class StreamContract(ServedClient):
                 client.request(once)
             assert asked == ["get"]
 
-    def test_a_request_that_never_went_out_is_sent_again_even_so(self) -> None:
+    def test_unsent_request_is_retried_even_if_not_idempotent(self) -> None:
         once = PreparedRequest("get", GetParams(path="a"), GetReply, repeatable=False)
         reply = {"agent": "main", "path": "a", "text": "t", "from_line": 1, "lines": 1, "total_lines": 1}
         closed = threading.Event()

@@ -1,4 +1,4 @@
-"""The programs of docs/clients.md and docs/node.md run as they stand there, against one daemon."""
+"""The programs of docs/clients.md and docs/node.md run unchanged against one daemon."""
 
 from __future__ import annotations
 

@@ -62,6 +62,7 @@ UNCHECKED = (
     "daemon/memd/page/static/vendor",
     "daemon/memd/sample/state",  # notes of a fictional user
     "daemon/memd/text/language",  # words of users' languages
+    "daemon/memd/embedding/prefixes.py",  # prompts that models were trained with
     "tests/retrieval/abstention",  # notes and queries of fictional users
     "tests/retrieval/multilingual",
     "tests/retrieval/technical",
@@ -70,7 +71,7 @@ UNCHECKED = (
 TREES = ("daemon", "client", "benchmarks", "tests", "scripts", "docs", ".github", "systemd", "launchd")
 
 
-class Finding(NamedTuple):
+class ReplacedWord(NamedTuple):
     """A word that the project replaces, and its place."""
 
     path: str
@@ -79,9 +80,9 @@ class Finding(NamedTuple):
     advice: str
 
 
-def findings(paths: list[Path] | None = None) -> list[Finding]:
+def findings(paths: list[Path] | None = None) -> list[ReplacedWord]:
     """All findings below `paths`, by default in the whole repository."""
-    found: list[Finding] = []
+    found: list[ReplacedWord] = []
     for path in sorted(_files(paths or [ROOT / tree for tree in TREES] + sorted(ROOT.glob("*.md")))):
         name = path.relative_to(ROOT).as_posix()
         if path.suffix not in CHECKED_SUFFIXES or (not path.suffix and path.parent.name != "scripts"):
@@ -94,7 +95,9 @@ def findings(paths: list[Path] | None = None) -> list[Finding]:
                 if match[0].isupper():  # SQL, or the name of a constant
                     continue
                 at = int((match.lastgroup or "w0")[1:])
-                found.append(Finding(name, line + prose.count("\n", 0, match.start()), match[0], ADVICE[at]))
+                found.append(
+                    ReplacedWord(name, line + prose.count("\n", 0, match.start()), match[0], ADVICE[at])
+                )
     return found
 
 

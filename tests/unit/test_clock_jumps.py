@@ -41,7 +41,7 @@ def test_a_span_that_began_ahead_of_the_clock_is_over() -> None:
 # --- providers --------------------------------------------------------------------------------------
 
 
-def test_a_provider_that_could_not_be_had_is_tried_again_when_the_clock_went_back(tmp_path: Path) -> None:
+def test_unavailable_provider_is_tried_again_after_the_clock_went_back(tmp_path: Path) -> None:
     primary, clock = FakeProvider(), ManualClock()
     clock.now_ms += YEAR_MS
 
@@ -74,7 +74,7 @@ def test_a_primary_is_left_and_found_again_when_the_clock_went_back(tmp_path: Pa
             clock.now_ms -= YEAR_MS
             # then the fallback is used
             await wait_for(lambda: scene.vectors.fallback is not None)
-            # when it works again, and the clock goes back once more
+            # when it works again, and the clock goes back again
             primary.problem = None
             clock.now_ms -= YEAR_MS + FALLBACK_AFTER_MS
             # then it is found to

@@ -49,7 +49,7 @@ def call(
 
 
 def path_of(dialect: DialectName, model: str = "") -> str:
-    """Return where embeddings are asked for, below the base URL."""
+    """Return the path of the embeddings endpoint below the base URL."""
     if dialect == "gemini":
         return f"/models/{model or PROVIDER_FACTS['gemini'].model}:batchEmbedContents"
     return "/api/embed" if dialect == "ollama" else "/embeddings"
@@ -68,7 +68,7 @@ def body_of(dialect: DialectName, texts: list[str], **more: Any) -> dict[str, An
 
 
 def vectors_in(dialect: DialectName, value: Any) -> np.ndarray[Any, Any]:
-    """Return the vectors of a reply, in the order they stand in."""
+    """Return the vectors of a reply, in its order."""
     if dialect == "gemini":
         return np.array([row["values"] for row in value["embeddings"]])
     return np.array(
@@ -219,7 +219,7 @@ def test_vectors_are_spoiled_as_named(dialect: DialectName, kind: FaultKind) -> 
             assert [row["index"] for row in rows] == wanted.get(kind, [0, 1, 2])
 
 
-def test_ollama_can_refuse_a_second_request_beside_the_first() -> None:
+def test_ollama_can_refuse_a_second_request_during_the_first() -> None:
     with speaking("ollama") as server:
         server.one_at_a_time, server.latency_s = True, 0.3
         statuses: list[int] = []

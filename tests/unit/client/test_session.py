@@ -309,8 +309,8 @@ class FakeEvent:
         await Paused()
 
 
-class Connection:
-    """AsyncConnection whose bytes go into a list, as many frames at a time as the test lets through."""
+class FakeTransport:
+    """A connection whose bytes go into a list, as many frames at a time as the test lets through."""
 
     def __init__(self) -> None:
         self.hung_up = 0
@@ -369,12 +369,12 @@ class Connection:
 
 @pytest.fixture
 def connection() -> Any:
-    made = Connection()
+    made = FakeTransport()
     yield made
     made.close()
 
 
-def test_a_request_cancelled_before_sending_is_not_sent(connection: Connection) -> None:
+def test_a_request_cancelled_before_sending_is_not_sent(connection: FakeTransport) -> None:
     first, second = connection.ask(), connection.ask("search", query="never")
     connection.traffic.end(second)
     connection.turn()
@@ -385,7 +385,9 @@ def test_a_request_cancelled_before_sending_is_not_sent(connection: Connection) 
     )
 
 
-def test_a_request_cancelled_during_sending_is_sent_completely_and_cancelled(connection: Connection) -> None:
+def test_a_request_cancelled_during_sending_is_sent_completely_and_cancelled(
+    connection: FakeTransport,
+) -> None:
     asked = connection.ask("search", query="late")
     connection.turn(1)
     assert asked.sent
@@ -398,7 +400,7 @@ def test_a_request_cancelled_during_sending_is_sent_completely_and_cancelled(con
     ]
 
 
-def test_ending_twice_cancels_once(connection: Connection) -> None:
+def test_ending_twice_cancels_once(connection: FakeTransport) -> None:
     asked = connection.ask()
     connection.turn()
     connection.traffic.end(asked)
@@ -407,7 +409,7 @@ def test_ending_twice_cancels_once(connection: Connection) -> None:
     assert [message[2] for message in connection.sent] == ["status", "cancel"]
 
 
-def test_a_request_with_a_reply_is_not_cancelled(connection: Connection) -> None:
+def test_a_request_with_a_reply_is_not_cancelled(connection: FakeTransport) -> None:
     asked = connection.ask()
     connection.turn()
     connection.arrive([1, asked.id, None, {"a": 1}])
@@ -417,7 +419,7 @@ def test_a_request_with_a_reply_is_not_cancelled(connection: Connection) -> None
     assert [message[2] for message in connection.sent] == ["status"]
 
 
-def test_a_connection_is_closed_when_unsent_bytes_exceed_the_limit(connection: Connection) -> None:
+def test_a_connection_is_closed_when_unsent_bytes_exceed_the_limit(connection: FakeTransport) -> None:
     text = "x" * 15_000_000
     asked = [connection.ask("embed", texts=[text]) for _ in range(MAX_UNSENT_BYTES // len(text))]
     assert connection.traffic.broken is None
@@ -428,7 +430,7 @@ def test_a_connection_is_closed_when_unsent_bytes_exceed_the_limit(connection: C
 
 
 def test_a_broken_connection_wakes_all_waiters_with_whether_their_request_was_sent(
-    connection: Connection,
+    connection: FakeTransport,
 ) -> None:
     went_out = connection.ask()
     connection.turn()

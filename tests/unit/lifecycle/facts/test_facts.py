@@ -21,18 +21,18 @@ from memd_client.errors import (
 )
 from memd_client.facts import MemoryStoreParams
 from memd_client.messages import EmbedParams, EmbedReply
-from tests.unit.lifecycle.facts_stage import Stage
+from tests.unit.lifecycle.facts_fixture import FactsFixture
 
 
 @pytest.fixture
-def stage(tmp_path: Path) -> Stage:
-    return Stage(tmp_path)
+def stage(tmp_path: Path) -> FactsFixture:
+    return FactsFixture(tmp_path)
 
 
 # --- store ------------------------------------------------------------------------------------------
 
 
-def test_a_fact_becomes_a_line_of_the_file(stage: Stage) -> None:
+def test_a_fact_becomes_a_line_of_the_file(stage: FactsFixture) -> None:
     reply = stage.store("I prefer dark mode")
 
     assert (reply.stored, reply.category, reply.path, reply.line) == (True, "preference", PATH, 3)
@@ -43,7 +43,7 @@ def test_a_fact_becomes_a_line_of_the_file(stage: Stage) -> None:
     assert stage.file.stat().st_mode & 0o777 == 0o600
 
 
-def test_the_returned_line_is_the_line_of_the_fact(stage: Stage) -> None:
+def test_the_returned_line_is_the_line_of_the_fact(stage: FactsFixture) -> None:
     stage.store("I prefer dark mode")
     stage.file.write_text(stage.file.read_text() + "\nAnd a word by hand")
 
@@ -52,7 +52,7 @@ def test_the_returned_line_is_the_line_of_the_fact(stage: Stage) -> None:
     assert stage.file.read_text().split("\n")[reply.line - 1].startswith("- Anna lives in Lisbon ")
 
 
-def test_what_is_given_is_kept(stage: Stage) -> None:
+def test_what_is_given_is_kept(stage: FactsFixture) -> None:
     reply = stage.store("Anna lives in Lisbon", importance=0.2, category="entity", id="x-1", created_ms=1_000)
 
     fact = read(stage.file.read_text())[0]
@@ -65,7 +65,7 @@ def test_what_is_given_is_kept(stage: Stage) -> None:
     )
 
 
-def test_a_fact_with_the_same_meaning_is_stored_once(stage: Stage) -> None:
+def test_a_fact_with_the_same_meaning_is_stored_once(stage: FactsFixture) -> None:
     first = stage.store("I prefer dark mode")
 
     second = stage.store("My editor theme should be dark")
@@ -80,13 +80,13 @@ def test_a_fact_with_the_same_meaning_is_stored_once(stage: Stage) -> None:
     assert len(read(stage.file.read_text())) == 1
 
 
-def test_a_fact_that_denies_another_is_no_twin_of_it(stage: Stage) -> None:
+def test_a_fact_that_denies_another_is_no_twin_of_it(stage: FactsFixture) -> None:
     stage.store("I prefer dark mode")
 
     assert stage.store("I don't prefer dark mode").stored
 
 
-def test_without_a_provider_only_the_same_words_are_a_twin(stage: Stage) -> None:
+def test_without_a_provider_only_the_same_words_are_a_twin(stage: FactsFixture) -> None:
     stage.host.failure = ProviderUnavailableError("there is none")
     stage.store("I prefer dark mode")
 
@@ -97,7 +97,7 @@ def test_without_a_provider_only_the_same_words_are_a_twin(stage: Stage) -> None
     assert (same.stored, same.duplicate_text, same.compared) == (False, "I prefer dark mode", "words")
 
 
-def test_a_known_id_is_not_stored_again_whatever_its_text(stage: Stage) -> None:
+def test_a_known_id_is_not_stored_again_whatever_its_text(stage: FactsFixture) -> None:
     stage.store("I prefer dark mode", id="x-1")
 
     again = stage.store("Anna lives in Lisbon", id="x-1")
@@ -105,7 +105,7 @@ def test_a_known_id_is_not_stored_again_whatever_its_text(stage: Stage) -> None:
     assert (again.stored, again.duplicate_of, again.compared) == (False, "x-1", "id")
 
 
-async def test_two_stores_at_once_of_one_text_leave_one_fact(stage: Stage) -> None:
+async def test_two_stores_at_once_of_one_text_leave_one_fact(stage: FactsFixture) -> None:
     async with trio.open_nursery() as nursery:
         for _ in range(5):
             nursery.start_soon(stage.facts.store, MemoryStoreParams("I prefer dark mode"))
@@ -114,7 +114,7 @@ async def test_two_stores_at_once_of_one_text_leave_one_fact(stage: Stage) -> No
 
 
 def test_a_line_that_another_process_wrote_meanwhile_is_seen(
-    stage: Stage, monkeypatch: pytest.MonkeyPatch
+    stage: FactsFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async def embed(params: EmbedParams) -> EmbedReply:
         stage.file.parent.mkdir(exist_ok=True)
@@ -130,14 +130,14 @@ def test_a_line_that_another_process_wrote_meanwhile_is_seen(
 
 
 @pytest.mark.parametrize("text", ["", "\u202e\u200b", "!!! …", "\x00\n"])
-def test_a_text_without_a_word_is_refused_and_no_file_made(stage: Stage, text: str) -> None:
+def test_a_text_without_a_word_is_refused_and_no_file_made(stage: FactsFixture, text: str) -> None:
     with pytest.raises(BadParamsError):
         stage.store(text)
 
     assert not stage.file.exists()
 
 
-def test_a_link_in_the_place_of_the_file_is_refused(stage: Stage, tmp_path: Path) -> None:
+def test_a_link_in_the_place_of_the_file_is_refused(stage: FactsFixture, tmp_path: Path) -> None:
     outside = tmp_path / "outside.md"
     outside.write_text("mine")
     stage.file.parent.mkdir()
@@ -149,7 +149,7 @@ def test_a_link_in_the_place_of_the_file_is_refused(stage: Stage, tmp_path: Path
     assert outside.read_text() == "mine"
 
 
-def test_disabled_memory_refuses_every_call(stage: Stage) -> None:
+def test_disabled_memory_refuses_every_call(stage: FactsFixture) -> None:
     stage.host.enabled = False
 
     for ask in (
@@ -167,7 +167,7 @@ def test_disabled_memory_refuses_every_call(stage: Stage) -> None:
 # --- forget -----------------------------------------------------------------------------------------
 
 
-def test_forgetting_by_id_takes_the_line_out_whole(stage: Stage) -> None:
+def test_forgetting_by_id_takes_the_line_out_whole(stage: FactsFixture) -> None:
     kept = stage.store("I prefer dark mode")
     before = stage.file.read_text()
     gone = stage.store("Anna lives in Lisbon")
@@ -184,7 +184,7 @@ def test_forgetting_by_id_takes_the_line_out_whole(stage: Stage) -> None:
     assert [row.id for row in stage.recall("").facts] == [kept.id]
 
 
-def test_forgetting_by_a_query_needs_one_clear_fact(stage: Stage) -> None:
+def test_forgetting_by_a_query_needs_one_clear_fact(stage: FactsFixture) -> None:
     stage.store("I prefer dark mode")
     stage.store("Anna lives in Lisbon")
 
@@ -197,7 +197,7 @@ def test_forgetting_by_a_query_needs_one_clear_fact(stage: Stage) -> None:
     assert [fact.text for fact in read(stage.file.read_text())] == ["I prefer dark mode"]
 
 
-def test_a_query_that_fits_one_fact_loosely_removes_nothing_and_lists_it(stage: Stage) -> None:
+def test_a_query_that_fits_one_fact_loosely_removes_nothing_and_lists_it(stage: FactsFixture) -> None:
     only = stage.store("I prefer dark mode")
 
     reply = trio.run(fact_tools(stage.facts)["memory_forget"], {"query": "theme of the screen"})
@@ -212,7 +212,7 @@ def test_the_description_of_forgetting_names_the_score_that_removes(description:
     assert f"score at least {MIN_CLEAR_SCORE}" in description
 
 
-def test_two_facts_a_query_may_mean_are_both_kept(stage: Stage) -> None:
+def test_two_facts_a_query_may_mean_are_both_kept(stage: FactsFixture) -> None:
     stage.file.parent.mkdir()
     stage.file.write_text("- I prefer dark mode\n- I prefer dark mode!\n")
 
@@ -223,7 +223,7 @@ def test_two_facts_a_query_may_mean_are_both_kept(stage: Stage) -> None:
     assert len(read(stage.file.read_text())) == 2
 
 
-def test_forgetting_in_an_empty_workspace_makes_no_file(stage: Stage) -> None:
+def test_forgetting_in_an_empty_workspace_makes_no_file(stage: FactsFixture) -> None:
     assert stage.forget(id="x").forgotten is None
     assert stage.forget(query="x").forgotten is None
     assert not stage.file.parent.exists()
@@ -232,7 +232,7 @@ def test_forgetting_in_an_empty_workspace_makes_no_file(stage: Stage) -> None:
 # --- out of a conversation --------------------------------------------------------------------------
 
 
-def test_capture_is_off_unless_it_is_asked_for(stage: Stage) -> None:
+def test_capture_is_off_unless_it_is_asked_for(stage: FactsFixture) -> None:
     reply = stage.capture("I prefer dark mode", force=False)
 
     assert (reply.reason, reply.stored, reply.skipped) == ("off", [], [])
@@ -240,7 +240,7 @@ def test_capture_is_off_unless_it_is_asked_for(stage: Stage) -> None:
 
 
 def test_capture_stores_what_the_user_said(tmp_path: Path) -> None:
-    stage = Stage(tmp_path, auto_capture=True)
+    stage = FactsFixture(tmp_path, auto_capture=True)
 
     reply = stage.capture(
         {"role": "assistant", "content": "I prefer dark mode"},
@@ -263,7 +263,7 @@ def test_capture_stores_what_the_user_said(tmp_path: Path) -> None:
     assert [fact.id for fact in read(stage.file.read_text())] == [each.id for each in reply.stored]
 
 
-def test_a_second_look_at_a_conversation_adds_nothing(stage: Stage) -> None:
+def test_a_second_look_at_a_conversation_adds_nothing(stage: FactsFixture) -> None:
     first = stage.capture("I prefer dark mode", "I prefer dark mode")
     second = stage.capture("I prefer dark mode")
 
@@ -272,7 +272,7 @@ def test_a_second_look_at_a_conversation_adds_nothing(stage: Stage) -> None:
     assert second.skipped[0].duplicate_of == first.stored[0].id
 
 
-def test_a_conversation_leaves_three_facts_at_most(stage: Stage) -> None:
+def test_a_conversation_leaves_three_facts_at_most(stage: FactsFixture) -> None:
     stage.host.failure = ProviderUnavailableError("there is none")
 
     reply = stage.capture(*(f"I like number {word}" for word in ("one", "two", "three", "four", "five")))
@@ -282,7 +282,7 @@ def test_a_conversation_leaves_three_facts_at_most(stage: Stage) -> None:
 
 
 def test_the_settings_say_how_long_a_captured_text_may_be(tmp_path: Path) -> None:
-    stage = Stage(tmp_path, capture_max_chars=20)
+    stage = FactsFixture(tmp_path, capture_max_chars=20)
 
     reply = stage.capture("I like a text that is too long for that", "I like a short text")
 

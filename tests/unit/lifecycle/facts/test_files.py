@@ -21,7 +21,7 @@ from memd_client.errors import (
     NoteUnwritableError,
 )
 from memd_client.facts import CaptureFromParams, FactsParams, MemoryEditParams
-from tests.unit.lifecycle.facts_stage import Stage
+from tests.unit.lifecycle.facts_fixture import FactsFixture
 
 TEA = "- I like tea <!-- fact id=01A importance=0.9 category=preference created=2026-11-22T10:00:00Z -->"
 GATE = "- the gate code is 12 <!-- fact importance=0.2 -->"
@@ -104,7 +104,7 @@ def test_whatever_a_text_holds_it_stays_one_line_and_the_others_are_as_they_were
 
 
 def test_an_edit_is_on_disk_and_recalled(tmp_path: Path) -> None:
-    stage = Stage(tmp_path)
+    stage = FactsFixture(tmp_path)
     stored = stage.store("I prefer dark mode", importance=0.8)
 
     reply = stage.run(
@@ -117,7 +117,7 @@ def test_an_edit_is_on_disk_and_recalled(tmp_path: Path) -> None:
 
 
 def test_an_edit_to_what_another_fact_says_names_it(tmp_path: Path) -> None:
-    stage = Stage(tmp_path)
+    stage = FactsFixture(tmp_path)
     one, other = stage.store("I prefer dark mode"), stage.store("Anna lives in Lisbon")
     held = stage.file.read_bytes()
 
@@ -129,7 +129,7 @@ def test_an_edit_to_what_another_fact_says_names_it(tmp_path: Path) -> None:
 
 
 def test_nothing_comes_about_by_an_edit_that_fails(tmp_path: Path) -> None:
-    stage = Stage(tmp_path / "none")
+    stage = FactsFixture(tmp_path / "none")
 
     with pytest.raises(FactMissingError):
         stage.run(lambda: stage.facts.edit(MemoryEditParams("01A", "x")))
@@ -143,7 +143,7 @@ def test_nothing_comes_about_by_an_edit_that_fails(tmp_path: Path) -> None:
 
 
 def test_facts_are_listed_page_by_page_the_newest_first(tmp_path: Path) -> None:
-    stage = Stage(tmp_path)
+    stage = FactsFixture(tmp_path)
     for number in range(5):
         stage.store(f"fact number {number}", created_ms=1_000 * number)
 
@@ -162,22 +162,22 @@ LIMIT = 250
 
 
 @pytest.fixture
-def stage(tmp_path: Path) -> Stage:
+def stage(tmp_path: Path) -> FactsFixture:
     """Facts so long that two fill a file."""
-    stage = Stage(tmp_path, auto_capture=True)
+    stage = FactsFixture(tmp_path, auto_capture=True)
     stage.host.limits = SourceLimits(LIMIT, 100, 100_000)
     return stage
 
 
 @pytest.fixture
-def three(stage: Stage) -> Stage:
+def three(stage: FactsFixture) -> FactsFixture:
     """Three facts, the last one in a second file."""
     for number in range(3):
         stage.store(f"fact number {number}", id=f"F{number}")
     return stage
 
 
-def test_a_full_file_continues_in_the_next_one(three: Stage) -> None:
+def test_a_full_file_continues_in_the_next_one(three: FactsFixture) -> None:
     assert find_parts(three.host.workspace, [PATH]) == [PATH, SECOND]
     again = three.store("and one more", id="F3")
     assert (again.path, again.line) == (SECOND, 4)
@@ -187,7 +187,7 @@ def test_a_full_file_continues_in_the_next_one(three: Stage) -> None:
         assert len(text.encode()) <= LIMIT
 
 
-def test_every_fact_is_listed_and_recalled_with_its_file(three: Stage) -> None:
+def test_every_fact_is_listed_and_recalled_with_its_file(three: FactsFixture) -> None:
     listed = three.run(lambda: three.facts.list_all(FactsParams(limit=10)))
     assert [(row.id, row.path, row.line) for row in listed.facts] == [
         ("F2", SECOND, 3),
@@ -198,7 +198,7 @@ def test_every_fact_is_listed_and_recalled_with_its_file(three: Stage) -> None:
     assert "fact number 2" in three.recall_for("fact number 2", force=True).text
 
 
-def test_a_fact_of_any_file_is_not_stored_twice(three: Stage) -> None:
+def test_a_fact_of_any_file_is_not_stored_twice(three: FactsFixture) -> None:
     for number, path in ((0, PATH), (2, SECOND)):
         again = three.store(f"Fact number {number}.")
         assert (again.stored, again.duplicate_of, again.path) == (False, f"F{number}", path)
@@ -209,7 +209,7 @@ def test_a_fact_of_any_file_is_not_stored_twice(three: Stage) -> None:
     assert [each.reason for each in second.skipped] == ["duplicate"]
 
 
-def test_a_fact_of_the_second_file_is_edited_and_forgotten_there(three: Stage) -> None:
+def test_a_fact_of_the_second_file_is_edited_and_forgotten_there(three: FactsFixture) -> None:
     first = (three.host.workspace / PATH).read_bytes()
     edited = three.run(lambda: three.facts.edit(MemoryEditParams("F2", "something else")))
     assert (edited.path, edited.line, edited.stored) == (SECOND, 3, True)
@@ -223,7 +223,7 @@ def test_a_fact_of_the_second_file_is_edited_and_forgotten_there(three: Stage) -
         three.run(lambda: three.facts.edit(MemoryEditParams("F2", "again")))
 
 
-def test_a_line_copied_into_the_second_file_is_a_fact_of_its_own(three: Stage) -> None:
+def test_a_line_copied_into_the_second_file_is_a_fact_of_its_own(three: FactsFixture) -> None:
     (three.host.workspace / SECOND).write_text("- other words <!-- fact id=F0 -->\n- fact number 1\n")
     rows = {row.text: row for row in three.recall("", limit=10).facts if row.path == SECOND}
     assert len({row.id for row in three.recall("", limit=10).facts}) == 4
@@ -232,7 +232,7 @@ def test_a_line_copied_into_the_second_file_is_a_fact_of_its_own(three: Stage) -
     assert [row.text for row in three.recall("", limit=10).facts if row.id == "F0"] == ["fact number 0"]
 
 
-def test_a_file_a_person_made_too_large_is_read_up_to_the_limit_and_left_alone(stage: Stage) -> None:
+def test_a_file_a_person_made_too_large_is_read_up_to_the_limit_and_left_alone(stage: FactsFixture) -> None:
     lines = "".join(f"- fact {number} of a person\n" for number in range(100))
     stage.file.parent.mkdir()
     stage.file.write_text(lines)
@@ -245,7 +245,7 @@ def test_a_file_a_person_made_too_large_is_read_up_to_the_limit_and_left_alone(s
     assert stage.file.read_text() == lines.replace(f"- {first}\n", "")
 
 
-def test_an_edit_that_would_not_be_indexed_is_refused(three: Stage) -> None:
+def test_an_edit_that_would_not_be_indexed_is_refused(three: FactsFixture) -> None:
     before = (three.host.workspace / PATH).read_bytes()
     with pytest.raises(NoteUnwritableError, match=r"facts\.md is full"):
         three.run(lambda: three.facts.edit(MemoryEditParams("F0", "much longer " * 20)))
@@ -254,7 +254,7 @@ def test_an_edit_that_would_not_be_indexed_is_refused(three: Stage) -> None:
     assert {row.text for row in three.recall("").facts} == {"short", "fact number 1", "fact number 2"}
 
 
-def test_a_number_that_is_missing_among_the_files_ends_nothing(three: Stage) -> None:
+def test_a_number_that_is_missing_among_the_files_ends_nothing(three: FactsFixture) -> None:
     (three.host.workspace / SECOND).rename(three.host.workspace / "memory/facts-12.md")
     assert three.recall("").total == 3
     assert three.store("next").path == "memory/facts-12.md"
@@ -263,7 +263,7 @@ def test_a_number_that_is_missing_among_the_files_ends_nothing(three: Stage) -> 
 
 
 @pytest.mark.parametrize("limits", [SourceLimits(LIMIT, 1, 100_000), SourceLimits(LIMIT, 100, LIMIT + 20)])
-def test_a_fact_that_would_not_be_indexed_is_refused(stage: Stage, limits: SourceLimits) -> None:
+def test_a_fact_that_would_not_be_indexed_is_refused(stage: FactsFixture, limits: SourceLimits) -> None:
     stage.host.limits = limits
     stage.store("fact number 0")
     stage.store("fact number 1")

@@ -13,18 +13,18 @@ from memd_client.errors import (
     ProviderUnavailableError,
 )
 from memd_client.messages import EmbedParams, EmbedReply
-from tests.unit.lifecycle.facts_stage import NOON, Stage
+from tests.unit.lifecycle.facts_fixture import NOON, FactsFixture
 
 
 @pytest.fixture
-def stage(tmp_path: Path) -> Stage:
-    return Stage(tmp_path)
+def stage(tmp_path: Path) -> FactsFixture:
+    return FactsFixture(tmp_path)
 
 
 # --- recall -----------------------------------------------------------------------------------------
 
 
-def test_facts_come_by_what_they_mean(stage: Stage) -> None:
+def test_facts_come_by_what_they_mean(stage: FactsFixture) -> None:
     stage.store("I prefer dark mode")
     stage.store("Anna lives in Lisbon")
 
@@ -36,7 +36,7 @@ def test_facts_come_by_what_they_mean(stage: Stage) -> None:
     assert (reply.facts[0].path, reply.facts[0].line, reply.facts[0].created_ms) == (PATH, 4, NOON)
 
 
-def test_without_a_provider_facts_come_by_their_words(stage: Stage) -> None:
+def test_without_a_provider_facts_come_by_their_words(stage: FactsFixture) -> None:
     stage.store("I prefer dark mode")
     stage.store("Anna lives in Lisbon")
     stage.host.failure = ProviderUnavailableError("there is none")
@@ -48,7 +48,7 @@ def test_without_a_provider_facts_come_by_their_words(stage: Stage) -> None:
 
 
 def test_a_provider_that_hangs_costs_seconds_and_no_answer(
-    stage: Stage, monkeypatch: pytest.MonkeyPatch
+    stage: FactsFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(fact_search, "RECALL_TIMEOUT_S", 0.01)
     stage.store("Anna lives in Lisbon")
@@ -60,7 +60,7 @@ def test_a_provider_that_hangs_costs_seconds_and_no_answer(
     assert (reply.compared, reply.reason) == ("words", "deadline_exceeded")
 
 
-def test_equal_scores_are_put_in_order_by_importance(stage: Stage) -> None:
+def test_equal_scores_are_put_in_order_by_importance(stage: FactsFixture) -> None:
     stage.file.parent.mkdir()
     stage.file.write_text(
         "- tea a <!-- fact id=low importance=0.1 -->\n"
@@ -71,7 +71,7 @@ def test_equal_scores_are_put_in_order_by_importance(stage: Stage) -> None:
     assert [row.id for row in stage.recall("tea a").facts] == ["high", "middle", "low"]
 
 
-def test_a_blank_question_lists_all_newest_first(stage: Stage) -> None:
+def test_a_blank_question_lists_all_newest_first(stage: FactsFixture) -> None:
     stage.store("I prefer dark mode", id="old", created_ms=1)
     stage.store("Anna lives in Lisbon", id="new", created_ms=2)
 
@@ -80,7 +80,7 @@ def test_a_blank_question_lists_all_newest_first(stage: Stage) -> None:
     assert ([row.id for row in reply.facts], reply.compared, reply.total) == (["new", "old"], "none", 2)
 
 
-def test_limit_and_least_score_hold(stage: Stage) -> None:
+def test_limit_and_least_score_hold(stage: FactsFixture) -> None:
     stage.store("I prefer dark mode")
     stage.store("Anna lives in Lisbon")
 
@@ -89,13 +89,13 @@ def test_limit_and_least_score_hold(stage: Stage) -> None:
     assert stage.recall("theme of the screen", min_score=0.9).facts == []
 
 
-def test_without_a_file_there_are_no_facts_and_nothing_is_embedded(stage: Stage) -> None:
+def test_without_a_file_there_are_no_facts_and_nothing_is_embedded(stage: FactsFixture) -> None:
     assert stage.recall("anything").facts == []
     assert stage.host.asked == []
     assert not stage.file.parent.exists()
 
 
-def test_an_unchanged_fact_is_embedded_once_and_an_edited_one_again(stage: Stage) -> None:
+def test_an_unchanged_fact_is_embedded_once_and_an_edited_one_again(stage: FactsFixture) -> None:
     stage.store("I prefer dark mode")
     stage.recall("where is my sister")
     stage.recall("where is my sister")
@@ -106,7 +106,7 @@ def test_an_unchanged_fact_is_embedded_once_and_an_edited_one_again(stage: Stage
     assert [row.text for row in stage.recall("where is my sister").facts] == ["Anna lives in Lisbon"]
 
 
-def test_vectors_of_another_model_are_never_compared(stage: Stage) -> None:
+def test_vectors_of_another_model_are_never_compared(stage: FactsFixture) -> None:
     stage.store("I prefer dark mode")
     stage.host.model = "another"
 
@@ -116,7 +116,7 @@ def test_vectors_of_another_model_are_never_compared(stage: Stage) -> None:
 
 
 def test_a_provider_that_changes_meanwhile_is_not_mixed_with_the_last(
-    stage: Stage, monkeypatch: pytest.MonkeyPatch
+    stage: FactsFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     stage.file.parent.mkdir()
     stage.file.write_text("- Anna lives in Lisbon\n- I prefer dark mode\n")
@@ -134,7 +134,7 @@ def test_a_provider_that_changes_meanwhile_is_not_mixed_with_the_last(
     assert (reply.compared, reply.reason) == ("words", "provider_reply_invalid")
 
 
-def test_many_facts_are_embedded_some_at_a_time(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_many_facts_are_embedded_some_at_a_time(stage: FactsFixture, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(fact_search, "MAX_IN_RECALL", 4)
     monkeypatch.setattr(fact_search, "EMBED_BATCH_SIZE", 3)
     stage.file.parent.mkdir()
@@ -149,7 +149,7 @@ def test_many_facts_are_embedded_some_at_a_time(stage: Stage, monkeypatch: pytes
 # --- before a prompt --------------------------------------------------------------------------------
 
 
-def test_recall_for_is_off_unless_it_is_asked_for(stage: Stage) -> None:
+def test_recall_for_is_off_unless_it_is_asked_for(stage: FactsFixture) -> None:
     stage.store("I prefer dark mode")
 
     off = stage.recall_for("theme of the screen")
@@ -159,7 +159,7 @@ def test_recall_for_is_off_unless_it_is_asked_for(stage: Stage) -> None:
 
 
 def test_a_prompt_gets_the_nearest_facts_in_a_block(tmp_path: Path) -> None:
-    stage = Stage(tmp_path, auto_recall=True, recall_limit=1)
+    stage = FactsFixture(tmp_path, auto_recall=True, recall_limit=1)
     stage.store("I prefer dark mode")
     stage.file.write_text(stage.file.read_text() + "- theme of the </relevant-memories> screen\n")
 
@@ -180,7 +180,7 @@ def test_a_prompt_gets_the_nearest_facts_in_a_block(tmp_path: Path) -> None:
     ],
 )
 def test_a_missing_block_has_a_reason(tmp_path: Path, prompt: str, reason: str) -> None:
-    stage = Stage(tmp_path, auto_recall=True)
+    stage = FactsFixture(tmp_path, auto_recall=True)
     assert stage.recall_for("the weather").reason == "no_facts"
     stage.store("I prefer dark mode")
 

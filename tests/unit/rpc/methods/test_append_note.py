@@ -31,7 +31,7 @@ from memd_client.notes import AppendNoteParams, AppendNoteReply
 LATE = int(datetime(2026, 11, 22, 23, 30, tzinfo=UTC).timestamp() * 1000)
 
 
-class Home:
+class AgentHost:
     """An agent's host with nothing in it but its settings and a count of the syncs it was asked for."""
 
     def __init__(self, workspace: Path, zone: str | None = "UTC", *, enabled: bool = True) -> None:
@@ -70,12 +70,12 @@ class Home:
 
 
 @pytest.fixture
-def home(tmp_path: Path) -> Home:
+def home(tmp_path: Path) -> AgentHost:
     (tmp_path / "workspace").mkdir()
-    return Home(tmp_path / "workspace")
+    return AgentHost(tmp_path / "workspace")
 
 
-def test_an_entry_is_appended_to_today(home: Home) -> None:
+def test_an_entry_is_appended_to_today(home: AgentHost) -> None:
     first = home.ask(text="The port is 8443.")
     second = home.ask(text="Ann called.\nShe calls back.")
     assert first == AppendNoteReply("main", "memory/2026-11-22.md", 3, 3, True)
@@ -84,21 +84,21 @@ def test_an_entry_is_appended_to_today(home: Home) -> None:
     assert home.syncs == 2
 
 
-def test_today_is_the_users_and_moves_on_at_their_midnight(home: Home) -> None:
-    abroad = Home(home.config.workspace, "Europe/Prague")
+def test_today_is_the_users_and_moves_on_at_their_midnight(home: AgentHost) -> None:
+    abroad = AgentHost(home.config.workspace, "Europe/Prague")
     assert abroad.ask(text="a").path == "memory/2026-11-23.md"
     assert home.ask(text="b").path == "memory/2026-11-22.md"
     home.now_ms += 30 * 60_000
     assert home.ask(text="c").path == "memory/2026-11-23.md"
 
 
-def test_a_leap_day_has_its_note(home: Home) -> None:
+def test_a_leap_day_has_its_note(home: AgentHost) -> None:
     assert home.ask(text="a", date="2028-02-29").path == "memory/2028-02-29.md"
     home.now_ms = int(datetime(2028, 2, 29, 12, 0, tzinfo=UTC).timestamp() * 1000)
     assert home.ask(text="b").path == "memory/2028-02-29.md"
 
 
-def test_a_repeated_key_returns_the_existing_entry(home: Home) -> None:
+def test_a_repeated_key_returns_the_existing_entry(home: AgentHost) -> None:
     first = home.ask(text="once", key="run:1")
     home.ask(text="between")
     again = home.ask(text="once", key="run:1")
@@ -107,7 +107,7 @@ def test_a_repeated_key_returns_the_existing_entry(home: Home) -> None:
     assert home.syncs == 2
 
 
-def test_text_written_by_hand_stays(home: Home) -> None:
+def test_text_written_by_hand_stays(home: AgentHost) -> None:
     note = home.config.workspace / "memory" / "2026-11-22.md"
     note.parent.mkdir()
     note.write_bytes(b"by hand, without a line end")
@@ -134,7 +134,7 @@ def test_text_written_by_hand_stays(home: Home) -> None:
     ],
 )
 def test_what_can_not_be_an_entry_is_refused_and_named(
-    home: Home, params: dict[str, str], field: str
+    home: AgentHost, params: dict[str, str], field: str
 ) -> None:
     with pytest.raises(BadParamsError, match=f"`{field}`") as caught:
         home.ask(**params)
@@ -142,18 +142,18 @@ def test_what_can_not_be_an_entry_is_refused_and_named(
     assert list(home.config.workspace.iterdir()) == []
 
 
-def test_the_longest_entry_is_taken(home: Home) -> None:
+def test_the_longest_entry_is_taken(home: AgentHost) -> None:
     home.ask(text="x" * 65_536)
     assert len(home.text("memory/2026-11-22.md")) == 65_536 + len("# 2026-11-22\n\n\n")
 
 
-def test_without_memory_nothing_is_written(home: Home) -> None:
+def test_without_memory_nothing_is_written(home: AgentHost) -> None:
     with pytest.raises(MemoryDisabledError):
-        Home(home.config.workspace, enabled=False).ask(text="a")
+        AgentHost(home.config.workspace, enabled=False).ask(text="a")
     assert list(home.config.workspace.iterdir()) == []
 
 
-def test_a_link_in_the_way_is_refused(home: Home, tmp_path: Path) -> None:
+def test_a_link_in_the_way_is_refused(home: AgentHost, tmp_path: Path) -> None:
     (tmp_path / "elsewhere").mkdir()
     (home.config.workspace / "memory").symlink_to(tmp_path / "elsewhere")
     with pytest.raises(PathRefusedError):
@@ -161,12 +161,12 @@ def test_a_link_in_the_way_is_refused(home: Home, tmp_path: Path) -> None:
     assert list((tmp_path / "elsewhere").iterdir()) == []
 
 
-def test_a_sync_that_is_refused_does_not_unsay_the_note(home: Home) -> None:
+def test_a_sync_that_is_refused_does_not_unsay_the_note(home: AgentHost) -> None:
     home.sync_error = MemdError("reloading")
     assert home.ask(text="a").appended
 
 
-def test_a_note_that_can_not_be_written_is_an_error(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_note_that_can_not_be_written_is_an_error(home: AgentHost, monkeypatch: pytest.MonkeyPatch) -> None:
     def full(*_: Any) -> None:
         raise OSError(28, "No space left on device")
 
@@ -177,7 +177,7 @@ def test_a_note_that_can_not_be_written_is_an_error(home: Home, monkeypatch: pyt
     assert home.text("memory/2026-11-22.md") == "# 2026-11-22\n\nbefore\n"
 
 
-def test_concurrent_appends_lose_nothing_and_return_their_lines(home: Home) -> None:
+def test_concurrent_appends_lose_nothing_and_return_their_lines(home: AgentHost) -> None:
     replies: dict[int, AppendNoteReply] = {}
 
     def write(number: int) -> None:
@@ -196,7 +196,7 @@ def test_concurrent_appends_lose_nothing_and_return_their_lines(home: Home) -> N
     assert sum(reply.appended for reply in replies.values()) == 25
 
 
-def test_what_an_agent_curates_itself_is_never_written(home: Home) -> None:
+def test_what_an_agent_curates_itself_is_never_written(home: AgentHost) -> None:
     curated = home.config.workspace / "MEMORY.md"
     curated.write_text("mine\n", encoding="utf-8")
     before = curated.stat()
@@ -215,7 +215,7 @@ DAY_MS = 86_400_000
 
 
 @pytest.mark.parametrize("days", [1, 2, -1])
-def test_a_key_asked_for_again_on_another_day_is_written_once(home: Home, days: int) -> None:
+def test_a_key_asked_for_again_on_another_day_is_written_once(home: AgentHost, days: int) -> None:
     first = home.ask(text="once", key="run:1")
     home.now_ms += days * DAY_MS
     again = home.ask(text="once", key="run:1")
@@ -223,13 +223,13 @@ def test_a_key_asked_for_again_on_another_day_is_written_once(home: Home, days: 
     assert [path.name for path in (home.config.workspace / "memory").iterdir()] == ["2026-11-22.md"]
 
 
-def test_a_key_is_looked_for_two_days_back(home: Home) -> None:
+def test_a_key_is_looked_for_two_days_back(home: AgentHost) -> None:
     home.ask(text="once", key="run:1")
     home.now_ms += 3 * DAY_MS
     assert home.ask(text="once", key="run:1").path == "memory/2026-11-25.md"
 
 
-def test_a_key_of_an_entry_with_a_date_is_known_without_it_and_on_that_date_alone(home: Home) -> None:
+def test_a_key_of_an_entry_with_a_date_is_known_without_it_and_on_that_date_alone(home: AgentHost) -> None:
     first = home.ask(text="once", key="run:1", date="2026-11-21")
     assert home.ask(text="once", key="run:1", date="2026-11-21") == replace(first, appended=False)
     assert home.ask(text="once", key="run:1") == replace(first, appended=False)
@@ -237,7 +237,7 @@ def test_a_key_of_an_entry_with_a_date_is_known_without_it_and_on_that_date_alon
     assert (other.path, other.appended) == ("memory/2026-11-20.md", True)
 
 
-def test_a_key_in_a_note_that_has_continued_is_known_on_the_next_day(home: Home) -> None:
+def test_a_key_in_a_note_that_has_continued_is_known_on_the_next_day(home: AgentHost) -> None:
     home.limits = SourceLimits(100, 100, 10_000)
     first = home.ask(text="a" * 40, key="run:1")
     second = home.ask(text="b" * 40, key="run:2")
@@ -249,8 +249,8 @@ def test_a_key_in_a_note_that_has_continued_is_known_on_the_next_day(home: Home)
     assert len(list((home.config.workspace / "memory").iterdir())) == 2
 
 
-def test_one_key_from_many_at_midnight_is_written_once(home: Home) -> None:
-    late = Home(home.config.workspace)
+def test_one_key_from_many_at_midnight_is_written_once(home: AgentHost) -> None:
+    late = AgentHost(home.config.workspace)
     late.now_ms += 30 * 60_000
     replies: list[AppendNoteReply] = []
     threads = [
@@ -268,7 +268,7 @@ def test_one_key_from_many_at_midnight_is_written_once(home: Home) -> None:
 # --- limits -----------------------------------------------------------------------------------------
 
 
-def test_a_full_note_continues_in_a_next_file(home: Home) -> None:
+def test_a_full_note_continues_in_a_next_file(home: AgentHost) -> None:
     home.limits = SourceLimits(100, 100, 10_000)
     replies = [home.ask(text=f"{number} " + "x" * 40) for number in range(4)]
     assert [reply.path for reply in replies] == [
@@ -282,7 +282,7 @@ def test_a_full_note_continues_in_a_next_file(home: Home) -> None:
         assert home.text(reply.path).split("\n")[reply.start_line - 1].startswith(f"{number} ")
 
 
-def test_a_note_is_filled_to_the_last_byte_of_the_limit(home: Home) -> None:
+def test_a_note_is_filled_to_the_last_byte_of_the_limit(home: AgentHost) -> None:
     size = len("# 2026-11-22\n\n" + "x" * 20 + "\n")
     home.limits = SourceLimits(size, 100, 10_000)
     assert home.ask(text="x" * 20).path == "memory/2026-11-22.md"
@@ -290,7 +290,7 @@ def test_a_note_is_filled_to_the_last_byte_of_the_limit(home: Home) -> None:
     assert home.ask(text="y").path == "memory/2026-11-22-2.md"
 
 
-def test_a_note_that_a_person_made_too_large_continues_in_a_next_file(home: Home) -> None:
+def test_a_note_that_a_person_made_too_large_continues_in_a_next_file(home: AgentHost) -> None:
     note = home.config.workspace / "memory" / "2026-11-22.md"
     note.parent.mkdir()
     note.write_text("x" * 2_000)
@@ -304,7 +304,7 @@ def test_a_note_that_a_person_made_too_large_continues_in_a_next_file(home: Home
     [(SourceLimits(100, 1, 10_000), "max_agent_files"), (SourceLimits(100, 100, 120), "max_agent_mb")],
 )
 def test_what_would_not_be_indexed_is_refused_and_nothing_is_written(
-    home: Home, limits: SourceLimits, limit: str
+    home: AgentHost, limits: SourceLimits, limit: str
 ) -> None:
     home.limits = limits
     home.ask(text="x" * 60)
@@ -313,7 +313,7 @@ def test_what_would_not_be_indexed_is_refused_and_nothing_is_written(
     assert [path.name for path in (home.config.workspace / "memory").iterdir()] == ["2026-11-22.md"]
 
 
-def test_an_entry_larger_than_any_file_may_be_is_refused(home: Home) -> None:
+def test_an_entry_larger_than_any_file_may_be_is_refused(home: AgentHost) -> None:
     home.limits = SourceLimits(100, 100, 10_000)
     with pytest.raises(NoteUnwritableError, match="have reached the limit"):
         home.ask(text="x" * 200)

@@ -86,7 +86,7 @@ class StubHost:
         return EmbedReply("fake", self.model, len(rows), 3, rows.astype("<f4").tobytes())
 
 
-class Stage:
+class FactsFixture:
     """The facts of one agent, each call in a run of its own."""
 
     def __init__(self, workspace: Path, **settings: Any) -> None:

@@ -147,7 +147,7 @@ class BlockingNodeClient:
         """Send a command and return its outcome."""
         return self.begin(what, **more).outcome()
 
-    def call(self, ask: PreparedRequest[Any]) -> Any:
+    def request(self, ask: PreparedRequest[Any]) -> Any:
         """Send a request and return its reply."""
         with self.follow(ask) as steps:
             for step in steps:

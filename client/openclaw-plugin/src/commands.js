@@ -205,8 +205,8 @@ function statusLines(reply, verbose) {
   for (const agent of reply.agents) {
     const pending = agent.files_pending + agent.chunks_pending;
     const state = !agent.enabled ? "off" : pending === 0 ? "up to date" : `${pending} pending`;
-    const search = agent.provider === "none" ? "keyword search only" : `vectors of ${agent.provider} ${agent.model}`;
-    lines.push(`${agent.agent}: ${state}, ${agent.files} files, ${agent.chunks} chunks, ${search}`);
+    const vectors = agent.provider === "none" ? "keyword search only" : `vectors of ${agent.provider} ${agent.model}`;
+    lines.push(`${agent.agent}: ${state}, ${agent.files} files, ${agent.chunks} chunks, ${vectors}`);
     if (agent.degraded) lines.push(`  ${agent.degraded.reason}`);
     if (verbose) lines.push(`  ${details(agent)}`, `  index: ${agent.index_path}`);
     for (const { name, ok, detail } of agent.checks ?? []) lines.push(`  ${name}: ${ok ? "ok" : "FAILED"}, ${detail}`);

@@ -78,7 +78,7 @@ test("a corpus limits a search, a file that is missing is not found, and a wiki 
   assert.deepEqual(await sources("all"), new Set(["memory", "sessions"]));
   const { reason, ...missing } = await call("memory_get", { path: "memory/none.md" });
   assert.deepEqual(missing, { status: "not_found", path: "memory/none.md", text: "" });
-  assert.match(reason, /^There is no memory\/none\.md/u);
+  assert.match(reason, /^there is no memory\/none\.md/u);
   const { corpora, warning } = await call("memory_search", { ...query, corpus: "all" });
   assert.equal(corpora[0].outcome, "ok");
   assert.match(warning, /wiki is unavailable/u); // outside of OpenClaw there is no interface to ask

@@ -126,7 +126,7 @@ test("the commands show the state of memory and hits, and close their connection
   assert.equal(
     await command("memory status", [{}], client),
     "memd 1 answers at /s\nmain: 3 pending, 3 files, 4 chunks, keyword search only\n" +
-      "work: 3 pending, 3 files, 4 chunks, searched by openai m\n  no key\nproblem: bad (mend it)\n",
+      "work: 3 pending, 3 files, 4 chunks, vectors of openai m\n  no key\nproblem: bad (mend it)\n",
   );
   assert.equal(await command("memd search", ["port", { agent: "work" }], client), "a.md#L1  0.500\nport 8443\n\n");
   assert.deepEqual(client.asked[1].params, { query: "port", agent: "work" });

@@ -54,7 +54,7 @@ function summary() {
   if (!reply) return asking ? "Searching…" : "";
   const { hits, modes, took_ms, model } = reply;
   const isBoth = modes.includes("hybrid") || modes.length > 1;
-  const how = isBoth ? "keyword and vector search" : modes[0] === "vector" ? "vector search" : "keyword search";
+  const how = isBoth ? "by keyword and vector search" : modes[0] === "vector" ? "by vector search" : "by keyword search";
   return `${counted(hits.length, "hit")} ${how} in ${span(took_ms)}${model ? ` · ${model}` : ""}`;
 }
 

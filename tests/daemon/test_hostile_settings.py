@@ -180,7 +180,7 @@ def test_relative_home_is_reported_as_an_error(program: str) -> None:
     assert done.returncode == 1, told
     assert "Traceback" not in told
     assert "HOME is not an absolute path: 'somewhere'" in told
-    assert "Set HOME" in told
+    assert "set HOME" in told
 
 
 @pytest.mark.parametrize("home_variable", [{}, {"HOME": ""}], ids=["unset", "empty"])
@@ -191,7 +191,7 @@ def test_missing_home_is_reported_as_an_error(program: str, home_variable: dict[
     assert done.returncode == 1, told
     assert "Traceback" not in told
     assert "HOME is not set" in told
-    assert "Set HOME" in told
+    assert "set HOME" in told
 
 
 @pytest.mark.parametrize("program", [each for each in PROGRAMS if each != "memd"])

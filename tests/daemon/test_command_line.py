@@ -65,7 +65,7 @@ def test_fact_is_added_edited_and_forgotten(daemon: DaemonProcess) -> None:
     assert edited.startswith("changed  memory/facts.md:3  ")
     assert (conflict.returncode, "code: fact_changed" in conflict.stderr) == (1, True)
     assert "Anna lives in Porto" in listed
-    assert (unclear.returncode, "no terminal to ask on" in unclear.stderr) == (2, True)
+    assert (unclear.returncode, "no terminal for a confirmation" in unclear.stderr) == (2, True)
     assert forgotten.endswith("\n  Anna lives in Porto")
     assert (gone.returncode, "code: fact_missing" in gone.stderr) == (1, True)
 

@@ -66,7 +66,7 @@ def test_missing_file_error_suggests_similar_paths(client: Client) -> None:
     with pytest.raises(PathRefusedError) as hidden:
         client.get("memory/.hidden/x.md")
 
-    assert raised.value.hint == "Did you mean memory/2026-01-16.md?"
+    assert raised.value.hint == "did you mean memory/2026-01-16.md?"
     assert "hidden folders" in hidden.value.message
 
 

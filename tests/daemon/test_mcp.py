@@ -100,7 +100,7 @@ def test_get_of_a_missing_file_or_lines_beyond_the_end_reports_it(daemon: Daemon
     missing, beyond = run_mcp_session(daemon, steps)
 
     assert not missing.isError
-    assert text_of(missing) == "There is no memory/2026-01-17.md. Did you mean memory/2026-01-16.md?"
+    assert text_of(missing) == "there is no memory/2026-01-17.md; did you mean memory/2026-01-16.md?"
     assert text_of(beyond) == "The file has 3 lines."
 
 
@@ -201,8 +201,8 @@ WRONG_CALLS: list[tuple[str, dict[str, Any], str]] = [
     ("memory_search", {"query": "a", "maxResults": 0}, "a whole number from 1 to 50"),
     ("memory_search", {"query": "a", "depth": 2}, 'no argument "depth"'),
     ("memory_search", {"query": "a", "agent": 3}, "`agent` must be an agent's id"),
-    ("memory_get", {"path": "/etc/passwd"}, "Expected: a path as memory_search names it"),
-    ("memory_get", {"path": "../secret.md"}, "Expected: a path as memory_search names it"),
+    ("memory_get", {"path": "/etc/passwd"}, "Expected: a path from memory_search"),
+    ("memory_get", {"path": "../secret.md"}, "Expected: a path from memory_search"),
     ("memory_store", {"text": "x" * 4001}, "text of 1 to 4000 characters"),
     ("memory_store", {"text": "a", "category": "gossip"}, "one of preference, fact"),
     ("memory_forget", {}, "give `id` or `query`"),

@@ -49,7 +49,7 @@ def test_tools_are_listed_without_a_daemon_and_a_call_returns_a_hint(home: State
     assert "enum" not in tools[0].inputSchema["properties"]["agent"]
     assert answer.isError
     assert "daemon_unreachable" in text_of(answer)
-    assert "Start the daemon with `memd`" in text_of(answer)
+    assert "start the daemon with `memd`" in text_of(answer)
 
 
 def test_daemon_is_started_if_none_runs(home: StateHome) -> None:

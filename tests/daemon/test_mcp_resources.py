@@ -114,9 +114,9 @@ def test_paths_that_get_refuses_cannot_be_read_as_resources(
 
 def test_single_agent_server_reads_no_other_agent(daemon: DaemonProcess) -> None:
     async def steps(session: ClientSession) -> Any:
-        with pytest.raises(McpError, match="serves the agent main alone"):
+        with pytest.raises(McpError, match="limited to the agent main"):
             await session.read_resource(AnyUrl("memory://work/MEMORY.md"))
-        with pytest.raises(McpError, match="serves the agent main alone"):
+        with pytest.raises(McpError, match="limited to the agent main"):
             await session.subscribe_resource(AnyUrl("memory://work/MEMORY.md"))
 
     run_mcp_session(daemon, steps, "--agent", "main")
@@ -124,7 +124,7 @@ def test_single_agent_server_reads_no_other_agent(daemon: DaemonProcess) -> None
 
 def test_invalid_cursor_is_refused(daemon: DaemonProcess) -> None:
     async def steps(session: ClientSession) -> Any:
-        with pytest.raises(McpError, match="Begin the list anew") as refused:
+        with pytest.raises(McpError, match="list the resources again") as refused:
             await session.list_resources("bm90IG91cnM=")
         return refused.value.error.code
 

@@ -87,7 +87,7 @@ def test_watching_command_survives_a_daemon_restart_and_ends_at_a_key(
         terminal.wait_for(f"pid {daemon.pid}")
 
         daemon.stop()
-        terminal.wait_for("the daemon is away")
+        terminal.wait_for("daemon not responding")
 
         daemon.start()
         terminal.wait_for(f"pid {daemon.pid}")

@@ -195,7 +195,7 @@ def refusal_of(path: str, disk: Discovery, workspace: str) -> MemdError:
     near = find_similar_paths(path, disk.files)
     if not near:
         return FileMissingError(f"there is no {shown}", data={"path": shown})
-    hint = f"Did you mean {_either(near)}?"
+    hint = f"did you mean {_either(near)}?"
     return FileMissingError(f"there is no {shown}", hint=hint, data={"path": shown, "near": near})
 
 

@@ -271,7 +271,7 @@ def test_missing_file_error_suggests_similar_paths() -> None:
     error = refusal_of("memory/2026-01-17.md", _days(), "/w")
 
     assert isinstance(error, FileMissingError)
-    assert error.hint == "Did you mean memory/2026-01-16.md or memory/2026-01-18.md?"
+    assert error.hint == "did you mean memory/2026-01-16.md or memory/2026-01-18.md?"
     assert error.data["near"] == DAYS
 
 

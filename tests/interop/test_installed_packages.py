@@ -1,4 +1,4 @@
-"""The built packages, checked and installation outside the repository."""
+"""The built packages, checked and installed outside the repository."""
 
 from __future__ import annotations
 
@@ -52,8 +52,8 @@ def dist(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def memd(dist: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[InstalledPrograms]:
-    """The wheels installation into an empty environment as docs/install.md says, with the sample as memory."""
-    home = tmp_path_factory.mktemp("installation") / "home"
+    """The wheels installed into an empty environment as docs/install.md says, with the sample as memory."""
+    home = tmp_path_factory.mktemp("installed") / "home"
     programs = home / "memd" / "bin"
     with installation(programs, home) as made:
         path = os.pathsep.join((str(Path(sys.executable).parent), made.environ["PATH"]))

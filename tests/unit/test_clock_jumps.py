@@ -1,4 +1,4 @@
-"""Wall time that jumps: nothing waits wait_for it has come round, and nothing is bought twice for it."""
+"""Wall time that jumps: nothing waits until it has come round, and nothing is bought twice for it."""
 
 from __future__ import annotations
 

@@ -230,7 +230,7 @@ def test_edit_to_the_text_of_another_fact_exits_with_1() -> None:
     ("error", "code", "hint"),
     [
         (FactMissingError("there is no fact 'x'"), "fact_missing", "`memctl facts list`"),
-        (FactChangedError("it says something else"), "fact_changed", "List the facts again"),
+        (FactChangedError("it says something else"), "fact_changed", "list the facts again"),
     ],
 )
 def test_conflict_or_missing_id_has_a_hint(error: Exception, code: str, hint: str) -> None:

@@ -26,7 +26,7 @@ def test_daemon_error_shows_hint_and_exits_with_1() -> None:
 
     assert (ran.code, ran.out) == (1, "")
     assert ran.err == (
-        'error: No agent has the id "x".\n  hint: `memctl status` lists the agents.\n  code: agent_unknown\n'
+        'error: No agent has the id "x".\n  hint: list the agents with `memctl status`\n  code: agent_unknown\n'
     )
     assert ran.client.closed
 

@@ -119,7 +119,7 @@ def test_broken_file_is_reported_and_unchanged(home: Path) -> None:
     ran = memctl("mcp", "install", "claude-code")
 
     assert ran.code == 1
-    assert f"cannot edit {file}: line 1, column 16 is no JSON" in ran.err
+    assert f"cannot edit {file}: line 1, column 16 is not valid JSON" in ran.err
     assert "config_invalid" in ran.err
     assert file.read_text() == '{"mcpServers": '
 

@@ -50,7 +50,7 @@ def test_failed_download_exits_with_1_and_a_hint() -> None:
     assert (ran.code, ran.out) == (1, "")
     assert ran.err == (
         "error: The hub answered 503.\n"
-        "  hint: Check the network and try again: the download goes on where it stopped.\n"
+        "  hint: check the network, then try again to resume the download\n"
         "  code: download_failed\n"
     )
 

@@ -96,5 +96,5 @@ def test_invalid_call_shows_the_expected_arguments() -> None:
 
 def test_error_has_its_code_and_hint() -> None:
     assert error_text(DaemonUnreachableError("nobody answers")).startswith(
-        "nobody answers (daemon_unreachable)\nStart the daemon"
+        "nobody answers (daemon_unreachable)\nstart the daemon"
     )

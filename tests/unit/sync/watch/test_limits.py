@@ -31,7 +31,7 @@ pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="inotify is Linu
 LONG_S = 1_000.0
 """A deadline on a clock that runs fast."""
 
-WATCHES_GONE = 'OS file watch limit wait_for_state. about ["/x"]'
+WATCHES_GONE = 'OS file watch limit reached. about ["/x"]'
 INSTANCES_GONE = "Error creating recommended watcher: Too many open files (os error 24)"
 
 
@@ -228,7 +228,7 @@ def _run_crowded(limit: str, folder: Path, *before: str) -> None:
         [
             "sh",
             "-c",
-            "; ".join([*before, 'exec "$0" -m tests.support.crowded "$@"']),
+            "; ".join([*before, 'exec "$0" -m tests.support.limited_watcher "$@"']),
             sys.executable,
             limit,
             folder,
@@ -261,4 +261,4 @@ def _may_set_limits() -> bool:
 @pytest.mark.skipif(not _may_set_limits(), reason="limits can't be set for one process here")
 @pytest.mark.parametrize("limit", ["instances", "watches"])
 def test_a_user_without_instances_or_watches_is_polled(tmp_path: Path, limit: str) -> None:
-    _run_crowded(limit, tmp_path / "ws", 'exec unshare -Ur "$0" -m tests.support.crowded "$@"')
+    _run_crowded(limit, tmp_path / "ws", 'exec unshare -Ur "$0" -m tests.support.limited_watcher "$@"')

@@ -419,6 +419,6 @@ async def test_mechanism_can_change_while_the_watcher_runs(tmp_path: Path) -> No
 
 async def test_without_a_plan_nothing_is_watched() -> None:
     async with run_watcher() as (watcher, heard):
-        assert repr(watcher) == "<Watcher of 0 agents, 0 polled, 0 folders count_watched>"
+        assert repr(watcher) == "<Watcher of 0 agents, 0 polled, 0 folders armed>"
         assert watcher.state("ann").mode == "off"
         assert heard.hints == []

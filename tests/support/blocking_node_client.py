@@ -179,7 +179,7 @@ class BlockingNodeClient:
     def _method(self, name: str, *args: Any, **kwargs: Any) -> Any:
         """Call the method of that name."""
         build: Callable[..., PreparedRequest[Any]] = getattr(requests, name, None) or getattr(_life(), name)
-        return self.call(build(*args, **kwargs))
+        return self.request(build(*args, **kwargs))
 
     def _read(self) -> None:
         assert self._process.stdout is not None

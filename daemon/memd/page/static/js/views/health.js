@@ -39,7 +39,7 @@ export function healthView() {
 function details(agent, status) {
   return html`${troubles(agent, status).map(notice)}
     <div class="grid">
-      ${freshness(agent)} ${meaning(agent)} ${index(agent)} ${budgets(status)} ${speed()} ${compared(status)}
+      ${freshness(agent)} ${vectorSearch(agent)} ${index(agent)} ${budgets(status)} ${speed()} ${compared(status)}
       ${checks(agent)} ${leftOut(agent)}
     </div>
     <p class="quiet small number">memd ${status.version} · up for ${span(status.uptime_ms)} · ${size(status.rss_bytes)} without its models</p>`;
@@ -71,14 +71,14 @@ function freshness(agent) {
 }
 
 /** @param {import("../kinds.js").AgentStatus} agent */
-function meaning(agent) {
+function vectorSearch(agent) {
   if (agent.provider === "none") {
-    return card("Meaning", html`<p class="quiet">Search by meaning is off; words are searched. Set <code>search.provider</code> to turn it on.</p>`);
+    return card("Vector search", html`<p class="quiet">Off: keyword search only. Set <code>search.provider</code> to turn it on.</p>`);
   }
   const { filling } = agent;
   const covered = agent.chunks - agent.chunks_pending - agent.refused.length; // equal texts share a vector, so vectors are fewer
   const eta = filling?.eta_s === null || filling?.eta_s === undefined ? "" : `, about ${about(filling.eta_s * 1000)} left`;
-  return card("Meaning", html`
+  return card("Vector search", html`
     ${gauge({ label: "Chunks with a vector", value: covered, of: agent.chunks, caption: `${count(covered)} of ${count(agent.chunks)}`, tone: covered < agent.chunks ? "warn" : "" })}
     ${filling ? gauge({ label: `Filling ${filling.model}`, value: filling.done, of: filling.total, caption: `${count(filling.done)} of ${count(filling.total)}${eta}` }) : ""}
     ${pairs([
@@ -157,7 +157,7 @@ function checks(agent) {
 /** @param {import("../kinds.js").AgentStatus} agent */
 function leftOut(agent) {
   const files = agent.skipped.map((one) => ({ path: one.path, reason: one.reason }));
-  const texts = agent.refused.map((one) => ({ path: `${one.path}#L${one.start_line}-L${one.end_line}`, reason: `found by words alone: ${one.reason}` }));
+  const texts = agent.refused.map((one) => ({ path: `${one.path}#L${one.start_line}-L${one.end_line}`, reason: `keyword search only: ${one.reason}` }));
   const rows = [...files, ...texts];
   if (rows.length === 0) return "";
   return card("Left out", html`<ul class="rows">${rows.slice(0, MOST_ROWS).map((one) => html`<li class="plain-text">${seen(whyLeftOut(one))}</li>`)}</ul>

@@ -20,8 +20,8 @@ const SCOPES = [["agent", "This agent"], ["all", "All agents"]];
 const FEW = 3;
 
 const STEPS = new Map([
-  ["fused", "words and meaning"], ["neighbours", "the passage beside it"], ["days", "a day in the question"],
-  ["decay", "age"], ["exact", "a name in the question"],
+  ["fused", "keywords and vectors"], ["neighbours", "neighbouring chunk"], ["days", "day in the query"],
+  ["decay", "age"], ["exact", "exact match"],
 ]);
 
 export function searchView() {
@@ -75,7 +75,7 @@ function answer(reply) {
 
 /** @param {{files: number, chunks: number}} pending */
 function missing({ files, chunks }) {
-  const parts = [files > 0 ? `${counted(files, "file")} to read` : "", chunks > 0 ? `the meaning of ${counted(chunks, "chunk")}` : ""];
+  const parts = [files > 0 ? `${counted(files, "file")} to read` : "", chunks > 0 ? `vectors of ${counted(chunks, "chunk")}` : ""];
   return parts.filter(Boolean).join(" and ");
 }
 
@@ -84,7 +84,7 @@ function nothing(reply) {
   const hasNearest = reply.abstained && !state.search.anything && reply.empty.every((one) => one.code === "no_match");
   // The hint of `no_match` names a parameter of the request; the button below does the same.
   const reasons = reply.empty.map((one) => html`<p>${seen(one.message)}</p>${one.hint && !hasNearest ? html`<p class="small">${seen(one.hint)}</p>` : ""}`);
-  if (!hasNearest) return reasons.length > 0 ? html`<div class="empty"><h2>Nothing found</h2>${reasons}</div>` : empty("Nothing found", "No text of this memory has anything to do with it.");
+  if (!hasNearest) return reasons.length > 0 ? html`<div class="empty"><h2>Nothing found</h2>${reasons}</div>` : empty("Nothing found", "No chunk of this memory matches the query.");
   return html`<div class="empty"><h2>Nothing relevant</h2>
     ${reasons.length > 0 ? reasons : html`<p>Nothing in this memory answers that, so nothing is made up. Say it in other words, or look at what is nearest.</p>`}
     <button class="button" @click=${() => choose({ anything: true })}>Show the nearest anyway</button></div>`;

@@ -44,8 +44,8 @@ from memd_client.messages import (
 )
 from memd_client.wire import to_wire
 
-NOW_MS = int(time.time() * 1000)
-"""The real time: `memctl` says how long ago something was."""
+NOW_MS = 1_780_000_000_000
+"""The time of the replies; `_serve` moves their times to the real one, since `memctl` prints how long ago they were."""
 HOME = "/home/ann"
 
 MODEL = ModelStatus(
@@ -264,7 +264,21 @@ def _answer(number: int, method: str, reply: Any) -> list[Any]:
     reply = reply[method] if isinstance(reply, dict) else reply
     if isinstance(reply, MemdError):
         return [1, number, reply.to_wire(), None]
-    return [1, number, None, to_wire(reply)]
+    return [1, number, None, _moved(to_wire(reply), int(time.time() * 1000) - NOW_MS)]
+
+
+def _moved(value: Any, by_ms: int) -> Any:
+    """Return a value of a reply with its points in time moved."""
+    if isinstance(value, list):
+        return [_moved(each, by_ms) for each in value]
+    if isinstance(value, dict):
+        return {
+            key: each + by_ms
+            if key in ("last_sync_ms", "since_ms") and isinstance(each, int) and each
+            else _moved(each, by_ms)
+            for key, each in value.items()
+        }
+    return value
 
 
 if __name__ == "__main__":

@@ -96,7 +96,8 @@ def index() -> None:
     """Sync all indexes; print the progress and a total."""
     reply = json.loads(run_memctl("index", "--json", captured=True))
     files, chunks = (sum(agent[key] for agent in reply["agents"]) for key in ("files", "chunks"))
-    print(f"Indexed {files:,} files in {chunks:,} chunks of {len(reply['agents'])} agents.", flush=True)
+    agents = "1 agent" if len(reply["agents"]) == 1 else f"{len(reply['agents'])} agents"
+    print(f"Indexed {files:,} files in {chunks:,} chunks of {agents}.", flush=True)
 
 
 def show(arguments: Sequence[str]) -> None:

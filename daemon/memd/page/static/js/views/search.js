@@ -21,7 +21,7 @@ const FEW = 3;
 
 const STEPS = new Map([
   ["fused", "keywords and vectors"], ["neighbours", "neighbouring chunk"], ["days", "day in the query"],
-  ["decay", "age"], ["exact", "exact match"],
+  ["decay", "age"], ["annotations", "importance or project"], ["exact", "exact match"],
 ]);
 
 export function searchView() {

@@ -17,6 +17,14 @@ UNCUT = 1_000
 """Limit of a command's summary in a list, in characters; longer than any, so that summaries wrap."""
 
 
+class HintedError(click.ClickException):
+    """A failure of a command with the hint to print."""
+
+    def __init__(self, message: str, hint: str) -> None:
+        super().__init__(message)
+        self.hint = hint
+
+
 class CommandGroup(click.Group):
     """A group that prints its help on standard output if called without a command."""
 

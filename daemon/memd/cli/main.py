@@ -10,7 +10,14 @@ from collections.abc import Mapping, Sequence
 
 import click
 
-from memd.cli.arguments import ArgumentChoice, CommandGroup, CommandWithArguments, examples, utf8
+from memd.cli.arguments import (
+    ArgumentChoice,
+    CommandGroup,
+    CommandWithArguments,
+    HintedError,
+    examples,
+    utf8,
+)
 from memd.cli.connect import CliSession, offer_sample, real_session
 from memd.cli.output import OutputFailedError, ReaderGoneError
 from memd.system.descriptors import open_missing_descriptors
@@ -214,7 +221,9 @@ def _usage_message(error: click.ClickException) -> str:
 
 
 def _usage_hint(error: click.ClickException) -> str:
-    """Return the command that shows the correct usage."""
+    """Return the error's own hint, or the command that shows the correct usage."""
+    if isinstance(error, HintedError):
+        return error.hint
     path = error.ctx.command_path if isinstance(error, click.UsageError) and error.ctx else "memctl"
     return f"run `{path} --help`"
 

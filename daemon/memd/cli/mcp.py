@@ -9,7 +9,7 @@ from pathlib import Path
 
 import click
 
-from memd.cli.arguments import ArgumentChoice, CommandGroup, agent_option, examples, utf8
+from memd.cli.arguments import ArgumentChoice, CommandGroup, HintedError, agent_option, examples, utf8
 from memd.cli.connect import CliSession
 from memd.cli.lines import stamp
 from memd.mcp.client_files import CLIENTS, McpClient
@@ -49,7 +49,7 @@ def command(ctx: click.Context, agent: str | None, structured: bool) -> None:
     try:
         serve = load_serve()
     except SdkMissingError as error:
-        raise click.ClickException(str(error)) from None
+        raise HintedError(str(error), error.hint) from None
     serve(agent, autostart=os.environ.get("MEMD_AUTOSTART") != "0", structured=structured)
 
 

@@ -7,7 +7,11 @@ from collections.abc import Callable
 
 
 class SdkMissingError(ImportError):
-    """The SDK is not installed, or has an unsupported version."""
+    """The SDK is not installed, or has an unsupported version; `hint` says how to install it."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(message)
+        self.hint = f"run `{install_command()}`"
 
 
 def install_command() -> str:
@@ -25,9 +29,7 @@ def load_serve() -> Callable[..., None]:
     except ImportError as error:
         is_missing = isinstance(error, ModuleNotFoundError) and error.name == "mcp"
         problem = "is not installed" if is_missing else f"cannot be imported ({error})"
-        raise SdkMissingError(
-            f"the MCP server needs the package mcp, which {problem}; run `{install_command()}`"
-        ) from error
+        raise SdkMissingError(f"the MCP server needs the package mcp, which {problem}") from error
     finally:
         gc.enable()
     return serve

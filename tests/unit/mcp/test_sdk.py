@@ -34,4 +34,4 @@ def test_missing_sdk_is_an_error_with_the_command_that_installs_it(
     with pytest.raises(SdkMissingError, match=problem) as raised:
         load_serve()
 
-    assert str(raised.value).endswith(f"`{Installation().add_extra('mcp')}`")
+    assert raised.value.hint == f"run `{Installation().add_extra('mcp')}`"

@@ -159,7 +159,7 @@ COUNTED = Metric(
 SAMPLES: dict[str, tuple[tuple[str, ...], Any]] = {
     "error": (
         ("get", "--agent", "x", "MEMORY.md"),
-        AgentUnknownError("there is no agent 'x'", hint="Known agents: main, work."),
+        AgentUnknownError("there is no agent 'x'", hint="known agents: main, work"),
     ),
     "usage": (("serch",), None),
     "status": (("status",), replace(STATUS, agents=[MAIN, WORK])),

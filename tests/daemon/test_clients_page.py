@@ -25,7 +25,7 @@ SAID = {
     "blocking": "memory/gateway.md#L1 The staging gateway listens on port 8443.\n",
     "asyncio": "keyword 1\n",
     "unsent": "keyword\n",
-    "errors": "there is no agent 'nobody' Known agents: main.\n",
+    "errors": "there is no agent 'nobody' known agents: main\n",
     "callback": "text 1 1\n",
     "progress": "text 1 1\n1 files\n",
 }
@@ -33,7 +33,7 @@ SAID = {
 
 NODE_SAID = {
     "search": SAID["blocking"],
-    "errors": "no memory now: there is no agent 'nobody' (agent_unknown). Known agents: main.\n",
+    "errors": "no memory now: there is no agent 'nobody' (agent_unknown). known agents: main\n",
 }
 
 NOTE, TEXT = "memory/gateway.md", "The staging gateway listens on port 8443.\n"

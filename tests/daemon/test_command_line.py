@@ -99,7 +99,7 @@ def test_agent_name_unlike_any_other_gets_the_list_without_a_suggestion(daemon: 
 
     assert ran.stderr.splitlines()[:2] == [
         "error: there is no agent 'zzz'",
-        "  hint: Known agents: main, work.",
+        "  hint: known agents: main, work",
     ]
 
 

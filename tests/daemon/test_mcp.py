@@ -169,7 +169,7 @@ def test_unknown_agent_error_lists_the_known_agents(daemon: DaemonProcess) -> No
 
     assert found.isError
     assert "agent_unknown" in text_of(found)
-    assert "Known agents: main, work." in text_of(found)
+    assert "known agents: main, work" in text_of(found)
 
 
 def test_single_agent_server_shows_no_other_agent(daemon: DaemonProcess) -> None:

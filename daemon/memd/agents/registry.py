@@ -118,7 +118,7 @@ class AgentRegistry:
             known = ", ".join(sorted(self._agents)[:20]) or "none"
             raise AgentUnknownError(
                 f"there is no agent {wanted[:80]!r}{did_you_mean(wanted[:80], self._agents)}",
-                hint=f"Known agents: {known}.",
+                hint=f"known agents: {known}",
                 data={"agent": wanted[:80]},
             )
         return found

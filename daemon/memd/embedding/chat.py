@@ -111,14 +111,14 @@ def chat_endpoint(
     if not name or not model.strip():
         raise ConfigInvalidError(
             f"{shown_key(reference)!r} is not a chat model",
-            hint="Write it as provider/model, with a provider of models.providers.",
+            hint="write it as provider/model, with a provider of models.providers",
             data={"key": "slugModel"},
         )
     vendor = vendor_of(name, entries)
     if vendor.known.name not in _CHAT_DIALECTS:
         raise ConfigInvalidError(
             f"the provider {shown_key(name)} has no chat interface compatible with OpenAI",
-            hint="Choose a provider whose `api` is openai-completions.",
+            hint="choose a provider whose `api` is openai-completions",
             data={"key": "slugModel"},
         )
     headers: dict[str, str] = {}

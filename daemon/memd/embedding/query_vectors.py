@@ -128,7 +128,7 @@ class QueryVectorCache:
             if timeout_s < self._slow_s:
                 raise DeadlineExceededError(
                     f"the query was not embedded within {timeout_s:.2g} s",
-                    hint="Keyword search answered; allow more time for vector search.",
+                    hint="keyword search answered; allow more time for vector search",
                 )
             raise self._slow_error(provider)
         if pending.error is not None:
@@ -160,5 +160,5 @@ class QueryVectorCache:
     def _slow_error(self, provider: EmbeddingProvider) -> ProviderUnreachableError:
         return ProviderUnreachableError(
             f"{provider.id}/{provider.model} did not embed a query within {self._slow_s:g} s",
-            hint="Keyword search answered; the model may be loading or busy; embedding continues in the background.",
+            hint="keyword search answered; the model may be loading or busy; embedding continues in the background",
         )

@@ -367,13 +367,13 @@ def raised_again(error: MemdError) -> MemdError:
     ids=["raised again", "copied", "deeply copied", "pickled", "sent"],
 )
 def test_a_reraised_error_shows_its_hint_once(passed_on: Callable[[MemdError], MemdError]) -> None:
-    error = passed_on(AgentUnknownError("there is no agent anna", hint="Known agents: main."))
+    error = passed_on(AgentUnknownError("there is no agent anna", hint="known agents: main"))
 
     shown = "".join(traceback.format_exception(error))
 
     assert type(error) is AgentUnknownError
     assert shown.count("hint: ") == 1
-    assert shown.endswith("there is no agent anna\nhint: Known agents: main.\n")
+    assert shown.endswith("there is no agent anna\nhint: known agents: main\n")
     assert str(error) == "there is no agent anna"
 
 

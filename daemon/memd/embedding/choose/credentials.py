@@ -83,7 +83,7 @@ def expand(text: str, environ: Mapping[str, str], setting: str) -> str:
         if not found.strip():
             raise ConfigInvalidError(
                 f"{setting} refers to the environment variable {name}, which is not set for the daemon",
-                hint=f"Set {name} in the daemon's environment, or correct {setting}.",
+                hint=f"set {name} in the daemon's environment, or correct {setting}",
                 data={"key": setting, "variable": name},
             )
         return found
@@ -114,7 +114,7 @@ def usable_key(text: str, source: str) -> Secret | None:
     if _NOT_IN_A_HEADER.search(text):
         raise ConfigInvalidError(
             f"{source} contains a line break or another character that no key has",
-            hint="Copy the key again, as one line.",
+            hint="copy the key again, as one line",
             data={"key": source},
         )
     return Secret(text) if text else None
@@ -222,7 +222,7 @@ def _key_of(profile: Mapping[str, object], source: str, environ: Mapping[str, st
     if text is None:
         raise ConfigInvalidError(
             f"the key of {source} is in a form that memd can't read",
-            hint=f"Its key must be {KEY_KINDS}.",
+            hint=f"its key must be {KEY_KINDS}",
             data={"key": source},
         )
     return usable_key(expand(text, environ, source), source)

@@ -57,7 +57,7 @@ class Vendor:
             return self.known.base_url
         raise ConfigInvalidError(
             f"provider {shown_key(self.name)} has no base URL",
-            hint=f"Set {setting}, such as http://127.0.0.1:8080/v1.",
+            hint=f"set {setting}, such as http://127.0.0.1:8080/v1",
             data={"key": key},
         )
 
@@ -76,14 +76,14 @@ def vendor_of(name: str, entries: Mapping[str, ProviderEntry]) -> Vendor:
         if dialect is None:
             raise ConfigInvalidError(
                 f"the interface {shown_key(entry.api or '')!r} of models.providers.{shown_key(name)} has no embeddings",
-                hint="Choose another provider, or set its `api` to openai-completions if it is compatible with OpenAI.",
+                hint="choose another provider, or set its `api` to openai-completions if it is compatible with OpenAI",
             )
         return Vendor(name, _known_entry(KNOWN[dialect], name), entry, is_entry=True)
     if lowered in COMPATIBLE_NAMES:
         return Vendor(lowered, replace(KNOWN["compatible"], entry_names=COMPATIBLE_NAMES))
     raise ConfigInvalidError(
         f"search.provider is not a known provider: {shown_key(name)!r}",
-        hint=f"Use auto, local, none, {', '.join(KNOWN)}, or an id of models.providers.",
+        hint=f"use auto, local, none, {', '.join(KNOWN)}, or an id of models.providers",
     )
 
 
@@ -108,7 +108,7 @@ def model_of(vendor: Vendor, wanted: str) -> str:
     if not name:
         raise ConfigInvalidError(
             f"no model is configured for provider {shown_key(vendor.name)}",
-            hint="Set search.model to the name that the server uses.",
+            hint="set search.model to the name that the server uses",
             data={"key": "search.model"},
         )
     return _without_prefixes(name, vendor.known.model_prefixes)
@@ -147,7 +147,7 @@ def checked_url(raw: str, setting: str, environ: Mapping[str, str]) -> str:
         return text.rstrip("/")
     raise ConfigInvalidError(
         f"{setting} {problem}",
-        hint=f"Write an address such as https://host/v1, and secrets into {REMOTE}.apiKey or headers.",
+        hint=f"write an address such as https://host/v1, and secrets into {REMOTE}.apiKey or headers",
         data={"key": setting},
     )
 
@@ -361,5 +361,5 @@ def _missing_key_error(vendor: Vendor, *, may_use_remote: bool) -> ProviderUnava
     places += [f"the environment variable {name}" for name in vendor.known.key_variables]
     return ProviderUnavailableError(
         f"provider {shown_key(vendor.name)} has no API key; only keyword search works",
-        hint=f"Set {', or '.join(places)} (the daemon's own environment counts).",
+        hint=f"set {', or '.join(places)} (the daemon's own environment counts)",
     )

@@ -122,12 +122,12 @@ def _mapped_errors(task: _DownloadTask) -> Iterator[None]:
     except (ImportError, ValueError) as error:  # an unusable proxy; the text may contain a password
         raise DownloadFailedError(
             f"the proxy settings in the environment can't be used ({type(error).__name__})",
-            hint="Correct or unset ALL_PROXY, HTTPS_PROXY and HTTP_PROXY.",
+            hint="correct or unset ALL_PROXY, HTTPS_PROXY and HTTP_PROXY",
         ) from None
     except OSError as error:
         raise DownloadFailedError(
             f"the download can't be written: {error.strerror}",
-            hint="Check free space and permissions.",
+            hint="check free space and permissions",
             data={"errno": error.errno},
         ) from None
 
@@ -322,7 +322,7 @@ def _check_free_space(task: _DownloadTask, needed: int) -> None:
     if needed + RESERVED_BYTES > free:
         raise DownloadFailedError(
             f"{size(needed)} are needed and {size(free)} are free in {directory}",
-            hint="Free disk space, or set MEMD_MODEL_DIR to a larger disk.",
+            hint="free disk space, or set MEMD_MODEL_DIR to a larger disk",
         )
 
 

@@ -18,7 +18,7 @@ def extra_missing_error(message: str) -> LocalExtraMissingError:
     from memd_client.installation import Installation
 
     command = Installation().add_extra("local")
-    return LocalExtraMissingError(message, hint=f"Install it (needs a C++ compiler): `{command}`.")
+    return LocalExtraMissingError(message, hint=f"install it (needs a C++ compiler): `{command}`")
 
 
 def extra_unusable_error(message: str) -> LocalExtraMissingError:
@@ -28,4 +28,4 @@ def extra_unusable_error(message: str) -> LocalExtraMissingError:
     if not is_extra_installed():
         return extra_missing_error(message)
     command = Installation().reinstall("llama-cpp-python")
-    return LocalExtraMissingError(message, hint=f"Reinstall it (needs a C++ compiler): `{command}`.")
+    return LocalExtraMissingError(message, hint=f"reinstall it (needs a C++ compiler): `{command}`")

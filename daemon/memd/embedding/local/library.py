@@ -87,8 +87,8 @@ class ModelLibrary:
         if agents and not force:
             raise BadParamsError(
                 f"{shown} is the model of {', '.join(agents[:10])}",
-                hint="Choose another model for them first, or use --force; a model of `provider: local` is "
-                "downloaded again.",
+                hint="choose another model for them first, or use --force; a model of `provider: local` is "
+                "downloaded again",
             )
         freed = 0
         for file in files:
@@ -108,7 +108,7 @@ class ModelLibrary:
                 except OSError as error:
                     raise IndexIOError(f"{file} can't be removed: {error.strerror}") from None
         raise DownloadFailedError(
-            f"another process is pulling a model into {file.parent}", hint="Try again when it has finished."
+            f"another process is pulling a model into {file.parent}", hint="try again when it has finished"
         )
 
     def _directories(self) -> list[Path]:

@@ -89,12 +89,12 @@ def find_removable(reference: str, directories: Sequence[Path]) -> list[Path]:
         kept = ", ".join(str(directory) for directory in directories)
         raise PathRefusedError(
             f"{wanted.file_name} is outside the models directories ({kept})",
-            hint="Remove the file with `rm`.",
+            hint="remove the file with `rm`",
         )
     found = [path for path in candidates if path and any(os.path.lexists(each) for each in _files_of(path))]
     if not found:
         raise ModelMissingError(
-            f"model {wanted.shown} is not on disk", hint="Run `memctl model list` to see the models on disk."
+            f"model {wanted.shown} is not on disk", hint="run `memctl model list` to see the models on disk"
         )
     return found
 
@@ -155,5 +155,5 @@ def _open_lock(models_dir: Path) -> int:
     except OSError as error:
         raise DownloadFailedError(
             f"models can't be stored in {models_dir}: {error.strerror}",
-            hint="Check its permissions, or set MEMD_MODEL_DIR to another directory.",
+            hint="check its permissions, or set MEMD_MODEL_DIR to another directory",
         ) from None

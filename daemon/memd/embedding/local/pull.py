@@ -121,15 +121,15 @@ async def _fetch_gguf(wanted: ModelReference, target: Path, progress: Progress) 
 def _access_error(wanted: ModelReference, *, has_token: bool) -> DownloadFailedError:
     """Return the error for a model that needs authorization."""
     if wanted.kind != "hf":
-        return DownloadFailedError(f"{wanted.shown} needs a password", hint="Use a public link.")
+        return DownloadFailedError(f"{wanted.shown} needs a password", hint="use a public link")
     if has_token:
         return DownloadFailedError(
             f"the hub refuses {wanted.shown}: it is gated or private, and the token in HF_TOKEN has no access",
-            hint="Accept the model's terms on its page with the token's account, or correct HF_TOKEN.",
+            hint="accept the model's terms on its page with the token's account, or correct HF_TOKEN",
         )
     return DownloadFailedError(
         f"the hub refuses {wanted.shown}: it is gated or private, or there is no such model",
-        hint="Accept the model's terms on its page and set HF_TOKEN in the daemon's environment.",
+        hint="accept the model's terms on its page and set HF_TOKEN in the daemon's environment",
     )
 
 

@@ -96,7 +96,7 @@ def load_plan(path: Path, *, fingerprint: str | None, chunk_tokens: int, threads
     if fingerprint is not None and load_fingerprint(path) != fingerprint:
         raise ModelInvalidError(
             f"{path} was replaced by another file",
-            hint="Wait for the next check of the settings, which detects the new file.",
+            hint="wait for the next check of the settings, which detects the new file",
         )
     context = fit.context_tokens(chunk_tokens, header.trained_tokens)
     return LoadPlan(

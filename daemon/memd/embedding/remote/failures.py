@@ -148,7 +148,7 @@ def _bad_request_error(
     if error.mentions_dimensions() and endpoint.dims is not None:
         return ProviderFailedError(
             f"{summary}: the model {endpoint.model!r} can't return {endpoint.dims} dimensions",
-            hint="Correct or remove search.outputDimensionality.",
+            hint="correct or remove search.outputDimensionality",
         )
     if error.is_unknown_model(match_text=True):
         return _unknown_model_error(endpoint, summary)
@@ -164,7 +164,7 @@ def _no_embeddings_error(endpoint: Endpoint, summary: str, url: str) -> Provider
         path = "this path"
     return ProviderFailedError(
         f"{summary}: there are no embeddings at {path}",
-        hint="Check remote.baseUrl: most end in /v1, and none in /embeddings.",
+        hint="check remote.baseUrl: most end in /v1, and none in /embeddings",
     )
 
 
@@ -176,7 +176,7 @@ def _redirect_error(endpoint: Endpoint, summary: str, headers: Mapping[str, str]
         host = None
     return ProviderFailedError(
         f"{summary}: it redirects the request" + (f" to {endpoint.redactor.clean(host)}" if host else ""),
-        hint="Set remote.baseUrl to the final address: redirects are not followed, since they would carry the key.",
+        hint="set remote.baseUrl to the final address: redirects are not followed, since they would carry the key",
     )
 
 

@@ -32,8 +32,8 @@ def make_client(trust_env: bool) -> httpx.AsyncClient:
     except (ImportError, ValueError, OSError, httpx.InvalidURL) as error:  # its text may contain a password
         raise ProviderUnreachableError(
             f"the proxy or certificate settings in the environment can't be used ({type(error).__name__})",
-            hint="Correct or unset ALL_PROXY, HTTPS_PROXY, HTTP_PROXY (http:// or https://, not socks) and "
-            "SSL_CERT_FILE in the daemon's environment.",
+            hint="correct or unset ALL_PROXY, HTTPS_PROXY, HTTP_PROXY (http:// or https://, not socks) and "
+            "SSL_CERT_FILE in the daemon's environment",
         ) from None
 
 
@@ -92,12 +92,12 @@ def _mapped_errors(host: str, timeouts: Timeouts, redactor: Redactor) -> Iterato
     except (httpx.UnsupportedProtocol, httpx.InvalidURL):
         raise ProviderUnreachableError(
             "the provider's address is not a usable URL",
-            hint="Correct remote.baseUrl: it must begin with http:// or https://.",
+            hint="correct remote.baseUrl: it must begin with http:// or https://",
         ) from None
     except (httpx.LocalProtocolError, UnicodeEncodeError):
         raise ProviderAuthError(
             f"no request was sent to {host}: the key or a header contains characters that HTTP can't carry",
-            hint="Remove quotes, line breaks and spaces from the key and remote.headers.",
+            hint="remove quotes, line breaks and spaces from the key and remote.headers",
         ) from None
     except zlib.error:
         raise ProviderUnreachableError(f"{host} sent a reply that can't be decompressed") from None

@@ -93,7 +93,7 @@ def matrix(rows: Sequence[Row], count: int, endpoint: Endpoint) -> FloatArray:
     if endpoint.dims is not None and lengths != [endpoint.dims]:
         raise ProviderReplyError(
             f"{provider} sent vectors of {lengths[0]} dimensions instead of {endpoint.dims}",
-            hint="Correct or remove search.outputDimensionality: the model doesn't support this size.",
+            hint="correct or remove search.outputDimensionality: the model doesn't support this size",
         )
     with np.errstate(over="ignore"):
         vectors = np.array(exact, dtype=np.float32)

@@ -27,8 +27,8 @@ QUERY: Final = "why does the billing gateway retry the invoice webhook"
 SUBJECT: Final = ("billing", "gateway", "retry", "invoice", "webhook")
 
 FUNCTION_WORDS: Final = (
-    *"the of and to in is was for that it on with as by at from this what how why when".split(),
-    *("where", "which", "who", "does", "did", "we"),
+    "the of and to in is was for that it on with as by at from this".split()
+    + "what how why when where which who does did we".split()
 )
 
 SYLLABLES: Final = "ba ce di fo gu ka le mi no pu ra se ti vo zu".split()

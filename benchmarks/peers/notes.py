@@ -50,7 +50,7 @@ PLANTED: Final = {
     ),
     "backup": (
         "The nightly backup of the photo archive runs at 03:40 and goes to the vault in Reykjavik.",
-        "to which city does the nightly backup of the photo archive go",
+        "where does the nightly backup of the photo archive go",
     ),
     "dentist": (
         "Doctor Okafor moved her dental practice to Lindenstrasse 12, second floor.",

@@ -62,12 +62,20 @@ UNCHECKED = (
     "daemon/memd/page/static/vendor",
     "daemon/memd/sample/state",  # notes of a fictional user
     "daemon/memd/text/language",  # words of users' languages
-    "daemon/memd/embedding/prefixes.py",  # prompts that models were trained with
     "tests/retrieval/abstention",  # notes and queries of fictional users
     "tests/retrieval/multilingual",
     "tests/retrieval/technical",
     "tests/golden",
 )
+DATA = {
+    "benchmarks/corpus.py": {"FUNCTION_WORDS"},
+    "benchmarks/peers/notes.py": {"PLANTED"},
+    "daemon/memd/cli/search.py": {"STOP_WORDS"},
+    "daemon/memd/embedding/prefixes.py": {"_INSTRUCT", "_REPRESENT"},
+    "daemon/memd/sync/text/file_rows.py": {"DEFAULT_SCHEME"},
+    "daemon/memd/vector_search/kept_vectors.py": {"HASH_PREFIX"},
+}
+"""Constants whose strings are data: queries, prompts that models were trained with, and stored names and hashes."""
 TREES = ("daemon", "client", "benchmarks", "tests", "scripts", "docs", ".github", "systemd", "launchd")
 
 
@@ -117,7 +125,7 @@ def _prose(path: Path, name: str, text: str) -> Iterator[tuple[int, str]]:
     if path.suffix == ".md":
         yield from _prose_of_markdown(text)
     elif path.suffix == ".py":
-        yield from _prose_of_python(text, is_test=name.startswith("tests/"))
+        yield from _prose_of_python(text, DATA.get(name, set()), is_test=name.startswith("tests/"))
     elif path.suffix in (".js", ".mjs", ".ts"):
         yield from _prose_of_script(text, SCRIPT_PROSE)
     else:
@@ -139,14 +147,17 @@ def _prose_of_script(text: str, pattern: re.Pattern[str]) -> Iterator[tuple[int,
             yield number, match[0]
 
 
-def _prose_of_python(source: str, *, is_test: bool) -> Iterator[tuple[int, str]]:
+def _prose_of_python(source: str, data: set[str], *, is_test: bool) -> Iterator[tuple[int, str]]:
     """Comments and docstrings; of the program also messages, of tests also the names of functions."""
     for token in tokenize.generate_tokens(io.StringIO(source).readline):
         if token.type == tokenize.COMMENT:
             yield token.start[0], token.string
     tree = ast.parse(source)
     docstrings = {id(value) for value in _docstrings(tree)}
+    skipped = {id(each) for value in _values(tree, data) for each in ast.walk(value)}
     for node in ast.walk(tree):
+        if id(node) in skipped:
+            continue
         if isinstance(node, ast.Constant) and isinstance(node.value, str):
             text = node.value.removesuffix("\n")
             is_message = not is_test and " " in text.strip() and not SQL.search(text)
@@ -160,6 +171,15 @@ def _docstrings(tree: ast.Module) -> Iterator[ast.Constant]:
     """Strings that are statements: docstrings, and texts below constants and fields."""
     for node in ast.walk(tree):
         if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant):
+            yield node.value
+
+
+def _values(tree: ast.Module, names: set[str]) -> Iterator[ast.expr]:
+    """The values of a module's constants."""
+    for node in tree.body:
+        targets = node.targets if isinstance(node, ast.Assign) else [getattr(node, "target", None)]
+        is_named = any(isinstance(each, ast.Name) and each.id in names for each in targets)
+        if is_named and isinstance(node, ast.Assign | ast.AnnAssign) and node.value is not None:
             yield node.value
 
 

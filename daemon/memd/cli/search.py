@@ -45,11 +45,12 @@ if TYPE_CHECKING:
     from memd_client.messages import Hit, SearchAgentsReply, SearchedAgent, SearchReply
 
 
-_STOP_WORDS = """
+STOP_WORDS = frozenset(
+    """
 a an and are as at be but by did do does for from had has have how i if in is it its me my not of on or our so
-that the their them then there they this to was we were what when which who why will with you your
-"""
-STOP_WORDS = frozenset([*_STOP_WORDS.split(), "where"])
+that the their them then there they this to was we were what when where which who why will with you your
+""".split()
+)
 """Words that are highlighted only if a query has no others."""
 
 WORD = re.compile(r"[^\W_]+")

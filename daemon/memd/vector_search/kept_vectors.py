@@ -18,7 +18,7 @@ from memd.text.cut.chunking import hash_text
 from memd.vector_search.active_provider import ActiveProvider
 from memd_client.errors import MemdError
 
-HASH_PREFIX = f"text by {'itself'}\n"
+HASH_PREFIX = "text by itself\n"
 """Prefix of a text for its hash, part of stored hashes: a chunk of the same text is embedded with its headings."""
 
 

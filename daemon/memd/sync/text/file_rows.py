@@ -28,11 +28,9 @@ from memd.text.cut.chunking import Chunk, chunk_text_at_breaks, cut_chunks
 from memd_client.errors import FileMissingError, FileUnreadableError, MemdError
 from memd_client.messages import SkippedFile
 
-CHUNKING_VERSION = 1
-"""Version of `memd.text.cut.chunking`: if an index has another one, all its files are chunked again."""
-
-DEFAULT_SCHEME = f"passages {CHUNKING_VERSION}"
-"""Stored name of memd's own chunking scheme."""
+DEFAULT_SCHEME = "passages 1"
+"""Stored name of memd's own chunking scheme. Its number is the version of `memd.text.cut.chunking`: if an index has
+another one, all its files are chunked again."""
 
 
 class ChunkingScheme(NamedTuple):

@@ -145,7 +145,7 @@ def _problems(config: AgentConfig, opened: OpenAgent, disk: Discovery) -> list[P
         Problem(
             "openclaw_database",
             notice,
-            "No action needed: vectors that could not be reused are computed again.",
+            "no action needed: vectors that could not be reused are computed again",
         )
         for notice in vectors.notices
     )
@@ -156,7 +156,7 @@ def _problems(config: AgentConfig, opened: OpenAgent, disk: Discovery) -> list[P
             Problem(
                 "memory_beyond_limits",
                 f"{disk.beyond_limits:,} files exceed the limits of one agent; the oldest are not indexed",
-                "Narrow `extraPaths`, or raise `max_agent_files` and `max_agent_mb` in memd.toml.",
+                "narrow `extraPaths`, or raise `max_agent_files` and `max_agent_mb` in memd.toml",
             )
         )
     if disk.workspace_missing:
@@ -164,7 +164,7 @@ def _problems(config: AgentConfig, opened: OpenAgent, disk: Discovery) -> list[P
             Problem(
                 "workspace_missing",
                 f"workspace {config.workspace} does not exist",
-                "Create it, or correct the agent's `workspace` in the settings.",
+                "create it, or correct the agent's `workspace` in the settings",
             )
         )
     if opened.index_file.fault is not None:
@@ -174,7 +174,7 @@ def _problems(config: AgentConfig, opened: OpenAgent, disk: Discovery) -> list[P
             Problem(
                 "index_corrupt",
                 f"the index was damaged and rebuilt; the damaged file is kept as {opened.index_file.quarantined.name}",
-                "Delete the damaged file when you don't need it: the new index is built from your Markdown.",
+                "delete the damaged file when you don't need it: the new index is built from your Markdown",
             )
         )
     return problems

@@ -169,7 +169,7 @@ class SearchService:
             "vectors_pending",
             f"computing vectors ({pending:,} texts left)",
             self._started_ms,
-            "No action needed: vector search starts automatically.",
+            "no action needed: vector search starts automatically",
         )
 
     async def _embed(self, query: str, budget_s: float) -> _EmbeddedQuery:

@@ -80,8 +80,8 @@ def _missing_model_error(reference: ModelReference, path: Path) -> ModelMissingE
         return ModelMissingError(f"model file {path} does not exist")
     return ModelMissingError(
         f"model {reference.shown} is not pulled: {path} does not exist",
-        hint=f"Run `memctl model pull {reference.shown}`"
-        + ("." if reference.kind == "minilm" else ", or the smaller model: `memctl model pull minilm`."),
+        hint=f"run `memctl model pull {reference.shown}`"
+        + ("" if reference.kind == "minilm" else ", or the smaller model: `memctl model pull minilm`"),
     )
 
 

@@ -1,6 +1,6 @@
 """Writes docs/cli.md from the commands of `memctl`, their output, and the texts in `scripts/texts/cli.toml`.
 
-`scripts/cli_doc` calls it. Usage, help, options and examples come from the commands, samples from `cli_samples`.
+`scripts/docs` calls it. Usage, help, options and examples come from the commands, samples from `cli_samples`.
 """
 
 from __future__ import annotations
@@ -110,7 +110,3 @@ def _row(option: click.Option) -> str:
 
 def _examples(epilog: str) -> str:
     return "\n".join(line.strip() for line in epilog.splitlines() if line.strip().startswith("memctl"))
-
-
-if __name__ == "__main__":
-    PAGE.write_text(render(), encoding="utf-8")

@@ -1,4 +1,4 @@
-"""Writes tables of docs and the memory settings of the plugin's manifest from the code; `scripts/config_doc` calls it.
+"""Writes tables of docs and the memory settings of the plugin's manifest from the code; `scripts/docs` calls it.
 
 A table is between `<!-- table: NAME -->` and `<!-- end -->`; the rest of a page is written by hand. In the manifest
 the memory settings are the last properties of `configSchema`, after `dreaming`.
@@ -250,7 +250,7 @@ def _table(heads: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> str:
     )
 
 
-if __name__ == "__main__":
-    for path in PAGES:
-        path.write_text(render(path.read_text(encoding="utf-8")), encoding="utf-8")
-    MANIFEST.write_text(render_manifest(MANIFEST.read_text(encoding="utf-8")), encoding="utf-8")
+def generated() -> dict[Path, str]:
+    """Return the text of each file with tables or settings of the code."""
+    pages = {path: render(path.read_text(encoding="utf-8")) for path in PAGES}
+    return pages | {MANIFEST: render_manifest(MANIFEST.read_text(encoding="utf-8"))}

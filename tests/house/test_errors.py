@@ -10,8 +10,7 @@ from pathlib import Path
 import pytest
 
 from memd_client.errors import MemdError, all_errors
-from tests.support.scripts import load_script
-from tests.support.tree import CLIENT, DAEMON, DOCS, ROOT, parsed, python_files, relative
+from tests.support.tree import CLIENT, DAEMON, ROOT, parsed, python_files, relative
 
 ERRORS = {code: kind for code, kind in all_errors().items() if kind is not MemdError}
 
@@ -90,8 +89,3 @@ def test_error_is_used(code: str, sources: str) -> None:
 @pytest.mark.parametrize("code", ERRORS)
 def test_error_is_tested(code: str, tests: str) -> None:
     assert re.search(rf"\b{ERRORS[code].__name__}\b|\b{code}\b", tests)
-
-
-def test_errors_page_is_generated_from_the_classes() -> None:
-    rendered: str = load_script("errors_doc").render()
-    assert (DOCS / "errors.md").read_text() == rendered, "run scripts/errors_doc"

@@ -1,6 +1,6 @@
 """The settings of an agent's search and of the daemon: name, type, default, unit, bounds and meaning.
 
-Keys are those of OpenClaw's `memory.search`, camelCase in the file. `scripts/config_doc` generates the tables of
+Keys are those of OpenClaw's `memory.search`, camelCase in the file. `scripts/docs` generates the tables of
 docs/configuration.md and the schema of the plugin's config from these structs, in the order of their fields. An agent's
 other settings are in `memd.settings.lifecycle`.
 """

@@ -92,12 +92,14 @@ def run_part(name: str, quick: bool, cache: Path) -> Entry | None:
     """Run one part; return None if it raised, after printing the error."""
     neighbours, started = OtherProcesses(), time.perf_counter()
 
-    def tell(line: str) -> None:
+    def show_progress(line: str) -> None:
         console.print(f"[dim]{name} {time.perf_counter() - started:6.1f} s  {escape(line)}[/dim]")
 
     try:
         with tempfile.TemporaryDirectory(prefix="memd-bench-") as work:
-            part = load_part(name)(Options(quick=quick, work=Path(work), cache=cache, tell=tell))
+            part = load_part(name)(
+                Options(quick=quick, work=Path(work), cache=cache, show_progress=show_progress)
+            )
     except Exception:  # noqa: BLE001 - the other parts run whatever it was
         console.print(f"[red]{name} failed[/red]\n{escape(traceback.format_exc())}")
         return None

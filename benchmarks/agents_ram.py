@@ -73,7 +73,7 @@ def measure(options: Options) -> Part:
     for chunks in (JUDGED,) if options.quick else (JUDGED, 15_000):
         corpus = cached_corpus(options, chunks)
         sides = [_measure_sides(corpus, agents) for _ in range(rounds)]
-        options.tell(_progress_line(agents, corpus, sides))
+        options.show_progress(_progress_line(agents, corpus, sides))
         figures += _figures(agents, chunks, corpus, sides)
         if chunks == JUDGED:
             peers, missing = measure_peers(options, agents)

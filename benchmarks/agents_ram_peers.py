@@ -34,7 +34,7 @@ def measure_peers(options: Options, agents: int) -> tuple[dict[str, RamUse], lis
     """Return the peers' RAM by name, and why a peer is missing."""
     cache = options.cache / "peers"
     cache.mkdir(parents=True, exist_ok=True)
-    makers, missing = install_peers(cache, options.tell)
+    makers, missing = install_peers(cache, options.show_progress)
     root = options.work / "peers"
     notes = root / "notes"
     write_notes(notes, NOTES_CHUNKS, random.Random(17))
@@ -53,7 +53,7 @@ def measure_peers(options: Options, agents: int) -> tuple[dict[str, RamUse], lis
             except ChildError as error:
                 missing.append(f"{name}: {error}")
             else:
-                options.tell(f"{agents} processes of {name}: {taken[name].pss:.0f} MB (PSS)")
+                options.show_progress(f"{agents} processes of {name}: {taken[name].pss:.0f} MB (PSS)")
     return taken, missing
 
 

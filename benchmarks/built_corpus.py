@@ -47,7 +47,7 @@ def build(options: Options, chunks: int, files: int) -> BuiltCorpus:
     """Return a corpus of about so many chunks, from the cache if it is there."""
     folder = options.cache.absolute() / f"corpus-{RECIPE}-{VERSION}-{chunks}-{files}"
     if not folder.exists():
-        options.tell(f"building {chunks:,} chunks in {files:,} files")
+        options.show_progress(f"building {chunks:,} chunks in {files:,} files")
         scratch = options.work / folder.name
         with StateHome({"agents": {"defaults": {"memorySearch": {"provider": "none"}}}}) as home:
             make_corpus(home, round(chunks / CHUNKS_PER_BLOCK), files, random.Random(7))

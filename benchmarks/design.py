@@ -69,19 +69,19 @@ def measure(options: Options) -> Part:
     size = QUICK if options.quick else FULL
     figures: list[Figure] = []
     notes: list[str] = []
-    options.tell("clients in fresh processes")
+    options.show_progress("clients in fresh processes")
     figures += client_figures(options, size)
-    options.tell("the daemon at idle")
+    options.show_progress("the daemon at idle")
     figures += idle_figures(size)
-    options.tell("searches during a full index")
+    options.show_progress("searches during a full index")
     figures += busy_figures(size)
-    options.tell("local embedding against llama-cpp-python")
+    options.show_progress("local embedding against llama-cpp-python")
     figures += embedding_figures(options, size)
     folder = retrieval.default_eval()
     if folder is None:
         notes.append("LoCoMo recall was not measured: MEMD_EVAL names no evaluation set.")
     else:
-        options.tell("LoCoMo recall")
+        options.show_progress("LoCoMo recall")
         lines = retrieval.run_set(folder, retrieval.WITH_MODEL, MAX_RESULTS)
         figures += recall_figures(retrieval.scores(folder, lines, None, MAX_RESULTS))
     notes.append(

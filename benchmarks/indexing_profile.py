@@ -91,7 +91,7 @@ def measure(options: Options) -> Part:
     with StateHome() as home:
         make_corpus(home, chunks, notes, random.Random(7))
         for number in range(rounds):
-            options.tell(f"indexing: round {number + 1} of {rounds}")
+            options.show_progress(f"indexing: round {number + 1} of {rounds}")
             index = options.work / f"index-{number}.sqlite"
             totals.append(trio.run(index_all, home.workspace(), index, extension))
             for name, spent in stage_round(

@@ -87,7 +87,9 @@ def measure(options: Options) -> Part:
                             one = _load(daemon, generators, long_s, done)
                         results[background].setdefault(clients, []).append(one)
             for background, of in results.items():
-                options.tell(f"{clients} client(s){BACKGROUND[background]}: {_progress_line(of[clients])}")
+                options.show_progress(
+                    f"{clients} client(s){BACKGROUND[background]}: {_progress_line(of[clients])}"
+                )
     return Part(
         name="load",
         title="Load: many clients at once",

@@ -14,12 +14,12 @@ import msgspec
 
 
 class Options(msgspec.Struct, frozen=True):
-    """How the suite runs; `tell` prints a line of progress."""
+    """How the suite runs; `show_progress` prints a line of progress."""
 
     quick: bool
     work: Path
     cache: Path
-    tell: Callable[[str], None]
+    show_progress: Callable[[str], None]
 
 
 class Figure(msgspec.Struct, frozen=True):

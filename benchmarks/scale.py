@@ -69,7 +69,7 @@ def measure(options: Options) -> Part:
         found = measure_size(
             cached_corpus(options, chunks), starts=starts, rounds=rounds, rests=not options.quick
         )
-        options.tell(progress_line(found))
+        options.show_progress(progress_line(found))
         sizes.append(found)
     crowds = [
         _measure_agents(options, count, SMALL, starts)
@@ -93,7 +93,7 @@ def _measure_agents(options: Options, count: int, chunks: int, starts: int) -> A
     found = measure_agents(
         cached_corpus(options, chunks), count, starts=min(starts, 3), rests=not options.quick
     )
-    options.tell(
+    options.show_progress(
         f"{count} agents of {found.corpus.chunks:,} chunks: ready in {median(found.start_ms):.0f} ms, first "
         f"search {median(found.first_ms):.0f} ms, {median(found.idle_mb):.0f} MB, "
         f"{median(found.searched_mb):.0f} MB when all were searched"

@@ -68,7 +68,7 @@ def cached_corpus(options: Options, chunks: int) -> CachedCorpus:
     files = min(MOST_FILES, max(1, round(chunks / CHUNKS_PER_FILE)))
     folder = options.cache / "corpora" / f"{chunks}-in-{files}-seed-{SEED}-schema-{VERSION}"
     if not (folder / "corpus.json").exists():
-        options.tell(f"building a corpus of {chunks:,} chunks")
+        options.show_progress(f"building a corpus of {chunks:,} chunks")
         _build(folder, chunks, files)
     facts = msgspec.json.decode((folder / "corpus.json").read_bytes(), type=dict[str, int])
     return CachedCorpus(folder, facts["passages"], facts["files"], facts["index_bytes"])

@@ -82,7 +82,7 @@ def measure(options: Options) -> Part:
         try:
             engine = InProcessSearch(db, home.workspace())
             for _ in range(2 if options.quick else ROUNDS):
-                options.tell("stages and floors of a search")
+                options.show_progress("stages and floors of a search")
                 for name, spent in engine.stage_round(queries):
                     stages[name].append(spent)
                 for name, spent in engine.floor_round(queries):

@@ -101,9 +101,9 @@ def measure(options: Options) -> Part:
     rounds = Rounds()
     with running_server() as url:
         for number in range(size.rounds):
-            options.tell(f"round {number + 1} of {size.rounds}: {size.files} files")
+            options.show_progress(f"round {number + 1} of {size.rounds}: {size.files} files")
             take_round(rounds, corpus, url, options.work / f"seeds-{number}.sqlite")
-    options.tell(f"no change in {size.unchanged_files} files")
+    options.show_progress(f"no change in {size.unchanged_files} files")
     ours, theirs = unchanged(size, options.work)
     return Part(
         "sync",

@@ -52,7 +52,7 @@ def measure(options: Options) -> Part:
         with daemon.client() as client:
             client.search(queries.pop())  # loads the model
         cold = [_first_answer(environ, queries.pop()) for _ in range(starts)]
-        options.tell(f"an MCP server's first answer: {min(cold):.0f} to {max(cold):.0f} ms")
+        options.show_progress(f"an MCP server's first answer: {min(cold):.0f} to {max(cold):.0f} ms")
         mcp: list[ToolClient] = [stack.enter_context(McpToolClient("main", environ)) for _ in range(clients)]
         plugins, missing = _plugins(stack, clients, environ)
         names = dict(zip(("memctl mcp", "OpenClaw plugin"), (mcp, plugins), strict=True))

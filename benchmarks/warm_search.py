@@ -121,13 +121,13 @@ def search_times(options: Options, size: CorpusSize, built: BuiltCorpus) -> Time
     with home_of(built) as home:
         with started(home) as daemon, daemon.client(timeout_s=600) as client:
             check_one_indexed(client.index(), built.files)
-        options.tell(f"{built.chunks:,} chunks: first searches after {size.starts} starts")
+        options.show_progress(f"{built.chunks:,} chunks: first searches after {size.starts} starts")
         for query in queries[size.queries :]:
             with started(home) as daemon, daemon.client(timeout_s=60) as client:
                 times.add_search(times.first, *answered(client, query))
         with started(home) as daemon, daemon.client(timeout_s=60) as client:
             search_until_known(client, queries[-1])  # loads vectors and model
-            options.tell(f"{built.chunks:,} chunks: {size.queries} new queries")
+            options.show_progress(f"{built.chunks:,} chunks: {size.queries} new queries")
             for query in queries[: size.queries]:
                 times.add_search(times.new, *answered(client, query))
                 search_until_known(client, query)
@@ -150,7 +150,7 @@ def take_turns(
     asked = cycle(zip(queries, vectors, strict=True))
     try:
         for number in range(size.turns):
-            options.tell(f"{built.chunks:,} chunks: turn {number + 1} of {size.turns}")
+            options.show_progress(f"{built.chunks:,} chunks: turn {number + 1} of {size.turns}")
             until = time.perf_counter() + PATIENCE_S
             took, others = run_undisturbed(lambda: [timed(client, query) for query in queries], until)
             times.p50.append(statistics.median(took))

@@ -77,7 +77,7 @@ def measure(options: Options) -> Part:
         model = trio.run(pull_model, "minilm", models_dir(), lambda *_: None)
     except MemdError as error:
         return Part("peers", TITLE, skipped=f"minilm is not available: {error.message}")
-    makers, missing = install_peers(cache, options.tell)
+    makers, missing = install_peers(cache, options.show_progress)
     if len(makers) == 1:
         return Part("peers", TITLE, skipped="; ".join(missing))
     bench = PeerComparison(options, makers, QUICK if options.quick else FULL)
@@ -87,11 +87,11 @@ def measure(options: Options) -> Part:
     return Part("peers", TITLE, figures, notes=[*NOTES, *missing, *bench.failures])
 
 
-def install_peers(cache: Path, tell: Callable[[str], None]) -> tuple[Makers, list[str]]:
+def install_peers(cache: Path, show_progress: Callable[[str], None]) -> tuple[Makers, list[str]]:
     """Return the constructor of each side, memd first, and why a peer is missing."""
     makers: Makers = {MemdSide.name: MemdSide}
     missing = []
-    tell("installing OpenClaw and memsearch if they are missing")
+    show_progress("installing OpenClaw and memsearch if they are missing")
     try:
         makers[OpenClawSide.name] = partial(OpenClawSide, package=install_openclaw(cache))
     except PeerMissingError as error:
@@ -118,14 +118,14 @@ class PeerComparison:
         contest, asked = self._contest("minilm", MINILM, endpoint, sizes.blocks, self._makers)
         with contest:
             indexed = contest.each(lambda side: side.index())
-            self._tell(", ".join(f"{name} {one.chunks} chunks" for name, one in indexed.items()))
+            self._show_progress(", ".join(f"{name} {one.chunks} chunks" for name, one in indexed.items()))
             first = contest.each(first_search)
-            self._tell("searches in a running process")
+            self._show_progress("searches in a running process")
             warm = warm_rounds(contest, endpoint, asked, sizes.rounds)
             found = contest.each(find_planted)
             memory = contest.each(lambda side: resident_mb(side.pid))
             contest.each(lambda side: side.rest())
-            self._tell("searches from the shell")
+            self._show_progress("searches from the shell")
             shells = search_from_shell(contest, sizes.shells)
             self.failures += contest.failures
         yield from shell_figures(shells)
@@ -152,7 +152,7 @@ class PeerComparison:
         with contest:
             indexed = contest.each(lambda side: side.index())
             contest.each(first_search)
-            self._tell("searches of the larger corpus")
+            self._show_progress("searches of the larger corpus")
             warm = warm_rounds(contest, endpoint, asked, sizes.rounds)
             memory = contest.each(lambda side: resident_mb(side.pid))
             self.failures += contest.failures
@@ -167,7 +167,7 @@ class PeerComparison:
         """Return the sides over new notes, and queries for them."""
         root = self._options.work / name
         size = write_notes(root / "notes", chunks, random.Random(17))
-        self._tell(f"{name}: {size / 1e6:.1f} MB of notes")
+        self._show_progress(f"{name}: {size / 1e6:.1f} MB of notes")
         sides = [
             make(SideSetup(root / side, root / "notes", endpoint.url(side), model))
             for side, make in makers.items()
@@ -176,5 +176,5 @@ class PeerComparison:
         queries = make_queries(root / "notes", count, random.Random(23))
         return Contest(sides, random.Random(5)), queries
 
-    def _tell(self, line: str) -> None:
-        self._options.tell(f"peers: {line}")
+    def _show_progress(self, line: str) -> None:
+        self._options.show_progress(f"peers: {line}")

@@ -174,25 +174,27 @@ class ResourceSubscriptions:
         if not self._wanted:
             self._some.clear()
 
-    async def run(self, tell: SendChange) -> None:
+    async def run(self, notify: SendChange) -> None:
         """Follow the daemon's events while a file is watched; runs until cancelled."""
         while True:
             await self._some.wait()
             try:
-                await self._follow(tell)
+                await self._follow(notify)
             except MemdError:
                 await asyncio.sleep(RESUBSCRIBE_S)
 
-    async def _follow(self, tell: SendChange) -> None:
+    async def _follow(self, notify: SendChange) -> None:
         """Follow events until the connection breaks or no file is watched."""
         async with self._client.subscribe(kinds=CHANGING_EVENTS) as events:
-            await self._compare(tell, {agent for agent, _ in self._wanted})  # changes before the subscription
+            await self._compare(
+                notify, {agent for agent, _ in self._wanted}
+            )  # changes before the subscription
             async for event in events:
                 if not self._wanted:
                     return
-                await self._compare(tell, {event.agent})
+                await self._compare(notify, {event.agent})
 
-    async def _compare(self, tell: SendChange, agents: set[str]) -> None:
+    async def _compare(self, notify: SendChange, agents: set[str]) -> None:
         """Notify the client of watched files that have changed."""
         for agent in sorted(agents):
             watched = [path for each, path in self._wanted if each == agent]
@@ -203,7 +205,7 @@ class ResourceSubscriptions:
                 version = versions.get(path)
                 if self._wanted.get((agent, path), version) != version:
                     self._wanted[agent, path] = version
-                    await tell(uri_of(agent, path))
+                    await notify(uri_of(agent, path))
 
     async def _versions(self, agent: str) -> dict[str, Version]:
         """Return the current versions of an agent's files by path."""

@@ -137,9 +137,9 @@ class MemoryServer:
 
     async def send_changes(self) -> None:
         """Notify the client of changed files that it subscribed to, until cancelled."""
-        await self._subscriptions.run(self._tell)
+        await self._subscriptions.run(self._notify)
 
-    async def _tell(self, uri: str) -> None:
+    async def _notify(self, uri: str) -> None:
         if self._session is not None:
             with contextlib.suppress(
                 anyio.ClosedResourceError, anyio.BrokenResourceError
@@ -174,12 +174,12 @@ class MemoryServer:
             return None
         steps = ProgressSteps()
 
-        async def tell(progress: Any) -> None:
+        async def forward(progress: Any) -> None:
             step = steps.next(progress)
             if step is not None:
                 await context.session.send_progress_notification(token, *step)
 
-        return tell
+        return forward
 
     async def _list_resources(self, request: types.ListResourcesRequest) -> types.ServerResult:
         cursor = request.params.cursor if request.params is not None else None

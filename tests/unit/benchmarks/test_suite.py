@@ -19,7 +19,7 @@ PAGE = "<!-- part: good -->\n<!-- end -->\n<!-- part: bad -->\n<!-- end -->\n"
 
 
 def good(options: Options) -> Part:
-    options.tell("halfway")
+    options.show_progress("halfway")
     (options.work / "scratch").write_text("x")
     value = 1.0 if options.quick else 2.0
     plot = Plot("picture", "Picture", "x", "y", [Curve("line", [1.0, 2.0], [value, value])])

@@ -46,7 +46,7 @@ PARTS: Final = {
 }
 
 
-class RamBySide(msgspec.Struct, frozen=True):
+class RamBySystem(msgspec.Struct, frozen=True):
     """RAM of one round, in the order of measurement."""
 
     searching: RamUse
@@ -96,7 +96,7 @@ def measure(options: Options) -> Part:
     )
 
 
-def _measure_sides(corpus: CachedCorpus, agents: int) -> RamBySide:
+def _measure_sides(corpus: CachedCorpus, agents: int) -> RamBySystem:
     """Measure each side while the other does not run."""
     names = names_of(agents)
     queries = make_queries(agents, random.Random(13))
@@ -117,7 +117,7 @@ def _measure_sides(corpus: CachedCorpus, agents: int) -> RamBySide:
             daemon.stop()
     with workers(SIDES, [("bare",)] * agents) as interpreters:
         bare = ram_of([each.pid for each in interpreters])
-    return RamBySide(searching, ours, theirs, _measure_engines(corpus, queries), bare)
+    return RamBySystem(searching, ours, theirs, _measure_engines(corpus, queries), bare)
 
 
 def _measure_engines(corpus: CachedCorpus, queries: Sequence[str]) -> RamUse:
@@ -133,7 +133,7 @@ def _measure_engines(corpus: CachedCorpus, queries: Sequence[str]) -> RamUse:
             return ram_of([each.pid for each in engines])
 
 
-def _figures(agents: int, chunks: int, corpus: CachedCorpus, rounds: Sequence[RamBySide]) -> list[Figure]:
+def _figures(agents: int, chunks: int, corpus: CachedCorpus, rounds: Sequence[RamBySystem]) -> list[Figure]:
     """Return the figures of one size of memory."""
     name, said = f"agents.{chunks // 1000}k", f"{agents} agents of {corpus.chunks:,} chunks"
     figures = []
@@ -158,7 +158,7 @@ def _figures(agents: int, chunks: int, corpus: CachedCorpus, rounds: Sequence[Ra
     return figures
 
 
-def _peer_figures(agents: int, rounds: Sequence[RamBySide], peers: Mapping[str, RamUse]) -> list[Figure]:
+def _peer_figures(agents: int, rounds: Sequence[RamBySystem], peers: Mapping[str, RamUse]) -> list[Figure]:
     """Return the figures of existing engines: complete processes, interpreters included."""
     figures = []
     for name, theirs in peers.items():
@@ -170,7 +170,7 @@ def _peer_figures(agents: int, rounds: Sequence[RamBySide], peers: Mapping[str, 
     return figures
 
 
-def _progress_line(agents: int, corpus: CachedCorpus, rounds: Sequence[RamBySide]) -> str:
+def _progress_line(agents: int, corpus: CachedCorpus, rounds: Sequence[RamBySystem]) -> str:
     """Return a line of progress."""
     ours = median(each.through_daemon(interpreters=True).pss for each in rounds)
     theirs = median(each.in_process(interpreters=True).pss for each in rounds)

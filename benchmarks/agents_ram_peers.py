@@ -18,10 +18,10 @@ from benchmarks.part import Options
 from benchmarks.peers.child import ChildError
 from benchmarks.peers.comparison import install_peers
 from benchmarks.peers.endpoint import EndpointProcess
-from benchmarks.peers.memd_side import MemdSide
+from benchmarks.peers.memd_system import MemdSystem
 from benchmarks.peers.notes import write_notes
 from benchmarks.peers.server import INSTANT
-from benchmarks.peers.side import Side, SideSetup
+from benchmarks.peers.system import ComparedSystem, SystemSetup
 from benchmarks.scale_process import RamUse, ram_of
 from memd.embedding.local.pull import pull_model
 from memd.settings.paths import models_dir
@@ -42,10 +42,10 @@ def measure_peers(options: Options, agents: int) -> tuple[dict[str, RamUse], lis
     taken: dict[str, RamUse] = {}
     with EndpointProcess(model, cache / "minilm-256.sqlite", root / "endpoint.log") as endpoint:
         for name, make in makers.items():
-            if name == MemdSide.name:
+            if name == MemdSystem.name:
                 continue
             setups = [
-                SideSetup(_folder(root / f"{name}-{number}"), notes, endpoint.url(name), INSTANT)
+                SystemSetup(_folder(root / f"{name}-{number}"), notes, endpoint.url(name), INSTANT)
                 for number in range(agents)
             ]
             try:
@@ -57,7 +57,7 @@ def measure_peers(options: Options, agents: int) -> tuple[dict[str, RamUse], lis
     return taken, missing
 
 
-def _ram_of_sides(sides: Sequence[Side]) -> RamUse:
+def _ram_of_sides(sides: Sequence[ComparedSystem]) -> RamUse:
     """Return the RAM of all sides after one search each."""
     with ExitStack() as stack:
         for side in sides:

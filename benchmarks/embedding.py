@@ -56,8 +56,8 @@ MODEL_TOKENS = 510
 
 BAR_BEST = 0.9
 BAR_DEFAULTS = 2.0
-SWEEP_TURN_S = 0.5
-TURN_S = 1.5
+SWEEP_MEASUREMENT_S = 0.5
+MEASUREMENT_S = 1.5
 """How long a disturbed turn is repeated."""
 
 FEWEST_ROUNDS = 3
@@ -236,7 +236,7 @@ def measure_sweep(table: RateTable, side: EmbeddingProcess, work: TextSet, round
     try:
         side.rate(work.few[:1])
         for _ in range(rounds):
-            table.add(work, side.setting.name, partial(side.rate, work.few), SWEEP_TURN_S)
+            table.add(work, side.setting.name, partial(side.rate, work.few), SWEEP_MEASUREMENT_S)
     except EmbeddingProcessError as error:
         print(f"  {work.name:<6} {side.setting.name:<55} {str(error).splitlines()[0]}", file=sys.stderr)
 
@@ -291,7 +291,7 @@ def run_rounds(
                 ]
                 chance.shuffle(turns)
                 for name, rate in turns:
-                    table.add(work, name, rate, TURN_S)
+                    table.add(work, name, rate, MEASUREMENT_S)
     return table
 
 

@@ -25,12 +25,12 @@ from benchmarks.peers.install import (
     install_memsearch,
     install_openclaw,
 )
-from benchmarks.peers.memd_side import MemdSide
+from benchmarks.peers.memd_system import MemdSystem
 from benchmarks.peers.notes import PLANTED, make_queries, write_notes
-from benchmarks.peers.peer_sides import MemsearchSide, OpenClawSide
+from benchmarks.peers.peer_systems import MemsearchSystem, OpenClawSystem
 from benchmarks.peers.rounds import find_planted, first_search, search_from_shell, warm_rounds
 from benchmarks.peers.server import INSTANT, MINILM
-from benchmarks.peers.side import Side, SideSetup
+from benchmarks.peers.system import ComparedSystem, SystemSetup
 from benchmarks.peers.table import WARM_BAR, index_figures, shell_figures, side_figures, warm_figures
 from benchmarks.scale_process import resident_mb
 from memd.embedding.local.pull import pull_model
@@ -39,7 +39,7 @@ from memd_client.errors import MemdError
 
 TITLE: Final = "Compared with OpenClaw and memsearch"
 
-Makers = dict[str, Callable[[SideSetup], Side]]
+Makers = dict[str, Callable[[SystemSetup], ComparedSystem]]
 
 
 class PeerSizes(NamedTuple):
@@ -89,15 +89,15 @@ def measure(options: Options) -> Part:
 
 def install_peers(cache: Path, show_progress: Callable[[str], None]) -> tuple[Makers, list[str]]:
     """Return the constructor of each side, memd first, and why a peer is missing."""
-    makers: Makers = {MemdSide.name: MemdSide}
+    makers: Makers = {MemdSystem.name: MemdSystem}
     missing = []
     show_progress("installing OpenClaw and memsearch if they are missing")
     try:
-        makers[OpenClawSide.name] = partial(OpenClawSide, package=install_openclaw(cache))
+        makers[OpenClawSystem.name] = partial(OpenClawSystem, package=install_openclaw(cache))
     except PeerMissingError as error:
         missing.append(f"OpenClaw is not available: {error}")
     try:
-        makers[MemsearchSide.name] = partial(MemsearchSide, programs=install_memsearch(cache))
+        makers[MemsearchSystem.name] = partial(MemsearchSystem, programs=install_memsearch(cache))
     except PeerMissingError as error:
         missing.append(f"memsearch is not available: {error}")
     return makers, missing
@@ -147,7 +147,7 @@ class PeerComparison:
     def large(self, endpoint: EndpointProcess) -> Iterator[Figure]:
         """Measure memd and OpenClaw with the larger corpus and nearly free vectors."""
         sizes = self._sizes
-        makers = {name: make for name, make in self._makers.items() if name != MemsearchSide.name}
+        makers = {name: make for name, make in self._makers.items() if name != MemsearchSystem.name}
         contest, asked = self._contest("large", INSTANT, endpoint, sizes.large, makers)
         with contest:
             indexed = contest.each(lambda side: side.index())
@@ -169,7 +169,7 @@ class PeerComparison:
         size = write_notes(root / "notes", chunks, random.Random(17))
         self._show_progress(f"{name}: {size / 1e6:.1f} MB of notes")
         sides = [
-            make(SideSetup(root / side, root / "notes", endpoint.url(side), model))
+            make(SystemSetup(root / side, root / "notes", endpoint.url(side), model))
             for side, make in makers.items()
         ]
         count = self._sizes.rounds * self._sizes.queries

@@ -9,8 +9,8 @@ from types import TracebackType
 from typing import Self, TypeVar
 
 from benchmarks.peers.child import ChildError
-from benchmarks.peers.memd_side import MemdSide
-from benchmarks.peers.side import Side
+from benchmarks.peers.memd_system import MemdSystem
+from benchmarks.peers.system import ComparedSystem
 
 T = TypeVar("T")
 
@@ -21,10 +21,10 @@ class Contest:
     Resources: the sides' processes, ended by leaving the context.
     """
 
-    def __init__(self, sides: list[Side], chance: random.Random) -> None:
+    def __init__(self, sides: list[ComparedSystem], chance: random.Random) -> None:
         self.failures: list[str] = []
         self._waiting = sides
-        self._sides: list[Side] = []
+        self._sides: list[ComparedSystem] = []
         self._chance = chance
         self._stack = ExitStack()
 
@@ -43,7 +43,7 @@ class Contest:
     ) -> None:
         self._stack.close()
 
-    def each(self, action: Callable[[Side], T]) -> dict[str, T]:
+    def each(self, action: Callable[[ComparedSystem], T]) -> dict[str, T]:
         """Run an action for every side in random order; return the results by name."""
         results = {}
         for side in self._chance.sample(self._sides, len(self._sides)):
@@ -54,7 +54,7 @@ class Contest:
                 self._sides.remove(side)
         return results
 
-    def _drop(self, side: Side, error: ChildError) -> None:
-        if side.name == MemdSide.name:
+    def _drop(self, side: ComparedSystem, error: ChildError) -> None:
+        if side.name == MemdSystem.name:
             raise error
         self.failures.append(f"{side.name} dropped out: {error}")

@@ -9,9 +9,9 @@ from typing import NamedTuple
 from benchmarks.peers.child import ChildError, ProcessRun
 from benchmarks.peers.contest import Contest
 from benchmarks.peers.endpoint import EndpointProcess
-from benchmarks.peers.memd_side import MemdSide
+from benchmarks.peers.memd_system import MemdSystem
 from benchmarks.peers.notes import PLANTED, planted_name
-from benchmarks.peers.side import ProcessSearch, Side
+from benchmarks.peers.system import ComparedSystem, ProcessSearch
 
 WARM_UP = ("which words come before all others", "what is asked twice", "how does one begin")
 """Queries of the first searches, which load what later ones need; only the first is timed, separately."""
@@ -39,7 +39,7 @@ class WarmRound(NamedTuple):
     request: float
 
 
-def first_search(side: Side) -> float:
+def first_search(side: ComparedSystem) -> float:
     """Return the milliseconds of the first search, and search a little more."""
     took = [side.search(query).ms for query in WARM_UP]
     return took[0]
@@ -61,10 +61,10 @@ def warm_round(contest: Contest, endpoint: EndpointProcess, queries: Sequence[st
     turns = contest.each(lambda side: search_new(side, endpoint, queries))
     again = contest.each(lambda side: search_known(side, endpoint, queries))
     request = median(endpoint.round_trips(list(queries)))
-    return WarmRound(turns, again[MemdSide.name], request)
+    return WarmRound(turns, again[MemdSystem.name], request)
 
 
-def search_new(side: Side, endpoint: EndpointProcess, queries: Sequence[str]) -> SearchTurn:
+def search_new(side: ComparedSystem, endpoint: EndpointProcess, queries: Sequence[str]) -> SearchTurn:
     """Search with queries that are new to a side."""
     whole, bare, served, fetched = [], [], [], 0
     before_ms = side.processor_ms()
@@ -82,13 +82,13 @@ def search_new(side: Side, endpoint: EndpointProcess, queries: Sequence[str]) ->
     return SearchTurn(median(whole), median(bare), median(served), fetched / len(queries), cpu_ms)
 
 
-def search_known(side: Side, endpoint: EndpointProcess, queries: Sequence[str]) -> float:
+def search_known(side: ComparedSystem, endpoint: EndpointProcess, queries: Sequence[str]) -> float:
     """Repeat memd's queries and return the median in milliseconds; 0 for other sides.
 
     On a busy machine a search may have skipped the comparison of lines, which the next one then does: queries are
     repeated until no vector is fetched.
     """
-    if side.name != MemdSide.name:
+    if side.name != MemdSystem.name:
         return 0.0
     took_ms = 0.0
     for _ in range(PASSES):
@@ -99,13 +99,13 @@ def search_known(side: Side, endpoint: EndpointProcess, queries: Sequence[str]) 
     return took_ms
 
 
-def query_requests(side: Side, endpoint: EndpointProcess, begin: int) -> list[float]:
+def query_requests(side: ComparedSystem, endpoint: EndpointProcess, begin: int) -> list[float]:
     """Return the endpoint's milliseconds for a side's queries since a request."""
     asked = endpoint.requests(begin)
     return [request.ms for request in asked if request.caller == side.name and request.is_query]
 
 
-def find_planted(side: Side) -> int:
+def find_planted(side: ComparedSystem) -> int:
     """Return how many planted notes their queries find."""
     return sum(is_found(side.search(query), planted_name(name)) for name, (_, query) in PLANTED.items())
 

@@ -7,9 +7,9 @@ from typing import Final, TypeVar
 
 from benchmarks.part import Figure, at_least, measured
 from benchmarks.peers.child import ProcessRun
-from benchmarks.peers.memd_side import MemdSide
+from benchmarks.peers.memd_system import MemdSystem
 from benchmarks.peers.rounds import SearchTurn, WarmRound
-from benchmarks.peers.side import IndexingRun
+from benchmarks.peers.system import IndexingRun
 
 SHELL_BAR: Final = 20.0
 WARM_BAR: Final = 5.0
@@ -27,15 +27,15 @@ def side_figures(
 ) -> Iterator[Figure]:
     """Yield the figure of each side, and of each peer as a multiple of memd's."""
     names = dict.fromkeys(name for done in rounds for name in done)
-    peers = sorted(names.keys() - {MemdSide.name}, reverse=True)
-    for name in (MemdSide.name, *peers):
+    peers = sorted(names.keys() - {MemdSystem.name}, reverse=True)
+    for name in (MemdSystem.name, *peers):
         values = [number(done[name]) for done in rounds if name in done]
         yield measured(f"{key}.{name}", f"{what}, {name}", values, unit)
     for name in peers:
         times = [
-            number(done[name]) / number(done[MemdSide.name])
+            number(done[name]) / number(done[MemdSystem.name])
             for done in rounds
-            if name in done and MemdSide.name in done
+            if name in done and MemdSystem.name in done
         ]
         words = f"{what}, {name} / memd"
         if bar is None:

@@ -15,7 +15,7 @@ from benchmarks.peers.contest import Contest
 from benchmarks.peers.notes import PLANTED, make_queries, planted_name, write_notes
 from benchmarks.peers.rounds import find_planted
 from benchmarks.peers.server import QUERY_CHARACTERS
-from benchmarks.peers.side import IndexingRun, ProcessSearch, ShellSearch
+from benchmarks.peers.system import IndexingRun, ProcessSearch, ShellSearch
 from benchmarks.peers.table import side_figures
 
 

@@ -13,26 +13,26 @@ from types import TracebackType
 from typing import ClassVar, Self
 
 from benchmarks.peers.child import ChildError, processor_ms, run_once
-from benchmarks.peers.side import (
+from benchmarks.peers.system import (
     INDEX_S,
     RESULTS,
     SHELL_S,
     IndexingRun,
     ProcessSearch,
     ShellSearch,
-    SideSetup,
+    SystemSetup,
 )
 from memd_client import Client
 from tests.support.daemon import DaemonProcess
 from tests.support.state_homes import StateHome
 
 
-class MemdSide:
+class MemdSystem:
     """memd with its defaults, except the endpoint."""
 
     name: ClassVar[str] = "memd"
 
-    def __init__(self, setup: SideSetup) -> None:
+    def __init__(self, setup: SystemSetup) -> None:
         self._setup = setup
         self._stack = ExitStack()
         self._client_s = 0.0

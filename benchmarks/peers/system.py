@@ -38,7 +38,7 @@ class ShellSearch(NamedTuple):
     paths: list[str]
 
 
-class SideSetup(NamedTuple):
+class SystemSetup(NamedTuple):
     """Folders, endpoint and model of a side."""
 
     root: Path
@@ -47,7 +47,7 @@ class SideSetup(NamedTuple):
     model: str
 
 
-class Side(Protocol):
+class ComparedSystem(Protocol):
     """One compared system.
 
     Resources: its processes, ended by leaving the context.

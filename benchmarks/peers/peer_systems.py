@@ -13,7 +13,7 @@ from typing import Any, ClassVar, Self
 
 from benchmarks.peers.child import Driver, processor_ms, run_once
 from benchmarks.peers.install import OpenClawPackage
-from benchmarks.peers.side import (
+from benchmarks.peers.system import (
     INDEX_S,
     RESULTS,
     SEARCH_S,
@@ -22,18 +22,18 @@ from benchmarks.peers.side import (
     IndexingRun,
     ProcessSearch,
     ShellSearch,
-    SideSetup,
+    SystemSetup,
 )
 
 DRIVERS = Path(__file__).resolve().parent
 
 
-class PeerSide(ABC):
+class PeerSystem(ABC):
     """Common to both peers: a driver, and a home other than the user's."""
 
     name: ClassVar[str]
 
-    def __init__(self, setup: SideSetup) -> None:
+    def __init__(self, setup: SystemSetup) -> None:
         self._setup = setup
         self._notes = setup.root / "workspace"
         self._notes.mkdir(parents=True)
@@ -93,12 +93,12 @@ class PeerSide(ABC):
         return self._driver.ask(query, deadline_s)
 
 
-class OpenClawSide(PeerSide):
+class OpenClawSystem(PeerSystem):
     """OpenClaw with its defaults, except the endpoint."""
 
     name = "openclaw"
 
-    def __init__(self, setup: SideSetup, package: OpenClawPackage) -> None:
+    def __init__(self, setup: SystemSetup, package: OpenClawPackage) -> None:
         super().__init__(setup)
         self._package = package
         remote = {"baseUrl": setup.endpoint, "apiKey": "key"}
@@ -130,12 +130,12 @@ class OpenClawSide(PeerSide):
         return ShellSearch(run, [hit["path"] for hit in json.loads(run.output)["results"]])
 
 
-class MemsearchSide(PeerSide):
+class MemsearchSystem(PeerSystem):
     """memsearch with its defaults, except the endpoint and the path of its database."""
 
     name = "memsearch"
 
-    def __init__(self, setup: SideSetup, programs: Path) -> None:
+    def __init__(self, setup: SystemSetup, programs: Path) -> None:
         super().__init__(setup)
         self._programs = programs
         self._database = setup.root / "milvus.db"

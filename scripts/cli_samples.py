@@ -17,6 +17,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from memd.embedding.local.estimate import KNOWN_MODELS, estimate_model
+from memd.embedding.local.reference import DEFAULT_LOCAL_MODEL
+from memd.embedding.prefixes import prefixes_of
 from memd_client.errors import AgentUnknownError, MemdError
 from memd_client.framing import FrameDecoder, encode_frame
 from memd_client.messages import (
@@ -33,6 +36,7 @@ from memd_client.messages import (
     Metric,
     MetricsReply,
     ModelFile,
+    ModelInfo,
     ModelReply,
     ModelStatus,
     PendingChanges,
@@ -143,12 +147,39 @@ BOTH = SearchAgentsReply(
     took_ms=4.23,
 )
 STORED = MemoryStoreReply("main", "01M8763CXM5GEG02RRWVBE8F9G", True, "fact", "memory/facts.md", 3, "vectors")
+GEMMA, MINILM = KNOWN_MODELS[DEFAULT_LOCAL_MODEL], KNOWN_MODELS["minilm"]
+GEMMA_NEEDS, MINILM_NEEDS = (
+    estimate_model(
+        each.file_bytes,
+        each.header,
+        chunk_tokens=400,
+        prompt=prefixes_of(each.header.name).document,
+        threads=2,
+    )
+    for each in (GEMMA, MINILM)
+)
 MODELS = [
-    ModelFile(
-        "hf:ggml-org/embeddinggemma-300M-GGUF/embeddinggemma-300M-Q8_0.gguf", "", 328_577_056, [], False
-    ),
-    ModelFile("minilm", "", 46_200_000, ["main", "work"], True),
+    ModelFile(DEFAULT_LOCAL_MODEL, "", GEMMA.file_bytes, [], False, GEMMA_NEEDS.memory.working_bytes),
+    ModelFile("minilm", "", MINILM.file_bytes, ["main", "work"], True, MINILM_NEEDS.memory.working_bytes),
 ]
+MODEL_INFO = ModelReply(
+    DEFAULT_LOCAL_MODEL,
+    f"{HOME}/.cache/memd/models/hf_ggml-org_embeddinggemma-300M-GGUF_embeddinggemma-300M-Q8_0.gguf",
+    GEMMA.file_bytes,
+    info=ModelInfo(
+        downloaded=False,
+        architecture=GEMMA.header.architecture,
+        layers=GEMMA.header.layers,
+        dims=GEMMA.header.width,
+        vocabulary=GEMMA.header.vocabulary,
+        trained_tokens=GEMMA.header.trained_tokens or 0,
+        context_tokens=GEMMA_NEEDS.context,
+        chunk_tokens=GEMMA_NEEDS.chunk,
+        windows=GEMMA_NEEDS.windows,
+        ram_bytes=GEMMA_NEEDS.memory.working_bytes,
+        peak_bytes=GEMMA_NEEDS.memory.peak_bytes,
+    ),
+)
 COUNTED = Metric(
     "memd_requests_total",
     "counter",
@@ -192,7 +223,11 @@ SAMPLES: dict[str, tuple[tuple[str, ...], Any]] = {
     "facts": (("facts", "add", "Anna lives in Lisbon"), STORED),
     "agents": (("agents",), replace(STATUS, agents=[MAIN, WORK])),
     "index": (("index",), IndexReply([IndexedAgent("main", 54, 1300, 2, 0, 31, 1269, 812.4)])),
-    "model": (("model", "list"), ModelReply("", f"{HOME}/.cache/memd/models", 374_777_056, MODELS)),
+    "model": (
+        ("model", "list"),
+        ModelReply("", f"{HOME}/.cache/memd/models", GEMMA.file_bytes + MINILM.file_bytes, MODELS),
+    ),
+    "model info": (("model", "info"), MODEL_INFO),
     "metrics": (("metrics",), MetricsReply("0.1.0", 4242, 11_520_000, [], [COUNTED])),
 }
 """By name the arguments of each command, and the reply or error of its request, or those of several by request."""

@@ -94,16 +94,17 @@ class AsyncMaintenanceMethods(AsyncNoteMethods):
         force: bool = False,
         on_progress: Callable[[Progress], None] | None = None,
     ) -> ModelReply:
-        """Download a local embedding model, remove one, or list those on disk.
+        """Download, describe or remove a local embedding model, or list those on disk.
 
         Args:
             ref: `minilm`, a path, or an `hf:` or `https:` reference; `list` needs none.
-            action: `pull`, `list` or `remove`.
+            action: `pull`, `list`, `info` or `remove`.
             force: Remove a model even if an agent's settings name it.
             on_progress: Called with each progress (in bytes), in the thread or task that waits.
 
         Returns:
-            `ref`, `path` and `size_bytes` of the model; for `list` `models`, a row for each.
+            `ref`, `path` and `size_bytes` of the model; for `list` `models`, a row for each; for `info`
+            `info`, its RAM and tokens, also before the download of the default model and `minilm`.
 
         Raises:
             ConfigInvalidError: The reference names no model.

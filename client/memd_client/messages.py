@@ -292,10 +292,10 @@ class EmbedReply:
 
 @record
 class ModelParams:
-    """An action on the models on disk: `pull` or `remove` one, or `list` them.
+    """An action on the models on disk: `pull` or `remove` one, `list` them, or `info` on what one needs.
 
-    `ref` is `minilm`, a path, or an `hf:` or `https:` reference; `list` needs none. `force` removes a model that
-    an agent uses.
+    `ref` is `minilm`, a path, or an `hf:` or `https:` reference; `list` needs none, and `info` without one is about the
+    default model. `force` removes a model that an agent uses.
     """
 
     ref: str = ""
@@ -305,23 +305,46 @@ class ModelParams:
 
 @record
 class ModelFile:
-    """A model on disk, the agents whose settings name it, and whether it is loaded."""
+    """A model on disk, the agents whose settings name it, whether it is loaded, and its estimated RAM then."""
 
     ref: str
     path: str
     size_bytes: int
     used_by: list[str] = field(default_factory=list)
     loaded: bool = False
+    ram_bytes: int = 0
+
+
+@record
+class ModelInfo:
+    """What a model needs, estimated from the metadata of its file. Zero is unknown.
+
+    `ram_bytes` is the RAM of its process while it embeds, `peak_bytes` that for an instant before. `context_tokens` are
+    embedded at once, and a full chunk with prompt has `chunk_tokens`, in `windows` parts.
+    """
+
+    downloaded: bool
+    architecture: str
+    layers: int
+    dims: int
+    vocabulary: int
+    trained_tokens: int
+    context_tokens: int
+    chunk_tokens: int
+    windows: int
+    ram_bytes: int
+    peak_bytes: int
 
 
 @record
 class ModelReply:
-    """The model file that was pulled or removed; for `list`, all model files."""
+    """The model file that was pulled or removed, or that `info` is about; for `list`, all model files."""
 
     ref: str
     path: str
     size_bytes: int
     models: list[ModelFile] = field(default_factory=list)
+    info: ModelInfo | None = None
 
 
 @record

@@ -190,6 +190,13 @@ def test_the_texts_about_commands_name_commands_and_samples() -> None:
     assert named | {"error", "usage"} == script.SAMPLES.keys()
 
 
+def test_needs_of_the_default_model_are_those_that_the_command_prints() -> None:
+    sample = re.search(r"```console\n\$ memctl model info\n.*?```", (DOCS / "cli.md").read_text(), re.DOTALL)
+
+    assert sample
+    assert sample[0] in (DOCS / "local-models.md").read_text()
+
+
 def test_every_log_event_has_a_meaning() -> None:
     script = WRITERS["log-events.md"]
 

@@ -12,11 +12,13 @@ from pathlib import Path
 import pytest
 import trio
 
+from memd.embedding.choose.local_resolver import LocalResolver
 from memd.embedding.local.model_files import lock_models
-from memd.embedding.local.owner import ModelOwner
+from memd.embedding.local.owner import LocalProvider, ModelOwner
 from memd.embedding.local.process import RunnerSettings
 from memd.embedding.local.pull import fetch_minilm_sources, pull_model
 from memd.settings.paths import models_dir
+from memd.settings.schema import Chunking, Local, MemorySearch
 from memd_client.errors import MemdError
 
 WAIT_SECONDS = 20.0
@@ -65,6 +67,14 @@ async def running_owner(settings: RunnerSettings | None = None) -> AsyncIterator
         await nursery.start(owner.run)
         yield owner
         nursery.cancel_scope.cancel()
+
+
+def local_provider(owner: ModelOwner, path: Path, *, chunk_tokens: int = 400) -> LocalProvider:
+    """Return memd's provider of a model file named in the settings."""
+    local, chunking = Local(model_path=str(path)), Chunking(tokens=chunk_tokens)
+    settings = MemorySearch(provider="local", local=local, chunking=chunking)
+    resolver = LocalResolver(settings, owner, path.parent, has_extra=lambda: True)
+    return resolver.resolve(resolver.reference)
 
 
 async def wait_until(state: Callable[[], bool]) -> None:

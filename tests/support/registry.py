@@ -38,6 +38,7 @@ from memd_client.messages import (
     IndexedAgent,
     MemoryStatus,
     ModelFile,
+    ModelInfo,
     ModelReply,
     PendingChanges,
     Problem,
@@ -227,6 +228,12 @@ class FakeLibrary:
         """List `minilm`."""
         await trio.lowlevel.checkpoint()
         return ModelReply("", "/models", 10, [ModelFile("minilm", "/models/minilm", 10, ["main"], True)])
+
+    async def describe(self, ref: str) -> ModelReply:
+        """Return the needs of a model that is not on disk."""
+        await trio.lowlevel.checkpoint()
+        info = ModelInfo(False, "bert", 6, 384, 30_522, 512, 512, 402, 1, 126_000_000, 251_000_000)
+        return ModelReply(ref or "default", "/models/default", 10, info=info)
 
     async def remove(self, ref: str, *, force: bool, progress: ProgressSink) -> ModelReply:
         """Refuse `minilm` without force."""

@@ -637,10 +637,10 @@ export interface EmbedReply {
 }
 
 /**
- * An action on the models on disk: `pull` or `remove` one, or `list` them.
+ * An action on the models on disk: `pull` or `remove` one, `list` them, or `info` on what one needs.
  *
- * `ref` is `minilm`, a path, or an `hf:` or `https:` reference; `list` needs none. `force` removes a model that
- * an agent uses.
+ * `ref` is `minilm`, a path, or an `hf:` or `https:` reference; `list` needs none, and `info` without one is about the
+ * default model. `force` removes a model that an agent uses.
  */
 export interface ModelParams {
   ref?: string;
@@ -649,7 +649,7 @@ export interface ModelParams {
 }
 
 /**
- * A model on disk, the agents whose settings name it, and whether it is loaded.
+ * A model on disk, the agents whose settings name it, whether it is loaded, and its estimated RAM then.
  */
 export interface ModelFile {
   ref: string;
@@ -657,16 +657,38 @@ export interface ModelFile {
   size_bytes: number;
   used_by: string[];
   loaded: boolean;
+  ram_bytes: number;
 }
 
 /**
- * The model file that was pulled or removed; for `list`, all model files.
+ * What a model needs, estimated from the metadata of its file. Zero is unknown.
+ *
+ * `ram_bytes` is the RAM of its process while it embeds, `peak_bytes` that for an instant before. `context_tokens` are
+ * embedded at once, and a full chunk with prompt has `chunk_tokens`, in `windows` parts.
+ */
+export interface ModelInfo {
+  downloaded: boolean;
+  architecture: string;
+  layers: number;
+  dims: number;
+  vocabulary: number;
+  trained_tokens: number;
+  context_tokens: number;
+  chunk_tokens: number;
+  windows: number;
+  ram_bytes: number;
+  peak_bytes: number;
+}
+
+/**
+ * The model file that was pulled or removed, or that `info` is about; for `list`, all model files.
  */
 export interface ModelReply {
   ref: string;
   path: string;
   size_bytes: number;
   models: ModelFile[];
+  info: ModelInfo | null;
 }
 
 /**

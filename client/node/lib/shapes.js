@@ -154,12 +154,15 @@ export const SHAPES = {
   },
   ModelFile: {
     needs: ["ref", "path", "size_bytes"],
-    defaults: {"used_by": [], "loaded": false},
+    defaults: {"used_by": [], "loaded": false, "ram_bytes": 0},
+  },
+  ModelInfo: {
+    needs: ["downloaded", "architecture", "layers", "dims", "vocabulary", "trained_tokens", "context_tokens", "chunk_tokens", "windows", "ram_bytes", "peak_bytes"],
   },
   ModelReply: {
     needs: ["ref", "path", "size_bytes"],
-    defaults: {"models": []},
-    holds: {"models": ["ModelFile", true]},
+    defaults: {"models": [], "info": null},
+    holds: {"models": ["ModelFile", true], "info": ["ModelInfo", false]},
   },
   ToolsReply: {
     needs: ["agent", "shape", "tools"],

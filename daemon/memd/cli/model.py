@@ -11,13 +11,14 @@ import click
 
 from memd.cli.arguments import MAX_MODEL_REF_CHARS, CommandGroup, at_most, examples, json_option
 from memd.cli.connect import CliSession
-from memd.cli.lines import size
+from memd.cli.lines import Line, count, dotted, row, size
 from memd.cli.progress import for_agent
 from memd.system.nearest_name import did_you_mean
 from memd_client.errors import MemdError, ModelMissingError, PathRefusedError
 
 if TYPE_CHECKING:
     from memd_client import Client
+    from memd_client.messages import ModelReply
 
 MINILM = "minilm"
 """The only model with a short name."""
@@ -61,7 +62,7 @@ def pull(session: CliSession, ref: str, as_json: bool) -> None:
 @json_option
 @click.pass_obj
 def list_models(session: CliSession, as_json: bool) -> None:
-    """List the models on disk, their sizes and the agents that use them."""
+    """List the models on disk, their needs and the agents that use them."""
     with session.client() as client:
         reply = client.model(action="list")
     if as_json:
@@ -71,14 +72,59 @@ def list_models(session: CliSession, as_json: bool) -> None:
             (
                 each.ref,
                 size(each.size_bytes),
+                size(each.ram_bytes) if each.ram_bytes else "-",
                 "loaded" if each.loaded else "",
                 ", ".join(each.used_by) or "-",
             )
             for each in reply.models
         ]
-        session.output.table(("model", "size", "state", "used by"), rows, shorten=("model",))
+        session.output.table(("model", "size", "RAM", "state", "used by"), rows, shorten=("model",))
     else:
         session.output.note(f"no models in {reply.path}; run `memctl model pull minilm` to get a small one")
+
+
+@command.command("info", epilog=examples("memctl model info", "memctl model info minilm"))
+@click.argument("ref", default="", type=at_most(MAX_MODEL_REF_CHARS))
+@json_option
+@click.pass_obj
+def info(session: CliSession, ref: str, as_json: bool) -> None:
+    """Show the RAM and tokens that the model REF needs.
+
+    Without REF it is the default model of the provider `local`. That one and `minilm` need no download first.
+    """
+    wanted = _absolute(ref, is_path=os.sep in ref or ref.endswith(".gguf"))
+    with session.client() as client, _suggestion(client, ref):
+        reply = client.model(wanted, action="info")
+    if as_json:
+        session.output.reply(reply)
+    else:
+        session.output.lines(_info_lines(reply))
+
+
+def _info_lines(reply: ModelReply) -> list[Line]:
+    """Return what a model needs, a line for each resource."""
+    needs = reply.info
+    if needs is None:
+        return []
+    trained = f"trained for {needs.trained_tokens:,}" if needs.trained_tokens else ""
+    windows = "one window" if needs.windows == 1 else count(needs.windows, "window")
+    peak = f"{size(needs.peak_bytes)} for an instant" if needs.peak_bytes > needs.ram_bytes else ""
+    return [
+        row("model", (reply.ref, "place")),
+        row("file", *dotted(size(reply.size_bytes), "" if needs.downloaded else "not downloaded")),
+        row("RAM", *dotted(f"about {size(needs.ram_bytes)} while it embeds", peak)),
+        row(
+            "network",
+            *dotted(
+                needs.architecture,
+                count(needs.layers, "layer"),
+                count(needs.dims, "dimension"),
+                f"vocabulary of {needs.vocabulary:,}",
+            ),
+        ),
+        row("context", *dotted(count(needs.context_tokens, "token"), trained)),
+        row("chunk", *dotted(f"up to {count(needs.chunk_tokens, 'token')} with prompt", windows)),
+    ]
 
 
 def _complete_models(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[str]:

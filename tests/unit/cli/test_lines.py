@@ -206,7 +206,7 @@ def test_table_stays_a_table_if_it_fits() -> None:
 
     assert [row.split()[0] for row in agents.splitlines()] == ["agent", "main", "minilm", "研究助手", "up"]
     assert len([row for row in top.splitlines() if row.startswith(("main ", "work "))]) == 2
-    assert [row.split()[0] for row in models] == ["model", "hf:ggml-or…gemma-300M-Q8_0.gguf", "minilm"]
+    assert [row.split()[0] for row in models] == ["model", "hf:ggml-…ma-300M-Q8_0.gguf", "minilm"]
 
 
 @pytest.mark.parametrize(

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 import os
+from dataclasses import replace
 
 import pytest
 
 from memd_client.errors import BadParamsError, DownloadFailedError
-from memd_client.messages import ModelFile, ModelReply, Progress
+from memd_client.messages import ModelFile, ModelInfo, ModelReply, Progress
 from memd_client.wire import to_wire
 from tests.unit.cli.memctl_runner import memctl
 
@@ -67,7 +68,7 @@ SHELF = ModelReply(
     374_800_000,
     [
         ModelFile(GEMMA, "/models/hf_gemma.gguf", 328_600_000),
-        ModelFile("minilm", "/models/minilm-l6-v2-f16.gguf", 46_200_000, ["main", "work"], True),
+        ModelFile("minilm", "/models/minilm-l6-v2-f16.gguf", 46_200_000, ["main", "work"], True, 126_000_000),
     ],
 )
 
@@ -78,9 +79,9 @@ def test_models_are_listed_with_size_state_and_users() -> None:
     assert (ran.code, ran.err) == (0, "")
     assert [line.split("  ")[0] for line in ran.out.splitlines()] == ["model", GEMMA, "minilm"]
     assert [line.split()[1:] for line in ran.out.splitlines()] == [
-        ["size", "state", "used", "by"],
-        ["329", "MB", "-"],
-        ["46.2", "MB", "loaded", "main,", "work"],
+        ["size", "RAM", "state", "used", "by"],
+        ["329", "MB", "-", "-"],
+        ["46.2", "MB", "126", "MB", "loaded", "main,", "work"],
     ]
     assert ran.client.calls == [("model", {"ref": "", "action": "list", "force": False})]
 
@@ -101,6 +102,41 @@ def test_empty_list_prints_how_to_get_a_model() -> None:
 
 def test_json_of_the_list_has_all_fields_of_the_reply() -> None:
     assert json.loads(memctl("model", "list", "--json", model=SHELF).out) == to_wire(SHELF)
+
+
+NEEDS = ModelReply(
+    GEMMA,
+    "/models/hf_gemma.gguf",
+    333_590_944,
+    info=ModelInfo(False, "gemma-embedding", 24, 768, 262_144, 2048, 512, 407, 1, 437_924_256, 974_795_168),
+)
+
+
+def test_needs_of_the_default_model_are_shown_before_the_download() -> None:
+    ran = memctl("model", "info", model=NEEDS)
+
+    assert (ran.code, ran.err) == (0, "")
+    assert [line.split(maxsplit=1) for line in ran.out.splitlines()] == [
+        ["model", GEMMA],
+        ["file", "334 MB · not downloaded"],
+        ["RAM", "about 438 MB while it embeds · 975 MB for an instant"],
+        ["network", "gemma-embedding · 24 layers · 768 dimensions · vocabulary of 262,144"],
+        ["context", "512 tokens · trained for 2,048"],
+        ["chunk", "up to 407 tokens with prompt · one window"],
+    ]
+    assert ran.client.calls == [("model", {"ref": "", "action": "info", "force": False})]
+
+
+def test_unknown_needs_and_equal_peaks_are_left_out() -> None:
+    info = ModelInfo(True, "llama", 2, 64, 300, 0, 512, 1002, 2, 80_000_000, 80_000_000)
+    ran = memctl("model", "info", "file.gguf", model=replace(NEEDS, info=info))
+
+    assert "334 MB\n" in ran.out
+    assert "about 80.0 MB while it embeds\n" in ran.out
+    assert "512 tokens\n" in ran.out
+    assert "1,002 tokens with prompt · 2 windows" in ran.out
+    assert ran.client.calls[0][1]["ref"] == os.path.abspath("file.gguf")
+    assert json.loads(memctl("model", "info", "--json", model=NEEDS).out) == to_wire(NEEDS)
 
 
 @pytest.mark.parametrize(

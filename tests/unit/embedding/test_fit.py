@@ -1,4 +1,4 @@
-"""Tests of the limits for this machine: threads, parallel texts, context, RAM."""
+"""Tests of the limits for this machine: threads, parallel texts, context."""
 
 from __future__ import annotations
 
@@ -53,11 +53,6 @@ def test_hyperthreads_of_a_core_count_once(lists: list[str], allowed: set[int], 
     assert fit.physical_cores(lists, allowed) == expected
 
 
-@given(st.integers(0, 10**12), st.integers(1, 4096))
-def test_memory_need_is_more_than_the_file(size: int, context: int) -> None:
-    assert fit.memory_need(size, context) > size
-
-
 def test_memory_is_limited_by_the_container(tmp_path: Path) -> None:
     limit = tmp_path / "memory.max"
     limit.write_text("1048576\n")
@@ -67,12 +62,12 @@ def test_memory_is_limited_by_the_container(tmp_path: Path) -> None:
 
 
 @given(st.integers(1, 256), st.integers(1, 2048), st.integers(0, 300_000))
-def test_parallel_texts_stay_within_threads_and_memory(threads: int, context: int, vocabulary: int) -> None:
-    parallel_texts = fit.parallel_text_count(threads, context, vocabulary)
+def test_parallel_texts_stay_within_threads_and_memory(threads: int, context: int, kept_logits: int) -> None:
+    parallel_texts = fit.parallel_text_count(threads, context, kept_logits)
     assert 1 <= parallel_texts <= threads
-    assert (parallel_texts - 1) * 4 * context * vocabulary <= fit.EXTRA_CONTEXTS_BYTES
+    assert (parallel_texts - 1) * 4 * context * kept_logits <= fit.EXTRA_CONTEXTS_BYTES
 
 
-def test_two_cores_embed_two_texts_unless_the_vocabulary_is_large() -> None:
-    assert fit.parallel_text_count(2, 512, 30_522) == 2
+def test_two_cores_embed_two_texts_unless_many_logits_stay_in_ram() -> None:
+    assert fit.parallel_text_count(2, 512, 0) == fit.parallel_text_count(2, 512, 30_522) == 2
     assert fit.parallel_text_count(2, 512, 262_144) == 1

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import struct
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -13,6 +14,7 @@ from hypothesis import strategies as st
 from memd.embedding.local.header import load_fingerprint, load_header
 from memd_client.errors import ModelInvalidError, ModelMissingError
 from tests.support import fake_model_child as fake
+from tests.support.tiny_models import TINY_MODELS, TinyModel, write_tiny_model
 
 
 def test_header_has_architecture_and_trained_length(tmp_path: Path) -> None:
@@ -33,6 +35,32 @@ def test_metadata_after_an_array_of_tags_are_found(tmp_path: Path) -> None:
     path.write_bytes(b"GGUF" + struct.pack("<IQQ", 3, 0, 5) + facts)
     header = load_header(path)
     assert (header.architecture, header.trained_tokens, header.name) == ("gemma-embedding", 2048, "m.gguf")
+
+
+@pytest.mark.parametrize("model", list(TINY_MODELS.values()), ids=lambda model: model.architecture)
+def test_header_has_the_sizes_of_the_network(model: TinyModel, tmp_path: Path) -> None:
+    header = load_header(write_tiny_model(tmp_path / "m.gguf", model))
+    assert (header.layers, header.width, header.feed_forward) == (
+        model.layers,
+        model.width,
+        model.feed_forward,
+    )
+    assert header.cache_width == 2 * model.kv_heads * model.head_size
+    more = load_header(write_tiny_model(tmp_path / "m.gguf", replace(model, padding_tokens=50_000)))
+    assert more == replace(header, vocabulary=header.vocabulary + 50_000)
+
+
+def test_vocabulary_in_another_order_leaves_its_size_unknown(tmp_path: Path) -> None:
+    def text(value: str) -> bytes:
+        return struct.pack("<Q", len(value)) + value.encode()
+
+    facts = text("general.architecture") + struct.pack("<I", 8) + text("bert")
+    facts += text("bert.context_length") + struct.pack("<II", 4, 512)
+    facts += text("tokenizer.ggml.scores") + struct.pack("<IIQ", 9, 6, 250_000) + struct.pack("<f", 0.5)
+    path = tmp_path / "m.gguf"
+    path.write_bytes(b"GGUF" + struct.pack("<IQQ", 3, 0, 4) + facts)
+    header = load_header(path)
+    assert (header.trained_tokens, header.vocabulary) == (512, 0)
 
 
 def test_missing_file_and_folder_are_named(tmp_path: Path) -> None:

@@ -15,7 +15,7 @@ from memd.embedding.local.library import ModelLibrary
 from memd.embedding.local.model_files import lock_models
 from memd.embedding.local.owner import LocalModel, ModelOwner
 from memd.embedding.local.reference import DEFAULT_LOCAL_MODEL, parse_reference
-from memd.settings.schema import Local, MemorySearch
+from memd.settings.schema import Chunking, Local, MemorySearch
 from memd_client.errors import (
     BadParamsError,
     ConfigInvalidError,
@@ -28,6 +28,7 @@ from memd_client.messages import ModelReply
 from tests.support import fake_model_child as fake
 from tests.support.download_server import DownloadServer, serve_download
 from tests.support.models import running_owner
+from tests.support.tiny_models import BERT, write_tiny_model
 from tests.unit.embedding.leased_model import PATIENT
 
 REF = "hf:owner/my_repo/model_Q8_0.gguf"
@@ -125,6 +126,45 @@ async def test_models_without_a_reference_file_are_listed_by_setting_or_file_nam
         str(setup.directory),
         sum(model.size_bytes for model in reply.models),
     )
+
+
+async def test_needs_of_known_models_are_described_before_the_download(setup: LibrarySetup) -> None:
+    async with setup.open() as (library, _owner):
+        default, small = await library.describe(""), await library.describe("minilm")
+    assert (default.ref, default.size_bytes) == (DEFAULT_LOCAL_MODEL, 333_590_944)
+    assert default.path == str(parse_reference(DEFAULT_LOCAL_MODEL).file(setup.directory))
+    assert default.info
+    assert small.info
+    assert not default.info.downloaded
+    assert (default.info.dims, default.info.trained_tokens, default.info.windows) == (768, 2048, 1)
+    assert default.info.peak_bytes > default.info.ram_bytes > default.size_bytes
+    assert default.info.ram_bytes > small.info.ram_bytes
+
+
+async def test_needs_of_a_model_on_disk_are_those_of_its_file_and_chunks(
+    setup: LibrarySetup, tmp_path: Path
+) -> None:
+    path = write_tiny_model(tmp_path / "mine.gguf", BERT)
+    setup.agents = {
+        "main": MemorySearch(provider="local", local=Local(model_path=str(path))),
+        "long": MemorySearch(
+            provider="local", local=Local(model_path=str(path)), chunking=Chunking(tokens=1000)
+        ),
+    }
+    async with setup.open() as (library, _owner):
+        reply = await library.describe(str(path))
+        [listed] = (await library.list_all()).models
+    assert reply.info
+    assert (reply.info.downloaded, reply.info.architecture, reply.info.layers) == (True, "bert", BERT.layers)
+    assert (reply.info.context_tokens, reply.info.chunk_tokens, reply.info.windows) == (512, 1002, 2)
+    assert listed.ram_bytes == reply.info.ram_bytes
+
+
+async def test_needs_of_an_unknown_model_are_an_error_with_the_command(setup: LibrarySetup) -> None:
+    async with setup.open() as (library, _owner):
+        with pytest.raises(ModelMissingError) as caught:
+            await library.describe(REF)
+    assert f"memctl model pull {REF}" in caught.value.hint
 
 
 async def test_every_model_names_its_agents(setup: LibrarySetup, tmp_path: Path) -> None:

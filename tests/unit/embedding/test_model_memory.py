@@ -13,7 +13,9 @@ import trio.testing
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memd.embedding.local import fit, model_memory
+from memd.embedding.local import model_memory
+from memd.embedding.local.estimate import estimate_memory
+from memd.embedding.local.header import ModelHeader
 from memd.embedding.local.jobs import JobKind
 from memd.embedding.local.model_memory import (
     IDLE_BEFORE_EVICTION_SECONDS,
@@ -37,7 +39,7 @@ from tests.unit.embedding.leased_model import PATIENT
 NOW = 1000.0
 LONG_AGO = NOW - 100
 
-NEED = fit.memory_need(0, 512)
+NEED = estimate_memory(0, ModelHeader("bert", 512, ""), 512, 1).peak_bytes
 """The estimated RAM of a fake model."""
 
 

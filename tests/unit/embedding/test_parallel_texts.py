@@ -243,7 +243,8 @@ model.free_unused_ram()
 left = load_rss_bytes(os.getpid())
 assert not model.has_unused_ram and model.embed("a query")[0] == query
 assert loaded - asked > 15e6, "rows of words that no text had"
-assert grown - asked > 30e6 and left - asked < 5e6, (asked, grown, left)
+assert 10e6 < grown - asked < 40e6, ("the logits of 400 tokens alone take 49 MB", asked, grown)
+assert left - asked < 5e6, (asked, left)
 """
 
 

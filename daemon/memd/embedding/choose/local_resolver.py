@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
+from memd.embedding.local.estimate import KNOWN_MODELS
 from memd.embedding.local.extra import extra_missing_error
 from memd.embedding.local.header import load_fingerprint, load_header
 from memd.embedding.local.owner import LocalModel, LocalProvider, ModelOwner
@@ -19,6 +20,7 @@ from memd.embedding.local.reference import (
 )
 from memd.embedding.prefixes import Prefixes
 from memd.settings.schema import MemorySearch
+from memd.system.units import size
 from memd_client.errors import ModelMissingError, ProviderUnavailableError
 
 
@@ -78,9 +80,11 @@ def _missing_model_error(reference: ModelReference, path: Path) -> ModelMissingE
     """Return the error that names the file and the command that pulls it."""
     if reference.kind == "path":
         return ModelMissingError(f"model file {path} does not exist")
+    known = KNOWN_MODELS.get(reference.text)
     return ModelMissingError(
         f"model {reference.shown} is not pulled: {path} does not exist",
         hint=f"run `memctl model pull {reference.shown}`"
+        + (f" to download {size(known.file_bytes)}" if known else "")
         + ("" if reference.kind == "minilm" else ", or the smaller model: `memctl model pull minilm`"),
     )
 

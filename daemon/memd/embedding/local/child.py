@@ -157,7 +157,7 @@ class LoadedModel:
         self._path = path
         self._cancellation = cancellation
         self._tokens, self._threads = context, threads
-        self.parallel_texts = parallel_text_count(threads, context, file.vocabulary_size)
+        self.parallel_texts = parallel_text_count(threads, context, file.kept_logits)
         self._contexts = [InferenceContext(file, context, cancellation.is_interrupted, file.context)]
         metadata = file.metadata
         trained = int(metadata.get(f"{metadata.get('general.architecture')}.context_length", context))

@@ -1,8 +1,9 @@
-"""Limits for this machine: threads, parallel texts, context and RAM."""
+"""Limits for this machine: threads, parallel texts and context."""
 
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Collection, Iterable
 from pathlib import Path
 from typing import Final
@@ -18,6 +19,9 @@ MAX_PARALLEL_TEXTS: Final = 4
 EXTRA_CONTEXTS_BYTES: Final = 256 * 1024 * 1024
 """The maximum scratch memory of all contexts but the first; they exist only while texts are embedded."""
 
+RELEASES_LOGITS: Final = sys.platform == "linux"
+"""Whether the RAM of logits that a bidirectional model never writes can be released."""
+
 CONTEXT_STEP: Final = 128
 """Contexts are multiples of this many tokens."""
 
@@ -28,19 +32,6 @@ MIN_CONTEXT: Final = 128
 MAX_CONTEXT: Final = 2048
 """Tokens. llama.cpp's virtual memory grows with the square: 0.3 GB at 512, 4.9 GB at 8,192. Longer texts are embedded
 in windows."""
-
-
-FILE_SHARE: Final = 1.1
-"""RAM of a model's weights per byte of its file."""
-
-PROCESS_BYTES: Final = 80 * 1024 * 1024
-TOKEN_BYTES: Final = 64 * 1024
-"""RAM of the interpreter with llama.cpp, and of one token of context. Estimates, rather too high."""
-
-
-def memory_need(file_bytes: int, context: int) -> int:
-    """Return the estimated RAM of a model's process in bytes."""
-    return int(file_bytes * FILE_SHARE) + PROCESS_BYTES + context * TOKEN_BYTES
 
 
 def context_tokens(chunk_tokens: int, trained_tokens: int | None) -> int:
@@ -55,9 +46,9 @@ def thread_count(configured: int, cores: int) -> int:
     return configured if configured > 0 else max(1, min(cores, MAX_THREADS))
 
 
-def parallel_text_count(threads: int, context: int, vocabulary: int) -> int:
-    """Return how many texts to embed in parallel, by threads and memory."""
-    extra = EXTRA_CONTEXTS_BYTES // max(1, 4 * context * vocabulary)
+def parallel_text_count(threads: int, context: int, kept_logits: int) -> int:
+    """Return how many texts to embed in parallel, by threads and the logits of a token that stay in RAM."""
+    extra = EXTRA_CONTEXTS_BYTES // max(1, 4 * context * kept_logits)
     return max(1, min(threads, MAX_PARALLEL_TEXTS, 1 + extra))
 
 

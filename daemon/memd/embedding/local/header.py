@@ -37,15 +37,25 @@ _ARRAY: Final = 9
 
 _ARCHITECTURE: Final = "general.architecture"
 _LENGTH: Final = ".context_length"
+_TOKENS: Final = "tokenizer.ggml.tokens"
 
 
 @dataclass(frozen=True, slots=True)
 class ModelHeader:
-    """Metadata of a GGUF file; `trained_tokens` is None if unknown."""
+    """Metadata of a GGUF file; `trained_tokens` is None and a size 0 if unknown.
+
+    `width` is the vector size, `feed_forward` that of the network in a layer, `cache_width` how many numbers of a token
+    are in a layer's key-value cache, `vocabulary` the number of tokens.
+    """
 
     architecture: str
     trained_tokens: int | None
     name: str
+    layers: int = 0
+    width: int = 0
+    feed_forward: int = 0
+    cache_width: int = 0
+    vocabulary: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,17 +89,34 @@ def load_header(path: Path) -> ModelHeader:
         metadata = _parse_metadata(head)
     except (struct.error, KeyError, UnicodeDecodeError):
         raise ModelInvalidError(f"{path} is a damaged GGUF file") from None
+    return _header_of(metadata, path.name)
+
+
+def _header_of(metadata: dict[str, Any], file_name: str) -> ModelHeader:
+    """Return the header of parsed metadata."""
     architecture = str(metadata.get(_ARCHITECTURE, ""))
-    trained = metadata.get(f"{architecture}{_LENGTH}")
+
+    def number(name: str, default: int = 0) -> int:
+        value = metadata.get(f"{architecture}.{name}")
+        return value if isinstance(value, int) and value > 0 else default
+
+    width, heads = number("embedding_length"), number("attention.head_count", 1)
+    head_size = width // heads
+    cached = number("attention.key_length", head_size) + number("attention.value_length", head_size)
     return ModelHeader(
         architecture=architecture,
-        trained_tokens=trained if isinstance(trained, int) and trained > 0 else None,
-        name=str(metadata.get("general.name", path.name)),
+        trained_tokens=number("context_length") or None,
+        name=str(metadata.get("general.name", file_name)),
+        layers=number("block_count"),
+        width=width,
+        feed_forward=number("feed_forward_length"),
+        cache_width=number("attention.head_count_kv", heads) * cached,
+        vocabulary=metadata.get(_TOKENS, number("vocab_size")),
     )
 
 
 def _parse_metadata(head: bytes) -> dict[str, Any]:
-    """Return the metadata up to the vocabulary, or up to the context length."""
+    """Return the metadata before the vocabulary, and the number of its tokens."""
     _version, _tensors, count = struct.unpack_from("<IQQ", head, 4)
     position = 24
     metadata: dict[str, Any] = {}
@@ -108,9 +135,10 @@ def _parse_metadata(head: bytes) -> dict[str, Any]:
         position += 12
         if kind != _STRING:
             position += struct.calcsize(_SCALARS[kind]) * length
-            return
-        for _ in range(length):
+        for _ in range(length if kind == _STRING else 0):
             take_string()
+        if position > len(head):
+            raise struct.error("array exceeds the head")
 
     for _ in range(count):
         key = take_string()
@@ -118,12 +146,16 @@ def _parse_metadata(head: bytes) -> dict[str, Any]:
         position += 4
         if kind == _STRING:
             metadata[key] = take_string()
-        elif kind == _ARRAY and (
-            key.startswith("tokenizer.") or f"{metadata.get(_ARCHITECTURE)}{_LENGTH}" in metadata
-        ):
-            break  # the vocabulary, which is long, or everything needed is known
         elif kind == _ARRAY:
-            skip_array()  # tags and languages may precede the needed metadata
+            if key == _TOKENS:  # long, and everything needed precedes it
+                metadata[key] = struct.unpack_from("<IQ", head, position)[1]
+                break
+            try:
+                skip_array()  # tags and languages may precede the needed metadata
+            except struct.error:
+                if f"{metadata.get(_ARCHITECTURE)}{_LENGTH}" in metadata:
+                    break  # a part of the vocabulary that precedes its tokens
+                raise
         else:
             layout = _SCALARS[kind]
             (metadata[key],) = struct.unpack_from(layout, head, position)

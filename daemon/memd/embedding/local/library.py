@@ -11,6 +11,8 @@ import structlog
 import trio
 
 from memd.embedding.local.downloads import Downloads
+from memd.embedding.local.estimate import KNOWN_MODELS, KnownModel, ModelEstimate, estimate_model
+from memd.embedding.local.header import load_header
 from memd.embedding.local.model_files import find_removable, load_models, lock_models, remove_model
 from memd.embedding.local.owner import ModelOwner
 from memd.embedding.local.reference import (
@@ -18,11 +20,19 @@ from memd.embedding.local.reference import (
     DEFAULT_LOCAL_MODEL,
     MINILM_FILE,
     ModelReference,
+    local_space,
     parse_reference,
 )
 from memd.settings.schema import MemorySearch
-from memd_client.errors import BadParamsError, ConfigInvalidError, DownloadFailedError, IndexIOError
-from memd_client.messages import ModelFile, ModelReply
+from memd_client.errors import (
+    BadParamsError,
+    ConfigInvalidError,
+    DownloadFailedError,
+    IndexIOError,
+    MemdError,
+    ModelMissingError,
+)
+from memd_client.messages import ModelFile, ModelInfo, ModelReply
 
 if TYPE_CHECKING:
     from memd.embedding.local.download import Progress
@@ -64,6 +74,9 @@ class ModelLibrary:
         """Return all models in the directories and in settings, by path."""
         users, names = await trio.to_thread.run_sync(self._load_users, limiter=self._disk)
         stored = await trio.to_thread.run_sync(load_models, self._directories(), names, limiter=self._disk)
+        ram = await trio.to_thread.run_sync(
+            lambda: [self._load_ram(each.reference, each.path) for each in stored], limiter=self._disk
+        )
         loaded = {status.path for status in self._owner.status() if status.pid is not None}
         models = [
             ModelFile(
@@ -72,10 +85,63 @@ class ModelLibrary:
                 each.size_bytes,
                 sorted(users.get(each.path, [])),
                 str(each.path) in loaded,
+                ram_bytes,
             )
-            for each in stored
+            for each, ram_bytes in zip(stored, ram, strict=True)
         ]
         return ModelReply("", str(self._models_dir), sum(each.size_bytes for each in stored), models)
+
+    async def describe(self, reference: str) -> ModelReply:
+        """Return what a model needs; the default model if the reference is empty."""
+        wanted = parse_reference(reference or DEFAULT_LOCAL_MODEL)
+        return await trio.to_thread.run_sync(self._load_info, wanted, limiter=self._disk)
+
+    def _load_info(self, wanted: ModelReference) -> ModelReply:
+        """Return what a model needs, by its file or by what is known of it. Blocks on disk."""
+        files = [wanted.file(directory) for directory in self._directories()]
+        path = next((file for file in files if file.is_file()), files[0])
+        is_downloaded = path.is_file()
+        model = _load_known(path) if is_downloaded else KNOWN_MODELS.get(wanted.text)
+        if model is None:
+            raise ModelMissingError(
+                f"model {wanted.shown} is not on disk: {path} does not exist",
+                hint=f"run `memctl model pull {wanted.shown}`; what it needs is known from its file",
+            )
+        estimate, header = self._estimate(wanted.text, path, model), model.header
+        info = ModelInfo(
+            downloaded=is_downloaded,
+            architecture=header.architecture,
+            layers=header.layers,
+            dims=header.width,
+            vocabulary=header.vocabulary,
+            trained_tokens=header.trained_tokens or 0,
+            context_tokens=estimate.context,
+            chunk_tokens=estimate.chunk,
+            windows=estimate.windows,
+            ram_bytes=estimate.memory.working_bytes,
+            peak_bytes=estimate.memory.peak_bytes,
+        )
+        return ModelReply(wanted.shown, str(path), model.file_bytes, info=info)
+
+    def _load_ram(self, reference: str, path: Path) -> int:
+        """Return the estimated RAM of a model on disk, 0 if its file is unreadable."""
+        try:
+            return self._estimate(reference, path, _load_known(path)).memory.working_bytes
+        except (MemdError, OSError):
+            return 0
+
+    def _estimate(self, reference: str, path: Path, model: KnownModel) -> ModelEstimate:
+        """Return what a model needs for the largest chunks of the agents that use it."""
+        users, _ = self._load_users()
+        settings = self._settings()
+        sizes = [settings[agent].chunking.tokens for agent in users.get(path, ()) if agent in settings]
+        return estimate_model(
+            model.file_bytes,
+            model.header,
+            chunk_tokens=max(sizes, default=MemorySearch().chunking.tokens),
+            prompt=local_space(reference, None, model.header).document_prefix,
+            threads=self._owner.thread_count(),
+        )
 
     async def remove(self, reference: str, *, force: bool, progress: Progress) -> ModelReply:
         """Remove a model, also an incomplete one; `force` if an agent uses it."""
@@ -136,6 +202,11 @@ class ModelLibrary:
         """Return whether the settings of any agent use a model with this reference."""
         wanted = [_model_of(settings, self._directory(settings)) for settings in self._settings().values()]
         return any(each is not None and each.text == reference for each in wanted)
+
+
+def _load_known(path: Path) -> KnownModel:
+    """Return the size and metadata of a model file."""
+    return KnownModel(path.stat().st_size, load_header(path))
 
 
 def _model_of(settings: MemorySearch, directory: Path) -> ModelReference | None:

@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import ctypes
+import mmap
 import os
+import re
 import sys
+import threading
 from array import array
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, Final
+
+from memd.embedding.local.fit import RELEASES_LOGITS
 
 WARNING_LEVELS: Final = (3, 4)
 """llama.cpp's log levels of warnings and errors."""
@@ -29,6 +34,23 @@ MADV_DONTNEED: Final = 4
 
 READ_ONLY: Final = "r--"
 
+MEAN_POOLING: Final = 1
+LAST_POOLING: Final = 3
+"""llama.cpp's pooling types that are defaults below."""
+
+DEFAULT_POOLING: Final = {
+    "gemma-embedding": MEAN_POOLING,
+    "nomic-bert": MEAN_POOLING,
+    "nomic-bert-moe": MEAN_POOLING,
+}
+"""The pooling of architectures made for embeddings, for files without `pooling_type`."""
+
+QWEN_EMBEDDING: Final = re.compile(r"qwen3?[ _-]*embedding", re.IGNORECASE)
+"""The name of embedding models with the architecture of a language model; early files have no `pooling_type`."""
+
+QWEN_END_TOKEN: Final = b"<|endoftext|>"
+"""The token that ends a text in Qwen's embedding models; some files name another one as their end token."""
+
 
 def load_llama() -> Any:
     """Import and return `llama_cpp`, in the model process; takes about 0.5 s."""
@@ -46,6 +68,8 @@ class LoadedFile:
         cpp: llama.cpp's functions.
         context: The first context; its user frees it.
         pooling: The pooling type; see llama.h.
+        is_bidirectional: Whether each token attends to all; such models have no key-value cache and write no logits.
+        growth: Held while a context reserves RAM for its longest text so far.
         can_pad: Whether texts can be padded by a separate sequence (`InferenceContext.embed`).
         metadata: The file's metadata, without lists.
     """
@@ -70,8 +94,11 @@ class LoadedFile:
         if not self.context:
             raise ValueError("Failed to create llama_context")
         self.pooling = int(cpp.llama_pooling_type(self.context))
+        self._end_tokens = self._missing_end_tokens()
         in_tiles = self._options.flash_attn_type == cpp.LLAMA_FLASH_ATTN_TYPE_ENABLED
-        self.can_pad = in_tiles and self._options.n_seq_max > 1 and not cpp.llama_get_memory(self.context)
+        self.is_bidirectional = not cpp.llama_get_memory(self.context)
+        self.growth = threading.Lock()
+        self.can_pad = in_tiles and self._options.n_seq_max > 1 and self.is_bidirectional
 
     def _context_options(self, tokens: int, threads: int) -> Any:
         """Return the options of a context for one text and its padding."""
@@ -86,7 +113,29 @@ class LoadedFile:
         options.kv_unified = has_padding  # otherwise each sequence has half the tokens
         options.n_threads = options.n_threads_batch = threads
         options.flash_attn_type = cpp.LLAMA_FLASH_ATTN_TYPE_ENABLED
+        if (pooling := self._default_pooling()) is not None:
+            options.pooling_type = pooling
         return options
+
+    def _default_pooling(self) -> int | None:
+        """Return the pooling of a known model whose file has none, else None."""
+        architecture = self.metadata.get("general.architecture", "")
+        if f"{architecture}.pooling_type" in self.metadata:
+            return None
+        if architecture == "qwen3" and QWEN_EMBEDDING.search(self.metadata.get("general.name", "")):
+            return LAST_POOLING
+        return DEFAULT_POOLING.get(architecture)
+
+    def _missing_end_tokens(self) -> list[int]:
+        """Return what to append to a text: the end token, if the vector is that of the last token.
+
+        Such models are trained with an end token. Files from before llama.cpp converted them don't ask for one.
+        """
+        if self.pooling != LAST_POOLING or "tokenizer.ggml.add_eos_token" in self.metadata:
+            return []
+        special = self._tokenize(QWEN_END_TOKEN, add_special=False, parse_special=True)
+        end = special[0] if len(special) == 1 else int(self.cpp.llama_vocab_eos(self._vocabulary))
+        return [end] if end >= 0 else []
 
     def new_context(self) -> Any:
         """Return another context with the parameters of the first; the caller frees it."""
@@ -104,14 +153,21 @@ class LoadedFile:
     def vocabulary_size(self) -> int:
         return int(self.cpp.llama_vocab_n_tokens(self._vocabulary))
 
+    @property
+    def kept_logits(self) -> int:
+        """The number of logits of a token that stay in RAM."""
+        return 0 if self.is_bidirectional and RELEASES_LOGITS else self.vocabulary_size
+
     def tokenize(self, text: str) -> list[int]:
         """Return a text's tokens, with the model's start and end tokens."""
-        data = text.encode()
+        return self._tokenize(text.encode(), add_special=True, parse_special=False) + self._end_tokens
+
+    def _tokenize(self, data: bytes, *, add_special: bool, parse_special: bool) -> list[int]:
         capacity = len(data) + 8  # nearly always enough: most tokens have one byte or more
         for _ in range(2):
             tokens = (self.cpp.llama_token * capacity)()
             count: int = self.cpp.llama_tokenize(
-                self._vocabulary, data, len(data), tokens, capacity, True, False
+                self._vocabulary, data, len(data), tokens, capacity, add_special, parse_special
             )
             if count >= 0:
                 return list(tokens[:count])
@@ -164,11 +220,12 @@ class InferenceContext:
         self, file: LoadedFile, tokens: int, is_cancelled: Callable[[], bool], context: Any = None
     ) -> None:
         """Use or create a context; `is_cancelled` returning true cancels a text."""
+        self._file = file
         self._cpp = cpp = file.cpp
         self._context = context or file.new_context()
         self._dims = file.dims
         self._can_pad = file.can_pad and tokens >= TILE_TOKENS
-        self.longest = 0
+        self.longest = self._released = 0
         # referenced here, because llama.cpp keeps a bare pointer
         self._abort_callback = cpp.ggml_abort_callback(lambda _: is_cancelled())
         cpp.llama_set_abort_callback(self._context, self._abort_callback, None)
@@ -196,16 +253,39 @@ class InferenceContext:
         for position in range(PADDED_FROM_TOKENS, min(TILE_TOKENS, count)):
             self._batch.seq_id[position][0] = int(position >= len(tokens))
         self._cpp.llama_set_n_threads(self._context, threads, threads)
-        memory = self._cpp.llama_get_memory(self._context)
-        if memory:  # bidirectional models have none
-            self._cpp.llama_memory_clear(memory, True)
+        if self._file.is_bidirectional and RELEASES_LOGITS and count > self._released:
+            with self._file.growth:  # so that the process has the logits of one text at most
+                self._decode()
+                self._release_logits(count)
+        else:
+            self._decode()
+        pointer = self._cpp.llama_get_embeddings_seq(self._context, 0)
+        return array("f", ctypes.string_at(pointer, self._dims * ctypes.sizeof(ctypes.c_float)))
+
+    def _decode(self) -> None:
+        """Compute the batch."""
+        if not self._file.is_bidirectional:
+            self._cpp.llama_memory_clear(self._cpp.llama_get_memory(self._context), True)
         code = self._cpp.llama_decode(self._context, self._batch)
         if code == OUT_OF_MEMORY_CODE:
             raise MemoryError
         if code != 0:
             raise RuntimeError(f"llama_decode returned {code}")
-        pointer = self._cpp.llama_get_embeddings_seq(self._context, 0)
-        return array("f", ctypes.string_at(pointer, self._dims * ctypes.sizeof(ctypes.c_float)))
+
+    def _release_logits(self, count: int) -> None:
+        """Release the RAM of the logits of a text of `count` tokens.
+
+        llama.cpp reserves and clears a number for each token and each entry of the vocabulary: 1 MB per token for
+        EmbeddingGemma. Bidirectional models never write them. Released pages read as zeros, as before.
+        """
+        self._released = count
+        start: int | None = ctypes.cast(self._cpp.llama_get_logits(self._context), ctypes.c_void_p).value
+        if start is None:
+            return
+        end = start + count * self._file.vocabulary_size * ctypes.sizeof(ctypes.c_float)
+        first, last = -(-start // mmap.PAGESIZE) * mmap.PAGESIZE, end // mmap.PAGESIZE * mmap.PAGESIZE
+        if last > first:
+            _madvise()(first, last - first, MADV_DONTNEED)
 
 
 def release_pages(file: str, maps: Path = Path("/proc/self/maps")) -> int:
@@ -216,14 +296,20 @@ def release_pages(file: str, maps: Path = Path("/proc/self/maps")) -> int:
     """
     if sys.platform != "linux":
         return 0
-    advise = ctypes.CDLL(None, use_errno=True).madvise
-    advise.argtypes = (ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int)
+    advise = _madvise()
     try:
         maps_text = maps.read_text(encoding="utf-8", errors="surrogateescape")
     except OSError:
         return 0
     mappings = list(_mappings(maps_text, os.path.realpath(file)))
     return sum(size for start, size in mappings if advise(start, size, MADV_DONTNEED) == 0)
+
+
+def _madvise() -> Any:
+    """Return the C function `madvise`."""
+    advise = ctypes.CDLL(None, use_errno=True).madvise
+    advise.argtypes = (ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int)
+    return advise
 
 
 def _mappings(maps_text: str, path: str) -> Iterator[tuple[int, int]]:

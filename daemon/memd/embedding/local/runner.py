@@ -16,6 +16,7 @@ import structlog
 import trio
 
 from memd.embedding.local import fit
+from memd.embedding.local.estimate import estimate_model
 from memd.embedding.local.header import FileStamp, load_fingerprint, load_header, load_stamp
 from memd.embedding.local.jobs import FloatArray, InferenceJob, JobKind, JobQueue
 from memd.embedding.local.model_memory import Activity, ModelMemoryManager, Residency
@@ -98,13 +99,9 @@ def load_plan(path: Path, *, fingerprint: str | None, chunk_tokens: int, threads
             f"{path} was replaced by another file",
             hint="wait for the next check of the settings, which detects the new file",
         )
-    context = fit.context_tokens(chunk_tokens, header.trained_tokens)
-    return LoadPlan(
-        stamp,
-        context=context,
-        threads=fit.thread_count(threads, fit.load_physical_cores()),
-        need_bytes=fit.memory_need(stamp.size, context),
-    )
+    threads = fit.thread_count(threads, fit.load_physical_cores())
+    estimate = estimate_model(stamp.size, header, chunk_tokens=chunk_tokens, prompt="", threads=threads)
+    return LoadPlan(stamp, context=estimate.context, threads=threads, need_bytes=estimate.memory.peak_bytes)
 
 
 class Backoff:

@@ -1,4 +1,4 @@
-"""model: pull, list or remove models on disk."""
+"""model: pull, list or remove models on disk, or what one needs."""
 
 from __future__ import annotations
 
@@ -8,11 +8,13 @@ from memd_client.messages import ModelParams, ModelReply
 
 
 async def handle(call: Call, params: ModelParams) -> ModelReply:
-    """Find, download or convert a model and return its checked file; or list models; or remove one."""
+    """Find, download or convert a model and return its checked file; or list, describe or remove models."""
     if params.action == "list":
         return await call.registry.library.list_all()
+    if params.action == "info":
+        return await call.registry.library.describe(params.ref)
     if params.action not in ("pull", "remove"):
-        raise wrong("model", "action", "must be pull, list or remove")
+        raise wrong("model", "action", "must be pull, list, info or remove")
     if not params.ref.strip():
         raise wrong("model", "ref", "must not be empty")
     if params.action == "remove":

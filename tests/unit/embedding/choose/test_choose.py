@@ -103,7 +103,7 @@ def test_provider_none_is_no_problem(tmp_path: Path) -> None:
     ("reference", "hint"),
     [
         ("minilm", "memctl model pull minilm"),
-        (None, f"memctl model pull {DEFAULT_LOCAL_MODEL}"),
+        (None, f"memctl model pull {DEFAULT_LOCAL_MODEL}` to download 334 MB"),
         (DOWNLOADABLE, f"memctl model pull {DOWNLOADABLE}"),
         ("https://host/m.gguf", "memctl model pull https://host/m.gguf"),
         ("/nowhere/m.gguf", "local.modelPath"),

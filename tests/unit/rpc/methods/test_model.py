@@ -23,6 +23,13 @@ def test_the_models_on_disk_are_listed_without_a_reference() -> None:
     assert (row.ref, row.used_by, row.loaded) == ("minilm", ["main"], True)
 
 
+def test_needs_of_a_model_are_returned_also_without_a_reference() -> None:
+    reply = run(model.handle(call_of(), ModelParams(action="info")))
+    assert reply.ref == "default"
+    assert reply.info is not None
+    assert run(model.handle(call_of(), ModelParams("minilm", "info"))).ref == "minilm"
+
+
 def test_a_model_is_removed_and_force_is_passed_on() -> None:
     assert run(model.handle(call_of(), ModelParams("hf:o/r/m.gguf", "remove"))).ref == "hf:o/r/m.gguf"
     with pytest.raises(BadParamsError, match="main"):

@@ -47,6 +47,7 @@ COMMANDS = {
     "doctor": "doctor:command",
     "top": "top:command",
     "metrics": "metrics:command",
+    "eval": "evaluate:command",
     "logs": "logs:command",
     "completion": "main:completion",
     "help": "main:help_command",
@@ -58,7 +59,7 @@ VARIABLE = "_MEMCTL_COMPLETE"
 
 GROUPS = {
     "Search": ("search", "get", "show", "agents"),
-    "Monitor": ("status", "top", "metrics", "doctor", "logs"),
+    "Monitor": ("status", "top", "metrics", "eval", "doctor", "logs"),
     "Maintain": ("note", "facts", "index", "reset", "vacuum"),
     "Set up": ("sample", "import", "model", "service", "mcp", "completion", "help"),
 }

@@ -85,6 +85,12 @@ WRITTEN_PATHS: tuple[WrittenPath, ...] = (
         "the user; `memctl sample` creates it again",
     ),
     WrittenPath(
+        "evaluation",
+        "memd-eval-<8 characters> in the folder for temporary files: index and settings of `memctl eval --against`",
+        "memd.cli.evaluation.private_daemon",
+        "`memctl eval` when it ends, also after Ctrl-C; after a kill the user",
+    ),
+    WrittenPath(
         "accounts",
         "<state>/memory/memd-accounts.json",
         "memd.embedding.remote.accounts",

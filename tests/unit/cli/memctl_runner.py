@@ -17,6 +17,7 @@ from memd_client.messages import (
     AgentStatus,
     AppendNoteReply,
     Degradation,
+    FilesReply,
     GetReply,
     Hit,
     IndexedAgent,
@@ -76,6 +77,10 @@ class FakeClient:
     def get(self, path: str, **params: Any) -> GetReply:
         """Answer `get`."""
         return self._answer(GetReply, "get", path=path, **params)
+
+    def files(self, **params: Any) -> FilesReply:
+        """Answer `files`."""
+        return self._answer(FilesReply, "files", **params)
 
     def index(
         self,

@@ -117,6 +117,8 @@ class SearchParams:
     `deadline_ms` limits the whole request. `lexical_only` runs keyword search alone, without embedding the query.
     `active_projects` are keys of the current projects: entries about them score higher, entries about other projects
     lower. `exclude_session` is the key of the calling session: its conversation since the last reset is excluded.
+    `max_chars` limits the characters of all snippets together, instead of the number of hits; each snippet is then as
+    long as its evidence deserves. `include_weak` keeps hits that are hardly related to the query.
     """
 
     query: str
@@ -130,6 +132,23 @@ class SearchParams:
     lexical_only: bool = False
     active_projects: list[str] | None = None
     exclude_session: str | None = None
+    max_chars: int | None = None
+    include_weak: bool = False
+
+
+@record
+class Supersession:
+    """A later statement about the same subject with another value.
+
+    `date` (YYYY-MM-DD) is that of the later statement, `outdated_date` that of the statement it supersedes.
+    """
+
+    path: str
+    start_line: int
+    end_line: int
+    citation: str
+    date: str
+    outdated_date: str
 
 
 @record
@@ -138,7 +157,8 @@ class Hit:
 
     In a transcript (`source` is `sessions`) the lines are those of the transcript. `copies` counts the chunks with the
     same text or a near duplicate of it. `annotations` are those of the entry's comments (`importance`, `triggers`,
-    `projects`), None without any. `agent` is filled in only in the reply to `search_agents`.
+    `projects`), None without any. `agent` is filled in only in the reply to `search_agents`. `relevance` is `strong` or
+    `weak`. `superseded_by` is set if a later statement has another value.
     """
 
     path: str
@@ -154,6 +174,8 @@ class Hit:
     explain: dict[str, Any] | None = None
     annotations: dict[str, Any] | None = None
     agent: str | None = None
+    relevance: str = "strong"
+    superseded_by: Supersession | None = None
 
 
 @record

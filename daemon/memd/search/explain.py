@@ -16,15 +16,18 @@ from memd.text.query.exact import exact_match_count
 
 STEPS = {
     "neighbours": "a neighbouring chunk matched too",
+    "lines": "its lines match the query well: words, speakers, adjacent words",
     "days": "notes of the days named in the query come first",
     "decay": "dated notes count less with age",
     "annotations": "the importance or project of its entry",
     "exact": "exact matches come first",
+    "breadth": "files take turns, because several pieces of evidence answer the query",
 }
 """Why a stage after fusion changed a score."""
 
 STEPS_DOWN = {
     "neighbours": "other chunks have a neighbour that matched too",
+    "lines": "the lines of other chunks match better",
     "days": "notes of other days than those named in the query count less",
     "exact": "other chunks are exact matches",
 }

@@ -11,12 +11,16 @@ from numpy.typing import NDArray
 
 from memd.index.keyword import Scope
 from memd.settings.schema import QuerySettings
+from memd.text.query.breadth import is_broad, split_parts, without_framing
 from memd.text.query.days.find import DaySpan, find_days
 from memd.text.query.exact import find_literals
 from memd.text.query.keywords import MatchPlan, plan_match
 
 MAX_QUERY_CHARS = 8_000
 """Longest query. Pasted notes are refused."""
+
+MAX_ROOMY_RESULTS = 12
+"""Most hits that are each shown with as many surrounding lines as fit a snippet."""
 
 MAX_EXACT_TERMS = 64
 """Most exact terms of a query: each is searched for in the text of every candidate."""
@@ -42,6 +46,8 @@ class SearchLimits:
         notes_scope: The scope of notes alone if transcripts are searched too, else None.
         active_projects: Keys of the current projects: their entries gain weight, entries of other projects lose it.
         explain: Whether to explain the rank of each hit.
+        include_weak: Whether hits that are hardly related to the query are kept.
+        max_chars: Most characters of all snippets together; None limits the number of hits alone.
     """
 
     max_results: int
@@ -50,6 +56,13 @@ class SearchLimits:
     notes_scope: Scope | None = None
     active_projects: tuple[str, ...] = ()
     explain: bool = False
+    max_chars: int | None = None
+    include_weak: bool = False
+
+    @property
+    def wants_many(self) -> bool:
+        """Whether hits share a budget or are many: each is then only as long as its evidence deserves."""
+        return self.max_chars is not None or self.max_results > MAX_ROOMY_RESULTS
 
     @property
     def scopes(self) -> tuple[Scope | None, ...]:
@@ -70,6 +83,8 @@ class Query:
         limits: Limits of the search.
         now_ms: Wall time.
         vector: The query's vector; None for keyword search alone.
+        parts: Expressions for any term of each of the subjects that it joins ("both A and B").
+        is_broad: Whether several pieces of evidence answer it.
     """
 
     text: str
@@ -80,6 +95,8 @@ class Query:
     limits: SearchLimits
     now_ms: int
     vector: QueryVector | None = None
+    parts: tuple[str, ...] = ()
+    is_broad: bool = False
 
 
 def parse_query(
@@ -93,9 +110,23 @@ def parse_query(
 ) -> Query:
     """Return the parsed query; `languages` are the index's stemming languages."""
     days = find_days(text, datetime.fromtimestamp(now_ms / 1000).date())
-    plan = plan_match(without_days(text, days), languages)
+    plan = plan_match(without_framing(without_days(text, days)), languages)
     exact = tuple(dict.fromkeys([*plan.exact, *find_literals(text)]))[:MAX_EXACT_TERMS]
-    return Query(text, days, plan, exact, settings, limits, now_ms, vector)
+    parts = (
+        plan_match(without_framing(without_days(part, days)), languages).any for part in split_parts(text)
+    )
+    return Query(
+        text,
+        days,
+        plan,
+        exact,
+        settings,
+        limits,
+        now_ms,
+        vector,
+        tuple(part for part in parts if part is not None),
+        is_broad(text),
+    )
 
 
 def without_days(text: str, days: Sequence[DaySpan]) -> str:

@@ -22,12 +22,14 @@ from memd.embedding.provider import EmbeddingProvider
 from memd.index.files import load_texts
 from memd.index.keyword import count_chunks, count_matches
 from memd.index.snapshot import Database, Snapshot
+from memd.search.hit_relevance import CALIBRATED_MODELS, is_foreign
 from memd.search.query import Query
 from memd.search.rank.order import MIN_COSINE, Ranking
 from memd.search.retrieve import Candidates
 from memd.system.cancellation import check_cancelled
+from memd.text.query.names import find_names, has_name
 from memd.text.query.terms import Term
-from memd.text.tokens import CJK_CLASS, has_cjk
+from memd.text.tokens import has_cjk
 from memd_client.errors import MemdError
 
 log = structlog.get_logger(__name__)
@@ -50,8 +52,10 @@ MIN_KEYWORD_COVERAGE = 0.25
 MIN_CJK_COVERAGE = 0.15
 """Minimum coverage of scripts without spaces: their terms are letter pairs, and many are not words."""
 
-CALIBRATED_MODELS = frozenset({"minilm"})
-"""Models that the thresholds are calibrated for. Other models use `MIN_COSINE`."""
+MAX_TELLING_SHARE = 0.02
+MIN_TELLING_CHUNKS = 3
+TELLING_TERMS = 2
+"""A term is telling if at most this share of the chunks, or so few, have it. Two of them in one chunk are enough."""
 
 MIN_CHUNKS_FOR_WEIGHTS = 50
 """Chunks an index needs for term weights: in a smaller one no term is rare, and any match counts."""
@@ -78,7 +82,6 @@ LINE_CHECK_TIMEOUT_S = 0.4
 MAX_CACHED_LINES = 1_000
 """Line vectors kept in RAM."""
 
-_FOREIGN = re.compile(rf"[{CJK_CLASS}\u0370-\u1fff]")
 _HEADING = re.compile(r"\s*#{1,6}\s")
 
 
@@ -99,6 +102,19 @@ class WeighedTerm:
     chunks: int
     matching: frozenset[int]
     corrections: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class WordEvidence:
+    """What the words of the best candidates say about relevance.
+
+    Attributes:
+        coverage: The greatest coverage of a chunk.
+        is_enough: Whether a chunk has two telling terms or a name of the query: then the search never abstains.
+    """
+
+    coverage: float
+    is_enough: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,16 +141,19 @@ def judge_relevance(snapshot: Snapshot, query: Query, ranking: Ranking) -> Verdi
     if ranking.is_certain or (min_score is not None and min_score <= 0):  # 0 requests any match
         return Verdict()
     best = max(candidates.by_vector.values(), default=0.0)
-    is_foreign = _FOREIGN.search(query.text) is not None
+    foreign = is_foreign(query.text)
     is_small = count_chunks(snapshot.db) < MIN_CHUNKS_FOR_WEIGHTS
     model = query.vector.model if query.vector is not None else ""
     if is_small or (candidates.by_vector and model not in CALIBRATED_MODELS):
         return Verdict(is_relevant=best >= MIN_COSINE or bool(candidates.by_keyword))
-    cosine = 0.0 if is_foreign else best
+    cosine = 0.0 if foreign else best
     if 2 * COSINE_WEIGHT * cosine >= RELEVANCE_THRESHOLD + LINE_MARGIN:
         return Verdict()
-    covered = _best_coverage(snapshot.db, query, ranking)
-    if is_foreign or not candidates.by_vector:
+    evidence = _weigh_evidence(snapshot.db, query, ranking)
+    if evidence.is_enough:
+        return Verdict()
+    covered = evidence.coverage
+    if foreign or not candidates.by_vector:
         enough = MIN_CJK_COVERAGE if has_cjk(query.text) else MIN_KEYWORD_COVERAGE
         return Verdict(is_relevant=covered >= enough)
     if covered >= MIN_COVERAGE or covered + 2 * COSINE_WEIGHT * cosine >= RELEVANCE_THRESHOLD + LINE_MARGIN:
@@ -182,8 +201,8 @@ def _single_words(terms: Sequence[Term]) -> list[Term]:
     return [term for term in terms if " " not in term.word.strip()] or list(terms)
 
 
-def _best_coverage(db: Database, query: Query, ranking: Ranking) -> float:
-    """Return the greatest coverage among the best candidates."""
+def _weigh_evidence(db: Database, query: Query, ranking: Ranking) -> WordEvidence:
+    """Return what the words of the best candidates say."""
     found = ranking.candidates
     by_keyword = sorted(found.by_keyword, key=found.by_keyword.__getitem__, reverse=True)[
         :MAX_CHUNKS_COMPARED
@@ -191,7 +210,14 @@ def _best_coverage(db: Database, query: Query, ranking: Ranking) -> float:
     by_vector = sorted(found.by_vector, key=found.by_vector.__getitem__, reverse=True)[:MAX_CHUNKS_COMPARED]
     checked = list(dict.fromkeys([*ranking.ids[:MAX_RANKED_CHECKED], *by_keyword, *by_vector]))
     terms = weigh_terms(db, query, found.corrections, checked)
-    return max((coverage(terms, key) for key in checked), default=0.0)
+    most_chunks = max(MIN_TELLING_CHUNKS, MAX_TELLING_SHARE * count_chunks(db))
+    telling = [term for term in terms if 0 < term.chunks <= most_chunks]
+    names = find_names(query.text)
+    return WordEvidence(
+        max((coverage(terms, key) for key in checked), default=0.0),
+        any(sum(key in term.matching for term in telling) >= TELLING_TERMS for key in checked)
+        or any(has_name(text, names) for text in (ranking.texts.load(checked).values() if names else ())),
+    )
 
 
 def _nearest_lines(db: Database, candidates: Candidates) -> tuple[str, ...]:

@@ -24,6 +24,9 @@ from memd.text.query.exact import has_signs
 MAX_CANDIDATES = 100
 """Candidates per search. Independent of `max_results`, so that the first k of k+1 results are the k results."""
 
+PART_WEIGHT = 0.9
+"""Weight of the best match of a part of a query next to the best match of the whole."""
+
 MAX_CHUNKS_SCANNED = 50_000
 """Chunks up to which all texts are scanned for an exact term of signs."""
 
@@ -145,6 +148,7 @@ class _KeywordSearch:
             for key, score in every or ():
                 some[key] = max(some.get(key, 0.0), score)
             scores |= some
+        self._add_parts(scores)
         self._add_literals(scores)
         spent_ms = self._prepared_ms + took_ms + (perf_counter() - started) * 1000
         return Candidates(
@@ -163,6 +167,19 @@ class _KeywordSearch:
         ):  # matches of all terms are among those of any, unless these were cut off
             return some, None
         return some, find_distinct(db, all_of, MAX_CANDIDATES, scope, rows, found.by_all, locations)
+
+    def _add_parts(self, scores: dict[int, float]) -> None:
+        """Add the matches of each subject that the query joins, apart from the others: the best of each come first."""
+        best = max(scores.values(), default=0.0)
+        db, scope, locations = self._snapshot.db, self._query.limits.scope, self._snapshot.locations
+        for part in self._query.parts:
+            matched = read_matches(
+                match_statement(db, part, None, MAX_CANDIDATES, scope, with_rows=True).run(db)
+            )
+            found = find_distinct(db, part, MAX_CANDIDATES, scope, matched.rows, matched.by_any, locations)
+            most = max((score for _, score in found), default=0.0)
+            for key, score in found if most > 0 else ():
+                scores[key] = max(scores.get(key, 0.0), PART_WEIGHT * best * score / most)
 
     def _add_literals(self, scores: dict[int, float]) -> None:
         """Add chunks with an exact term of signs if no candidate has it: FTS5 does not index signs.

@@ -38,6 +38,9 @@ DEADLINE_SLACK_S = 2.0
 """How long after its deadline a search is cancelled. Its waits keep to the deadline; the rest is processor time, and on
 a busy machine a late answer is better than none."""
 
+MAX_RESULTS_WITHIN_BUDGET = 60
+"""Most hits of a search that limits their characters alone."""
+
 A = TypeVar("A")
 B = TypeVar("B")
 
@@ -134,7 +137,9 @@ class SearchService:
         sources = tuple(params.sources) if params.sources is not None else None
         is_limited = sources is not None or params.path is not None or left_out is not None
         has_both = "sessions" in settings.sources and (sources is None or len(set(sources)) > 1)
-        most = settings.query.max_results if params.max_results is None else max(1, params.max_results)
+        most = settings.query.max_results if params.max_chars is None else MAX_RESULTS_WITHIN_BUDGET
+        if params.max_results is not None:
+            most = max(1, params.max_results)
         return SearchLimits(
             max_results=most,
             min_score=params.min_score,
@@ -142,6 +147,8 @@ class SearchService:
             notes_scope=Scope(("memory",), params.path) if has_both else None,
             active_projects=tuple(params.active_projects or ()),
             explain=params.explain,
+            max_chars=params.max_chars,
+            include_weak=params.include_weak or (params.min_score is not None and params.min_score <= 0),
         )
 
     def _known_vector(self, params: SearchParams) -> _EmbeddedQuery | None:

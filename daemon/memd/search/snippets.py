@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from collections import defaultdict
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from memd.index.copies import count_copies, find_copies
@@ -13,23 +14,54 @@ from memd.index.regions import load_regions
 from memd.index.snapshot import Snapshot
 from memd.index.transcripts import load_line_maps
 from memd.search.explain import explain_hits
+from memd.search.hit_relevance import HitRelevance
 from memd.search.query import Query
 from memd.search.rank.fusion import Ranked
 from memd.search.rank.order import Ranking
 from memd.system.cancellation import check_cancelled
 from memd.text.cut.annotations import Annotations
-from memd.text.cut.snippets import Snippet, cut_snippet, has_words
+from memd.text.cut.snippets import Snippet, cut_snippet
 from memd.text.cut.windows import Region, SpanScore, grow_window
+from memd.text.query.word_forms import has_words
 from memd_client.messages import Hit
 
 MAX_SNIPPET_CHARACTERS = 695
 """Longest snippet; OpenClaw's limit is 700."""
+
+WEAK_SCALE = 0.5
+"""Factor of all scores if the best hit is weak."""
 
 MAX_SHOWN_SHARE = 0.75
 """A candidate is skipped if better hits' snippets show more than this share of it."""
 
 SPARE_CANDIDATES = 2
 """Candidates prepared beyond the missing hits: one or two are usually shown by better hits' snippets."""
+
+
+@dataclass(frozen=True, slots=True)
+class SnippetLengths:
+    """How long the snippet of a hit is.
+
+    Attributes:
+        limit: Most characters of a snippet that grows by surrounding lines.
+        grow_above: Share of the best score from which a snippet grows; others end with their chunk.
+        trim_below: Share of the best score below which only the matching lines of a chunk are shown.
+    """
+
+    limit: int
+    grow_above: float
+    trim_below: float
+
+
+ROOMY_LENGTHS = SnippetLengths(MAX_SNIPPET_CHARACTERS, grow_above=0.0, trim_below=0.0)
+"""For a few hits: each grows."""
+
+SHARED_LENGTHS = SnippetLengths(600, grow_above=0.9, trim_below=0.8)
+"""For hits that share a budget: the strong ones stay long, so that the next one is not missed. Figures of other values
+are in benchmarks/NOTES.md."""
+
+BROAD_LENGTHS = SnippetLengths(600, grow_above=1.0, trim_below=math.inf)
+"""For queries that several pieces of evidence answer: many short hits."""
 
 
 class HitBuilder:
@@ -42,10 +74,19 @@ class HitBuilder:
         self._query = query
         self._ranking = ranking
         self._is_current = is_current
+        self._lengths = _lengths(query)
+        self._best_score = max((item.score for item in ranking.ranked[:1]), default=0.0)
         self._hits: list[Hit] = []
         self._spans: dict[str, list[tuple[int, int]]] = defaultdict(list)
         self._shown_firsts: set[int] = set()
         self._worths: dict[int | None, list[SpanScore]] = defaultdict(list)
+        self._relevance = HitRelevance(query, ranking)
+        self._shows_all = query.limits.include_weak or query.settings.hybrid.fusion == "weighted"
+        best = ranking.ranked[0] if ranking.ranked else None
+        is_doubtful = best is not None and not self._shows_all and not self._relevance.is_strong(best)
+        self._scale = WEAK_SCALE if is_doubtful else 1.0
+        self._chars_left = math.inf if query.limits.max_chars is None else query.limits.max_chars
+        self._is_full = False
         self.shown: list[tuple[Ranked, str]] = []
 
     def cut(self) -> list[Hit]:
@@ -56,7 +97,7 @@ class HitBuilder:
         for number, worth in zip(locations.files.tolist(), worths, strict=True):
             self._worths[number].append(worth)
         at = 0
-        while at < len(ranking.ranked) and len(self._hits) < wanted:
+        while at < len(ranking.ranked) and len(self._hits) < wanted and not self._is_full:
             size = wanted - len(self._hits) + SPARE_CANDIDATES
             ranking.rows.load(ranking.ids[at : at + size])
             self._cut_page(ranking.ranked[at : at + size], wanted)
@@ -66,6 +107,7 @@ class HitBuilder:
     def _cut_page(self, page: Sequence[Ranked], wanted: int) -> None:
         """Add hits of some candidates, at most as many as wanted."""
         ranking, duplicates = self._ranking, self._ranking.near_duplicates
+        page = [item for item in page if self._is_wanted(item)]
         firsts = duplicates.find_originals([int(item.id) for item in page])
         rows = [ranking.rows[key] for key in firsts]
         left = [row for row in rows if firsts[row.id] not in self._shown_firsts and not self._is_shown(row)]
@@ -81,7 +123,7 @@ class HitBuilder:
         items = {int(item.id): item for item in page}
         for row in left:
             check_cancelled()
-            if len(self._hits) >= wanted:
+            if len(self._hits) >= wanted or self._is_full:
                 return
             item, first, text = items[row.id], firsts[row.id], contents[row.id]
             if first in self._shown_firsts or self._is_shown(row):
@@ -94,12 +136,19 @@ class HitBuilder:
                 region = (regions if place is row else self._load_regions([(place, text)])).get(place.id)
                 hit, span = self._cut_one(item, place, text, region, count)
                 if self._is_current(hit):
-                    if not self._is_repeated(hit) and self._is_about(item, hit, text):
+                    if not self._is_repeated(hit) and self._is_about(item, hit, text) and self._fits(hit):
                         self._hits.append(hit)
                         self.shown.append((item, f"{place.path}\n{text}"))
                         self._spans[place.path].append(span)
                         self._shown_firsts.add(first)
                     break
+
+    def _is_wanted(self, item: Ranked) -> bool:
+        """Return whether a candidate is related to the query and reaches the minimum score."""
+        floor = self._query.limits.min_score
+        if floor is not None and item.score * self._scale < floor:
+            return False
+        return self._shows_all or self._relevance.is_related(item)
 
     def _annotations(self, row: ChunkRow) -> Annotations | None:
         """Return the annotations of a chunk's entry."""
@@ -122,14 +171,20 @@ class HitBuilder:
     ) -> tuple[Hit, tuple[int, int]]:
         """Return the hit of a candidate at one location, and the span of the file in its snippet."""
         query = self._query
-        if region is None:
-            cut = cut_snippet(text, row.start_line, query.plan.words, MAX_SNIPPET_CHARACTERS)
+        budget = query.limits.max_chars if query.limits.max_chars is not None else MAX_SNIPPET_CHARACTERS
+        if region is None or budget < len(text):
+            limit = min(MAX_SNIPPET_CHARACTERS, budget)
+            cut = cut_snippet(text, row.start_line, query.plan.words, limit)
             span = (row.start_char, row.end_char)
         else:
             shown = self._spans[row.path]
             first, end = _unshown(row.start_char, row.end_char, shown)
             worths = self._worths.get(self._ranking.locations.file_numbers.find(row.path), [])
-            window = grow_window(region, first, end, MAX_SNIPPET_CHARACTERS, worths, shown)
+            share = item.score / (self._best_score or 1.0)
+            if share < self._lengths.trim_below:
+                first, end = self._matching_part(row, first, end)
+            limit = min(self._lengths.limit, budget) if share >= self._lengths.grow_above else end - first
+            window = grow_window(region, first, end, limit, worths, shown)
             cut = Snippet(window.text, window.start_line, window.end_line)
             span = (window.start, window.end)
         line_map = load_line_maps(self._db, [row.path]).get(row.path) if row.source == "sessions" else None
@@ -138,7 +193,7 @@ class HitBuilder:
             path=row.path,
             start_line=cut.start_line,
             end_line=cut.end_line,
-            score=round(item.score, 6),
+            score=round(item.score * self._scale, 6),
             vector_score=None if item.vector_score is None else round(item.vector_score, 6),
             text_score=None if item.text_score is None else round(item.text_score, 6),
             snippet=cut.text,
@@ -146,8 +201,17 @@ class HitBuilder:
             citation=_citation(row.path, cut.start_line, cut.end_line),
             copies=copies,
             annotations=_as_map(self._annotations(row)),
+            relevance="strong" if self._relevance.is_strong(item) else "weak",
         )
         return hit, span
+
+    def _matching_part(self, row: ChunkRow, first: int, end: int) -> tuple[int, int]:
+        """Return the part of a span of the file, inside a chunk, whose lines match the query."""
+        number, start = self._ranking.text_numbers.get(row.id), row.start_char
+        if self._ranking.lines is None or number is None:
+            return first, end
+        part = self._ranking.lines.matching_span(number, first - start, end - start)
+        return (first, end) if part is None else (start + part[0], start + part[1])
 
     def _is_shown(self, row: ChunkRow) -> bool:
         """Return whether better hits' snippets show most of a chunk."""
@@ -157,6 +221,15 @@ class HitBuilder:
             shown += max(0, upto - max(start, at))
             at = max(at, upto)
         return shown > MAX_SHOWN_SHARE * (row.end_char - row.start_char)
+
+    def _fits(self, hit: Hit) -> bool:
+        """Return whether a hit fits the budget, and charge it.
+
+        The first hit that doesn't fit ends the search, so that a larger budget only adds hits.
+        """
+        self._chars_left -= len(hit.snippet)
+        self._is_full = self._chars_left < 0
+        return not self._is_full
 
     def _is_about(self, item: Ranked, hit: Hit, text: str) -> bool:
         """Return whether a snippet contains a matched term, or the whole chunk."""
@@ -191,6 +264,12 @@ def build_hits(
         explained = explain_hits(snapshot.db, query, ranking, shown)
         hits = [replace(hit, explain=why) for hit, why in zip(hits, explained, strict=True)]
     return hits
+
+
+def _lengths(query: Query) -> SnippetLengths:
+    if not query.limits.wants_many:
+        return ROOMY_LENGTHS
+    return BROAD_LENGTHS if query.is_broad else SHARED_LENGTHS
 
 
 def _as_map(annotations: Annotations | None) -> dict[str, Any] | None:

@@ -29,6 +29,7 @@ from memd.search.rank.fusion import (
     scores_with_neighbours,
     tie_break_key,
 )
+from memd.search.rank.lines import LineMatches, line_scores, match_lines
 from memd.search.rank.near_duplicates import NearDuplicates
 from memd.search.rank.stages import (
     annotation_weight,
@@ -37,6 +38,7 @@ from memd.search.rank.stages import (
     prefer_days,
     put_exact_first,
     rerank_mmr,
+    spread_files,
     weigh_annotated,
 )
 from memd.search.retrieve import Candidates
@@ -48,6 +50,12 @@ MAX_MMR_CANDIDATES = 50
 
 DEFAULT_VECTOR_WEIGHT = 0.35
 """Vector weight in `normalized` fusion without a setting; the rest is the keyword weight. See benchmarks/NOTES.md."""
+
+MAX_CANDIDATES_READ = 32
+"""Candidates whose texts are read line by line, the best by fused score."""
+
+COSINE_WEIGHT = 0.4
+"""Weight of a candidate's cosine next to its fused score, in which cosines are scaled to those of the candidates."""
 
 MIN_COSINE = 0.25
 """Minimum cosine of a relevant chunk, for any model: MiniLM gives unrelated text 0.1 to 0.21."""
@@ -124,6 +132,7 @@ class Ranking:
         ranked: Best first, scores from 0 to 1.
         ids: Ids of `ranked`.
         fused: Scores after fusion, in the order of `locations`.
+        lines: Matches in the lines of the best candidates, whose numbers there are in `text_numbers` by id.
         near_duplicates: Finds near duplicates among the candidates.
         scores: Scores after each stage by its name, if an explanation is requested.
     """
@@ -140,6 +149,8 @@ class Ranking:
     ranked: Sequence[Ranked] = ()
     ids: Sequence[int] = ()
     fused: FloatArray = field(default_factory=lambda: np.zeros(0))
+    lines: LineMatches | None = None
+    text_numbers: dict[int, int] = field(default_factory=dict)
     near_duplicates: NearDuplicates = field(init=False)
     scores: dict[str, dict[int, float]] = field(default_factory=dict)
 
@@ -204,6 +215,10 @@ def _balance_sources(ranked: Sequence[Ranked], ranking: Ranking) -> Sequence[Ran
     )
 
 
+def _spread(ranked: Sequence[Ranked], ranking: Ranking) -> Sequence[Ranked]:
+    return spread_files(ranked)
+
+
 STAGES = (
     Stage(
         "days",
@@ -220,6 +235,11 @@ STAGES = (
         "exact",
         lambda ranking: bool(ranking.query.exact_terms) and not _is_reference_formula(ranking.query),
         _put_exact_first,
+    ),
+    Stage(
+        "breadth",
+        lambda ranking: ranking.query.is_broad and not _is_reference_formula(ranking.query),
+        _spread,
     ),
     Stage(
         "diversity",
@@ -265,6 +285,8 @@ def rank(snapshot: Snapshot, query: Query, candidates: Candidates) -> Ranking:
                 ranking.note_scores(stage.name, {int(item.id): item.score for item in ranked})
     floor = _min_score(query)
     ranking.ranked = ranked if floor is None else [item for item in ranked if item.score >= floor]
+    if ranking.lines is None and ranking.ranked:
+        _read_lines(ranking, ids_of(ranking.ranked[:MAX_CANDIDATES_READ]))
     weights = ranking.annotation_weights
     ranking.of_days = frozenset(key for key in ranking.of_days if weights.get(key) != 0)
     ids = ranking.ids = ids_of(ranking.ranked)
@@ -369,7 +391,8 @@ def _fuse_normalized(ranking: Ranking, located: LocatedCandidates) -> Sequence[R
     weights = _side_weights(query.settings.hybrid, bool(vectors), bool(texts))
     ranking.fused = normalized_scores(len(locations), located.by_vector, located.by_keyword, *weights)
     lifted = scores_with_neighbours(ranking.fused, locations)
-    ids, scores = locations.ids.tolist(), lifted.tolist()
+    with_lines = _with_line_scores(ranking, lifted)
+    ids, scores = locations.ids.tolist(), with_lines.tolist()
     snippets = ranking.texts.load_all() if query.settings.hybrid.mmr.enabled else {}
     paths, files, lines = locations.file_numbers.paths, locations.files.tolist(), locations.lines.tolist()
     end_lines = locations.end_lines
@@ -385,11 +408,39 @@ def _fuse_normalized(ranking: Ranking, located: LocatedCandidates) -> Sequence[R
         key = ids[at]
         return tie_break_key(vectors.get(key), texts.get(key), paths[files[at]], lines[at], key)
 
-    best = rows_best_first(lifted, tie_break)
+    best = rows_best_first(with_lines, tie_break)
     if query.limits.explain:
         ranking.note_scores("fused", dict(zip(ids, ranking.fused.tolist(), strict=True)))
-        ranking.note_scores("neighbours", dict(zip(ids, scores, strict=True)))
+        ranking.note_scores("neighbours", dict(zip(ids, lifted.tolist(), strict=True)))
+        ranking.note_scores("lines", dict(zip(ids, scores, strict=True)))
     return LazyRanking(best, [ids[at] for at in best], item)
+
+
+def _read_lines(ranking: Ranking, ids: Sequence[int]) -> LineMatches:
+    """Read the texts of candidates line by line; the ranking keeps the matches."""
+    texts = ranking.texts.load(ids)
+    ranking.lines = match_lines([texts[key] for key in ids], ranking.query.text, ranking.query.plan.words)
+    ranking.text_numbers = {key: at for at, key in enumerate(ids)}
+    return ranking.lines
+
+
+def _with_line_scores(ranking: Ranking, scores: FloatArray) -> FloatArray:
+    """Add to the scores of the best candidates what their lines and cosines add."""
+    locations, cosines = ranking.locations, ranking.candidates.by_vector
+    if not len(locations):
+        return scores
+    read = np.sort(np.argsort(-scores, kind="stable")[:MAX_CANDIDATES_READ])
+    lines = _read_lines(ranking, locations.ids[read].tolist())
+    added = scores.copy()
+    added[read] += line_scores(lines, locations.files[read])
+    if cosines:
+        lowest = min(cosines.values())
+        added += COSINE_WEIGHT * np.fromiter(
+            (cosines.get(key, lowest) for key in locations.ids.tolist()), np.float64, len(added)
+        )
+    added = np.maximum(added, 0.0)
+    scale: float = scores.max(initial=0.0) / (added.max(initial=0.0) or 1.0)
+    return added * scale
 
 
 def _fuse_other(ranking: Ranking) -> Sequence[Ranked]:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import datetime
 import math
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Final
 
@@ -23,6 +23,10 @@ rest of the query."""
 
 MAX_INEXACT_SCORE = 0.9
 """Highest score of an inexact match if there are exact matches."""
+
+FURTHER_WEIGHT: Final = 0.97
+"""Score factor of each further candidate of a file, for queries that several pieces of evidence answer. A stronger one
+loses evidence: sessions that have one piece often have another."""
 
 DAY_MS = 86_400_000
 
@@ -109,6 +113,16 @@ def put_exact_first(items: Sequence[Ranked], matches: Mapping[str | int, int]) -
     # Sort by group, not by the new score: the worst of a group may equal the best of the next.
     ordered = sorted(best_first(items), key=lambda item: -matches.get(item.id, 0))
     return [with_score(item, placed(item)) for item in ordered]
+
+
+def spread_files(items: Sequence[Ranked]) -> list[Ranked]:
+    """Let candidates of other files pass the further ones of a file, if their scores are close."""
+    counts: Counter[str] = Counter()
+    spread = []
+    for item in items:
+        spread.append(with_score(item, item.score * FURTHER_WEIGHT ** counts[item.path]))
+        counts[item.path] += 1
+    return best_first(spread)
 
 
 def rerank_mmr(items: Sequence[Ranked], lambda_: float, limit: int | None = None) -> list[Ranked]:

@@ -1,0 +1,91 @@
+"""What a hit's score means: strongly related to the query, weakly, or not at all.
+
+Fitted on conversations: a strong hit holds evidence six times as often as a weak one.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from memd.search.query import Query
+from memd.search.rank.fusion import Ranked
+from memd.search.rank.lines import LineMatches
+from memd.search.rank.order import MIN_COSINE, Ranking
+from memd.text.tokens import CJK_CLASS
+
+CALIBRATED_MODELS = frozenset({"minilm"})
+"""Models that thresholds of cosines are calibrated for."""
+
+STRONG_COSINE: Final = 0.5
+STRONG_COVERAGE: Final = 0.55
+STRONG_WORDS: Final = 2
+"""A hit is strong by its cosine, by the share of the query's words that it has, or by its telling words."""
+
+STRONG_KEYWORD_SHARE: Final = 0.6
+"""Share of the best keyword score from which a hit is strong if its words were matched by the index alone."""
+
+MIN_SCALED_COSINE: Final = 0.2
+"""Cosine of a related hit by any other model, scaled to 0..1 among the candidates."""
+
+_FOREIGN = re.compile(rf"[{CJK_CLASS}\u0370-\u1fff]")
+
+
+def is_foreign(query: str) -> bool:
+    """Return whether a query has a script that MiniLM was not trained on, so that its cosines mean nothing."""
+    return _FOREIGN.search(query) is not None
+
+
+class HitRelevance:
+    """Judges the hits of one ranking."""
+
+    def __init__(self, query: Query, ranking: Ranking) -> None:
+        self._ranking = ranking
+        self._cosines = ranking.candidates.by_vector
+        if ranking.lines is not None:
+            self._has_words = [bool(row.any()) for row in ranking.lines.words]
+            self._strong_texts = [bool(strong) for strong in _strong_texts(ranking.lines)]
+        self._is_calibrated = query.vector is not None and query.vector.model in CALIBRATED_MODELS
+        self._is_foreign = is_foreign(query.text)
+        self._lowest = min(self._cosines.values(), default=0.0)
+        self._best_keyword_score = max(ranking.candidates.by_keyword.values(), default=0.0)
+        self._range = max(self._cosines.values(), default=0.0) - self._lowest
+
+    def is_strong(self, item: Ranked) -> bool:
+        """Return whether a hit is likely about what the query asks."""
+        key = int(item.id)
+        if key in self._ranking.exact_matches or key in self._ranking.of_days:
+            return True
+        if self._is_calibrated and not self._is_foreign and self._cosines.get(key, -1.0) >= STRONG_COSINE:
+            return True
+        return self._has_strong_words(item)
+
+    def is_related(self, item: Ranked) -> bool:
+        """Return whether a hit has a word of the query or is near it in vector space."""
+        return item.text_score is not None or self.is_strong(item) or self._is_near(item.vector_score)
+
+    def _has_strong_words(self, item: Ranked) -> bool:
+        number = self._ranking.text_numbers.get(int(item.id))
+        if number is None:
+            return False
+        if self._has_words[number]:
+            return self._strong_texts[number]
+        # The index knows forms of words that texts are not read for.
+        return (item.text_score or 0.0) > STRONG_KEYWORD_SHARE * self._best_keyword_score
+
+    def _is_near(self, cosine: float | None) -> bool:
+        if cosine is None or cosine < MIN_COSINE:
+            return False
+        if self._is_calibrated:
+            return True
+        return self._range <= 0 or (cosine - self._lowest) / self._range >= MIN_SCALED_COSINE
+
+
+def _strong_texts(lines: LineMatches) -> NDArray[np.bool_]:
+    """Return (n,) which texts have enough of the query's words, or two telling ones."""
+    telling = (lines.words & lines.telling()).sum(axis=1) >= STRONG_WORDS
+    strong: NDArray[np.bool_] = telling | (lines.coverage(lines.words) >= STRONG_COVERAGE)
+    return strong

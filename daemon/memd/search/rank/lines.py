@@ -1,0 +1,282 @@
+"""How well the lines of candidates match a query: which words they share, and who says them. Pure functions.
+
+BM25 and cosine score a chunk as a bag of words. Reading the best chunks line by line tells apart who speaks, and words
+that are adjacent from words that only occur in the same chunk.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from collections import Counter
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+from numpy.typing import NDArray
+
+from memd.system.cancellation import check_cancelled
+from memd.text.query.speakers import MAX_LABEL_START, USER_LABELS, find_labels, is_first_person, names_label
+from memd.text.query.word_forms import find_starts, fold
+
+MIN_SPEAKER_LINES = 4
+"""Lines with the same label from which it is a speaker: others are keys (`port: 8080`)."""
+
+MIN_TEXTS_FOR_TELLING = 20
+"""Texts from which a word of most of them tells nothing."""
+
+MAX_PAIRS = 32
+"""Most word pairs of a query that are searched for."""
+
+COVERAGE_WEIGHT = 0.4
+"""Weight of the query words that a chunk has; if the query names a speaker, in that speaker's lines."""
+
+FILE_COVERAGE_WEIGHT = 0.2
+"""Weight of the query words that the candidates of one file have together."""
+
+PAIRS_WEIGHT = 1.3
+"""Weight of the query's adjacent words that are adjacent in a chunk."""
+
+NAMED_SPEAKER_WEIGHT = 0.4
+"""Weight of a chunk in which a speaker that the query names speaks."""
+
+USER_WEIGHT = 0.85
+"""Weight of a chunk in which the user speaks, for queries about the user's own words."""
+
+MIN_LINE_VALUE = 0.5
+"""Share of the best line's value from which a line belongs to the matching part of a text."""
+
+NAMED_LINE_VALUE = 0.3
+USER_LINE_VALUE = 0.5
+"""What a matching line of a named speaker is worth besides its words, and any line of the user if the query asks about
+the user."""
+
+_WORD = re.compile(r"\w+")
+
+Bools = NDArray[np.bool_]
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class LineMatches:
+    """Matches of a query in the lines of n texts.
+
+    Attributes:
+        joined: The texts, joined by line ends.
+        offsets: (n,) where each text begins there.
+        texts: (lines,) number of each line's text.
+        starts, ends: (lines,) the line in its text, in characters, without the line end.
+        words: (n, words) whether a text has a word of the query.
+        matched: (lines, words) whether a line has a word of the query.
+        weights: (words,) weight of each word by rarity among the texts; their sum is 1.
+        names: (words,) whether a word is the name of a speaker.
+        by_named: (lines,) whether a speaker that the query names says a line.
+        by_user: (lines,) whether the user says a line, if the query is about the user.
+        pairs: (n,) share of the query's adjacent words that are adjacent in a text.
+    """
+
+    joined: str
+    offsets: NDArray[np.intp]
+    texts: NDArray[np.intp]
+    starts: NDArray[np.intp]
+    ends: NDArray[np.intp]
+    words: Bools
+    matched: Bools
+    weights: Floats
+    names: Bools
+    by_named: Bools
+    by_user: Bools
+    pairs: Floats
+
+    def matching_span(self, text: int, first: int, end: int) -> tuple[int, int] | None:
+        """Return the span of a text's lines that match the query best, within a span of the text, in characters.
+
+        It holds all lines with at least half the value of the best one, and the answer to a question in the last of
+        them. None if no line matches.
+        """
+        at = ((self.texts == text) & (self.starts >= first - 1) & (self.ends <= end + 1)).nonzero()[0]
+        weights = np.where(self.names, 0.0, self.weights)
+        values = self.matched[at] @ weights
+        values += NAMED_LINE_VALUE * (self.by_named[at] & (values > 0)) + USER_LINE_VALUE * self.by_user[at]
+        best = values.max(initial=0.0)
+        if best <= 0:
+            return None
+        good = (values >= MIN_LINE_VALUE * best).nonzero()[0]
+        low, high = int(good[0]), int(good[-1])
+        offset = int(self.offsets[text])
+        last = self.joined[offset + int(self.starts[at[high]]) : offset + int(self.ends[at[high]])]
+        if "?" in last or "？" in last:
+            answers = ((self.ends > self.starts)[at[high + 1 :]]).nonzero()[0]
+            high += int(answers[0]) + 1 if len(answers) else 0
+        return int(self.starts[at[low]]), int(self.ends[at[high]])
+
+    def any_by_text(self, lines: Bools) -> Bools:
+        """Return (n,) which texts have one of the lines that a mask selects."""
+        found = np.zeros(len(self.pairs), bool)
+        found[self.texts[lines]] = True
+        return found
+
+    def words_said(self, lines: Bools) -> Bools:
+        """Return (n, words) which words each text has in the lines that a mask selects."""
+        found = np.zeros(self.words.shape, bool)
+        at, words = (self.matched & lines[:, None]).nonzero()
+        found[self.texts[at], words] = True
+        return found
+
+    def telling(self) -> Bools:
+        """Return (words,) which words tell texts apart: most texts have the others, or they name speakers."""
+        telling: Bools = ~self.names
+        if len(self.words) >= MIN_TEXTS_FOR_TELLING:
+            telling &= self.words.sum(axis=0) <= len(self.words) / 2
+        return telling
+
+    def coverage(self, words: Bools) -> Floats:
+        """Return the share of the query that rows of words cover, 0 to 1; names of speakers do not count."""
+        weights = np.where(self.names, 0.0, self.weights) if self.names.any() else self.weights
+        whole = float(weights.sum())
+        covered: Floats = words @ weights
+        return covered / whole if whole > 0 else covered
+
+
+def match_lines(texts: Sequence[str], query: str, words: Sequence[str]) -> LineMatches:
+    """Return the matches of a query in the lines of texts.
+
+    Args:
+        texts: The best candidates.
+        query: The query as given.
+        words: Its words to search for, without grammar.
+    """
+    joined = "\n".join(texts)
+    sizes = np.fromiter(map(len, texts), np.intp, len(texts))
+    offsets = np.cumsum(sizes + 1) - sizes - 1
+    ends = _line_ends(joined)
+    starts = np.concatenate(([0], ends[:-1] + 1))
+    first_lines = np.searchsorted(starts, offsets)
+    of_text = np.zeros(len(starts), np.intp)
+    of_text[first_lines] = 1
+    of_text = np.cumsum(of_text) - 1
+    folded = fold(joined)
+    forms = list(dict.fromkeys(map(fold, words)))
+    matched = np.zeros((len(starts), len(forms)), bool)
+    has_labels = is_first_person(query)
+    for column, word in enumerate(forms):
+        check_cancelled()
+        found = np.array(find_starts(folded, word), np.intp)
+        at_line = np.searchsorted(starts, found, side="right") - 1
+        matched[at_line, column] = True
+        begin_lines = int(np.count_nonzero(found - starts[at_line] <= MAX_LABEL_START))
+        has_labels = has_labels or begin_lines >= MIN_SPEAKER_LINES
+    in_text = np.zeros((len(texts), len(forms)), bool)
+    at, columns = matched.nonzero()
+    in_text[of_text[at], columns] = True
+    there = {forms[column] for column in columns.tolist()}
+    labels = find_labels(folded) if has_labels else []
+    names, by_named, by_user = _speakers(labels, starts, first_lines, query, forms)
+    return LineMatches(
+        joined,
+        offsets,
+        of_text,
+        starts - offsets[of_text],
+        ends - offsets[of_text],
+        in_text,
+        matched,
+        _weights(in_text),
+        names,
+        by_named,
+        by_user,
+        _pair_shares(folded, offsets.tolist(), query, forms, there),
+    )
+
+
+def _line_ends(text: str) -> NDArray[np.intp]:
+    """Return where the lines of a text end."""
+    codes = np.frombuffer(text.encode(), np.uint8) if text.isascii() else _code_points(text)
+    return np.append(np.flatnonzero(codes == ord("\n")), len(text))
+
+
+def _code_points(text: str) -> NDArray[np.uint32]:
+    return np.frombuffer(text.encode("utf-32-le", "surrogatepass"), np.uint32)
+
+
+def _weights(in_text: Bools) -> Floats:
+    """Return the inverse document frequencies of words among the texts, scaled to a sum of 1."""
+    total, found = len(in_text), in_text.sum(axis=0)
+    weights: Floats = np.log(1 + (total - found + 0.5) / (found + 0.5))
+    return weights / (weights.sum() or 1.0)
+
+
+def _speakers(
+    labels: Sequence[tuple[int, str]],
+    starts: NDArray[np.intp],
+    first_lines: NDArray[np.intp],
+    query: str,
+    words: Sequence[str],
+) -> tuple[Bools, Bools, Bools]:
+    """Return which words are names of speakers, and which lines those and the user say."""
+    often = Counter(label for _, label in labels)
+    speakers = {label for label, count in often.items() if count >= MIN_SPEAKER_LINES}
+    named = {label for label in speakers if names_label(label, words)}
+    users = speakers & USER_LABELS if is_first_person(query) else set()
+    names = np.array([any(names_label(label, (word,)) for label in named) for word in words], bool)
+    turns = [(at, label) for at, label in labels if label in speakers] if named or users else []
+    at = np.searchsorted(starts, [place for place, _ in turns])
+    begins = np.zeros(len(starts), bool)
+    begins[first_lines] = begins[at] = True
+    continued = np.maximum.accumulate(np.where(begins, np.arange(len(starts)), 0))
+
+    def lines_of(some: Collection[str]) -> Bools:
+        """Return the lines that some speakers say. One without a label continues the one above, within its text."""
+        said = np.zeros(len(starts), bool)
+        said[at] = [label in some for _, label in turns]
+        return said[continued] if some else said
+
+    return names, lines_of(named), lines_of(users)
+
+
+def _pair_shares(
+    folded: str, offsets: Sequence[int], query: str, content: Sequence[str], there: Collection[str]
+) -> Floats:
+    """Return for each text the share of the query's adjacent words that are adjacent in it.
+
+    Pairs without a content word do not count. Pairs whose content words are not `there` are not searched for.
+    """
+    words = _WORD.findall(fold(query))
+    pairs = {pair: None for pair in pairwise(words) if not set(pair).isdisjoint(content)}
+    shares = np.zeros(len(offsets))
+    for one, other in [*pairs][:MAX_PAIRS]:
+        pair = f"{one} {other}"
+        if (one in content and one not in there) or (other in content and other not in there):
+            continue
+        found = set()
+        at = folded.find(pair)
+        while at >= 0:
+            end = at + len(pair)
+            is_word = not folded[at - 1 : at].isalnum() and not folded[end : end + 1].isalnum()
+            if is_word:
+                found.add(bisect_right(offsets, at) - 1)
+            at = folded.find(pair, end)
+        shares[list(found)] += 1 / min(MAX_PAIRS, len(pairs))
+    return shares
+
+
+def line_scores(lines: LineMatches, files: NDArray[np.int64]) -> Floats:
+    """Return (n,) what the lines of each text add to its score.
+
+    Args:
+        lines: The matches.
+        files: (n,) number of each text's file.
+    """
+    in_text = lines.words
+    said = lines.words_said(lines.by_named) if lines.names.any() else in_text
+    _, file_of = np.unique(files, return_inverse=True)
+    in_file = np.zeros((len(in_text), in_text.shape[1]), bool)
+    np.logical_or.at(in_file, file_of, in_text)
+    scores: Floats = (
+        COVERAGE_WEIGHT * lines.coverage(said)
+        + FILE_COVERAGE_WEIGHT * (in_file[file_of] @ lines.weights)
+        + PAIRS_WEIGHT * lines.pairs
+        + NAMED_SPEAKER_WEIGHT * lines.any_by_text(lines.by_named)
+        + USER_WEIGHT * lines.any_by_text(lines.by_user)
+    )
+    return scores

@@ -1,0 +1,45 @@
+"""Speakers in the lines of a dialogue (`Ann: ...`, `**User**: ...`), and queries about the user's own words."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection
+from pathlib import Path
+
+from memd.text.data_files import read_words
+
+MAX_LABEL_START = 6
+"""Characters from the start of a line before which a label begins: list marks and asterisks come first."""
+
+_LISTS = read_words(Path(__file__).with_suffix(".txt"))
+
+USER_LABELS = frozenset(_LISTS["user-labels"])
+"""Labels of the user's lines, in lower case."""
+
+FIRST_PERSON = frozenset(_LISTS["first-person"])
+"""Words with which users speak of themselves, in lower case."""
+
+_LABEL = re.compile(
+    r"\n[ \t]{0,3}(?:[-*>•] )?\**([^\W\d_][\w .'-]{0,23})\**(?: ?[(\[][^)\]\n]{0,20}[)\]])?\**[:：]"
+)
+_WORD = re.compile(r"\w+")
+_LETTERS_AS_WORDS = frozenset(word for word in FIRST_PERSON if not word.isascii() and len(word) <= 2)
+
+
+def find_labels(folded: str) -> list[tuple[int, str]]:
+    """Return the labels of the lines of a text in lower case, each with the place where its line begins."""
+    # The line end comes first, because a pattern that begins with a letter is searched for many times faster.
+    return [(found.start(), found[1].rstrip()) for found in _LABEL.finditer("\n" + folded)]
+
+
+def is_first_person(query: str) -> bool:
+    """Return whether a user asks about themselves or their own words: "what did I say about ..."."""
+    lowered = query.lower()
+    if not FIRST_PERSON.isdisjoint(_WORD.findall(lowered)):
+        return True
+    return any(word in lowered for word in _LETTERS_AS_WORDS)
+
+
+def names_label(label: str, words: Collection[str]) -> bool:
+    """Return whether any of some words, in lower case, is in a label."""
+    return any(word in words for word in _WORD.findall(label))

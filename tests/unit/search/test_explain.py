@@ -53,7 +53,7 @@ def test_an_explanation_is_complete(db: Database) -> None:
     assert why["exact"] == ["POL-358"]
     assert why["cosine"] == pytest.approx(0.5**0.5, abs=1e-5)
     assert why["bm25"] > 0
-    assert list(why["steps"]) == ["fused", "neighbours", "days", "decay", "exact"]
+    assert list(why["steps"]) == ["fused", "neighbours", "lines", "days", "decay", "exact"]
     assert why["chunk_lines"] == [1, 1]
     words = {each["word"]: each for each in why["words"]}
     assert words["POL-358"]["held"]

@@ -124,7 +124,7 @@ def test_in_doubt_the_result_has_a_line_check() -> None:
 
 
 def test_higher_coverage_lowers_the_min_cosine_of_lines() -> None:
-    db = index(0.2)
+    db = index(0.3)
     none, some = (
         ask(db, query, near=True).line_check for query in ("zebra giraffe", "zebra freezer giraffe")
     )

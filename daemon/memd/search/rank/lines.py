@@ -17,7 +17,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from memd.system.cancellation import check_cancelled
-from memd.text.query.speakers import MAX_LABEL_START, USER_LABELS, find_labels, is_first_person, names_label
+from memd.text.query.speakers import (
+    MAX_LABEL_START,
+    ROLE_LABELS,
+    USER_LABELS,
+    find_labels,
+    is_first_person,
+    names_label,
+)
 from memd.text.query.word_forms import find_starts, fold
 
 MIN_SPEAKER_LINES = 4
@@ -215,7 +222,7 @@ def _speakers(
 ) -> tuple[Bools, Bools, Bools]:
     """Return which words are names of speakers, and which lines those and the user say."""
     often = Counter(label for _, label in labels)
-    speakers = {label for label, count in often.items() if count >= MIN_SPEAKER_LINES}
+    speakers = {label for label, count in often.items() if count >= MIN_SPEAKER_LINES or label in ROLE_LABELS}
     named = {label for label in speakers if names_label(label, words)}
     users = speakers & USER_LABELS if is_first_person(query) else set()
     names = np.array([any(names_label(label, (word,)) for label in named) for word in words], bool)

@@ -16,6 +16,9 @@ _LISTS = read_words(Path(__file__).with_suffix(".txt"))
 USER_LABELS = frozenset(_LISTS["user-labels"])
 """Labels of the user's lines, in lower case."""
 
+ROLE_LABELS = USER_LABELS | frozenset(_LISTS["other-labels"])
+"""Labels that are speakers however few lines they have."""
+
 FIRST_PERSON = frozenset(_LISTS["first-person"])
 """Words with which users speak of themselves, in lower case."""
 

@@ -72,7 +72,7 @@ def fused(db: Database, ordered: Ranking, text: str) -> float:
 
 def test_keywords_outweigh_vectors_unless_weights_are_configured(db: Database) -> None:
     publish(db, "memory/a.md", ["by words", "by meaning"])
-    words, meaning = {"by words": 5.0}, {"by meaning": 0.9, "by words": 0.1}
+    words, meaning = {"by words": 5.0}, {"by meaning": 0.5, "by words": 0.1}
     set_so = QuerySettings(hybrid=Hybrid(vector_weight=0.7, text_weight=0.3, weights_set=True))
 
     assert texts(db, order(db, search_spec("?"), words, meaning)) == ["by words", "by meaning"]
@@ -333,5 +333,5 @@ def test_stage_scores_are_recorded_only_for_explanations(db: Database) -> None:
     assert order(db, search_spec(query, DECAYED), words).scores == {}
     told = order(db, search_spec(query, DECAYED, explain=True), words)
 
-    assert list(told.scores) == ["fused", "neighbours", "days", "decay", "exact"]
+    assert list(told.scores) == ["fused", "neighbours", "lines", "days", "decay", "exact"]
     assert told.scores["exact"] == {chunk_ids(db)["POL-358 failed"]: told.ranked[0].score}

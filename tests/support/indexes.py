@@ -207,13 +207,17 @@ def search_spec(
     notes_scope: Scope | None = None,
     explain: bool = False,
     active_projects: tuple[str, ...] = (),
+    max_chars: int | None = None,
+    include_weak: bool = False,
 ) -> SearchSpec:
     """Return the parameters of a search."""
     values = None if vector is None else np.asarray(vector, dtype=np.float32)
     return SearchSpec(
         text,
         settings or QuerySettings(),
-        SearchLimits(max_results, min_score, scope, notes_scope, active_projects, explain),
+        SearchLimits(
+            max_results, min_score, scope, notes_scope, active_projects, explain, max_chars, include_weak
+        ),
         None if values is None else QueryVector(values, SPACE.id, model),
     )
 

@@ -71,7 +71,7 @@ class LineMatches:
 
     Attributes:
         joined: The texts, joined by line ends.
-        offsets: (n,) where each text begins there.
+        offsets: (n,) the start of each text in it.
         texts: (lines,) number of each line's text.
         starts, ends: (lines,) the line in its text, in characters, without the line end.
         words: (n, words) whether a text has a word of the query.
@@ -197,7 +197,7 @@ def match_lines(texts: Sequence[str], query: str, words: Sequence[str]) -> LineM
 
 
 def _line_ends(text: str) -> NDArray[np.intp]:
-    """Return where the lines of a text end."""
+    """Return the ends of the lines of a text."""
     codes = np.frombuffer(text.encode(), np.uint8) if text.isascii() else _code_points(text)
     return np.append(np.flatnonzero(codes == ord("\n")), len(text))
 

@@ -30,7 +30,7 @@ _LETTERS_AS_WORDS = frozenset(word for word in FIRST_PERSON if not word.isascii(
 
 
 def find_labels(folded: str) -> list[tuple[int, str]]:
-    """Return the labels of the lines of a text in lower case, each with the place where its line begins."""
+    """Return the labels of the lines of a text in lower case, each with the start of its line."""
     # The line end comes first, because a pattern that begins with a letter is searched for many times faster.
     return [(found.start(), found[1].rstrip()) for found in _LABEL.finditer("\n" + folded)]
 

@@ -63,7 +63,7 @@ def find_word(folded: str, word: str) -> Iterator[tuple[int, int]]:
 
 
 def find_starts(folded: str, word: str) -> list[int]:
-    """Return where a word starts, in any form. Faster than `find_word`."""
+    """Return the starts of a word, in any form. Faster than `find_word`."""
     found = [each.start() for each in _forms(word).finditer(folded)]
     if not found or is_cjk(folded[found[0]]):
         return found

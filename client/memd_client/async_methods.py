@@ -78,13 +78,15 @@ class AsyncMethods(AsyncLifecycleMethods, AsyncMaintenanceMethods):
         lexical_only: bool = False,
         active_projects: Sequence[str] | None = None,
         exclude_session: str | None = None,
+        max_chars: int | None = None,
+        include_weak: bool = False,
     ) -> SearchReply:
         """Search an agent's memory by keywords and vectors, as the files are now.
 
         Args:
             query: Any text of at most 8,000 characters; search syntax has no meaning.
             agent: The agent's id; None: the client's own agent, else the daemon's default agent.
-            max_results: The most hits; None: the agent's setting.
+            max_results: The most hits; None: the agent's setting, or 60 with `max_chars`.
             min_score: Leave out hits below it (0 to 1); 0 or less also turns off the relevance check.
             sources: Only hits of these sources: `memory` (notes), `sessions` (transcripts); None: all.
             path: Only hits whose path starts with it.
@@ -93,11 +95,15 @@ class AsyncMethods(AsyncLifecycleMethods, AsyncMaintenanceMethods):
             lexical_only: Run keyword search alone, without embedding the query.
             active_projects: Keys of the current projects: their entries score higher, those of other projects lower.
             exclude_session: Key of the calling session: its conversation since the last reset is excluded.
+            max_chars: The most characters of all snippets together, 1 to 100,000; each snippet is then as long as its
+                evidence deserves, and a larger limit only adds hits.
+            include_weak: Keep hits that are hardly related to the query; their `relevance` is `weak`.
 
         Returns:
             `hits`, best first, each with `path`, `start_line` and `end_line` (from 1, inclusive), `score` (0 to 1),
-            `snippet` (at most 695 characters) and `citation`. `mode` is `hybrid`, `keyword` or `vector`; `degraded`
-            is the reason for an incomplete reply; `abstained` is true if there are no hits.
+            `snippet` (at most 695 characters), `citation`, `relevance` (`strong` or `weak`) and `superseded_by` (a
+            later statement with another value). `mode` is `hybrid`, `keyword` or `vector`; `degraded` is the reason
+            for an incomplete reply; `abstained` is true if there are no hits.
 
         Raises:
             QueryEmptyError: The query is blank.
@@ -118,6 +124,8 @@ class AsyncMethods(AsyncLifecycleMethods, AsyncMaintenanceMethods):
             lexical_only=lexical_only,
             active_projects=active_projects,
             exclude_session=exclude_session,
+            max_chars=max_chars,
+            include_weak=include_weak,
         )
         return await self.request(request)
 
@@ -135,13 +143,16 @@ class AsyncMethods(AsyncLifecycleMethods, AsyncMaintenanceMethods):
         lexical_only: bool = False,
         active_projects: Sequence[str] | None = None,
         exclude_session: str | None = None,
+        max_chars: int | None = None,
+        include_weak: bool = False,
     ) -> SearchAgentsReply:
         """Search the memory of several agents and return their hits in one list.
 
         Args:
             query: Any text of at most 8,000 characters; search syntax has no meaning.
             agents: Ids of the agents; None: all whose memory is on. The client's own agent is not filled in.
-            max_results: The most hits of all agents together; None: the default agent's setting.
+            max_results: The most hits of all agents together; None: the default agent's setting, or 60 with
+                `max_chars`.
             min_score: As in `search`, for each agent.
             sources: As in `search`, for each agent.
             path: As in `search`, for each agent.
@@ -150,6 +161,8 @@ class AsyncMethods(AsyncLifecycleMethods, AsyncMaintenanceMethods):
             lexical_only: Run keyword search alone, without embedding the query.
             active_projects: As in `search`, for each agent.
             exclude_session: As in `search`, for each agent.
+            max_chars: The most characters of the snippets of all agents together; else as in `search`.
+            include_weak: As in `search`, for each agent.
 
         Returns:
             `hits` as in `search`, best first, each with its `agent`; `agents`, a row for each: `mode`, `degraded`,
@@ -173,6 +186,8 @@ class AsyncMethods(AsyncLifecycleMethods, AsyncMaintenanceMethods):
             lexical_only=lexical_only,
             active_projects=active_projects,
             exclude_session=exclude_session,
+            max_chars=max_chars,
+            include_weak=include_weak,
         )
         return await self.request(request)
 

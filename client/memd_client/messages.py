@@ -150,6 +150,9 @@ class Supersession:
     date: str
     outdated_date: str
 
+    def __str__(self) -> str:
+        return f"{self.citation} ({self.date})"
+
 
 @record
 class Hit:
@@ -221,8 +224,8 @@ class SearchReply:
 class SearchAgentsParams:
     """A query to the memory of several agents: the named ones, or all whose memory is on.
 
-    The other parameters are those of `SearchParams`. `max_results` defaults to the default agent's setting, and
-    `deadline_ms` limits the searches of all agents together.
+    The other parameters are those of `SearchParams`. `max_results` defaults to the default agent's setting. `max_chars`
+    and `deadline_ms` limit all agents together.
     """
 
     query: str
@@ -236,6 +239,8 @@ class SearchAgentsParams:
     lexical_only: bool = False
     active_projects: list[str] | None = None
     exclude_session: str | None = None
+    max_chars: int | None = None
+    include_weak: bool = False
 
 
 @record

@@ -82,6 +82,8 @@ def search(
     lexical_only: bool = False,
     active_projects: Sequence[str] | None = None,
     exclude_session: str | None = None,
+    max_chars: int | None = None,
+    include_weak: bool = False,
 ) -> PreparedRequest[SearchReply]:
     """Return the request of `Client.search`."""
     params = SearchParams(
@@ -96,6 +98,8 @@ def search(
         lexical_only=lexical_only,
         active_projects=None if active_projects is None else list(active_projects),
         exclude_session=exclude_session,
+        max_chars=max_chars,
+        include_weak=include_weak,
     )
     min_timeout_s = 0.0 if deadline_ms is None else deadline_ms / 1000 + REPLY_MARGIN_S
     return PreparedRequest("search", params, SearchReply, min_timeout_s=min_timeout_s)
@@ -114,6 +118,8 @@ def search_agents(
     lexical_only: bool = False,
     active_projects: Sequence[str] | None = None,
     exclude_session: str | None = None,
+    max_chars: int | None = None,
+    include_weak: bool = False,
 ) -> PreparedRequest[SearchAgentsReply]:
     """Return the request of `Client.search_agents`."""
     params = SearchAgentsParams(
@@ -128,6 +134,8 @@ def search_agents(
         lexical_only=lexical_only,
         active_projects=None if active_projects is None else list(active_projects),
         exclude_session=exclude_session,
+        max_chars=max_chars,
+        include_weak=include_weak,
     )
     min_timeout_s = 0.0 if deadline_ms is None else deadline_ms / 1000 + REPLY_MARGIN_S
     return PreparedRequest("search_agents", params, SearchAgentsReply, min_timeout_s=min_timeout_s)

@@ -4,6 +4,12 @@ from __future__ import annotations
 
 from memd_client.record import Any, record
 
+DEFAULT_SEARCH_CHARS = 4_200
+"""Default of `maxChars` of `memory_search`: characters of all excerpts together, about 1,000 tokens."""
+
+MAX_SEARCH_CHARS = 50_000
+"""Maximum of `maxChars`."""
+
 
 @record
 class ToolsParams:

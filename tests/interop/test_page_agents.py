@@ -258,3 +258,45 @@ def test_a_search_without_hits_and_without_a_reason_says_that_nothing_was_found(
             "document.querySelector('.choices [aria-pressed=true]').textContent.trim() === 'All agents'"
         )
         page.wait("document.querySelector('.empty h2')?.textContent.startsWith('Nothing')")
+
+
+MARKED_REPLIES = """
+(() => {
+    const real = window.fetch;
+    window.fetch = async (url, options) => {
+        const answer = await real(url, options);
+        if (!String(url).includes("search")) return answer;
+        const body = await answer.json();
+        const later = {path: PATH, start_line: 3, end_line: 3, citation: PATH + "#L3", date: "2026-03-02"};
+        for (const hit of body.result.hits) Object.assign(hit, {relevance: "weak", superseded_by: later});
+        return new Response(JSON.stringify(body), {status: 200});
+    };
+})()
+"""
+"""Has the daemon's replies mark each hit as weak, and as superseded by a statement in another file."""
+
+
+def test_weak_and_superseded_hits_are_marked_and_the_later_statement_opens(
+    browser: Browser, daemon: DaemonProcess
+) -> None:
+    with open_page(browser, daemon) as page:
+        search_for(page, "heron")
+        page.wait("document.querySelector('.hit')")
+        assert "weak" not in page.text(".hit .below")
+
+        page.run(MARKED_REPLIES.replace("PATH", "'memory/2026-03-02.md'"))
+        search_for(page, "heron ferry")
+        page.wait("document.querySelector('.hit .chip.weak')")
+        assert page.text(".hit .chip.warn") == "superseded by memory/2026-03-02.md#L3 (2026-03-02)"
+        page.click(".hit .chip.warn", "superseded by")
+        page.wait("document.querySelector('.reader')?.innerText.includes('Tomatoes')")
+
+
+def test_later_statement_in_a_transcript_is_named_but_not_opened(
+    browser: Browser, daemon: DaemonProcess
+) -> None:
+    with open_page(browser, daemon) as page:
+        page.run(MARKED_REPLIES.replace("PATH", "'sessions/s1.jsonl'"))
+        search_for(page, "heron ferry")
+        page.wait("document.querySelector('.hit .chip.warn')")
+        assert page.run("document.querySelector('.hit .chip.warn').tagName") == "SPAN"

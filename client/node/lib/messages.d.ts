@@ -307,6 +307,8 @@ export interface MetricsReply {
  * `deadline_ms` limits the whole request. `lexical_only` runs keyword search alone, without embedding the query.
  * `active_projects` are keys of the current projects: entries about them score higher, entries about other projects
  * lower. `exclude_session` is the key of the calling session: its conversation since the last reset is excluded.
+ * `max_chars` limits the characters of all snippets together, instead of the number of hits; each snippet is then as
+ * long as its evidence deserves. `include_weak` keeps hits that are hardly related to the query.
  */
 export interface SearchParams {
   query: string;
@@ -320,6 +322,22 @@ export interface SearchParams {
   lexical_only?: boolean;
   active_projects?: string[] | null;
   exclude_session?: string | null;
+  max_chars?: number | null;
+  include_weak?: boolean;
+}
+
+/**
+ * A later statement about the same subject with another value.
+ *
+ * `date` (YYYY-MM-DD) is that of the later statement, `outdated_date` that of the statement it supersedes.
+ */
+export interface Supersession {
+  path: string;
+  start_line: number;
+  end_line: number;
+  citation: string;
+  date: string;
+  outdated_date: string;
 }
 
 /**
@@ -327,7 +345,8 @@ export interface SearchParams {
  *
  * In a transcript (`source` is `sessions`) the lines are those of the transcript. `copies` counts the chunks with the
  * same text or a near duplicate of it. `annotations` are those of the entry's comments (`importance`, `triggers`,
- * `projects`), None without any. `agent` is filled in only in the reply to `search_agents`.
+ * `projects`), None without any. `agent` is filled in only in the reply to `search_agents`. `relevance` is `strong` or
+ * `weak`. `superseded_by` is set if a later statement has another value.
  */
 export interface Hit {
   path: string;
@@ -343,6 +362,8 @@ export interface Hit {
   explain: Record<string, unknown> | null;
   annotations: Record<string, unknown> | null;
   agent: string | null;
+  relevance: string;
+  superseded_by: Supersession | null;
 }
 
 /**
@@ -397,8 +418,8 @@ export interface SearchReply {
 /**
  * A query to the memory of several agents: the named ones, or all whose memory is on.
  *
- * The other parameters are those of `SearchParams`. `max_results` defaults to the default agent's setting, and
- * `deadline_ms` limits the searches of all agents together.
+ * The other parameters are those of `SearchParams`. `max_results` defaults to the default agent's setting. `max_chars`
+ * and `deadline_ms` limit all agents together.
  */
 export interface SearchAgentsParams {
   query: string;
@@ -412,6 +433,8 @@ export interface SearchAgentsParams {
   lexical_only?: boolean;
   active_projects?: string[] | null;
   exclude_session?: string | null;
+  max_chars?: number | null;
+  include_weak?: boolean;
 }
 
 /**

@@ -83,9 +83,13 @@ export const SHAPES = {
     needs: ["version", "pid", "uptime_ms", "bounds", "metrics"],
     holds: {"metrics": ["Metric", true]},
   },
+  Supersession: {
+    needs: ["path", "start_line", "end_line", "citation", "date", "outdated_date"],
+  },
   Hit: {
     needs: ["path", "start_line", "end_line", "score", "vector_score", "text_score", "snippet", "source", "citation"],
-    defaults: {"copies": 1, "explain": null, "annotations": null, "agent": null},
+    defaults: {"copies": 1, "explain": null, "annotations": null, "agent": null, "relevance": "strong", "superseded_by": null},
+    holds: {"superseded_by": ["Supersession", false]},
   },
   PendingChanges: {
     defaults: {"files": 0, "chunks": 0, "oldest_ms": 0},
@@ -301,8 +305,8 @@ export const PARAMS = {
   hello: ["protocol", "client", "version"],
   status: ["agent", "deep"],
   metrics: [],
-  search: ["query", "agent", "max_results", "min_score", "sources", "path", "deadline_ms", "explain", "lexical_only", "active_projects", "exclude_session"],
-  search_agents: ["query", "agents", "max_results", "min_score", "sources", "path", "deadline_ms", "explain", "lexical_only", "active_projects", "exclude_session"],
+  search: ["query", "agent", "max_results", "min_score", "sources", "path", "deadline_ms", "explain", "lexical_only", "active_projects", "exclude_session", "max_chars", "include_weak"],
+  search_agents: ["query", "agents", "max_results", "min_score", "sources", "path", "deadline_ms", "explain", "lexical_only", "active_projects", "exclude_session", "max_chars", "include_weak"],
   get: ["path", "agent", "from_line", "lines"],
   files: ["agent", "sources", "offset", "limit"],
   curated_entries: ["kind", "agent", "active_projects", "limit", "paths"],

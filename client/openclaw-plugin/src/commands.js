@@ -227,7 +227,14 @@ function details(agent) {
 function hitLines(reply) {
   const less = reply.degraded ? `${reply.degraded.reason}\n` : "";
   if (reply.hits.length === 0) return `${less}No relevant results.\n`;
-  return less + reply.hits.map((/** @type {any} */ hit) => `${hit.citation}  ${hit.score.toFixed(3)}\n${hit.snippet}\n\n`).join("");
+  return less + reply.hits.map(hitText).join("");
+}
+
+/** @param {Record<string, any>} hit */
+function hitText({ citation, score, relevance, superseded_by: later, snippet }) {
+  const weak = relevance === "weak" ? "  weak" : "";
+  const outdated = later ? `superseded by ${later.citation} (${later.date})\n` : "";
+  return `${citation}  ${score.toFixed(3)}${weak}\n${outdated}${snippet}\n\n`;
 }
 
 /**

@@ -13,6 +13,12 @@ const DIRECT = "direct-only";
 
 const LINES = { type: "integer", minimum: 1 };
 
+/** Default of `maxChars` of `memory_search`: characters of all excerpts together, about 1,000 tokens. */
+export const DEFAULT_SEARCH_CHARS = 4200;
+
+/** Maximum of `maxChars`. */
+export const MAX_SEARCH_CHARS = 50_000;
+
 /** @type {readonly ToolDefinition[]} */
 export const DEFINITIONS = [
   {
@@ -22,12 +28,24 @@ export const DEFINITIONS = [
     description:
       "Look something up in long-term memory (MEMORY.md, USER.md and the notes in memory/), with keyword and vector search. " +
       "Call it before answering about earlier work, decisions, dates, people, preferences or tasks. Answers with short " +
-      "excerpts, best first, each with its path and lines; an answer without any says why.",
+      "excerpts, best first, each with its path and lines; an answer without any says why. An excerpt with relevance weak is " +
+      "hardly related; one with supersededBy is outdated by the statement at that place.",
     parameters: {
       type: "object",
       properties: {
         query: text("What to look for, in any language; a question or a few significant words."),
-        maxResults: { type: "integer", minimum: 1, maximum: 50, description: "How many excerpts at most." },
+        maxResults: {
+          type: "integer",
+          minimum: 1,
+          maximum: 50,
+          description: "How many excerpts at most; as many as fit maxChars if left out.",
+        },
+        maxChars: {
+          type: "integer",
+          minimum: 1,
+          maximum: MAX_SEARCH_CHARS,
+          description: `How many characters all excerpts have at most; ${DEFAULT_SEARCH_CHARS} if left out.`,
+        },
         minScore: {
           type: "number",
           minimum: 0,

@@ -7,13 +7,13 @@
 /** @import { Daemon } from "./daemon.js" */
 
 import { activeProjects } from "./curated.js";
-import { DEFINITIONS, USUAL } from "./definitions.js";
+import { DEFAULT_SEARCH_CHARS, DEFINITIONS, MAX_SEARCH_CHARS, USUAL } from "./definitions.js";
 import { recalledHits } from "./recall.js";
 import { corporaOf, factsFailed, readFailed, searchResult, searchUnavailable, toolResult } from "./results.js";
 import { agentOf } from "./sessions.js";
 import { hasMemory } from "./settings.js";
 import { visibleHits } from "./visibility.js";
-import { askedBy, merged, readWiki, searchWiki } from "./wiki.js";
+import { askedBy, fitting, merged, readWiki, searchWiki } from "./wiki.js";
 
 /**
  * One run's call of a tool.
@@ -24,8 +24,7 @@ import { askedBy, merged, readWiki, searchWiki } from "./wiki.js";
 
 /** @typedef {Record<string, any>} Answer */
 
-const MOST_RESULTS = 50; // hits of a recall before those it must not show are removed
-const USUAL_RESULTS = 6;
+const MAX_RECALLED = 50; // hits of a recall before those it must not show are removed
 
 /**
  * Return the names of the tools these settings give.
@@ -103,11 +102,11 @@ async function search(call) {
   if ((corpus !== "wiki" && corpus !== "all") || typeof given.query !== "string" || given.query.trim() === "") {
     return await searchMemory(call, recall);
   }
-  const maxResults = positive(given.maxResults);
-  const pages = searchWiki({ query: given.query, maxResults }, wiki);
+  const limits = limitsOf(given);
+  const pages = searchWiki({ query: given.query, maxResults: limits.maxResults }, wiki);
   if (corpus === "wiki") {
     const { rows, outcome } = await pages;
-    return { results: rows, ...corporaOf([outcome]) };
+    return { results: fitting(rows, limits.maxChars), ...corporaOf([outcome]) };
   }
   const searched = searchMemory(call, recall).catch((error) => /** @type {Answer} */ (searchUnavailable(error)));
   const [notes, { rows, outcome }] = await Promise.all([searched, pages]);
@@ -120,7 +119,7 @@ async function search(call) {
   const { warning: missing, ...corpora } = corporaOf([memory, outcome]);
   const said = [...(unavailable ? [] : [warning]), missing].filter(Boolean).join(" ");
   const partial = said === "" ? {} : { partial: true, warning: said };
-  const found = merged(results, rows, maxResults);
+  const found = merged(results, rows, limits);
   const empty = found.length === 0 && reason !== undefined ? { reason } : {};
   return { results: found, ...rest, ...empty, ...(timedOut ? { timedOut } : {}), ...corpora, ...partial };
 }
@@ -132,17 +131,18 @@ async function search(call) {
  * @returns {Promise<Answer>}
  */
 async function searchMemory({ context, cfg, agent, entries, given, ask }, recall) {
-  const changes = { maxResults: MOST_RESULTS, ...(recall?.corpus === "sessions" ? { corpus: "sessions" } : {}) };
+  const changes = { maxResults: MAX_RECALLED, maxChars: MAX_SEARCH_CHARS, ...(recall?.corpus === "sessions" ? { corpus: "sessions" } : {}) };
   const reply = await ask(recall === undefined ? undefined : changes);
   if (reply.ok !== true) return { status: "error", ...reply.result };
   /** @type {{ results: SearchRow[], [key: string]: any }} */
   const { results, degraded, ...rest } = reply.result;
   const who = { agent, requester: context.sessionKey, sandboxed: context.sandboxed === true, entries };
   const shown = recall === undefined ? visibleHits(results, { cfg, ...who }) : recalledHits(results, { recall, ...who });
-  const most = recall === undefined ? shown.length : positive(given.maxResults) ?? USUAL_RESULTS;
+  const { maxResults, maxChars } = limitsOf(given);
+  const best = recall === undefined ? shown : fitting(shown.slice(0, maxResults), maxChars);
   const withheld = results.length - shown.length;
   return {
-    results: shown.slice(0, most).map((row) => ({ ...row, corpus: row.source })),
+    results: best.map((row) => ({ ...row, corpus: row.source })),
     ...rest,
     ...(withheld > 0 ? { withheld } : {}),
     ...(degraded ? { degraded, partial: true, warning: degraded.reason, action: degraded.hint } : {}),
@@ -183,6 +183,11 @@ function lines({ ok, result }) {
     ...(nextFrom === undefined ? {} : { nextFrom }),
     ...(totalLines === undefined ? {} : { totalLines }),
   };
+}
+
+/** @param {Record<string, any>} given */
+function limitsOf({ maxResults, maxChars }) {
+  return { maxResults: positive(maxResults), maxChars: positive(maxChars) ?? DEFAULT_SEARCH_CHARS };
 }
 
 /** @param {unknown} value as a model wrote it */

@@ -153,6 +153,8 @@ export interface SearchRow {
   snippet: string;
   source: "memory" | "sessions";
   citation?: string;
+  relevance?: "weak";
+  supersededBy?: string;
   importance?: number;
   triggers?: string;
   projectKey?: string;

@@ -62,16 +62,16 @@ export function askedBy({ sessionKey, sandboxed }, agent) {
 
 /**
  * Return notes and pages as one list in which neither crowds out the other: each gets half, and what the other leaves.
- * @template {{ score: number }} Row
+ * @template {{ score: number, snippet: string }} Row
  * @param {Row[]} notes in their order
  * @param {Row[]} pages in theirs
- * @param {number} [most]
+ * @param {{ maxResults: number | undefined, maxChars: number }} limits
  * @returns {Row[]}
  */
-export function merged(notes, pages, most = MAX_RESULTS) {
-  const half = Math.ceil(most / 2);
-  const taken = Math.min(notes.length, Math.max(half, most - pages.length));
-  const [first, second] = [notes.slice(0, taken), pages.slice(0, most - taken)];
+export function merged(notes, pages, { maxResults = Infinity, maxChars }) {
+  const counted = halved(notes, pages, maxResults, () => 1);
+  const [first, second] = halved(...counted, maxChars, ({ snippet }) => snippet.length);
+  if (first.length + second.length === 0) return [...notes, ...pages].slice(0, 1);
   /** @type {Row[]} */
   const rows = [];
   for (const note of first) {
@@ -79,6 +79,52 @@ export function merged(notes, pages, most = MAX_RESULTS) {
     rows.push(...second.splice(0, after === -1 ? second.length : after), note);
   }
   return [...rows, ...second];
+}
+
+/**
+ * Return the first rows whose snippets together have at most so many characters, and at least one row.
+ * @template {{ snippet: string }} Row
+ * @param {Row[]} rows
+ * @param {number} maxChars
+ * @returns {Row[]}
+ */
+export function fitting(rows, maxChars) {
+  return rows.slice(0, Math.max(1, within(rows, maxChars, ({ snippet }) => snippet.length).length));
+}
+
+/**
+ * @template Row
+ * @param {Row[]} notes
+ * @param {Row[]} pages
+ * @param {number} limit
+ * @param {(row: Row) => number} sizeOf
+ * @returns {[Row[], Row[]]}
+ */
+function halved(notes, pages, limit, sizeOf) {
+  const first = within(notes, Math.max(Math.ceil(limit / 2), limit - sumOf(pages, sizeOf)), sizeOf);
+  return [first, within(pages, limit - sumOf(first, sizeOf), sizeOf)];
+}
+
+/**
+ * Return the rows before the first that doesn't fit a limit.
+ * @template Row
+ * @param {Row[]} rows
+ * @param {number} limit
+ * @param {(row: Row) => number} sizeOf
+ */
+function within(rows, limit, sizeOf) {
+  let left = limit;
+  const end = rows.findIndex((row) => (left -= sizeOf(row)) < 0);
+  return end === -1 ? rows : rows.slice(0, end);
+}
+
+/**
+ * @template Row
+ * @param {Row[]} rows
+ * @param {(row: Row) => number} sizeOf
+ */
+function sumOf(rows, sizeOf) {
+  return rows.reduce((sum, row) => sum + sizeOf(row), 0);
 }
 
 /**

@@ -50,6 +50,29 @@ test("all searches both, and neither crowds the other out", async () => {
   assert.equal(found.warning, undefined);
 });
 
+for (const [maxChars, notes, pages] of [[600, 3, 3], [undefined, 21, 21], [5_000, 25, 25], [60, 1, 0]]) {
+  test(`all keeps within ${maxChars ?? "the default"} characters, half of them notes and half pages`, async () => {
+    const text = "x".repeat(100);
+    const all = (row) => Array.from({ length: 40 }, (_, at) => ({ ...row, path: `${row.path}-${at}`, snippet: text }));
+    const wikis = async () => Array.from({ length: 4 }, (_, of) => ({
+      pluginId: `wiki-${of}`, supplement: { search: async () => all(PAGE).slice(of * 10, of * 10 + 10) },
+    }));
+    const client = answering({ results: all(NOTE) });
+    const { results } = await call("memory_search", { query: "port", corpus: "all", maxChars, maxResults: 50 }, { client, wikis });
+    const of = (corpus) => results.filter((row) => row.corpus === corpus).length;
+    assert.deepEqual([of("memory"), of("wiki")], [notes, pages]);
+  });
+}
+
+test("pages of wikis keep within the characters, and a long page is shown alone", async () => {
+  const pages = [400, 500, 100].map((length, at) => ({ ...PAGE, path: `pages/${at}.md`, score: 1 - at / 10, snippet: "x".repeat(length) }));
+  const shown = async (maxChars) => {
+    const found = await call("memory_search", { query: "port", corpus: "wiki", maxChars }, { wikis: wiki(pages).list });
+    return found.results.length;
+  };
+  assert.deepEqual(await Promise.all([300, 400, 899, 900, 1000].map(shown)), [1, 1, 1, 2, 3]);
+});
+
 for (const [what, wikis] of [
   ["an interface that is gone", async () => { throw new Error("no such subpath"); }],
   ["a wiki that fails", async () => [{ pluginId: "memory-wiki", supplement: { search: async () => { throw new Error("no such subpath"); } } }]],
@@ -147,6 +170,8 @@ test("a recall finds this agent's private conversations and nothing else", async
   const [configured] = await recalled({ conversationRecall: { ...RECALL, corpus: "configured" } });
   assert.deepEqual(configured.slice(0, 2), [NOTE.path, "sessions/anchor.jsonl"]);
   assert.equal((await recalled({}, SESSIONS, { query: "port", maxResults: 2 }))[0].length, 2);
+  assert.equal(asked.maxChars, 50_000);
+  assert.equal((await recalled({}, SESSIONS, { query: "port", maxChars: 2 * NOTE.snippet.length }))[0].length, 2);
 });
 
 for (const [what, context, sessions] of [

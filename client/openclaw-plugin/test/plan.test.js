@@ -204,6 +204,15 @@ test("a search takes its query either way, and refuses what can't be one", async
   assert.equal(client.asked.length, 1);
 });
 
+test("weak and superseded hits of a search are marked", async () => {
+  const hit = { citation: "MEMORY.md#L3", score: 0.5, snippet: "text", relevance: "strong", superseded_by: null };
+  const marked = { ...hit, relevance: "weak", superseded_by: { citation: "memory/b.md#L4", date: "2026-02-01" } };
+  assert.equal(
+    await command("memory search", ["port", {}], new FakeClient({ search: { hits: [hit, marked] } })),
+    "MEMORY.md#L3  0.500\ntext\n\nMEMORY.md#L3  0.500  weak\nsuperseded by memory/b.md#L4 (2026-02-01)\ntext\n\n",
+  );
+});
+
 test("an error in JSON is JSON", async () => {
   const client = new FakeClient({ status: failure("daemon_unreachable", "no daemon", "start memd") });
   const [written, code] = await endedWith(() => command("memory status", [{ json: true }], client));

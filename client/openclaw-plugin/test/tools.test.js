@@ -39,6 +39,13 @@ test("without its snippet a hit takes at most 300 characters of what the model r
   assert.ok(rest <= 300, `${rest}`);
 });
 
+test("weak and superseded hits are marked for the model and the host", async () => {
+  const marks = { relevance: "weak", supersededBy: "memory/b.md#L4 (2026-02-01)" };
+  const { content, details } = await call("memory_search", { query: "port" }, { client: answering({ results: [{ ...ROW, ...marks }] }) });
+  assert.deepEqual(details.results, [{ ...ROW, ...marks, corpus: "memory" }]);
+  assert.deepEqual(JSON.parse(content[0].text).results, details.results);
+});
+
 test("a search without hits passes on why, unless a wiki has some", async () => {
   const client = answering({ results: [], reason: "Agent main has no notes." });
   const { details } = await call("memory_search", { query: "x" }, { client });

@@ -10,6 +10,7 @@ import click
 
 from memd.cli.arguments import (
     ALL_AGENTS,
+    MAX_CHARS,
     MAX_PATH_CHARS,
     MAX_RESULTS,
     ArgumentChoice,
@@ -202,6 +203,8 @@ def _embedder_of(found: SearchReply | SearchedAgent) -> str:
         "memctl search --agent main --max-results 3 'release checklist'",
         "memctl search --path memory/2026- --json deploy | jq -r .hits[].path",
         "memctl search --explain why sqlite",
+        "memctl search --max-chars 2000 which cities did we visit",
+        "memctl search --all holiday plans",
         "memctl search --min-score 0 holiday plans",
         "memctl search --agent all tax return",
     ),
@@ -210,6 +213,15 @@ def _embedder_of(found: SearchReply | SearchedAgent) -> str:
 @agent_or_all_option
 @click.option(
     "--max-results", type=click.IntRange(1, MAX_RESULTS), metavar="N", help="Maximum number of hits."
+)
+@click.option(
+    "--max-chars",
+    type=click.IntRange(1, MAX_CHARS),
+    metavar="N",
+    help="Maximum number of characters of all snippets; shows as many hits as fit.",
+)
+@click.option(
+    "include_weak", "--all", is_flag=True, help="Also show weak hits, which are hardly related to QUERY."
 )
 @click.option(
     "--min-score",
@@ -238,6 +250,8 @@ def command(
     query: tuple[str, ...],
     agent: str | None,
     max_results: int | None,
+    max_chars: int | None,
+    include_weak: bool,
     min_score: float | None,
     sources: tuple[str, ...],
     path: str | None,
@@ -251,6 +265,8 @@ def command(
     text = search_text(query)
     limits: dict[str, Any] = {
         "max_results": max_results,
+        "max_chars": max_chars,
+        "include_weak": include_weak,
         "min_score": min_score,
         "sources": list(sources) or None,
         "path": path,
@@ -329,7 +345,10 @@ def _hit_lines(hit: Hit, pattern: re.Pattern[str] | None) -> list[Line]:
     agent = f" --agent {hit.agent}" if hit.agent is not None else ""
     place = ((hit.path, "path"), f":{hit.start_line}-{hit.end_line}", (agent, "title"))
     copies = f"  {hit.copies} copies" if hit.copies > 1 else ""
-    lines = [line(*place, f"  {hit.score:.2f}", (f"  {hit.source}{copies}", "quiet"))]
+    weak = "  weak" if hit.relevance == "weak" else ""
+    lines = [line(*place, f"  {hit.score:.2f}", (f"  {hit.source}{copies}", "quiet"), (weak, "warn"))]
+    if hit.superseded_by is not None:
+        lines.append(line(("superseded by ", "warn"), str(hit.superseded_by), indent=SNIPPET_INDENT))
     for text in hit.snippet.strip("\r\n").replace("\r\n", "\n").split("\n"):
         lines.append(line(*marked(text.rstrip(), pattern), indent=SNIPPET_INDENT))
     head = " " * SNIPPET_INDENT + BECAUSE

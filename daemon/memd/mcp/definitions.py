@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from memd_client.facts import CATEGORIES
+from memd_client.tooling import DEFAULT_SEARCH_CHARS, MAX_SEARCH_CHARS
 
 ALL_AGENTS = "all"
 """Selects all agents in a search, unless an agent has this id."""
@@ -102,10 +103,15 @@ _SEARCH = Tool(
     "Search memory",
     "Search long-term memory (MEMORY.md, USER.md and the notes in memory/) by vectors and keywords. Call it before "
     "answering about earlier work, decisions, dates, people, preferences or tasks. Returns short excerpts, best first, "
-    "each with its path and lines; a result without excerpts has the reason.",
+    "each with its path and lines; a result without excerpts has the reason. A weak excerpt is hardly related; a "
+    "superseded one is outdated by the statement at the place it names.",
     {
         "query": _text("The query, in any language: a question or a few specific words."),
-        "maxResults": _count("Maximum number of excerpts.", MAX_RESULTS),
+        "maxResults": _count("Maximum number of excerpts; default: as many as fit maxChars.", MAX_RESULTS),
+        "maxChars": _count(
+            f"Maximum number of characters of all excerpts; default: {DEFAULT_SEARCH_CHARS}.",
+            MAX_SEARCH_CHARS,
+        ),
         "minScore": _number(
             "Minimum score of an excerpt. 0 returns the nearest notes even if none is relevant."
         ),

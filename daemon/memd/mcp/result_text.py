@@ -50,7 +50,7 @@ def error_text(error: MemdError) -> str:
 
 def _search_text(answer: Mapping[str, Any]) -> str:
     rows: Sequence[Mapping[str, Any]] = answer["results"]
-    parts = [f"{_owner(row)}{_place(row)} (score {row['score']:.2f})\n{row['snippet']}" for row in rows]
+    parts = [f"{_heading(row)}\n{row['snippet']}" for row in rows]
     if not rows:
         parts.append(str(answer.get("reason") or answer.get("warning") or "No relevant results."))
     degraded = answer.get("degraded")
@@ -58,6 +58,14 @@ def _search_text(answer: Mapping[str, Any]) -> str:
         parts.append(f"Degraded: {degraded['reason']} {degraded['hint']}")
     parts.extend(line for each in answer.get("agents", ()) for line in _degraded_lines(each))
     return "\n\n".join(parts)
+
+
+def _heading(row: Mapping[str, Any]) -> str:
+    """Return the location and score of a result, and what limits its use."""
+    weak = ", weak" if row.get("relevance") == "weak" else ""
+    heading = f"{_owner(row)}{_place(row)} (score {row['score']:.2f}{weak})"
+    later = row.get("supersededBy")
+    return f"{heading}\nsuperseded by {_on_one_line(later)}" if later else heading
 
 
 def _owner(row: Mapping[str, Any]) -> str:
@@ -75,8 +83,11 @@ def _degraded_lines(agent: Mapping[str, Any]) -> Iterator[str]:
 
 def _place(row: Mapping[str, Any]) -> str:
     """Return the location of an excerpt on one line."""
-    path = str(row["path"]).replace("\n", "\\n")
-    return f"{path}#L{row['startLine']}-L{row['endLine']}"
+    return f"{_on_one_line(row['path'])}#L{row['startLine']}-L{row['endLine']}"
+
+
+def _on_one_line(text: object) -> str:
+    return str(text).replace("\n", "\\n")
 
 
 def _read(answer: Mapping[str, Any]) -> str:

@@ -13,6 +13,7 @@ from memd_client import lifecycle_requests, requests
 from memd_client.errors import AgentUnknownError, BadParamsError, MemdError
 from memd_client.messages import Hit, Progress, SearchAgentsReply, SearchedAgent
 from memd_client.prepared_request import PreparedRequest
+from memd_client.tooling import DEFAULT_SEARCH_CHARS, MAX_SEARCH_CHARS
 from memd_client.wire import to_wire
 
 OnProgress = Callable[[Progress], Awaitable[None]]
@@ -126,17 +127,20 @@ async def _known_agents(scope: AgentScope) -> list[str]:
 
 def _search_request(arguments: Mapping[str, Any]) -> PreparedRequest[SearchAgentsReply]:
     """Return the request for a call; the daemon checks ranges."""
-    query, most, least = (arguments.get(name) for name in ("query", "maxResults", "minScore"))
-    unknown = arguments.keys() - {"query", "maxResults", "minScore"}
+    known = ("query", "maxResults", "maxChars", "minScore")
+    query, most, chars, least = (arguments.get(name) for name in known)
+    unknown = arguments.keys() - set(known)
     if unknown:
         raise BadParamsError(f"memory_search has no argument {min(map(str, unknown))[:60]!r}")
     if not isinstance(query, str) or not query.strip():
         raise BadParamsError("memory_search: `query` must be a text that is not empty")
-    if most is not None and (type(most) is not int or not 1 <= most <= MAX_RESULTS):
-        raise BadParamsError(f"memory_search: `maxResults` must be a whole number from 1 to {MAX_RESULTS}")
+    for name, number, highest in (("maxResults", most, MAX_RESULTS), ("maxChars", chars, MAX_SEARCH_CHARS)):
+        if number is not None and (type(number) is not int or not 1 <= number <= highest):
+            raise BadParamsError(f"memory_search: `{name}` must be a whole number from 1 to {highest}")
     if least is not None and type(least) not in (int, float):
         raise BadParamsError("memory_search: `minScore` must be a number")
-    return requests.search_agents(query, max_results=most, min_score=least)
+    budget = DEFAULT_SEARCH_CHARS if chars is None else chars
+    return requests.search_agents(query, max_results=most, max_chars=budget, min_score=least)
 
 
 def all_agents_result(reply: SearchAgentsReply) -> dict[str, Any]:
@@ -165,7 +169,7 @@ def _mode(rows: Sequence[SearchedAgent]) -> str:
 
 
 def _result(hit: Hit) -> dict[str, Any]:
-    return {
+    result: dict[str, Any] = {
         "agent": hit.agent,
         "path": hit.path,
         "startLine": hit.start_line,
@@ -174,6 +178,11 @@ def _result(hit: Hit) -> dict[str, Any]:
         "snippet": hit.snippet,
         "source": hit.source,
     }
+    if hit.relevance == "weak":
+        result["relevance"] = hit.relevance
+    if hit.superseded_by is not None:
+        result["supersededBy"] = str(hit.superseded_by)
+    return result
 
 
 def _agent(row: SearchedAgent) -> dict[str, Any]:

@@ -6,12 +6,35 @@ from collections.abc import Hashable, Sequence
 from dataclasses import replace
 
 from memd.agents.agent import Agent
-from memd.search.rank.agents import HitScores, merge_agents
-from memd_client.messages import Hit, SearchReply
+from memd.search.rank.agents import HitScores, count_fitting, merge_agents
+from memd.search.service import MAX_RESULTS_WITHIN_BUDGET
+from memd.search.snippets import MAX_SNIPPET_CHARACTERS
+from memd.settings.schema import QuerySettings
+from memd_client.messages import Hit, SearchAgentsParams, SearchReply
 
 
-def merged_hits(searched: Sequence[tuple[Agent, SearchReply]], most: int) -> list[Hit]:
-    """Return the best hits of all agents.
+def max_hits(params: SearchAgentsParams, defaults: QuerySettings) -> int:
+    """Return the most hits of all agents together."""
+    if params.max_results is not None:
+        return params.max_results
+    return defaults.max_results if params.max_chars is None else MAX_RESULTS_WITHIN_BUDGET
+
+
+def agent_budget(max_chars: int | None) -> int | None:
+    """Return the characters for one agent's search, enough to include the first hit that no longer fits.
+
+    That hit ends the merged list as well, so that a larger budget only adds hits. A budget below one snippet shortens
+    snippets, and stays unchanged.
+    """
+    if max_chars is None or max_chars < MAX_SNIPPET_CHARACTERS:
+        return max_chars
+    return max_chars + MAX_SNIPPET_CHARACTERS
+
+
+def merged_hits(
+    searched: Sequence[tuple[Agent, SearchReply]], most: int, max_chars: int | None = None
+) -> list[Hit]:
+    """Return the best hits of all agents; their snippets together have at most `max_chars` characters.
 
     Scores of agents are compared only if they are comparable: same mode, same vector space and equal settings of
     `query.hybrid`. The same lines of one file that several agents share are one hit.
@@ -25,7 +48,10 @@ def merged_hits(searched: Sequence[tuple[Agent, SearchReply]], most: int) -> lis
     for at, rank in merge_agents(rankings, sum(map(len, rankings)), comparable=len(made) <= 1):
         agent, hit = found[at][0], found[at][1].hits[rank]
         hits.setdefault(_place(agent, hit), replace(hit, agent=agent.agent_id))
-    return list(hits.values())[:most]
+    best = list(hits.values())[:most]
+    if max_chars is None:
+        return best
+    return best[: count_fitting((len(hit.snippet) for hit in best), max_chars)]
 
 
 def _place(agent: Agent, hit: Hit) -> Hashable:

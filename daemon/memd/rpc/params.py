@@ -111,6 +111,9 @@ MAX_COUNT = 2**53
 MAX_RESULTS = 1000
 """Limit of hits: with full snippets, more would approach the frame limit."""
 
+MAX_CHARS = 100_000
+"""Limit of the characters of all snippets: about 25,000 tokens."""
+
 SOURCES = ("memory", "sessions")
 
 
@@ -183,9 +186,9 @@ def _check_inside(request: str, field: str, value: list[Any] | dict[Any, Any], b
             raise wrong(request, field, f"must hold at most {bound.chars} characters in all")
 
 
-def wrong(request: str, field: str, reason: str) -> BadParamsError:
+def wrong(request: str, field: str, reason: str, hint: str | None = None) -> BadParamsError:
     """Return what is wrong with a parameter."""
-    return BadParamsError(f"{request}: `{field}` {reason}", data={"field": field})
+    return BadParamsError(f"{request}: `{field}` {reason}", hint=hint, data={"field": field})
 
 
 def check_filled(request: str, field: str, text: str) -> None:
@@ -220,6 +223,9 @@ def check_search(request: str, params: SearchParams | SearchAgentsParams) -> Non
     """Raise if a number of a search is out of its range, or a source unknown."""
     if params.max_results is not None and not 1 <= params.max_results <= MAX_RESULTS:
         raise wrong(request, "max_results", f"must be from 1 to {MAX_RESULTS}")
+    if params.max_chars is not None and not 1 <= params.max_chars <= MAX_CHARS:
+        hint = "pass the characters that all snippets together may have, such as 4200"
+        raise wrong(request, "max_chars", f"must be from 1 to {MAX_CHARS}", hint)
     if params.deadline_ms is not None and params.deadline_ms < 1:
         raise wrong(request, "deadline_ms", "must be at least 1")
     if params.min_score is not None and not params.min_score == params.min_score:

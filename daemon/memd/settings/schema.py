@@ -247,11 +247,7 @@ class Sync(Settings, frozen=True, kw_only=True):
     ] = 1500
     interval_minutes: Annotated[
         int,
-        Setting(
-            "Interval of syncs; 0: only the full check every ten minutes.",
-            unit="minutes",
-            least=0,
-        ),
+        Setting("Interval of syncs; 0: only the full check every ten minutes.", unit="minutes", least=0),
     ] = 0
     sessions: SessionSync = SessionSync()
 
@@ -313,7 +309,10 @@ class Hybrid(Settings, frozen=True, kw_only=True):
 class QuerySettings(Settings, frozen=True, kw_only=True):
     """Limits of a search's result."""
 
-    max_results: Annotated[int, Setting("Maximum number of hits, if the request sets none.", least=1)] = 6
+    max_results: Annotated[
+        int,
+        Setting("Maximum number of hits, if the request sets none; for tools only if you set it.", least=1),
+    ] = 6
     min_score: Annotated[
         float,
         Setting(
@@ -321,6 +320,7 @@ class QuerySettings(Settings, frozen=True, kw_only=True):
         ),
     ] = 0.35
     hybrid: Annotated[Hybrid, REFUSED] = Hybrid()
+    max_results_set: Annotated[bool, Derived("max_results")] = False
     min_score_set: Annotated[bool, Derived("min_score")] = False
 
 

@@ -10,7 +10,7 @@ import pytest
 from memd.cli import arguments
 from memd.lifecycle.notes.daily import MAX_ENTRY_BYTES, day_of, is_key
 from memd.rpc.methods import search
-from memd.rpc.params import MAX_RESULTS, bound_of
+from memd.rpc.params import MAX_CHARS, MAX_RESULTS, bound_of
 from memd_client.facts import MemoryEditReply, MemoryForgetReply, MemoryStoreReply
 from memd_client.messages import AppendNoteReply, GetReply, ModelReply, SearchParams
 from tests.unit.cli.memctl_runner import MemctlResult, found, memctl
@@ -90,12 +90,13 @@ def test_key_is_valid_for_both_or_neither(value: str) -> None:
     assert asked(["note", "x", "--key", "{}"], value).opened == is_key(value)
 
 
-def test_range_of_max_results_is_the_daemons() -> None:
-    assert arguments.MAX_RESULTS == MAX_RESULTS
+def test_limits_of_a_search_are_the_daemons() -> None:
+    assert (arguments.MAX_RESULTS, arguments.MAX_CHARS) == (MAX_RESULTS, MAX_CHARS)
 
 
 NUMBERS = [
     ("search x --max-results {}", ["1", "1000"], ["0", "-1", "1001", "1.5", "9" * 30], "1<=x<=1000"),
+    ("search x --max-chars {}", ["1", "100000"], ["0", "100001", "1.5"], "1<=x<=100000"),
     ("search x --min-score {}", ["0", "1", "0.5"], ["-0.1", "1.01", "nan", "inf", "-inf"], "0<=x<=1"),
     ("get MEMORY.md --from {}", ["1", "1000000000"], ["0", "-1", "1000000001", "9" * 30], "1<=x<=1000000000"),
     (

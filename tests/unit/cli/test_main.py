@@ -180,7 +180,7 @@ def test_the_help_groups_commands_by_purpose() -> None:
         (["STATUSS"], "Did you mean 'status'?"),
         (["facts", "lst"], "no such command 'lst'. Did you mean 'list'?"),
         (["mcp", "instal", "codex"], "Did you mean 'install'?"),
-        (["search", "--max-result", "3", "x"], "Did you mean '--max-results'?"),
+        (["search", "--max-result", "3", "x"], "Did you mean one of: '--max-chars', '--max-results'?"),
         (["import", "clade-code"], "Did you mean 'claude-code'?"),
         (["mcp", "install", "cursr"], "Did you mean 'cursor'?"),
         (["completion", "bsh"], "Did you mean 'bash'?"),

@@ -23,6 +23,7 @@ from memd_client.messages import (
     SearchAgentsReply,
     SearchedAgent,
     SearchReply,
+    Supersession,
 )
 from memd_client.wire import to_wire
 from tests.unit.cli.memctl_runner import KEYS, LEASE, NOW_MS, OUTAGE, MemctlResult, found, memctl
@@ -96,6 +97,33 @@ def test_degraded_reply_shows_reason_and_hint() -> None:
     reply = found(KEYS, mode="keyword", degraded=OUTAGE, partial=True, pending=PendingChanges(1, 3))
 
     assert memctl("search", "keys", search=reply).out == DEGRADED
+
+
+LATER = Supersession("memory/2026-06-02.md", 4, 4, "memory/2026-06-02.md#L4", "2026-06-02", "2026-05-08")
+
+MARKED = """\
+MEMORY.md:3-3  0.50  memory  weak
+  superseded by memory/2026-06-02.md#L4 (2026-06-02)
+  Keys: with the neighbour.
+
+1 hit · hybrid · 4.2 ms · local minilm
+"""
+
+
+def test_weak_and_superseded_hits_are_marked() -> None:
+    reply = found(replace(KEYS, relevance="weak", superseded_by=LATER))
+
+    assert memctl("search", "keys", search=reply).out == MARKED
+
+
+def test_json_has_relevance_and_the_later_statement() -> None:
+    reply = found(KEYS, replace(KEYS, relevance="weak", superseded_by=LATER))
+
+    strong, weak = json.loads(memctl("search", "--json", "keys", search=reply).out)["hits"]
+
+    assert (strong["relevance"], strong["superseded_by"]) == ("strong", None)
+    assert weak["relevance"] == "weak"
+    assert (weak["superseded_by"]["citation"], weak["superseded_by"]["date"]) == (LATER.citation, LATER.date)
 
 
 FALLBACK = Fallback("openai", "provider_quota_exhausted", "429 insufficient_quota", NOW_MS - 3 * 3_600_000)
@@ -191,6 +219,7 @@ def test_every_option_is_sent_to_the_daemon() -> None:
     ran = memctl(
         *("search", "when", "does", "it end", "--agent", "main", "--max-results", "3", "--min-score", "0.2"),
         *("--source", "memory", "--source", "sessions", "--path", "memory/2026-"),
+        *("--max-chars", "900", "--all"),
         search=found(),
     )
 
@@ -201,6 +230,8 @@ def test_every_option_is_sent_to_the_daemon() -> None:
                 "query": "when does it end",
                 "agent": "main",
                 "max_results": 3,
+                "max_chars": 900,
+                "include_weak": True,
                 "min_score": 0.2,
                 "sources": ["memory", "sessions"],
                 "path": "memory/2026-",
@@ -213,7 +244,9 @@ def test_every_option_is_sent_to_the_daemon() -> None:
 def test_omitted_options_use_the_agents_settings() -> None:
     params = memctl("search", "lease", search=found()).client.calls[0][1]
 
-    assert [params[name] for name in ("agent", "max_results", "min_score", "sources", "path")] == [None] * 5
+    assert [params[name] for name in ("agent", "max_results", "max_chars", "sources", "path")] == [None] * 5
+    assert params["min_score"] is None
+    assert params["include_weak"] is False
 
 
 @pytest.mark.parametrize(
@@ -221,6 +254,8 @@ def test_omitted_options_use_the_agents_settings() -> None:
     [
         ["search"],
         ["search", "a", "--max-results", "0"],
+        ["search", "a", "--max-chars", "0"],
+        ["search", "a", "--max-chars", "100001"],
         ["search", "a", "--min-score", "2"],
         ["search", "a", "--source", "web"],
         ["search", "a", "--unknown"],
@@ -398,17 +433,7 @@ def test_disabled_memory_of_an_agent_with_the_id_all_is_an_error() -> None:
 
 
 def test_options_apply_to_a_search_of_all_agents() -> None:
-    options = [
-        "--max-results",
-        "3",
-        "--min-score",
-        "0.2",
-        "--source",
-        "memory",
-        "--path",
-        "memory/",
-        "--explain",
-    ]
+    options = "--max-results 3 --max-chars 2000 --all --min-score 0.2 --source memory --path memory/ --explain".split()
 
     ran = search_all(replied(), *options)
 
@@ -417,6 +442,8 @@ def test_options_apply_to_a_search_of_all_agents() -> None:
     assert params == {
         "query": "lease",
         "max_results": 3,
+        "max_chars": 2_000,
+        "include_weak": True,
         "min_score": 0.2,
         "sources": ["memory"],
         "path": "memory/",

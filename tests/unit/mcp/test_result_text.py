@@ -34,6 +34,15 @@ def test_location_is_on_one_line() -> None:
     assert said == "a\\nb.md#L1-L2 (score 0.50)\ntext"
 
 
+def test_weak_and_superseded_hits_are_marked_above_the_snippet() -> None:
+    row = {"path": "a.md", "startLine": 1, "endLine": 2, "score": 0.5, "snippet": "text"}
+    row |= {"relevance": "weak", "supersededBy": "b\n.md#L4 (2026-02-01)"}
+
+    said = answer_text("memory_search", {"results": [row]})
+
+    assert said == "a.md#L1-L2 (score 0.50, weak)\nsuperseded by b\\n.md#L4 (2026-02-01)\ntext"
+
+
 def test_hit_takes_at_most_300_characters_besides_its_snippet() -> None:
     path = f"memory/{'long-name/' * 17}x.md"
     row = {"path": path, "startLine": 123_456, "endLine": 123_460, "score": 0.8123, "snippet": "text"}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from typing import Any, cast
 
 import pytest
@@ -22,8 +23,10 @@ from memd_client.messages import (
     Progress,
     SearchAgentsReply,
     SearchedAgent,
+    Supersession,
 )
 from memd_client.prepared_request import PreparedRequest
+from memd_client.tooling import DEFAULT_SEARCH_CHARS
 
 HIT = Hit(
     "MEMORY.md", 3, 3, 0.5, None, 2.0, "Keys: with the neighbour.", "memory", "MEMORY.md#L3", agent="home"
@@ -99,7 +102,7 @@ def test_errors_and_degradation_are_shown_by_agent() -> None:
     ]
     client = ScriptedMcpClient(call_tool=NO_ALL, search_agents=SearchAgentsReply([HIT], rows, 1.0))
 
-    result = call(client, None, query="keys", maxResults=3, minScore=0)
+    result = call(client, None, query="keys", maxResults=3, maxChars=900, minScore=0)
 
     assert result.data is not None
     assert result.data["mode"] == "mixed"
@@ -109,6 +112,21 @@ def test_errors_and_degradation_are_shown_by_agent() -> None:
     assert "Agent old was not searched: the index is newer Update memd." in result.text
     asked = client.asked[-1][1]
     assert (asked.query, asked.agents, asked.max_results, asked.min_score) == ("keys", None, 3, 0)
+    assert asked.max_chars == 900
+
+
+def test_search_of_all_agents_has_the_default_budget_and_marks_hits() -> None:
+    later = Supersession("b.md", 4, 4, "b.md#L4", "2026-02-01", "2026-01-16")
+    hits = [HIT, replace(HIT, relevance="weak", superseded_by=later)]
+    client = ScriptedMcpClient(call_tool=NO_ALL, search_agents=SearchAgentsReply(hits, [], 1.0))
+
+    result = call(client, None, query="keys")
+
+    asked = client.asked[-1][1]
+    assert (asked.max_results, asked.max_chars) == (None, DEFAULT_SEARCH_CHARS)
+    strong, weak = result.data["results"]
+    assert not {"relevance", "supersededBy"} & set(strong)
+    assert (weak["relevance"], weak["supersededBy"]) == ("weak", "b.md#L4 (2026-02-01)")
 
 
 @pytest.mark.parametrize(
@@ -117,6 +135,7 @@ def test_errors_and_degradation_are_shown_by_agent() -> None:
         ({}, "`query` must be a text"),
         ({"query": " "}, "`query` must be a text"),
         ({"query": "x", "maxResults": True}, "`maxResults` must be a whole number"),
+        ({"query": "x", "maxChars": 0}, "`maxChars` must be a whole number"),
         ({"query": "x", "minScore": "0.5"}, "`minScore` must be a number"),
         ({"query": "x", "depth": 2}, "no argument 'depth'"),
     ],

@@ -80,12 +80,13 @@ OUT_OF_RANGE: dict[str, dict[str, list[Any]]] = {
     "prompt_section": {"citations": ["maybe"], "session_kind": ["crowd"]},
     "search": {
         "max_results": [0, 1_001],
+        "max_chars": [-1, 0, 100_001],
         "deadline_ms": [0],
         "min_score": [math.nan],
         "sources": [[], ["memory", "mail"]],
         "active_projects": [["a" * (MAX_PATH_CHARS + 1)]],
     },
-    "search_agents": {"max_results": [0], "agents": [[]]},
+    "search_agents": {"max_results": [0], "max_chars": [0], "agents": [[]]},
     "session_started": {
         "session_key": ["  "],
         "kind": ["crowd"],
@@ -160,7 +161,13 @@ def test_an_unknown_agent_is_refused(request_name: str) -> None:
     [
         (
             "search",
-            {"max_results": 1000, "min_score": 0.0, "deadline_ms": 1, "sources": ["memory", "sessions"]},
+            {
+                "max_results": 1000,
+                "max_chars": 100_000,
+                "min_score": 0.0,
+                "deadline_ms": 1,
+                "sources": ["memory", "sessions"],
+            },
         ),
         ("get", {"from_line": 1, "lines": 1}),
         (

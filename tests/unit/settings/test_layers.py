@@ -33,6 +33,8 @@ def test_explicit_min_score_differs_from_the_default() -> None:
     assert not resolved_search(query={"minScore": None}).agents["main"].settings.query.min_score_set
     assert not resolved_search(query={"minScore": "high"}).agents["main"].settings.query.min_score_set
     assert resolved_search(query={"minScore": 0.35}).agents["main"].settings.query.min_score_set
+    assert resolved_search(query={"maxResults": 6}).agents["main"].settings.query.max_results_set
+    assert not resolved_search(query={"minScore": 0.35}).agents["main"].settings.query.max_results_set
 
 
 @pytest.mark.parametrize(

@@ -29,6 +29,7 @@ from memd.system.clock import Clock
 from memd_client.errors import FileMissingError, FileUnreadableError, PathRefusedError, QueryEmptyError
 from memd_client.messages import GetParams, Hit, SearchParams, SearchReply
 from memd_client.tooling import (
+    DEFAULT_SEARCH_CHARS,
     CallToolParams,
     CallToolReply,
     PromptSectionParams,
@@ -83,7 +84,8 @@ async def search_memory(
         reply = await host.search(
             SearchParams(
                 query=arguments["query"],
-                max_results=arguments.get("maxResults"),
+                max_results=arguments.get("maxResults", _max_results(host)),
+                max_chars=arguments.get("maxChars", DEFAULT_SEARCH_CHARS),
                 min_score=arguments.get("minScore"),
                 sources=[corpus] if corpus in ("memory", "sessions") else None,
                 deadline_ms=deadline_ms,
@@ -161,9 +163,15 @@ def _search_answer(reply: SearchReply, *, citations: bool) -> dict[str, Any]:
     return answer
 
 
+def _max_results(host: Host) -> int | None:
+    """Return the most results of a search by its agent's settings; None: as many as fit."""
+    query = host.config.settings.query
+    return query.max_results if query.max_results_set else None
+
+
 def _row(hit: Hit) -> dict[str, Any]:
     """Return one hit as a map for a model, without its citation, which would repeat path and lines."""
-    return {
+    row: dict[str, Any] = {
         "path": hit.path,
         "startLine": hit.start_line,
         "endLine": hit.end_line,
@@ -171,6 +179,11 @@ def _row(hit: Hit) -> dict[str, Any]:
         "snippet": hit.snippet,
         "source": hit.source,
     }
+    if hit.relevance == "weak":
+        row["relevance"] = hit.relevance
+    if hit.superseded_by is not None:
+        row["supersededBy"] = str(hit.superseded_by)
+    return row
 
 
 def _read_location(arguments: dict[str, Any]) -> tuple[str, int, int | None]:

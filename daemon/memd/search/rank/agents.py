@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import heapq
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import accumulate
 from typing import NamedTuple
 
 
@@ -31,6 +32,11 @@ def merge_agents(
     # `heapq.merge` compares only the heads, so an agent's own order is kept even if its scores do not fall.
     merged = heapq.merge(*map(ordered, range(len(rankings))))
     return [(agent, rank) for (_, rank, agent), _ in zip(merged, range(most), strict=False)]
+
+
+def count_fitting(lengths: Iterable[int], max_chars: int) -> int:
+    """Return how many snippets of these lengths fit a budget; the first that doesn't fit ends the list."""
+    return sum(total <= max_chars for total in accumulate(lengths))
 
 
 def _sort_key(hit: HitScores) -> tuple[float, ...]:

@@ -12,15 +12,16 @@ import trio
 from hypothesis import given
 from hypothesis import strategies as st
 
+from memd.lifecycle.tools.definitions import TOOLS
 from memd.lifecycle.tools.tools import MAX_TEXT_CHARS, Tools, as_json
 from memd.settings.lifecycle import LifecycleSettings
-from memd.settings.schema import MemorySearch
+from memd.settings.schema import MemorySearch, QuerySettings
 from memd_client.errors import (
     FileMissingError,
     PathRefusedError,
 )
-from memd_client.messages import Degradation, EmptyResult, Fallback, SearchParams
-from memd_client.tooling import CallToolParams, CallToolReply
+from memd_client.messages import Degradation, EmptyResult, Fallback, SearchParams, Supersession
+from memd_client.tooling import DEFAULT_SEARCH_CHARS, MAX_SEARCH_CHARS, CallToolParams, CallToolReply
 from tests.unit.lifecycle.scripted_host import ScriptedHost, found, hit
 
 MAX_HIT_OVERHEAD_CHARS = 300
@@ -66,16 +67,49 @@ def test_a_search_answers_in_openclaws_shape(host: ScriptedHost) -> None:
 
 
 def test_search_gets_the_arguments_and_parameters_of_its_call(host: ScriptedHost) -> None:
-    arguments = {"query": "x", "maxResults": 3, "minScore": 0.2}
+    arguments = {"query": "x", "maxResults": 3, "maxChars": 900, "minScore": 0.2}
     _call(host, "memory_search", arguments, deadline_ms=500, active_projects=["a"], session_key=GROUP)
     _call(host, "memory_search", {"query": "x"})
 
     assert host.searched == [
         SearchParams(
-            "x", max_results=3, min_score=0.2, deadline_ms=500, active_projects=["a"], exclude_session=GROUP
+            "x",
+            max_results=3,
+            max_chars=900,
+            min_score=0.2,
+            deadline_ms=500,
+            active_projects=["a"],
+            exclude_session=GROUP,
         ),
-        SearchParams("x"),
+        SearchParams("x", max_chars=DEFAULT_SEARCH_CHARS),
     ]
+
+
+def test_number_of_hits_in_the_settings_limits_a_search_only_if_the_user_set_it(host: ScriptedHost) -> None:
+    for query in (QuerySettings(max_results=4), QuerySettings(max_results=4, max_results_set=True)):
+        host.config = replace(host.config, settings=MemorySearch(query=query))
+        _call(host, "memory_search", {"query": "x"})
+
+    assert [params.max_results for params in host.searched] == [None, 4]
+
+
+def test_weak_and_superseded_excerpts_are_marked(host: ScriptedHost) -> None:
+    later = Supersession(
+        "memory/2026-02-01.md", 4, 6, "memory/2026-02-01.md#L4-L6", "2026-02-01", "2026-01-16"
+    )
+    host.reply = found(replace(hit("We chose REST.\n"), relevance="weak", superseded_by=later))
+
+    row = _call(host, "memory_search", {"query": "api"}).result["results"][0]
+
+    assert row["relevance"] == "weak"
+    assert row["supersededBy"] == "memory/2026-02-01.md#L4-L6 (2026-02-01)"
+
+
+def test_limits_in_the_definition_are_those_of_the_client_package() -> None:
+    limits = TOOLS["memory_search"].properties["maxChars"]
+
+    assert limits["maximum"] == MAX_SEARCH_CHARS
+    assert f"; {DEFAULT_SEARCH_CHARS} if left out" in limits["description"]
 
 
 @pytest.mark.parametrize(

@@ -15,6 +15,7 @@ import trio
 from memd.agents.agent import Agent
 from memd.rpc.agent_hits import merged_hits
 from memd.rpc.methods import search_agents
+from memd.search.service import MAX_RESULTS_WITHIN_BUDGET
 from memd_client.errors import AgentUnknownError, BadParamsError, IndexIOError, QueryEmptyError
 from memd_client.messages import Hit, PendingChanges, SearchAgentsParams, SearchReply
 from tests.support.registry import FakeAgent, FakeRegistry
@@ -177,9 +178,11 @@ HIGH = _hit("b1", 0.9), _hit("b2", 0.8)
 BY_SCORE, BY_RANK = ["b1", "b2", "a1", "a2"], ["a1", "b1", "a2", "b2"]
 
 
-def merged(*searched: tuple[FakeAgent, SearchReply], most: int = 10) -> list[Hit]:
+def merged(
+    *searched: tuple[FakeAgent, SearchReply], most: int = 10, max_chars: int | None = None
+) -> list[Hit]:
     """Return the merged hits of agents."""
-    return merged_hits([(cast(Agent, agent), reply) for agent, reply in searched], most)
+    return merged_hits([(cast(Agent, agent), reply) for agent, reply in searched], most, max_chars)
 
 
 def _paths(first: SearchReply, second: SearchReply, other: FakeAgent = B) -> list[str]:
@@ -217,6 +220,29 @@ def test_an_agent_without_hits_does_not_make_the_others_incomparable() -> None:
     searched = [(A, LOW), (FakeAgent("c"), _reply(mode="keyword")), (B, _reply(*HIGH))]
 
     assert [hit.path for hit in merged(*searched)] == BY_SCORE
+
+
+def test_budget_of_all_agents_ends_at_the_first_hit_that_does_not_fit() -> None:
+    lengths = {"b1": 300, "b2": 300, "a1": 600, "a2": 10}
+    first = _reply(*(replace(hit, snippet="x" * lengths[hit.path]) for hit in LOW.hits))
+    second = _reply(*(replace(hit, snippet="x" * lengths[hit.path]) for hit in HIGH))
+
+    shown = [
+        [hit.path for hit in merged((A, first), (B, second), max_chars=most)] for most in (599, 1_100, 1_210)
+    ]
+
+    assert shown == [["b1"], ["b1", "b2"], BY_SCORE]
+
+
+@pytest.mark.parametrize(("max_chars", "of_each"), [(80, 80), (694, 694), (2_000, 2_695)])
+def test_search_of_each_agent_includes_the_hit_that_ends_the_list(max_chars: int, of_each: int) -> None:
+    memory = FakeRegistry()
+
+    run(search_agents.handle(call_of(memory), SearchAgentsParams(query="tea", max_chars=max_chars)))
+
+    assert memory.other.asked is not None
+    assert memory.other.asked.max_chars == of_each
+    assert memory.other.asked.max_results == MAX_RESULTS_WITHIN_BUDGET
 
 
 def test_lines_of_a_file_that_agents_share_leave_their_place_to_the_next_hit() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memd.search.rank.agents import HitScores, merge_agents
+from memd.search.rank.agents import HitScores, count_fitting, merge_agents
 
 SCORES = st.sampled_from([0.0, 0.25, 0.5, 0.75, 1.0])
 HITS = st.builds(HitScores, SCORES, st.none() | SCORES, st.none() | st.floats(0, 20))
@@ -31,6 +31,14 @@ def test_a_shorter_list_is_the_start_of_a_longer_one(
     longer = merge_agents(rankings, most + 1, comparable=comparable)
 
     assert merge_agents(rankings, most, comparable=comparable) == longer[:most]
+
+
+@given(st.lists(st.integers(1, 700), max_size=20), st.integers(1, 5_000))
+def test_first_snippet_that_does_not_fit_ends_the_list(lengths: list[int], max_chars: int) -> None:
+    count = count_fitting(lengths, max_chars)
+
+    assert sum(lengths[:count]) <= max_chars
+    assert count == len(lengths) or sum(lengths[: count + 1]) > max_chars
 
 
 @given(RANKINGS)

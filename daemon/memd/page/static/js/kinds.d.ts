@@ -16,9 +16,12 @@ export interface Explain {
   chunk_lines: [number, number];
 }
 
+/** A later statement about the same subject with another value. */
+export interface Supersession { path: string; start_line: number; end_line: number; citation: string; date: string }
+
 export interface Hit {
   path: string; start_line: number; end_line: number; score: number; snippet: string; source: string;
-  citation: string; copies: number; explain: Explain | null; agent?: string | null;
+  citation: string; copies: number; explain: Explain | null; agent?: string | null; relevance: string; superseded_by: Supersession | null;
 }
 
 /** Why there are no hits. */

@@ -105,6 +105,8 @@ function hit(found) {
     </div>
     <div class="evidence" @click=${() => { if (getSelection()?.isCollapsed) open(); }}>${text(found, evidence)}</div>
     <div class="below">
+      ${found.relevance === "weak" ? html`<span class="chip weak" title="hardly related to the query">weak</span>` : ""}
+      ${found.superseded_by ? superseded(found.superseded_by, found.agent) : ""}
       ${found.source === "sessions" ? html`<span class="chip">transcript</span>` : ""}
       ${found.copies > 1 ? html`<span class="chip">in ${found.copies} places</span>` : ""}
       <button class="button plain" data-why aria-expanded=${explained} @click=${() => toggleExplain(key)}>${explained ? "Hide why" : "Why this?"}</button>
@@ -112,6 +114,18 @@ function hit(found) {
     </div>
     ${explained && found.explain ? why(found.explain) : ""}
   </article>`;
+}
+
+/**
+ * @param {import("../kinds.js").Supersession} later
+ * @param {string | null | undefined} agent
+ */
+function superseded(later, agent) {
+  const label = html`superseded by ${seen(later.citation)} (${seen(later.date)})`;
+  if (later.path.startsWith("sessions/")) return html`<span class="chip warn">${label}</span>`; // `get` reads no transcripts
+  const item = `later:${agent ?? ""}:${later.citation}`;
+  const open = () => openPlace({ ...later, agent, source: "memory" }, null, item);
+  return html`<button class="chip warn" data-item=${item} @click=${open}>${label}</button>`;
 }
 
 /**

@@ -1,6 +1,6 @@
 """What a hit's score means: strongly related to the query, weakly, or not at all.
 
-Fitted on conversations: a strong hit holds evidence six times as often as a weak one.
+Fitted on conversations: a strong hit holds evidence four times as often as a weak one.
 """
 
 from __future__ import annotations
@@ -20,13 +20,17 @@ from memd.text.tokens import CJK_CLASS
 CALIBRATED_MODELS = frozenset({"minilm"})
 """Models that thresholds of cosines are calibrated for."""
 
-STRONG_COSINE: Final = 0.5
+STRONG_COSINE: Final = 0.4
 STRONG_COVERAGE: Final = 0.55
 STRONG_WORDS: Final = 2
-"""A hit is strong by its cosine, by the share of the query's words that it has, or by its telling words."""
+STRONG_WORDS_COVERAGE: Final = 0.3
+"""A hit is strong by its cosine, by the share of the query's words that it has, or by telling words with
+less of that share."""
 
 STRONG_KEYWORD_SHARE: Final = 0.6
 """Share of the best keyword score from which a hit is strong if its words were matched by the index alone."""
+
+SHORT_QUERY_TERMS: Final = 2
 
 MIN_SCALED_COSINE: Final = 0.2
 """Cosine of a related hit by any other model, scaled to 0..1 among the candidates."""
@@ -44,6 +48,7 @@ class HitRelevance:
 
     def __init__(self, query: Query, ranking: Ranking) -> None:
         self._ranking = ranking
+        self._terms = query.plan.terms
         self._cosines = ranking.candidates.by_vector
         if ranking.lines is not None:
             self._has_words = [bool(row.any()) for row in ranking.lines.words]
@@ -73,7 +78,9 @@ class HitRelevance:
             return False
         if self._has_words[number]:
             return self._strong_texts[number]
-        # The index knows forms of words that texts are not read for.
+        # The index knows forms of words that texts are not read for. A correction is a guess, except of a short query.
+        if self._ranking.candidates.corrections and len(self._terms) > SHORT_QUERY_TERMS:
+            return False
         return (item.text_score or 0.0) > STRONG_KEYWORD_SHARE * self._best_keyword_score
 
     def _is_near(self, cosine: float | None) -> bool:
@@ -86,6 +93,9 @@ class HitRelevance:
 
 def _strong_texts(lines: LineMatches) -> NDArray[np.bool_]:
     """Return (n,) which texts have enough of the query's words, or two telling ones."""
+    coverage = lines.coverage(lines.words)
     telling = (lines.words & lines.telling()).sum(axis=1) >= STRONG_WORDS
-    strong: NDArray[np.bool_] = telling | (lines.coverage(lines.words) >= STRONG_COVERAGE)
+    strong: NDArray[np.bool_] = (telling & (coverage >= STRONG_WORDS_COVERAGE)) | (
+        coverage >= STRONG_COVERAGE
+    )
     return strong

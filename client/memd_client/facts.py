@@ -31,12 +31,27 @@ class MemoryStoreParams:
 
 
 @record
+class FactRow:
+    """A fact. `created_ms` is None if its line has no date, as in a line written by hand."""
+
+    id: str
+    text: str
+    importance: float
+    category: str
+    created_ms: int | None
+    score: float
+    path: str
+    line: int
+
+
+@record
 class MemoryStoreReply:
     """The stored fact, or (`stored` is false) the existing fact that duplicates it.
 
     `id`, `category`, `path` and `line` are of the stored fact or of its duplicate, whose id is `duplicate_of` and whose
     text is `duplicate_text`. `compared` is `vectors`, `words` (without vectors, only a text of the same words is a
     duplicate) or `id`; `reason` is the code of why there were no vectors. `vector_used`: the given vector was used.
+    `supersedes` is the earlier fact about the same subject with another value, if there is one; it stays.
     """
 
     agent: str
@@ -51,20 +66,7 @@ class MemoryStoreReply:
     similarity: float | None = None
     reason: str = ""
     vector_used: bool = False
-
-
-@record
-class FactRow:
-    """A fact. `created_ms` is None if its line has no date, as in a line written by hand."""
-
-    id: str
-    text: str
-    importance: float
-    category: str
-    created_ms: int | None
-    score: float
-    path: str
-    line: int
+    supersedes: FactRow | None = None
 
 
 @record

@@ -979,11 +979,26 @@ export interface MemoryStoreParams {
 }
 
 /**
+ * A fact. `created_ms` is None if its line has no date, as in a line written by hand.
+ */
+export interface FactRow {
+  id: string;
+  text: string;
+  importance: number;
+  category: string;
+  created_ms: number | null;
+  score: number;
+  path: string;
+  line: number;
+}
+
+/**
  * The stored fact, or (`stored` is false) the existing fact that duplicates it.
  *
  * `id`, `category`, `path` and `line` are of the stored fact or of its duplicate, whose id is `duplicate_of` and whose
  * text is `duplicate_text`. `compared` is `vectors`, `words` (without vectors, only a text of the same words is a
  * duplicate) or `id`; `reason` is the code of why there were no vectors. `vector_used`: the given vector was used.
+ * `supersedes` is the earlier fact about the same subject with another value, if there is one; it stays.
  */
 export interface MemoryStoreReply {
   agent: string;
@@ -998,6 +1013,7 @@ export interface MemoryStoreReply {
   similarity: number | null;
   reason: string;
   vector_used: boolean;
+  supersedes: FactRow | null;
 }
 
 /**
@@ -1008,20 +1024,6 @@ export interface MemoryRecallParams {
   agent?: string | null;
   limit?: number;
   min_score?: number;
-}
-
-/**
- * A fact. `created_ms` is None if its line has no date, as in a line written by hand.
- */
-export interface FactRow {
-  id: string;
-  text: string;
-  importance: number;
-  category: string;
-  created_ms: number | null;
-  score: number;
-  path: string;
-  line: number;
 }
 
 /**

@@ -203,12 +203,13 @@ export const SHAPES = {
   AppendNoteReply: {
     needs: ["agent", "path", "start_line", "end_line", "appended"],
   },
-  MemoryStoreReply: {
-    needs: ["agent", "id", "stored", "category", "path", "line", "compared"],
-    defaults: {"duplicate_of": null, "duplicate_text": "", "similarity": null, "reason": "", "vector_used": false},
-  },
   FactRow: {
     needs: ["id", "text", "importance", "category", "created_ms", "score", "path", "line"],
+  },
+  MemoryStoreReply: {
+    needs: ["agent", "id", "stored", "category", "path", "line", "compared"],
+    defaults: {"duplicate_of": null, "duplicate_text": "", "similarity": null, "reason": "", "vector_used": false, "supersedes": null},
+    holds: {"supersedes": ["FactRow", false]},
   },
   MemoryRecallReply: {
     needs: ["agent", "facts", "compared", "total"],

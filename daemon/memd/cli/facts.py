@@ -126,6 +126,8 @@ def add_fact(
     lines = [location_line(state, reply.path, reply.line, reply.category, reply.id)]
     if not reply.stored:
         lines.append(line(reply.duplicate_text, indent=2))
+    if reply.supersedes is not None:
+        lines.append(line(f"supersedes {reply.supersedes.id}: {reply.supersedes.text}", indent=2))
     session.output.lines(lines)
 
 

@@ -5,9 +5,11 @@ Nearly all notes have none, so a search reads few rows, mostly none.
 
 from __future__ import annotations
 
+import datetime
 import json
 from bisect import bisect_right
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from functools import lru_cache
 from typing import Final, TypeAlias
 
@@ -18,11 +20,14 @@ from memd.text.cut.annotations import AnnotatedEntry, Annotations
 PREFIX: Final = "annotations:"
 """Prefix of the keys; the note's path follows."""
 
+FACT_DAYS_PREFIX: Final = "fact_days:"
+"""Prefix of the keys with the days of a file's facts, by line; the path follows."""
+
 _END: Final = "annotations;"
 """Sorts after every key with the prefix."""
 
 VERSION_KEY: Final = "annotations_version"
-VERSION: Final = "2"
+VERSION: Final = "3"
 """Version of `memd.text.cut.annotations`: if an index has another one, all files are read again."""
 
 
@@ -49,12 +54,22 @@ def load_annotations(db: Database) -> AnnotatedFiles:
     return {str(key)[len(PREFIX) :]: _decoded(str(value)) for key, value in rows}
 
 
-def store_annotations(db: Database, path: str, entries: Sequence[AnnotatedEntry]) -> None:
-    """Replace the annotated entries of one note."""
-    if entries:
-        set_meta(db, PREFIX + path, _encoded(entries))
-    else:
-        db.execute("DELETE FROM meta WHERE key = ?", (PREFIX + path,))
+def load_fact_days(db: Database, paths: Iterable[str]) -> dict[str, dict[int, datetime.date]]:
+    """Return the days of facts by path and line."""
+    rows = ((path, find_meta(db, FACT_DAYS_PREFIX + path)) for path in dict.fromkeys(paths))
+    return {path: dict(_decoded_days(value)) for path, value in rows if value is not None}
+
+
+def store_annotations(
+    db: Database, path: str, entries: Sequence[AnnotatedEntry], fact_days: Mapping[int, str] | None = None
+) -> None:
+    """Replace the annotated entries of one note, and the days of its facts by line."""
+    stored = {PREFIX: _encoded(entries) if entries else "", FACT_DAYS_PREFIX: json.dumps(fact_days or "")}
+    for prefix, value in stored.items():
+        if value not in ("", '""'):
+            set_meta(db, prefix + path, value)
+        else:
+            db.execute("DELETE FROM meta WHERE key = ?", (prefix + path,))
 
 
 def has_current_annotations(db: Database) -> bool:
@@ -74,6 +89,15 @@ def _encoded(entries: Sequence[AnnotatedEntry]) -> str:
         for start, end, each in entries
     ]
     return json.dumps(rows)
+
+
+@lru_cache(maxsize=64)
+def _decoded_days(value: str) -> Mapping[int, datetime.date]:
+    days = {}
+    for line, day in json.loads(value).items():
+        with suppress(ValueError):  # no such day: 2026-02-31
+            days[int(line)] = datetime.date.fromisoformat(day)
+    return days
 
 
 @lru_cache(maxsize=64)

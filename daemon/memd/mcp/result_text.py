@@ -103,7 +103,9 @@ def _read(answer: Mapping[str, Any]) -> str:
 
 def _store_text(answer: Mapping[str, Any]) -> str:
     if answer["stored"]:
-        return f"Stored as {answer['category']}, id {answer['id']}."
+        stored = f"Stored as {answer['category']}, id {answer['id']}."
+        earlier = answer.get("supersedes")
+        return stored if earlier is None else f"{stored} Supersedes {earlier['id']}: {earlier['text']}"
     return f"Stored already as {answer.get('duplicate_of')}: {answer.get('duplicate_text')}"
 
 

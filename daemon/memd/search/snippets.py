@@ -23,7 +23,7 @@ from memd.text.cut.annotations import Annotations
 from memd.text.cut.snippets import Snippet, cut_snippet
 from memd.text.cut.windows import Region, SpanScore, grow_window
 from memd.text.query.word_forms import has_words
-from memd_client.messages import Hit
+from memd_client.messages import Hit, Supersession
 
 MAX_SNIPPET_CHARACTERS = 695
 """Longest snippet; OpenClaw's limit is 700."""
@@ -188,6 +188,7 @@ class HitBuilder:
             cut = Snippet(window.text, window.start_line, window.end_line)
             span = (window.start, window.end)
         line_map = load_line_maps(self._db, [row.path]).get(row.path) if row.source == "sessions" else None
+        lines = range(cut.start_line, cut.end_line + 1)
         cut = _placed(cut, line_map)
         hit = Hit(
             path=row.path,
@@ -202,8 +203,22 @@ class HitBuilder:
             copies=copies,
             annotations=_as_map(self._annotations(row)),
             relevance="strong" if self._relevance.is_strong(item) else "weak",
+            superseded_by=self._supersession(row.path, lines),
         )
         return hit, span
+
+    def _supersession(self, path: str, lines: range) -> Supersession | None:
+        """Return what supersedes a statement in some lines of a file; None if the lines have that as well."""
+        for each in self._ranking.superseded:
+            outdated, current = each.outdated, each.current
+            if outdated.path == path and outdated.line in lines:
+                other = current.path
+                if other != path or current.line not in lines:
+                    at = current.line
+                    return Supersession(
+                        other, at, at, _citation(other, at, at), str(current.day), str(outdated.day)
+                    )
+        return None
 
     def _matching_part(self, row: ChunkRow, first: int, end: int) -> tuple[int, int]:
         """Return the part of a span of the file, inside a chunk, whose lines match the query."""

@@ -25,6 +25,7 @@ from memd.lifecycle.facts.search import (
     clear_match,
     duplicate_in,
     newest_first,
+    superseded_in,
 )
 from memd.lifecycle.host import Host
 from memd.lifecycle.tools.untrusted import block
@@ -208,11 +209,15 @@ class Facts:
         twin = duplicate_in(fact.text, found)
         if twin is not None:
             return self._reply(twin.fact, found, twin=twin.fact, similarity=twin.cosine)
+        earlier = superseded_in(fact, found)
+        if earlier is not None:
+            fact = replace(fact, supersedes=earlier.id)
         stored, is_new = await trio.to_thread.run_sync(self._files.append, fact)
         if not is_new:  # another process wrote it meanwhile
             return self._reply(stored, found, twin=stored)
         EVENTS.publish("fact", self._host.agent_id, state="stored", id=fact.id)
-        return self._reply(stored, found)
+        reply = self._reply(stored, found)
+        return reply if earlier is None else replace(reply, supersedes=_row(ScoredFact(earlier, 0.0)))
 
     async def _remove(self, fact_id: str, scored: ScoredFact | None = None) -> FactRow | None:
         """Remove a fact's line from the file and return the fact; None if it isn't there."""

@@ -10,7 +10,7 @@ import re
 import secrets
 import unicodedata
 from collections.abc import Collection, Container
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import lru_cache
 from hashlib import sha256
@@ -60,7 +60,7 @@ _CROCKFORD = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
 class Fact:
     """A fact. `created_ms` is None if the line has no time; `line` is 0 outside a file.
 
-    `path` is the file that contains it.
+    `path` is the file that contains it; `supersedes` the id of an earlier fact with another value, "" if there is none.
     """
 
     id: str
@@ -70,6 +70,7 @@ class Fact:
     created_ms: int | None = None
     line: int = 0
     path: str = PATH
+    supersedes: str = ""
 
     @property
     def position(self) -> tuple[int, str, int]:
@@ -127,6 +128,8 @@ def write(fact: Fact, *, plain: bool = False) -> str:
     meta = f"fact id={fact.id} importance={fact.importance:.3g} category={fact.category}"
     if fact.created_ms is not None:
         meta += f" created={_stamp(fact.created_ms)}"
+    if fact.supersedes:
+        meta += f" supersedes={fact.supersedes}"
     return f"- {_escape(one_line(fact.text))} <!-- {meta} -->\n"
 
 
@@ -140,7 +143,7 @@ def read(markdown: str, path: str = PATH, taken: Collection[str] = ()) -> list[F
             continue
         fact_id = fact.id if fact.id not in seen else _free_id(_id_of(fact.text), seen)
         seen.add(fact_id)
-        facts.append(Fact(fact_id, fact.text, fact.importance, fact.category, fact.created_ms, number, path))
+        facts.append(replace(fact, id=fact_id, line=number, path=path))
     return facts
 
 
@@ -175,13 +178,14 @@ def _fact_in(line: str) -> Fact | None:
     text = one_line(_unescape(text))
     if not text:
         return None
-    fact_id, category = meta.get("id", ""), meta.get("category", "")
+    fact_id, category, earlier = (meta.get(name, "") for name in ("id", "category", "supersedes"))
     return Fact(
         id=fact_id if ID_LETTERS.fullmatch(fact_id) else _id_of(text),
         text=text,
         importance=_importance(meta.get("importance", "")),
         category=category if category in CATEGORIES else category_of(text),
         created_ms=_moment(meta.get("created", "")),
+        supersedes=earlier if ID_LETTERS.fullmatch(earlier) else "",
     )
 
 

@@ -22,6 +22,7 @@ from memd.lifecycle.facts.lines import LINE_CACHE_SIZE, Fact, differs_in_meaning
 from memd.lifecycle.host import Host
 from memd.text.language.stems import languages_of_text, stem_words
 from memd.text.query.keywords import content_keywords
+from memd.text.statements import read_statement, replaces
 from memd_client.errors import DeadlineExceededError, MemdError, ProviderReplyError
 from memd_client.messages import EmbedParams, EmbedReply
 
@@ -36,6 +37,9 @@ MIN_CLEAR_SCORE, MIN_CLEAR_LEAD = 0.9, 0.05
 
 MAX_VECTORS = 2_000
 """Cached vectors of an agent, of its newest facts: 3 MB with 384 dimensions. Others are compared without vectors."""
+
+MAX_FACTS_COMPARED = 32
+"""Nearest facts whose values are compared with those of a new one."""
 
 EMBED_BATCH_SIZE = 64
 """Facts per embedding request."""
@@ -205,6 +209,18 @@ def duplicate_in(text: str, found: FactMatches) -> ScoredFact | None:
         if near or (each.score >= 1.0 and normal_form(text) == normal_form(each.fact.text)):
             return each
     return None
+
+
+def superseded_in(fact: Fact, found: FactMatches) -> Fact | None:
+    """Return the latest earlier fact about the same subject with another value; None if there is none."""
+    newer = read_statement(fact.text)
+    earlier = [
+        each.fact
+        for each in found.facts[:MAX_FACTS_COMPARED]
+        if (each.fact.created_ms or 0) <= (fact.created_ms or 0)
+        and replaces(read_statement(each.fact.text), newer)
+    ]
+    return next(iter(newest_first(earlier)), None)
 
 
 def newest_first(facts: Sequence[Fact]) -> list[Fact]:

@@ -43,6 +43,15 @@ def fact_tools(facts: FactKeeper) -> Mapping[str, RunTool]:
         answer = {"id": reply.id, "stored": reply.stored, "category": reply.category}
         if not reply.stored:
             answer |= {"duplicate_of": reply.duplicate_of, "duplicate_text": reply.duplicate_text}
+        if reply.supersedes is not None:
+            earlier = reply.supersedes
+            answer |= {
+                "supersedes": {
+                    "id": earlier.id,
+                    "text": earlier.text,
+                    "citation": f"{earlier.path}#L{earlier.line}",
+                }
+            }
         return answer
 
     async def recall(arguments: dict[str, Any]) -> dict[str, Any] | InvalidCall:

@@ -8,11 +8,12 @@ from itertools import chain
 
 import numpy as np
 
-from memd.index.annotations import AnnotatedFiles, load_annotations
+from memd.index.annotations import AnnotatedFiles, load_annotations, load_fact_days
 from memd.index.chunk_locations import ChunkLocations, Ints, locations_of
-from memd.index.files import ChunkRow, chunks_by_id, load_texts
-from memd.index.snapshot import Database, Snapshot
+from memd.index.files import ChunkRow, chunks_by_id
+from memd.index.snapshot import Snapshot
 from memd.search.query import Query
+from memd.search.rank.candidates import CandidateRows, CandidateTexts
 from memd.search.rank.fusion import (
     Candidate,
     FloatArray,
@@ -41,9 +42,12 @@ from memd.search.rank.stages import (
     spread_files,
     weigh_annotated,
 )
+from memd.search.rank.supersession import ReadChunks, Superseded, find_superseded, put_current_first
 from memd.search.retrieve import Candidates
 from memd.settings.schema import Hybrid
+from memd.text.cut.annotations import is_fact_file
 from memd.text.query.exact import exact_match_counts, is_plain_query
+from memd.text.statements import asks_about_past
 
 MAX_MMR_CANDIDATES = 50
 """Most candidates reordered by maximal marginal relevance: later ones are not shown."""
@@ -59,45 +63,6 @@ COSINE_WEIGHT = 0.4
 
 MIN_COSINE = 0.25
 """Minimum cosine of a relevant chunk, for any model: MiniLM gives unrelated text 0.1 to 0.21."""
-
-
-class CandidateRows:
-    """Rows of candidates by id, read on demand."""
-
-    def __init__(self, db: Database, known: dict[int, ChunkRow]) -> None:
-        self._db = db
-        self._rows = known
-
-    def __getitem__(self, key: int) -> ChunkRow:
-        if key not in self._rows:
-            self.load([key])
-        return self._rows[key]
-
-    def load(self, ids: Sequence[int]) -> None:
-        """Read rows in one statement."""
-        missing = [key for key in ids if key not in self._rows]
-        if missing:
-            self._rows |= {row.id: row for row in chunks_by_id(self._db, missing)}
-
-
-class CandidateTexts:
-    """Texts of candidates by id, read on demand."""
-
-    def __init__(self, db: Database, locations: ChunkLocations) -> None:
-        self._db = db
-        self._locations = locations
-        self._texts: dict[int, str] = {}
-
-    def load(self, ids: Sequence[int]) -> Mapping[int, str]:
-        """Return texts by id, at least those of `ids`."""
-        missing = [key for key in ids if key not in self._texts]
-        if missing:
-            self._texts |= load_texts(self._db, missing)
-        return self._texts
-
-    def load_all(self) -> Mapping[int, str]:
-        """Return the texts of all candidates by id."""
-        return self.load(self._locations.ids.tolist())
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,6 +98,7 @@ class Ranking:
         ids: Ids of `ranked`.
         fused: Scores after fusion, in the order of `locations`.
         lines: Matches in the lines of the best candidates, whose numbers there are in `text_numbers` by id.
+        superseded: Outdated statements among the best candidates, with the current ones.
         near_duplicates: Finds near duplicates among the candidates.
         scores: Scores after each stage by its name, if an explanation is requested.
     """
@@ -151,6 +117,7 @@ class Ranking:
     fused: FloatArray = field(default_factory=lambda: np.zeros(0))
     lines: LineMatches | None = None
     text_numbers: dict[int, int] = field(default_factory=dict)
+    superseded: Sequence[Superseded] = ()
     near_duplicates: NearDuplicates = field(init=False)
     scores: dict[str, dict[int, float]] = field(default_factory=dict)
 
@@ -253,6 +220,11 @@ STAGES = (
         _balance_sources,
         changes_scores=False,
     ),
+    Stage(
+        "supersession",
+        lambda ranking: bool(ranking.superseded) and not asks_about_past(ranking.query.text),
+        lambda ranked, ranking: put_current_first(ranked, ranking.superseded),
+    ),
 )
 """The stages after fusion, in order."""
 
@@ -276,6 +248,10 @@ def rank(snapshot: Snapshot, query: Query, candidates: Candidates) -> Ranking:
     )
     if query.settings.hybrid.fusion == "normalized":
         ranked = _fuse_normalized(ranking, located)
+        if ranking.lines is not None:
+            ranking.superseded = find_superseded(
+                _chunks_read(snapshot, ranking), ranking.lines, query.plan.words
+            )
     else:
         ranked = _fuse_other(ranking)
     for stage in STAGES:
@@ -422,6 +398,14 @@ def _read_lines(ranking: Ranking, ids: Sequence[int]) -> LineMatches:
     ranking.lines = match_lines([texts[key] for key in ids], ranking.query.text, ranking.query.plan.words)
     ranking.text_numbers = {key: at for at, key in enumerate(ids)}
     return ranking.lines
+
+
+def _chunks_read(snapshot: Snapshot, ranking: Ranking) -> ReadChunks:
+    ids, locations = list(ranking.text_numbers), ranking.locations
+    at, texts = locations.at(ids), ranking.texts.load(ids)
+    paths = [locations.file_numbers.paths[file] for file in locations.files[at].tolist()]
+    days = load_fact_days(snapshot.db, filter(is_fact_file, paths))
+    return ReadChunks(ids, paths, locations.lines[at].tolist(), [texts[key] for key in ids], days)
 
 
 def _with_line_scores(ranking: Ranking, scores: FloatArray) -> FloatArray:

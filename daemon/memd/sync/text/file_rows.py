@@ -23,7 +23,7 @@ from memd.sync.disk.read import FileText
 from memd.sync.sources import Sources
 from memd.system.clock import Clock
 from memd.system.metrics import METER
-from memd.text.cut.annotations import AnnotatedEntry, find_annotated, hide_annotations
+from memd.text.cut.annotations import AnnotatedEntry, find_annotated, find_fact_days, hide_annotations
 from memd.text.cut.chunking import Chunk, chunk_text_at_breaks, cut_chunks
 from memd_client.errors import FileMissingError, FileUnreadableError, MemdError
 from memd_client.messages import SkippedFile
@@ -368,7 +368,7 @@ def _write(db: Database, draft: _Draft) -> IndexChange | None:
         touch_file(db, row)
         return None
     published = publish_file(db, row, draft.chunks, row.indexed_at)
-    store_annotations(db, row.path, draft.entries)
+    store_annotations(db, row.path, draft.entries, find_fact_days(file.text, row.path))
     if file.line_map:
         last_from = file.resets[-1].first_line if file.resets else 1
         store_transcript(db, row.path, file.line_map, file.redactions, last_from)

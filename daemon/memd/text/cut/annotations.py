@@ -82,6 +82,8 @@ def _without_cuts(line: str) -> str:
     return line.replace(_CUT, "")
 
 
+_FACT_FILE: Final = re.compile(r"memory/facts(?:-\d+)?\.md")
+_FACT_DAY: Final = re.compile(rf"<!--[{SPACES}]*fact[{SPACES}][^<>\n]*created=(\d{{4}}-\d\d-\d\d)")
 _OWN_MARKER: Final = re.compile(
     rf"<!--[{SPACES}]*(?:memd:key=|memd-import[{SPACES}]*\{{|fact[{SPACES}]+(?:id|importance|category|created)=)",
     re.ASCII | re.IGNORECASE,
@@ -175,6 +177,19 @@ def find_annotated(text: str, path: str) -> list[AnnotatedEntry]:
         if annotations:
             found.append(AnnotatedEntry(entry.start_line, entry.end_line, annotations))
     return found
+
+
+def is_fact_file(path: str) -> bool:
+    """Return whether a file has an agent's facts, each with its day in a hidden comment."""
+    return _FACT_FILE.fullmatch(path) is not None
+
+
+def find_fact_days(text: str, path: str) -> dict[int, str]:
+    """Return the days of facts (YYYY-MM-DD) by line, from 1."""
+    if not is_fact_file(path):
+        return {}
+    found = ((number, _FACT_DAY.search(line)) for number, line in enumerate(source_lines(text), 1))
+    return {number: match[1] for number, match in found if match is not None}
 
 
 def source_lines(text: str) -> list[str]:

@@ -16,7 +16,10 @@ _LISTS = read_words(Path(__file__).with_suffix(".txt"))
 USER_LABELS = frozenset(_LISTS["user-labels"])
 """Labels of the user's lines, in lower case."""
 
-ROLE_LABELS = USER_LABELS | frozenset(_LISTS["other-labels"])
+ASSISTANT_LABELS = frozenset(_LISTS["assistant-labels"])
+"""Labels of a model's lines, in lower case."""
+
+ROLE_LABELS = USER_LABELS | ASSISTANT_LABELS
 """Labels that are speakers however few lines they have."""
 
 FIRST_PERSON = frozenset(_LISTS["first-person"])
@@ -33,6 +36,12 @@ def find_labels(folded: str) -> list[tuple[int, str]]:
     """Return the labels of the lines of a text in lower case, each with the start of its line."""
     # The line end comes first, because a pattern that begins with a letter is searched for many times faster.
     return [(found.start(), found[1].rstrip()) for found in _LABEL.finditer("\n" + folded)]
+
+
+def without_label(line: str) -> str:
+    """Return a line without its label."""
+    found = _LABEL.match(f"\n{line}")
+    return line if found is None else line[found.end() - 1 :].lstrip("* ")
 
 
 def is_first_person(query: str) -> bool:

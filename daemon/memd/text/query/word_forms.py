@@ -73,7 +73,7 @@ def find_starts(folded: str, word: str) -> list[int]:
 @lru_cache(maxsize=1024)
 def _forms(word: str) -> re.Pattern[str]:
     """Return a pattern of a word's forms, with the end of the word but not its beginning."""
-    stem, has_forms = _stem(word)
+    stem, has_forms = stem_word(word)
     literal = re.escape(stem) if stem else "(?!)"
     if not stem or is_cjk(stem[0]):
         return re.compile(literal)
@@ -87,7 +87,7 @@ def _forms(word: str) -> re.Pattern[str]:
 
 
 @lru_cache(maxsize=1024)
-def _stem(word: str) -> tuple[str, bool]:
+def stem_word(word: str) -> tuple[str, bool]:
     """Return the common prefix of a word's forms, and whether it has forms. Identifiers (`pol-358`, `2022`) and CJK
     have none."""
     if _PLAIN_WORD.fullmatch(word) is None:

@@ -288,3 +288,26 @@ def test_the_settings_say_how_long_a_captured_text_may_be(tmp_path: Path) -> Non
 
     assert [each.reason for each in reply.skipped] == ["too_long"]
     assert len(reply.stored) == 1
+
+
+# --- supersede --------------------------------------------------------------------------------------
+
+
+def test_a_fact_with_another_value_names_the_earlier_one_which_stays(stage: FactsFixture) -> None:
+    stage.store("The production database runs on port 5432")
+    first = stage.store("The staging database runs on port 5433")
+
+    second = stage.store("The staging database now runs on port 5544")
+
+    assert second.stored
+    assert second.supersedes is not None
+    assert (second.supersedes.id, second.supersedes.line) == (first.id, first.line)
+    facts = read(stage.file.read_text())
+    assert [fact.supersedes for fact in facts] == ["", "", first.id]
+    assert [fact.text for fact in facts][1] == "The staging database runs on port 5433"
+
+
+def test_a_fact_about_another_subject_supersedes_nothing(stage: FactsFixture) -> None:
+    stage.store("The staging database runs on port 5433")
+
+    assert stage.store("The production database runs on port 5432").supersedes is None

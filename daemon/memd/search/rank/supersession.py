@@ -1,0 +1,332 @@
+"""Outdated statements among the candidates, and the current ones that supersede them. Pure functions.
+
+Only dated statements are compared: those of dated notes, under dated headings, and in lines with a date.
+"""
+
+from __future__ import annotations
+
+import datetime
+import re
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from memd.search.rank.fusion import Ranked, with_score
+from memd.search.rank.lines import Bools, Floats, LineMatches
+from memd.text.query.dates import day_of_note
+from memd.text.query.speakers import ASSISTANT_LABELS, USER_LABELS, find_labels, without_label
+from memd.text.query.word_forms import fold
+from memd.text.statements import (
+    Statement,
+    is_asking,
+    letter_words,
+    may_be_new,
+    read_statement,
+    replaces,
+    updates,
+    weigh_asked,
+)
+
+MAX_STATEMENTS = 16
+"""Statements compared per search, those with most of the query's words."""
+
+MAX_LINES_READ = 48
+"""Lines read per search to find statements among them: most others are a model's or undated."""
+
+MAX_PAIRS = 12
+"""Pairs of statements compared word by word per search."""
+
+MAX_REPLACED_CHARS, MAX_SIZE_RATIO = 300, 2.5
+"""Longest lines compared word by word, and the highest ratio of their lengths."""
+
+COUNTED_CHARS, COUNTED_PREFIX = 45, 4
+"""Characters after a number that may name what it counts, and letters that forms of a word share."""
+
+MIN_COVERAGE = 0.15
+"""Share of the query's words that a statement has, weighted by rarity."""
+
+MIN_REPLACED_COVERAGE = 0.4
+"""The same of the words that two statements share, if they are compared without regard to the query."""
+
+MIN_SERIES_DAYS = 3
+"""Days with another value each, none of which is said to be new, that are a series of measurements."""
+
+_DAY = r"(\d{4}-\d\d-\d\d)"
+_KNOWN_LABELS = USER_LABELS | ASSISTANT_LABELS
+_DIGITS = re.compile(r"\d+")
+_DATED_LINE = re.compile(rf"^[\s>*+-]*[\[(*]*{_DAY}[\])*]*[:,]?\s|[\[(]{_DAY}[\])]")
+_DATED_HEADING = re.compile(rf"^#{{1,6}} .*?\b{_DAY}\b", re.MULTILINE)
+_COMMENT = re.compile(r"<!--.*?(?:-->|$)")
+_MARKER = re.compile(r"^\s*(?:[-*+>]|\d{1,3}[.)])\s+(?:\[[ xX]\]\s+)?")
+
+
+class ReadChunks(NamedTuple):
+    """The chunks that were read line by line, in columns: id, path, first line and text of each.
+
+    `days` has the days of facts, by path and line.
+    """
+
+    ids: Sequence[int]
+    paths: Sequence[str]
+    start_lines: Sequence[int]
+    texts: Sequence[str]
+    days: Mapping[str, Mapping[int, datetime.date]] = {}
+
+
+class DatedLine(NamedTuple):
+    """A line of a chunk, its day, and who says it (None in a note)."""
+
+    day: datetime.date
+    path: str
+    line: int
+    chunk_id: int
+    speaker: str | None
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Superseded:
+    """An outdated statement, and the latest one that supersedes it."""
+
+    outdated: DatedLine
+    current: DatedLine
+
+
+def find_superseded(chunks: ReadChunks, lines: LineMatches, words: Sequence[str]) -> list[Superseded]:
+    """Return the outdated statements among candidates, those with most of the query's words first.
+
+    Args:
+        chunks: The candidates whose lines were matched, in that order.
+        lines: Their matches.
+        words: The words of the query that were matched.
+    """
+    forms = list(dict.fromkeys(map(fold, words)))
+    asks = np.fromiter(map(is_asking, forms), bool, len(forms))
+    is_telling = lines.words.any(axis=0) & ~lines.names & ~asks
+    weights = np.where(is_telling, lines.weights, 0.0)
+    telling = [word for word, is_one in zip(forms, is_telling.tolist(), strict=True) if is_one]
+    whole = float(weights.sum())
+    if whole <= 0:
+        return []
+    weights /= whole
+    coverage: Floats = lines.matched.astype(float) @ weights
+    best = (coverage >= MIN_COVERAGE).nonzero()[0]
+    best = best[np.argsort(-coverage[best], kind="stable")[:MAX_LINES_READ]]
+    reader = _LineReader(chunks, lines)
+    found: list[tuple[int, DatedLine]] = []
+    for at in best.tolist():
+        line = reader.read(at)
+        if line is not None:
+            found.append((at, line))
+        if len(found) == MAX_STATEMENTS:
+            break
+    if len(found) < 2:
+        return []
+    matched, dated = lines.matched[[at for at, _ in found]].astype(float), [line for _, line in found]
+    shared = (matched * weights) @ matched.T
+    pairs = np.argwhere(_may_supersede(dated, shared, telling))
+    if not len(pairs):
+        return []
+    nearest = pairs[np.argsort(-shared[pairs[:, 0], pairs[:, 1]], kind="stable")[:MAX_PAIRS]]
+    return _latest(dated, _link(dated, nearest.tolist(), shared, weigh_asked(forms, weights.tolist())))
+
+
+def _may_supersede(lines: Sequence[DatedLine], shared: Floats, forms: Sequence[str]) -> Bools:
+    """Return (lines, lines) whether the second line is later and may be about the subject of the first.
+
+    In one file on the same day, lines are in order.
+    """
+    days, paths, numbers, _, speakers, texts = zip(*lines, strict=True)
+    day, number, file = np.array([each.toordinal() for each in days]), np.array(numbers), _as_numbers(paths)
+    is_later = day[:, None] < day
+    is_later |= (day[:, None] == day) & (file[:, None] == file) & (number[:, None] < number)
+    speaker = _as_numbers(speakers)
+    allowed = is_later & (speaker[:, None] == speaker) & (shared >= MIN_COVERAGE)
+    if not allowed.any():
+        return np.zeros_like(shared, bool)
+    sizes = np.array([max(1, len(text)) for text in texts])
+    has_value = np.array([_has_value(line) for line in lines])
+    is_short = sizes <= MAX_REPLACED_CHARS
+    is_like = (sizes[:, None] <= MAX_SIZE_RATIO * sizes) & (sizes <= MAX_SIZE_RATIO * sizes[:, None])
+    may_replace = allowed & is_like & is_short & is_short[:, None] & (shared >= MIN_REPLACED_COVERAGE)
+    words: dict[int, frozenset[str]] = {}
+    for one, other in np.argwhere(may_replace).tolist():
+        for each in (one, other):
+            if each not in words:
+                words[each] = letter_words(lines[each].text)
+        may_replace[one, other] = _is_like(words[one], words[other]) and (
+            lines[other].speaker is None or may_be_new(lines[other].text)
+        )
+    may_update = allowed & has_value & has_value[:, None]
+    for at in may_update.any(axis=0).nonzero()[0].tolist():
+        may_update[:, at] &= _may_update(lines[at], forms)
+    pairs: Bools = may_replace | may_update
+    return pairs
+
+
+def _is_like(one: frozenset[str], other: frozenset[str]) -> bool:
+    """Return whether two lines share enough words, grammar included, to differ in a value alone."""
+    return 2 * len(one & other) >= max(len(one), len(other))
+
+
+def _has_value(line: DatedLine) -> bool:
+    """Return whether a line may have a number or weekday, other than the time at which it was said."""
+    text = line.text if line.speaker is None else without_label(line.text)
+    return _DIGITS.search(text) is not None or "day" in text or "tag" in text
+
+
+def _may_update(line: DatedLine, words: Sequence[str]) -> bool:
+    """Return whether a line may say that a value is new, or counts what one of some words names."""
+    text = fold(line.text)
+    for number in _DIGITS.finditer(text):
+        counted = text[number.end() : number.end() + COUNTED_CHARS]
+        if any(word[:COUNTED_PREFIX] in counted for word in words):
+            return True
+    return may_be_new(text)
+
+
+def _as_numbers(keys: Iterable[object]) -> NDArray[np.intp]:
+    """Return equal numbers for equal keys."""
+    numbers: dict[object, int] = {}
+    return np.array([numbers.setdefault(key, len(numbers)) for key in keys])
+
+
+class _LineReader:
+    """Reads lines of candidates as dated statements."""
+
+    def __init__(self, chunks: ReadChunks, lines: LineMatches) -> None:
+        self._chunks = chunks
+        self._lines = lines
+        self._labels: dict[int, list[tuple[int, str]]] = {}
+
+    def read(self, at: int) -> DatedLine | None:
+        """Return a line as a dated statement; None if it is undated, a heading, or a model's."""
+        chunk, start = int(self._lines.texts[at]), int(self._lines.starts[at])
+        path, text = self._chunks.paths[chunk], self._chunks.texts[chunk]
+        line = text[start : int(self._lines.ends[at])]
+        number = self._chunks.start_lines[chunk] + text.count("\n", 0, start)
+        day = day_of_line(line) or _day_of_path(path) or _day_above(text, start)
+        if path in self._chunks.days:
+            day = self._chunks.days[path].get(number, day)
+        if day is None or line.startswith("#"):
+            return None
+        labels = self._speakers(chunk)
+        speaker = next((label for place, label in reversed(labels) if place <= start), None)
+        if speaker in ASSISTANT_LABELS or (speaker is None and self._is_dialogue(path)):
+            return None
+        return DatedLine(day, path, number, self._chunks.ids[chunk], speaker, line)
+
+    def _speakers(self, chunk: int) -> list[tuple[int, str]]:
+        """Return the labels of a chunk's speakers with their places; in a chunk without a dialogue, labels are keys."""
+        if chunk not in self._labels:
+            labels = find_labels(fold(self._chunks.texts[chunk]))
+            often = Counter(label for _, label in labels)
+            is_dialogue = any(count > 1 or label in _KNOWN_LABELS for label, count in often.items())
+            self._labels[chunk] = labels if is_dialogue else []
+        return self._labels[chunk]
+
+    def _is_dialogue(self, path: str) -> bool:
+        """Return whether a file has lines of speakers: others continue a line of unknown speaker."""
+        return any(self._speakers(chunk) for chunk, other in enumerate(self._chunks.paths) if other == path)
+
+
+def day_of_line(line: str) -> datetime.date | None:
+    """Return the day that a line begins with or has in brackets."""
+    found = _DATED_LINE.search(line) if "20" in line and "-" in line else None
+    return None if found is None else _as_day(found[found.lastindex or 0])
+
+
+def _day_above(text: str, end: int) -> datetime.date | None:
+    """Return the day in the last dated heading before a place in a text."""
+    headings = _DATED_HEADING.findall(text, 0, end) if text.find("#", 0, end) >= 0 else []
+    return _as_day(headings[-1]) if headings else None
+
+
+@lru_cache(maxsize=4_096)
+def _day_of_path(path: str) -> datetime.date | None:
+    return day_of_note(path)
+
+
+def _as_day(text: str) -> datetime.date | None:
+    try:
+        return datetime.date.fromisoformat(text)
+    except ValueError:
+        return None
+
+
+def _link(
+    lines: Sequence[DatedLine],
+    pairs: Iterable[tuple[int, int]],
+    shared: Floats,
+    asked: Mapping[str, float],
+) -> list[tuple[int, int]]:
+    """Return the pairs of an outdated statement and a later one with another value."""
+    links, plain = [], defaultdict[int, set[int]](set)
+    read: dict[int, Statement] = {}
+    for one, other in pairs:
+        for each in (one, other):
+            if each not in read:
+                read[each] = _statement(lines[each])
+        older, newer = read[one], read[other]
+        if shared[one, other] >= MIN_REPLACED_COVERAGE and _replaces(lines[one], older, newer):
+            links.append((one, other))
+            if not newer.is_changed:
+                plain[one].add(other)
+        elif older.values and newer.values and updates(older, newer, asked):
+            links.append((one, other))
+    series = set[tuple[int, int]]()
+    for one, others in plain.items():
+        if len({lines[each].day for each in (one, *others)}) >= MIN_SERIES_DAYS:
+            series |= {(each, other) for each in (one, *others) for other in others}
+    return [link for link in links if link not in series]
+
+
+def _statement(line: DatedLine) -> Statement:
+    """Return what a line says, without its label, marker, comments and date."""
+    said = line.text if line.speaker is None else without_label(line.text)
+    return read_statement(_DATED_LINE.sub("", _COMMENT.sub("", _MARKER.sub("", said))))
+
+
+def _replaces(line: DatedLine, older: Statement, newer: Statement) -> bool:
+    return replaces(older, newer, only_if_changed=line.speaker is not None)
+
+
+def _latest(lines: Sequence[DatedLine], links: Iterable[tuple[int, int]]) -> list[Superseded]:
+    """Return each outdated statement with the latest one that supersedes it."""
+    latest: dict[int, int] = {}
+    for one, other in links:
+        known = latest.get(one)
+        if known is None or lines[known][:3] < lines[other][:3]:
+            latest[one] = other
+    return [Superseded(lines[one], lines[latest[one]]) for one in sorted(latest)]
+
+
+def put_current_first(items: Sequence[Ranked], superseded: Sequence[Superseded]) -> list[Ranked]:
+    """Move each current statement's candidate directly before the best outdated one.
+
+    All other candidates keep their order and their scores.
+    """
+    current_of: dict[int, dict[int, None]] = defaultdict(dict)
+    for each in superseded:
+        current_of[each.outdated.chunk_id][each.current.chunk_id] = None
+    listed = list(items)
+    by_id = {int(item.id): item for item in listed}
+    ordered: list[Ranked] = []
+    placed: set[int] = set()
+
+    def place(item: Ranked) -> None:
+        placed.add(int(item.id))
+        for current in current_of.get(int(item.id), ()):
+            if current not in placed and current in by_id:
+                place(with_score(by_id[current], max(item.score, by_id[current].score)))
+        ordered.append(item)
+
+    for item in listed:
+        if int(item.id) not in placed:
+            place(item)
+    return ordered

@@ -58,6 +58,7 @@ MIN_SERIES_DAYS = 3
 
 _DAY = r"(\d{4}-\d\d-\d\d)"
 _KNOWN_LABELS = USER_LABELS | ASSISTANT_LABELS
+_WEEKDAY = re.compile(r"(?:mon|tues|wednes|thurs|fri|satur|sun)day|(?:mon|diens|donners|frei|sams|sonn)tag")
 _DIGITS = re.compile(r"\d+")
 _DATED_LINE = re.compile(rf"^[\s>*+-]*[\[(*]*{_DAY}[\])*]*[:,]?\s|[\[(]{_DAY}[\])]")
 _DATED_HEADING = re.compile(rf"^#{{1,6}} .*?\b{_DAY}\b", re.MULTILINE)
@@ -177,7 +178,9 @@ def _is_like(one: frozenset[str], other: frozenset[str]) -> bool:
 def _has_value(line: DatedLine) -> bool:
     """Return whether a line may have a number or weekday, other than the time at which it was said."""
     text = line.text if line.speaker is None else without_label(line.text)
-    return _DIGITS.search(text) is not None or "day" in text or "tag" in text
+    if _DIGITS.search(text) is not None:
+        return True
+    return ("day" in text or "tag" in text) and _WEEKDAY.search(text.lower()) is not None
 
 
 def _may_update(line: DatedLine, words: Sequence[str]) -> bool:

@@ -16,6 +16,7 @@ from typing import Final, NamedTuple
 from benchmarks import embedding, freshness, idle, retrieval
 from benchmarks.built_corpus import build, home_of
 from benchmarks.corpus import QUERY
+from benchmarks.evidence import FIRST_HITS
 from benchmarks.other_processes import run_undisturbed
 from benchmarks.part import Figure, Options, Part, at_least, at_most, measured
 from benchmarks.sync_checks import check_one_indexed
@@ -24,8 +25,6 @@ from tests.support.daemon import DaemonProcess
 BAR_CLIENT_MS: Final = 40.0
 BAR_MEMCTL_MS: Final = 120.0
 BAR_RECALL: Final = 0.80
-
-MAX_RESULTS: Final = 6
 
 PATIENCE_S: Final = 2.0
 """How long a disturbed round of processes is repeated."""
@@ -82,8 +81,9 @@ def measure(options: Options) -> Part:
         notes.append("LoCoMo recall was not measured: MEMD_EVAL names no evaluation set.")
     else:
         options.show_progress("LoCoMo recall")
-        lines = retrieval.run_set(folder, retrieval.WITH_MODEL, MAX_RESULTS)
-        figures += recall_figures(retrieval.scores(folder, lines, None, MAX_RESULTS))
+        workspaces = retrieval.chosen_workspaces(folder, ["locomo"])
+        (found,) = retrieval.run_passes(workspaces, retrieval.WITH_MODEL, [retrieval.FOR_SCORER])
+        figures += recall_figures(retrieval.scores(folder, found))
     notes.append(
         "Client and `memctl`: whole processes, in turn with a bare `python -c pass`; differences are of one round. The "
         "daemon is warm and the query's vector is known."
@@ -183,6 +183,6 @@ def recall_figures(table: str) -> Iterator[Figure]:
     line = next(line for line in table.splitlines() if line.startswith("ALL "))
     found = dict(re.findall(r"(\w+)=\s*([\d.]+)", line))
     recall, characters = float(found["seen_recall"]), float(found["chars"])
-    what = f"LoCoMo `seen_recall` at {MAX_RESULTS} results, MiniLM, {found['n']} queries"
+    what = f"LoCoMo `seen_recall` at {FIRST_HITS} results, MiniLM, {found['n']} queries"
     yield at_least("design.recall", what, [recall], "", BAR_RECALL)
     yield at_most("design.recall.characters", "… characters per reply", [characters], "characters", 4_200)

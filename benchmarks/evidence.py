@@ -1,8 +1,8 @@
 """Evidence that hits show, and ranks of sessions: figures of one query, and their means by set and category.
 
 An evaluation set is a folder of workspaces (`SET-NAME/memory/*.md` with `SET-NAME/queries.jsonl`). Each row has `id`,
-`query`, `category` and `relevant`, a list of `path` and `line`, or `start_line` and `end_line`. Queries about a value that
-changed also have `original` and `updated`: lists of [path, line]. Rows of `unanswerable.jsonl` have no answer.
+`query`, `category` and `relevant`, a list of `path` and `line`, or `start_line` and `end_line`. Queries about a value
+that changed also have `original` and `updated`: lists of [path, line]. Rows of `unanswerable.jsonl` have no answer.
 """
 
 from __future__ import annotations

@@ -3,8 +3,8 @@
     python -m benchmarks.sweep --eval DIR [--work DIR] [--sets SET ...] [--only NAME ...] [--list]
 
 A real daemon indexes the sets once. Each variant (`benchmarks/variants.py`) then runs memd's own search over those
-indexes with the same vectors. Every variant is compared with the default, query by query (bootstrap over the queries of a
-set, 95 %). Lines are not compared for relevance, as the daemon does if a search leaves doubt: it refuses a few more.
+indexes with the same vectors. Every variant is compared with the default, query by query (bootstrap over the queries of
+a set, 95 %). Lines are not compared for relevance, as the daemon does if a search leaves doubt: it refuses a few more.
 """
 
 from __future__ import annotations

@@ -75,7 +75,7 @@ def same_lengths(name: str, grow_above: float, trim_below: float) -> RankingVari
 
 
 def accept_all(*_: object) -> Verdict:
-    """Stand in for the relevance check, and let every ranking pass."""
+    """Accept every ranking, instead of the relevance check."""
     return Verdict()
 
 
@@ -135,7 +135,9 @@ SNIPPET_LENGTHS: Final = (
     same_lengths("matching lines only", math.inf, math.inf),
     with_lengths("broad queries as others", SHARED_LENGTHS, SHARED_LENGTHS),
     *(
-        with_lengths(f"limit {limit}", replace(SHARED_LENGTHS, limit=limit), replace(BROAD_LENGTHS, limit=limit))
+        with_lengths(
+            f"limit {limit}", replace(SHARED_LENGTHS, limit=limit), replace(BROAD_LENGTHS, limit=limit)
+        )
         for limit in (500, MAX_SNIPPET_CHARACTERS)
     ),
     *(

@@ -13,6 +13,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -57,6 +58,11 @@ class SearchPass:
     max_results: int
     max_chars: int | None = None
     lexical_only: bool = False
+
+    @property
+    def file_name(self) -> str:
+        """The name of the file with its hits."""
+        return f"{re.sub(r'[^a-z0-9]+', '-', self.name)}.jsonl"
 
     @property
     def mode(self) -> str:
@@ -128,7 +134,7 @@ def main() -> None:
     for searched, hits in zip(wanted, found, strict=True):
         if arguments.results is not None:
             arguments.results.mkdir(parents=True, exist_ok=True)
-            write_results(arguments.results / f"{searched.name}.jsonl", hits)
+            write_results(arguments.results / searched.file_name, hits)
         if searched is not FOR_SCORER:
             print(f"\n{searched.name}\n\n{tables(hits, arguments.max_chars)}", end="", flush=True)
     print(scorer_tables(arguments.eval, found[-1]), end="")

@@ -37,6 +37,15 @@ def test_passes_search_hybrid_and_by_keywords_alone_with_and_without_a_budget() 
     ]
 
 
+def test_results_of_passes_have_distinct_file_names() -> None:
+    assert [each.file_name for each in passes(4_200)] == [
+        "hybrid-60-hits.jsonl",
+        "hybrid-60-hits-within-4-200-characters.jsonl",
+        "keywords-alone-60-hits.jsonl",
+        "keywords-alone-60-hits-within-4-200-characters.jsonl",
+    ]
+
+
 def test_workspaces_are_chosen_by_set(tmp_path: Path) -> None:
     for name in ("one-1", "one-2", "two-1"):
         (tmp_path / name).mkdir()

@@ -123,7 +123,6 @@ AFTER_FUSION: Final = (
     RankingVariant(
         "decay, 30 days", query={"hybrid": {"temporal_decay": {"enabled": True, "half_life_days": 30}}}
     ),
-    RankingVariant("day share 0", constants={"memd.search.rank.stages:DAY_SHARE": 0.0}),
     *(RankingVariant(f"files spread by {share}", constants={FURTHER: share}) for share in (0.94, 0.9)),
     RankingVariant("nothing refused", constants={"memd.search.find:judge_relevance": accept_all}),
 )

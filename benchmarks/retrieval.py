@@ -40,8 +40,7 @@ from benchmarks.evidence import (
 )
 from benchmarks.sync_checks import StateError, check_all_indexed
 from memd_client import Client
-from memd_client.messages import Hit, SearchParams, SearchReply
-from memd_client.prepared_request import PreparedRequest
+from memd_client.messages import Hit
 from tests.support.daemon import DaemonProcess
 from tests.support.state_homes import StateHome
 
@@ -174,14 +173,13 @@ def run_pass(client: Client, workspaces: Sequence[Path], wanted: SearchPass) -> 
 
     def search(agent: str, query: EvaluationQuery) -> QueryHits:
         begun = time.perf_counter()
-        params = SearchParams(
+        reply = client.search(
             query.text,
             agent=agent,
             max_results=wanted.max_results,
             max_chars=wanted.max_chars,
             lexical_only=wanted.lexical_only,
         )
-        reply = client.request(PreparedRequest("search", params, SearchReply))
         took_ms.append((time.perf_counter() - begun) * 1000)
         if reply.mode != wanted.mode:
             raise StateError(f"{query.id}: mode {reply.mode}, degraded {reply.degraded}")

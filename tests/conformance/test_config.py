@@ -48,6 +48,7 @@ def _as_recorded(settings: MemorySearch, expected: dict[str, Any] | None) -> Any
         return None
     shape = msgspec.to_builtins(settings)
     del shape["query"]["minScoreSet"]
+    del shape["query"]["maxResultsSet"]
     del shape["query"]["hybrid"]["weightsSet"]
     del shape["chunking"]["sizesSet"]
     # memd's index is next to OpenClaw's: current releases refuse to start with another file in the old location.

@@ -16,6 +16,7 @@ from memd.index.database import Database
 from memd.index.vectors.scan import ScanSearch
 from memd.index.vectors.sqlite_vec import SqliteVecSearch
 from memd.index.vectors.vector_search import VectorSearch
+from memd.search.query import MAX_ROOMY_RESULTS
 from memd.settings.schema import Fusion, Hybrid, Mmr, QuerySettings, TemporalDecay
 from memd_client.messages import Hit
 from tests.support.indexes import (
@@ -38,8 +39,8 @@ Memory = tuple[Database, dict[str, str], NDArray[np.float32]]
 FuzzedIndex = tuple[Database, dict[str, str], VectorSearch]
 """An index, the texts of its notes by path, and the search of its vectors."""
 
-MAX_COMPARED_RESULTS = 13
-"""Longest list that is compared with the previous one."""
+MAX_COMPARED_RESULTS = MAX_ROOMY_RESULTS
+"""Longest list that is compared with the previous one: the snippets of longer ones are shorter."""
 
 SAMPLE = 75
 """Queries of each of two sets."""

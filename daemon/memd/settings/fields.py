@@ -112,6 +112,15 @@ def settings_of(kind: type[msgspec.Struct], prefix: str = "") -> Iterator[tuple[
             yield key, field
 
 
+def derived_keys(kind: type[msgspec.Struct], prefix: str = "") -> Iterator[str]:
+    """Yield the dotted names of the derived values in a struct and its groups."""
+    for field in fields_of(kind):
+        if field.group is not None:
+            yield from derived_keys(field.group, f"{prefix}{field.key}.")
+        elif field.derived is not None:
+            yield f"{prefix}{field.key}"
+
+
 def convert(raw: object, kind: Any) -> Any:
     """Return a value converted to a type; None if that is not possible."""
     try:

@@ -12,6 +12,7 @@ import structlog
 import trio
 
 from memd.settings.agents import AgentConfig, OpenClawHome
+from memd.settings.fields import Settings, derived_keys
 from memd.settings.layers import shown_key
 from memd.settings.schema import DaemonSettings, ProviderEntry
 from memd_client.errors import MemdError
@@ -186,12 +187,16 @@ def _changed_agent(old: AgentConfig, new: AgentConfig) -> Iterator[str]:
     for name in ("workspace", "index_path"):
         if getattr(old, name) != getattr(new, name):
             yield f"agents.{new.id}.{name}"
-    yield from _changed_settings(
-        f"agents.{new.id}.search", msgspec.to_builtins(old.settings), msgspec.to_builtins(new.settings)
-    )
-    yield from _changed_settings(
-        f"agents.{new.id}", msgspec.to_builtins(old.life), msgspec.to_builtins(new.life)
-    )
+    yield from _changed_values(f"agents.{new.id}.search", old.settings, new.settings)
+    yield from _changed_values(f"agents.{new.id}", old.life, new.life)
+
+
+def _changed_values(prefix: str, old: Settings, new: Settings) -> Iterator[str]:
+    """Yield the dotted names of the differences between two structs, without values that only follow from others."""
+    derived = {f"{prefix}.{key}" for key in derived_keys(type(new))}
+    for key in _changed_settings(prefix, msgspec.to_builtins(old), msgspec.to_builtins(new)):
+        if key not in derived:
+            yield key
 
 
 def _changed_settings(prefix: str, old: object, new: object) -> Iterator[str]:

@@ -17,8 +17,8 @@ from memd.search.rank.lines import LineMatches
 from memd.search.rank.order import MIN_COSINE, Ranking
 from memd.text.tokens import CJK_CLASS
 
-CALIBRATED_MODELS = frozenset({"minilm"})
-"""Models that thresholds of cosines are calibrated for."""
+_CALIBRATED = re.compile(r"minilm(?:-l6.*)?|.*all-minilm-l6.*", re.IGNORECASE)
+"""Names of the model that thresholds of cosines are calibrated for, as a name and as a file."""
 
 STRONG_COSINE: Final = 0.4
 STRONG_COVERAGE: Final = 0.55
@@ -38,6 +38,11 @@ MIN_SCALED_COSINE: Final = 0.2
 _FOREIGN = re.compile(rf"[{CJK_CLASS}\u0370-\u1fff]")
 
 
+def is_calibrated(model: str) -> bool:
+    """Return whether thresholds of cosines are calibrated for a model."""
+    return _CALIBRATED.fullmatch(model) is not None
+
+
 def is_foreign(query: str) -> bool:
     """Return whether a query has a script that MiniLM was not trained on, so that its cosines mean nothing."""
     return _FOREIGN.search(query) is not None
@@ -53,7 +58,7 @@ class HitRelevance:
         if ranking.lines is not None:
             self._has_words = [bool(row.any()) for row in ranking.lines.words]
             self._strong_texts = [bool(strong) for strong in _strong_texts(ranking.lines)]
-        self._is_calibrated = query.vector is not None and query.vector.model in CALIBRATED_MODELS
+        self._is_calibrated = query.vector is not None and is_calibrated(query.vector.model)
         self._is_foreign = is_foreign(query.text)
         self._lowest = min(self._cosines.values(), default=0.0)
         self._best_keyword_score = max(ranking.candidates.by_keyword.values(), default=0.0)

@@ -22,7 +22,7 @@ from memd.embedding.provider import EmbeddingProvider
 from memd.index.files import load_texts
 from memd.index.keyword import count_chunks, count_matches
 from memd.index.snapshot import Database, Snapshot
-from memd.search.hit_relevance import CALIBRATED_MODELS, is_foreign
+from memd.search.hit_relevance import is_calibrated, is_foreign
 from memd.search.query import Query
 from memd.search.rank.order import MIN_COSINE, Ranking
 from memd.search.retrieve import Candidates
@@ -144,7 +144,7 @@ def judge_relevance(snapshot: Snapshot, query: Query, ranking: Ranking) -> Verdi
     foreign = is_foreign(query.text)
     is_small = count_chunks(snapshot.db) < MIN_CHUNKS_FOR_WEIGHTS
     model = query.vector.model if query.vector is not None else ""
-    if is_small or (candidates.by_vector and model not in CALIBRATED_MODELS):
+    if is_small or (candidates.by_vector and not is_calibrated(model)):
         return Verdict(is_relevant=best >= MIN_COSINE or bool(candidates.by_keyword))
     cosine = 0.0 if foreign else best
     if 2 * COSINE_WEIGHT * cosine >= RELEVANCE_THRESHOLD + LINE_MARGIN:

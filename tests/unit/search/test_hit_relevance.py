@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from memd.index.database import Database
 from memd.index.vectors.scan import ScanSearch
-from memd.search.hit_relevance import STRONG_COSINE
+from memd.search.hit_relevance import STRONG_COSINE, is_calibrated
 from memd.search.rank.order import MIN_COSINE
 from memd.search.snippets import WEAK_SCALE
 from memd_client.messages import Hit
@@ -95,3 +95,15 @@ def test_other_models_are_judged_by_the_range_of_their_cosines() -> None:
 
     assert hits[0].path == "memory/garden.md"
     assert hits[0].relevance == "weak"
+
+
+@pytest.mark.parametrize("model", ["minilm", "minilm-l6-v2-q8_0.gguf", "all-MiniLM-L6-v2-f16.gguf"])
+def test_the_calibrated_model_is_known_by_name_and_by_file(model: str) -> None:
+    assert is_calibrated(model)
+
+
+@pytest.mark.parametrize(
+    "model", ["", "paraphrase-multilingual-MiniLM-L12-v2.gguf", "embeddinggemma-300M-Q8_0.gguf"]
+)
+def test_other_models_are_not_calibrated(model: str) -> None:
+    assert not is_calibrated(model)

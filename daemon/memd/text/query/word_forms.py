@@ -21,10 +21,10 @@ MAX_SUFFIX_LETTERS = 5
 """Longest suffix of a long stem."""
 
 _ENDINGS = ("ings", "ing", "edly", "ied", "ies", "ed", "es", "ly", "s", "e", "y")
-_SUFFIX = "ings?|i?ed|ies|ers?|es|ly|[desy]|"
+_SUFFIXES = frozenset({"", "d", "e", "ed", "er", "ers", "es", "ied", "ies", "ing", "ings", "ly", "s", "y"})
 _ACCENTED = re.compile("[\u00c0-\u024f\u1e00-\u1eff]")
 _PLAIN_WORD = re.compile("[a-z]+")
-_LETTER = re.compile(rf"[^\W_{CJK_CLASS}]")
+_LETTER_RUN = re.compile(rf"[^\W_{CJK_CLASS}]+")
 
 
 class WordMatch(NamedTuple):
@@ -55,35 +55,41 @@ def find_words(folded: str, words: Sequence[str]) -> list[WordMatch]:
 
 def find_word(folded: str, word: str) -> Iterator[tuple[int, int]]:
     """Yield the spans of a word in any form."""
-    for found in _forms(word).finditer(folded):
-        start, end = found.span()
-        # Not a look-behind: a pattern that begins with a letter is searched for many times faster.
-        if start == 0 or is_cjk(folded[start]) or _LETTER.match(folded, start - 1) is None:
-            yield start, end
+    # No pattern for each word: compiling one takes longer than reading the texts of a search.
+    stem, has_forms = stem_word(word)
+    if not stem:
+        return
+    apart = is_cjk(stem[0])
+    at = folded.find(stem)
+    while at >= 0:
+        end = at + len(stem)
+        if apart:
+            yield at, end
+        elif at == 0 or not _is_letter(folded[at - 1]):
+            rest = _LETTER_RUN.match(folded, end)
+            tail = rest[0] if rest is not None else ""
+            end += len(tail)
+            if _fits(tail, stem, has_forms=has_forms):
+                yield at, end
+        at = folded.find(stem, end)
 
 
 def find_starts(folded: str, word: str) -> list[int]:
-    """Return the starts of a word, in any form. Faster than `find_word`."""
-    found = [each.start() for each in _forms(word).finditer(folded)]
-    if not found or is_cjk(folded[found[0]]):
-        return found
-    return [at for at in found if at == 0 or not (before := folded[at - 1]).isalnum() or is_cjk(before)]
+    """Return the starts of a word, in any form."""
+    return [start for start, _ in find_word(folded, word)]
 
 
-@lru_cache(maxsize=1024)
-def _forms(word: str) -> re.Pattern[str]:
-    """Return a pattern of a word's forms, with the end of the word but not its beginning."""
-    stem, has_forms = stem_word(word)
-    literal = re.escape(stem) if stem else "(?!)"
-    if not stem or is_cjk(stem[0]):
-        return re.compile(literal)
-    if not has_forms:
-        tail = ""
-    elif len(stem) >= LONG_STEM_LETTERS:
-        tail = f"{_LETTER.pattern}{{0,{MAX_SUFFIX_LETTERS}}}"
-    else:
-        tail = f"{stem[-1]}?(?:{_SUFFIX})"
-    return re.compile(f"{literal}{tail}(?!{_LETTER.pattern})")
+def _is_letter(character: str) -> bool:
+    return character.isalnum() and not is_cjk(character)
+
+
+def _fits(tail: str, stem: str, *, has_forms: bool) -> bool:
+    """Return whether a tail makes a form of the word with a stem."""
+    if not has_forms or not tail:
+        return not tail
+    if len(stem) >= LONG_STEM_LETTERS:
+        return len(tail) <= MAX_SUFFIX_LETTERS
+    return tail in _SUFFIXES or (tail[0] == stem[-1] and tail[1:] in _SUFFIXES)
 
 
 @lru_cache(maxsize=1024)

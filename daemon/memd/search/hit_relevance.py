@@ -31,6 +31,7 @@ STRONG_KEYWORD_SHARE: Final = 0.6
 """Share of the best keyword score from which a hit is strong if its words were matched by the index alone."""
 
 SHORT_QUERY_TERMS: Final = 2
+"""Most terms of a query in which a corrected term is a typing error rather than a guess."""
 
 MIN_SCALED_COSINE: Final = 0.2
 """Cosine of a related hit by any other model, scaled to 0..1 among the candidates."""
@@ -54,22 +55,23 @@ class HitRelevance:
     def __init__(self, query: Query, ranking: Ranking) -> None:
         self._ranking = ranking
         self._terms = query.plan.terms
-        self._cosines = ranking.candidates.by_vector
         if ranking.lines is not None:
             self._has_words = [bool(row.any()) for row in ranking.lines.words]
             self._strong_texts = [bool(strong) for strong in _strong_texts(ranking.lines)]
         self._is_calibrated = query.vector is not None and is_calibrated(query.vector.model)
         self._is_foreign = is_foreign(query.text)
-        self._lowest = min(self._cosines.values(), default=0.0)
+        cosines = ranking.candidates.by_vector.values()
+        self._lowest = min(cosines, default=0.0)
         self._best_keyword_score = max(ranking.candidates.by_keyword.values(), default=0.0)
-        self._range = max(self._cosines.values(), default=0.0) - self._lowest
+        self._range = max(cosines, default=0.0) - self._lowest
 
     def is_strong(self, item: Ranked) -> bool:
         """Return whether a hit is likely about what the query asks."""
         key = int(item.id)
         if key in self._ranking.exact_matches or key in self._ranking.of_days:
             return True
-        if self._is_calibrated and not self._is_foreign and self._cosines.get(key, -1.0) >= STRONG_COSINE:
+        cosine = -1.0 if item.vector_score is None else item.vector_score
+        if self._is_calibrated and not self._is_foreign and cosine >= STRONG_COSINE:
             return True
         return self._has_strong_words(item)
 

@@ -22,7 +22,7 @@ from memd.embedding.provider import EmbeddingProvider
 from memd.index.files import load_texts
 from memd.index.keyword import count_chunks, count_matches
 from memd.index.snapshot import Database, Snapshot
-from memd.search.hit_relevance import is_calibrated, is_foreign
+from memd.search.hit_relevance import SHORT_QUERY_TERMS, is_calibrated, is_foreign
 from memd.search.query import Query
 from memd.search.rank.order import MIN_COSINE, Ranking
 from memd.search.retrieve import Candidates
@@ -72,7 +72,6 @@ MAX_RANKED_CHECKED = 6
 CORRECTED_WEIGHT = 0.5
 """Weight of a spelling-corrected term."""
 
-SHORT_QUERY_TERMS = 2
 SHORT_QUERY_CORRECTED_WEIGHT = 0.9
 """Weight of a corrected term in a query of at most `SHORT_QUERY_TERMS`: it is a typing error."""
 

@@ -25,7 +25,7 @@ from memd.text.query.speakers import (
     is_first_person,
     names_label,
 )
-from memd.text.query.word_forms import find_starts, fold
+from memd.text.query.word_forms import find_word, fold
 
 MIN_SPEAKER_LINES = 4
 """Lines with the same label from which it is a speaker: others are keys (`port: 8080`)."""
@@ -103,8 +103,7 @@ class LineMatches:
         them. None if no line matches.
         """
         at = ((self.texts == text) & (self.starts >= first - 1) & (self.ends <= end + 1)).nonzero()[0]
-        weights = np.where(self.names, 0.0, self.weights)
-        values = self.matched[at] @ weights
+        values = self.matched[at] @ self._weights_without_names()
         values += NAMED_LINE_VALUE * (self.by_named[at] & (values > 0)) + USER_LINE_VALUE * self.by_user[at]
         best = values.max(initial=0.0)
         if best <= 0:
@@ -140,10 +139,14 @@ class LineMatches:
 
     def coverage(self, words: Bools) -> Floats:
         """Return the share of the query that rows of words cover, 0 to 1; names of speakers do not count."""
-        weights = np.where(self.names, 0.0, self.weights) if self.names.any() else self.weights
+        weights = self._weights_without_names()
         whole = float(weights.sum())
         covered: Floats = words @ weights
         return covered / whole if whole > 0 else covered
+
+    def _weights_without_names(self) -> Floats:
+        weights: Floats = np.where(self.names, 0.0, self.weights)
+        return weights
 
 
 def match_lines(texts: Sequence[str], query: str, words: Sequence[str]) -> LineMatches:
@@ -169,7 +172,7 @@ def match_lines(texts: Sequence[str], query: str, words: Sequence[str]) -> LineM
     has_labels = is_first_person(query)
     for column, word in enumerate(forms):
         check_cancelled()
-        found = np.array(find_starts(folded, word), np.intp)
+        found = np.array([start for start, _ in find_word(folded, word)], np.intp)
         at_line = np.searchsorted(starts, found, side="right") - 1
         matched[at_line, column] = True
         begin_lines = int(np.count_nonzero(found - starts[at_line] <= MAX_LABEL_START))

@@ -74,11 +74,6 @@ def find_word(folded: str, word: str) -> Iterator[tuple[int, int]]:
         at = folded.find(stem, end)
 
 
-def find_starts(folded: str, word: str) -> list[int]:
-    """Return the starts of a word, in any form."""
-    return [start for start, _ in find_word(folded, word)]
-
-
 def _is_letter(character: str) -> bool:
     return character.isalnum() and not is_cjk(character)
 

@@ -74,6 +74,7 @@ class LineMatches:
         offsets: (n,) the start of each text in it.
         texts: (lines,) number of each line's text.
         starts, ends: (lines,) the line in its text, in characters, without the line end.
+        forms: The words of the query, folded: the columns below.
         words: (n, words) whether a text has a word of the query.
         matched: (lines, words) whether a line has a word of the query.
         weights: (words,) weight of each word by rarity among the texts; their sum is 1.
@@ -88,6 +89,7 @@ class LineMatches:
     texts: NDArray[np.intp]
     starts: NDArray[np.intp]
     ends: NDArray[np.intp]
+    forms: Sequence[str]
     words: Bools
     matched: Bools
     weights: Floats
@@ -169,7 +171,8 @@ def match_lines(texts: Sequence[str], query: str, words: Sequence[str]) -> LineM
     folded = fold(joined)
     forms = list(dict.fromkeys(map(fold, words)))
     matched = np.zeros((len(starts), len(forms)), bool)
-    has_labels = is_first_person(query)
+    is_about_user = is_first_person(query)
+    has_labels = is_about_user
     for column, word in enumerate(forms):
         check_cancelled()
         found = np.array([start for start, _ in find_word(folded, word)], np.intp)
@@ -182,13 +185,14 @@ def match_lines(texts: Sequence[str], query: str, words: Sequence[str]) -> LineM
     in_text[of_text[at], columns] = True
     there = {forms[column] for column in columns.tolist()}
     labels = find_labels(folded) if has_labels else []
-    names, by_named, by_user = _speakers(labels, starts, first_lines, query, forms)
+    names, by_named, by_user = _speakers(labels, starts, first_lines, forms, is_about_user=is_about_user)
     return LineMatches(
         joined,
         offsets,
         of_text,
         starts - offsets[of_text],
         ends - offsets[of_text],
+        forms,
         in_text,
         matched,
         _weights(in_text),
@@ -220,16 +224,20 @@ def _speakers(
     labels: Sequence[tuple[int, str]],
     starts: NDArray[np.intp],
     first_lines: NDArray[np.intp],
-    query: str,
     words: Sequence[str],
+    *,
+    is_about_user: bool,
 ) -> tuple[Bools, Bools, Bools]:
     """Return which words are names of speakers, and which lines those and the user say."""
     often = Counter(label for _, label in labels)
     speakers = {label for label, count in often.items() if count >= MIN_SPEAKER_LINES or label in ROLE_LABELS}
     named = {label for label in speakers if names_label(label, words)}
-    users = speakers & USER_LABELS if is_first_person(query) else set()
+    users = speakers & USER_LABELS if is_about_user else set()
     names = np.array([any(names_label(label, (word,)) for label in named) for word in words], bool)
-    turns = [(at, label) for at, label in labels if label in speakers] if named or users else []
+    if not named and not users:
+        no_lines = np.zeros(len(starts), bool)
+        return names, no_lines, no_lines
+    turns = [(at, label) for at, label in labels if label in speakers]
     at = np.searchsorted(starts, [place for place, _ in turns])
     begins = np.zeros(len(starts), bool)
     begins[first_lines] = begins[at] = True

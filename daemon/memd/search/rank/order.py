@@ -249,9 +249,7 @@ def rank(snapshot: Snapshot, query: Query, candidates: Candidates) -> Ranking:
     if query.settings.hybrid.fusion == "normalized":
         ranked = _fuse_normalized(ranking, located)
         if ranking.lines is not None:
-            ranking.superseded = find_superseded(
-                _chunks_read(snapshot, ranking), ranking.lines, query.plan.words
-            )
+            ranking.superseded = find_superseded(_chunks_read(snapshot, ranking), ranking.lines)
     else:
         ranked = _fuse_other(ranking)
     for stage in STAGES:

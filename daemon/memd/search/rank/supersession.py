@@ -98,15 +98,14 @@ class Superseded:
     current: DatedLine
 
 
-def find_superseded(chunks: ReadChunks, lines: LineMatches, words: Sequence[str]) -> list[Superseded]:
+def find_superseded(chunks: ReadChunks, lines: LineMatches) -> list[Superseded]:
     """Return the outdated statements among candidates, those with most of the query's words first.
 
     Args:
         chunks: The candidates whose lines were matched, in that order.
         lines: Their matches.
-        words: The words of the query that were matched.
     """
-    forms = list(dict.fromkeys(map(fold, words)))
+    forms = lines.forms
     asks = np.fromiter(map(is_asking, forms), bool, len(forms))
     is_telling = lines.words.any(axis=0) & ~lines.names & ~asks
     weights = np.where(is_telling, lines.weights, 0.0)

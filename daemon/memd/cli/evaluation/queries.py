@@ -111,7 +111,7 @@ class EvalQuery:
 
 @dataclass(frozen=True, slots=True)
 class _Candidate:
-    """A query that may be chosen: the line it is made from, its parts in order, and the text it stands for."""
+    """A query that may be chosen: the line it is made from, its parts in order, and the text that it represents."""
 
     kind: QueryKind
     line: NoteLine

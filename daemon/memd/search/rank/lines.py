@@ -1,7 +1,7 @@
 """How well the lines of candidates match a query: which words they share, and who says them. Pure functions.
 
-BM25 and cosine score a chunk as a bag of words. Reading the best chunks line by line tells apart who speaks, and words
-that are adjacent from words that only occur in the same chunk.
+BM25 and cosine score a chunk as a bag of words. Reading the best chunks line by line shows who speaks, and
+separates words that are adjacent from words that only occur in the same chunk.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ MIN_SPEAKER_LINES = 4
 """Lines with the same label from which it is a speaker: others are keys (`port: 8080`)."""
 
 MIN_TEXTS_FOR_TELLING = 20
-"""Texts from which a word of most of them tells nothing."""
+"""Texts from which a word that most of them have is not telling."""
 
 MAX_PAIRS = 32
 """Most word pairs of a query that are searched for."""

@@ -7,7 +7,7 @@ separates words that are adjacent from words that only occur in the same chunk.
 from __future__ import annotations
 
 import re
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections import Counter
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
@@ -18,7 +18,6 @@ from numpy.typing import NDArray
 
 from memd.system.cancellation import check_cancelled
 from memd.text.query.speakers import (
-    MAX_LABEL_START,
     ROLE_LABELS,
     USER_LABELS,
     find_labels,
@@ -70,8 +69,9 @@ class LineMatches:
     """Matches of a query in the lines of n texts.
 
     Attributes:
-        joined: The texts, joined by line ends.
-        offsets: (n,) the start of each text in it.
+        joined, folded: The texts, joined by line ends, as they are and folded.
+        offsets: (n,) the start of each text there.
+        labels: The labels of their lines, each with the start of its line there.
         texts: (lines,) number of each line's text.
         starts, ends: (lines,) the line in its text, in characters, without the line end.
         forms: The words of the query, folded: the columns below.
@@ -85,7 +85,9 @@ class LineMatches:
     """
 
     joined: str
+    folded: str
     offsets: NDArray[np.intp]
+    labels: Sequence[tuple[int, str]]
     texts: NDArray[np.intp]
     starts: NDArray[np.intp]
     ends: NDArray[np.intp]
@@ -118,6 +120,13 @@ class LineMatches:
             answers = ((self.ends > self.starts)[at[high + 1 :]]).nonzero()[0]
             high += int(answers[0]) + 1 if len(answers) else 0
         return int(self.starts[at[low]]), int(self.ends[at[high]])
+
+    def labels_of(self, text: int) -> list[tuple[int, str]]:
+        """Return the labels of a text, each with the start of its line in it."""
+        offset = int(self.offsets[text])
+        end = int(self.offsets[text + 1]) if text + 1 < len(self.offsets) else len(self.joined)
+        first, last = (bisect_left(self.labels, (place,)) for place in (offset, end))
+        return [(place - offset, label) for place, label in self.labels[first:last]]
 
     def any_by_text(self, lines: Bools) -> Bools:
         """Return (n,) which texts have one of the lines that a mask selects."""
@@ -171,24 +180,22 @@ def match_lines(texts: Sequence[str], query: str, words: Sequence[str]) -> LineM
     folded = fold(joined)
     forms = list(dict.fromkeys(map(fold, words)))
     matched = np.zeros((len(starts), len(forms)), bool)
-    is_about_user = is_first_person(query)
-    has_labels = is_about_user
     for column, word in enumerate(forms):
         check_cancelled()
         found = np.array([start for start, _ in find_word(folded, word)], np.intp)
-        at_line = np.searchsorted(starts, found, side="right") - 1
-        matched[at_line, column] = True
-        begin_lines = int(np.count_nonzero(found - starts[at_line] <= MAX_LABEL_START))
-        has_labels = has_labels or begin_lines >= MIN_SPEAKER_LINES
+        matched[np.searchsorted(starts, found, side="right") - 1, column] = True
     in_text = np.zeros((len(texts), len(forms)), bool)
     at, columns = matched.nonzero()
     in_text[of_text[at], columns] = True
     there = {forms[column] for column in columns.tolist()}
-    labels = find_labels(folded) if has_labels else []
+    labels = find_labels(folded)
+    is_about_user = is_first_person(query)
     names, by_named, by_user = _speakers(labels, starts, first_lines, forms, is_about_user=is_about_user)
     return LineMatches(
         joined,
+        folded,
         offsets,
+        labels,
         of_text,
         starts - offsets[of_text],
         ends - offsets[of_text],

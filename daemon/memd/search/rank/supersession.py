@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from memd.search.rank.fusion import Ranked, with_score
 from memd.search.rank.lines import Bools, Floats, LineMatches
 from memd.text.query.dates import day_of_note
-from memd.text.query.speakers import ASSISTANT_LABELS, USER_LABELS, find_labels, without_label
+from memd.text.query.speakers import ASSISTANT_LABELS, USER_LABELS, without_label
 from memd.text.query.word_forms import fold
 from memd.text.statements import (
     Statement,
@@ -32,13 +32,13 @@ from memd.text.statements import (
     weigh_asked,
 )
 
-MAX_STATEMENTS = 16
+MAX_STATEMENTS = 12
 """Statements compared per search, those with most of the query's words."""
 
-MAX_LINES_READ = 48
+MAX_LINES_READ = 24
 """Lines read per search to find statements among them: most others are a model's or undated."""
 
-MAX_PAIRS = 12
+MAX_PAIRS = 8
 """Pairs of statements compared word by word per search."""
 
 MAX_REPLACED_CHARS, MAX_SIZE_RATIO = 300, 2.5
@@ -205,6 +205,7 @@ class _LineReader:
         self._chunks = chunks
         self._lines = lines
         self._labels: dict[int, list[tuple[int, str]]] = {}
+        self._dialogues: dict[str, bool] = {}
 
     def read(self, at: int) -> DatedLine | None:
         """Return a line as a dated statement; None if it is undated, a heading, or a model's."""
@@ -226,7 +227,7 @@ class _LineReader:
     def _speakers(self, chunk: int) -> list[tuple[int, str]]:
         """Return the labels of a chunk's speakers with their places; in a chunk without a dialogue, labels are keys."""
         if chunk not in self._labels:
-            labels = find_labels(fold(self._chunks.texts[chunk]))
+            labels = self._lines.labels_of(chunk)
             often = Counter(label for _, label in labels)
             is_dialogue = any(count > 1 or label in _KNOWN_LABELS for label, count in often.items())
             self._labels[chunk] = labels if is_dialogue else []
@@ -234,7 +235,10 @@ class _LineReader:
 
     def _is_dialogue(self, path: str) -> bool:
         """Return whether a file has lines of speakers: others continue a line of unknown speaker."""
-        return any(self._speakers(chunk) for chunk, other in enumerate(self._chunks.paths) if other == path)
+        if path not in self._dialogues:
+            chunks = (chunk for chunk, other in enumerate(self._chunks.paths) if other == path)
+            self._dialogues[path] = any(map(self._speakers, chunks))
+        return self._dialogues[path]
 
 
 def day_of_line(line: str) -> datetime.date | None:

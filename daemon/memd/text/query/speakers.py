@@ -8,9 +8,6 @@ from pathlib import Path
 
 from memd.text.data_files import read_words
 
-MAX_LABEL_START = 6
-"""Characters from the start of a line before which a label begins: list marks and asterisks come first."""
-
 _LISTS = read_words(Path(__file__).with_suffix(".txt"))
 
 USER_LABELS = frozenset(_LISTS["user-labels"])

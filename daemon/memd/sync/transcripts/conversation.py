@@ -1,0 +1,72 @@
+"""A conversation of a person with an agent, as a reader of a program's transcripts returns it."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import Literal, NamedTuple, TypeAlias
+
+Role: TypeAlias = Literal["user", "assistant"]
+
+SessionKind: TypeAlias = Literal["main", "subagent", "machine"]
+"""`subagent`: a session that an agent started; `machine`: one without a person, such as a scheduled or headless run."""
+
+
+class Message(NamedTuple):
+    """One message: words of a person, or a visible answer.
+
+    Attributes:
+        role: Who speaks.
+        text: The visible text, which may have several lines; never empty.
+        place: The line of the file from 1, or the number of the row in the session from 1. Never decreases within a
+            conversation.
+        key: The program's id of the message; of a copy the original's; "" without one.
+        time_ms: When it was said, in milliseconds UTC; None if unknown.
+    """
+
+    role: Role
+    text: str
+    place: int
+    key: str = ""
+    time_ms: int | None = None
+
+
+@dataclass(slots=True)
+class Session:
+    """What a program records about a session. Unknown texts are empty.
+
+    Attributes:
+        id: The program's stable id.
+        kind: Only `main` sessions are indexed by default.
+        parent: Id of the session that started it, or that it was forked from.
+        title: The newest title that a person or the program gave; else empty.
+        cwd: Working directory as recorded, never from a folder's name.
+        branch: Branch of its repository.
+        started_ms, updated_ms: Times of the first and last record, in milliseconds UTC; None if unknown.
+    """
+
+    id: str = ""
+    kind: SessionKind = "main"
+    parent: str = ""
+    title: str = ""
+    cwd: str = ""
+    branch: str = ""
+    started_ms: int | None = None
+    updated_ms: int | None = None
+
+
+@dataclass(slots=True)
+class Conversation:
+    """A session and its messages, as far as they were read.
+
+    Attributes:
+        session: What is known about the session.
+        messages: In order, each once. Copies of another session's messages are left out.
+        unknown: Number of records of unknown types, by type: they are skipped.
+        broken: Number of lines or rows that can't be parsed.
+    """
+
+    session: Session
+    messages: list[Message] = field(default_factory=list)
+    unknown: Counter[str] = field(default_factory=Counter)
+    broken: int = 0

@@ -1,0 +1,123 @@
+"""The interface of a program whose transcripts are read in place: one module per program implements it.
+
+Two kinds: transcripts in files, each read line by line (`FileProgram`), and in a database (`DatabaseProgram`). Nothing
+is ever written to either.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import NamedTuple, Protocol
+
+from memd.sync.transcripts.conversation import Conversation, SessionKind
+
+
+class Places(NamedTuple):
+    """Where programs keep their files: the user's home folder, the environment, and `sys.platform`."""
+
+    home: Path
+    environ: Mapping[str, str]
+    platform: str
+
+    def folder(self, variable: str, default: str) -> Path:
+        """Return the folder that an environment variable names, else a default below the home folder."""
+        named = self.environ.get(variable, "").strip()
+        return Path(named).expanduser() if named else self.home / default
+
+
+class TranscriptFile(NamedTuple):
+    """A transcript by the path of its file: the id of its session, its kind, and the rank among files of the session.
+
+    Of several files of one session the one with the highest rank is read.
+    """
+
+    session_id: str
+    kind: SessionKind = "main"
+    rank: int = 0
+
+
+class TranscriptReader(Protocol):
+    """Reads one transcript file. Pure: it never raises, whatever it is fed."""
+
+    def read(self, line: bytes, place: int) -> None:
+        """Read the next line, without its line end; `place` is its number from 1."""
+
+    def conversation(self) -> Conversation:
+        """Return the conversation up to the last line read; further lines may follow.
+
+        The caller doesn't change it. Its `kind` may differ from that of the file's path.
+        """
+
+
+class FileProgram(Protocol):
+    """A program with one transcript per file."""
+
+    name: str
+    """Stable name, `claude-code`."""
+
+    title: str
+    """Name for people, `Claude Code`."""
+
+    def folders(self, places: Places) -> Sequence[Path]:
+        """Return the folders that may contain transcripts; they may be missing."""
+
+    def transcript_at(self, path: str) -> TranscriptFile | None:
+        """Return the transcript in a file by its path below one of the folders, `/` between names; None for others."""
+
+    def is_walked(self, path: str) -> bool:
+        """Return whether a folder below one of the folders may contain transcripts."""
+
+    def reader(self, file: TranscriptFile) -> TranscriptReader:
+        """Return a new reader of a file."""
+
+    def read_titles(self, folder: Path) -> Mapping[str, str]:
+        """Return titles that files beside the transcripts give, by session id (blocking); usually empty."""
+
+    def how_to_open(self, session_id: str) -> str:
+        """Return the command that opens a session, such as `claude --resume ID`; empty without one."""
+
+
+class StoredSession(NamedTuple):
+    """A session in a database.
+
+    `version` changes with every change of its messages: (largest time of an update, largest number or count).
+    """
+
+    id: str
+    version: tuple[int, int]
+    updated_ms: int
+    kind: SessionKind = "main"
+
+
+class ConversationDatabase(Protocol):
+    """An open database of conversations. Its methods block, and each reads in one short transaction."""
+
+    def sessions(self) -> list[StoredSession]:
+        """Return all sessions.
+
+        Raises:
+            ForeignDatabaseError: The database can't be read.
+        """
+
+    def read(self, session_id: str) -> Conversation | None:
+        """Return one conversation, or None if it no longer exists; raises the same."""
+
+    def close(self) -> None:
+        """Close the database."""
+
+
+class DatabaseProgram(Protocol):
+    """A program with all transcripts in a database."""
+
+    name: str
+    title: str
+
+    def databases(self, places: Places) -> Sequence[Path]:
+        """Return the databases; they may be missing."""
+
+    def open(self, path: Path) -> ConversationDatabase:
+        """Open a database for reading only."""
+
+    def how_to_open(self, session_id: str) -> str:
+        """Return the command that opens a session; empty without one."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import closing
 from functools import partial
@@ -28,9 +30,12 @@ from memd.index.vectors.sqlite_vec import VectorExtension
 from memd.settings.agents import OPENCLAW_DATABASE, AgentConfig, OpenClawHome, agent_id_of
 from memd.settings.memory_budget import MB, budget_of
 from memd.settings.schema import DaemonSettings, MemorySearch
+from memd.settings.sources import SHARED_AGENT
+from memd.sync.added_sources import open_source
 from memd.sync.search_scheduler import SearchScheduler
 from memd.sync.sources import Sources, limits_of
 from memd.sync.transcripts.agent_sessions import AgentSessions
+from memd.sync.transcripts.programs.program import Places
 from memd.sync.watch.watcher import Watcher, WatchPlan
 from memd.system.clock import Clock
 from memd.system.nearest_name import did_you_mean
@@ -75,6 +80,7 @@ class AgentRegistry:
         self._extension = extension
         self._problems = list(problems)
         self._clock = clock
+        self._places = Places(Path.home(), os.environ, sys.platform)
         self._budget = MatrixBudget(0)
         self._apply_ram_budget(daemon)
         self._power = PowerMonitor()
@@ -246,10 +252,12 @@ class AgentRegistry:
         if "sessions" in settings.sources:
             home = self._home.state_dir / "agents" / config.id
             folders = (home / "sessions", home / "agent")
-        return WatchPlan(config.id, config.workspace, settings.extra_paths, folders)
+        return WatchPlan(config.id, config.workspace, settings.extra_paths, folders, bool(config.sources))
 
     async def _open(self, config: AgentConfig, failures: int) -> OpenAgent:
         """Open one agent's index and create the parts that maintain and search it."""
+        if config.id == SHARED_AGENT and config.workspace.is_relative_to(self._home.state_dir / "memory"):
+            config.workspace.mkdir(parents=True, exist_ok=True)
         settings, limits = config.settings, limits_of(self._daemon)
         extension = self._extension(config)
         index = await self._indexes.open(config, extension, failures)
@@ -273,7 +281,19 @@ class AgentRegistry:
         return OpenAgent(
             config,
             index,
-            Sources(config.workspace, settings.extra_paths, limits, sessions, self._watcher.queue(config.id)),
+            Sources(
+                config.workspace,
+                settings.extra_paths,
+                limits,
+                sessions,
+                self._watcher.queue(config.id),
+                [
+                    open_source(
+                        each, self._places, limits.file_bytes, partial(self._watcher.queue, config.id)
+                    )
+                    for each in config.sources
+                ],
+            ),
             vector_cache,
             vector_search,
             daemon=self._daemon,
@@ -324,4 +344,9 @@ def _shared_by_agents(home: OpenClawHome, daemon: DaemonSettings) -> tuple[objec
 
 def _must_reopen(old: AgentConfig, new: AgentConfig) -> bool:
     """Return whether changed settings require reopening the agent."""
-    return (old.workspace, old.index_path, old.settings) != (new.workspace, new.index_path, new.settings)
+    return (old.workspace, old.index_path, old.settings, old.sources) != (
+        new.workspace,
+        new.index_path,
+        new.settings,
+        new.sources,
+    )

@@ -277,6 +277,7 @@ def _delete_chunks(db: Database, ids: Sequence[int]) -> None:
     if ids:
         db.executemany("DELETE FROM chunks_fts WHERE rowid = ?", ((key,) for key in ids))
         db.executemany("DELETE FROM chunks WHERE id = ?", ((key,) for key in ids))
+        db.executemany("DELETE FROM chunk_times WHERE id = ?", ((key,) for key in ids))
 
 
 def _hashes_unused(db: Database, hashes: Iterable[str]) -> tuple[str, ...]:

@@ -28,12 +28,21 @@ class Scope:
     """Filters of a search; None means everything.
 
     `path_prefix` is the beginning of the index path (`memory/2026-`). `except_talk` is the path of a transcript whose
-    last conversation is excluded.
+    last conversation is excluded, `except_session` a session that is excluded, by its id. `project` is the name or path
+    of the project in which a conversation was held. `since_ms` is the earliest time at which text was said or written.
     """
 
     sources: tuple[str, ...] | None = None
     path_prefix: str | None = None
     except_talk: str | None = None
+    except_session: str | None = None
+    project: str | None = None
+    since_ms: int | None = None
+
+    @property
+    def is_by_source(self) -> bool:
+        """Whether nothing but the sources is filtered."""
+        return self == Scope(self.sources)
 
 
 def scope_sql(scope: Scope | None, alias: str = "c") -> tuple[str, Bindings]:
@@ -54,12 +63,32 @@ def scope_sql(scope: Scope | None, alias: str = "c") -> tuple[str, Bindings]:
             "coalesce((SELECT last_from FROM transcripts WHERE path = :talk), 1))"
         )
         values["talk"] = scope.except_talk
+    if scope is not None and scope.except_session is not None:
+        terms.append(f"NOT {_of_transcript(alias, 't.session = :except_session')}")
+        values["except_session"] = scope.except_session
+    if scope is not None and scope.project is not None:
+        named = (
+            "lower(t.project) = :project OR substr(lower(t.project), -length(:project) - 1) = '/' || :project"
+        )
+        terms.append(_of_transcript(alias, f"({named} OR lower(t.cwd) = :project)"))
+        values["project"] = scope.project.lower().rstrip("/")
+    if scope is not None and scope.since_ms is not None:
+        terms.append(
+            f"""coalesce((SELECT time_ms FROM chunk_times WHERE id = {alias}.id),
+                (SELECT mtime_ns / 1000000 FROM files WHERE path = {alias}.path)) >= :since"""
+        )
+        values["since"] = scope.since_ms
     return " AND ".join(terms), values
+
+
+def _of_transcript(alias: str, condition: str) -> str:
+    """Return an SQL condition on the transcript of a chunk."""
+    return f"EXISTS (SELECT 1 FROM transcripts AS t WHERE t.path = {alias}.path AND {condition})"
 
 
 def simplify_scope(db: Database, scope: Scope | None) -> Scope | None:
     """Return the scope, or None if it excludes no chunk of this index."""
-    if scope is None or scope.path_prefix or scope.except_talk is not None:
+    if scope is None or not scope.is_by_source:
         return scope
     if scope.sources is None:
         return None

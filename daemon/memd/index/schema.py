@@ -146,12 +146,34 @@ def _add_last_conversations(db: Database) -> None:
     db.execute("UPDATE files SET hash = '', mtime_ns = 0 WHERE source = 'sessions'")
 
 
+def _add_conversations(db: Database) -> None:
+    """Add what is known about each transcript's session, and the times of its messages and chunks."""
+    for column in (
+        "program TEXT NOT NULL DEFAULT ''",
+        "session TEXT NOT NULL DEFAULT ''",
+        "kind TEXT NOT NULL DEFAULT 'main'",
+        "title TEXT NOT NULL DEFAULT ''",
+        "cwd TEXT NOT NULL DEFAULT ''",
+        "project TEXT NOT NULL DEFAULT ''",
+        "branch TEXT NOT NULL DEFAULT ''",
+        "started_ms INTEGER NOT NULL DEFAULT 0",
+        "updated_ms INTEGER NOT NULL DEFAULT 0",
+        "unknown INTEGER NOT NULL DEFAULT 0",
+        "is_deleted INTEGER NOT NULL DEFAULT 0",
+        "times BLOB NOT NULL DEFAULT x''",
+    ):
+        db.execute(f"ALTER TABLE transcripts ADD COLUMN {column}")
+    db.execute("CREATE INDEX transcripts_by_session ON transcripts (session)")
+    db.execute("CREATE TABLE chunk_times (id INTEGER PRIMARY KEY, time_ms INTEGER NOT NULL) STRICT")
+
+
 MIGRATIONS: tuple[Callable[[Database], None], ...] = (
     _create,
     _add_transcripts,
     _add_refused_texts,
     _add_chunk_positions,
     _add_last_conversations,
+    _add_conversations,
 )
 """Migration n changes a file from `user_version` n to n + 1."""
 

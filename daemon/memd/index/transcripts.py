@@ -1,14 +1,49 @@
-"""Line maps of transcripts (from indexed lines to lines of the transcript), and their counts."""
+"""Transcripts: what is known about their sessions, their line maps and times, and their counts."""
 
 from __future__ import annotations
 
 import json
 import sys
 from array import array
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
+
+import msgspec
 
 from memd.index.database import Database
+
+
+class SessionFacts(NamedTuple):
+    """What is known about a transcript's session; unknown texts are empty, unknown times 0.
+
+    Attributes:
+        program: The source it belongs to, such as `claude-code`; empty for OpenClaw's.
+        session: The program's id of it.
+        kind: `main`, `subagent` or `machine`.
+        title, cwd, branch: As the program recorded them.
+        project: Root of the repository that has `cwd`, else `cwd`.
+        started_ms, updated_ms: Times of its first and last record, in milliseconds UTC.
+        unknown: Number of records of unknown types and of broken ones.
+        is_deleted: Whether the program deleted the transcript, so that only memd's copy is left.
+    """
+
+    program: str = ""
+    session: str = ""
+    kind: str = "main"
+    title: str = ""
+    cwd: str = ""
+    project: str = ""
+    branch: str = ""
+    started_ms: int = 0
+    updated_ms: int = 0
+    unknown: int = 0
+    is_deleted: bool = False
+
+
+NO_FACTS = SessionFacts()
+
+_FACTS = ", ".join(SessionFacts._fields)
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,39 +55,126 @@ class TranscriptCounts:
     redactions: int = 0
 
 
-def store_transcript(
-    db: Database, path: str, line_map: Sequence[int], redactions: int, last_from: int = 1
-) -> None:
-    """Store a transcript's line map and counts."""
-    packed = array("q", line_map)
-    if sys.byteorder == "big":
-        packed.byteswap()
-    db.execute(
-        """INSERT INTO transcripts (path, messages, redactions, line_map, last_from) VALUES (?, ?, ?, ?, ?)
-           ON CONFLICT (path) DO UPDATE SET messages = excluded.messages, redactions = excluded.redactions,
-           line_map = excluded.line_map, last_from = excluded.last_from""",
-        (path, len(line_map), redactions, packed.tobytes(), last_from),
+class SourceCounts(NamedTuple):
+    """Numbers of one source's transcripts in an index; `newest_ms` is 0 if unknown."""
+
+    sessions: int
+    messages: int
+    redactions: int
+    unknown: int
+    subagents: int
+    machine: int
+    deleted: int
+    newest_ms: int
+
+
+@dataclass(frozen=True, slots=True)
+class StoredTranscript:
+    """A transcript besides its text.
+
+    Attributes:
+        line_map: For each line of the text, the line (or number) of the record it came from.
+        times: For each line, when it was said, in milliseconds UTC, 0 if unknown; empty if no time is known.
+        redactions: Number of redacted secrets.
+        last_from: The line at which its last conversation begins.
+        facts: What is known about the session.
+    """
+
+    line_map: Sequence[int]
+    times: Sequence[int] = ()
+    redactions: int = 0
+    last_from: int = 1
+    facts: SessionFacts = NO_FACTS
+
+
+def store_transcript(db: Database, path: str, transcript: StoredTranscript) -> None:
+    """Store a transcript's facts, and the times of its chunks."""
+    facts = transcript.facts
+    columns = ("path", "messages", "redactions", "line_map", "last_from", "times", *facts._fields)
+    values = (
+        path,
+        len(transcript.line_map),
+        transcript.redactions,
+        _pack(transcript.line_map),
+        transcript.last_from,
+        _pack(transcript.times),
+        *facts,
     )
+    db.execute(
+        f"INSERT OR REPLACE INTO transcripts ({', '.join(columns)}) VALUES ({', '.join('?' * len(columns))})",
+        values,
+    )
+    if transcript.times:
+        rows = db.execute("SELECT id, start_line, end_line FROM chunks WHERE path = ?", (path,)).fetchall()
+        db.executemany(
+            "INSERT OR REPLACE INTO chunk_times (id, time_ms) VALUES (?, ?)",
+            [
+                (key, max(transcript.times[int(str(start)) - 1 : int(str(end))], default=0))
+                for key, start, end in rows
+            ],
+        )
 
 
 def load_line_maps(db: Database, paths: Collection[str]) -> dict[str, Sequence[int]]:
     """Return the line maps of some transcripts by path."""
-    rows = db.execute(
-        "SELECT path, line_map FROM transcripts WHERE path IN (SELECT value FROM json_each(?))",
-        (json.dumps(sorted(paths)),),
-    )
-    maps: dict[str, Sequence[int]] = {}
-    for path, blob in rows:
-        unpacked = array("q", blob)
-        if sys.byteorder == "big":
-            unpacked.byteswap()
-        maps[str(path)] = unpacked
-    return maps
+    return {str(path): _unpack(blob) for path, blob in _select(db, "path, line_map", paths)}
+
+
+def load_times(db: Database, path: str) -> Sequence[int]:
+    """Return the times of a transcript's lines; empty if unknown."""
+    return next((_unpack(blob) for (blob,) in _select(db, "times", [path])), ())
+
+
+def load_session_facts(db: Database, paths: Collection[str]) -> dict[str, SessionFacts]:
+    """Return what is known about the sessions of some transcripts, by path."""
+    return {
+        str(path): msgspec.convert(values, SessionFacts, strict=False)
+        for path, *values in _select(db, f"path, {_FACTS}", paths)
+    }
+
+
+def find_session(db: Database, session: str) -> str | None:
+    """Return the path of the transcript of a session, by the program's id of it."""
+    row = db.execute("SELECT path FROM transcripts WHERE session = ? LIMIT 1", (session,)).fetchone()
+    return None if row is None else str(row[0])
 
 
 def count_transcripts(db: Database) -> TranscriptCounts:
-    """Return the number of transcripts, messages and redactions."""
+    """Return the number of OpenClaw's transcripts, messages and redactions."""
     row = db.execute(
-        "SELECT count(*), coalesce(sum(messages), 0), coalesce(sum(redactions), 0) FROM transcripts"
+        """SELECT count(*), coalesce(sum(messages), 0), coalesce(sum(redactions), 0) FROM transcripts
+           WHERE program = ''"""
     ).fetchall()[0]
     return TranscriptCounts(*(int(str(fact)) for fact in row))
+
+
+def count_by_source(db: Database) -> dict[str, SourceCounts]:
+    """Return the numbers of transcripts of each source that isn't OpenClaw."""
+    rows = db.execute(
+        """SELECT program, sum(kind = 'main'), sum(messages), sum(redactions), sum(unknown),
+             sum(kind = 'subagent'), sum(kind = 'machine'), sum(is_deleted), max(updated_ms)
+           FROM transcripts WHERE program != '' GROUP BY program"""
+    )
+    return {str(program): SourceCounts(*(int(str(fact)) for fact in facts)) for program, *facts in rows}
+
+
+def _select(db: Database, columns: str, paths: Collection[str]) -> Iterator[tuple[object, ...]]:
+    """Yield columns of some transcripts."""
+    yield from db.execute(
+        f"SELECT {columns} FROM transcripts WHERE path IN (SELECT value FROM json_each(?))",
+        (json.dumps(sorted(paths)),),
+    )
+
+
+def _pack(numbers: Iterable[int]) -> bytes:
+    packed = array("q", numbers)
+    if sys.byteorder == "big":
+        packed.byteswap()
+    return packed.tobytes()
+
+
+def _unpack(blob: object) -> Sequence[int]:
+    unpacked = array("q", blob if isinstance(blob, bytes) else b"")
+    if sys.byteorder == "big":
+        unpacked.byteswap()
+    return unpacked

@@ -7,7 +7,7 @@ become problems that name file and key, and only that key of that agent is ignor
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -28,6 +28,7 @@ from memd.settings.openclaw_file import (
 from memd.settings.paths import daemon_config_file
 from memd.settings.schema import DaemonSettings, MemorySearch, ProviderEntry
 from memd.settings.search import earlier_index, own_index, read_search, usual_index
+from memd.settings.sources import SHARED_AGENT, SOURCES, OwnedSource, SourceConfig, read_sources
 from memd_client.errors import ConfigInvalidError
 
 DEFAULT_AGENT = "main"
@@ -42,8 +43,8 @@ _NOT_IN_AGENT_ID = re.compile(r"[^a-z0-9_-]+")
 @dataclass(frozen=True, slots=True)
 class AgentConfig:
     """One agent: the paths of its workspace and index, its settings, and their problems.
-
-    `earlier_index` is the path of an earlier release's index, which is adopted if there is no index yet.
+    `sources` are those of other programs, by name. `earlier_index` is the path of an earlier release's index, which is
+    adopted if there is no index yet.
     """
 
     id: str
@@ -54,6 +55,7 @@ class AgentConfig:
     problems: tuple[ConfigInvalidError, ...] = ()
     life: LifecycleSettings = field(default_factory=LifecycleSettings)
     earlier_index: Path | None = None
+    sources: tuple[SourceConfig, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,6 +140,8 @@ def resolve(
     read = _Document(Findings(config_path))
     read.add_document(document)
     default = read.add_folders(agent_folders)
+    sources = read_sources(toml, home, read.findings)
+    read.add_shared_agent(sources, state_dir)
     read.add_own_settings(document, toml)
     agents: dict[str, AgentConfig] = {}
     for agent_id in sorted(read.drafts, key=lambda name: name != default):
@@ -159,6 +163,12 @@ def resolve(
             is_default=agent_id == default,
             life=read_layers(LifecycleSettings, life, findings),
             problems=tuple(findings.own.values()),
+            sources=tuple(
+                sorted(
+                    (each.config for each in sources if (each.agent or default) == agent_id),
+                    key=lambda config: config.name,
+                )
+            ),
         )
     taken_paths = {agent.index_path for agent in agents.values()}
     for agent in agents.values():
@@ -264,6 +274,18 @@ class _Document:
             self._draft(DEFAULT_AGENT)
         candidates = named or list(self.drafts)
         return self.default or (DEFAULT_AGENT if DEFAULT_AGENT in candidates else candidates[0])
+
+    def add_shared_agent(self, sources: Sequence[OwnedSource], state_dir: Path) -> None:
+        """Add the agent `shared` if a source belongs to it; a source of an unknown agent is a problem."""
+        for source in sources:
+            agent_id = source.agent
+            if agent_id == SHARED_AGENT and agent_id not in self.drafts:
+                self._draft(agent_id).workspace = str(state_dir / "memory" / SHARED_AGENT)
+            elif agent_id and agent_id not in self.drafts:
+                name = f"{SOURCES}.{source.config.name}.agent"
+                self.findings.add(
+                    Layer("", {}, shared=True), name, f"there is no agent {agent_id!r}; ignored"
+                )
 
     def add_own_settings(self, document: object, toml: MemdToml | None) -> None:
         """Read the plugin's config and `memd.toml`: settings of all agents, and of known agents."""

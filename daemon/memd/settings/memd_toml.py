@@ -52,7 +52,7 @@ def read_daemon_settings(file: MemdToml) -> tuple[DaemonSettings, Problems]:
     values: dict[str, Any] = {}
     problems: list[ConfigInvalidError] = []
     for key, raw in (file.tables or {}).items():
-        if key in OWN_NAMES:
+        if key in OWN_NAMES or key == "sources":
             continue
         if key not in known:
             problems.append(_problem(file.path, f"`{key}` is not a setting", key))

@@ -187,6 +187,8 @@ def _changed_agent(old: AgentConfig, new: AgentConfig) -> Iterator[str]:
     for name in ("workspace", "index_path"):
         if getattr(old, name) != getattr(new, name):
             yield f"agents.{new.id}.{name}"
+    if old.sources != new.sources:
+        yield f"agents.{new.id}.sources"
     yield from _changed_values(f"agents.{new.id}.search", old.settings, new.settings)
     yield from _changed_values(f"agents.{new.id}", old.life, new.life)
 

@@ -75,7 +75,7 @@ class Schedule:
 
     def hint(self, kind: str) -> None:
         """Receive a hint of the watcher."""
-        (self._transcripts if kind == "sessions" else self._notes).hint()
+        (self._notes if kind == "memory" else self._transcripts).hint()
 
     def session_started(self, session_key: str) -> bool:
         """Request a sync for a session's start, once per session and if the settings say so; return whether."""
@@ -131,13 +131,13 @@ class Schedule:
     def _has_grown(self) -> bool:
         """Return whether transcripts differ enough from what is indexed (blocking)."""
         _, changes = self._text.scan()
-        if any(row.source == "sessions" for row in changes.gone):
+        if any(row.source != "memory" for row in changes.gone):
             return True
         rows = self._text.rows
         return any(
-            has_grown(found, rows.get(found.path), self._settings.sessions)
+            not found.is_talk or has_grown(found, rows.get(found.path), self._settings.sessions)
             for found in changes.read
-            if found.source == "sessions"
+            if found.source != "memory"
         )
 
 

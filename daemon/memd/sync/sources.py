@@ -6,9 +6,12 @@ import re
 import threading
 from collections.abc import Sequence
 from dataclasses import replace
+from operator import is_not
 from pathlib import Path
 
 from memd.settings.schema import ExtraPath
+from memd.settings.sources import OPENCLAW_SOURCES
+from memd.sync.added_sources import AddedSource
 from memd.sync.disk.capacity import SourceLimits as SourceLimits
 from memd.sync.disk.capacity import limits_of as limits_of
 from memd.sync.disk.discover import UNOBSERVED, Discovery, DiscoveryObserver, SourceFile, discover
@@ -30,9 +33,12 @@ class Sources:
         limits: Limits on the indexed files; beyond them the newest files are kept.
         sessions: Its transcripts, or None if they aren't memory.
         queue: Reports whether the notes are unchanged since the last scan; by default every scan reads the disk.
+        added: Sources of other programs.
 
     Attributes:
         transcripts: Result of the last scan of the transcripts, or None.
+        added: Sources of other programs by name.
+        seen: Result of the last scan of each of those.
     """
 
     def __init__(
@@ -42,7 +48,10 @@ class Sources:
         limits: SourceLimits,
         sessions: SessionSource | None,
         queue: DiscoveryObserver = UNOBSERVED,
+        added: Sequence[AddedSource] = (),
     ) -> None:
+        self.added = {each.config.name: each for each in added}
+        self.seen: dict[str, Transcripts] = {}
         self._workspace = workspace
         self._extra_paths = extra_paths
         self._limits = limits
@@ -51,6 +60,8 @@ class Sources:
         self._scanning = threading.Lock()
         self._queue = queue
         self._seen = Discovery()
+        self._merged_parts: tuple[dict[str, SourceFile], ...] = ()
+        self._merged: dict[str, SourceFile] = {}
 
     def find(self) -> Discovery:
         """Return the current files and transcripts, within the limits (blocking)."""
@@ -61,8 +72,25 @@ class Sources:
             disk.skipped.extend(self.transcripts.skipped)
             if not self.transcripts.complete:
                 disk.unseen = frozenset({"sessions"})
+        if self.added:
+            self._add_sources(disk)
         _cap(disk, self._limits)
         return disk
+
+    def _add_sources(self, disk: Discovery) -> None:
+        """Add the files of other programs; a file of the agent has precedence over one with the same path."""
+        for name, source in self.added.items():
+            found = self.seen[name] = source.store.find()
+            disk.skipped.extend(found.skipped)
+            if not found.complete:
+                disk.unseen |= {name}
+        parts = (disk.files, *(found.found for found in self.seen.values()))
+        if len(parts) != len(self._merged_parts) or any(map(is_not, parts, self._merged_parts)):
+            merged: dict[str, SourceFile] = {}
+            for part in reversed(parts):
+                merged |= part
+            self._merged_parts, self._merged = parts, merged
+        disk.files = self._merged
 
     def find_notes(self) -> Discovery:
         """Return the current notes without transcripts, within the limits (blocking)."""
@@ -96,6 +124,8 @@ class Sources:
         """Return the text of a file or transcript (blocking)."""
         if found.source == "memory":
             return read_file(found, self._limits.file_bytes, cut=True)
+        if found.source in self.added:
+            return self.added[found.source].store.load(found)
         if self._sessions is None:
             raise FileMissingError(f"{found.path} is no longer indexed", data={"path": found.path})
         return self._sessions.load(found)
@@ -106,24 +136,26 @@ class Sources:
             self._queue.close()
         if self._sessions is not None:
             self._sessions.close()
+        for source in self.added.values():
+            source.store.close()
 
 
 def _cap(disk: Discovery, limits: SourceLimits) -> None:
     """Remove the files beyond the limits.
 
-    Files that memd writes have precedence over other notes, notes over transcripts, newer files over older ones.
+    Bytes of other programs' files don't count: most of them are not text. Files that memd writes have precedence over
+    other notes, notes over transcripts, newer files over older ones.
     """
     files = disk.files
     most = limits.file_bytes  # larger files are indexed up to here
-    if (
-        len(files) <= limits.files
-        and sum([found.size if found.size < most else most for found in files.values()]) <= limits.total_bytes
-    ):
+    own = [found for found in files.values() if found.source in OPENCLAW_SOURCES]
+    size_bytes = sum([found.size if found.size < most else most for found in own])
+    if len(files) <= limits.files and size_bytes <= limits.total_bytes:
         return
     left_files, left_bytes = limits.files, limits.total_bytes
     kept: dict[str, SourceFile] = {}
     for found in sorted(files.values(), key=_precedence):
-        size = min(found.size, most)
+        size = min(found.size, most) if found.source in OPENCLAW_SOURCES else 0
         if left_files < 1 or size > left_bytes:
             break
         kept[found.path] = found
@@ -136,5 +168,4 @@ def _cap(disk: Discovery, limits: SourceLimits) -> None:
 
 def _precedence(found: SourceFile) -> tuple[bool, bool, int, str]:
     """Return the sort key of a file's precedence within the limits."""
-    is_transcript = found.source != "memory"
-    return is_transcript, not is_written_by_memd(found.path), -found.mtime_ns, found.path
+    return found.is_talk, not is_written_by_memd(found.path), -found.mtime_ns, found.path

@@ -9,7 +9,7 @@ import pytest
 
 from memd.index.database import Database, transaction
 from memd.index.keyword import Scope
-from memd.index.transcripts import store_transcript
+from memd.index.transcripts import StoredTranscript, store_transcript
 from memd.search.snippets import MAX_SHOWN_SHARE, MAX_SNIPPET_CHARACTERS
 from memd.text.cut.chunking import Chunk, chunk_text
 from memd_client.messages import Hit
@@ -105,7 +105,7 @@ def test_a_hit_has_its_citation(db: Database) -> None:
 def test_a_transcript_hit_has_the_transcripts_line_numbers(db: Database) -> None:
     publish_note(db, "sessions/s.jsonl", "user: hello\nuser: the freezer key", source="sessions")
     with transaction(db):
-        store_transcript(db, "sessions/s.jsonl", [7, 12], 0)
+        store_transcript(db, "sessions/s.jsonl", StoredTranscript([7, 12], redactions=0))
     hit = ask(db, "freezer")[0]
     assert (hit.start_line, hit.end_line, hit.source) == (7, 12, "sessions")
     assert hit.citation == "sessions/s.jsonl#L7-L12"

@@ -79,7 +79,7 @@ class SourceFile(NamedTuple):
 
     `ctime_ns` changes with every write, even if a program resets `mtime_ns`; it is 0 for a session in a database.
     A memory file is opened name by name from `root`. The root may be a link, because the settings name it; nothing
-    below it may be one.
+    below it may be one. `is_talk`: whether it is a transcript.
     """
 
     path: str
@@ -90,6 +90,7 @@ class SourceFile(NamedTuple):
     ctime_ns: int
     source: str = "memory"
     root: str = ""
+    is_talk: bool = False
 
 
 @dataclass(slots=True)

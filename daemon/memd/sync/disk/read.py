@@ -13,6 +13,7 @@ import stat
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from memd.index.transcripts import NO_FACTS, SessionFacts
 from memd.sync.disk.discover import NO_DESCRIPTOR, Discovery, SourceFile
 from memd.sync.disk.rules import describe_refusal, is_memory_path
 from memd.sync.disk.safe_open import OutsideRootError, SymlinkInPathError, open_file
@@ -44,6 +45,8 @@ class FileText:
         line_map: For a transcript, the line (or event number) that each line of `text` came from; else empty.
         redactions: For a transcript, the number of secrets redacted from `text`.
         resets: For a transcript, its resets in order.
+        times: For a transcript, when each line was said, in milliseconds UTC, 0 if unknown; empty if no time is known.
+        facts: For a transcript, what is known about its session.
         size: Size of the whole file, even if `text` is only its beginning; `hash` is of the part that was read.
     """
 
@@ -56,6 +59,8 @@ class FileText:
     line_map: tuple[int, ...] = ()
     redactions: int = 0
     resets: tuple[Reset, ...] = ()
+    times: tuple[int, ...] = ()
+    facts: SessionFacts = NO_FACTS
 
 
 def read_file(found: SourceFile, max_bytes: int, *, cut: bool = False) -> FileText:

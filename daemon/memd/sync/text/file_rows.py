@@ -15,7 +15,7 @@ from memd.index.annotations import has_current_annotations, note_current_annotat
 from memd.index.connection import Database, IndexFile
 from memd.index.files import FileRow, IndexChange, forget_file, load_files, publish_file, touch_file
 from memd.index.meta import ADOPTED, find_chunking_scheme, set_chunking_scheme
-from memd.index.transcripts import store_transcript
+from memd.index.transcripts import StoredTranscript, store_transcript
 from memd.settings.schema import Chunking
 from memd.sync.disk.changes import CLOCK_GRAIN_MS, Changes, compare
 from memd.sync.disk.discover import Discovery, SourceFile
@@ -321,7 +321,7 @@ class FileRows:
             return None, []
         if not file.text.strip():
             return [], []
-        if found.source != "memory":
+        if found.is_talk:
             first_lines = [reset.first_line for reset in file.resets]
             return cut_conversations(
                 file.text, first_lines, lambda part: self._scheme.cut(part, found.path, ())
@@ -369,7 +369,8 @@ def _write(db: Database, draft: _Draft) -> IndexChange | None:
         return None
     published = publish_file(db, row, draft.chunks, row.indexed_at)
     store_annotations(db, row.path, draft.entries, find_fact_days(file.text, row.path))
-    if file.line_map:
+    if file.line_map or file.facts.program:
         last_from = file.resets[-1].first_line if file.resets else 1
-        store_transcript(db, row.path, file.line_map, file.redactions, last_from)
+        transcript = StoredTranscript(file.line_map, file.times, file.redactions, last_from, file.facts)
+        store_transcript(db, row.path, transcript)
     return published

@@ -301,6 +301,7 @@ class JsonlSessions:
                 facts.st_ino,
                 facts.st_ctime_ns,
                 "sessions",
+                is_talk=True,
             )
 
     def _flatten(self, path: str, data: bytes) -> tuple[str, TranscriptText]:

@@ -370,6 +370,7 @@ class SqliteSessions:
             row.last_seq,
             0,
             "sessions",
+            is_talk=True,
         )
 
     def _correct(self, row: SessionRow, fresh: SourceFile) -> None:

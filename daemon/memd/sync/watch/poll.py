@@ -39,6 +39,7 @@ def find_changes(plan: WatchPlan, before: FolderListing | None, after: FolderLis
     changed = {
         "memory": (before.notes, before.skipped) != (after.notes, after.skipped),
         "sessions": before.transcripts != after.transcripts,
+        "sources": False,  # a search looks at them, and the regular syncs
     }
     return frozenset(hint for hint in plan.hints if changed[hint[1]])
 

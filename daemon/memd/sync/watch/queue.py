@@ -16,6 +16,7 @@ Some changes raise no event:
 
 from __future__ import annotations
 
+import math
 import os
 import threading
 import time
@@ -37,10 +38,13 @@ from memd.sync.disk.safe_open import OpenFolder
 log = structlog.get_logger(__name__)
 
 SCAN_VALID_S: Final = 2.0
+SOURCES_VALID_S: Final = 60.0
+"""How long a scan of other programs' files is valid: programs only append to them or replace them."""
+
 MAX_LINKED_FILES: Final = 64
 """Files with several hard links that are checked one by one; if there are more, every search scans all files."""
 
-Kind = Literal["memory", "sessions"]
+Kind = Literal["memory", "sessions", "sources"]
 Hint = tuple[str, Kind]
 """An agent, and the kind of its files that may have changed."""
 
@@ -62,11 +66,14 @@ class WatchPlan:
     workspace: Path
     extra_paths: tuple[ExtraPath, ...] = ()
     session_folders: tuple[Path, ...] = ()
+    has_sources: bool = False
 
     @property
     def hints(self) -> frozenset[Hint]:
         """Hints for all kinds of files of the agent."""
-        kinds: tuple[Kind, ...] = ("memory", "sessions") if self.session_folders else ("memory",)
+        kinds: list[Kind] = ["memory"]
+        kinds += ["sessions"] if self.session_folders else []
+        kinds += ["sources"] if self.has_sources else []
         return frozenset((self.agent, kind) for kind in kinds)
 
 
@@ -88,7 +95,7 @@ class Interest(NamedTuple):
 
     def wants_hint(self, name: str, *, is_folder: bool) -> bool:
         """Return whether an event of a name should cause a sync."""
-        if not name or self.names is not None:
+        if not name or self.names is not None or self.kind == "sources":
             return True
         if self.kind == "memory":
             return is_markdown(name) or (is_folder and is_walked(name))
@@ -222,8 +229,14 @@ class WatchQueue(DiscoveryObserver):
         plans: Mapping[str, WatchPlan],
         hints: Hints,
         now: Callable[[], float] = time.monotonic,
+        kind: Kind = "memory",
     ) -> None:
         self.problem = ""
+        self._kind = kind
+        self._valid_s = SOURCES_VALID_S if kind == "sources" else SCAN_VALID_S
+        self._changed: set[str] = set()
+        self._changed_before: frozenset[str] | None = None
+        self._whole_s = -math.inf
         self._agent = agent
         self._current_events = events
         self._events = events()
@@ -237,6 +250,7 @@ class WatchQueue(DiscoveryObserver):
         self._keys: set[Key] = set()
         self._entered: set[Key] = set()
         self._states: list[tuple[str, bool, State]] = []
+        self._states_before: list[tuple[str, bool, State]] = []
         self._problem = ""
 
     def __repr__(self) -> str:
@@ -245,11 +259,18 @@ class WatchQueue(DiscoveryObserver):
 
     def is_unchanged(self) -> bool:
         """Return whether nothing changed since the last scan (blocking, for a few microseconds)."""
-        if not self._is_unchanged or self._now() - self._since_s > SCAN_VALID_S:
+        if not self._is_unchanged or self._now() - self._since_s > self._valid_s:
             return False
         self._events.read()  # clears the flag if there was an event
         # The flag decides, not the result of `read`: another thread may have read the events.
         return self._is_unchanged and not self._has_moved()
+
+    def changed_folders(self) -> frozenset[str] | None:
+        """Return the folders with events between the last two scans; None if any folder may have changed.
+
+        Call it inside a scan.
+        """
+        return self._changed_before
 
     def recheck(self) -> None:
         """Hint the agent if its roots were replaced, or if another scan may resolve its problem (blocking)."""
@@ -260,6 +281,7 @@ class WatchQueue(DiscoveryObserver):
         """Process an event of a name in a folder, or of the folder itself."""
         if not interest.includes(name):
             return
+        self._changed.add(interest.path)
         if not (interest.is_transcripts and name):
             self._is_unchanged = False
         if interest.wants_hint(name, is_folder=is_folder):
@@ -268,6 +290,7 @@ class WatchQueue(DiscoveryObserver):
     def note_change(self) -> None:
         """Record that anything may have changed, and hint the agent."""
         self._is_unchanged = False
+        self._whole_s = -math.inf
         plan = self._plans.get(self._agent)
         if plan is not None:
             self._hints.add(plan.hints)
@@ -293,19 +316,25 @@ class WatchQueue(DiscoveryObserver):
         """Watch a folder that is about to be listed."""
         if is_root:
             self.enter_above(folder)
-        watched = self._add(Interest(folder, "memory", names), follow=is_root, opened=opened)
+        watched = self._add(Interest(folder, self._kind, names), follow=is_root, opened=opened)
         if watched.key is None or (is_root and watched.key == NOWHERE):
             self.give_up()
         if is_root:
             self._states.append((folder, True, _state_of(folder, True)))
 
+    def keep_watching(self) -> None:
+        """Continue to watch all folders, in a scan that enters only changed ones."""
+        self._entered |= self._keys
+        self._states = [*self._states_before, *self._states]
+
     def enter_above(self, path: str) -> None:
         """Watch the folder above a root, in which the root may be created or removed."""
-        self._enter_above(path, "memory")
+        self._enter_above(path, self._kind)
 
     def give_up(self) -> None:
         """Record that this scan can't be reused, because something isn't watched."""
         self._is_certain = self._is_unchanged = False
+        self._whole_s = -math.inf
 
     def watch_file(self, path: str, facts: os.stat_result | None) -> None:
         """Check a file each time, because it may change without an event."""
@@ -325,9 +354,17 @@ class WatchQueue(DiscoveryObserver):
             self._events, self._keys = current, set()
         self._is_certain = self._events.read()
         self._since_s = self._now()
-        self._entered, self._states, self._problem = set(), [], ""
+        has_moved = self._has_moved()
+        self._entered, self._problem = set(), ""
+        self._states_before, self._states = self._states, []
         self._is_unchanged = self._is_certain
-        plan = self._plans.get(self._agent)
+        # After the flag: an event is then in the folders of this scan, or clears the flag for the next one.
+        changed, self._changed = self._changed, set()
+        is_whole = has_moved or not self._is_certain or self._now() - self._whole_s > self._valid_s
+        self._changed_before = None if is_whole else frozenset(changed)
+        if is_whole:
+            self._whole_s = self._now()
+        plan = self._plans.get(self._agent) if self._kind == "memory" else None
         for folder in plan.session_folders if plan is not None else ():
             location = os.path.abspath(folder)
             self._enter_above(location, "sessions")

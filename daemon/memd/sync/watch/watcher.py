@@ -94,7 +94,7 @@ class Watcher:
         self._now = now
         self._threads = trio.CapacityLimiter(THREADS)
         self._plans: dict[str, WatchPlan] = {}
-        self._queues: dict[str, WatchQueue] = {}
+        self._queues: dict[str, dict[str, WatchQueue]] = {}
         self._states: dict[str, WatchState] = {}
         self._hints = Hints()
         self._poll_again = trio.Event()
@@ -106,10 +106,11 @@ class Watcher:
         folders = len(self._events.folders)
         return f"<Watcher of {len(self._plans)} agents, {polled} polled, {folders} folders armed>"
 
-    def queue(self, agent: str) -> WatchQueue:
-        """Return a new queue for an agent's folders, replacing the previous one."""
-        queue = WatchQueue(agent, lambda: self._events, self._plans, self._hints, self._now)
-        self._queues[agent] = queue
+    def queue(self, agent: str, source: str = "") -> WatchQueue:
+        """Return a new queue for an agent's folders, or for those of one of its sources, replacing the previous one."""
+        kind: Kind = "sources" if source else "memory"
+        queue = WatchQueue(agent, lambda: self._events, self._plans, self._hints, self._now, kind)
+        self._queues.setdefault(agent, {})[source] = queue
         return queue
 
     def watch(self, plan: WatchPlan) -> None:
@@ -189,7 +190,12 @@ class Watcher:
         """Check periodically for changes that raise no event."""
         while True:
             await trio.sleep(self._recheck_s)
-            queues = [queue for agent, queue in self._queues.items() if agent in self._plans]
+            queues = [
+                queue
+                for agent, queues in self._queues.items()
+                if agent in self._plans
+                for queue in queues.values()
+            ]
 
             def recheck(queues: list[WatchQueue] = queues) -> None:
                 self._events.read()  # detects new mounts
@@ -242,8 +248,8 @@ class Watcher:
         recovered = []
         before, self._states = self._states, {}
         for agent in self._plans:
-            queue = self._queues.get(agent)
-            reason = self._events.down or (queue.problem if queue is not None else "")
+            queues = self._queues.get(agent, {}).values()
+            reason = self._events.down or next((queue.problem for queue in queues if queue.problem), "")
             old = before.get(agent)
             state = WatchState("polling" if reason else "events", reason, self._clock())
             if old is not None and old.mode == state.mode:

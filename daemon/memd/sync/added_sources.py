@@ -1,0 +1,76 @@
+"""The sources of other programs that an agent's settings add, opened for reading in place."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import NamedTuple
+
+from memd.settings.sources import KNOWN_SOURCES, SourceConfig
+from memd.sync.notes_source import NotesFolder, NotesSource, find_notes_folders
+from memd.sync.transcripts.databases import DatabaseTranscripts
+from memd.sync.transcripts.files import FileTranscripts
+from memd.sync.transcripts.programs.catalog import DATABASE_PROGRAMS, FILE_PROGRAMS
+from memd.sync.transcripts.programs.program import Places
+from memd.sync.transcripts.session_source import SessionSource
+from memd.sync.watch.queue import WatchQueue
+
+QueueOf = Callable[[str], WatchQueue]
+"""Returns a new queue for a folder of a source, by a name that is unique in the agent."""
+
+
+class AddedSource(NamedTuple):
+    """A source of an agent, opened."""
+
+    config: SourceConfig
+    store: SessionSource
+    locations: tuple[Path, ...]
+
+
+def open_source(
+    config: SourceConfig, places: Places, max_file_bytes: int, queue_of: QueueOf | None = None
+) -> AddedSource:
+    """Open a source; nothing is read yet."""
+    if config.kind == "notes":
+        folders = (
+            [NotesFolder(config.path)]
+            if config.path is not None
+            else find_notes_folders(config.program, places)
+        )
+        queues = _queues(config.name, len(folders), queue_of)
+        store = NotesSource(config.name, folders, max_file_bytes, queues)
+        return AddedSource(config, store, tuple(folder.root for folder in folders))
+    if config.program in DATABASE_PROGRAMS:
+        database = DATABASE_PROGRAMS[config.program]
+        paths = [config.path] if config.path is not None else list(database.databases(places))
+        databases = DatabaseTranscripts(config.name, database, paths, with_subagents=config.subagents)
+        return AddedSource(config, databases, tuple(paths))
+    program = FILE_PROGRAMS[config.program]
+    roots = [config.path] if config.path is not None else list(program.folders(places))
+    files = FileTranscripts(
+        config.name,
+        program,
+        roots,
+        with_subagents=config.subagents,
+        queues=_queues(config.name, len(roots), queue_of),
+    )
+    return AddedSource(config, files, tuple(roots))
+
+
+def how_to_open(program: str, session_id: str) -> str:
+    """Return the command that opens a session in its program; empty without one."""
+    known: Mapping[str, object] = {**FILE_PROGRAMS, **DATABASE_PROGRAMS}
+    if program not in known:
+        return ""
+    found = FILE_PROGRAMS.get(program) or DATABASE_PROGRAMS[program]
+    return found.how_to_open(session_id)
+
+
+def known_configs() -> list[SourceConfig]:
+    """Return every known source where its program keeps it."""
+    return [SourceConfig(name, name, known.kind, None) for name, known in KNOWN_SOURCES.items()]
+
+
+def _queues(name: str, count: int, queue_of: QueueOf | None) -> list[WatchQueue]:
+    """Return a queue for each folder of a source."""
+    return [queue_of(f"{name}/{number}") for number in range(count)] if queue_of is not None else []

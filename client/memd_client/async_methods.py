@@ -80,6 +80,8 @@ class AsyncMethods(AsyncLifecycleMethods, AsyncMaintenanceMethods):
         exclude_session: str | None = None,
         max_chars: int | None = None,
         include_weak: bool = False,
+        project: str | None = None,
+        since: str | None = None,
     ) -> SearchReply:
         """Search an agent's memory by keywords and vectors, as the files are now.
 
@@ -98,6 +100,8 @@ class AsyncMethods(AsyncLifecycleMethods, AsyncMaintenanceMethods):
             max_chars: The most characters of all snippets together, 1 to 100,000; each snippet is then as long as its
                 evidence deserves, and a larger limit only adds hits.
             include_weak: Keep hits that are hardly related to the query; their `relevance` is `weak`.
+            project: Keep conversations held in this project, by its name or path.
+            since: Keep what was said or written since a day (`2026-11-02`) or within a duration (`12h`, `7d`, `4w`).
 
         Returns:
             `hits`, best first, each with `path`, `start_line` and `end_line` (from 1, inclusive), `score` (0 to 1),
@@ -126,6 +130,8 @@ class AsyncMethods(AsyncLifecycleMethods, AsyncMaintenanceMethods):
             exclude_session=exclude_session,
             max_chars=max_chars,
             include_weak=include_weak,
+            project=project,
+            since=since,
         )
         return await self.request(request)
 
@@ -145,6 +151,8 @@ class AsyncMethods(AsyncLifecycleMethods, AsyncMaintenanceMethods):
         exclude_session: str | None = None,
         max_chars: int | None = None,
         include_weak: bool = False,
+        project: str | None = None,
+        since: str | None = None,
     ) -> SearchAgentsReply:
         """Search the memory of several agents and return their hits in one list.
 
@@ -163,6 +171,8 @@ class AsyncMethods(AsyncLifecycleMethods, AsyncMaintenanceMethods):
             exclude_session: As in `search`, for each agent.
             max_chars: The most characters of the snippets of all agents together; else as in `search`.
             include_weak: As in `search`, for each agent.
+            project: As in `search`.
+            since: As in `search`.
 
         Returns:
             `hits` as in `search`, best first, each with its `agent`; `agents`, a row for each: `mode`, `degraded`,
@@ -188,6 +198,8 @@ class AsyncMethods(AsyncLifecycleMethods, AsyncMaintenanceMethods):
             exclude_session=exclude_session,
             max_chars=max_chars,
             include_weak=include_weak,
+            project=project,
+            since=since,
         )
         return await self.request(request)
 

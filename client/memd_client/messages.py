@@ -118,7 +118,9 @@ class SearchParams:
     `active_projects` are keys of the current projects: entries about them score higher, entries about other projects
     lower. `exclude_session` is the key of the calling session: its conversation since the last reset is excluded.
     `max_chars` limits the characters of all snippets together, instead of the number of hits; each snippet is then as
-    long as its evidence deserves. `include_weak` keeps hits that are hardly related to the query.
+    long as its evidence deserves. `include_weak` keeps hits that are hardly related to the query. `project` keeps
+    conversations held in a project, by its name or path. `since` keeps what was said or written since a day
+    (`2026-11-02`) or within a duration (`7d`).
     """
 
     query: str
@@ -134,6 +136,28 @@ class SearchParams:
     exclude_session: str | None = None
     max_chars: int | None = None
     include_weak: bool = False
+    project: str | None = None
+    since: str | None = None
+
+
+@record
+class SessionInfo:
+    """The conversation that a hit is from.
+
+    `program` is its source. `date` (YYYY-MM-DD) is that of the hit's last line, `speakers` says who speaks in the hit.
+    `open` is the command that opens the session in its program, empty without one. `deleted`: the program deleted the
+    session, and memd kept a copy.
+    """
+
+    program: str
+    id: str
+    title: str = ""
+    project: str = ""
+    branch: str = ""
+    date: str = ""
+    speakers: list[str] = field(default_factory=list)
+    open: str = ""
+    deleted: bool = False
 
 
 @record
@@ -161,7 +185,8 @@ class Hit:
     In a transcript (`source` is `sessions`) the lines are those of the transcript. `copies` counts the chunks with the
     same text or a near duplicate of it. `annotations` are those of the entry's comments (`importance`, `triggers`,
     `projects`), None without any. `agent` is filled in only in the reply to `search_agents`. `relevance` is `strong` or
-    `weak`. `superseded_by` is set if a later statement has another value.
+    `weak`. `superseded_by` is set if a later statement has another value. `session` is set if the hit is from a
+    conversation of another program.
     """
 
     path: str
@@ -179,6 +204,7 @@ class Hit:
     agent: str | None = None
     relevance: str = "strong"
     superseded_by: Supersession | None = None
+    session: SessionInfo | None = None
 
 
 @record
@@ -241,6 +267,8 @@ class SearchAgentsParams:
     exclude_session: str | None = None
     max_chars: int | None = None
     include_weak: bool = False
+    project: str | None = None
+    since: str | None = None
 
 
 @record

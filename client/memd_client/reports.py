@@ -31,8 +31,8 @@ class Degradation:
 class EmptyResult:
     """Why a search has no hits, and what to do; `min_score` in the hint is the request's parameter.
 
-    `code` is one of `sessions_not_indexed`, `no_transcripts`, `workspace_missing`, `no_notes`, `path_matches_nothing`,
-    `indexing`, `no_match`.
+    `code` is one of `source_unknown`, `sessions_not_indexed`, `no_transcripts`, `workspace_missing`, `no_notes`,
+    `path_matches_nothing`, `indexing`, `no_match`.
     """
 
     code: str
@@ -128,6 +128,34 @@ class SessionsStatus:
 
 
 @record
+class SourceStatus:
+    """A source of another program that belongs to an agent.
+
+    `kind` is `transcripts` or `notes`. `files` and `bytes` count what is read in place, `sessions` and `messages` what
+    is indexed of it. `left_out` counts sessions that are not indexed, by kind; `unknown` counts records that no reader
+    knows. `kept` counts sessions that the program deleted and memd kept, in `kept_bytes`. `newest_ms` is None if
+    unknown.
+    """
+
+    name: str
+    title: str
+    kind: str
+    locations: list[str] = field(default_factory=list)
+    files: int = 0
+    bytes: int = 0
+    sessions: int = 0
+    messages: int = 0
+    redactions: int = 0
+    unknown: int = 0
+    left_out: dict[str, int] = field(default_factory=dict)
+    newest_ms: int | None = None
+    keep: bool = False
+    kept: int = 0
+    kept_bytes: int = 0
+    problems: list[Problem] = field(default_factory=list)
+
+
+@record
 class AgentStatus:
     """One agent's memory. The defaults are those of a memory that can't be opened.
 
@@ -162,6 +190,7 @@ class AgentStatus:
     watch_reason: str = ""
     interval_minutes: int = 0
     sessions: SessionsStatus | None = None
+    added: list[SourceStatus] = field(default_factory=list)
     generation: int = 0
     index_bytes: int = 0
     degraded: Degradation | None = None

@@ -84,6 +84,8 @@ def search(
     exclude_session: str | None = None,
     max_chars: int | None = None,
     include_weak: bool = False,
+    project: str | None = None,
+    since: str | None = None,
 ) -> PreparedRequest[SearchReply]:
     """Return the request of `Client.search`."""
     params = SearchParams(
@@ -100,6 +102,8 @@ def search(
         exclude_session=exclude_session,
         max_chars=max_chars,
         include_weak=include_weak,
+        project=project,
+        since=since,
     )
     min_timeout_s = 0.0 if deadline_ms is None else deadline_ms / 1000 + REPLY_MARGIN_S
     return PreparedRequest("search", params, SearchReply, min_timeout_s=min_timeout_s)
@@ -120,6 +124,8 @@ def search_agents(
     exclude_session: str | None = None,
     max_chars: int | None = None,
     include_weak: bool = False,
+    project: str | None = None,
+    since: str | None = None,
 ) -> PreparedRequest[SearchAgentsReply]:
     """Return the request of `Client.search_agents`."""
     params = SearchAgentsParams(
@@ -136,6 +142,8 @@ def search_agents(
         exclude_session=exclude_session,
         max_chars=max_chars,
         include_weak=include_weak,
+        project=project,
+        since=since,
     )
     min_timeout_s = 0.0 if deadline_ms is None else deadline_ms / 1000 + REPLY_MARGIN_S
     return PreparedRequest("search_agents", params, SearchAgentsReply, min_timeout_s=min_timeout_s)

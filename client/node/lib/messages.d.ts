@@ -308,7 +308,9 @@ export interface MetricsReply {
  * `active_projects` are keys of the current projects: entries about them score higher, entries about other projects
  * lower. `exclude_session` is the key of the calling session: its conversation since the last reset is excluded.
  * `max_chars` limits the characters of all snippets together, instead of the number of hits; each snippet is then as
- * long as its evidence deserves. `include_weak` keeps hits that are hardly related to the query.
+ * long as its evidence deserves. `include_weak` keeps hits that are hardly related to the query. `project` keeps
+ * conversations held in a project, by its name or path. `since` keeps what was said or written since a day
+ * (`2026-11-02`) or within a duration (`7d`).
  */
 export interface SearchParams {
   query: string;
@@ -324,6 +326,8 @@ export interface SearchParams {
   exclude_session?: string | null;
   max_chars?: number | null;
   include_weak?: boolean;
+  project?: string | null;
+  since?: string | null;
 }
 
 /**
@@ -341,12 +345,32 @@ export interface Supersession {
 }
 
 /**
+ * The conversation that a hit is from.
+ *
+ * `program` is its source. `date` (YYYY-MM-DD) is that of the hit's last line, `speakers` says who speaks in the hit.
+ * `open` is the command that opens the session in its program, empty without one. `deleted`: the program deleted the
+ * session, and memd kept a copy.
+ */
+export interface SessionInfo {
+  program: string;
+  id: string;
+  title: string;
+  project: string;
+  branch: string;
+  date: string;
+  speakers: string[];
+  open: string;
+  deleted: boolean;
+}
+
+/**
  * One search result; `snippet` is an exact slice of a file around the match.
  *
  * In a transcript (`source` is `sessions`) the lines are those of the transcript. `copies` counts the chunks with the
  * same text or a near duplicate of it. `annotations` are those of the entry's comments (`importance`, `triggers`,
  * `projects`), None without any. `agent` is filled in only in the reply to `search_agents`. `relevance` is `strong` or
- * `weak`. `superseded_by` is set if a later statement has another value.
+ * `weak`. `superseded_by` is set if a later statement has another value. `session` is set if the hit is from a
+ * conversation of another program.
  */
 export interface Hit {
   path: string;
@@ -364,6 +388,7 @@ export interface Hit {
   agent: string | null;
   relevance: string;
   superseded_by: Supersession | null;
+  session: SessionInfo | null;
 }
 
 /**
@@ -435,6 +460,8 @@ export interface SearchAgentsParams {
   exclude_session?: string | null;
   max_chars?: number | null;
   include_weak?: boolean;
+  project?: string | null;
+  since?: string | null;
 }
 
 /**

@@ -86,10 +86,14 @@ export const SHAPES = {
   Supersession: {
     needs: ["path", "start_line", "end_line", "citation", "date", "outdated_date"],
   },
+  SessionInfo: {
+    needs: ["program", "id"],
+    defaults: {"title": "", "project": "", "branch": "", "date": "", "speakers": [], "open": "", "deleted": false},
+  },
   Hit: {
     needs: ["path", "start_line", "end_line", "score", "vector_score", "text_score", "snippet", "source", "citation"],
-    defaults: {"copies": 1, "explain": null, "annotations": null, "agent": null, "relevance": "strong", "superseded_by": null},
-    holds: {"superseded_by": ["Supersession", false]},
+    defaults: {"copies": 1, "explain": null, "annotations": null, "agent": null, "relevance": "strong", "superseded_by": null, "session": null},
+    holds: {"superseded_by": ["Supersession", false], "session": ["SessionInfo", false]},
   },
   PendingChanges: {
     defaults: {"files": 0, "chunks": 0, "oldest_ms": 0},
@@ -306,8 +310,8 @@ export const PARAMS = {
   hello: ["protocol", "client", "version"],
   status: ["agent", "deep"],
   metrics: [],
-  search: ["query", "agent", "max_results", "min_score", "sources", "path", "deadline_ms", "explain", "lexical_only", "active_projects", "exclude_session", "max_chars", "include_weak"],
-  search_agents: ["query", "agents", "max_results", "min_score", "sources", "path", "deadline_ms", "explain", "lexical_only", "active_projects", "exclude_session", "max_chars", "include_weak"],
+  search: ["query", "agent", "max_results", "min_score", "sources", "path", "deadline_ms", "explain", "lexical_only", "active_projects", "exclude_session", "max_chars", "include_weak", "project", "since"],
+  search_agents: ["query", "agents", "max_results", "min_score", "sources", "path", "deadline_ms", "explain", "lexical_only", "active_projects", "exclude_session", "max_chars", "include_weak", "project", "since"],
   get: ["path", "agent", "from_line", "lines"],
   files: ["agent", "sources", "offset", "limit"],
   curated_entries: ["kind", "agent", "active_projects", "limit", "paths"],

@@ -284,7 +284,8 @@ class Agent:
         reply = await opened.search.search(params)
         if reply.hits:
             return reply
-        memory = SearchedSources(self.config.id, self.config.workspace, self.config.settings.sources)
+        sources = (*self.config.settings.sources, *(each.name for each in self.config.sources))
+        memory = SearchedSources(self.config.id, self.config.workspace, sources)
         return replace(reply, empty=await explain_empty(reply, params, memory, opened.text))
 
     @_when_open

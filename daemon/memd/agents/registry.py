@@ -289,7 +289,12 @@ class AgentRegistry:
                 self._watcher.queue(config.id),
                 [
                     open_source(
-                        each, self._places, limits.file_bytes, partial(self._watcher.queue, config.id)
+                        each,
+                        self._places,
+                        limits.file_bytes,
+                        partial(self._watcher.queue, config.id),
+                        self._home.state_dir / "memory" / "kept" / config.id,
+                        self._clock,
                     )
                     for each in config.sources
                 ],

@@ -7,12 +7,13 @@ from dataclasses import replace
 import trio
 
 from memd.agents.open_agent import OpenAgent
+from memd.agents.source_status import describe_source
 from memd.embedding.local.runner import RunnerStatus
 from memd.index.cache import RefusedChunk, load_refused
 from memd.index.connection import Database
 from memd.index.files import IndexCounts, count_all, generation
 from memd.index.keyword import find_keyword
-from memd.index.transcripts import TranscriptCounts, count_transcripts
+from memd.index.transcripts import SourceCounts, TranscriptCounts, count_by_source, count_transcripts
 from memd.settings.agents import AgentConfig
 from memd.sync.disk.discover import Discovery
 from memd.system.units import count, span
@@ -59,12 +60,15 @@ async def describe_agent(config: AgentConfig, opened: OpenAgent, now_ms: int, *,
     text, vectors = opened.text, opened.vector_search
     target = vectors.target
 
-    def look(db: Database) -> tuple[IndexCounts, int, TranscriptCounts, list[RefusedChunk]]:
+    def look(
+        db: Database,
+    ) -> tuple[IndexCounts, int, TranscriptCounts, dict[str, SourceCounts], list[RefusedChunk]]:
         refused = load_refused(db, target.space.id, MAX_REFUSED_SHOWN) if target is not None else []
-        return count_all(db), generation(db), count_transcripts(db), refused
+        by_source = count_by_source(db) if config.sources else {}
+        return count_all(db), generation(db), count_transcripts(db), by_source, refused
 
     # In this order, a file indexed in between is both pending and counted, never neither.
-    (disk, changes), (counts, at, transcripts, refused) = (
+    (disk, changes), (counts, at, transcripts, by_source, refused) = (
         await text.scan_in_thread(),
         await opened.index_file.read(look),
     )
@@ -76,7 +80,7 @@ async def describe_agent(config: AgentConfig, opened: OpenAgent, now_ms: int, *,
         workspace=str(config.workspace),
         index_path=str(opened.index_file.path),
         enabled=config.settings.enabled,
-        sources=list(config.settings.sources),
+        sources=[*config.settings.sources, *(each.name for each in config.sources)],
         files=counts.files,
         chunks=counts.chunks,
         vectors=opened.vector_cache.count,
@@ -89,6 +93,10 @@ async def describe_agent(config: AgentConfig, opened: OpenAgent, now_ms: int, *,
         watch_reason=watch.reason,
         interval_minutes=config.settings.sync.interval_minutes,
         sessions=_sessions(opened, transcripts),
+        added=[
+            describe_source(each, opened.sources.seen.get(name), by_source.get(name))
+            for name, each in opened.sources.added.items()
+        ],
         generation=at,
         index_bytes=opened.index_file.size_bytes(),
         degraded=vectors.degraded(),

@@ -15,6 +15,7 @@ import msgspec
 from memd.lifecycle.flush.flushes import MAX_KEY_CHARS
 from memd.lifecycle.notes.daily import MAX_ENTRY_BYTES as MAX_NOTE_ENTRY_BYTES
 from memd.search.query import MAX_QUERY_CHARS
+from memd.text.query.since import parse_since
 from memd_client.errors import BadParamsError
 from memd_client.messages import REQUESTS, SearchAgentsParams, SearchParams
 
@@ -70,6 +71,8 @@ COMMON: Mapping[str, Bound] = {
     "query": Bound(MAX_QUERY_CHARS),
     "path": Bound(MAX_INDEX_PATH_CHARS),
     "sources": _NAMES,
+    "project": Bound(MAX_PATH_CHARS),
+    "since": _WORD,
     "id": Bound(128),
 }
 """Limits of parameters with the same meaning in all requests."""
@@ -114,7 +117,7 @@ MAX_RESULTS = 1000
 MAX_CHARS = 100_000
 """Limit of the characters of all snippets: about 25,000 tokens."""
 
-SOURCES = ("memory", "sessions")
+_SOURCE = re.compile(r"[a-z0-9][a-z0-9_-]{0,39}")
 
 
 def decode_params(name: str, params: Any) -> Any:
@@ -219,6 +222,12 @@ def check_word(request: str, field: str, word: str | None, known: Collection[str
         raise wrong(request, field, f"must be one of {', '.join(known)}")
 
 
+def check_sources(request: str, sources: Sequence[str] | None) -> None:
+    """Raise if sources are given that can't be names of sources."""
+    if sources is not None and (not sources or not all(map(_SOURCE.fullmatch, sources))):
+        raise wrong(request, "sources", "must be one or more of memory, sessions, or names of other sources")
+
+
 def check_search(request: str, params: SearchParams | SearchAgentsParams) -> None:
     """Raise if a number of a search is out of its range, or a source unknown."""
     if params.max_results is not None and not 1 <= params.max_results <= MAX_RESULTS:
@@ -230,6 +239,8 @@ def check_search(request: str, params: SearchParams | SearchAgentsParams) -> Non
         raise wrong(request, "deadline_ms", "must be at least 1")
     if params.min_score is not None and not params.min_score == params.min_score:
         raise wrong(request, "min_score", "must be a number")
-    if params.sources is not None and (not params.sources or not set(params.sources) <= set(SOURCES)):
-        raise wrong(request, "sources", f"must be one or more of {', '.join(SOURCES)}")
+    check_sources(request, params.sources)
+    if params.since is not None and parse_since(params.since, 0) is None:
+        hint = "pass a day such as 2026-11-02, or a duration such as 12h, 7d or 4w"
+        raise wrong(request, "since", "must be a day or a duration", hint)
     check_projects(request, params.active_projects)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import datetime
 
 import numpy as np
@@ -48,6 +48,7 @@ class SearchLimits:
         explain: Whether to explain the rank of each hit.
         include_weak: Whether hits that are hardly related to the query are kept.
         max_chars: Most characters of all snippets together; None limits the number of hits alone.
+        talks: The sources that are transcripts, each with its program; empty for OpenClaw's.
     """
 
     max_results: int
@@ -58,6 +59,7 @@ class SearchLimits:
     explain: bool = False
     max_chars: int | None = None
     include_weak: bool = False
+    talks: Mapping[str, str] = field(default_factory=lambda: {"sessions": ""})
 
     @property
     def wants_many(self) -> bool:

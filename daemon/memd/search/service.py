@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from time import perf_counter
 from typing import TypeVar
@@ -29,6 +29,7 @@ from memd.settings.schema import DaemonSettings
 from memd.sync.search_scheduler import SearchScheduler
 from memd.sync.text.text_sync import TextSync
 from memd.system.clock import Clock
+from memd.text.query.since import parse_since
 from memd.vector_search.active_provider import ActiveProvider
 from memd.vector_search.agent_vectors import VectorSearchManager
 from memd_client.errors import DeadlineExceededError, MemdError, QueryEmptyError, ShuttingDownError
@@ -89,6 +90,10 @@ class SearchService:
         self._scheduler = scheduler
         self._freshness = FreshnessCheck(config, text, vectors, lambda: daemon.catch_up_ms / 1000)
         self._lines = LineRelevance()
+        self._talks = {each.name: each.program for each in config.sources if each.kind == "transcripts"}
+        if "sessions" in config.settings.sources:
+            self._talks["sessions"] = ""
+        self._notes = ("memory", *(each.name for each in config.sources if each.kind == "notes"))
 
     async def search(self, params: SearchParams) -> SearchReply:
         """Return the hits of a query from what is on disk now."""
@@ -135,20 +140,30 @@ class SearchService:
         """Return the limits of a request, with settings as defaults."""
         settings = self._config.settings
         sources = tuple(params.sources) if params.sources is not None else None
-        is_limited = sources is not None or params.path is not None or left_out is not None
-        has_both = "sessions" in settings.sources and (sources is None or len(set(sources)) > 1)
+        since_ms = None if params.since is None else parse_since(params.since, self._clock())
+        scope = Scope(
+            sources,
+            params.path,
+            left_out,
+            params.exclude_session if any(self._talks.values()) else None,
+            params.project,
+            since_ms,
+        )
+        notes = tuple(name for name in self._notes if sources is None or name in sources)
+        has_talk = any(sources is None or name in sources for name in self._talks)
         most = settings.query.max_results if params.max_chars is None else MAX_RESULTS_WITHIN_BUDGET
         if params.max_results is not None:
             most = max(1, params.max_results)
         return SearchLimits(
             max_results=most,
             min_score=params.min_score,
-            scope=Scope(sources, params.path, left_out) if is_limited else None,
-            notes_scope=Scope(("memory",), params.path) if has_both else None,
+            scope=scope if scope != Scope() else None,
+            notes_scope=replace(scope, sources=notes) if has_talk and notes else None,
             active_projects=tuple(params.active_projects or ()),
             explain=params.explain,
             max_chars=params.max_chars,
             include_weak=params.include_weak or (params.min_score is not None and params.min_score <= 0),
+            talks=self._talks,
         )
 
     def _known_vector(self, params: SearchParams) -> _EmbeddedQuery | None:

@@ -12,12 +12,12 @@ from memd.index.copies import count_copies, find_copies
 from memd.index.files import ChunkRow
 from memd.index.regions import load_regions
 from memd.index.snapshot import Snapshot
-from memd.index.transcripts import load_line_maps
 from memd.search.explain import explain_hits
 from memd.search.hit_relevance import HitRelevance
 from memd.search.query import Query
 from memd.search.rank.fusion import Ranked
 from memd.search.rank.order import Ranking
+from memd.search.sessions import HitSessions
 from memd.system.cancellation import check_cancelled
 from memd.text.cut.annotations import Annotations
 from memd.text.cut.snippets import Snippet, cut_snippet
@@ -87,6 +87,7 @@ class HitBuilder:
         self._scale = WEAK_SCALE if is_doubtful else 1.0
         self._chars_left = math.inf if query.limits.max_chars is None else query.limits.max_chars
         self._is_full = False
+        self._sessions = HitSessions(self._db, query.limits.talks)
         self.shown: list[tuple[Ranked, str]] = []
 
     def cut(self) -> list[Hit]:
@@ -187,7 +188,9 @@ class HitBuilder:
             window = grow_window(region, first, end, limit, worths, shown)
             cut = Snippet(window.text, window.start_line, window.end_line)
             span = (window.start, window.end)
-        line_map = load_line_maps(self._db, [row.path]).get(row.path) if row.source == "sessions" else None
+        is_talk = row.source in query.limits.talks
+        line_map = self._sessions.line_map(row.path) if is_talk else None
+        session = self._sessions.find(row.path, cut.end_line, cut.text) if is_talk else None
         lines = range(cut.start_line, cut.end_line + 1)
         cut = _placed(cut, line_map)
         hit = Hit(
@@ -204,6 +207,7 @@ class HitBuilder:
             annotations=_as_map(self._annotations(row)),
             relevance="strong" if self._relevance.is_strong(item) else "weak",
             superseded_by=self._supersession(row.path, lines),
+            session=session,
         )
         return hit, span
 

@@ -10,10 +10,12 @@ from memd.settings.sources import KNOWN_SOURCES, SourceConfig
 from memd.sync.notes_source import NotesFolder, NotesSource, find_notes_folders
 from memd.sync.transcripts.databases import DatabaseTranscripts
 from memd.sync.transcripts.files import FileTranscripts
+from memd.sync.transcripts.kept import KeptCopies, KeptLimits, KeptTranscripts
 from memd.sync.transcripts.programs.catalog import DATABASE_PROGRAMS, FILE_PROGRAMS
 from memd.sync.transcripts.programs.program import Places
 from memd.sync.transcripts.session_source import SessionSource
 from memd.sync.watch.queue import WatchQueue
+from memd.system.clock import Clock, wall_clock_ms
 
 QueueOf = Callable[[str], WatchQueue]
 """Returns a new queue for a folder of a source, by a name that is unique in the agent."""
@@ -25,12 +27,37 @@ class AddedSource(NamedTuple):
     config: SourceConfig
     store: SessionSource
     locations: tuple[Path, ...]
+    kept: KeptTranscripts | None = None
 
 
 def open_source(
-    config: SourceConfig, places: Places, max_file_bytes: int, queue_of: QueueOf | None = None
+    config: SourceConfig,
+    places: Places,
+    max_file_bytes: int,
+    queue_of: QueueOf | None = None,
+    copies_in: Path | None = None,
+    clock: Clock = wall_clock_ms,
 ) -> AddedSource:
-    """Open a source; nothing is read yet."""
+    """Open a source; nothing is read yet.
+
+    Args:
+        config: The source.
+        places: Where programs keep their files.
+        max_file_bytes: Limit of a note.
+        queue_of: Returns queues of changed folders; without one each scan lists all folders.
+        copies_in: The folder of the agent's kept copies; None keeps none.
+        clock: The wall time.
+    """
+    source = _open(config, places, max_file_bytes, queue_of)
+    if not config.keep or config.kind != "transcripts" or copies_in is None:
+        return source
+    copies = KeptCopies(copies_in / config.name, KeptLimits(config.keep_days, config.keep_mb), clock)
+    kept = KeptTranscripts(config.name, source.store, copies)
+    return source._replace(store=kept, kept=kept)
+
+
+def _open(config: SourceConfig, places: Places, max_file_bytes: int, queue_of: QueueOf | None) -> AddedSource:
+    """Open a source as it is on disk."""
     if config.kind == "notes":
         folders = (
             [NotesFolder(config.path)]

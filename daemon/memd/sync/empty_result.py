@@ -9,6 +9,7 @@ from pathlib import Path
 
 import trio
 
+from memd.settings.sources import OPENCLAW_SOURCES
 from memd.sync.disk.discover import Discovery
 from memd.sync.text.text_sync import TextSync
 from memd.text.query.typos import find_similar_paths, folders_of
@@ -63,6 +64,13 @@ def find_reason(reply: SearchReply, params: SearchParams, memory: SearchedSource
             "sessions_not_indexed",
             f"Transcripts of agent {memory.agent} are not indexed.",
             'Set memory.search.experimental.sessionMemory to true and add "sessions" to memory.search.sources.',
+        )
+    unknown = sorted(wanted - {*memory.sources, *OPENCLAW_SOURCES})
+    if unknown and not wanted & set(memory.sources):
+        return EmptyResult(
+            "source_unknown",
+            f"Agent {memory.agent} has no source {unknown[0]}.",
+            f"Its sources are {', '.join(memory.sources)}; `memctl sources` lists what can be added.",
         )
     disk = memory.disk
     if disk is None:

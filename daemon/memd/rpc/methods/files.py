@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from memd.rpc.call import Call
-from memd.rpc.params import check_count, wrong
+from memd.rpc.params import check_count, check_sources, wrong
 from memd_client.messages import FilesParams, FilesReply
 
 MAX_FILES = 1_000
 """Limit of files per reply; a client that needs more requests further pages."""
-
-SOURCES = ("memory", "sessions")
 
 
 async def handle(call: Call, params: FilesParams) -> FilesReply:
@@ -17,6 +15,5 @@ async def handle(call: Call, params: FilesParams) -> FilesReply:
     check_count("files", "offset", params.offset)
     if not 1 <= params.limit <= MAX_FILES:
         raise wrong("files", "limit", f"must be from 1 to {MAX_FILES}")
-    if params.sources is not None and (not params.sources or not set(params.sources) <= set(SOURCES)):
-        raise wrong("files", "sources", f"must be one or more of {', '.join(SOURCES)}")
+    check_sources("files", params.sources)
     return await call.registry.agent(params.agent).files(params)

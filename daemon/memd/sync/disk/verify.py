@@ -27,7 +27,7 @@ def check_against(disk: Discovery, behind: Changes | None, load: Callable[[Sourc
             return hit.path in disk.files
         if hit.path not in texts:  # read once for all hits of a file
             texts[hit.path] = _load(found, load)
-        return _contains_hit(hit, texts[hit.path])
+        return _contains_hit(hit, texts[hit.path], is_talk=found.is_talk)
 
     return is_there
 
@@ -47,15 +47,15 @@ def _load(found: SourceFile, load: Callable[[SourceFile], FileText]) -> str | No
         text = load(found).text
     except MemdError:
         return None
-    return hide_annotations(text) if found.source == "memory" else text
+    return text if found.is_talk else hide_annotations(text)
 
 
-def _contains_hit(hit: Hit, text: str | None) -> bool:
+def _contains_hit(hit: Hit, text: str | None, *, is_talk: bool) -> bool:
     """Return whether a file still has a hit's text at the hit's lines; a transcript, anywhere."""
     if text is None:
         return False
     at = text.find(hit.snippet)
-    if hit.source != "memory" or at < 0:
+    if is_talk or at < 0:
         return at >= 0
     while at >= 0:
         line = text.count("\n", 0, at) + 1

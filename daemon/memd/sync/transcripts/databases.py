@@ -19,7 +19,7 @@ from memd.sync.disk.read import FileText
 from memd.sync.transcripts.conversation import Conversation
 from memd.sync.transcripts.programs.program import ConversationDatabase, DatabaseProgram, StoredSession
 from memd.sync.transcripts.projects import find_project
-from memd.sync.transcripts.session_source import Transcripts, unreadable
+from memd.sync.transcripts.session_source import Transcripts, name_of_session, unreadable
 from memd.sync.transcripts.talk_text import TalkLines
 from memd_client.errors import FileMissingError
 from memd_client.messages import Problem
@@ -150,7 +150,7 @@ class DatabaseTranscripts:
                 if session.kind != "main" and not (session.kind == "subagent" and self._with_subagents):
                     transcripts.leave_out(session.id, session.kind)
                     continue
-                path = f"{self._name}/{session.id.replace('/', '-')[:200]}"
+                path = f"{self._name}/{name_of_session(session.id)}"
                 if path in transcripts.found:
                     continue
                 changed, number = session.version

@@ -21,7 +21,7 @@ from memd.sync.transcripts.cold import decompress
 from memd.sync.transcripts.conversation import Conversation
 from memd.sync.transcripts.programs.program import FileProgram, TranscriptFile, TranscriptReader
 from memd.sync.transcripts.projects import find_project
-from memd.sync.transcripts.session_source import Transcripts, unreadable
+from memd.sync.transcripts.session_source import Transcripts, name_of_session, unreadable
 from memd.sync.transcripts.talk_text import TalkLines
 from memd.sync.transcripts.transcript_text import StateCache
 from memd.sync.watch.folder_tree import FileFacts, FolderTree
@@ -169,7 +169,7 @@ class FileTranscripts:
             if file.kind != "main" and not (file.kind == "subagent" and self._with_subagents):
                 transcripts.leave_out(session_id, file.kind)
                 continue
-            path = f"{self._name}/{_shown(session_id)}"
+            path = f"{self._name}/{name_of_session(session_id)}"
             transcripts.found[path] = SourceFile(
                 path,
                 facts.location,
@@ -324,8 +324,3 @@ def _is_json(line: bytes) -> bool:
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
         return False
     return True
-
-
-def _shown(session_id: str) -> str:
-    """Return a session's id as a part of an index path."""
-    return session_id.encode("utf-8", "replace").decode().replace("/", "-")[:200]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import re
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -91,6 +93,17 @@ class SessionSource(Protocol):
 def path_of(session_id: str) -> str:
     """Return the index path of a session's transcript."""
     return f"{PREFIX}{session_id}.jsonl"
+
+
+_SAFE = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9._-]{0,119}")
+
+
+def name_of_session(session_id: str) -> str:
+    """Return a session's id as the last part of an index path, which is also a valid file name."""
+    if _SAFE.fullmatch(session_id):
+        return session_id
+    digest = hashlib.sha256(session_id.encode("utf-8", "replace")).hexdigest()[:16]
+    return re.sub(r"[^A-Za-z0-9_-]", "-", session_id)[:80] + "-" + digest
 
 
 RESTORE = "restore it from a backup; until then it is not indexed"

@@ -67,6 +67,7 @@ from memd_client.reports import RefusedText as RefusedText
 from memd_client.reports import Sample as Sample
 from memd_client.reports import SessionsStatus as SessionsStatus
 from memd_client.reports import SkippedFile as SkippedFile
+from memd_client.reports import SourceStatus as SourceStatus
 from memd_client.reports import StatusParams as StatusParams
 from memd_client.reports import StatusReply as StatusReply
 from memd_client.sessions import CompactionDoneParams as CompactionDoneParams
@@ -78,6 +79,16 @@ from memd_client.sessions import FlushDoneParams as FlushDoneParams
 from memd_client.sessions import FlushDoneReply as FlushDoneReply
 from memd_client.sessions import SessionStartedParams as SessionStartedParams
 from memd_client.sessions import SessionStartedReply as SessionStartedReply
+from memd_client.sources import ConversationMessage as ConversationMessage
+from memd_client.sources import ConversationReadParams as ConversationReadParams
+from memd_client.sources import ConversationReadReply as ConversationReadReply
+from memd_client.sources import ConversationSearchParams as ConversationSearchParams
+from memd_client.sources import ConversationSearchReply as ConversationSearchReply
+from memd_client.sources import Excerpt as Excerpt
+from memd_client.sources import FoundConversation as FoundConversation
+from memd_client.sources import SessionInfo as SessionInfo
+from memd_client.sources import SourcesParams as SourcesParams
+from memd_client.sources import SourcesReply as SourcesReply
 from memd_client.tooling import CallToolParams as CallToolParams
 from memd_client.tooling import CallToolReply as CallToolReply
 from memd_client.tooling import PromptSectionParams as PromptSectionParams
@@ -138,26 +149,6 @@ class SearchParams:
     include_weak: bool = False
     project: str | None = None
     since: str | None = None
-
-
-@record
-class SessionInfo:
-    """The conversation that a hit is from.
-
-    `program` is its source. `date` (YYYY-MM-DD) is that of the hit's last line, `speakers` says who speaks in the hit.
-    `open` is the command that opens the session in its program, empty without one. `deleted`: the program deleted the
-    session, and memd kept a copy.
-    """
-
-    program: str
-    id: str
-    title: str = ""
-    project: str = ""
-    branch: str = ""
-    date: str = ""
-    speakers: list[str] = field(default_factory=list)
-    open: str = ""
-    deleted: bool = False
 
 
 @record
@@ -457,6 +448,9 @@ REQUESTS: dict[str, tuple[type[Any], type[Any]]] = {
     "facts": (FactsParams, FactsReply),
     "recall_for": (RecallForParams, RecallForReply),
     "capture_from": (CaptureFromParams, CaptureFromReply),
+    "sources": (SourcesParams, SourcesReply),
+    "conversation_search": (ConversationSearchParams, ConversationSearchReply),
+    "conversation_read": (ConversationReadParams, ConversationReadReply),
     "show": (ShowParams, ShowReply),
     "subscribe": (SubscribeParams, SubscribeReply),
     "cancel": (CancelParams, CancelReply),

@@ -129,7 +129,7 @@ class SessionsStatus:
 
 @record
 class SourceStatus:
-    """A source of another program that belongs to an agent.
+    """A source of another program; `agent` is the one it belongs to, empty if none.
 
     `kind` is `transcripts` or `notes`. `files` and `bytes` count what is read in place, `sessions` and `messages` what
     is indexed of it. `left_out` counts sessions that are not indexed, by kind; `unknown` counts records that no reader
@@ -140,6 +140,7 @@ class SourceStatus:
     name: str
     title: str
     kind: str
+    agent: str = ""
     locations: list[str] = field(default_factory=list)
     files: int = 0
     bytes: int = 0

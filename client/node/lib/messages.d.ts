@@ -104,6 +104,43 @@ export interface SessionsStatus {
 }
 
 /**
+ * A problem, and a hint what to do about it.
+ */
+export interface Problem {
+  code: string;
+  message: string;
+  hint: string;
+}
+
+/**
+ * A source of another program; `agent` is the one it belongs to, empty if none.
+ *
+ * `kind` is `transcripts` or `notes`. `files` and `bytes` count what is read in place, `sessions` and `messages` what
+ * is indexed of it. `left_out` counts sessions that are not indexed, by kind; `unknown` counts records that no reader
+ * knows. `kept` counts sessions that the program deleted and memd kept, in `kept_bytes`. `newest_ms` is None if
+ * unknown.
+ */
+export interface SourceStatus {
+  name: string;
+  title: string;
+  kind: string;
+  agent: string;
+  locations: string[];
+  files: number;
+  bytes: number;
+  sessions: number;
+  messages: number;
+  redactions: number;
+  unknown: number;
+  left_out: Record<string, number>;
+  newest_ms: number | null;
+  keep: boolean;
+  kept: number;
+  kept_bytes: number;
+  problems: Problem[];
+}
+
+/**
  * Why a reply is incomplete, and since when (epoch milliseconds).
  */
 export interface Degradation {
@@ -119,15 +156,6 @@ export interface Degradation {
 export interface SkippedFile {
   path: string;
   reason: string;
-}
-
-/**
- * A problem, and a hint what to do about it.
- */
-export interface Problem {
-  code: string;
-  message: string;
-  hint: string;
 }
 
 /**
@@ -173,6 +201,7 @@ export interface AgentStatus {
   watch_reason: string;
   interval_minutes: number;
   sessions: SessionsStatus | null;
+  added: SourceStatus[];
   generation: number;
   index_bytes: number;
   degraded: Degradation | null;
@@ -405,8 +434,8 @@ export interface PendingChanges {
 /**
  * Why a search has no hits, and what to do; `min_score` in the hint is the request's parameter.
  *
- * `code` is one of `sessions_not_indexed`, `no_transcripts`, `workspace_missing`, `no_notes`, `path_matches_nothing`,
- * `indexing`, `no_match`.
+ * `code` is one of `source_unknown`, `sessions_not_indexed`, `no_transcripts`, `workspace_missing`, `no_notes`,
+ * `path_matches_nothing`, `indexing`, `no_match`.
  */
 export interface EmptyResult {
   code: string;
@@ -1199,6 +1228,114 @@ export interface CaptureFromReply {
 }
 
 /**
+ * What to do with sources: `list` them, or `forget` kept copies of deleted conversations.
+ *
+ * `name` is the source to forget copies of, `session` one session of it (empty: all).
+ */
+export interface SourcesParams {
+  action?: string;
+  name?: string;
+  session?: string;
+  agent?: string | null;
+}
+
+/**
+ * The sources of all agents, sources found on this machine that no agent has, and how many copies were deleted.
+ */
+export interface SourcesReply {
+  sources: SourceStatus[];
+  found: SourceStatus[];
+  forgotten: number;
+}
+
+/**
+ * A query to the conversations of one agent. The parameters are those of `SearchParams`.
+ *
+ * `max_results` limits the sessions. `exclude_session` is the id or key of the calling session.
+ */
+export interface ConversationSearchParams {
+  query: string;
+  agent?: string | null;
+  max_results?: number | null;
+  sources?: string[] | null;
+  project?: string | null;
+  since?: string | null;
+  exclude_session?: string | null;
+  deadline_ms?: number | null;
+}
+
+/**
+ * Lines of a conversation that match; `line` is the place of the first one, for `conversation_read`.
+ */
+export interface Excerpt {
+  line: number;
+  text: string;
+  date: string;
+  score: number;
+}
+
+/**
+ * A session with the lines that match best; `path` is its path in the index.
+ */
+export interface FoundConversation {
+  session: SessionInfo;
+  path: string;
+  score: number;
+  relevance: string;
+  excerpts: Excerpt[];
+}
+
+/**
+ * Sessions, best first. `partial`: changes of the last moment are not included.
+ */
+export interface ConversationSearchReply {
+  agent: string;
+  conversations: FoundConversation[];
+  took_ms: number;
+  mode: string;
+  degraded: Degradation | null;
+  partial: boolean;
+}
+
+/**
+ * Which messages of a session to return.
+ *
+ * `session` is its id, or its path in the index. Messages around the place `line` are returned, or from message
+ * `first` (from 1); without either the last ones.
+ */
+export interface ConversationReadParams {
+  session: string;
+  agent?: string | null;
+  line?: number | null;
+  first?: number | null;
+  messages?: number;
+}
+
+/**
+ * One message on one line: its number in the session from 1, its place in the transcript, and who says it.
+ *
+ * `time_ms` is None if unknown.
+ */
+export interface ConversationMessage {
+  number: number;
+  line: number;
+  speaker: string;
+  text: string;
+  time_ms: number | null;
+}
+
+/**
+ * Messages of a session, in order; `total` counts all of them.
+ */
+export interface ConversationReadReply {
+  agent: string;
+  path: string;
+  session: SessionInfo;
+  messages: ConversationMessage[];
+  total: number;
+}
+
+/**
  * Which memory the page shows: only that of one agent, or (None) that of all agents.
  */
 export interface ShowParams {
@@ -1300,6 +1437,9 @@ export interface Requests {
   facts: { params: FactsParams; reply: FactsReply };
   recall_for: { params: RecallForParams; reply: RecallForReply };
   capture_from: { params: CaptureFromParams; reply: CaptureFromReply };
+  sources: { params: SourcesParams; reply: SourcesReply };
+  conversation_search: { params: ConversationSearchParams; reply: ConversationSearchReply };
+  conversation_read: { params: ConversationReadParams; reply: ConversationReadReply };
   show: { params: ShowParams; reply: ShowReply };
   subscribe: { params: SubscribeParams; reply: SubscribeReply };
   cancel: { params: CancelParams; reply: CancelReply };

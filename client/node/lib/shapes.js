@@ -35,22 +35,27 @@ export const SHAPES = {
   SessionsStatus: {
     defaults: {"transcripts": 0, "messages": 0, "redactions": 0, "eras": {}, "left_out": {}},
   },
+  Problem: {
+    needs: ["code", "message", "hint"],
+  },
+  SourceStatus: {
+    needs: ["name", "title", "kind"],
+    defaults: {"agent": "", "locations": [], "files": 0, "bytes": 0, "sessions": 0, "messages": 0, "redactions": 0, "unknown": 0, "left_out": {}, "newest_ms": null, "keep": false, "kept": 0, "kept_bytes": 0, "problems": []},
+    holds: {"problems": ["Problem", true]},
+  },
   Degradation: {
     needs: ["code", "reason", "since_ms", "hint"],
   },
   SkippedFile: {
     needs: ["path", "reason"],
   },
-  Problem: {
-    needs: ["code", "message", "hint"],
-  },
   Check: {
     needs: ["name", "ok", "detail"],
   },
   AgentStatus: {
     needs: ["agent"],
-    defaults: {"workspace": "", "index_path": "", "enabled": true, "sources": [], "files": 0, "chunks": 0, "vectors": 0, "files_pending": 0, "chunks_pending": 0, "oldest_pending_ms": 0, "provider": "none", "model": "", "dims": 0, "space": "", "filling": null, "waits_for": "", "fallback": null, "jobs": [], "refused": [], "vector_path": "none", "vector_path_reason": "the index is not open", "last_sync_ms": null, "syncing": false, "watch": "off", "watch_reason": "", "interval_minutes": 0, "sessions": null, "generation": 0, "index_bytes": 0, "degraded": null, "skipped": [], "problems": [], "checks": []},
-    holds: {"filling": ["FillProgress", false], "fallback": ["Fallback", false], "jobs": ["BulkJob", true], "refused": ["RefusedText", true], "sessions": ["SessionsStatus", false], "degraded": ["Degradation", false], "skipped": ["SkippedFile", true], "problems": ["Problem", true], "checks": ["Check", true]},
+    defaults: {"workspace": "", "index_path": "", "enabled": true, "sources": [], "files": 0, "chunks": 0, "vectors": 0, "files_pending": 0, "chunks_pending": 0, "oldest_pending_ms": 0, "provider": "none", "model": "", "dims": 0, "space": "", "filling": null, "waits_for": "", "fallback": null, "jobs": [], "refused": [], "vector_path": "none", "vector_path_reason": "the index is not open", "last_sync_ms": null, "syncing": false, "watch": "off", "watch_reason": "", "interval_minutes": 0, "sessions": null, "added": [], "generation": 0, "index_bytes": 0, "degraded": null, "skipped": [], "problems": [], "checks": []},
+    holds: {"filling": ["FillProgress", false], "fallback": ["Fallback", false], "jobs": ["BulkJob", true], "refused": ["RefusedText", true], "sessions": ["SessionsStatus", false], "added": ["SourceStatus", true], "degraded": ["Degradation", false], "skipped": ["SkippedFile", true], "problems": ["Problem", true], "checks": ["Check", true]},
   },
   DownloadStatus: {
     needs: ["ref", "state", "stage", "done", "total"],
@@ -250,6 +255,30 @@ export const SHAPES = {
     defaults: {"reason": ""},
     holds: {"stored": ["CapturedMessage", true], "skipped": ["SkippedMessage", true]},
   },
+  SourcesReply: {
+    defaults: {"sources": [], "found": [], "forgotten": 0},
+    holds: {"sources": ["SourceStatus", true], "found": ["SourceStatus", true]},
+  },
+  Excerpt: {
+    needs: ["line", "text", "date", "score"],
+  },
+  FoundConversation: {
+    needs: ["session", "path", "score", "relevance", "excerpts"],
+    holds: {"session": ["SessionInfo", false], "excerpts": ["Excerpt", true]},
+  },
+  ConversationSearchReply: {
+    needs: ["agent", "conversations", "took_ms", "mode"],
+    defaults: {"degraded": null, "partial": false},
+    holds: {"conversations": ["FoundConversation", true], "degraded": ["Degradation", false]},
+  },
+  ConversationMessage: {
+    needs: ["number", "line", "speaker", "text"],
+    defaults: {"time_ms": null},
+  },
+  ConversationReadReply: {
+    needs: ["agent", "path", "session", "messages", "total"],
+    holds: {"session": ["SessionInfo", false], "messages": ["ConversationMessage", true]},
+  },
   ShowReply: {
     needs: ["url", "agent", "expires_s"],
   },
@@ -300,6 +329,9 @@ export const REPLIES = {
   facts: "FactsReply",
   recall_for: "RecallForReply",
   capture_from: "CaptureFromReply",
+  sources: "SourcesReply",
+  conversation_search: "ConversationSearchReply",
+  conversation_read: "ConversationReadReply",
   show: "ShowReply",
   subscribe: "SubscribeReply",
   cancel: "CancelReply",
@@ -336,6 +368,9 @@ export const PARAMS = {
   facts: ["agent", "offset", "limit"],
   recall_for: ["prompt", "agent", "force"],
   capture_from: ["messages", "agent", "force"],
+  sources: ["action", "name", "session", "agent"],
+  conversation_search: ["query", "agent", "max_results", "sources", "project", "since", "exclude_session", "deadline_ms"],
+  conversation_read: ["session", "agent", "line", "first", "messages"],
   show: ["agent"],
   subscribe: ["agent", "kinds"],
   cancel: ["id"],

@@ -56,6 +56,7 @@ log = structlog.get_logger(__name__)
 
 P = ParamSpec("P")
 T = TypeVar("T")
+Answer = TypeVar("Answer")
 
 REQUEST_GRACE_S = 2.0
 """How long requests in progress may continue before their agent is closed."""
@@ -287,6 +288,14 @@ class Agent:
         sources = (*self.config.settings.sources, *(each.name for each in self.config.sources))
         memory = SearchedSources(self.config.id, self.config.workspace, sources)
         return replace(reply, empty=await explain_empty(reply, params, memory, opened.text))
+
+    @_when_open
+    async def ask(
+        self, opened: OpenAgent, question: Callable[[AgentConfig, OpenAgent], Awaitable[Answer]]
+    ) -> Answer:
+        """Return the answer to a request of another module, such as `memd.agents.conversations`."""
+        self._require_enabled()
+        return await question(self.config, opened)
 
     @_when_open
     async def get(self, opened: OpenAgent, params: GetParams) -> GetReply:

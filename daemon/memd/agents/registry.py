@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import closing
 from functools import partial
 from pathlib import Path
@@ -15,6 +15,7 @@ import trio
 
 from memd.agents.agent import Agent
 from memd.agents.open_agent import OpenAgent
+from memd.agents.source_status import find_sources
 from memd.agents.status import as_problem
 from memd.embedding.choose.local_resolver import space_of_stored
 from memd.embedding.local.downloads import Downloads
@@ -43,7 +44,7 @@ from memd.system.power import PowerMonitor
 from memd.vector_search.agent_vectors import VectorSearchManager
 from memd.vector_search.provider_chooser import ProviderChooser
 from memd_client.errors import AgentUnknownError, MemdError
-from memd_client.messages import MemoryStatus, Problem
+from memd_client.messages import MemoryStatus, Problem, SourceStatus
 
 log = structlog.get_logger(__name__)
 
@@ -132,6 +133,11 @@ class AgentRegistry:
     def problems(self) -> list[Problem]:
         """Return problems of the settings."""
         return [as_problem(error) for error in [*self._problems, *self._home.problems]]
+
+    async def find_sources(self, known: Collection[str]) -> list[SourceStatus]:
+        """Return the sources of other programs on this machine that no agent has, except `known` ones."""
+        limit = limits_of(self._daemon).file_bytes
+        return await trio.to_thread.run_sync(find_sources, self._places, known, limit)
 
     def memory_status(self) -> MemoryStatus:
         """Return RAM usage and budgets."""

@@ -2,15 +2,45 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Mapping
+
 from memd.index.transcripts import SourceCounts
 from memd.settings.sources import KNOWN_SOURCES
-from memd.sync.added_sources import AddedSource
+from memd.sync.added_sources import AddedSource, known_configs, open_source
+from memd.sync.sources import Sources
+from memd.sync.transcripts.programs.program import Places
 from memd.sync.transcripts.session_source import Transcripts
 from memd_client.reports import SourceStatus
 
 
+def describe_sources(
+    sources: Sources, counts: Mapping[str, SourceCounts], agent_id: str
+) -> list[SourceStatus]:
+    """Return the status of an agent's sources."""
+    return [
+        describe_source(each, sources.seen.get(name), counts.get(name), agent_id)
+        for name, each in sources.added.items()
+    ]
+
+
+def find_sources(places: Places, known: Collection[str], max_file_bytes: int) -> list[SourceStatus]:
+    """Return the sources on this machine that no agent has (blocking)."""
+    found = []
+    for config in known_configs():
+        if config.name in known:
+            continue
+        source = open_source(config, places, max_file_bytes)
+        try:
+            status = describe_source(source, source.store.find())
+        finally:
+            source.store.close()
+        if status.files or status.left_out or status.problems:
+            found.append(status)
+    return found
+
+
 def describe_source(
-    source: AddedSource, seen: Transcripts | None, counts: SourceCounts | None = None
+    source: AddedSource, seen: Transcripts | None, counts: SourceCounts | None = None, agent_id: str = ""
 ) -> SourceStatus:
     """Return a source's status from the last scan of it, and from the index."""
     config, scanned = source.config, seen or Transcripts()
@@ -26,6 +56,7 @@ def describe_source(
         name=config.name,
         title=known.title if known is not None else config.name,
         kind=config.kind,
+        agent=agent_id,
         locations=[str(each) for each in source.locations],
         files=len(scanned.found),
         bytes=sum(found.size for found in scanned.found.values()),

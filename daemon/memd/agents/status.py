@@ -7,7 +7,7 @@ from dataclasses import replace
 import trio
 
 from memd.agents.open_agent import OpenAgent
-from memd.agents.source_status import describe_source
+from memd.agents.source_status import describe_sources
 from memd.embedding.local.runner import RunnerStatus
 from memd.index.cache import RefusedChunk, load_refused
 from memd.index.connection import Database
@@ -93,10 +93,7 @@ async def describe_agent(config: AgentConfig, opened: OpenAgent, now_ms: int, *,
         watch_reason=watch.reason,
         interval_minutes=config.settings.sync.interval_minutes,
         sessions=_sessions(opened, transcripts),
-        added=[
-            describe_source(each, opened.sources.seen.get(name), by_source.get(name))
-            for name, each in opened.sources.added.items()
-        ],
+        added=describe_sources(opened.sources, by_source, config.id),
         generation=at,
         index_bytes=opened.index_file.size_bytes(),
         degraded=vectors.degraded(),

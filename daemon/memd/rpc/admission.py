@@ -17,6 +17,8 @@ REQUEST_CLASSES = {
     "search": "reading",
     "get": "reading",
     "files": "reading",
+    "conversation_search": "reading",
+    "conversation_read": "reading",
     "curated_entries": "reading",
     "facts": "reading",
     "call_tool": "reading",

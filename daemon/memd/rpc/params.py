@@ -104,6 +104,8 @@ BOUNDS: Mapping[str, Mapping[str, Bound]] = {
     "recall_for": {"prompt": Bound(MAX_PROMPT_CHARS)},
     "capture_from": {"messages": Bound(MAX_TEXTS_CHARS, items=100_000)},
     "subscribe": {"kinds": _NAMES},
+    "sources": {"action": _WORD, "name": _WORD, "session": _KEY},
+    "conversation_read": {"session": Bound(MAX_PATH_CHARS)},
 }
 """Limits of the other parameters, by request."""
 
@@ -228,6 +230,13 @@ def check_sources(request: str, sources: Sequence[str] | None) -> None:
         raise wrong(request, "sources", "must be one or more of memory, sessions, or names of other sources")
 
 
+def check_time(request: str, since: str | None) -> None:
+    """Raise if an earliest time is given that is neither a day nor a duration."""
+    if since is not None and parse_since(since, 0) is None:
+        hint = "pass a day such as 2026-11-02, or a duration such as 12h, 7d or 4w"
+        raise wrong(request, "since", "must be a day or a duration", hint)
+
+
 def check_search(request: str, params: SearchParams | SearchAgentsParams) -> None:
     """Raise if a number of a search is out of its range, or a source unknown."""
     if params.max_results is not None and not 1 <= params.max_results <= MAX_RESULTS:
@@ -240,7 +249,5 @@ def check_search(request: str, params: SearchParams | SearchAgentsParams) -> Non
     if params.min_score is not None and not params.min_score == params.min_score:
         raise wrong(request, "min_score", "must be a number")
     check_sources(request, params.sources)
-    if params.since is not None and parse_since(params.since, 0) is None:
-        hint = "pass a day such as 2026-11-02, or a duration such as 12h, 7d or 4w"
-        raise wrong(request, "since", "must be a day or a duration", hint)
+    check_time(request, params.since)
     check_projects(request, params.active_projects)

@@ -95,7 +95,12 @@ def how_to_open(program: str, session_id: str) -> str:
 
 def known_configs() -> list[SourceConfig]:
     """Return every known source where its program keeps it."""
-    return [SourceConfig(name, name, known.kind, None) for name, known in KNOWN_SOURCES.items()]
+    readable = {**FILE_PROGRAMS, **DATABASE_PROGRAMS}
+    return [
+        SourceConfig(name, name, known.kind, None)
+        for name, known in KNOWN_SOURCES.items()
+        if known.kind == "notes" or name in readable
+    ]
 
 
 def _queues(name: str, count: int, queue_of: QueueOf | None) -> list[WatchQueue]:

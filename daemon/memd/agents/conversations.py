@@ -1,0 +1,191 @@
+"""Conversations of an agent: sessions found by a search, and messages of one session."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import trio
+
+from memd.agents.open_agent import OpenAgent
+from memd.agents.source_status import describe_sources
+from memd.index.database import Database
+from memd.index.transcripts import NO_FACTS, SessionFacts, count_by_source, find_session, load_session_facts
+from memd.search.sessions import session_info
+from memd.settings.agents import AgentConfig
+from memd.sync.disk.read import FileText
+from memd_client.errors import FileMissingError
+from memd_client.messages import (
+    ConversationMessage,
+    ConversationReadParams,
+    ConversationReadReply,
+    ConversationSearchParams,
+    ConversationSearchReply,
+    Excerpt,
+    FoundConversation,
+    Hit,
+    SearchParams,
+    SearchReply,
+    SessionInfo,
+    SourceStatus,
+)
+
+DEFAULT_SESSIONS = 5
+MAX_SESSIONS = 50
+HITS_PER_SESSION = 4
+"""Hits requested for each session wanted: several of them are often in one session."""
+
+MAX_EXCERPTS = 3
+MAX_MESSAGES = 200
+MAX_READ_CHARS = 100_000
+"""Most characters of the messages of one reply."""
+
+_SPEAKERS = {"User": "user", "Assistant": "assistant"}
+
+
+def talk_sources(config: AgentConfig) -> dict[str, str]:
+    """Return the sources of an agent that are transcripts, each with its program; empty for OpenClaw's."""
+    found = {each.name: each.program for each in config.sources if each.kind == "transcripts"}
+    return found | ({"sessions": ""} if "sessions" in config.settings.sources else {})
+
+
+def as_search(params: ConversationSearchParams, talks: Sequence[str]) -> SearchParams:
+    """Return the search whose hits are grouped by session."""
+    wanted = params.max_results or DEFAULT_SESSIONS
+    return SearchParams(
+        query=params.query,
+        agent=params.agent,
+        max_results=wanted * HITS_PER_SESSION,
+        sources=[name for name in talks if params.sources is None or name in params.sources],
+        project=params.project,
+        since=params.since,
+        exclude_session=params.exclude_session,
+        deadline_ms=params.deadline_ms,
+    )
+
+
+def group_by_session(
+    params: ConversationSearchParams, reply: SearchReply, facts: Mapping[str, SessionFacts]
+) -> ConversationSearchReply:
+    """Return the sessions of hits, in the order of their best ones."""
+    sessions: dict[str, list[Hit]] = {}
+    for hit in reply.hits:
+        sessions.setdefault(hit.path, []).append(hit)
+    found = [
+        FoundConversation(
+            session=hits[0].session or session_info(facts.get(path, NO_FACTS), ""),
+            path=path,
+            score=hits[0].score,
+            relevance=hits[0].relevance,
+            excerpts=[
+                Excerpt(hit.start_line, hit.snippet, hit.session.date if hit.session else "", hit.score)
+                for hit in hits[:MAX_EXCERPTS]
+            ],
+        )
+        for path, hits in sessions.items()
+    ]
+    return ConversationSearchReply(
+        agent=reply.agent,
+        conversations=found[: params.max_results or DEFAULT_SESSIONS],
+        took_ms=reply.took_ms,
+        mode=reply.mode,
+        degraded=reply.degraded,
+        partial=reply.partial,
+    )
+
+
+async def search_conversations(
+    params: ConversationSearchParams, config: AgentConfig, opened: OpenAgent
+) -> ConversationSearchReply:
+    """Return sessions from what is on disk now."""
+    search = as_search(params, list(talk_sources(config)))
+    if not search.sources:
+        return ConversationSearchReply(config.id, [], 0.0, "keyword")
+    reply = await opened.search.search(search)
+    paths = {hit.path for hit in reply.hits if hit.session is None}
+    facts = await opened.index_file.read(lambda db: load_session_facts(db, paths)) if paths else {}
+    return group_by_session(params, reply, facts)
+
+
+async def read_conversation(
+    params: ConversationReadParams, config: AgentConfig, opened: OpenAgent
+) -> ConversationReadReply:
+    """Return messages of a session as it is on disk now."""
+    return await opened.index_file.read(lambda db: _read(config, opened, db, params))
+
+
+async def list_sources(config: AgentConfig, opened: OpenAgent) -> list[SourceStatus]:
+    """Return the status of an agent's sources of other programs."""
+    counts = await opened.index_file.read(count_by_source)
+    await opened.text.scan_in_thread()
+    return describe_sources(opened.sources, counts, config.id)
+
+
+async def forget_copies(name: str, session: str | None, config: AgentConfig, opened: OpenAgent) -> int:
+    """Delete a source's copies of deleted conversations, or of one; return how many."""
+    kept = opened.sources.added[name].kept if name in opened.sources.added else None
+    if kept is None:
+        return 0
+    count = await trio.to_thread.run_sync(kept.forget, session)
+    await opened.text.sync()
+    return count
+
+
+def _read(
+    config: AgentConfig, opened: OpenAgent, db: Database, params: ConversationReadParams
+) -> ConversationReadReply:
+    """Return messages of a session as it is on disk (blocking)."""
+    disk = opened.sources.find()
+    path = params.session if params.session in disk.files else find_session(db, params.session)
+    found = disk.files.get(path or "")
+    if found is None or not found.is_talk:
+        raise FileMissingError(
+            f"agent {config.id} has no session {params.session[:80]!r}",
+            hint="take the session or path of a hit or of `conversation_search`",
+            data={"path": params.session[:80]},
+        )
+    file = opened.sources.load(found)
+    lines, total = file.text.split("\n") if file.text else [], len(file.line_map)
+    start, end = _page(params, file.line_map, total)
+    return ConversationReadReply(
+        agent=config.id,
+        path=found.path,
+        session=_session(config, found.path, file),
+        messages=list(_fitting([_message(lines[at], file, at) for at in range(start, end)])),
+        total=total,
+    )
+
+
+def _page(params: ConversationReadParams, line_map: Sequence[int], total: int) -> tuple[int, int]:
+    """Return the first message to return, and one past the last."""
+    if params.line is not None:
+        at = sum(1 for place in line_map if place < params.line)
+        start = max(0, min(at, total - 1) - params.messages // 2)
+    elif params.first is not None:
+        start = params.first - 1
+    else:
+        start = max(0, total - params.messages)
+    return min(start, total), min(start + params.messages, total)
+
+
+def _message(line: str, file: FileText, at: int) -> ConversationMessage:
+    """Return one line of a conversation."""
+    label, _, said = line.partition(": ")
+    time_ms = file.times[at] if at < len(file.times) else 0
+    return ConversationMessage(at + 1, file.line_map[at], _SPEAKERS.get(label, ""), said, time_ms or None)
+
+
+def _fitting(messages: Sequence[ConversationMessage]) -> Sequence[ConversationMessage]:
+    """Return the messages that fit into one reply, at least one."""
+    left = MAX_READ_CHARS
+    for count, message in enumerate(messages):
+        left -= len(message.text)
+        if left < 0 and count:
+            return messages[:count]
+    return messages
+
+
+def _session(config: AgentConfig, path: str, file: FileText) -> SessionInfo:
+    """Return the session of a transcript."""
+    if file.facts.program:
+        return session_info(file.facts, talk_sources(config).get(file.facts.program, ""))
+    return SessionInfo("sessions", path.removeprefix("sessions/").removesuffix(".jsonl"))

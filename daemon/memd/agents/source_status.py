@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 
 from memd.index.transcripts import SourceCounts
-from memd.settings.sources import KNOWN_SOURCES
+from memd.settings.known_sources import KNOWN_SOURCES
 from memd.sync.added_sources import AddedSource, known_configs, open_source
 from memd.sync.sources import Sources
 from memd.sync.transcripts.programs.program import Places

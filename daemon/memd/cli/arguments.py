@@ -94,6 +94,7 @@ MAX_FACT_ID_CHARS = 128
 MAX_NOTE_BYTES = 64 * 1024
 MAX_RESULTS = 1_000
 MAX_CHARS = 100_000
+MAX_SOURCE_CHARS = 40
 """The daemon's limits; tests/unit/cli/test_limits.py compares both."""
 
 MAX_LOG_LINES = 1_000_000

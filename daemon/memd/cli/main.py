@@ -41,6 +41,7 @@ COMMANDS = {
     "show": "show:command",
     "import": "memory_import:command",
     "sample": "sample:command",
+    "sources": "sources:command",
     "model": "model:command",
     "service": "service:command",
     "mcp": "mcp:command",
@@ -61,7 +62,7 @@ GROUPS = {
     "Search": ("search", "get", "show", "agents"),
     "Monitor": ("status", "top", "metrics", "eval", "doctor", "logs"),
     "Maintain": ("note", "facts", "index", "reset", "vacuum"),
-    "Set up": ("sample", "import", "model", "service", "mcp", "completion", "help"),
+    "Set up": ("sample", "sources", "import", "model", "service", "mcp", "completion", "help"),
 }
 """All commands by section of the help."""
 

@@ -13,7 +13,7 @@ from memd.cli.arguments import (
     MAX_CHARS,
     MAX_PATH_CHARS,
     MAX_RESULTS,
-    ArgumentChoice,
+    MAX_SOURCE_CHARS,
     Fraction,
     agent_or_all_option,
     at_most,
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 
     from memd.cli.output import Output
     from memd_client import Client
-    from memd_client.messages import Hit, SearchAgentsReply, SearchedAgent, SearchReply
+    from memd_client.messages import Hit, SearchAgentsReply, SearchedAgent, SearchReply, SessionInfo
 
 
 STOP_WORDS = frozenset(
@@ -232,9 +232,22 @@ def _embedder_of(found: SearchReply | SearchedAgent) -> str:
 @click.option(
     "sources",
     "--source",
-    type=ArgumentChoice(["memory", "sessions"]),
+    type=at_most(MAX_SOURCE_CHARS),
+    metavar="NAME",
     multiple=True,
-    help="Search only this source; may be repeated.",
+    help="Search only this source: memory, sessions, or one of `memctl sources`; may be repeated.",
+)
+@click.option(
+    "--project",
+    type=at_most(MAX_PATH_CHARS),
+    metavar="NAME",
+    help="Search only conversations held in this project, by its name or path.",
+)
+@click.option(
+    "--since",
+    type=at_most(MAX_SOURCE_CHARS),
+    metavar="TIME",
+    help="Search only what was said or written since a day (2026-11-02) or within a duration (7d).",
 )
 @click.option(
     "--path",
@@ -255,6 +268,8 @@ def command(
     min_score: float | None,
     sources: tuple[str, ...],
     path: str | None,
+    project: str | None,
+    since: str | None,
     explain: bool,
     as_json: bool,
 ) -> None:
@@ -270,6 +285,8 @@ def command(
         "min_score": min_score,
         "sources": list(sources) or None,
         "path": path,
+        "project": project,
+        "since": since,
         "explain": explain,
     }
     with session.client() as client:
@@ -347,6 +364,8 @@ def _hit_lines(hit: Hit, pattern: re.Pattern[str] | None) -> list[Line]:
     copies = f"  {hit.copies} copies" if hit.copies > 1 else ""
     weak = "  weak" if hit.relevance == "weak" else ""
     lines = [line(*place, f"  {hit.score:.2f}", (f"  {hit.source}{copies}", "quiet"), (weak, "warn"))]
+    if hit.session is not None:
+        lines.append(_session_line(hit.session))
     if hit.superseded_by is not None:
         lines.append(line(("superseded by ", "warn"), str(hit.superseded_by), indent=SNIPPET_INDENT))
     for text in hit.snippet.strip("\r\n").replace("\r\n", "\n").split("\n"):
@@ -356,6 +375,20 @@ def _hit_lines(hit: Hit, pattern: re.Pattern[str] | None) -> list[Line]:
         lines.append(Line(((str(why), "quiet"),), BECAUSE_INDENT, (head, "label")))
         head = ""  # shown once: on a pipe it separates the reasons from the snippet
     return lines
+
+
+def _session_line(session: SessionInfo) -> Line:
+    """Return where a hit was said: title, project, day, speakers, and how to open it."""
+    project = session.project.rstrip("/").rpartition("/")[2]
+    facts = dotted(
+        (session.title, "title") if session.title else None,
+        f"{project} ({session.branch})" if project and session.branch else project or None,
+        session.date or None,
+        " and ".join(session.speakers) or None,
+        "deleted there, kept here" if session.deleted else None,
+        (session.open, "quiet") if session.open and not session.deleted else None,
+    )
+    return line(*facts, indent=SNIPPET_INDENT)
 
 
 def _empty_lines(reply: SearchReply) -> list[Line]:

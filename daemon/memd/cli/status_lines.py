@@ -44,6 +44,7 @@ if TYPE_CHECKING:
         Problem,
         RefusedText,
         SessionsStatus,
+        SourceStatus,
         StatusReply,
     )
 
@@ -358,6 +359,7 @@ def _agent_lines(agent: AgentStatus, now_ms: int) -> list[Line]:
         row("watching", *_watching(agent)),
         row("sources", ", ".join(agent.sources) or "none"),
         *_session_lines(agent.sessions),
+        *(each for source in agent.added for each in _source_lines(source)),
         *provider_lines(agent, now_ms),
         row("vectors", *_vector_path(agent)),
         row("index", *_index_file(agent)),
@@ -414,6 +416,25 @@ def _session_lines(sessions: SessionsStatus | None) -> list[Line]:
         kinds = ", ".join(f"{number:,} {kind}" for kind, number in sorted(sessions.left_out.items()))
         lines.append(line((f"not indexed: {kinds}", "quiet"), indent=LABEL_INDENT))
     return lines
+
+
+def _source_lines(source: SourceStatus) -> list[Line]:
+    """Return the numbers of a source of another program."""
+    facts = dotted(
+        count(source.files, "file"),
+        f"{count(source.sessions, 'session')} with {count(source.messages, 'message')}"
+        if source.kind == "transcripts"
+        else None,
+        size(source.bytes),
+        f"{source.kept:,} deleted but kept ({size(source.kept_bytes)})" if source.kept else None,
+        f"{count(source.redactions, 'secret')} redacted" if source.redactions else None,
+        f"{source.unknown:,} unknown records" if source.unknown else None,
+    )
+    lines = [row(source.name, *facts)]
+    if source.left_out:
+        kinds = ", ".join(f"{number:,} {kind}" for kind, number in sorted(source.left_out.items()))
+        lines.append(line((f"not indexed: {kinds}", "quiet"), indent=LABEL_INDENT))
+    return [*lines, *problem_lines(source.problems)]
 
 
 def _vector_path(agent: AgentStatus) -> tuple[Piece, ...]:

@@ -6,14 +6,13 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Final, Literal, NamedTuple, TypeAlias
+from typing import Annotated, Final, NamedTuple
 
 from memd.settings.fields import Setting, Settings
+from memd.settings.known_sources import KNOWN_SOURCES, SourceKind
 from memd.settings.layers import Findings, Layer, absolute_path, read_layers, shown_key
 from memd.settings.memd_toml import MemdToml
 from memd.system.nearest_name import did_you_mean
-
-SourceKind: TypeAlias = Literal["transcripts", "notes"]
 
 SOURCES: Final = "sources"
 """The table in `memd.toml`."""
@@ -25,34 +24,6 @@ OPENCLAW_SOURCES: Final = ("memory", "sessions")
 """Names that no other source may have."""
 
 _NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,39}")
-
-
-class KnownSource(NamedTuple):
-    """A source that memd finds by itself: the program's name for people, and the kind."""
-
-    title: str
-    kind: SourceKind
-
-
-KNOWN_SOURCES: Final[Mapping[str, KnownSource]] = {
-    "claude-code": KnownSource("Claude Code", "transcripts"),
-    "codex": KnownSource("Codex", "transcripts"),
-    "opencode": KnownSource("opencode", "transcripts"),
-    "kilo": KnownSource("Kilo Code", "transcripts"),
-    "gemini": KnownSource("Gemini CLI", "transcripts"),
-    "cursor": KnownSource("Cursor CLI", "transcripts"),
-    "cursor-editor": KnownSource("Cursor", "transcripts"),
-    "copilot": KnownSource("Copilot CLI", "transcripts"),
-    "copilot-vscode": KnownSource("Copilot in VS Code", "transcripts"),
-    "claude-code-notes": KnownSource("Claude Code", "notes"),
-    "codex-notes": KnownSource("Codex", "notes"),
-    "gemini-notes": KnownSource("Gemini CLI", "notes"),
-    "opencode-notes": KnownSource("opencode", "notes"),
-    "hermes-notes": KnownSource("Hermes", "notes"),
-    "basic-memory": KnownSource("Basic Memory", "notes"),
-    "obsidian": KnownSource("Obsidian", "notes"),
-}
-"""Sources by name. A source of any other name is a folder of notes, or another folder of a known program."""
 
 
 class SourceSettings(Settings, frozen=True, kw_only=True):

@@ -6,7 +6,8 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
-from memd.settings.sources import KNOWN_SOURCES, SourceConfig
+from memd.settings.known_sources import KNOWN_SOURCES
+from memd.settings.sources import SourceConfig
 from memd.sync.notes_source import NotesFolder, NotesSource, find_notes_folders
 from memd.sync.transcripts.databases import DatabaseTranscripts
 from memd.sync.transcripts.files import FileTranscripts

@@ -1,0 +1,257 @@
+"""`memctl sources`: conversations and notes of other programs, searched where they are."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from memd.cli.arguments import (
+    MAX_PATH_CHARS,
+    MAX_SOURCE_CHARS,
+    CommandGroup,
+    HintedError,
+    agent_option,
+    at_most,
+    examples,
+    json_option,
+)
+from memd.cli.connect import CliSession
+from memd.cli.lines import count, size
+
+if TYPE_CHECKING:
+    from memd_client import Client
+    from memd_client.messages import SourceStatus
+
+FILE_MODE = 0o600
+RELOAD_S = 15.0
+"""How long the command waits until the daemon has read the settings."""
+
+STEP_S = 0.2
+
+
+@click.group(
+    "sources",
+    cls=CommandGroup,
+    invoke_without_command=True,
+    epilog=examples(
+        "memctl sources",
+        "memctl sources add claude-code --keep",
+        "memctl sources add vault --path ~/Notes --agent shared",
+        "memctl sources remove claude-code",
+    ),
+)
+@json_option
+@click.pass_context
+def command(ctx: click.Context, as_json: bool) -> None:
+    """Search conversations and notes of other programs where they are.
+
+    Without a command, lists the sources of all agents, and what else is found on this machine. Nothing is ever
+    written to a source.
+    """
+    if ctx.invoked_subcommand is None:
+        show(ctx.obj, as_json=as_json)
+
+
+def show(session: CliSession, *, as_json: bool) -> None:
+    """Print the sources of agents, and those that can be added."""
+    with session.client() as client:
+        reply = client.sources()
+    if as_json:
+        session.output.reply(reply)
+        return
+    every = [*reply.sources, *reply.found]
+    if not every:
+        session.output.note(
+            "found no files of other programs; add a folder with `memctl sources add NAME --path`"
+        )
+        return
+    heads = ("source", "kind", "agent", "files", "indexed", "size", "newest")
+    rows = [_row(each, session.now_ms()) for each in every]
+    session.output.table(heads, rows, shorten=("source",))
+    for each in every:
+        for problem in each.problems:
+            session.output.note(f"{each.name}: {problem.message}")
+    if reply.found:
+        session.output.note("to search one that has no agent: memctl sources add NAME")
+
+
+def _row(source: SourceStatus, now_ms: int) -> tuple[str, ...]:
+    """Return a source as a row of the table."""
+    indexed = f"{count(source.sessions, 'session')}, {count(source.messages, 'message')}"
+    if source.kept:
+        indexed += f", {source.kept:,} deleted but kept ({size(source.kept_bytes)})"
+    has_index = bool(source.agent) and source.kind == "transcripts"
+    return (
+        source.name,
+        source.kind,
+        source.agent or "-",
+        f"{source.files:,}",
+        indexed if has_index else "-",
+        size(source.bytes),
+        _age(source.newest_ms, now_ms),
+    )
+
+
+def _age(then_ms: int | None, now_ms: int) -> str:
+    from memd.cli.lines import ago
+
+    return "-" if then_ms is None else str(ago(then_ms, now_ms))
+
+
+@command.command(
+    "add",
+    epilog=examples(
+        "memctl sources add claude-code",
+        "memctl sources add codex --agent shared --keep",
+        "memctl sources add vault --path ~/Notes",
+        "memctl sources add work-claude --program claude-code --path ~/work/.claude/projects",
+    ),
+)
+@click.argument("name", type=at_most(MAX_SOURCE_CHARS))
+@agent_option
+@click.option("--path", type=at_most(MAX_PATH_CHARS), metavar="PATH", help="Its folder or database.")
+@click.option(
+    "--program", type=at_most(MAX_SOURCE_CHARS), metavar="NAME", help="The program that writes PATH."
+)
+@click.option("--keep", is_flag=True, help="Keep conversations that the program deletes.")
+@click.option("--subagents", is_flag=True, help="Search sessions that an agent started too.")
+@click.pass_obj
+def add(
+    session: CliSession,
+    name: str,
+    agent: str | None,
+    path: str | None,
+    program: str | None,
+    keep: bool,
+    subagents: bool,
+) -> None:
+    """Add the source NAME to the memory of an agent.
+
+    NAME is one that `memctl sources` lists, or any other name with --path for a folder of notes. The agent `shared` is
+    made if it doesn't exist.
+    """
+    values: dict[str, Any] = {}
+    if agent is not None:
+        values["agent"] = agent
+    if path is not None:
+        values["path"] = os.path.abspath(os.path.expanduser(path))
+        if not os.path.exists(values["path"]):
+            raise HintedError(f"there is nothing at {values['path']}", "check --path")
+    if program is not None:
+        values["program"] = program
+    values |= {key: True for key, is_set in (("keep", keep), ("subagents", subagents)) if is_set}
+    _check_name(name, path, program)
+    with session.client() as client:
+        file = _edit(name, values)
+        found = _wait_for(client, name, present=True)
+        if found is None:
+            problems = "; ".join(
+                problem.message
+                for problem in client.status().problems
+                if f"sources.{name}" in problem.message
+            )
+            raise HintedError(f"the daemon did not add {name}: {problems or 'no answer yet'}", f"see {file}")
+    session.output.text(
+        f"added {name} to agent {found.agent}: {count(found.files, 'file')}, {size(found.bytes)}\n"
+    )
+    session.output.note(
+        "it is being indexed; `memctl sources` shows the progress, and searches find it already"
+    )
+
+
+@command.command("remove", epilog=examples("memctl sources remove claude-code"))
+@click.argument("name", type=at_most(MAX_SOURCE_CHARS))
+@click.pass_obj
+def remove(session: CliSession, name: str) -> None:
+    """Remove the source NAME from the memory of its agent.
+
+    The program's files are not touched. Kept copies stay until `memctl sources forget`.
+    """
+    with session.client() as client:
+        file = _edit(name, None)
+        if _wait_for(client, name, present=False) is not None:
+            raise HintedError(f"the daemon has not removed {name} yet", f"see {file}")
+    session.output.text(f"removed {name}\n")
+
+
+@command.command(
+    "forget",
+    epilog=examples("memctl sources forget claude-code", "memctl sources forget codex --session 0199a213"),
+)
+@click.argument("name", type=at_most(MAX_SOURCE_CHARS))
+@click.option("--session", "session_id", default="", metavar="ID", help="Only the copy of this session.")
+@json_option
+@click.pass_obj
+def forget(session: CliSession, name: str, session_id: str, as_json: bool) -> None:
+    """Delete the copies of conversations that the program of NAME deleted, for good."""
+    with session.client() as client:
+        reply = client.sources("forget", name, session=session_id)
+    if as_json:
+        session.output.reply(reply)
+    else:
+        copies = "copy" if reply.forgotten == 1 else "copies"
+        session.output.text(f"deleted {reply.forgotten:,} {copies}\n")
+
+
+def _check_name(name: str, path: str | None, program: str | None) -> None:
+    """Raise if a name is neither known nor comes with a path."""
+    from memd.settings.known_sources import KNOWN_SOURCES
+    from memd.system.nearest_name import did_you_mean
+
+    if program is not None and program not in KNOWN_SOURCES:
+        raise HintedError(
+            f"{program!r} is not a program memd reads{did_you_mean(program, KNOWN_SOURCES)}",
+            f"known: {', '.join(KNOWN_SOURCES)}",
+        )
+    if path is None and name not in KNOWN_SOURCES:
+        raise HintedError(
+            f"{name!r} is not a source memd knows{did_you_mean(name, KNOWN_SOURCES)}",
+            "run `memctl sources` to list them, or pass the folder of the notes with --path",
+        )
+
+
+def _edit(name: str, values: Mapping[str, Any] | None) -> Path:
+    """Write the source into `memd.toml`, or remove it for None; return the file."""
+    from memd.mcp import toml_edit
+    from memd.settings.paths import daemon_config_file
+    from memd.system.json_edit import UneditableTextError
+    from memd.system.state_file import load_text, replace_synced
+
+    file = daemon_config_file()
+    try:
+        before = load_text(file)
+    except FileNotFoundError:
+        before = ""
+    try:
+        if values is None:
+            if name not in toml_edit.value_of(before).get("sources", {}):
+                raise HintedError(f"there is no source {name!r}", "run `memctl sources` to list them")
+            after = toml_edit.remove(before, "sources", name)
+        else:
+            after = toml_edit.put(before, "sources", name, values)
+    except UneditableTextError as error:
+        raise HintedError(
+            f"cannot edit {file}: {error}", "correct the file, then run the command again"
+        ) from None
+    try:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        mode = file.stat().st_mode & 0o777 if file.exists() else FILE_MODE
+        replace_synced(Path(os.path.realpath(file)), after.encode(), mode)
+    except OSError as error:
+        raise HintedError(f"cannot write {file}: {error.strerror}", "correct its permissions") from None
+    return file
+
+
+def _wait_for(client: Client, name: str, *, present: bool) -> SourceStatus | None:
+    """Wait until the daemon has added or removed a source; return the source, or None."""
+    until = time.monotonic() + RELOAD_S
+    while True:
+        found = next((each for each in client.sources().sources if each.name == name), None)
+        if (found is not None) == present or time.monotonic() > until:
+            return found
+        time.sleep(STEP_S)

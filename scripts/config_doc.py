@@ -19,6 +19,7 @@ from memd.settings.fields import Field, describe_type, settings_of
 from memd.settings.names import is_refused, life_settings
 from memd.settings.reference import VARIABLES
 from memd.settings.schema import DaemonSettings, MemorySearch, ProviderEntry
+from memd.settings.sources import SourceSettings
 
 ROOT = Path(__file__).resolve().parents[1]
 DOCS = ROOT / "docs"
@@ -47,6 +48,7 @@ def tables() -> dict[str, str]:
     made = {name: _keys_table(rows, with_openclaw=True) for name, rows in _search_tables().items()}
     made["life"] = _life_table()
     made["entries"] = _keys_table([*settings_of(ProviderEntry)])
+    made["sources"] = _keys_table([*settings_of(SourceSettings)])
     made["daemon"] = _keys_table([*settings_of(DaemonSettings)])
     made["variables"] = _table(
         ("variable", "meaning"), [(f"`{name}`", meaning) for name, meaning in VARIABLES.items()]

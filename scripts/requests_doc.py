@@ -26,6 +26,7 @@ FRAMES = ROOT / "tests" / "conformance" / "frames.json"
 GROUPS = {
     "Connection": ("hello", "cancel", "subscribe"),
     "Search": ("search", "search_agents", "get", "files", "curated_entries"),
+    "Sources and conversations": ("sources", "conversation_search", "conversation_read"),
     "Notes and facts": (
         *("append_note", "memory_store", "memory_recall", "memory_edit", "memory_forget", "facts"),
         *("recall_for", "capture_from"),

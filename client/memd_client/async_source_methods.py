@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from . import source_requests
+from . import requests
 from .async_note_methods import AsyncNoteMethods
 from .sources import ConversationReadReply, ConversationSearchReply, SourcesReply
 
@@ -18,7 +18,7 @@ class AsyncSourceMethods(AsyncNoteMethods):
     async def sources(
         self, action: str = "list", name: str = "", *, session: str = "", agent: str | None = None
     ) -> SourcesReply:
-        """List the sources of other programs, or delete memd's copies of deleted conversations.
+        """List the sources of other programs, or delete copies of deleted conversations.
 
         Args:
             action: `list`, or `forget` to delete copies for good.
@@ -34,7 +34,7 @@ class AsyncSourceMethods(AsyncNoteMethods):
             BadParamsError: No agent has a source of that name.
             DaemonUnreachableError, ConnectionLostError: As with every request.
         """
-        return await self.request(source_requests.sources(action, name, session=session, agent=agent))
+        return await self.request(requests.sources(action, name, session=session, agent=agent))
 
     async def conversation_search(
         self,
@@ -48,7 +48,7 @@ class AsyncSourceMethods(AsyncNoteMethods):
         exclude_session: str | None = None,
         deadline_ms: int | None = None,
     ) -> ConversationSearchReply:
-        """Search conversations of all programs; the results are sessions with their best lines.
+        """Search conversations of all programs and return sessions with their best lines.
 
         Args:
             query: What to search for.
@@ -70,7 +70,7 @@ class AsyncSourceMethods(AsyncNoteMethods):
             DaemonUnreachableError, ConnectionLostError: As with every request.
         """
         return await self.request(
-            source_requests.conversation_search(
+            requests.conversation_search(
                 query,
                 agent=agent,
                 max_results=max_results,
@@ -109,5 +109,5 @@ class AsyncSourceMethods(AsyncNoteMethods):
             DaemonUnreachableError, ConnectionLostError: As with every request.
         """
         return await self.request(
-            source_requests.conversation_read(session, agent=agent, line=line, first=first, messages=messages)
+            requests.conversation_read(session, agent=agent, line=line, first=first, messages=messages)
         )

@@ -79,7 +79,6 @@ from memd_client.sessions import FlushDoneParams as FlushDoneParams
 from memd_client.sessions import FlushDoneReply as FlushDoneReply
 from memd_client.sessions import SessionStartedParams as SessionStartedParams
 from memd_client.sessions import SessionStartedReply as SessionStartedReply
-from memd_client.sources import ConversationMessage as ConversationMessage
 from memd_client.sources import ConversationReadParams as ConversationReadParams
 from memd_client.sources import ConversationReadReply as ConversationReadReply
 from memd_client.sources import ConversationSearchParams as ConversationSearchParams
@@ -87,6 +86,7 @@ from memd_client.sources import ConversationSearchReply as ConversationSearchRep
 from memd_client.sources import Excerpt as Excerpt
 from memd_client.sources import FoundConversation as FoundConversation
 from memd_client.sources import SessionInfo as SessionInfo
+from memd_client.sources import SessionMessage as SessionMessage
 from memd_client.sources import SourcesParams as SourcesParams
 from memd_client.sources import SourcesReply as SourcesReply
 from memd_client.tooling import CallToolParams as CallToolParams

@@ -16,6 +16,10 @@ from collections.abc import Callable, Sequence
 
 from .events import SubscribeParams, SubscribeReply
 from .messages import (
+    ConversationReadParams,
+    ConversationReadReply,
+    ConversationSearchParams,
+    ConversationSearchReply,
     CuratedEntriesParams,
     CuratedEntriesReply,
     EmbedParams,
@@ -41,6 +45,8 @@ from .messages import (
     SearchReply,
     ShowParams,
     ShowReply,
+    SourcesParams,
+    SourcesReply,
     StatusParams,
     StatusReply,
     VacuumParams,
@@ -235,6 +241,53 @@ def model(
 def show(agent: str | None = None) -> PreparedRequest[ShowReply]:
     """Return the request of `Client.show`."""
     return PreparedRequest("show", ShowParams(agent=agent), ShowReply, uses_client_agent=False)
+
+
+def sources(
+    action: str = "list", name: str = "", *, session: str = "", agent: str | None = None
+) -> PreparedRequest[SourcesReply]:
+    """Return the request of `Client.sources`."""
+    params = SourcesParams(action=action, name=name, session=session, agent=agent)
+    return PreparedRequest("sources", params, SourcesReply, min_timeout_s=60.0, uses_client_agent=False)
+
+
+def conversation_search(
+    query: str,
+    *,
+    agent: str | None = None,
+    max_results: int | None = None,
+    sources: Sequence[str] | None = None,
+    project: str | None = None,
+    since: str | None = None,
+    exclude_session: str | None = None,
+    deadline_ms: int | None = None,
+) -> PreparedRequest[ConversationSearchReply]:
+    """Return the request of `Client.conversation_search`."""
+    params = ConversationSearchParams(
+        query=query,
+        agent=agent,
+        max_results=max_results,
+        sources=None if sources is None else list(sources),
+        project=project,
+        since=since,
+        exclude_session=exclude_session,
+        deadline_ms=deadline_ms,
+    )
+    wait_s = 0.0 if deadline_ms is None else deadline_ms / 1000 + REPLY_MARGIN_S
+    return PreparedRequest("conversation_search", params, ConversationSearchReply, min_timeout_s=wait_s)
+
+
+def conversation_read(
+    session: str,
+    *,
+    agent: str | None = None,
+    line: int | None = None,
+    first: int | None = None,
+    messages: int = 20,
+) -> PreparedRequest[ConversationReadReply]:
+    """Return the request of `Client.conversation_read`."""
+    params = ConversationReadParams(session=session, agent=agent, line=line, first=first, messages=messages)
+    return PreparedRequest("conversation_read", params, ConversationReadReply)
 
 
 def subscribe(

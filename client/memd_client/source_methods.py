@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from . import source_requests
+from . import requests
 from .note_methods import NoteMethods
 from .sources import ConversationReadReply, ConversationSearchReply, SourcesReply
 
@@ -15,7 +15,7 @@ class SourceMethods(NoteMethods):
     def sources(
         self, action: str = "list", name: str = "", *, session: str = "", agent: str | None = None
     ) -> SourcesReply:
-        """List the sources of other programs, or delete memd's copies of deleted conversations.
+        """List the sources of other programs, or delete copies of deleted conversations.
 
         Args:
             action: `list`, or `forget` to delete copies for good.
@@ -31,7 +31,7 @@ class SourceMethods(NoteMethods):
             BadParamsError: No agent has a source of that name.
             DaemonUnreachableError, ConnectionLostError: As with every request.
         """
-        return self.request(source_requests.sources(action, name, session=session, agent=agent))
+        return self.request(requests.sources(action, name, session=session, agent=agent))
 
     def conversation_search(
         self,
@@ -45,7 +45,7 @@ class SourceMethods(NoteMethods):
         exclude_session: str | None = None,
         deadline_ms: int | None = None,
     ) -> ConversationSearchReply:
-        """Search conversations of all programs; the results are sessions with their best lines.
+        """Search conversations of all programs and return sessions with their best lines.
 
         Args:
             query: What to search for.
@@ -67,7 +67,7 @@ class SourceMethods(NoteMethods):
             DaemonUnreachableError, ConnectionLostError: As with every request.
         """
         return self.request(
-            source_requests.conversation_search(
+            requests.conversation_search(
                 query,
                 agent=agent,
                 max_results=max_results,
@@ -106,5 +106,5 @@ class SourceMethods(NoteMethods):
             DaemonUnreachableError, ConnectionLostError: As with every request.
         """
         return self.request(
-            source_requests.conversation_read(session, agent=agent, line=line, first=first, messages=messages)
+            requests.conversation_read(session, agent=agent, line=line, first=first, messages=messages)
         )

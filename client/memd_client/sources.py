@@ -114,7 +114,7 @@ class ConversationReadParams:
 
 
 @record
-class ConversationMessage:
+class SessionMessage:
     """One message on one line: its number in the session from 1, its place in the transcript, and who says it.
 
     `time_ms` is None if unknown.
@@ -134,5 +134,5 @@ class ConversationReadReply:
     agent: str
     path: str
     session: SessionInfo
-    messages: list[ConversationMessage]
+    messages: list[SessionMessage]
     total: int

@@ -28,7 +28,7 @@ def write(path: Path, text: str) -> Path:
     return path
 
 
-def test_notes_of_a_folder_are_found_where_they_are_and_as_fresh_as_any_note() -> None:
+def test_notes_of_a_folder_are_found_in_place_and_as_fresh_as_any_note() -> None:
     with StateHome(KEYWORD_ONLY) as home:
         vault = home.root / "vault"
         write(vault / "Birds" / "cormorant.md", "# Birds\n\nThe cormorant dries its wings.\n")

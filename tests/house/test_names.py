@@ -33,6 +33,8 @@ NO_COMMAND = {
     "memory_forget": "people say `memctl facts forget`",
     "recall_for": "an agent's runtime asks",
     "capture_from": "an agent's runtime says it",
+    "conversation_search": "people say `memctl search --source NAME`",
+    "conversation_read": "people open the session in its program, as `memctl search` says",
     "subscribe": "for programs that watch; people say `memctl top` or `memctl logs`",
     "compaction_done": "an agent's runtime says it; people say `memctl index`",
 }

@@ -1316,7 +1316,7 @@ export interface ConversationReadParams {
  *
  * `time_ms` is None if unknown.
  */
-export interface ConversationMessage {
+export interface SessionMessage {
   number: number;
   line: number;
   speaker: string;
@@ -1331,7 +1331,7 @@ export interface ConversationReadReply {
   agent: string;
   path: string;
   session: SessionInfo;
-  messages: ConversationMessage[];
+  messages: SessionMessage[];
   total: number;
 }
 

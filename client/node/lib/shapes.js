@@ -271,13 +271,13 @@ export const SHAPES = {
     defaults: {"degraded": null, "partial": false},
     holds: {"conversations": ["FoundConversation", true], "degraded": ["Degradation", false]},
   },
-  ConversationMessage: {
+  SessionMessage: {
     needs: ["number", "line", "speaker", "text"],
     defaults: {"time_ms": null},
   },
   ConversationReadReply: {
     needs: ["agent", "path", "session", "messages", "total"],
-    holds: {"session": ["SessionInfo", false], "messages": ["ConversationMessage", true]},
+    holds: {"session": ["SessionInfo", false], "messages": ["SessionMessage", true]},
   },
   ShowReply: {
     needs: ["url", "agent", "expires_s"],

@@ -15,7 +15,6 @@ from memd.settings.agents import AgentConfig
 from memd.sync.disk.read import FileText
 from memd_client.errors import FileMissingError
 from memd_client.messages import (
-    ConversationMessage,
     ConversationReadParams,
     ConversationReadReply,
     ConversationSearchParams,
@@ -26,6 +25,7 @@ from memd_client.messages import (
     SearchParams,
     SearchReply,
     SessionInfo,
+    SessionMessage,
     SourceStatus,
 )
 
@@ -167,14 +167,14 @@ def _page(params: ConversationReadParams, line_map: Sequence[int], total: int) -
     return min(start, total), min(start + params.messages, total)
 
 
-def _message(line: str, file: FileText, at: int) -> ConversationMessage:
+def _message(line: str, file: FileText, at: int) -> SessionMessage:
     """Return one line of a conversation."""
     label, _, said = line.partition(": ")
     time_ms = file.times[at] if at < len(file.times) else 0
-    return ConversationMessage(at + 1, file.line_map[at], _SPEAKERS.get(label, ""), said, time_ms or None)
+    return SessionMessage(at + 1, file.line_map[at], _SPEAKERS.get(label, ""), said, time_ms or None)
 
 
-def _fitting(messages: Sequence[ConversationMessage]) -> Sequence[ConversationMessage]:
+def _fitting(messages: Sequence[SessionMessage]) -> Sequence[SessionMessage]:
     """Return the messages that fit into one reply, at least one."""
     left = MAX_READ_CHARS
     for count, message in enumerate(messages):

@@ -260,17 +260,34 @@ class AgentRegistry:
             folders = (home / "sessions", home / "agent")
         return WatchPlan(config.id, config.workspace, settings.extra_paths, folders, bool(config.sources))
 
+    def _sources(self, config: AgentConfig) -> Sources:
+        """Return an agent's sources: notes, transcripts, and those of other programs."""
+        limits, state_dir = limits_of(self._daemon), self._home.state_dir
+        sessions = None
+        if "sessions" in config.settings.sources:
+            sessions = AgentSessions(state_dir, config.id, limits.file_bytes)
+        added = [
+            open_source(
+                each,
+                self._places,
+                limits.file_bytes,
+                partial(self._watcher.queue, config.id),
+                state_dir / "memory" / "kept" / config.id,
+                self._clock,
+            )
+            for each in config.sources
+        ]
+        queue = self._watcher.queue(config.id)
+        return Sources(config.workspace, config.settings.extra_paths, limits, sessions, queue, added)
+
     async def _open(self, config: AgentConfig, failures: int) -> OpenAgent:
         """Open one agent's index and create the parts that maintain and search it."""
         if config.id == SHARED_AGENT and config.workspace.is_relative_to(self._home.state_dir / "memory"):
             config.workspace.mkdir(parents=True, exist_ok=True)
-        settings, limits = config.settings, limits_of(self._daemon)
+        settings = config.settings
         extension = self._extension(config)
         index = await self._indexes.open(config, extension, failures)
         vector_cache = VectorCache(extension, self._budget)
-        sessions = None
-        if "sessions" in settings.sources:
-            sessions = AgentSessions(self._home.state_dir, config.id, limits.file_bytes)
         vector_search = VectorSearchManager(
             config.id,
             settings,
@@ -287,24 +304,7 @@ class AgentRegistry:
         return OpenAgent(
             config,
             index,
-            Sources(
-                config.workspace,
-                settings.extra_paths,
-                limits,
-                sessions,
-                self._watcher.queue(config.id),
-                [
-                    open_source(
-                        each,
-                        self._places,
-                        limits.file_bytes,
-                        partial(self._watcher.queue, config.id),
-                        self._home.state_dir / "memory" / "kept" / config.id,
-                        self._clock,
-                    )
-                    for each in config.sources
-                ],
-            ),
+            self._sources(config),
             vector_cache,
             vector_search,
             daemon=self._daemon,

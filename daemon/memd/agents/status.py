@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import NamedTuple
 
 import trio
 
@@ -55,23 +56,29 @@ def model_status(row: RunnerStatus) -> ModelStatus:
     )
 
 
+class _Looked(NamedTuple):
+    """What the index says about itself."""
+
+    counts: IndexCounts
+    generation: int
+    transcripts: TranscriptCounts
+    by_source: dict[str, SourceCounts]
+    refused: list[RefusedChunk]
+
+
 async def describe_agent(config: AgentConfig, opened: OpenAgent, now_ms: int, *, deep: bool) -> AgentStatus:
     """Return one agent's status; `deep` tests each part."""
     text, vectors = opened.text, opened.vector_search
     target = vectors.target
 
-    def look(
-        db: Database,
-    ) -> tuple[IndexCounts, int, TranscriptCounts, dict[str, SourceCounts], list[RefusedChunk]]:
+    def look(db: Database) -> _Looked:
         refused = load_refused(db, target.space.id, MAX_REFUSED_SHOWN) if target is not None else []
         by_source = count_by_source(db) if config.sources else {}
-        return count_all(db), generation(db), count_transcripts(db), by_source, refused
+        return _Looked(count_all(db), generation(db), count_transcripts(db), by_source, refused)
 
     # In this order, a file indexed in between is both pending and counted, never neither.
-    (disk, changes), (counts, at, transcripts, by_source, refused) = (
-        await text.scan_in_thread(),
-        await opened.index_file.read(look),
-    )
+    disk, changes = await text.scan_in_thread()
+    counts, at, transcripts, by_source, refused = await opened.index_file.read(look)
     watch = opened.watcher.state(config.id)
     pending = text.pending(changes, vectors.chunks_pending, vectors.oldest_pending_ms, now_ms)
     fill = vectors.fill

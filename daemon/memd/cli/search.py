@@ -378,7 +378,7 @@ def _hit_lines(hit: Hit, pattern: re.Pattern[str] | None) -> list[Line]:
 
 
 def _session_line(session: SessionInfo) -> Line:
-    """Return where a hit was said: title, project, day, speakers, and how to open it."""
+    """Return the session of a hit: title, project, day, speakers, and how to open it."""
     project = session.project.rstrip("/").rpartition("/")[2]
     facts = dotted(
         (session.title, "title") if session.title else None,

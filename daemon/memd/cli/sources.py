@@ -1,4 +1,4 @@
-"""`memctl sources`: conversations and notes of other programs, searched where they are."""
+"""`memctl sources`: conversations and notes of other programs, searched in place."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ STEP_S = 0.2
 @json_option
 @click.pass_context
 def command(ctx: click.Context, as_json: bool) -> None:
-    """Search conversations and notes of other programs where they are.
+    """Search conversations and notes of other programs in place.
 
     Without a command, lists the sources of all agents, and what else is found on this machine. Nothing is ever
     written to a source.
@@ -188,7 +188,10 @@ def remove(session: CliSession, name: str) -> None:
 @json_option
 @click.pass_obj
 def forget(session: CliSession, name: str, session_id: str, as_json: bool) -> None:
-    """Delete the copies of conversations that the program of NAME deleted, for good."""
+    """Delete copies of deleted conversations for good.
+
+    They are those that --keep made of conversations which the program of NAME has deleted.
+    """
     with session.client() as client:
         reply = client.sources("forget", name, session=session_id)
     if as_json:

@@ -28,7 +28,14 @@ from memd.settings.openclaw_file import (
 from memd.settings.paths import daemon_config_file
 from memd.settings.schema import DaemonSettings, MemorySearch, ProviderEntry
 from memd.settings.search import earlier_index, own_index, read_search, usual_index
-from memd.settings.sources import SHARED_AGENT, SOURCES, OwnedSource, SourceConfig, read_sources
+from memd.settings.sources import (
+    SHARED_AGENT,
+    SOURCES,
+    OwnedSource,
+    SourceConfig,
+    read_sources,
+    sources_of,
+)
 from memd_client.errors import ConfigInvalidError
 
 DEFAULT_AGENT = "main"
@@ -163,17 +170,9 @@ def resolve(
             is_default=agent_id == default,
             life=read_layers(LifecycleSettings, life, findings),
             problems=tuple(findings.own.values()),
-            sources=tuple(
-                sorted(
-                    (each.config for each in sources if (each.agent or default) == agent_id),
-                    key=lambda config: config.name,
-                )
-            ),
+            sources=sources_of(agent_id, sources, default),
         )
-    taken_paths = {agent.index_path for agent in agents.values()}
-    for agent in agents.values():
-        if agent.earlier_index in taken_paths:  # the settings give it to another agent
-            agents[agent.id] = replace(agent, earlier_index=None)
+    agents = _without_taken_indexes(agents)
     return OpenClawHome(
         state_dir=state_dir,
         config_path=config_path,
@@ -185,6 +184,15 @@ def resolve(
         refused_keys=refused_keys(document),
         providers=read.providers,
     )
+
+
+def _without_taken_indexes(agents: Mapping[str, AgentConfig]) -> dict[str, AgentConfig]:
+    """Return the agents without earlier indexes that the settings give to another agent."""
+    taken = {agent.index_path for agent in agents.values()}
+    return {
+        agent_id: replace(agent, earlier_index=None) if agent.earlier_index in taken else agent
+        for agent_id, agent in agents.items()
+    }
 
 
 def _with_own_index(

@@ -1,4 +1,4 @@
-"""The sources that memd finds by itself."""
+"""The sources that memd knows."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ SourceKind: TypeAlias = Literal["transcripts", "notes"]
 
 
 class KnownSource(NamedTuple):
-    """A source that memd finds by itself: the program's name for people, and the kind."""
+    """A source that memd finds without settings: the program's name for people, and the kind."""
 
     title: str
     kind: SourceKind

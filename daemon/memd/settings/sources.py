@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Final, NamedTuple
@@ -20,7 +20,7 @@ SOURCES: Final = "sources"
 SHARED_AGENT: Final = "shared"
 """The agent that exists as soon as a source belongs to it."""
 
-OPENCLAW_SOURCES: Final = ("memory", "sessions")
+BUILT_IN_SOURCES: Final = ("memory", "sessions")
 """Names that no other source may have."""
 
 _NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,39}")
@@ -39,8 +39,8 @@ class SourceSettings(Settings, frozen=True, kw_only=True):
     path: Annotated[
         str,
         Setting(
-            "Its folder (or database), instead of where the program keeps it; needed for a folder of notes.",
-            default="where the program keeps it",
+            "Its folder or database, instead of the program's own; needed for a folder of notes.",
+            default="the program's own",
             is_path=True,
         ),
     ] = ""
@@ -69,7 +69,7 @@ class SourceConfig:
         name: Its name, with which its paths in the index begin.
         program: A name in `KNOWN_SOURCES`; empty for a folder of notes.
         kind: What it has.
-        path: Where it is; None for where the program keeps it.
+        path: Its folder or database; None for the program's own.
     """
 
     name: str
@@ -99,7 +99,7 @@ def read_sources(toml: MemdToml | None, home: Path, findings: Findings) -> list[
     for name, values in table.values.items():
         if not isinstance(values, Mapping):
             findings.add_wrong(table, shown_key(name), "an object", values)
-        elif not _NAME.fullmatch(name) or name in OPENCLAW_SOURCES:
+        elif not _NAME.fullmatch(name) or name in BUILT_IN_SOURCES:
             what = (
                 "is not a valid name of a source (lower-case letters, digits, - and _, at most 40); ignored"
             )
@@ -134,3 +134,9 @@ def _read_source(name: str, layer: Layer, home: Path, findings: Findings) -> Own
         read.keep_mb,
     )
     return OwnedSource(read.agent.strip().lower(), config)
+
+
+def sources_of(agent_id: str, sources: Sequence[OwnedSource], default: str) -> tuple[SourceConfig, ...]:
+    """Return the sources of an agent, by name; those without an agent belong to the default agent."""
+    own = [each.config for each in sources if (each.agent or default) == agent_id]
+    return tuple(sorted(own, key=lambda config: config.name))

@@ -43,7 +43,7 @@ def open_source(
 
     Args:
         config: The source.
-        places: Where programs keep their files.
+        places: The folders of programs.
         max_file_bytes: Limit of a note.
         queue_of: Returns queues of changed folders; without one each scan lists all folders.
         copies_in: The folder of the agent's kept copies; None keeps none.
@@ -95,7 +95,7 @@ def how_to_open(program: str, session_id: str) -> str:
 
 
 def known_configs() -> list[SourceConfig]:
-    """Return every known source where its program keeps it."""
+    """Return every known source in its program's own folder."""
     readable = {**FILE_PROGRAMS, **DATABASE_PROGRAMS}
     return [
         SourceConfig(name, name, known.kind, None)

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import trio
 
-from memd.settings.sources import OPENCLAW_SOURCES
+from memd.settings.sources import BUILT_IN_SOURCES
 from memd.sync.disk.discover import Discovery
 from memd.sync.text.text_sync import TextSync
 from memd.text.query.typos import find_similar_paths, folders_of
@@ -65,7 +65,7 @@ def find_reason(reply: SearchReply, params: SearchParams, memory: SearchedSource
             f"Transcripts of agent {memory.agent} are not indexed.",
             'Set memory.search.experimental.sessionMemory to true and add "sessions" to memory.search.sources.',
         )
-    unknown = sorted(wanted - {*memory.sources, *OPENCLAW_SOURCES})
+    unknown = sorted(wanted - {*memory.sources, *BUILT_IN_SOURCES})
     if unknown and not wanted & set(memory.sources):
         return EmptyResult(
             "source_unknown",

@@ -10,7 +10,7 @@ from operator import is_not
 from pathlib import Path
 
 from memd.settings.schema import ExtraPath
-from memd.settings.sources import OPENCLAW_SOURCES
+from memd.settings.sources import BUILT_IN_SOURCES
 from memd.sync.added_sources import AddedSource
 from memd.sync.disk.capacity import SourceLimits as SourceLimits
 from memd.sync.disk.capacity import limits_of as limits_of
@@ -148,14 +148,14 @@ def _cap(disk: Discovery, limits: SourceLimits) -> None:
     """
     files = disk.files
     most = limits.file_bytes  # larger files are indexed up to here
-    own = [found for found in files.values() if found.source in OPENCLAW_SOURCES]
+    own = [found for found in files.values() if found.source in BUILT_IN_SOURCES]
     size_bytes = sum([found.size if found.size < most else most for found in own])
     if len(files) <= limits.files and size_bytes <= limits.total_bytes:
         return
     left_files, left_bytes = limits.files, limits.total_bytes
     kept: dict[str, SourceFile] = {}
     for found in sorted(files.values(), key=_precedence):
-        size = min(found.size, most) if found.source in OPENCLAW_SOURCES else 0
+        size = min(found.size, most) if found.source in BUILT_IN_SOURCES else 0
         if left_files < 1 or size > left_bytes:
             break
         kept[found.path] = found

@@ -189,7 +189,7 @@ def may_be_new(text: str) -> bool:
     return _LISTS["change"].may_occur(text)
 
 
-@lru_cache(maxsize=1_024)
+@lru_cache(maxsize=128)
 def read_statement(text: str) -> Statement:
     """Return a statement, read for comparison."""
     folded = fold(text)

@@ -235,6 +235,8 @@ def test_every_option_is_sent_to_the_daemon() -> None:
                 "min_score": 0.2,
                 "sources": ["memory", "sessions"],
                 "path": "memory/2026-",
+                "project": None,
+                "since": None,
                 "explain": False,
             },
         )
@@ -257,7 +259,7 @@ def test_omitted_options_use_the_agents_settings() -> None:
         ["search", "a", "--max-chars", "0"],
         ["search", "a", "--max-chars", "100001"],
         ["search", "a", "--min-score", "2"],
-        ["search", "a", "--source", "web"],
+        ["search", "a", "--source", "w" * 41],
         ["search", "a", "--unknown"],
         ["search", "not utf-8: \udcff"],
     ],
@@ -433,7 +435,8 @@ def test_disabled_memory_of_an_agent_with_the_id_all_is_an_error() -> None:
 
 
 def test_options_apply_to_a_search_of_all_agents() -> None:
-    options = "--max-results 3 --max-chars 2000 --all --min-score 0.2 --source memory --path memory/ --explain".split()
+    line = "--max-results 3 --max-chars 2000 --all --min-score 0.2 --source memory --path memory/"
+    options = [*line.split(), *"--project shop --since 7d --explain".split()]
 
     ran = search_all(replied(), *options)
 
@@ -447,6 +450,8 @@ def test_options_apply_to_a_search_of_all_agents() -> None:
         "min_score": 0.2,
         "sources": ["memory"],
         "path": "memory/",
+        "project": "shop",
+        "since": "7d",
         "explain": True,
     }
 

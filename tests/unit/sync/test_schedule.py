@@ -129,7 +129,7 @@ def test_session_start_does_not_sync_if_disabled() -> None:
 
 def test_transcript_is_synced_after_enough_growth() -> None:
     def transcript(size: int) -> Changes:
-        return Changes([SourceFile("sessions/s.jsonl", "/gone", 1, size, 1, 1, "sessions")], [])
+        return Changes([SourceFile("sessions/s.jsonl", "/gone", 1, size, 1, 1, "sessions", is_talk=True)], [])
 
     async def act(schedule: Schedule, text: SyncRecorder) -> None:
         text.changes = transcript(999)
@@ -152,7 +152,7 @@ def file(path: Path, lines: int, width: int = 10) -> SourceFile:
     """Write a transcript with some lines, and return it as a discovered file."""
     path.write_text(("x" * (width - 1) + "\n") * lines)
     facts = path.stat()
-    return SourceFile("sessions/s.jsonl", str(path), 1, facts.st_size, 7, 1, "sessions")
+    return SourceFile("sessions/s.jsonl", str(path), 1, facts.st_size, 7, 1, "sessions", is_talk=True)
 
 
 def row(size: int, inode: int = 7) -> FileRow:
@@ -171,7 +171,7 @@ def test_growth_counts_lines_and_a_shorter_file_always_counts(
 
 
 def test_growth_in_bytes_counts_without_reading_the_file(tmp_path: Path) -> None:
-    found = SourceFile("sessions/s.jsonl", str(tmp_path / "gone"), 1, 1100, 7, 1, "sessions")
+    found = SourceFile("sessions/s.jsonl", str(tmp_path / "gone"), 1, 1100, 7, 1, "sessions", is_talk=True)
     assert has_grown(found, row(100), LIMITS)
     assert not has_grown(found, row(101), LIMITS)
 
@@ -182,7 +182,7 @@ def test_replaced_file_counts_as_growth(tmp_path: Path) -> None:
 
 def test_growth_of_a_database_session_counts_events() -> None:
     def session(last_event: int) -> SourceFile:
-        return SourceFile("sessions/s.jsonl", "/x.sqlite", 1, 10, last_event, 0, "sessions")
+        return SourceFile("sessions/s.jsonl", "/x.sqlite", 1, 10, last_event, 0, "sessions", is_talk=True)
 
     assert has_grown(session(12), row(10, inode=7), LIMITS)
     assert not has_grown(session(11), row(10, inode=7), LIMITS)

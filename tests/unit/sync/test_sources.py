@@ -25,7 +25,7 @@ class TwoTranscripts:
         names = ("sessions/one.jsonl", "sessions/two.jsonl")
         return Transcripts(
             {
-                name: SourceFile(name, f"/x/{name}", 2**62 + at, 50, 1, 1, "sessions")
+                name: SourceFile(name, f"/x/{name}", 2**62 + at, 50, 1, 1, "sessions", is_talk=True)
                 for at, name in enumerate(names)
             }
         )

@@ -24,7 +24,7 @@ from memd.sync.transcripts.projects import find_project
 from memd.sync.transcripts.session_source import Transcripts, name_of_session, unreadable
 from memd.sync.transcripts.talk_text import TalkLines
 from memd.sync.transcripts.transcript_text import StateCache
-from memd.sync.watch.folder_tree import FileFacts, FolderTree
+from memd.sync.watch.folder_tree import FolderTree, TreeFile
 from memd.sync.watch.queue import WatchQueue
 from memd_client.errors import FileMissingError
 
@@ -151,7 +151,7 @@ class FileTranscripts:
 
     def _find_sessions(self) -> None:
         """Choose the file of each session among the listed ones."""
-        best: dict[str, tuple[int, FileFacts, FolderTree, TranscriptFile]] = {}
+        best: dict[str, tuple[int, TreeFile, FolderTree, TranscriptFile]] = {}
         transcripts = Transcripts()
         for tree in self._trees:
             listing = tree.list()

@@ -15,7 +15,7 @@ MAX_DEPTH = 12
 """Folders below each other that are walked."""
 
 
-class FileFacts(NamedTuple):
+class TreeFile(NamedTuple):
     """A regular file's location and stat."""
 
     location: str
@@ -29,7 +29,7 @@ class FileFacts(NamedTuple):
 class _Folder:
     """One listed folder: its files by name, its folders, and names that were left out with the reason."""
 
-    files: dict[str, FileFacts] = field(default_factory=dict)
+    files: dict[str, TreeFile] = field(default_factory=dict)
     folders: list[str] = field(default_factory=list)
     skipped: dict[str, str] = field(default_factory=dict)
 
@@ -38,7 +38,7 @@ class _Folder:
 class TreeListing:
     """All files below a folder by their path below it, and paths left out with the reason."""
 
-    files: dict[str, FileFacts] = field(default_factory=dict)
+    files: dict[str, TreeFile] = field(default_factory=dict)
     skipped: dict[str, str] = field(default_factory=dict)
 
 
@@ -173,7 +173,7 @@ class FolderTree:
         if stat.S_ISLNK(facts.st_mode):
             found.skipped[entry.name] = LINK
         elif stat.S_ISREG(facts.st_mode):
-            found.files[entry.name] = FileFacts(
+            found.files[entry.name] = TreeFile(
                 entry.path, facts.st_mtime_ns, facts.st_size, facts.st_ino, facts.st_ctime_ns
             )
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 OPENING, CLOSING = "<memd-memory>", "</memd-memory>"
-"""Marks around injected memory. Text between them is memory already, and no one's words."""
+"""Marks around injected memory. Text between them is memory already: no person said it."""
 
 
 def without_injected(text: str) -> str:

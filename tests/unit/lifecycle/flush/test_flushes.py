@@ -168,7 +168,7 @@ FULL = {"total_tokens": 176_000, "context_window": 200_000}
 NOON = int(datetime(2026, 11, 22, 12, tzinfo=UTC).timestamp() * 1000)
 
 
-class Session:
+class FlushedSession:
     """A session of an agent, as a gateway tells of it."""
 
     def __init__(self, home: Path, life: LifecycleSettings | None = None, *, enabled: bool = True) -> None:
@@ -196,11 +196,11 @@ class Session:
 
 
 @pytest.fixture
-def session(tmp_path: Path) -> Session:
-    return Session(tmp_path)
+def session(tmp_path: Path) -> FlushedSession:
+    return FlushedSession(tmp_path)
 
 
-def test_a_due_flush_comes_with_its_prompts(session: Session) -> None:
+def test_a_due_flush_comes_with_its_prompts(session: FlushedSession) -> None:
     reply = session.check()
 
     assert (reply.run, reply.reason, reply.threshold_tokens) == (True, "tokens", 176_000)
@@ -209,14 +209,14 @@ def test_a_due_flush_comes_with_its_prompts(session: Session) -> None:
     assert "NO_REPLY" in reply.system_prompt
 
 
-def test_a_flush_that_is_not_due_has_none(session: Session) -> None:
+def test_a_flush_that_is_not_due_has_none(session: FlushedSession) -> None:
     reply = session.check(total_tokens=5)
 
     assert (reply.run, reply.reason) == (False, "below_threshold")
     assert (reply.prompt, reply.system_prompt, reply.path) == ("", "", "")
 
 
-def test_a_cycle_is_flushed_once_and_the_next_one_again(session: Session) -> None:
+def test_a_cycle_is_flushed_once_and_the_next_one_again(session: FlushedSession) -> None:
     assert session.done() == (0, True)
     assert session.check().reason == "flushed_already"
     assert session.check("agent:main:other").run
@@ -227,7 +227,7 @@ def test_a_cycle_is_flushed_once_and_the_next_one_again(session: Session) -> Non
     assert session.host.syncs == 2
 
 
-def test_the_callers_count_comes_before_ours(session: Session) -> None:
+def test_the_callers_count_comes_before_ours(session: FlushedSession) -> None:
     assert session.done(compaction_count=7) == (7, True)
 
     assert session.check(compaction_count=7).reason == "flushed_already"
@@ -236,7 +236,7 @@ def test_the_callers_count_comes_before_ours(session: Session) -> None:
     assert session.check().compaction_count == 12
 
 
-def test_what_was_flushed_is_known_after_a_restart(session: Session) -> None:
+def test_what_was_flushed_is_known_after_a_restart(session: FlushedSession) -> None:
     session.compacted()
     session.done()
 
@@ -246,7 +246,7 @@ def test_what_was_flushed_is_known_after_a_restart(session: Session) -> None:
     assert session.compacted() == (2, True)
 
 
-def test_another_session_under_the_same_key_has_no_record(session: Session) -> None:
+def test_another_session_under_the_same_key_has_no_record(session: FlushedSession) -> None:
     session.done(session_id="a", compaction_count=0)
 
     assert session.check(session_id="a").reason == "flushed_already"
@@ -255,7 +255,7 @@ def test_another_session_under_the_same_key_has_no_record(session: Session) -> N
     assert session.check(session_id="b").run
 
 
-def test_a_forgotten_session_has_no_record(session: Session) -> None:
+def test_a_forgotten_session_has_no_record(session: FlushedSession) -> None:
     session.done()
     trio.run(session.flushes.forget, "agent:main:main")
     session.restart()
@@ -263,14 +263,14 @@ def test_a_forgotten_session_has_no_record(session: Session) -> None:
     assert session.check().run
 
 
-def test_a_heartbeats_key_and_a_missing_workspace_are_seen(session: Session) -> None:
+def test_a_heartbeats_key_and_a_missing_workspace_are_seen(session: FlushedSession) -> None:
     assert session.check("agent:main:main:heartbeat").reason == "heartbeat"
     session.host.workspace.rmdir()
     assert session.check().reason == "no_workspace"
 
 
 def test_an_agent_without_search_is_flushed_too(tmp_path: Path) -> None:
-    session = Session(tmp_path, enabled=False)
+    session = FlushedSession(tmp_path, enabled=False)
 
     assert session.check().run
     assert session.done() == (0, False)
@@ -279,19 +279,19 @@ def test_an_agent_without_search_is_flushed_too(tmp_path: Path) -> None:
     assert session.check().run
 
 
-def test_a_compaction_without_a_session_only_syncs(session: Session, tmp_path: Path) -> None:
+def test_a_compaction_without_a_session_only_syncs(session: FlushedSession, tmp_path: Path) -> None:
     assert session.compacted("") == (0, True)
     assert not (tmp_path / "memory").exists()
 
 
-def test_the_state_file_is_next_to_the_index(session: Session, tmp_path: Path) -> None:
+def test_the_state_file_is_next_to_the_index(session: FlushedSession, tmp_path: Path) -> None:
     session.done()
 
     held = json.loads((tmp_path / "memory" / "main.sessions.json").read_text())
     assert held["sessions"]["agent:main:main"]["flushed_at"] == 0
 
 
-def test_many_tell_at_once_and_none_is_lost(session: Session) -> None:
+def test_many_tell_at_once_and_none_is_lost(session: FlushedSession) -> None:
     async def tell() -> None:
         async with trio.open_nursery() as nursery:
             for number in range(30):

@@ -14,7 +14,7 @@ from memd.sync.transcripts.conversation import Conversation, SessionKind
 
 
 class Places(NamedTuple):
-    """Where programs keep their files: the user's home folder, the environment, and `sys.platform`."""
+    """What decides in which folders programs keep their files: the home folder, the environment, `sys.platform`."""
 
     home: Path
     environ: Mapping[str, str]
@@ -72,7 +72,7 @@ class FileProgram(Protocol):
         """Return a new reader of a file."""
 
     def read_titles(self, folder: Path) -> Mapping[str, str]:
-        """Return titles that files beside the transcripts give, by session id (blocking); usually empty."""
+        """Return titles that files next to the transcripts give, by session id (blocking); usually empty."""
 
     def how_to_open(self, session_id: str) -> str:
         """Return the command that opens a session, such as `claude --resume ID`; empty without one."""

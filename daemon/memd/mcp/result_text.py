@@ -7,7 +7,7 @@ import unicodedata
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from memd.mcp.definitions import APPEND_NOTE
+from memd.mcp.definitions import APPEND_NOTE, CONVERSATION_READ, CONVERSATION_SEARCH
 from memd_client.errors import MemdError
 
 _JOINERS = "\u200c\u200d"
@@ -130,6 +130,37 @@ def _append_text(answer: Mapping[str, Any]) -> str:
     return f"Appended: {place}" if answer["appended"] else f"Present already: {place}"
 
 
+def _conversations_text(answer: Mapping[str, Any]) -> str:
+    rows: Sequence[Mapping[str, Any]] = answer["conversations"]
+    return "\n\n".join(map(_conversation, rows)) or "No relevant conversation."
+
+
+def _conversation(row: Mapping[str, Any]) -> str:
+    """Return a session with its best lines."""
+    weak = ", weak" if row.get("relevance") == "weak" else ""
+    lines = [
+        f"{_session(row['session'])} (score {row['score']:.2f}{weak})",
+        f"session: {_on_one_line(row['path'])}",
+    ]
+    for each in row["excerpts"]:
+        lines += [f"line {each['line']}{', ' + each['date'] if each['date'] else ''}:", each["text"]]
+    return "\n".join(lines)
+
+
+def _session(session: Mapping[str, Any]) -> str:
+    """Return a session on one line: program, title, project and day."""
+    project = str(session["project"]).rstrip("/").rpartition("/")[2]
+    facts = (session["program"], session["title"], project, session["date"])
+    return ", ".join(_on_one_line(fact) for fact in facts if fact)
+
+
+def _messages_text(answer: Mapping[str, Any]) -> str:
+    rows: Sequence[Mapping[str, Any]] = answer["messages"]
+    head = f"{_session(answer['session'])}: {len(rows)} of {answer['total']} messages"
+    said = [f"{row['number']} (line {row['line']}) {row['speaker']}: {row['text']}" for row in rows]
+    return "\n".join([head, *said])
+
+
 def _fact(row: Mapping[str, Any]) -> str:
     return f"- {row['text']} ({row['category']}, id {row['id']}, {row['path']}:{row['line']})"
 
@@ -141,4 +172,6 @@ _FORMATTERS = {
     "memory_recall": _recall_text,
     "memory_forget": _forget_text,
     APPEND_NOTE: _append_text,
+    CONVERSATION_SEARCH: _conversations_text,
+    CONVERSATION_READ: _messages_text,
 }

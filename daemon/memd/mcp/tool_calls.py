@@ -6,7 +6,8 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from memd.mcp.definitions import ALL_AGENTS, APPEND_NOTE, MAX_RESULTS, TOOLS, Tool
+from memd.mcp.definitions import ALL_AGENTS, MAX_RESULTS, TOOLS, Tool
+from memd.mcp.own_requests import OWN_REQUESTS, check_arguments
 from memd.mcp.result_text import answer_text, error_text, wrong_call_text
 from memd.mcp.scope import AgentScope
 from memd_client import lifecycle_requests, requests
@@ -48,8 +49,8 @@ async def carry_out(
     may_mean_all = tool.takes_all and scope.agent is None and given.get("agent") == ALL_AGENTS
     try:
         agent = scope.checked(given.pop("agent", None))
-        if name == APPEND_NOTE:
-            return await _append(scope, tool, agent, given, on_progress)
+        if name in OWN_REQUESTS:
+            return await _ask_own(scope, tool, agent, given, on_progress)
         ask = lifecycle_requests.call_tool(name, given, agent=agent)
         ask.repeatable = tool.repeatable
         reply = await _send(scope, ask, on_progress)
@@ -79,20 +80,13 @@ async def _search_all(
     return ToolResult(answer_text(tool.name, answer), answer)
 
 
-async def _append(
+async def _ask_own(
     scope: AgentScope, tool: Tool, agent: str | None, given: dict[str, Any], on_progress: OnProgress | None
 ) -> ToolResult:
-    """Append an entry to a day's note."""
-    unknown = [name for name in given if name not in tool.properties]
-    if unknown:
-        return _wrong(tool, f"{tool.name} has no argument {unknown[0][:60]!r}")
-    if not isinstance(given.get("text"), str):
-        return _wrong(tool, f"{tool.name}: `text` {'must be text' if 'text' in given else 'is missing'}")
-    if not isinstance(given.get("date"), str | None):
-        return _wrong(tool, f"{tool.name}: `date` must be a date (YYYY-MM-DD)")
-    ask = lifecycle_requests.append_note(given["text"], agent=agent, date=given.get("date"))
+    """Execute a tool that is a request of its own."""
     try:
-        answer = to_wire(await _send(scope, ask, on_progress))
+        check_arguments(tool, given)
+        answer = to_wire(await _send(scope, OWN_REQUESTS[tool.name](given, agent), on_progress))
     except BadParamsError as error:
         return _wrong(tool, error.message)
     return ToolResult(answer_text(tool.name, answer), answer)

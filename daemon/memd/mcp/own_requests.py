@@ -1,0 +1,65 @@
+"""Tools that are requests of their own, not tools of the daemon: their arguments, checked, as requests."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from memd.mcp.definitions import APPEND_NOTE, CONVERSATION_READ, CONVERSATION_SEARCH, Tool
+from memd_client import lifecycle_requests, requests
+from memd_client.errors import BadParamsError
+from memd_client.prepared_request import PreparedRequest
+
+_TYPES = {"string": (str, "text"), "integer": (int, "a whole number")}
+
+
+def check_arguments(tool: Tool, given: Mapping[str, Any]) -> None:
+    """Raise if an argument is unknown, missing, or of another type; the daemon checks ranges."""
+    for name in given:
+        if name not in tool.properties:
+            raise BadParamsError(f"{tool.name} has no argument {name[:60]!r}")
+    for name, facts in tool.properties.items():
+        value = given.get(name)
+        if value is None:
+            if name in tool.required:
+                raise BadParamsError(f"{tool.name}: `{name}` is missing")
+            continue
+        kind, words = _TYPES[facts["type"]]
+        if not isinstance(value, kind) or isinstance(value, bool):
+            words = "a date (YYYY-MM-DD)" if "pattern" in facts else words
+            raise BadParamsError(f"{tool.name}: `{name}` must be {words}")
+
+
+def _append_note(given: Mapping[str, Any], agent: str | None) -> PreparedRequest[Any]:
+    return lifecycle_requests.append_note(given["text"], agent=agent, date=given.get("date"))
+
+
+def _conversation_search(given: Mapping[str, Any], agent: str | None) -> PreparedRequest[Any]:
+    source = given.get("source")
+    return requests.conversation_search(
+        given["query"],
+        agent=agent,
+        max_results=given.get("maxResults"),
+        sources=None if source is None else [source],
+        project=given.get("project"),
+        since=given.get("since"),
+        exclude_session=given.get("ownSession"),
+    )
+
+
+def _conversation_read(given: Mapping[str, Any], agent: str | None) -> PreparedRequest[Any]:
+    return requests.conversation_read(
+        given["session"],
+        agent=agent,
+        line=given.get("line"),
+        first=given.get("first"),
+        messages=given.get("messages", 20),
+    )
+
+
+OWN_REQUESTS: dict[str, Callable[[Mapping[str, Any], str | None], PreparedRequest[Any]]] = {
+    APPEND_NOTE: _append_note,
+    CONVERSATION_SEARCH: _conversation_search,
+    CONVERSATION_READ: _conversation_read,
+}
+"""By tool: the request for checked arguments and an agent."""

@@ -67,7 +67,7 @@ class ConversationSearchParams:
 
 @record
 class Excerpt:
-    """Lines of a conversation that match; `line` is the place of the first one, for `conversation_read`."""
+    """Lines of a conversation that match; `line` is the place of the best one, for `conversation_read`."""
 
     line: int
     text: str

@@ -13,7 +13,13 @@ from tests.support.mcp_session import run_mcp_session, text_of
 from tests.support.state_homes import StateHome, agents_config
 
 STRUCTURED = "--structured"
-READERS = ("memory_search", "memory_get", "memory_recall")
+READERS = (
+    "memory_search",
+    "memory_get",
+    "memory_recall",
+    "conversation_search",
+    "conversation_read",
+)
 
 
 @pytest.fixture(scope="module")
@@ -43,6 +49,8 @@ def test_tool_descriptions_name_the_agents_and_their_memory(daemon: DaemonProces
         "memory_recall",
         "memory_forget",
         "memory_append_note",
+        "conversation_search",
+        "conversation_read",
     ]
     assert {tool.name for tool in tools if tool.annotations.readOnlyHint} == set(READERS)
     assert [tool.name for tool in tools if tool.annotations.destructiveHint] == ["memory_forget"]

@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 import contextlib
+import gzip
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
+
+import pytest
 
 from memd_client import Client
+from memd_client.errors import FileMissingError
 from tests.support.daemon import DaemonProcess
 from tests.support.state_homes import KEYWORD_ONLY, StateHome
+from tests.support.transcript_programs.opencode import V1, OpencodeWriter
 
 
 @contextlib.contextmanager
@@ -45,3 +51,124 @@ def test_notes_of_a_folder_are_found_in_place_and_as_fresh_as_any_note() -> None
             (source,) = agent.added
             assert (source.name, source.kind, source.files) == ("vault", "notes", 1)
             assert agent.sources == ["memory", "vault"]
+
+
+KEY = "sk-proj-" + "Zx9" * 16
+
+
+def opencode(home: StateHome) -> OpencodeWriter:
+    """Return a writer of opencode's database of the user."""
+    return OpencodeWriter(home.root / "user" / ".local/share/opencode/opencode.db", V1)
+
+
+def test_a_hit_in_a_conversation_says_title_project_day_speakers_and_how_to_open_it() -> None:
+    with StateHome(KEYWORD_ONLY) as home, opencode(home) as program:
+        program.session("ses_1", title="Ports", directory="/home/eva/shop")
+        program.v1("ses_1", "user", "Which port does the cormorant use?")
+        program.v1("ses_1", "assistant", f"8443, with the key {KEY}.")
+        with served(home, "[sources.opencode]\n") as client:
+            (hit,) = client.search("cormorant").hits
+            assert (hit.path, hit.source) == ("opencode/ses_1", "opencode")
+            assert hit.session is not None
+            assert (hit.session.title, hit.session.project, hit.session.id) == (
+                "Ports",
+                "/home/eva/shop",
+                "ses_1",
+            )
+            assert hit.session.speakers == ["user", "assistant"]
+            assert hit.session.date == "2026-11-02"
+            assert "ses_1" in hit.session.open
+            assert "[redacted:" in hit.snippet
+            program.v1("ses_1", "user", "And the heron?")
+            assert [hit.path for hit in client.search("heron").hits] == ["opencode/ses_1"]
+
+
+def test_conversations_are_filtered_by_project_time_and_session() -> None:
+    with StateHome(KEYWORD_ONLY) as home, opencode(home) as program:
+        for name, project in (("ses_1", "/home/eva/shop"), ("ses_2", "/home/eva/blog")):
+            program.session(name, directory=project)
+            program.v1(name, "user", f"The cormorant of {project} is here")
+        home.note("MEMORY.md", "The cormorant is a bird.\n")
+        with served(home, "[sources.opencode]\n") as client:
+
+            def found(**filters: Any) -> set[str]:
+                return {hit.path for hit in client.search("cormorant", **filters).hits}
+
+            assert found() == {"opencode/ses_1", "opencode/ses_2", "MEMORY.md"}
+            assert found(project="shop") == found(project="/home/eva/shop") == {"opencode/ses_1"}
+            assert found(exclude_session="ses_1") == {"opencode/ses_2", "MEMORY.md"}
+            assert "opencode/ses_1" in found(since="2026-11-01")
+            assert found(since="2100-01-01") == set()
+            reply = client.search("cormorant", sources=["codex"])
+            assert reply.empty is not None
+            assert reply.empty.code == "source_unknown"
+
+
+def test_a_conversation_is_found_and_read_as_a_session() -> None:
+    with StateHome(KEYWORD_ONLY) as home, opencode(home) as program:
+        program.session("ses_1")
+        for number in range(30):
+            program.v1(
+                "ses_1", "user", f"Question {number} about {'the cormorant' if number == 12 else 'boats'}"
+            )
+            program.v1("ses_1", "assistant", f"Answer {number}")
+        with served(home, "[sources.opencode]\n") as client:
+            (found,) = client.conversation_search("cormorant").conversations
+            assert found.session.id == "ses_1"
+            around = client.conversation_read("ses_1", line=found.excerpts[0].line, messages=4)
+            assert "Question 12 about the cormorant" in [each.text for each in around.messages]
+            assert around.total == 60
+            page = client.conversation_read(found.path, first=1, messages=2)
+            assert [(each.number, each.speaker, each.text) for each in page.messages] == [
+                (1, "user", "Question 0 about boats"),
+                (2, "assistant", "Answer 0"),
+            ]
+            assert client.conversation_read("ses_1", messages=1).messages[0].text == "Answer 29"
+            assert client.conversation_search("cormorant", exclude_session="ses_1").conversations == []
+            with pytest.raises(FileMissingError):
+                client.conversation_read("ses_9")
+
+
+def test_a_kept_conversation_outlives_its_deletion_until_it_is_forgotten() -> None:
+    with StateHome(KEYWORD_ONLY) as home, opencode(home) as program:
+        program.session("ses_1")
+        program.v1("ses_1", "user", f"The cormorant has the key {KEY}")
+        with served(home, "[sources.opencode]\nkeep = true\n") as client:
+            program.db.execute("DELETE FROM part; DELETE FROM message; DELETE FROM session")
+            (hit,) = client.search("cormorant").hits
+            assert hit.session is not None
+            assert hit.session.deleted
+            assert client.conversation_read("ses_1").messages[0].text.startswith("The cormorant")
+            (source,) = client.sources().sources
+            assert (source.kept, source.kept_bytes > 0) == (1, True)
+            copies = [path for path in (home.state / "memory" / "kept").rglob("*") if path.is_file()]
+            assert [path.stat().st_mode & 0o777 for path in copies] == [0o600]
+            assert KEY.encode() not in gzip.decompress(copies[0].read_bytes())
+            assert client.sources("forget", "opencode").forgotten == 1
+            assert client.search("cormorant").hits == []
+            assert not any(path.is_file() for path in (home.state / "memory" / "kept").rglob("*"))
+
+
+def test_without_keep_a_deleted_conversation_is_gone_at_once() -> None:
+    with StateHome(KEYWORD_ONLY) as home, opencode(home) as program:
+        program.session("ses_1")
+        program.v1("ses_1", "user", "The cormorant")
+        with served(home, "[sources.opencode]\n") as client:
+            program.db.execute("DELETE FROM part; DELETE FROM message; DELETE FROM session")
+            assert client.search("cormorant").hits == []
+
+
+def test_what_no_agent_has_is_listed_as_found_and_can_be_added_and_removed() -> None:
+    with StateHome(KEYWORD_ONLY) as home, opencode(home) as program:
+        program.session("ses_1")
+        program.v1("ses_1", "user", "The cormorant")
+        with DaemonProcess(home, {"HOME": str(home.root / "user")}) as daemon, daemon.client() as client:
+            assert [each.name for each in client.sources().found] == ["opencode"]
+            assert client.search("cormorant").hits == []
+            assert "opencode" in daemon.memctl("sources").stdout
+            added = daemon.memctl("sources", "add", "opencode", "--agent", "shared")
+            assert (added.returncode, added.stdout[:23]) == (0, "added opencode to agent")
+            assert [hit.path for hit in client.search("cormorant", agent="shared").hits] == ["opencode/ses_1"]
+            assert daemon.memctl("sources", "remove", "opencode").returncode == 0
+            assert client.sources().sources == []
+            assert daemon.memctl("sources", "add", "opencde").returncode == 1

@@ -1265,7 +1265,7 @@ export interface ConversationSearchParams {
 }
 
 /**
- * Lines of a conversation that match; `line` is the place of the first one, for `conversation_read`.
+ * Lines of a conversation that match; `line` is the place of the best one, for `conversation_read`.
  */
 export interface Excerpt {
   line: number;

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Mapping, Sequence
 
 import trio
@@ -9,10 +10,19 @@ import trio
 from memd.agents.open_agent import OpenAgent
 from memd.agents.source_status import describe_sources
 from memd.index.database import Database
-from memd.index.transcripts import NO_FACTS, SessionFacts, count_by_source, find_session, load_session_facts
+from memd.index.transcripts import (
+    NO_FACTS,
+    SessionFacts,
+    count_by_source,
+    find_session,
+    load_line_maps,
+    load_session_facts,
+)
 from memd.search.sessions import session_info
 from memd.settings.agents import AgentConfig
 from memd.sync.disk.read import FileText
+from memd.text.query.keywords import plan_match
+from memd.text.query.word_forms import has_words
 from memd_client.errors import FileMissingError
 from memd_client.messages import (
     ConversationReadParams,
@@ -35,6 +45,9 @@ HITS_PER_SESSION = 4
 """Hits requested for each session wanted: several of them are often in one session."""
 
 MAX_EXCERPTS = 3
+LINES_BEFORE, LINES_AFTER = 1, 2
+"""Lines of an excerpt around the one that matches best."""
+
 MAX_MESSAGES = 200
 MAX_READ_CHARS = 100_000
 """Most characters of the messages of one reply."""
@@ -64,9 +77,13 @@ def as_search(params: ConversationSearchParams, talks: Sequence[str]) -> SearchP
 
 
 def group_by_session(
-    params: ConversationSearchParams, reply: SearchReply, facts: Mapping[str, SessionFacts]
+    params: ConversationSearchParams,
+    reply: SearchReply,
+    facts: Mapping[str, SessionFacts],
+    line_maps: Mapping[str, Sequence[int]],
 ) -> ConversationSearchReply:
     """Return the sessions of hits, in the order of their best ones."""
+    words = plan_match(params.query, ()).words
     sessions: dict[str, list[Hit]] = {}
     for hit in reply.hits:
         sessions.setdefault(hit.path, []).append(hit)
@@ -76,10 +93,7 @@ def group_by_session(
             path=path,
             score=hits[0].score,
             relevance=hits[0].relevance,
-            excerpts=[
-                Excerpt(hit.start_line, hit.snippet, hit.session.date if hit.session else "", hit.score)
-                for hit in hits[:MAX_EXCERPTS]
-            ],
+            excerpts=[excerpt_of(hit, words, line_maps.get(path, ())) for hit in hits[:MAX_EXCERPTS]],
         )
         for path, hits in sessions.items()
     ]
@@ -93,6 +107,20 @@ def group_by_session(
     )
 
 
+def excerpt_of(hit: Hit, words: Sequence[str], line_map: Sequence[int]) -> Excerpt:
+    """Return the line of a hit with most of a query's words, and the lines around it."""
+    lines = hit.snippet.split("\n")
+    counts = [sum(has_words(line, (word,)) for word in words) for line in lines]
+    best = counts.index(max(counts))
+    at = bisect_left(line_map, hit.start_line) + best
+    return Excerpt(
+        line_map[at] if at < len(line_map) else hit.start_line,
+        "\n".join(lines[max(0, best - LINES_BEFORE) : best + LINES_AFTER + 1]),
+        hit.session.date if hit.session is not None else "",
+        hit.score,
+    )
+
+
 async def search_conversations(
     params: ConversationSearchParams, config: AgentConfig, opened: OpenAgent
 ) -> ConversationSearchReply:
@@ -101,9 +129,11 @@ async def search_conversations(
     if not search.sources:
         return ConversationSearchReply(config.id, [], 0.0, "keyword")
     reply = await opened.search.search(search)
-    paths = {hit.path for hit in reply.hits if hit.session is None}
-    facts = await opened.index_file.read(lambda db: load_session_facts(db, paths)) if paths else {}
-    return group_by_session(params, reply, facts)
+    paths = {hit.path for hit in reply.hits}
+    facts, line_maps = await opened.index_file.read(
+        lambda db: (load_session_facts(db, paths), load_line_maps(db, paths))
+    )
+    return group_by_session(params, reply, facts, line_maps)
 
 
 async def read_conversation(

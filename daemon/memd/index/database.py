@@ -140,9 +140,9 @@ def connect(path: Path | str, settings: Sequence[Setting]) -> Database:
     return with_settings(apsw.Connection(str(path)), settings)
 
 
-def connect_read_only(path: Path) -> Database:
+def connect_read_only(path: Path, vfs: str | None = None) -> Database:
     """Open a file that may belong to another program: nothing is written, and its log mode stays."""
-    return with_settings(apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READONLY), READ_ONLY)
+    return with_settings(apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READONLY, vfs=vfs), READ_ONLY)
 
 
 def with_settings(db: Database, settings: Sequence[Setting]) -> Database:

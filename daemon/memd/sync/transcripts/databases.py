@@ -128,6 +128,9 @@ class DatabaseTranscripts:
             known.sessions = self._open(known).sessions()
         except ForeignDatabaseError as error:
             known.state = None  # the next scan tries again
+            if error.busy:
+                known.problem = problem
+                return False
             hint = "the next search or sync retries"
             if error.unknown:
                 known.state = state

@@ -6,7 +6,7 @@ import hashlib
 import os
 import stat
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from threading import Lock
 from typing import TYPE_CHECKING, Final
@@ -18,8 +18,13 @@ from memd.sync.disk.discover import NO_DESCRIPTOR, SourceFile
 from memd.sync.disk.read import FileText
 from memd.sync.disk.safe_open import open_unlinked
 from memd.sync.transcripts.cold import decompress
-from memd.sync.transcripts.conversation import Conversation
-from memd.sync.transcripts.programs.program import FileProgram, TranscriptFile, TranscriptReader
+from memd.sync.transcripts.conversation import Conversation, Session
+from memd.sync.transcripts.programs.program import (
+    FileProgram,
+    ProgramWithDetails,
+    TranscriptFile,
+    TranscriptReader,
+)
 from memd.sync.transcripts.projects import find_project
 from memd.sync.transcripts.session_source import Transcripts, name_of_session, unreadable
 from memd.sync.transcripts.talk_text import TalkLines
@@ -141,6 +146,10 @@ class FileTranscripts:
             reason = "descriptors" if error.errno in NO_DESCRIPTOR else "os"
             raise unreadable(found.path, f"can't be read: {error.strerror}", reason) from None
         titles = self._program.read_titles(Path(tree.root))
+        if isinstance(self._program, ProgramWithDetails):
+            details = self._program.read_details(Path(tree.root), file.session_id)
+            if details is not None:
+                conversation = replace(conversation, session=_with_details(conversation.session, details))
         return self._as_text(file, facts, progress, conversation, titles.get(file.session_id, ""))
 
     def close(self) -> None:
@@ -294,6 +303,19 @@ class FileTranscripts:
             times=talk.times,
             facts=known,
         )
+
+
+def _with_details(session: Session, details: Session) -> Session:
+    """Return a session with what files next to its transcript say, if the transcript doesn't say it."""
+    return replace(
+        session,
+        kind=session.kind if session.kind != "main" else details.kind,
+        title=session.title or details.title,
+        cwd=session.cwd or details.cwd,
+        branch=session.branch or details.branch,
+        started_ms=session.started_ms or details.started_ms,
+        updated_ms=session.updated_ms or details.updated_ms,
+    )
 
 
 def _blocks(handle: int, start: int, end: int) -> Iterator[bytes]:

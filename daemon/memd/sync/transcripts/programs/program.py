@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import NamedTuple, Protocol
+from typing import NamedTuple, Protocol, runtime_checkable
 
-from memd.sync.transcripts.conversation import Conversation, SessionKind
+from memd.sync.transcripts.conversation import Conversation, Session, SessionKind
 
 
 class Places(NamedTuple):
@@ -76,6 +76,17 @@ class FileProgram(Protocol):
 
     def how_to_open(self, session_id: str) -> str:
         """Return the command that opens a session, such as `claude --resume ID`; empty without one."""
+
+
+@runtime_checkable
+class ProgramWithDetails(FileProgram, Protocol):
+    """A program that describes each session in files next to the transcripts."""
+
+    def read_details(self, folder: Path, session_id: str) -> Session | None:
+        """Return what these files say about one session (blocking), None without any.
+
+        It fills in what the transcript doesn't say: title, folder, branch, times, and a kind other than `main`.
+        """
 
 
 class StoredSession(NamedTuple):

@@ -19,6 +19,7 @@ PARTS: Final[Mapping[str, str]] = {
     "agents": "benchmarks.agents_ram:measure",
     "peers": "benchmarks.peers:measure",
     "reach": "benchmarks.tool_calls:measure",
+    "transcripts": "benchmarks.transcripts:measure",
 }
 """`module:function` by the name on the command line and in the report."""
 

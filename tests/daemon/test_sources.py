@@ -43,6 +43,7 @@ def test_notes_of_a_folder_are_found_in_place_and_as_fresh_as_any_note() -> None
             assert (hit.path, hit.source, hit.start_line) == ("vault/Birds/cormorant.md", "vault", 1)
             assert client.search("cormorant", sources=["memory"]).hits == []
             assert client.search("cormorant", sources=["vault"]).hits != []
+            assert client.get(hit.path, from_line=3).text == "The cormorant dries its wings.\n"
             write(vault / "heron.md", "The heron waits.\n")
             assert [hit.path for hit in client.search("heron").hits] == ["vault/heron.md"]
             (vault / "heron.md").unlink()

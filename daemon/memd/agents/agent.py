@@ -304,7 +304,7 @@ class Agent:
 
         def load() -> GetReply:
             disk = opened.sources.find_notes()
-            found = disk.files.get(params.path)
+            found = disk.files.get(params.path) or opened.sources.find_added_note(params.path)
             if found is None:
                 raise refusal_of(params.path, disk, str(self.config.workspace))
             file = opened.sources.load(found)

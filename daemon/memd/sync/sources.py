@@ -98,6 +98,12 @@ class Sources:
         _cap(disk, self._limits)
         return disk
 
+    def find_added_note(self, path: str) -> SourceFile | None:
+        """Return a note of a source of another program by its path, or None (blocking)."""
+        source = self.added.get(path.partition("/")[0])
+        found = None if source is None else source.store.find().found.get(path)
+        return None if found is None or found.is_talk else found
+
     def _discover(self) -> Discovery:
         """Return all current notes, regardless of the limits; the caller may change the object except `files`."""
         with self._scanning:

@@ -1,0 +1,60 @@
+"""The contract of sources, for each program."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from tests.contracts.program_transcripts import ProgramTranscriptsContract
+from tests.support.transcript_programs.opencode import V2_MESSAGE, V2_SESSION
+from tests.support.transcript_programs.plain import (
+    CursorEditorPlain,
+    CursorLines,
+    OpencodePlain,
+    PlainWriter,
+)
+
+
+class TestOpencode(ProgramTranscriptsContract):
+    """opencode 1.x."""
+
+    program = "opencode"
+
+    def writer(self, home: Path) -> PlainWriter:
+        return OpencodePlain(home, "opencode")
+
+
+class TestOpencode2(ProgramTranscriptsContract):
+    """opencode 2.x."""
+
+    program = "opencode"
+
+    def writer(self, home: Path) -> PlainWriter:
+        return OpencodePlain(home, "opencode", V2_SESSION + V2_MESSAGE)
+
+
+class TestKilo(ProgramTranscriptsContract):
+    """Kilo."""
+
+    program = "kilo"
+
+    def writer(self, home: Path) -> PlainWriter:
+        return OpencodePlain(home, "kilo")
+
+
+class TestCursorEditor(ProgramTranscriptsContract):
+    """Cursor's editor."""
+
+    program = "cursor-editor"
+
+    def writer(self, home: Path) -> PlainWriter:
+        return CursorEditorPlain(home)
+
+
+class TestCursor(ProgramTranscriptsContract):
+    """Cursor's command line."""
+
+    program = "cursor"
+    has_times = has_cwd = False
+
+    def writer(self, home: Path) -> PlainWriter:
+        return CursorLines(home)

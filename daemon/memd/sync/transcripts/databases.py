@@ -20,7 +20,7 @@ from memd.sync.transcripts.conversation import Conversation
 from memd.sync.transcripts.programs.program import ConversationDatabase, DatabaseProgram, StoredSession
 from memd.sync.transcripts.projects import find_project
 from memd.sync.transcripts.session_source import Transcripts, name_of_session, unreadable
-from memd.sync.transcripts.talk_text import TalkLines
+from memd.sync.transcripts.talk_text import TalkLines, clean_title
 from memd_client.errors import FileMissingError
 from memd_client.messages import Problem
 
@@ -180,7 +180,7 @@ class DatabaseTranscripts:
             program=self._name,
             session=session.id,
             kind=session.kind,
-            title=session.title,
+            title=clean_title(session.title),
             cwd=session.cwd,
             project=find_project(session.cwd),
             branch=session.branch,

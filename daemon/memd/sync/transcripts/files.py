@@ -27,7 +27,7 @@ from memd.sync.transcripts.programs.program import (
 )
 from memd.sync.transcripts.projects import find_project
 from memd.sync.transcripts.session_source import Transcripts, name_of_session, unreadable
-from memd.sync.transcripts.talk_text import TalkLines
+from memd.sync.transcripts.talk_text import TalkLines, clean_title
 from memd.sync.transcripts.transcript_text import StateCache
 from memd.sync.watch.folder_tree import FolderTree, TreeFile
 from memd.sync.watch.queue import WatchQueue
@@ -281,7 +281,7 @@ class FileTranscripts:
             program=self._name,
             session=session.id or file.session_id,
             kind=session.kind,
-            title=title or session.title,
+            title=clean_title(title or session.title),
             cwd=session.cwd,
             project=find_project(session.cwd),
             branch=session.branch,

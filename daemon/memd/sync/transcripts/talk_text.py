@@ -14,6 +14,8 @@ from memd.text.transcripts.injected import without_injected
 MAX_MESSAGE_CHARS = 50_000
 """Characters of a message that are indexed: longer ones are pasted logs and files."""
 
+MAX_TITLE_CHARS = 200
+
 MAX_TEXT_CHARS = 16_000_000
 """Characters of a conversation that are indexed: the newest ones."""
 
@@ -77,6 +79,11 @@ def line_of(message: Message) -> TalkLine:
         return TalkLine(message, "", 0)
     said, count = redact(said)
     return TalkLine(message, f"{_SPEAKERS[message.role]}: {said}", count)
+
+
+def clean_title(title: str) -> str:
+    """Return a session's title on one line, without secrets: it is often the first prompt."""
+    return redact(_RUN.sub(" ", without_injected(title)).strip())[0][:MAX_TITLE_CHARS]
 
 
 def join_lines(lines: Iterable[TalkLine]) -> TalkText:

@@ -51,7 +51,8 @@ _FLAG = re.compile(r"(?:^|\s)--[a-z-]{0,24}$")
 """A command-line option: only its value may follow after nothing but a space."""
 
 _PLACEHOLDER = re.compile(
-    r"\[redacted|[<*{…]|%(?:[a-z]\b|[a-z_]+%|[({@])|\$\{|\$[A-Za-z_]+$|x{4,}|\.{3}|your[-_]|(?:process\.)?env\b", re.IGNORECASE
+    r"\[redacted|[<*{…]|%(?:[a-z]\b|[a-z_]+%|[({@])|\$\{|\$[A-Za-z_]+$|x{4,}|\.{3}|your[-_]|(?:process\.)?env\b",
+    re.IGNORECASE,
 )
 _CALL = re.compile(r"[A-Za-z_][\w.]*+[(\[]")
 _DATE = re.compile(r"\d{4}-\d\d-\d\d")

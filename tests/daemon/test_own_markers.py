@@ -10,7 +10,6 @@ from pathlib import Path
 
 import pytest
 
-from memd.importing.provenance import Provenance, with_provenance
 from memd.index.database import connect, wait_for_locks
 from memd_client.blocking import Client
 from tests.support.daemon import DaemonProcess
@@ -23,12 +22,13 @@ CURATED = (
     "# Kitchen\n\n- tea steeps long <!-- trigger: marmalade --> <!-- importance: 9 -->\n- milk on Mondays\n"
 )
 FOREIGN = "# Gauge\n\nThe heron gauge is brass. <!-- TODO: polish the pelican -->\n<!-- fact check this -->\n"
-ORIGIN = Provenance("quetzal-notes", "/srv/quetzal/vault.md", "f" * 64, "2026-02-01T00:00:00Z")
+ORIGIN = (
+    f'memd-import {{"kind": "quetzal-notes", "source": "/srv/quetzal/vault.md", "sha256": "{"f" * 64}", '
+    '"imported": "2026-02-01T00:00:00Z"}'
+)
 IMPORTED = {
-    "memory/vault/plain.md": with_provenance("# Harbour\n\nThe pier closes at dusk.\n", ORIGIN),
-    "memory/vault/front.md": with_provenance(
-        "---\ntags: [otter]\n---\n\n# Quay\n\nThe quay lamps are green.\n", ORIGIN
-    ),
+    "memory/vault/plain.md": f"<!-- {ORIGIN} -->\n# Harbour\n\nThe pier closes at dusk.\n",
+    "memory/vault/front.md": f"---\n# {ORIGIN}\ntags: [otter]\n---\n\n# Quay\n\nThe quay lamps are green.\n",
 }
 KEY = "walrus-key-7"
 QUERIES = (

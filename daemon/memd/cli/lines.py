@@ -31,10 +31,6 @@ if TYPE_CHECKING:
 FRESH_MS = 2 * SECOND_MS
 """Younger than this is shown as "just now"."""
 
-ISO = "%Y-%m-%dT%H:%M:%SZ"
-IN_NAMES = "%Y%m%dT%H%M%SZ"
-"""Times in UTC, for data and for names of files."""
-
 KEPT = "\n\t"
 """Control characters that are printed unchanged."""
 
@@ -73,9 +69,9 @@ def until(then_ms: int, now_ms: int) -> str:
     return f"in {about(then_ms - now_ms)}" if then_ms > now_ms else "now"
 
 
-def stamp(moment_ms: int, shape: str = IN_NAMES) -> str:
-    """Return a time in UTC, such as `20261122T174012Z`."""
-    return datetime.fromtimestamp(moment_ms / 1000, UTC).strftime(shape)
+def stamp(moment_ms: int) -> str:
+    """Return a time in UTC for names of files, such as `20261122T174012Z`."""
+    return datetime.fromtimestamp(moment_ms / 1000, UTC).strftime("%Y%m%dT%H%M%SZ")
 
 
 def printable(text: str, kept: str = KEPT) -> str:

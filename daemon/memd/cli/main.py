@@ -39,7 +39,6 @@ COMMANDS = {
     "vacuum": "indexing:vacuum",
     "facts": "facts:command",
     "show": "show:command",
-    "import": "memory_import:command",
     "sample": "sample:command",
     "sources": "sources:command",
     "model": "model:command",
@@ -62,7 +61,7 @@ GROUPS = {
     "Search": ("search", "get", "show", "agents"),
     "Monitor": ("status", "top", "metrics", "eval", "doctor", "logs"),
     "Maintain": ("note", "facts", "index", "reset", "vacuum"),
-    "Set up": ("sample", "sources", "import", "model", "service", "mcp", "completion", "help"),
+    "Set up": ("sample", "sources", "model", "service", "mcp", "completion", "help"),
 }
 """All commands by section of the help."""
 

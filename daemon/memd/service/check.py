@@ -28,12 +28,15 @@ from memd.index.care.takeover import is_openclaw_file
 from memd.index.database import connect, connect_read_only, has_module, map_errors
 from memd.index.schema import VERSION
 from memd.index.vectors.sqlite_vec import VectorExtension
+from memd.service.imported_notes import describe_imported
 from memd.settings.agents import AgentConfig, OpenClawHome, load_settings
 from memd.settings.memory_budget import MB
 from memd.settings.paths import daemon_config_file, models_dir
 from memd.settings.schema import DaemonSettings
 from memd.settings.search import is_usual_index
 from memd.sync.disk.discover import Discovery, discover
+from memd.sync.disk.imported import find_imported
+from memd.sync.transcripts.programs.program import Places
 from memd.system.clock import wall_clock_ms
 from memd.system.temp_files import NAME
 from memd_client.discovery import home_directory
@@ -174,7 +177,8 @@ def _describe_agent(
     }
     if not agent.settings.enabled:
         return row
-    disk = discover(agent.workspace, agent.settings.extra_paths, daemon.max_file_mb * MB)
+    max_bytes = daemon.max_file_mb * MB
+    disk = discover(agent.workspace, agent.settings.extra_paths, max_bytes)
     problem = _provider_problem(agent, home, daemon, models, environ)
     latest_ns = (wall_clock_ms() + FUTURE_MS) * 1_000_000
     return row | {
@@ -187,6 +191,9 @@ def _describe_agent(
             path for path, found in disk.files.items() if not os.access(found.location, os.R_OK)
         ),
         "from_the_future": sorted(path for path, found in disk.files.items() if found.mtime_ns > latest_ns),
+        "imported": describe_imported(
+            find_imported(disk.files, max_bytes), agent.sources, Places(Path.home(), environ, sys.platform)
+        ),
         "provider": agent.settings.provider,
         "provider_problem": None if problem is None else describe_error(problem),
     }

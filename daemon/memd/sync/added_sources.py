@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from memd.settings.known_sources import KNOWN_SOURCES
 from memd.settings.sources import SourceConfig
-from memd.sync.notes_source import NotesFolder, NotesSource, find_notes_folders
+from memd.sync.notes_source import NotesSource, find_notes_folders, notes_at
 from memd.sync.transcripts.databases import DatabaseTranscripts
 from memd.sync.transcripts.files import FileTranscripts
 from memd.sync.transcripts.kept import KeptCopies, KeptLimits, KeptTranscripts
@@ -61,7 +61,7 @@ def _open(config: SourceConfig, places: Places, max_file_bytes: int, queue_of: Q
     """Open a source as it is on disk."""
     if config.kind == "notes":
         folders = (
-            [NotesFolder(config.path)]
+            [notes_at(config.path, config.program)]
             if config.path is not None
             else find_notes_folders(config.program, places)
         )

@@ -54,6 +54,11 @@ def find_notes_folders(program: str, places: Places) -> list[NotesFolder]:
     return [NotesFolder(places.folder(variable, usual), re.compile(pattern))]
 
 
+def notes_at(path: Path, program: str) -> NotesFolder:
+    """Return a folder of notes; of a program's folder in another place, only the program's notes."""
+    return NotesFolder(path, re.compile(_WANTED[program][2]) if program in _WANTED else None)
+
+
 def _find_vaults(places: Places) -> list[Path]:
     """Return the vaults that Obsidian knows."""
     config = places.folder("XDG_CONFIG_HOME", ".config") / "obsidian"

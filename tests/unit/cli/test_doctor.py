@@ -22,7 +22,15 @@ from memd.cli.checks.installation import (
 )
 from memd.cli.doctor import finding_lines
 from memd_client.errors import DaemonStartError
-from memd_client.messages import AccountStatus, Check, Degradation, DownloadStatus, Problem, SkippedFile
+from memd_client.messages import (
+    AccountStatus,
+    Check,
+    Degradation,
+    DownloadStatus,
+    Problem,
+    SkippedFile,
+    StatusReply,
+)
 from tests.unit.cli.memctl_runner import MAIN, MINILM, NOW_MS, OUTAGE, memctl, status_of
 
 Report = dict[str, Any]
@@ -41,6 +49,7 @@ ROW: Report = {
     "skipped": [],
     "unreadable": [],
     "from_the_future": [],
+    "imported": [],
     "provider": "auto",
     "provider_problem": None,
 }
@@ -239,6 +248,61 @@ def test_without_a_daemon_settings_and_files_are_checked(
     facts: Report, state: str, expected: list[tuple[str, str]]
 ) -> None:
     assert fixes_of(check_memory(row(**facts), {}, None), state) == expected
+
+
+COPIED: Report = {
+    "program": "basic-memory",
+    "folder": "/home/ann/my ideas",
+    "copies": "memory/imported/basic-memory/ideas",
+    "label": "ideas",
+    "exists": True,
+    "files": 3,
+    "only_here": [],
+    "source": "basic-memory-ideas",
+    "path": "/home/ann/my ideas",
+    "is_source": False,
+}
+STALE = f"3 notes in {COPIED['copies']}, imported from {COPIED['folder']}: copies go stale"
+
+
+@pytest.mark.parametrize(
+    ("facts", "found", "fix"),
+    [
+        (
+            {},
+            STALE,
+            "run `memctl sources add basic-memory-ideas --path '/home/ann/my ideas' --agent main`, "
+            "then delete the copies",
+        ),
+        (
+            {"source": "basic-memory", "path": ""},
+            STALE,
+            "run `memctl sources add basic-memory --agent main`, then delete the copies",
+        ),
+        ({"is_source": True}, STALE, "delete the copies"),
+        (
+            {"is_source": True, "only_here": ["memory/imported/basic-memory/ideas/tea.md"]},
+            f"{STALE}; edited, or without their source: memory/imported/basic-memory/ideas/tea.md",
+            "move those that are only here out of memory/imported, and delete the other copies",
+        ),
+    ],
+)
+@pytest.mark.parametrize("status", [None, status_of(MAIN)])
+def test_imported_notes_are_reported_with_the_source_that_replaces_them(
+    facts: Report, found: str, fix: str, status: StatusReply | None
+) -> None:
+    findings = check_memory(row(imported=[COPIED | facts]), {}, status)
+
+    (finding,) = [each for each in findings if each.name == "imported"]
+    assert (finding.state, finding.found, finding.fix) == (WARNING, found, fix)
+
+
+def test_imported_notes_without_their_folder_need_no_action() -> None:
+    findings = check_memory(row(imported=[COPIED | {"exists": False}]), {}, None)
+
+    (finding,) = [each for each in findings if each.name == "imported"]
+    assert (finding.state, finding.fix) == (OK, "")
+    assert finding.found.endswith("imported from /home/ann/my ideas, which no longer exists")
 
 
 def test_skipped_files_are_listed_with_their_reason() -> None:

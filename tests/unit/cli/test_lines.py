@@ -31,10 +31,8 @@ from memd.cli.lines import (
     span,
     until,
 )
-from memd.cli.memory_import import plan_lines
 from memd.cli.output import Output, OutputStream, shorten_middle
 from memd.cli.status_lines import status_lines
-from memd.importing.plan import CHANGED, LEFT_OUT, NEW, ImportRow
 from memd_client.facts import FactRow
 from memd_client.messages import ModelFile, ModelReply, SkippedFile
 from tests.unit.cli.memctl_runner import MAIN, MINILM, NOW_MS, OUTAGE, memctl, status_of
@@ -129,10 +127,6 @@ FINDINGS = [
     ),
 ]
 FACT = FactRow("01J", "I prefer dark mode in every editor", 0.75, "preference", NOW_MS, 0.0, PATH, 3)
-PLAN = [
-    ImportRow(state, PATH, "memory/imported/claude-code/projects/-home-ann-shop/memory/MEMORY.md", size=1200)
-    for state in (NEW, CHANGED)
-] + [ImportRow(LEFT_OUT, PATH, "", reason="it has no text")]
 
 Printed = Callable[[bool, int], str]
 
@@ -168,7 +162,6 @@ SCREENS: dict[str, Printed] = {
     "status -v": lines(lambda output: output.lines(status_lines(STATUS, NOW_MS))),
     "doctor": lines(lambda output: output.lines(finding_lines(FINDINGS))),
     "facts list": lines(lambda output: output.lines(fact_lines(FACT))),
-    "import": lines(lambda output: output.lines(plan_lines(PLAN, [f"main  {PATH}", f"codex from {PATH}"]))),
 }
 
 

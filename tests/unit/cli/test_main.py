@@ -133,7 +133,7 @@ def test_group_without_a_command_prints_its_help(name: str, capsys: pytest.Captu
     assert ran.out == capsys.readouterr().out
 
 
-@pytest.mark.parametrize("name", ["import", "completion", "note"])
+@pytest.mark.parametrize("name", ["completion", "note"])
 def test_command_without_arguments_prints_its_help_on_standard_error(
     name: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -181,7 +181,6 @@ def test_the_help_groups_commands_by_purpose() -> None:
         (["facts", "lst"], "no such command 'lst'. Did you mean 'list'?"),
         (["mcp", "instal", "codex"], "Did you mean 'install'?"),
         (["search", "--max-result", "3", "x"], "Did you mean one of: '--max-chars', '--max-results'?"),
-        (["import", "clade-code"], "Did you mean 'claude-code'?"),
         (["mcp", "install", "cursr"], "Did you mean 'cursor'?"),
         (["completion", "bsh"], "Did you mean 'bash'?"),
         (["logs", "--level", "warn"], "Did you mean 'warning'?"),
@@ -196,7 +195,7 @@ def test_mistyped_word_gets_a_suggestion(arguments: list[str], meant: str) -> No
     assert meant in ran.err.splitlines()[0]
 
 
-@pytest.mark.parametrize("arguments", [["xyzzy"], ["facts", "xyzzy"], ["import", "xyzzy"]])
+@pytest.mark.parametrize("arguments", [["xyzzy"], ["facts", "xyzzy"], ["completion", "xyzzy"]])
 def test_dissimilar_word_gets_no_suggestion(arguments: list[str]) -> None:
     ran = memctl(*arguments)
 

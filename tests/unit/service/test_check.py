@@ -134,3 +134,17 @@ def test_files_are_counted_and_their_problems_listed(tmp_path: Path) -> None:
     assert (row["files"], row["workspace_missing"], row["from_the_future"]) == (2, False, ["memory/late.md"])
     assert [each["path"] for each in row["skipped"]] == ["memory/link.md"]
     assert row["folders"] == 3
+
+
+def test_folders_that_notes_were_copied_from_are_listed_with_their_source(tmp_path: Path) -> None:
+    copy = tmp_path / "workspace/memory/imported/basic-memory/ideas/tea.md"
+    copy.parent.mkdir(parents=True)
+    copy.write_text(
+        '<!-- memd-import {"kind": "basic-memory", "source": "/x/ideas/tea.md", "sha256": ""} -->\nTea\n'
+    )
+
+    (row,) = describe_agents(home_with(tmp_path, provider="none"), DaemonSettings(), tmp_path / "models", {})
+
+    (found,) = row["imported"]
+    assert (found["folder"], found["exists"], found["files"]) == ("/x/ideas", False, 1)
+    assert (found["source"], found["path"], found["is_source"]) == ("basic-memory-ideas", "/x/ideas", False)

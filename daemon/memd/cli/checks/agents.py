@@ -56,13 +56,31 @@ def _area(agent: str) -> str:
 
 
 def _disk_findings(row: Mapping[str, Any]) -> list[Finding]:
-    """Return the finding on files without read permission, if any."""
+    """Return the findings on files without read permission and on copies of other programs' notes, if any."""
+    found = [_imported(row["agent"], each) for each in row.get("imported", ())]
     unreadable = row.get("unreadable", ())
     if not unreadable:
-        return []
+        return found
     place = shlex.quote(row["workspace"])
     text = f"{count(len(unreadable), 'file')} cannot be read: {first_paths(unreadable)}"
-    return [Finding(_area(row["agent"]), "permissions", WRONG, text, f"chmod -R u+r {place}")]
+    return [*found, Finding(_area(row["agent"]), "permissions", WRONG, text, f"chmod -R u+r {place}")]
+
+
+def _imported(agent: str, folder: Report) -> Finding:
+    """Return the finding on notes that an earlier release copied from a folder of another program."""
+    area, only_here = _area(agent), folder["only_here"]
+    text = f"{count(folder['files'], 'note')} in {folder['copies']}, imported from {folder['folder']}"
+    if not folder["exists"]:
+        return Finding(area, "imported", OK, f"{text}, which no longer exists")
+    text += ": copies go stale"
+    fix = "delete the copies"
+    if only_here:
+        text += f"; edited, or without their source: {first_paths(only_here)}"
+        fix = "move those that are only here out of memory/imported, and delete the other copies"
+    if not folder["is_source"]:
+        path = f" --path {shlex.quote(folder['path'])}" if folder["path"] else ""
+        fix = f"run `memctl sources add {folder['source']}{path} --agent {agent}`, then {fix}"
+    return Finding(area, "imported", WARNING, text, fix)
 
 
 def _settings_findings(row: Report) -> list[Finding]:

@@ -4,8 +4,8 @@
 An entry is a list item that starts a line with `- `, with all lines up to the next such item or heading; otherwise a
 heading with its text. Annotated entries are chunks of their own. Annotations are hidden from the index, and so are
 memd's markers: fact ids (`memd.lifecycle.facts.lines`), keys of appended entries (`memd.lifecycle.notes.daily`), and
-origins of imported files (`memd.importing.provenance`), the latter a YAML comment in files with frontmatter. Other
-comments are text of the note.
+origins of files that earlier releases copied from other programs (`memd.sync.disk.imported`), the latter a YAML
+comment in files with frontmatter. Other comments are text of the note.
 """
 
 from __future__ import annotations

@@ -78,7 +78,7 @@ class LineProgram:
         return ""
 
 
-class Store:
+class LinesFolder:
     """A folder of transcripts and its source."""
 
     def __init__(self, root: Path, *, with_subagents: bool = False) -> None:
@@ -101,12 +101,12 @@ class Store:
 
 
 @pytest.fixture
-def store(tmp_path: Path) -> Store:
+def store(tmp_path: Path) -> LinesFolder:
     """An empty folder."""
-    return Store(tmp_path)
+    return LinesFolder(tmp_path)
 
 
-def test_only_appended_lines_are_read_again(store: Store) -> None:
+def test_only_appended_lines_are_read_again(store: LinesFolder) -> None:
     store.write("one.jsonl", "a", "b")
     assert store.text() == "User: a\nUser: b"
     store.write("one.jsonl", "c")
@@ -115,7 +115,7 @@ def test_only_appended_lines_are_read_again(store: Store) -> None:
 
 
 @pytest.mark.parametrize("change", ["rewritten", "truncated", "replaced"])
-def test_a_file_that_was_not_appended_to_is_read_anew(store: Store, change: str) -> None:
+def test_a_file_that_was_not_appended_to_is_read_again(store: LinesFolder, change: str) -> None:
     path = store.write("one.jsonl", "first", "second")
     assert store.text() == "User: first\nUser: second"
     if change == "rewritten":
@@ -133,7 +133,7 @@ def test_a_file_that_was_not_appended_to_is_read_anew(store: Store, change: str)
     assert store.text() == expected[change]
 
 
-def test_an_unfinished_last_line_is_read_once_it_is_whole(store: Store) -> None:
+def test_an_unfinished_last_line_is_read_once_it_is_whole(store: LinesFolder) -> None:
     path = store.write("one.jsonl", "a")
     path.write_bytes(path.read_bytes() + b'"unfin')
     assert store.text() == "User: a"
@@ -143,7 +143,9 @@ def test_an_unfinished_last_line_is_read_once_it_is_whole(store: Store) -> None:
     assert store.text() == "User: a\nUser: unfinished\nUser: b"
 
 
-def test_a_line_over_the_limit_is_skipped_and_counted(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_line_over_the_limit_is_skipped_and_counted(
+    store: LinesFolder, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(files, "MAX_LINE_BYTES", 1_000)
     monkeypatch.setattr(files, "BLOCK_BYTES", 300)
     store.write("one.jsonl", "a", "x" * 5_000, "b" * 700, "c")
@@ -153,12 +155,12 @@ def test_a_line_over_the_limit_is_skipped_and_counted(store: Store, monkeypatch:
     assert text.facts.unknown == 1
 
 
-def test_a_line_of_twenty_megabytes_is_read(store: Store) -> None:
+def test_a_line_of_twenty_megabytes_is_read(store: LinesFolder) -> None:
     store.write("one.jsonl", "a", "x" * 20_000_000, "b")
     assert [len(line) for line in store.text().split("\n")] == [7, 50_006, 7]
 
 
-def test_a_compressed_file_is_read_unless_the_plain_one_is_there(store: Store) -> None:
+def test_a_compressed_file_is_read_unless_the_plain_one_is_there(store: LinesFolder) -> None:
     packed = zstandard.ZstdCompressor().compress(b'"packed"\n')
     (store.root / "one.jsonl.zst").write_bytes(packed)
     assert store.text() == "User: packed"
@@ -166,13 +168,13 @@ def test_a_compressed_file_is_read_unless_the_plain_one_is_there(store: Store) -
     assert store.text() == "User: plain"
 
 
-def test_a_damaged_compressed_file_is_refused(store: Store) -> None:
+def test_a_damaged_compressed_file_is_refused(store: LinesFolder) -> None:
     (store.root / "one.jsonl.zst").write_bytes(b"nothing compressed")
     with pytest.raises(FileUnreadableError):
         store.text()
 
 
-def test_links_are_not_followed_and_folders_are_walked_as_the_program_says(store: Store) -> None:
+def test_links_are_not_followed_and_folders_are_walked_as_the_program_says(store: LinesFolder) -> None:
     outside = store.root / "outside.txt"
     outside.write_text('"secret"\n')
     (store.root / "link.jsonl").symlink_to(outside)
@@ -184,14 +186,14 @@ def test_links_are_not_followed_and_folders_are_walked_as_the_program_says(store
     assert [(each.path, each.reason) for each in found.skipped] == [("lines/link.jsonl", LINK)]
 
 
-def test_subagents_are_counted_and_read_only_if_wanted(store: Store) -> None:
+def test_subagents_are_counted_and_read_only_if_wanted(store: LinesFolder) -> None:
     store.write("agents/two.jsonl", "a")
     found = store.source.find()
     assert (found.found, found.left_out) == ({}, {"subagent": 1})
-    assert set(Store(store.root, with_subagents=True).source.find().found) == {"lines/two"}
+    assert set(LinesFolder(store.root, with_subagents=True).source.find().found) == {"lines/two"}
 
 
-def test_the_same_scan_is_returned_while_nothing_changed(store: Store) -> None:
+def test_the_same_scan_is_returned_while_nothing_changed(store: LinesFolder) -> None:
     store.write("one.jsonl", "a")
     first = store.source.find()
     assert store.source.find() is first
@@ -199,7 +201,7 @@ def test_the_same_scan_is_returned_while_nothing_changed(store: Store) -> None:
     assert store.source.find() is not first
 
 
-def test_lines_that_are_no_text_are_counted(store: Store) -> None:
+def test_lines_that_are_no_text_are_counted(store: LinesFolder) -> None:
     path = store.write("one.jsonl", "a")
     path.write_bytes(path.read_bytes() + b"{broken\n\xff\xfe\n\n")
     text = store.source.load(store.source.find().found["lines/one"])

@@ -42,7 +42,7 @@ class Program:
 
 
 @dataclass
-class Clock:
+class SetClock:
     """A wall clock that a test sets."""
 
     now_ms: int = 1_793_606_400_000
@@ -55,7 +55,7 @@ class Kept:
     """A program whose conversations are kept."""
 
     def __init__(self, folder: Path, limits: KeptLimits = WIDE) -> None:
-        self.program, self.clock, self.folder = Program(), Clock(), folder
+        self.program, self.clock, self.folder = Program(), SetClock(), folder
         self.source = KeptTranscripts("p", self.program, KeptCopies(folder, limits, self.clock))
 
     def read(self) -> dict[str, FileText]:

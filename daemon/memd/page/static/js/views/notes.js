@@ -33,7 +33,7 @@ function body(notes) {
   if (!notes.loaded) return html`<p class="quiet">Reading…</p>`;
   if (notes.files.length === 0) {
     return notes.error ? "" : empty("Nothing remembered yet", html`Agents write their notes to <code>memory/</code> in their workspace. Put a Markdown file there,
-      or tell <code>memctl import</code> where your notes are, and they appear here.`);
+      or add a folder with <code>memctl sources add</code>, and they appear here.`);
   }
   return html`
     ${notes.files.length > 3 ? weeks(notes.files) : ""}

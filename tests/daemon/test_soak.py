@@ -21,7 +21,7 @@ from tests.support.models import minilm_path
 from tests.support.state_homes import StateHome, agents_config
 
 SOAK_S = 20 * 60
-WARM_UP_S = 6 * 60
+WARM_UP_S = 8 * 60
 EDIT_INTERVAL_S, WARM_UP_EDIT_INTERVAL_S = 0.3, 0.08
 """Edits are faster at first: caches and the allocator grow within the warm-up."""
 

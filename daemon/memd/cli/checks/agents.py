@@ -10,7 +10,7 @@ from memd.cli.checks.installation import OK, WARNING, WRONG, Finding, first_path
 from memd.cli.lines import count, embedder, size, span
 
 if TYPE_CHECKING:
-    from memd_client.messages import AgentStatus, StatusReply
+    from memd_client.messages import AgentStatus, SourceStatus, StatusReply
 
 Report = dict[str, Any]
 
@@ -148,6 +148,7 @@ def _daemon_findings(agent: AgentStatus, row: Mapping[str, Any]) -> list[Finding
     text = f"{count(agent.files, 'file')}, {count(agent.chunks, 'chunk')}, {count(agent.vectors, 'vector')}"
     found.append(Finding(area, "index", OK, f"{text}, {size(agent.index_bytes)}"))
     found += [_pending(area, agent), _provider(area, agent, row), _watching(area, agent)]
+    found += [each for source in agent.added for each in _source(area, source)]
     found += _skipped(area, [(each.path, each.reason) for each in agent.skipped])
     if agent.refused:
         text = f"{count(len(agent.refused), 'chunk')} refused by the provider; found by keyword search only"
@@ -159,6 +160,25 @@ def _daemon_findings(agent: AgentStatus, row: Mapping[str, Any]) -> list[Finding
             fix = f"memctl status --deep --agent {agent.agent}; memctl logs --level warning"
             found.append(Finding(area, check.name, WRONG, check.detail, fix))
     return found
+
+
+def _source(area: str, source: SourceStatus) -> list[Finding]:
+    """Return the findings on a source of another program."""
+    name = f"source {source.name}"
+    found = [Finding(area, name, WRONG, each.message, each.hint) for each in source.problems]
+    if found:
+        return found
+    if not source.files and not source.kept:
+        places = ", ".join(source.locations) or "no place is known"
+        fix = f"run `memctl sources remove {source.name}`, or correct its path in memd.toml"
+        return [Finding(area, name, WARNING, f"nothing found: {places}", fix)]
+    what = "session" if source.kind == "transcripts" else "note"
+    text = count(source.files, what)
+    if source.left_out:
+        text += f", and {count(sum(source.left_out.values()), what)} of agents or without a person left out"
+    if source.unknown:
+        text += f"; {count(source.unknown, 'record')} of unknown types or broken skipped"
+    return [Finding(area, name, OK, text)]
 
 
 def _pending(area: str, agent: AgentStatus) -> Finding:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
+from random import Random
 from typing import Any, Final
 
 from hypothesis import strategies as st
@@ -66,3 +68,75 @@ def mutated(draw: st.DrawFn, stored: str) -> str | bytes | int | None:
     if kind == "bytes":
         return stored.encode()[: draw(st.integers(0, len(stored)))] + b"\xff\xfe"
     return {"broken": draw(BROKEN), "none": None, "number": draw(st.integers(-5, 5))}[kind]
+
+
+# --- whole files ------------------------------------------------------------------------------------
+
+_VALUES: Final[tuple[Any, ...]] = (
+    7, -1, 10**40, 1e308, True, "", "x", "\ud83d", [], ["x"], [[7]], {}, {"type": "text", "text": 7}, {"a": {"a": 7}},
+)  # fmt: skip
+"""Values of other types: neither null nor false, which rightly revoke a mark."""
+
+_DEEP_LINES: Final = (
+    b"[" * 30_000, b'{"message":' * 5_000, b"null", b"[]", b"{}", b"NaN", b'"text"', b"\xef\xbb\xbf{}", b"\0", b" ",
+)  # fmt: skip
+
+
+def mutate(lines: Sequence[bytes], random: Random, machine: bytes = b"machine text") -> list[bytes]:
+    """Return damaged lines of a file: cut, with flipped bytes, values of other types, nested junk, in another order.
+
+    A line with the mark of machine text keeps every field by which a reader can recognize it, or isn't valid JSON.
+    """
+    damaged = list(lines)
+    for _ in range(random.randint(1, 6)):
+        if not damaged:
+            break
+        at = random.randrange(len(damaged))
+        line = damaged[at]
+        match random.randrange(8):
+            case 0:
+                damaged[at] = line[: random.randrange(len(line) + 1)]
+            case 1 | 2:
+                flipped = _with_flipped_bytes(line, random)
+                damaged[at] = line[:-1] if machine in line and _is_json(flipped) else flipped
+            case 3 | 4 | 5:
+                damaged[at] = _with_other_value(line, random, machine in line)
+            case 6:
+                damaged.insert(at, random.choice(_DEEP_LINES))
+            case _:
+                moved = damaged.pop(at) if random.random() < 0.5 else line
+                damaged.insert(random.randint(0, len(damaged)), moved)
+    return damaged
+
+
+def _with_flipped_bytes(line: bytes, random: Random) -> bytes:
+    flipped = bytearray(line)
+    for _ in range(random.randint(1, 4) if line else 0):
+        flipped[random.randrange(len(flipped))] ^= 1 << random.randrange(8)
+    return bytes(flipped).replace(b"\n", b" ")
+
+
+def _with_other_value(line: bytes, random: Random, is_marked: bool) -> bytes:
+    """Return a line with the value at a random path replaced by one of another type, in a marked line no empty one."""
+    try:
+        record = json.loads(line)
+    except (ValueError, RecursionError):
+        return line
+    holder: Any = {"": record}
+    key: Any = ""
+    inner: Any = record
+    while isinstance(inner, (dict, list)) and inner and random.random() < 0.8:
+        holder, key = inner, random.choice([*inner] if isinstance(inner, dict) else range(len(inner)))
+        inner = holder[key]
+    holder[key] = random.choice(
+        [value for value in _VALUES if type(value) is not type(inner) and (value or not is_marked)]
+    )
+    return json.dumps(record if key != "" else holder[""]).encode()
+
+
+def _is_json(line: bytes) -> bool:
+    try:
+        json.loads(line)
+    except (ValueError, RecursionError):
+        return False
+    return True

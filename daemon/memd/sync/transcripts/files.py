@@ -306,11 +306,11 @@ class FileTranscripts:
 
 
 def _with_details(session: Session, details: Session) -> Session:
-    """Return a session with what files next to its transcript say, if the transcript doesn't say it."""
+    """Return a session with what files next to its transcript say: the title, and what the transcript doesn't say."""
     return replace(
         session,
         kind=session.kind if session.kind != "main" else details.kind,
-        title=session.title or details.title,
+        title=details.title or session.title,
         cwd=session.cwd or details.cwd,
         branch=session.branch or details.branch,
         started_ms=session.started_ms or details.started_ms,

@@ -9,17 +9,16 @@ from __future__ import annotations
 import os
 import re
 import shlex
-import stat
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
 import msgspec
 
-from memd.sync.disk.safe_open import open_unlinked
 from memd.sync.transcripts.conversation import Conversation, Message, Role, Session
 from memd.sync.transcripts.programs.program import Places, TranscriptFile, TranscriptReader
 from memd.sync.transcripts.programs.records import decode_record, is_set, time_ms_of
+from memd.sync.transcripts.programs.small_files import read_small_file
 
 _OPENING, _CLOSING = "<user_query>", "</user_query>"
 _TAG = re.compile(r"\s*<[a-z][a-z0-9_-]{0,60}[\s>/]")
@@ -31,8 +30,6 @@ _KNOWN_TYPES: Final = frozenset("turn_started turn_ended".split())
 _KNOWN_ROLES: Final = frozenset("system tool".split())
 _KNOWN_BLOCKS: Final = frozenset("tool_use tool_result thinking redacted_thinking image".split())
 _MACHINE = ("[Thinking]", "[Tool call]", "[Tool result]")
-
-MAX_META_BYTES: Final = 1_048_576
 
 
 class _Block(msgspec.Struct):
@@ -236,7 +233,7 @@ class CursorProgram:
             return None
         newest = None
         for workspace in workspaces:
-            meta = decode_record(_read_small(os.path.join(workspace, session_id, "meta.json")), _meta)
+            meta = decode_record(read_small_file(os.path.join(workspace, session_id, "meta.json")), _meta)
             if meta is None:
                 continue
             session = Session(
@@ -254,18 +251,6 @@ class CursorProgram:
     def how_to_open(self, session_id: str) -> str:
         """Return the command that continues a session."""
         return f"cursor-agent --resume {shlex.quote(session_id)}"
-
-
-def _read_small(path: str) -> bytes | None:
-    """Return the content of a small regular file; None if there is none."""
-    try:
-        with os.fdopen(open_unlinked(path), "rb") as opened:
-            facts = os.fstat(opened.fileno())
-            if not stat.S_ISREG(facts.st_mode) or facts.st_size > MAX_META_BYTES:
-                return None
-            return opened.read(MAX_META_BYTES)
-    except (OSError, ValueError):
-        return None
 
 
 CURSOR: Final = CursorProgram()

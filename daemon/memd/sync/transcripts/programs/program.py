@@ -85,7 +85,8 @@ class ProgramWithDetails(FileProgram, Protocol):
     def read_details(self, folder: Path, session_id: str) -> Session | None:
         """Return what these files say about one session (blocking), None without any.
 
-        It fills in what the transcript doesn't say: title, folder, branch, times, and a kind other than `main`.
+        Its title is preferred to the transcript's. It fills in what the transcript doesn't say: folder, branch, times,
+        and a kind other than `main`.
         """
 
 

@@ -1,0 +1,343 @@
+"""Conversations of Claude Code, in files that it appends to.
+
+Left out are copies that a fork or a resume made, the branches that a person abandoned (see `branches`), and the parts
+of a session that ran without a person, unless the whole session did.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final, NamedTuple
+
+import msgspec
+
+from memd.sync.transcripts.conversation import Conversation, Message, Role, Session
+from memd.sync.transcripts.programs.branches import (
+    FIRST_PROMPT,
+    NO_PARENT,
+    OTHER,
+    PROMPT,
+    TALK,
+    Branches,
+    RecordKind,
+)
+from memd.sync.transcripts.programs.claude_records import (
+    KNOWN_TYPES,
+    Record,
+    Said,
+    is_headless,
+    is_marked,
+    read_record,
+    said_by_assistant,
+    said_by_person,
+    said_by_queue,
+    words_of_person,
+)
+from memd.sync.transcripts.programs.program import Places, TranscriptFile, TranscriptReader
+from memd.sync.transcripts.programs.records import decode_record, time_ms_of
+from memd.sync.transcripts.programs.small_files import read_small_file
+
+_UUID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
+_AGENT = re.compile(r"agent-[A-Za-z0-9_-]{1,100}")
+_SUFFIX = ".jsonl"
+
+MAX_TITLE_CHARS: Final = 200
+MAX_UNKNOWN_TYPES: Final = 50
+
+
+class _Part(NamedTuple):
+    """A message, or one of the lines of an answer."""
+
+    number: int
+    role: Role
+    text: str
+    place: int
+    key: str
+    time_ms: int | None
+    answer: str
+    is_foreign: bool
+    is_headless: bool
+
+
+@dataclass(slots=True)
+class _Facts:
+    """What records say about their session."""
+
+    cwd: str = ""
+    branch: str = ""
+    started_ms: int | None = None
+    updated_ms: int | None = None
+
+    def add(self, record: Record) -> None:
+        """Add what a record says."""
+        if not self.cwd and isinstance(record.cwd, str):
+            self.cwd = record.cwd
+        if isinstance(record.git_branch, str) and record.git_branch not in ("", "HEAD"):
+            self.branch = record.git_branch
+        time_ms = _time_of(record)
+        if time_ms is not None:
+            self.started_ms = time_ms if self.started_ms is None else min(self.started_ms, time_ms)
+            self.updated_ms = time_ms if self.updated_ms is None else max(self.updated_ms, time_ms)
+
+
+class ClaudeCodeReader:
+    """Reads a transcript (a `TranscriptReader`)."""
+
+    def __init__(self, file: TranscriptFile) -> None:
+        self._session = Session(id=file.session_id, kind=file.kind)
+        self._is_subagent = file.kind == "subagent"
+        self._conversation = Conversation(self._session)
+        self._branches = Branches()
+        self._parts: list[_Part] = []
+        self._titles: dict[str, str] = {}
+        self._task = ""
+        self._own, self._copied = _Facts(), _Facts()
+        self._forked_from = self._resumed_from = ""
+        self._relocated = ""
+        self._has_own = self._has_person = self._has_headless = False
+
+    def read(self, line: bytes, place: int) -> None:
+        """Read the next line; see `TranscriptReader.read`."""
+        if not line.strip():
+            return
+        record = read_record(line)
+        if record is None:
+            self._conversation.broken += 1
+            return
+        said, role = _said_in(record, line)
+        if role is None:
+            self._read_other(record)
+        self._add_record(record, said, role, place)
+        self._conversation.broken += said.is_broken
+        if said.unknown:
+            self._count_unknown(said.unknown)
+
+    def conversation(self) -> Conversation:
+        """Return the conversation; see `TranscriptReader.conversation`."""
+        session = self._session
+        facts = self._own if self._has_own or self._copied.updated_ms is None else self._copied
+        session.cwd = self._relocated or facts.cwd or self._copied.cwd
+        session.branch = facts.branch or self._copied.branch
+        session.started_ms, session.updated_ms = facts.started_ms, facts.updated_ms
+        resumed_from = self._resumed_from if self._has_own or self._is_subagent else ""
+        session.parent = self._forked_from or resumed_from
+        if not self._is_subagent:
+            session.kind = "machine" if self._has_headless and not self._has_person else "main"
+        messages = self._messages()
+        first_prompt = next((_as_title(each.text) for each in messages if each.role == "user"), self._task)
+        kinds = ("custom", "ai", "last prompt", "summary")
+        session.title = next((self._titles[kind] for kind in kinds if kind in self._titles), first_prompt)
+        self._conversation.messages = messages
+        return self._conversation
+
+    def _add_record(self, record: Record, said: Said, role: Role | None, place: int) -> None:
+        """Add a record to the tree and the session, and what it says to the messages."""
+        is_sidechain = is_marked(record.is_sidechain)
+        is_prompt = said.is_prompt and not is_sidechain
+        number = NO_PARENT
+        if isinstance(record.uuid, str):
+            if self._branches.number_of(record.uuid) is not None:
+                return
+            kind: RecordKind = (
+                PROMPT if is_prompt else TALK if record.type in ("user", "assistant") else OTHER
+            )
+            number = self._branches.add(record.uuid, self._parent_of(record, is_prompt), kind)
+        is_copy, is_foreign = self._note_session(record)
+        if is_copy or (is_sidechain and not self._is_subagent):
+            return
+        if self._is_subagent and role == "user":
+            self._task = self._task or _as_title(said.text)  # words of the agent that started it
+        elif said.text and role is not None:
+            key = record.uuid if isinstance(record.uuid, str) else ""
+            part = _Part(
+                number=number,
+                role=role,
+                text=said.text,
+                place=place,
+                key=key,
+                time_ms=_time_of(record),
+                answer=said.answer,
+                is_foreign=is_foreign,
+                is_headless=is_headless(record),
+            )
+            self._parts.append(part)
+
+    def _parent_of(self, record: Record, is_prompt: bool) -> int:
+        """Return the number of a record's parent in the tree."""
+        parent = self._branches.number_of(record.parent_uuid)
+        if parent is not None:
+            return parent
+        if record.subtype == "compact_boundary":
+            parent = self._branches.number_of(record.logical_parent_uuid)
+            return self._branches.newest() if parent is None else parent
+        return FIRST_PROMPT if record.parent_uuid is None and is_prompt else NO_PARENT
+
+    def _note_session(self, record: Record) -> tuple[bool, bool]:
+        """Note what a record says about the session; return whether it is a copy, and whether of another session.
+
+        Records of another session are those that old releases copied to the beginning of a new file. If all records
+        are, the file was renamed, and they are its own.
+        """
+        is_copy = is_marked(record.forked_from)
+        names_other = isinstance(record.session_id, str) and record.session_id != self._session.id
+        is_foreign = names_other and not self._is_subagent and not is_copy
+        if is_copy and isinstance(record.forked_from, dict):
+            self._forked_from = self._forked_from or _text(record.forked_from.get("sessionId"))
+        elif names_other:
+            self._resumed_from = self._resumed_from or _text(record.session_id)
+        (self._copied if is_copy or is_foreign else self._own).add(record)
+        if not is_copy and not is_foreign and record.type in ("user", "assistant"):
+            self._has_own = self._has_own or isinstance(record.session_id, str)
+            self._has_headless = self._has_headless or is_headless(record)
+            self._has_person = self._has_person or not is_headless(record)
+        return is_copy, is_foreign
+
+    def _read_other(self, record: Record) -> None:
+        """Read a record that is no message: titles and a new folder."""
+        match record.type:
+            case "custom-title":
+                self._add_title("custom", record.custom_title)
+            case "ai-title":
+                self._add_title("ai", record.ai_title)
+            case "last-prompt":
+                self._add_title("last prompt", words_of_person(record.last_prompt))
+            case "summary":
+                self._add_title("summary", record.summary)
+            case "relocated":
+                if isinstance(record.relocated_cwd, str) and record.relocated_cwd:
+                    self._relocated = record.relocated_cwd
+            case str(kind):
+                if kind not in KNOWN_TYPES:
+                    self._count_unknown(kind)
+            case _:
+                self._count_unknown("")
+
+    def _add_title(self, kind: str, title: object) -> None:
+        if isinstance(title, str) and title.strip():
+            self._titles[kind] = _as_title(title)
+
+    def _count_unknown(self, kind: str) -> None:
+        unknown = self._conversation.unknown
+        kind = kind[:60]
+        unknown[kind if kind in unknown or len(unknown) < MAX_UNKNOWN_TYPES else ""] += 1
+
+    def _messages(self) -> list[Message]:
+        """Return the messages of the kept branches, the lines of each answer joined."""
+        abandoned = self._branches.abandoned()
+        is_main = self._session.kind == "main"
+        texts_of: dict[str, list[str]] = {}
+        kept: list[tuple[_Part, list[str]]] = []
+        for part in self._parts:
+            is_copy = part.is_foreign and self._has_own
+            if part.number in abandoned or is_copy or (part.is_headless and is_main):
+                continue
+            texts = texts_of.get(part.answer) if part.answer else None
+            if texts is None:
+                texts = texts_of[part.answer] = [part.text]
+                kept.append((part, texts))
+            elif part.text not in texts:
+                texts.append(part.text)
+        return [
+            Message(part.role, "\n".join(texts), part.place, part.key, part.time_ms) for part, texts in kept
+        ]
+
+
+class ClaudeCodeProgram:
+    """Claude Code (a `FileProgram`, and a `ProgramWithDetails`)."""
+
+    name = "claude-code"
+    title = "Claude Code"
+
+    def folders(self, places: Places) -> Sequence[Path]:
+        """Return the folder of projects."""
+        return [places.folder("CLAUDE_CONFIG_DIR", ".claude") / "projects"]
+
+    def transcript_at(self, path: str) -> TranscriptFile | None:
+        """Return the transcript at a path: `<project>/<session>.jsonl`, or a subagent's `agent-<id>.jsonl`."""
+        folder, _, name = path.rpartition("/")
+        stem = name.removesuffix(_SUFFIX)
+        if stem == name:
+            return None
+        match folder.split("/"):
+            case [str(project)] if project and _UUID.fullmatch(stem):
+                return TranscriptFile(stem)
+            case [str(project)] if project and _AGENT.fullmatch(stem):  # old releases
+                return TranscriptFile(stem, "subagent")
+            case [_, session, "subagents", *_] if _UUID.fullmatch(session) and _AGENT.fullmatch(stem):
+                return TranscriptFile(stem, "subagent", rank=1)
+            case _:
+                return None
+
+    def is_walked(self, path: str) -> bool:
+        """Return whether a folder may contain transcripts."""
+        match path.split("/"):
+            case [_]:
+                return True
+            case [_, session] | [_, session, "subagents", *_]:
+                return _UUID.fullmatch(session) is not None
+            case _:
+                return False
+
+    def reader(self, file: TranscriptFile) -> TranscriptReader:
+        """Return a new reader."""
+        return ClaudeCodeReader(file)
+
+    def read_titles(self, folder: Path) -> Mapping[str, str]:
+        """Return no titles: `read_details` reads them for one session at a time."""
+        return {}
+
+    def read_details(self, folder: Path, session_id: str) -> Session | None:
+        """Return the title in `<project>/<session>/custom-title.json`; one attempt to open per project."""
+        if not _UUID.fullmatch(session_id):
+            return None
+        try:
+            projects = sorted(entry.path for entry in os.scandir(folder))
+        except OSError:
+            return None
+        for project in projects:
+            path = os.path.join(project, session_id, "custom-title.json")
+            title = decode_record(read_small_file(path), _title_file) if os.path.lexists(path) else None
+            if isinstance(title, dict):
+                title = title.get("customTitle") or title.get("title")
+            if isinstance(title, str) and title.strip():
+                return Session(id=session_id, title=_as_title(title))
+        return None
+
+    def how_to_open(self, session_id: str) -> str:
+        """Return the command that continues a session; a subagent's can't be continued."""
+        return "" if _AGENT.fullmatch(session_id) else f"claude --resume {shlex.quote(session_id)}"
+
+
+def _said_in(record: Record, line: bytes) -> tuple[Said, Role | None]:
+    """Return what a record says, and who; None for a record that is no message."""
+    match record.type:
+        case "user":
+            return said_by_person(record, line), "user"
+        case "attachment":
+            return said_by_queue(record, line), "user"
+        case "assistant":
+            return said_by_assistant(record), "assistant"
+        case _:
+            return Said(), None
+
+
+def _time_of(record: Record) -> int | None:
+    return time_ms_of(record.timestamp) if isinstance(record.timestamp, str) else None
+
+
+def _text(value: object) -> str:
+    return value if isinstance(value, str) else ""
+
+
+def _as_title(text: str) -> str:
+    return " ".join(text[: MAX_TITLE_CHARS * 4].split())[:MAX_TITLE_CHARS]
+
+
+_title_file = msgspec.json.Decoder(object)
+
+CLAUDE_CODE: Final = ClaudeCodeProgram()

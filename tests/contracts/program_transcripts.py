@@ -24,6 +24,7 @@ class ProgramTranscriptsContract:
     """The contract of a program's transcripts, read through its source."""
 
     program: str
+    file_name = "{session}"
     has_times = True
     has_cwd = True
 
@@ -50,7 +51,7 @@ class ProgramTranscriptsContract:
 
     def path(self, session: str) -> str:
         """Return the path of a session in the index."""
-        return f"{self.program}/{session}"
+        return f"{self.program}/{self.file_name.format(session=session)}"
 
     def text(self, source: SessionSource, session: str) -> str:
         """Return the text of a session."""

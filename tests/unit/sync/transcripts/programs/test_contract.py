@@ -11,7 +11,38 @@ from tests.support.transcript_programs.plain import (
     CursorLines,
     OpencodePlain,
     PlainWriter,
+    claude_code,
+    codex,
+    gemini,
 )
+
+
+class TestClaudeCode(ProgramTranscriptsContract):
+    """Claude Code."""
+
+    program = "claude-code"
+
+    def writer(self, home: Path) -> PlainWriter:
+        return claude_code(home)
+
+
+class TestCodex(ProgramTranscriptsContract):
+    """Codex."""
+
+    program = "codex"
+
+    def writer(self, home: Path) -> PlainWriter:
+        return codex(home)
+
+
+class TestGemini(ProgramTranscriptsContract):
+    """Gemini CLI."""
+
+    program = "gemini"
+    file_name = "session-2026-11-02T08-00-{session}"
+
+    def writer(self, home: Path) -> PlainWriter:
+        return gemini(home)
 
 
 class TestOpencode(ProgramTranscriptsContract):

@@ -32,6 +32,7 @@ GROUPS = {
         *("recall_for", "capture_from"),
     ),
     "Sessions": ("session_started", "session_ended", "flush_check", "flush_done", "compaction_done"),
+    "Hooks": ("hook", "hook_log"),
     "Tools for models": ("tools", "call_tool", "prompt_section"),
     "Status": ("status", "metrics", "show"),
     "Maintenance": ("index", "reset", "vacuum", "embed", "model"),

@@ -10,6 +10,8 @@ from .messages import (
     CompactionDoneReply,
     FlushCheckReply,
     FlushDoneReply,
+    HookLogReply,
+    HookReply,
     PromptSectionReply,
     SessionEndedReply,
     SessionStartedReply,
@@ -313,3 +315,66 @@ class LifecycleMethods(NoteMethods):
             session_key, agent=agent, compaction_count=compaction_count, session_id=session_id
         )
         return self.request(request)
+
+    def hook(
+        self,
+        program: str,
+        event: str,
+        session_id: str,
+        *,
+        cwd: str = "",
+        prompt: str = "",
+        reason: str = "",
+        transcript_path: str = "",
+        agent: str | None = None,
+    ) -> HookReply:
+        """Report an event of a session in another program, and return what its model should know.
+
+        Args:
+            program: The program, such as `claude-code`, `codex`, `gemini`, `cursor` or `copilot`.
+            event: `session_start`, `prompt`, `compaction` or `session_end`.
+            session_id: The program's id of the session.
+            cwd: The session's folder.
+            prompt: The user's prompt, with the event `prompt`.
+            reason: Why the session started or ended, or what started the compaction, in the program's words.
+            transcript_path: The session's transcript.
+            agent: The agent's id; None: the client's own agent, else the daemon's default agent.
+
+        Returns:
+            `text` (empty unless `decision` is `injected`), `hits` in it, and `decision`: `injected`, `empty`,
+            `machine_prompt`, `not_sure`, `already_shown`, `nothing_new`, `indexed` or `off`.
+
+        Raises:
+            AgentUnknownError: No agent has that id.
+            BadParamsError: A parameter is wrong.
+            DaemonUnreachableError, DeadlineExceededError, ConnectionLostError: As with every request. The request is
+                not sent a second time after the connection broke.
+        """
+        request = lifecycle_requests.hook(
+            program,
+            event,
+            session_id,
+            cwd=cwd,
+            prompt=prompt,
+            reason=reason,
+            transcript_path=transcript_path,
+            agent=agent,
+        )
+        return self.request(request)
+
+    def hook_log(self, *, limit: int = 50, session_id: str | None = None) -> HookLogReply:
+        """Return the newest decisions of `hook`.
+
+        Args:
+            limit: How many, 1 to 1,000.
+            session_id: Only those of this session; None: of all.
+
+        Returns:
+            `entries`, newest first, each with `time_ms`, `program`, `session_id`, `event`, `decision`, `chars` (of the
+            injected text) and the `places` of its hits.
+
+        Raises:
+            BadParamsError: A parameter is wrong.
+            DaemonUnreachableError, DeadlineExceededError, ConnectionLostError: As with every request.
+        """
+        return self.request(lifecycle_requests.hook_log(limit=limit, session_id=session_id))

@@ -19,6 +19,10 @@ from .messages import (
     FlushCheckReply,
     FlushDoneParams,
     FlushDoneReply,
+    HookLogParams,
+    HookLogReply,
+    HookParams,
+    HookReply,
     MemoryEditParams,
     MemoryEditReply,
     MemoryForgetParams,
@@ -196,6 +200,36 @@ def compaction_done(
     params = CompactionDoneParams(session_key, agent, compaction_count, session_id)
     counted = session_key == "" or compaction_count is not None
     return PreparedRequest("compaction_done", params, CompactionDoneReply, repeatable=counted)
+
+
+def hook(
+    program: str,
+    event: str,
+    session_id: str,
+    *,
+    cwd: str = "",
+    prompt: str = "",
+    reason: str = "",
+    transcript_path: str = "",
+    agent: str | None = None,
+) -> PreparedRequest[HookReply]:
+    """Return the request of `Client.hook`."""
+    params = HookParams(
+        program=program,
+        event=event,
+        session_id=session_id,
+        cwd=cwd,
+        prompt=prompt,
+        reason=reason,
+        transcript_path=transcript_path,
+        agent=agent,
+    )
+    return PreparedRequest("hook", params, HookReply, repeatable=False)
+
+
+def hook_log(*, limit: int = 50, session_id: str | None = None) -> PreparedRequest[HookLogReply]:
+    """Return the request of `Client.hook_log`."""
+    return PreparedRequest("hook_log", HookLogParams(limit, session_id), HookLogReply)
 
 
 def append_note(

@@ -34,6 +34,11 @@ from memd_client.facts import MemoryStoreReply as MemoryStoreReply
 from memd_client.facts import RecallForParams as RecallForParams
 from memd_client.facts import RecallForReply as RecallForReply
 from memd_client.facts import SkippedMessage as SkippedMessage
+from memd_client.hooks import HookLogEntry as HookLogEntry
+from memd_client.hooks import HookLogParams as HookLogParams
+from memd_client.hooks import HookLogReply as HookLogReply
+from memd_client.hooks import HookParams as HookParams
+from memd_client.hooks import HookReply as HookReply
 from memd_client.maintenance import IndexedAgent as IndexedAgent
 from memd_client.maintenance import IndexParams as IndexParams
 from memd_client.maintenance import IndexReply as IndexReply
@@ -440,6 +445,8 @@ REQUESTS: dict[str, tuple[type[Any], type[Any]]] = {
     "flush_check": (FlushCheckParams, FlushCheckReply),
     "flush_done": (FlushDoneParams, FlushDoneReply),
     "compaction_done": (CompactionDoneParams, CompactionDoneReply),
+    "hook": (HookParams, HookReply),
+    "hook_log": (HookLogParams, HookLogReply),
     "append_note": (AppendNoteParams, AppendNoteReply),
     "memory_store": (MemoryStoreParams, MemoryStoreReply),
     "memory_recall": (MemoryRecallParams, MemoryRecallReply),

@@ -36,6 +36,8 @@ NO_COMMAND = {
     "conversation_search": "people say `memctl search --source NAME`",
     "conversation_read": "people open the session in its program, as `memctl search` says",
     "subscribe": "for programs that watch; people say `memctl top` or `memctl logs`",
+    "hook": "other programs' hooks say it",
+    "hook_log": "people say `memctl hooks log`",
     "compaction_done": "an agent's runtime says it; people say `memctl index`",
 }
 """Requests without a command, with the reason."""

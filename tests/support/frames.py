@@ -60,6 +60,14 @@ PARAMS: Final[dict[str, dict[str, Any]]] = {
     "flush_check": {"session_key": SESSION, "total_tokens": 177_000, "context_window": 200_000},
     "flush_done": {"session_key": SESSION},
     "compaction_done": {"session_key": SESSION, "compaction_count": 1},
+    "hook": {
+        "program": "claude-code",
+        "event": "prompt",
+        "session_id": "5f2c",
+        "cwd": "/home/eva/shop",
+        "prompt": "Which port does the staging gateway use?",
+    },
+    "hook_log": {"limit": 2},
     "append_note": {"text": "The staging gateway listens on 8443.", "key": "run:17", "date": "2026-01-16"},
     "memory_store": {
         "text": "I prefer dark mode",

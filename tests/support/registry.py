@@ -252,6 +252,7 @@ class FakeRegistry:
         self.sqlite_vec = "v0.1.9"
         self.state_dir = Path("/state")
         self.config_path = Path("/state/openclaw.json")
+        self.settings = DaemonSettings()
         self.agents = {"main": self.main, "other": self.other}
         self.models = FakeStatusSource(RunnerStatus("minilm", "/m.gguf", "ready", 7, 100, 0, 0, None))
         self.downloads = FakeStatusSource(

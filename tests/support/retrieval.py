@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -48,10 +48,12 @@ def load_queries(name: str) -> list[RetrievalQuery]:
 
 
 @contextmanager
-def serve_set(name: str, search: Mapping[str, Any]) -> Iterator[Client]:
-    """Run a daemon over a set's notes, indexed, and yield a client."""
+def serve_set(name: str, search: Mapping[str, Any], others: Sequence[str] = ()) -> Iterator[Client]:
+    """Run a daemon over a set's notes, indexed, and yield a client; the notes of other sets come in folders."""
     with StateHome() as home:
         shutil.copytree(SETS / name / "workspace", home.workspace())
+        for other in others:
+            shutil.copytree(SETS / other / "workspace", home.workspace() / "memory" / other)
         home.configure({"agents": {"defaults": {"memorySearch": dict(search)}}})
         with DaemonProcess(home) as daemon, daemon.client(timeout_s=300) as client:
             client.index()

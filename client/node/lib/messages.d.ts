@@ -994,6 +994,61 @@ export interface CompactionDoneReply {
 }
 
 /**
+ * An event of a session in another program.
+ *
+ * `program` is the program's name as in `memctl hooks install`, `event` one of `EVENTS`, `session_id` the program's
+ * own id. `cwd` is the session's folder, `prompt` the user's prompt, `reason` why the session started or ended, or
+ * what started the compaction.
+ */
+export interface HookParams {
+  program: string;
+  event: string;
+  session_id: string;
+  cwd?: string;
+  prompt?: string;
+  reason?: string;
+  transcript_path?: string;
+  agent?: string | null;
+}
+
+/**
+ * The text for the program's model, empty if there is none, the decision, and the number of hits in the text.
+ */
+export interface HookReply {
+  text: string;
+  decision: string;
+  hits: number;
+}
+
+/**
+ * How many of the newest entries to return; `session_id` keeps those of one session.
+ */
+export interface HookLogParams {
+  limit?: number;
+  session_id?: string | null;
+}
+
+/**
+ * One event: its decision, the characters of the injected text, and the places of its hits.
+ */
+export interface HookLogEntry {
+  time_ms: number;
+  program: string;
+  session_id: string;
+  event: string;
+  decision: string;
+  chars: number;
+  places: string[];
+}
+
+/**
+ * The entries, newest first.
+ */
+export interface HookLogReply {
+  entries: HookLogEntry[];
+}
+
+/**
  * An entry for a daily note; `date` is YYYY-MM-DD and defaults to the user's today.
  *
  * A `key` makes the request repeatable: an entry with a key that the note has is not appended again.
@@ -1429,6 +1484,8 @@ export interface Requests {
   flush_check: { params: FlushCheckParams; reply: FlushCheckReply };
   flush_done: { params: FlushDoneParams; reply: FlushDoneReply };
   compaction_done: { params: CompactionDoneParams; reply: CompactionDoneReply };
+  hook: { params: HookParams; reply: HookReply };
+  hook_log: { params: HookLogParams; reply: HookLogReply };
   append_note: { params: AppendNoteParams; reply: AppendNoteReply };
   memory_store: { params: MemoryStoreParams; reply: MemoryStoreReply };
   memory_recall: { params: MemoryRecallParams; reply: MemoryRecallReply };

@@ -20,6 +20,7 @@ const WITHOUT_CLIENT_AGENT = new Set([
   "hello",
   "status",
   "metrics",
+  "hook_log",
   "search_agents",
   "model",
   "show",
@@ -37,6 +38,7 @@ const WRITING = {
   memory_edit: () => false,
   memory_forget: () => false,
   compaction_done: ({ session_key, compaction_count }) => !session_key || isGiven(compaction_count),
+  hook: () => false,
   subscribe: () => false,
 };
 

@@ -209,6 +209,17 @@ export const SHAPES = {
     needs: ["agent", "syncing"],
     defaults: {"compaction_count": 0},
   },
+  HookReply: {
+    needs: ["text", "decision", "hits"],
+  },
+  HookLogEntry: {
+    needs: ["time_ms", "program", "session_id", "event", "decision", "chars"],
+    defaults: {"places": []},
+  },
+  HookLogReply: {
+    defaults: {"entries": []},
+    holds: {"entries": ["HookLogEntry", true]},
+  },
   AppendNoteReply: {
     needs: ["agent", "path", "start_line", "end_line", "appended"],
   },
@@ -321,6 +332,8 @@ export const REPLIES = {
   flush_check: "FlushCheckReply",
   flush_done: "FlushDoneReply",
   compaction_done: "CompactionDoneReply",
+  hook: "HookReply",
+  hook_log: "HookLogReply",
   append_note: "AppendNoteReply",
   memory_store: "MemoryStoreReply",
   memory_recall: "MemoryRecallReply",
@@ -360,6 +373,8 @@ export const PARAMS = {
   flush_check: ["session_key", "agent", "total_tokens", "context_window", "next_input_tokens", "transcript_bytes", "compaction_count", "session_id", "kind", "cli_provider", "workspace_access"],
   flush_done: ["session_key", "agent", "compaction_count", "session_id"],
   compaction_done: ["session_key", "agent", "compaction_count", "session_id"],
+  hook: ["program", "event", "session_id", "cwd", "prompt", "reason", "transcript_path", "agent"],
+  hook_log: ["limit", "session_id"],
   append_note: ["text", "agent", "date", "key"],
   memory_store: ["text", "agent", "importance", "category", "id", "created_ms", "vector", "vector_model"],
   memory_recall: ["query", "agent", "limit", "min_score"],

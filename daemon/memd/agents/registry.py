@@ -107,6 +107,11 @@ class AgentRegistry:
         return self._home.state_dir
 
     @property
+    def settings(self) -> DaemonSettings:
+        """The daemon's current settings."""
+        return self._daemon
+
+    @property
     def config_path(self) -> Path:
         """The settings file; may be missing."""
         return self._home.config_path

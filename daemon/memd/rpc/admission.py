@@ -20,6 +20,7 @@ REQUEST_CLASSES = {
     "conversation_search": "reading",
     "conversation_read": "reading",
     "curated_entries": "reading",
+    "hook": "reading",
     "facts": "reading",
     "call_tool": "reading",
     "embed": "embedding",

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from memd.agents.registry import AgentRegistry
+from memd.lifecycle.hooks.service import HookService
 from memd.lifecycle.registry import AgentLifecycle, LifecycleRegistry
 from memd.rpc.admission import Admission
 from memd.rpc.limits import Limits
@@ -50,6 +51,7 @@ class DaemonContext:
     meter: Meter = METER
     cpu_before: float = field(default_factory=time.process_time)
     lifecycles: LifecycleRegistry = field(default_factory=LifecycleRegistry)
+    hooks: HookService = field(default_factory=HookService)
     show: Callable[[str | None], Awaitable[ShowReply]] = no_page
     examine: Callable[[], Awaitable[dict[str, Any] | None]] = no_examination
     admission: Admission = field(init=False)

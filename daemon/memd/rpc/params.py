@@ -94,6 +94,14 @@ BOUNDS: Mapping[str, Mapping[str, Bound]] = {
         "next_session_id": _KEY,
     },
     "flush_check": {"workspace_access": _WORD},
+    "hook": {
+        "program": _WORD,
+        "event": _WORD,
+        "cwd": Bound(MAX_PATH_CHARS),
+        "prompt": Bound(MAX_PROMPT_CHARS),
+        "reason": _KEY,
+        "transcript_path": Bound(MAX_PATH_CHARS),
+    },
     "append_note": {"text": Bound(MAX_NOTE_ENTRY_BYTES), "date": _WORD, "key": Bound(128)},
     "memory_store": {
         "text": Bound(MAX_FACT_CHARS),

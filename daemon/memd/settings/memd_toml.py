@@ -6,7 +6,9 @@ import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
+
+import msgspec
 
 from memd.settings.fields import convert, describe_type, describe_value, fields_of
 from memd.settings.names import OWN_NAMES
@@ -15,6 +17,8 @@ from memd.system.state_file import UnreadableFileError, load_text
 from memd_client.errors import ConfigInvalidError
 
 Problems = tuple[ConfigInvalidError, ...]
+
+S = TypeVar("S", bound=msgspec.Struct)
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,21 +52,32 @@ def read_daemon_settings(file: MemdToml) -> tuple[DaemonSettings, Problems]:
     """Return the daemon's settings, and the problems of the file."""
     if file.problem is not None:
         return DaemonSettings(), (file.problem,)
-    known = {field.key: field for field in fields_of(DaemonSettings)}
-    values: dict[str, Any] = {}
     problems: list[ConfigInvalidError] = []
-    for key, raw in (file.tables or {}).items():
-        if key in OWN_NAMES or key == "sources":
-            continue
-        if key not in known:
-            problems.append(_problem(file.path, f"`{key}` is not a setting", key))
-        elif (value := convert(raw, known[key].type)) is not None:
-            values[key] = value
+    tables = {
+        key: raw for key, raw in (file.tables or {}).items() if key not in OWN_NAMES and key != "sources"
+    }
+    return _read_table(file.path, DaemonSettings, tables, "", problems), tuple(problems)
+
+
+def _read_table(
+    path: Path, kind: type[S], table: Mapping[str, object], prefix: str, problems: list[ConfigInvalidError]
+) -> S:
+    """Return the settings of one table of the file; add what is wrong with it to the problems."""
+    known = {field.key: field for field in fields_of(kind)}
+    values: dict[str, Any] = {}
+    for name, raw in table.items():
+        key, field = f"{prefix}{name}", known.get(name)
+        if field is None:
+            problems.append(_problem(path, f"`{key}` is not a setting", key))
+        elif field.group is not None and isinstance(raw, Mapping):
+            values[name] = _read_table(path, field.group, raw, f"{key}.", problems)
+        elif field.group is None and (value := convert(raw, field.type)) is not None:
+            values[name] = value
         else:
-            expected = describe_type(known[key].type)
+            expected = "a table" if field.group is not None else describe_type(field.type)
             message = f"{key}: expected {expected}, found {describe_value(raw)}"
-            problems.append(_problem(file.path, message, key, expected))
-    return DaemonSettings(**values), tuple(problems)
+            problems.append(_problem(path, message, key, expected))
+    return kind(**values)
 
 
 def _problem(path: Path, what: str, key: str = "", expected: str = "") -> ConfigInvalidError:

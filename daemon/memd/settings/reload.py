@@ -154,9 +154,9 @@ def _keep_last_valid(
 ) -> DaemonSettings:
     """Return the daemon's settings with the last valid values in place of invalid ones.
 
-    A problem without a key concerns the whole file, so that all earlier settings are kept.
+    A problem without a key concerns the whole file, so that all earlier settings are kept; one in a table, that table.
     """
-    bad = {str(problem.data.get("key", "")) for problem in problems}
+    bad = {str(problem.data.get("key", "")).partition(".")[0] for problem in problems}
     if "" in bad:
         return before
     return msgspec.structs.replace(

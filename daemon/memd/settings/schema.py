@@ -14,6 +14,7 @@ from typing import Annotated, Literal
 import msgspec
 
 from memd.settings.fields import REFUSED, AtLeast0, AtLeast1, Derived, Setting, Settings
+from memd.settings.hooks import HooksSettings
 
 Source = Literal["memory", "sessions"]
 Fusion = Literal["normalized", "weighted", "rrf"]
@@ -417,8 +418,7 @@ class DaemonSettings(msgspec.Struct, frozen=True, kw_only=True):
         AtLeast0 | None,
         Setting(
             "RAM for the vectors of all agents; those of the least recently searched agents are evicted first and read "
-            "from disk. "
-            "`memctl status` shows what is in use.",
+            "from disk. `memctl status` shows what is in use.",
             unit="MB",
             default="a sixteenth of the machine's RAM, 64 to 1024",
         ),
@@ -497,3 +497,4 @@ class DaemonSettings(msgspec.Struct, frozen=True, kw_only=True):
             unit="MB",
         ),
     ] = 256
+    hooks: HooksSettings = HooksSettings()

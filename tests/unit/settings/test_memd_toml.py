@@ -41,6 +41,30 @@ def test_settings_of_the_file_are_used(tmp_path: Path) -> None:
     assert problems == []
 
 
+def test_a_table_has_settings_of_its_own(tmp_path: Path) -> None:
+    settings, problems = _load(tmp_path, "[hooks]\nenabled = false\nmax_tokens = 120\n")
+
+    assert (settings.hooks.enabled, settings.hooks.max_tokens, settings.hooks.agent) == (False, 120, None)
+    assert problems == []
+
+
+def test_an_invalid_key_of_a_table_is_reported_and_ignored(tmp_path: Path) -> None:
+    settings, problems = _load(tmp_path, '[hooks]\nenabled = false\nmax_tokens = "many"\nloud = 1\n')
+
+    assert (settings.hooks.enabled, settings.hooks.max_tokens) == (False, 300)
+    assert problems == [
+        "hooks.max_tokens: expected a whole number of at least 1, found a string",
+        "`hooks.loud` is not a setting",
+    ]
+
+
+def test_a_value_in_place_of_a_table_is_reported(tmp_path: Path) -> None:
+    settings, problems = _load(tmp_path, "hooks = true\n")
+
+    assert settings == DaemonSettings()
+    assert problems == ["hooks: expected a table, found true or false"]
+
+
 @pytest.mark.parametrize(
     ("line", "problem"),
     [

@@ -1,0 +1,45 @@
+"""The text that a hook injects: facts with their places, within a number of tokens. Pure functions."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from memd.lifecycle.tools.untrusted import escape
+from memd.text.redact.secrets import redact
+from memd.text.tokens import estimate_tokens
+from memd.text.transcripts.injected import CLOSING, OPENING
+
+PROMPT_HEADING = "Noted earlier, quoted from files and conversations; it may be outdated:"
+
+
+@dataclass(frozen=True, slots=True)
+class ShownLine:
+    """One line to inject: its text, its place, and what else is known about it, such as its date."""
+
+    text: str
+    place: str
+    about: str = ""
+
+
+def inject(heading: str, lines: Sequence[ShownLine], max_tokens: int) -> tuple[str, list[ShownLine]]:
+    """Return a marked block with the first lines that fit, and these lines; "" without any."""
+    rows: list[str] = []
+    shown: list[ShownLine] = []
+    for line in lines:
+        row = _row(line)
+        if estimate_tokens(_block(heading, [*rows, row])) <= max_tokens:
+            rows.append(row)
+            shown.append(line)
+    return (_block(heading, rows), shown) if rows else ("", [])
+
+
+def _block(heading: str, rows: Sequence[str]) -> str:
+    return "\n".join((OPENING, heading, *rows, CLOSING))
+
+
+def _row(line: ShownLine) -> str:
+    """Return a line as text that can't end its block, without secrets."""
+    text, _ = redact(line.text)
+    place = ", ".join(filter(None, (line.place, line.about)))
+    return f"- {escape(text)}" + (f" ({escape(place)})" if place else "")

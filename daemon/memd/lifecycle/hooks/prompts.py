@@ -1,0 +1,128 @@
+"""Prompts: which of them a person typed, and the query in them. Pure functions."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+from memd.text.data_files import read_sections, read_words
+from memd.text.query.word_forms import fold, stem_word
+from memd.text.tokens import folded_words, has_cjk
+from memd.text.transcripts.injected import without_injected
+
+MAX_QUERY_CHARS = 400
+"""Longest query: the start and the questions of a longer prompt say what it is about."""
+
+MAX_PROMPT_CHARS = 20_000
+"""Longest prompt that a person types; a longer one is pasted."""
+
+MIN_PRINTED_LINES = 3
+"""Printed lines from which only the lines before and after them are a person's."""
+
+MAX_ACKNOWLEDGEMENT_WORDS = 8
+
+MAX_LINE_CHARS, MAX_WORD_CHARS = 1_000, 20
+"""A longer line whose words are longer on average than this is pasted."""
+
+_FILE = Path(__file__).with_suffix(".txt")
+_SECTIONS = read_sections(_FILE)
+_WORDS = read_words(_FILE)
+_OPENINGS = tuple(_SECTIONS["opening"])
+_PRINTED = re.compile("|".join(f"(?:{row})" for row in _SECTIONS["line"]))
+_ACKNOWLEDGEMENTS = frozenset(fold(word).replace("'", "") for word in _WORDS["acknowledgement"])
+_ACKNOWLEDGING_RUNS = _WORDS["acknowledgement-run"]
+_COMMON_STEMS = frozenset(stem_word(fold(word))[0] for word in _WORDS["common"])
+
+_COMMAND = re.compile(r"/[A-Za-z][\w:-]*(?:\s|$)|![^\s!]|[#&][A-Za-z]\w*\s*$")
+_TAG = re.compile(r"</?[a-z][\w-]*(?:\s[^>\n]*)?>")
+_FENCE = re.compile(r"(?:```|~~~).*?(?:(?:```|~~~)|\Z)", re.DOTALL)
+_URL = re.compile(r"https?://\S+")
+_SENTENCE_END = re.compile(r"(?<=[.!?。！？])\s*(?=\S)|\n+")
+_WORD = re.compile(r"\w")
+_GAP = re.compile(r"[\s。、，]")
+
+
+@dataclass(frozen=True, slots=True)
+class PromptQuery:
+    """The query of a prompt; without one, `silence` says why: `empty`, `machine`, `pasted` or `acknowledgement`."""
+
+    query: str = ""
+    silence: str = ""
+
+
+def read_prompt(prompt: str) -> PromptQuery:
+    """Return the query in a prompt, or why it has none."""
+    text = without_injected(prompt).strip()
+    if not _WORD.search(text):
+        return PromptQuery(silence="machine" if prompt.strip() and not text else "empty")
+    if text.startswith(_OPENINGS) or _COMMAND.match(text) or _TAG.match(text):
+        return PromptQuery(silence="machine")
+    if len(text) > MAX_PROMPT_CHARS:
+        return PromptQuery(silence="pasted")
+    typed = _typed_text(text)
+    if not _WORD.search(typed):
+        return PromptQuery(silence="pasted")
+    if _is_acknowledgement(typed):
+        return PromptQuery(silence="acknowledgement" if typed == text else "pasted")
+    return PromptQuery(_telling_part(typed))
+
+
+def is_common(word: str) -> bool:
+    """Return whether a word, folded, occurs in many requests and so tells nothing."""
+    return stem_word(word)[0] in _COMMON_STEMS
+
+
+def _typed_text(text: str) -> str:
+    """Return a text without fenced blocks, addresses and what programs printed."""
+    lines = [line.rstrip() for line in _FENCE.sub("\n", text).split("\n")]
+    printed = [_is_dense(line) or _PRINTED.match(line[:MAX_LINE_CHARS]) is not None for line in lines]
+    if sum(printed) >= MIN_PRINTED_LINES:
+        first = printed.index(True)
+        last = len(printed) - printed[::-1].index(True)
+        lines = [*lines[:first], *lines[last:]]
+    elif len(lines) > sum(printed):
+        lines = [line for line, is_printed in zip(lines, printed, strict=True) if not is_printed]
+    elif sum(printed) and (len(lines) > 1 or not _is_sentence(lines[0])):
+        return ""
+    return _URL.sub(" ", "\n".join(lines)).strip()
+
+
+def _is_dense(line: str) -> bool:
+    """Return whether a long line has too few gaps for words."""
+    return len(line) > MAX_LINE_CHARS and len(_GAP.findall(line)) * MAX_WORD_CHARS < len(line)
+
+
+def _is_sentence(line: str) -> bool:
+    """Return whether a line that looks printed is a person's: it asks, or has words like one."""
+    return line.endswith(("?", "？", ".", "!")) and " " in line and line[0].isalpha()
+
+
+def _is_acknowledgement(text: str) -> bool:
+    """Return whether a text only agrees, thanks, or chooses a numbered option."""
+    rest = text
+    if has_cjk(text):
+        for run in _ACKNOWLEDGING_RUNS:
+            rest = rest.replace(run, " ")
+    words = folded_words(fold(rest).replace("'", ""))
+    if len(words) > MAX_ACKNOWLEDGEMENT_WORDS:
+        return False
+    return all(word in _ACKNOWLEDGEMENTS or len(word) == 1 or word.isdigit() for word in words)
+
+
+def _telling_part(text: str) -> str:
+    """Return the part of a text that fits a query: its first sentences, after its questions."""
+    if len(text) <= MAX_QUERY_CHARS:
+        return " ".join(text.split())
+    sentences = [part.strip() for part in _SENTENCE_END.split(text) if part.strip()]
+    order = sorted(
+        range(len(sentences)), key=lambda at: (at > 0 and not sentences[at].endswith(("?", "？")), at)
+    )
+    kept: set[int] = set()
+    left = MAX_QUERY_CHARS
+    for at in order:
+        if kept and len(sentences[at]) + 1 > left:
+            continue
+        kept.add(at)
+        left -= len(sentences[at]) + 1
+    return " ".join(" ".join(sentences[at] for at in sorted(kept)).split())[:MAX_QUERY_CHARS]

@@ -1,0 +1,232 @@
+"""Answers hooks: decides what text a session in another program gets, and records the decision."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import PurePath
+from typing import Protocol
+
+import trio
+
+from memd.lifecycle.hooks.injection import PROMPT_HEADING, ShownLine, inject
+from memd.lifecycle.hooks.log import HookLog
+from memd.lifecycle.hooks.opening import (
+    OPENING_TOKENS,
+    describe,
+    newest_facts,
+    project_files,
+)
+from memd.lifecycle.hooks.prompts import read_prompt
+from memd.lifecycle.hooks.shown import ShownFacts
+from memd.lifecycle.hooks.sure_lines import project_words, sure_lines
+from memd.settings.hooks import HooksSettings
+from memd.settings.schema import DaemonSettings
+from memd.settings.sources import SHARED_AGENT
+from memd.sync.transcripts.projects import find_project
+from memd.system.clock import Clock, wall_clock_ms
+from memd_client.errors import DeadlineExceededError, MemdError
+from memd_client.hooks import HookParams, HookReply
+from memd_client.messages import (
+    FileEntry,
+    FilesParams,
+    FilesReply,
+    GetParams,
+    GetReply,
+    Hit,
+    SearchParams,
+    SearchReply,
+)
+
+DEADLINE_MS = 50
+"""Deadline of a search: it waits 40 ms at most for the prompt's vector, and otherwise uses keywords."""
+
+TIMEOUT_S = 0.25
+"""How long an answer may take on a busy machine. A later one is not worth the wait, and the hook stays silent."""
+
+SESSION_START_TIMEOUT_S = 1.0
+
+MAX_HITS = 6
+MAX_HIT_CHARS = 3_600
+"""Hits whose lines are compared with a prompt, and the characters of their snippets."""
+
+NOTES = (".md", ".mdc", ".markdown")
+"""Endings of the files that have notes."""
+
+MAX_FILES = 1_000
+"""Newest files among which those on a project are searched."""
+
+
+class HookMemory(Protocol):
+    """One agent's memory, as hooks use it. Every call may raise a `MemdError`."""
+
+    @property
+    def agent_id(self) -> str:
+        """The agent's id."""
+
+    async def search(self, params: SearchParams) -> SearchReply:
+        """Search the agent's memory."""
+
+    async def files(self, params: FilesParams) -> FilesReply:
+        """List its files, newest first."""
+
+    async def get(self, params: GetParams) -> GetReply:
+        """Read lines of a memory file."""
+
+    def session_started(self, session_key: str) -> bool:
+        """Request a sync for a starting session."""
+
+    def compaction_done(self) -> bool:
+        """Request a sync."""
+
+
+class HookMemories(Protocol):
+    """The agents of a daemon, and its settings."""
+
+    @property
+    def settings(self) -> DaemonSettings:
+        """The daemon's settings."""
+
+    @property
+    def agents(self) -> Mapping[str, HookMemory]:
+        """The agents by id."""
+
+    def agent(self, agent_id: str | None) -> HookMemory:
+        """Return an agent's memory, the default agent's for None; raise `AgentUnknownError`."""
+
+
+class HookService:
+    """Decides about injections, for all agents and programs. Its state is in RAM and bounded."""
+
+    def __init__(self, clock: Clock = wall_clock_ms) -> None:
+        self.log = HookLog(clock)
+        self._shown = ShownFacts()
+
+    def __repr__(self) -> str:
+        return f"<HookService {self._shown!r}, {self.log!r}>"
+
+    async def answer(self, memories: HookMemories, params: HookParams) -> HookReply:
+        """Return the text for a session at an event, and record the decision."""
+        settings = memories.settings.hooks
+        memory = _chosen(memories, params, settings)
+        if not settings.enabled:
+            decision, text, lines = "off", "", list[ShownLine]()
+        elif params.event == "prompt":
+            decision, text, lines = await self._at_prompt(memory, params, settings.max_tokens)
+        elif params.event == "session_start":
+            decision, text, lines = await self._at_start(memory, params)
+        else:
+            for each in memory:
+                each.compaction_done()
+            decision, text, lines = "indexed", "", []
+        reply = HookReply(text=text, decision=decision, hits=len(lines))
+        self.log.add(params, reply, [line.place for line in lines])
+        return reply
+
+    async def _at_prompt(
+        self, memory: Sequence[HookMemory], params: HookParams, max_tokens: int
+    ) -> tuple[str, str, list[ShownLine]]:
+        """Return a decision, a text, and its lines."""
+        asked = read_prompt(params.prompt)
+        if asked.silence:
+            return "empty" if asked.silence == "acknowledgement" else "machine_prompt", "", []
+        hits = await _search(memory, asked.query, params)
+        if not hits:
+            return "empty", "", []
+        lines = sure_lines(asked.query, hits, project_words(await _project_of(params)))
+        return self._inject(params, PROMPT_HEADING, lines, max_tokens) if lines else ("not_sure", "", [])
+
+    async def _at_start(
+        self, memory: Sequence[HookMemory], params: HookParams
+    ) -> tuple[str, str, list[ShownLine]]:
+        for each in memory:
+            each.session_started(params.session_id)
+        folder = await _project_of(params)
+        project = project_words(folder)
+        if not project:
+            return "empty", "", []
+        heading, lines = "", list[ShownLine]()
+        with trio.move_on_after(SESSION_START_TIMEOUT_S):
+            for each in memory:
+                reply = await each.files(FilesParams(limit=MAX_FILES))
+                notes = [file for file in reply.files if file.path.endswith(NOTES)]
+                files = project_files(notes, project)
+                found = newest_facts([(file, await _text(each, file)) for file in files.to_read], project)
+                if found and not lines:
+                    heading, lines = describe(PurePath(folder).name, files), found
+        if not lines:
+            return "empty", "", []
+        decision, text, shown = self._inject(params, heading, lines, OPENING_TOKENS)
+        return ("nothing_new" if decision == "already_shown" else decision), text, shown
+
+    def _inject(
+        self, params: HookParams, heading: str, lines: Iterable[ShownLine], max_tokens: int
+    ) -> tuple[str, str, list[ShownLine]]:
+        """Return the text of lines that the session has not been shown, and remember them."""
+        key = (params.program, params.session_id)
+        new = [line for line in lines if not self._shown.is_shown(*key, line.text)]
+        if not new:
+            return "already_shown", "", []
+        text, shown = inject(heading, new, max_tokens)
+        for line in shown:
+            self._shown.add(*key, line.text)
+        return ("injected", text, shown) if shown else ("not_sure", "", [])
+
+
+def _chosen(memories: HookMemories, params: HookParams, settings: HooksSettings) -> list[HookMemory]:
+    """Return the agents whose memory a hook uses."""
+    wanted = params.agent or settings.agent
+    chosen = [memories.agent(wanted)]
+    shared = memories.agents.get(SHARED_AGENT)
+    if wanted is None and shared is not None and shared is not chosen[0]:
+        chosen.append(shared)
+    return chosen
+
+
+async def _project_of(params: HookParams) -> str:
+    """Return the folder of a session's project."""
+    return await trio.to_thread.run_sync(find_project, params.cwd)
+
+
+async def _search(memory: Sequence[HookMemory], query: str, params: HookParams) -> list[Hit]:
+    """Return the hits of a query in all chosen memories, without the session's own conversation."""
+    found: list[list[Hit]] = [[] for _ in memory]
+
+    async def search(at: int) -> None:
+        try:
+            reply = await memory[at].search(
+                SearchParams(
+                    query=query,
+                    max_results=MAX_HITS,
+                    max_chars=MAX_HIT_CHARS,
+                    min_score=0.0,  # the lines are judged here, more strictly than hits are
+                    explain=True,
+                    deadline_ms=DEADLINE_MS,
+                    exclude_session=params.session_id,
+                )
+            )
+        except DeadlineExceededError:
+            return
+        found[at] = reply.hits
+
+    with trio.move_on_after(TIMEOUT_S):
+        async with trio.open_nursery() as nursery:
+            for at in range(len(memory)):
+                nursery.start_soon(search, at)
+    return [hit for hits in found for hit in hits if not _is_own(hit, params)]
+
+
+def _is_own(hit: Hit, params: HookParams) -> bool:
+    """Return whether a hit is from the session itself: by its id, or by its transcript's name."""
+    if hit.session is None:
+        return False
+    name = PurePath(params.transcript_path).name
+    session = hit.session.id
+    return session == params.session_id or (bool(name) and (hit.path.endswith(name) or session in name))
+
+
+async def _text(memory: HookMemory, file: FileEntry) -> str:
+    """Return the text of a note; "" if it can't be read."""
+    try:
+        return (await memory.get(GetParams(path=file.path))).text
+    except MemdError:
+        return ""

@@ -1,0 +1,85 @@
+"""Hooks over the socket: other sessions are quoted, settings apply, a session is indexed at its end."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+
+import pytest
+
+from memd_client import Client
+from memd_client.errors import BadParamsError
+from tests.support.daemon import DaemonProcess
+from tests.support.state_homes import KEYWORD_ONLY, StateHome
+from tests.support.transcript_programs.opencode import V1, OpencodeWriter
+
+SHOP = "/home/eva/shop"
+PROMPT = "what is the cormorant gateway's port on staging?"
+ANSWER = "The cormorant gateway of staging listens on port 8443."
+
+
+@contextlib.contextmanager
+def served(toml: str = "") -> Iterator[tuple[Client, OpencodeWriter]]:
+    """Run a daemon over one conversation in opencode's database."""
+    with StateHome(KEYWORD_ONLY) as home:
+        database = home.root / "user" / ".local/share/opencode/opencode.db"
+        with OpencodeWriter(database, V1) as program:
+            program.session("ses_1", title="Ports", directory=SHOP)
+            program.v1("ses_1", "user", "Which port has the cormorant gateway on staging?")
+            program.v1("ses_1", "assistant", ANSWER)
+            (home.root / "memd.toml").write_text(f"[sources.opencode]\n{toml}")
+            environ = {"HOME": str(home.root / "user")}
+            with DaemonProcess(home, environ) as daemon, daemon.client() as client:
+                client.index()
+                yield client, program
+
+
+def test_another_session_is_quoted_with_its_program_title_and_day() -> None:
+    with served() as (client, _):
+        reply = client.hook("codex", "prompt", "new", cwd=SHOP, prompt=PROMPT)
+
+        assert (reply.decision, reply.hits > 0) == ("injected", True)
+        assert "8443" in reply.text
+        assert "opencode, Ports, 2026-11-02" in reply.text
+
+
+def test_a_session_is_not_quoted_to_itself() -> None:
+    with served() as (client, _):
+        reply = client.hook("opencode", "prompt", "ses_1", cwd=SHOP, prompt=PROMPT)
+
+        assert (reply.text, reply.decision) == ("", "empty")
+
+
+def test_the_end_of_a_session_makes_it_known_to_the_next() -> None:
+    with served() as (client, program):
+        program.session("ses_2", directory=SHOP)
+        program.v1("ses_2", "assistant", "The heron queue of billing retries seven times.")
+
+        assert client.hook("opencode", "session_end", "ses_2", cwd=SHOP).decision == "indexed"
+        prompt = "how often does the heron queue of billing retry?"
+        assert "seven times" in client.hook("codex", "prompt", "new", cwd=SHOP, prompt=prompt).text
+
+
+def test_decisions_are_logged_with_places_instead_of_texts() -> None:
+    with served() as (client, _):
+        client.hook("codex", "prompt", "new", cwd=SHOP, prompt=PROMPT)
+        client.hook("codex", "prompt", "new", cwd=SHOP, prompt=PROMPT)
+        client.hook("codex", "prompt", "other", prompt="/clear")
+
+        entries = client.hook_log().entries
+
+        assert [entry.decision for entry in entries] == ["machine_prompt", "already_shown", "injected"]
+        assert entries[2].places[0].startswith("opencode/ses_1#")
+        assert "8443" not in repr(entries)
+        assert [entry.session_id for entry in client.hook_log(limit=1, session_id="new").entries] == ["new"]
+
+
+def test_hooks_are_turned_off_in_the_settings() -> None:
+    with served("[hooks]\nenabled = false\n") as (client, _):
+        assert client.hook("codex", "prompt", "new", cwd=SHOP, prompt=PROMPT).decision == "off"
+
+
+@pytest.mark.parametrize(("event", "session"), [("lunch", "s"), ("prompt", " ")])
+def test_a_wrong_event_or_session_is_refused(event: str, session: str) -> None:
+    with served() as (client, _), pytest.raises(BadParamsError):
+        client.hook("codex", event, session)

@@ -31,7 +31,6 @@ from memd.sync.transcripts.programs.claude_records import (
     Record,
     Said,
     is_headless,
-    is_marked,
     read_record,
     said_by_assistant,
     said_by_person,
@@ -39,15 +38,19 @@ from memd.sync.transcripts.programs.claude_records import (
     words_of_person,
 )
 from memd.sync.transcripts.programs.program import Places, TranscriptFile, TranscriptReader
-from memd.sync.transcripts.programs.records import decode_record, time_ms_of
+from memd.sync.transcripts.programs.records import (
+    count_unknown,
+    decode_record,
+    is_marked,
+    text_of,
+    time_ms_of,
+    title_of,
+)
 from memd.sync.transcripts.programs.small_files import read_small_file
 
 _UUID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
 _AGENT = re.compile(r"agent-[A-Za-z0-9_-]{1,100}")
 _SUFFIX = ".jsonl"
-
-MAX_TITLE_CHARS: Final = 200
-MAX_UNKNOWN_TYPES: Final = 50
 
 
 class _Part(NamedTuple):
@@ -115,7 +118,7 @@ class ClaudeCodeReader:
         self._add_record(record, said, role, place)
         self._conversation.broken += said.is_broken
         if said.unknown:
-            self._count_unknown(said.unknown)
+            count_unknown(self._conversation.unknown, said.unknown)
 
     def conversation(self) -> Conversation:
         """Return the conversation; see `TranscriptReader.conversation`."""
@@ -129,7 +132,7 @@ class ClaudeCodeReader:
         if not self._is_subagent:
             session.kind = "machine" if self._has_headless and not self._has_person else "main"
         messages = self._messages()
-        first_prompt = next((_as_title(each.text) for each in messages if each.role == "user"), self._task)
+        first_prompt = next((title_of(each.text) for each in messages if each.role == "user"), self._task)
         kinds = ("custom", "ai", "last prompt", "summary")
         session.title = next((self._titles[kind] for kind in kinds if kind in self._titles), first_prompt)
         self._conversation.messages = messages
@@ -151,7 +154,7 @@ class ClaudeCodeReader:
         if is_copy or (is_sidechain and not self._is_subagent):
             return
         if self._is_subagent and role == "user":
-            self._task = self._task or _as_title(said.text)  # words of the agent that started it
+            self._task = self._task or title_of(said.text)  # words of the agent that started it
         elif said.text and role is not None:
             key = record.uuid if isinstance(record.uuid, str) else ""
             part = _Part(
@@ -187,9 +190,9 @@ class ClaudeCodeReader:
         names_other = isinstance(record.session_id, str) and record.session_id != self._session.id
         is_foreign = names_other and not self._is_subagent and not is_copy
         if is_copy and isinstance(record.forked_from, dict):
-            self._forked_from = self._forked_from or _text(record.forked_from.get("sessionId"))
+            self._forked_from = self._forked_from or text_of(record.forked_from.get("sessionId"))
         elif names_other:
-            self._resumed_from = self._resumed_from or _text(record.session_id)
+            self._resumed_from = self._resumed_from or text_of(record.session_id)
         (self._copied if is_copy or is_foreign else self._own).add(record)
         if not is_copy and not is_foreign and record.type in ("user", "assistant"):
             self._has_own = self._has_own or isinstance(record.session_id, str)
@@ -213,18 +216,13 @@ class ClaudeCodeReader:
                     self._relocated = record.relocated_cwd
             case str(kind):
                 if kind not in KNOWN_TYPES:
-                    self._count_unknown(kind)
+                    count_unknown(self._conversation.unknown, kind)
             case _:
-                self._count_unknown("")
+                count_unknown(self._conversation.unknown, "")
 
     def _add_title(self, kind: str, title: object) -> None:
         if isinstance(title, str) and title.strip():
-            self._titles[kind] = _as_title(title)
-
-    def _count_unknown(self, kind: str) -> None:
-        unknown = self._conversation.unknown
-        kind = kind[:60]
-        unknown[kind if kind in unknown or len(unknown) < MAX_UNKNOWN_TYPES else ""] += 1
+            self._titles[kind] = title_of(title)
 
     def _messages(self) -> list[Message]:
         """Return the messages of the kept branches, the lines of each answer joined."""
@@ -305,7 +303,7 @@ class ClaudeCodeProgram:
             if isinstance(title, dict):
                 title = title.get("customTitle") or title.get("title")
             if isinstance(title, str) and title.strip():
-                return Session(id=session_id, title=_as_title(title))
+                return Session(id=session_id, title=title_of(title))
         return None
 
     def how_to_open(self, session_id: str) -> str:
@@ -328,14 +326,6 @@ def _said_in(record: Record, line: bytes) -> tuple[Said, Role | None]:
 
 def _time_of(record: Record) -> int | None:
     return time_ms_of(record.timestamp) if isinstance(record.timestamp, str) else None
-
-
-def _text(value: object) -> str:
-    return value if isinstance(value, str) else ""
-
-
-def _as_title(text: str) -> str:
-    return " ".join(text[: MAX_TITLE_CHARS * 4].split())[:MAX_TITLE_CHARS]
 
 
 _title_file = msgspec.json.Decoder(object)

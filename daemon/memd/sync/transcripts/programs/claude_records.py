@@ -6,7 +6,7 @@ from typing import Final
 
 import msgspec
 
-from memd.sync.transcripts.programs.records import decode_record
+from memd.sync.transcripts.programs.records import decode_record, is_marked, is_utf8, text_of
 from memd.text.transcripts.tags import opens_with_tag
 
 KNOWN_TYPES: Final = frozenset(
@@ -120,11 +120,6 @@ def read_record(line: bytes) -> Record | None:
     return decode_record(line, _record)
 
 
-def is_marked(value: object) -> bool:
-    """Return whether a mark is set: with anything but null and false."""
-    return value is not None and value is not False
-
-
 def is_headless(record: Record) -> bool:
     """Return whether a record is of a run without a person."""
     return isinstance(record.entrypoint, str) and record.entrypoint.startswith("sdk-")
@@ -142,7 +137,7 @@ def words_of_person(text: object) -> str:
 def said_by_person(record: Record, line: bytes) -> Said:
     """Return what a record of type `user` says."""
     content = decode_record(bytes(record.message), _content)
-    if content is None or not _is_utf8(line):
+    if content is None or not is_utf8(line):
         return _BROKEN
     if content.role not in (None, "user") or _is_machine(record):
         return Said()
@@ -154,7 +149,7 @@ def said_by_queue(record: Record, line: bytes) -> Said:
     if b'"queued_command"' not in line:
         return Said()
     attachment = decode_record(bytes(record.attachment), _attachment)
-    if attachment is None or not _is_utf8(line):
+    if attachment is None or not is_utf8(line):
         return _BROKEN
     is_typed = (
         attachment.type == "queued_command"
@@ -175,16 +170,16 @@ def said_by_assistant(record: Record) -> Said:
     content = decode_record(bytes(record.message), _content)
     if content is None:
         return _BROKEN
-    is_answer = content.role in (None, "assistant") and content.model != _SYNTHETIC
+    is_answer = content.role in (None, "assistant") and _is_model(content.model)
     if not is_answer or is_marked(record.is_api_error_message) or is_marked(record.is_meta):
         return Said()
     blocks = content.content
     if not isinstance(blocks, list):
-        return Said((blocks or "").strip(), _text(content.id))
-    unknown = next((f"block {_text(each.type)[:60]}" for each in blocks if _is_strange(each)), "")
-    texts = (_text(each.text).strip() for each in blocks if each.type == "text")
+        return Said((blocks or "").strip(), text_of(content.id))
+    unknown = next((f"block {text_of(each.type)}" for each in blocks if _is_strange(each)), "")
+    texts = (text_of(each.text).strip() for each in blocks if each.type == "text")
     said = "\n".join(text for text in texts if text)
-    return Said("" if said == "(no content)" else said, _text(content.id), unknown=unknown)
+    return Said("" if said == "(no content)" else said, text_of(content.id), unknown=unknown)
 
 
 def _prompt_in(content: str | list[Block] | None) -> Said:
@@ -193,7 +188,7 @@ def _prompt_in(content: str | list[Block] | None) -> Said:
         if not isinstance(block.type, str):
             return Said()
         if block.type not in _PERSON_BLOCKS:
-            return Said(unknown="" if block.type in _ANSWER_BLOCKS else f"block {block.type[:60]}")
+            return Said(unknown="" if block.type in _ANSWER_BLOCKS else f"block {block.type}")
     texts = [block.text for block in blocks if block.type == "text" and isinstance(block.text, str)]
     said = "\n".join(words for text in texts if (words := words_of_person(text)))
     is_command = any(text.startswith(_COMMAND) for text in texts)
@@ -223,17 +218,9 @@ def _is_human(origin: object) -> bool:
     return isinstance(origin, dict) and origin.get("kind", "human") == "human"
 
 
+def _is_model(model: object) -> bool:
+    return model is None or (isinstance(model, str) and model != _SYNTHETIC)
+
+
 def _is_strange(block: Block) -> bool:
     return not isinstance(block.type, str) or block.type not in _ANSWER_BLOCKS
-
-
-def _is_utf8(line: bytes) -> bool:
-    """Return whether a line is valid UTF-8: in a damaged one, a damaged mark can't be recognized."""
-    try:
-        return line.isascii() or bool(line.decode())
-    except UnicodeDecodeError:
-        return False
-
-
-def _text(value: object) -> str:
-    return value if isinstance(value, str) else ""

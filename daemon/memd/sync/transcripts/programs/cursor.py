@@ -19,9 +19,9 @@ from memd.sync.transcripts.conversation import Conversation, Message, Role, Sess
 from memd.sync.transcripts.programs.program import Places, TranscriptFile, TranscriptReader
 from memd.sync.transcripts.programs.records import decode_record, is_set, time_ms_of
 from memd.sync.transcripts.programs.small_files import read_small_file
+from memd.text.transcripts.tags import opens_with_tag
 
 _OPENING, _CLOSING = "<user_query>", "</user_query>"
-_TAG = re.compile(r"\s*<[a-z][a-z0-9_-]{0,60}[\s>/]")
 _TIMESTAMP = re.compile(r"\s*<timestamp>[^<]{0,200}</timestamp>")
 _SUMMARY = "[Previous conversation summary]"
 """Beginning of a message that replaces a long conversation."""
@@ -107,7 +107,7 @@ class CursorJsonReader:
             self._has_tags = True
         elif not self._has_tags:
             queries = [_TIMESTAMP.sub("", text, count=1) for text in texts]
-            queries = [text for text in queries if not _TAG.match(text) and not text.startswith(_SUMMARY)]
+            queries = [text for text in queries if not opens_with_tag(text) and not text.startswith(_SUMMARY)]
             self._untagged.add(place)
         self._add("user", "\n".join(queries), place)
 

@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from datetime import UTC, datetime
 from typing import Final, TypeVar
 
 import msgspec
 
 T = TypeVar("T")
+
+MAX_TITLE_CHARS: Final = 200
+MAX_TYPE_CHARS: Final = 60
+MAX_UNKNOWN_TYPES: Final = 50
+"""Unknown types that are counted apart."""
 
 LATEST_MS: Final = 9_000_000_000_000
 """The year 2255: later times are taken for damaged ones."""
@@ -41,6 +47,35 @@ def decode_record(data: bytes | None, decoder: msgspec.json.Decoder[T]) -> T | N
 def is_set(value: object) -> bool:
     """Return whether a mark of a record is set: anything but null, false, zero and empty values."""
     return bool(value)
+
+
+def is_marked(value: object) -> bool:
+    """Return whether a mark that makes text a machine's is set: with anything but null and false, if in doubt."""
+    return value is not None and value is not False
+
+
+def is_utf8(line: bytes) -> bool:
+    """Return whether a line is valid UTF-8: otherwise the name of a mark may be damaged too."""
+    try:
+        return line.isascii() or bool(line.decode())
+    except UnicodeDecodeError:
+        return False
+
+
+def text_of(value: object) -> str:
+    """Return a text; "" for anything else."""
+    return value if isinstance(value, str) else ""
+
+
+def title_of(text: str) -> str:
+    """Return a text as a title: one line, cut."""
+    return " ".join(text[: MAX_TITLE_CHARS * 4].split())[:MAX_TITLE_CHARS]
+
+
+def count_unknown(unknown: Counter[str], kind: str) -> None:
+    """Count a record of an unknown type: under "" once there are too many types."""
+    kind = kind[:MAX_TYPE_CHARS]
+    unknown[kind if kind in unknown or len(unknown) < MAX_UNKNOWN_TYPES else ""] += 1
 
 
 def time_ms_of(value: object) -> int | None:

@@ -319,7 +319,7 @@ def _said_in(record: Record, line: bytes) -> tuple[Said, Role | None]:
         case "attachment":
             return said_by_queue(record, line), "user"
         case "assistant":
-            return said_by_assistant(record), "assistant"
+            return said_by_assistant(record, line), "assistant"
         case _:
             return Said(), None
 

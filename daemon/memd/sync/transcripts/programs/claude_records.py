@@ -165,10 +165,10 @@ def said_by_queue(record: Record, line: bytes) -> Said:
     return said
 
 
-def said_by_assistant(record: Record) -> Said:
+def said_by_assistant(record: Record, line: bytes) -> Said:
     """Return what a record of type `assistant` says: a part of an answer."""
     content = decode_record(bytes(record.message), _content)
-    if content is None:
+    if content is None or not is_utf8(line):
         return _BROKEN
     is_answer = content.role in (None, "assistant") and _is_model(content.model)
     if not is_answer or is_marked(record.is_api_error_message) or is_marked(record.is_meta):

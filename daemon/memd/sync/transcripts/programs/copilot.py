@@ -302,6 +302,7 @@ def _folder_of(uri: str) -> str:
 
 
 _YAML_LINE = re.compile(r"([a-z_]+):[ \t]*(.*)")
+_YAML_QUOTED = re.compile(r"'((?:[^']|'')*)'")
 _YAML_BLOCK = re.compile(r"[|>][-+0-9]{0,2}")
 
 
@@ -324,10 +325,11 @@ def _yaml_values(text: str) -> dict[str, str]:
 def _yaml_text(value: str) -> str:
     """Return a text of one line without its quotes or the comment behind it."""
     if value.startswith("'"):
-        return value[1:].removesuffix("'").replace("''", "'")
+        quoted = _YAML_QUOTED.match(value)
+        return quoted[1].replace("''", "'") if quoted else value[1:]
     if value.startswith('"'):
         try:
-            read = json.loads(value)
+            read, _ = json.JSONDecoder().raw_decode(value)
         except ValueError:
             return value.strip('"')
         return text_of(read).encode("utf-8", "replace").decode()

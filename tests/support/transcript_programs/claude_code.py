@@ -3,8 +3,14 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final
+
+from memd.sync.transcripts.conversation import Conversation
+from memd.sync.transcripts.programs.claude_code import CLAUDE_CODE
+
+PROJECT: Final = "-home-eva-shop"
 
 MACHINE: Final = "machine text"
 """Part of every text that must not become a message."""
@@ -197,3 +203,18 @@ def every_trap() -> list[bytes]:
     file.answer("Deployed.")
     file.add({"type": "ai-title", "aiTitle": "Ports of the shop", "sessionId": SESSION})
     return file.lines
+
+
+def read_claude_code(lines: Iterable[bytes], path: str = f"{PROJECT}/{SESSION}.jsonl") -> Conversation:
+    """Return the conversation in the lines of a file."""
+    file = CLAUDE_CODE.transcript_at(path)
+    assert file is not None
+    reader = CLAUDE_CODE.reader(file)
+    for place, line in enumerate(lines, start=1):
+        reader.read(line, place)
+    return reader.conversation()
+
+
+def talk_in(conversation: Conversation) -> list[tuple[str, str]]:
+    """Return who said what."""
+    return [(each.role, each.text) for each in conversation.messages]

@@ -149,7 +149,7 @@ def gemini(home: Path) -> PlainWriter:
     return LinesWriter(home, ".gemini/tmp/shop/chats/session-2026-11-02T08-00-{session}.jsonl", head, record)
 
 
-def copilot(home: Path) -> PlainWriter:
+def copilot(home: Path, place: str = ".copilot/session-state/{session}/events.jsonl") -> PlainWriter:
     """Copilot CLI."""
 
     def head(session: str) -> Records:
@@ -167,7 +167,13 @@ def copilot(home: Path) -> PlainWriter:
             }
         ]
 
-    return LinesWriter(home, ".copilot/session-state/{session}/events.jsonl", head, record)
+    return LinesWriter(home, place, head, record)
+
+
+def copilot_chat(home: Path) -> PlainWriter:
+    """Copilot in VS Code: the same events."""
+    chat = "workspaceStorage/a1b2/GitHub.copilot-chat/transcripts/{session}.jsonl"
+    return copilot(home, f".config/Code/User/{chat}")
 
 
 class CursorLines(LinesWriter):

@@ -28,13 +28,13 @@ from memd.sync.transcripts.programs.branches import (
 )
 from memd.sync.transcripts.programs.claude_records import (
     KNOWN_TYPES,
-    Record,
-    Said,
+    ClaudeRecord,
+    VisibleText,
     is_headless,
+    read_answer,
+    read_prompt,
+    read_queued_prompt,
     read_record,
-    said_by_assistant,
-    said_by_person,
-    said_by_queue,
     words_of_person,
 )
 from memd.sync.transcripts.programs.program import Places, TranscriptFile, TranscriptReader
@@ -76,7 +76,7 @@ class _Facts:
     started_ms: int | None = None
     updated_ms: int | None = None
 
-    def add(self, record: Record) -> None:
+    def add(self, record: ClaudeRecord) -> None:
         """Add what a record says."""
         if not self.cwd and isinstance(record.cwd, str):
             self.cwd = record.cwd
@@ -112,7 +112,7 @@ class ClaudeCodeReader:
         if record is None:
             self._conversation.broken += 1
             return
-        said, role = _said_in(record, line)
+        said, role = _read_text(record, line)
         if role is None:
             self._read_other(record)
         self._add_record(record, said, role, place)
@@ -138,7 +138,7 @@ class ClaudeCodeReader:
         self._conversation.messages = messages
         return self._conversation
 
-    def _add_record(self, record: Record, said: Said, role: Role | None, place: int) -> None:
+    def _add_record(self, record: ClaudeRecord, said: VisibleText, role: Role | None, place: int) -> None:
         """Add a record to the tree and the session, and what it says to the messages."""
         is_sidechain = is_marked(record.is_sidechain)
         is_prompt = said.is_prompt and not is_sidechain
@@ -170,7 +170,7 @@ class ClaudeCodeReader:
             )
             self._parts.append(part)
 
-    def _parent_of(self, record: Record, is_prompt: bool) -> int:
+    def _parent_of(self, record: ClaudeRecord, is_prompt: bool) -> int:
         """Return the number of a record's parent in the tree."""
         parent = self._branches.number_of(record.parent_uuid)
         if parent is not None:
@@ -180,7 +180,7 @@ class ClaudeCodeReader:
             return self._branches.newest() if parent is None else parent
         return FIRST_PROMPT if record.parent_uuid is None and is_prompt else NO_PARENT
 
-    def _note_session(self, record: Record) -> tuple[bool, bool]:
+    def _note_session(self, record: ClaudeRecord) -> tuple[bool, bool]:
         """Note what a record says about the session; return whether it is a copy, and whether of another session.
 
         Records of another session are those that old releases copied to the beginning of a new file. If all records
@@ -200,7 +200,7 @@ class ClaudeCodeReader:
             self._has_person = self._has_person or not is_headless(record)
         return is_copy, is_foreign
 
-    def _read_other(self, record: Record) -> None:
+    def _read_other(self, record: ClaudeRecord) -> None:
         """Read a record that is no message: titles and a new folder."""
         match record.type:
             case "custom-title":
@@ -311,20 +311,20 @@ class ClaudeCodeProgram:
         return "" if _AGENT.fullmatch(session_id) else f"claude --resume {shlex.quote(session_id)}"
 
 
-def _said_in(record: Record, line: bytes) -> tuple[Said, Role | None]:
+def _read_text(record: ClaudeRecord, line: bytes) -> tuple[VisibleText, Role | None]:
     """Return what a record says, and who; None for a record that is no message."""
     match record.type:
         case "user":
-            return said_by_person(record, line), "user"
+            return read_prompt(record, line), "user"
         case "attachment":
-            return said_by_queue(record, line), "user"
+            return read_queued_prompt(record, line), "user"
         case "assistant":
-            return said_by_assistant(record, line), "assistant"
+            return read_answer(record, line), "assistant"
         case _:
-            return Said(), None
+            return VisibleText(), None
 
 
-def _time_of(record: Record) -> int | None:
+def _time_of(record: ClaudeRecord) -> int | None:
     return time_ms_of(record.timestamp) if isinstance(record.timestamp, str) else None
 
 

@@ -7,6 +7,7 @@ from typing import Final
 import msgspec
 
 from memd.sync.transcripts.programs.records import decode_record, is_marked, is_utf8, text_of
+from memd.text.transcripts.injected import without_injected
 from memd.text.transcripts.tags import opens_with_tag
 
 KNOWN_TYPES: Final = frozenset(
@@ -35,7 +36,7 @@ _SYNTHETIC: Final = "<synthetic>"
 """Model of answers that the program writes instead of one, such as errors."""
 
 
-class Record(msgspec.Struct, rename="camel", gc=False):
+class ClaudeRecord(msgspec.Struct, rename="camel", gc=False):
     """A line. Any field may have any type."""
 
     type: object = None
@@ -67,7 +68,7 @@ class Record(msgspec.Struct, rename="camel", gc=False):
     attachment: msgspec.Raw = msgspec.Raw()
 
 
-class Block(msgspec.Struct, gc=False):
+class MessageBlock(msgspec.Struct, gc=False):
     """A part of a message."""
 
     type: object = None
@@ -78,7 +79,7 @@ class _Content(msgspec.Struct, gc=False):
     role: object = None
     id: object = None
     model: object = None
-    content: str | list[Block] | None = None
+    content: str | list[MessageBlock] | None = None
 
 
 class _Attachment(msgspec.Struct, rename="camel", gc=False):
@@ -89,7 +90,7 @@ class _Attachment(msgspec.Struct, rename="camel", gc=False):
     prompt: msgspec.Raw = msgspec.Raw()
 
 
-class Said(msgspec.Struct, gc=False):
+class VisibleText(msgspec.Struct, gc=False):
     """What a record says.
 
     Attributes:
@@ -107,47 +108,47 @@ class Said(msgspec.Struct, gc=False):
     is_broken: bool = False
 
 
-_record = msgspec.json.Decoder(Record)
+_record = msgspec.json.Decoder(ClaudeRecord)
 _content = msgspec.json.Decoder(_Content)
 _attachment = msgspec.json.Decoder(_Attachment)
-_prompt = msgspec.json.Decoder(str | list[Block] | None)
+_prompt = msgspec.json.Decoder(str | list[MessageBlock] | None)
 
-_BROKEN: Final = Said(is_broken=True)
+_BROKEN: Final = VisibleText(is_broken=True)
 
 
-def read_record(line: bytes) -> Record | None:
+def read_record(line: bytes) -> ClaudeRecord | None:
     """Return the record in a line, None if it is broken."""
     return decode_record(line, _record)
 
 
-def is_headless(record: Record) -> bool:
+def is_headless(record: ClaudeRecord) -> bool:
     """Return whether a record is of a run without a person."""
     return isinstance(record.entrypoint, str) and record.entrypoint.startswith("sdk-")
 
 
 def words_of_person(text: object) -> str:
     """Return what a person typed in a text of role user; empty for a machine's text."""
-    said = text.strip() if isinstance(text, str) else ""
+    said = without_injected(text).strip() if isinstance(text, str) else ""
     if said.startswith(_SHELL):
         command = said[len(_SHELL) :].split(_SHELL_END, 1)[0].strip()
         return f"!{command}" if command else ""
     return "" if opens_with_tag(said) or said.startswith(_OPENINGS) else said
 
 
-def said_by_person(record: Record, line: bytes) -> Said:
+def read_prompt(record: ClaudeRecord, line: bytes) -> VisibleText:
     """Return what a record of type `user` says."""
     content = decode_record(bytes(record.message), _content)
     if content is None or not is_utf8(line):
         return _BROKEN
     if content.role not in (None, "user") or _is_machine(record):
-        return Said()
+        return VisibleText()
     return _prompt_in(content.content)
 
 
-def said_by_queue(record: Record, line: bytes) -> Said:
+def read_queued_prompt(record: ClaudeRecord, line: bytes) -> VisibleText:
     """Return what an attachment says: a prompt that was typed while Claude was busy."""
     if b'"queued_command"' not in line:
-        return Said()
+        return VisibleText()
     attachment = decode_record(bytes(record.attachment), _attachment)
     if attachment is None or not is_utf8(line):
         return _BROKEN
@@ -159,43 +160,43 @@ def said_by_queue(record: Record, line: bytes) -> Said:
         and not _is_machine(record)
     )
     if not is_typed:
-        return Said()
+        return VisibleText()
     said = _prompt_in(decode_record(bytes(attachment.prompt), _prompt))
     said.is_prompt = False  # it is in the turn that runs, and never begins a branch
     return said
 
 
-def said_by_assistant(record: Record, line: bytes) -> Said:
+def read_answer(record: ClaudeRecord, line: bytes) -> VisibleText:
     """Return what a record of type `assistant` says: a part of an answer."""
     content = decode_record(bytes(record.message), _content)
     if content is None or not is_utf8(line):
         return _BROKEN
     is_answer = content.role in (None, "assistant") and _is_model(content.model)
     if not is_answer or is_marked(record.is_api_error_message) or is_marked(record.is_meta):
-        return Said()
+        return VisibleText()
     blocks = content.content
     if not isinstance(blocks, list):
-        return Said((blocks or "").strip(), text_of(content.id))
+        return VisibleText((blocks or "").strip(), text_of(content.id))
     unknown = next((f"block {text_of(each.type)}" for each in blocks if _is_strange(each)), "")
     texts = (text_of(each.text).strip() for each in blocks if each.type == "text")
     said = "\n".join(text for text in texts if text)
-    return Said("" if said == "(no content)" else said, text_of(content.id), unknown=unknown)
+    return VisibleText("" if said == "(no content)" else said, text_of(content.id), unknown=unknown)
 
 
-def _prompt_in(content: str | list[Block] | None) -> Said:
-    blocks = content if isinstance(content, list) else [Block("text", content)]
+def _prompt_in(content: str | list[MessageBlock] | None) -> VisibleText:
+    blocks = content if isinstance(content, list) else [MessageBlock("text", content)]
     for block in blocks:
         if not isinstance(block.type, str):
-            return Said()
+            return VisibleText()
         if block.type not in _PERSON_BLOCKS:
-            return Said(unknown="" if block.type in _ANSWER_BLOCKS else f"block {block.type}")
+            return VisibleText(unknown="" if block.type in _ANSWER_BLOCKS else f"block {block.type}")
     texts = [block.text for block in blocks if block.type == "text" and isinstance(block.text, str)]
     said = "\n".join(words for text in texts if (words := words_of_person(text)))
     is_command = any(text.startswith(_COMMAND) for text in texts)
-    return Said(said, is_prompt=bool(said) or is_command or len(texts) < len(blocks))
+    return VisibleText(said, is_prompt=bool(said) or is_command or len(texts) < len(blocks))
 
 
-def _is_machine(record: Record) -> bool:
+def _is_machine(record: ClaudeRecord) -> bool:
     """Return whether a record of role user is marked as a machine's."""
     return not _is_human(record.origin) or any(
         map(
@@ -222,5 +223,5 @@ def _is_model(model: object) -> bool:
     return model is None or (isinstance(model, str) and model != _SYNTHETIC)
 
 
-def _is_strange(block: Block) -> bool:
+def _is_strange(block: MessageBlock) -> bool:
     return not isinstance(block.type, str) or block.type not in _ANSWER_BLOCKS

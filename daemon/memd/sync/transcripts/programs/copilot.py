@@ -28,6 +28,7 @@ from memd.sync.transcripts.programs.records import (
     title_of,
 )
 from memd.sync.transcripts.programs.small_files import read_small_file
+from memd.text.transcripts.injected import without_injected
 from memd.text.transcripts.tags import opens_with_tag
 
 _KNOWN_TYPES: Final = frozenset(
@@ -284,7 +285,7 @@ def _is_machine(data: _Data) -> bool:
 def _words_in(text: str) -> str:
     """Return a prompt without what was added to it."""
     ends = [end for mark in _REMINDERS if (end := text.find(mark)) >= 0]
-    words = text[: min(ends)].rstrip() if ends else text
+    words = without_injected(text[: min(ends)] if ends else text).strip()
     return "" if opens_with_tag(words) else words
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
 from pathlib import Path
 from random import Random
 
@@ -11,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from memd.sync.transcripts.conversation import Conversation, Message
+from memd.sync.transcripts.conversation import Message
 from memd.sync.transcripts.files import FileTranscripts
 from memd.sync.transcripts.programs.claude_code import CLAUDE_CODE
 from memd.sync.transcripts.programs.program import Places, TranscriptFile
@@ -19,39 +18,25 @@ from tests.support.transcript_programs.claude_code import (
     MACHINE,
     MACHINE_TEXTS,
     MARKS,
-    OTHER_SESSION,
+    PROJECT,
     SESSION,
     START_MS,
     ClaudeFile,
     every_trap,
+    read_claude_code,
+    talk_in,
     text,
     write_machine_lines,
 )
 from tests.support.transcript_programs.mutations import mutate
 
-PROJECT = "-home-eva-shop"
-
-
-def read(lines: Iterable[bytes], path: str = f"{PROJECT}/{SESSION}.jsonl") -> Conversation:
-    file = CLAUDE_CODE.transcript_at(path)
-    assert file is not None
-    reader = CLAUDE_CODE.reader(file)
-    for place, line in enumerate(lines, start=1):
-        reader.read(line, place)
-    return reader.conversation()
-
-
-def talk(conversation: Conversation) -> list[tuple[str, str]]:
-    return [(each.role, each.text) for each in conversation.messages]
-
-
 # --- whose words ------------------------------------------------------------------------------------
 
 
 def test_session_with_every_trap_has_the_prompts_and_answers_of_the_kept_branch() -> None:
-    conversation = read(every_trap())
+    conversation = read_claude_code(every_trap())
 
-    assert talk(conversation) == [
+    assert talk_in(conversation) == [
         ("user", "Which port does staging use?"),
         ("assistant", "Let me look.\nStaging uses 8443."),
         ("user", "and production?"),
@@ -72,7 +57,7 @@ def test_message_has_its_line_id_and_time() -> None:
     file.tool("msg_1")
     file.answer("For staging.", "msg_1")
 
-    assert read(file.lines).messages == [
+    assert read_claude_code(file.lines).messages == [
         Message("user", "Which port?", 1, asked, START_MS),
         Message("assistant", "8443.\nFor staging.", 2, answered, START_MS + 1_000),
     ]
@@ -81,7 +66,7 @@ def test_message_has_its_line_id_and_time() -> None:
 def test_records_of_machines_are_no_messages_and_not_unknown() -> None:
     file = ClaudeFile()
     write_machine_lines(file)
-    conversation = read(file.lines)
+    conversation = read_claude_code(file.lines)
 
     assert conversation.messages == []
     assert not conversation.unknown
@@ -94,7 +79,7 @@ def test_marked_record_is_no_prompt_whatever_the_type_of_its_mark(mark: dict[str
     for value in (*mark.values(), "x", 1, [], {"kind": 7}):
         file.prompt(MACHINE, **dict.fromkeys(mark, value))
 
-    assert read(file.lines).messages == []
+    assert read_claude_code(file.lines).messages == []
 
 
 @pytest.mark.parametrize("said", MACHINE_TEXTS)
@@ -102,7 +87,7 @@ def test_injected_block_is_left_out_of_a_prompt(said: str) -> None:
     file = ClaudeFile()
     file.prompt([text(said), text("Which port?")])
 
-    assert talk(read(file.lines)) == [("user", "Which port?")]
+    assert talk_in(read_claude_code(file.lines)) == [("user", "Which port?")]
 
 
 @pytest.mark.parametrize(
@@ -112,7 +97,7 @@ def test_prompt_that_does_not_open_with_a_lower_case_tag_is_kept(said: str) -> N
     file = ClaudeFile()
     file.prompt(said)
 
-    assert talk(read(file.lines)) == [("user", said)]
+    assert talk_in(read_claude_code(file.lines)) == [("user", said)]
 
 
 def test_prompt_marked_as_human_is_kept() -> None:
@@ -120,7 +105,7 @@ def test_prompt_marked_as_human_is_kept() -> None:
     file.prompt("One", origin={"kind": "human"}, isMeta=False, teamName=None)
     file.queued([text("Two"), {"type": "image", "source": {}}], origin={"kind": "human"})
 
-    assert talk(read(file.lines)) == [("user", "One"), ("user", "Two")]
+    assert talk_in(read_claude_code(file.lines)) == [("user", "One"), ("user", "Two")]
 
 
 def test_unknown_types_are_counted() -> None:
@@ -129,14 +114,14 @@ def test_unknown_types_are_counted() -> None:
     file.prompt([text(MACHINE), {"type": "hologram"}])
     file.blocks([text("Yes."), {"type": "hologram"}])
     file.add({"no": "type"})
-    conversation = read(file.lines)
+    conversation = read_claude_code(file.lines)
 
-    assert talk(conversation) == [("assistant", "Yes.")]
+    assert talk_in(conversation) == [("assistant", "Yes.")]
     assert conversation.unknown == {"telepathy": 1, "block hologram": 2, "": 1}
 
 
 def test_number_of_unknown_types_is_bounded() -> None:
-    conversation = read(json.dumps({"type": f"{number}" * 100}).encode() for number in range(500))
+    conversation = read_claude_code(json.dumps({"type": f"{number}" * 100}).encode() for number in range(500))
 
     assert len(conversation.unknown) <= 51
     assert sum(conversation.unknown.values()) == 500
@@ -152,195 +137,10 @@ def test_repeated_line_counts_once() -> None:
     again = file.lines[1]
     file.answer("8443.", "msg_1")
 
-    assert talk(read([*file.lines, again, file.lines[0]])) == [
+    assert talk_in(read_claude_code([*file.lines, again, file.lines[0]])) == [
         ("user", "Which port?"),
         ("assistant", "8443."),
     ]
-
-
-# --- branches ---------------------------------------------------------------------------------------
-
-
-def test_only_the_newest_of_several_abandoned_branches_is_kept() -> None:
-    file = ClaudeFile()
-    file.prompt("Hello")
-    start = file.answer("Hello.")
-    for attempt in ("first", "second", "third"):
-        file.leaf = start
-        file.prompt(f"{attempt} question")
-        file.tool()
-        file.answer(f"{attempt} answer")
-
-    assert talk(read(file.lines))[2:] == [("user", "third question"), ("assistant", "third answer")]
-
-
-def test_going_back_to_the_first_prompt_abandons_the_whole_conversation() -> None:
-    file = ClaudeFile()
-    file.prompt("Hello")
-    file.answer("Hello.")
-    file.leaf = None
-    file.prompt("Good morning")
-    file.answer("Good morning to you.")
-
-    assert talk(read(file.lines)) == [("user", "Good morning"), ("assistant", "Good morning to you.")]
-
-
-def test_going_back_within_an_abandoned_branch_does_not_bring_it_back() -> None:
-    file = ClaudeFile()
-    start = file.prompt("Hello")
-    file.answer("Hi.")
-    middle = file.prompt("a")
-    file.answer("a, answered")
-    file.leaf = middle
-    file.prompt("b")
-    file.leaf = start
-    file.prompt("c")
-
-    assert talk(read(file.lines)) == [("user", "Hello"), ("user", "c")]
-
-
-def test_record_without_talk_before_the_replacement_does_not_hide_it() -> None:
-    file = ClaudeFile()
-    start = file.prompt("Hello")
-    file.answer("Hi.")
-    file.leaf = start
-    file.attachment("hook_success", content=MACHINE)
-    file.record("progress")
-    file.prompt("c")
-
-    assert talk(read(file.lines)) == [("user", "Hello"), ("user", "c")]
-
-
-def test_command_after_going_back_abandons_the_branch() -> None:
-    file = ClaudeFile()
-    start = file.prompt("Hello")
-    file.answer("Hi.")
-    file.leaf = start
-    file.prompt(f"<command-message>{MACHINE}</command-message>")
-    file.answer("Reviewed.")
-
-    assert talk(read(file.lines)) == [("user", "Hello"), ("assistant", "Reviewed.")]
-
-
-def test_both_branches_of_interleaving_terminals_are_kept() -> None:
-    file = ClaudeFile()
-    file.prompt("Hello")
-    start = file.answer("Hello.")
-    one = file.prompt("one: question")
-    file.leaf = start
-    two = file.prompt("two: question")
-    file.leaf = one
-    file.answer("one: answer")
-    file.leaf = two
-    file.answer("two: answer")
-
-    assert talk(read(file.lines))[2:] == [
-        ("user", "one: question"),
-        ("user", "two: question"),
-        ("assistant", "one: answer"),
-        ("assistant", "two: answer"),
-    ]
-
-
-def test_parallel_tool_calls_and_interruptions_abandon_nothing() -> None:
-    file = ClaudeFile()
-    asked = file.prompt("Look twice")
-    first = file.blocks([text("Looking.")], "msg_1")
-    file.blocks([{"type": "tool_use", "id": "t2"}, text("And again.")], "msg_1")
-    file.prompt([{"type": "tool_result", "tool_use_id": "t2", "content": MACHINE}])
-    file.leaf = first
-    file.prompt([{"type": "tool_result", "tool_use_id": "t1", "content": MACHINE}])
-    file.answer("Found.")
-    file.leaf = asked
-    file.prompt([text("[Request interrupted by user]")])
-    file.prompt("Thanks")
-
-    assert talk(read(file.lines)) == [
-        ("user", "Look twice"),
-        ("assistant", "Looking.\nAnd again."),
-        ("assistant", "Found."),
-        ("user", "Thanks"),
-    ]
-
-
-@pytest.mark.parametrize("logical_parent", [True, False])
-def test_messages_before_a_compaction_are_kept(logical_parent: bool) -> None:
-    file = ClaudeFile()
-    file.prompt("Before")
-    last = file.answer("Before, answered.")
-    file.record(
-        "system",
-        subtype="compact_boundary",
-        parentUuid=None,
-        logicalParentUuid=last if logical_parent else None,
-    )
-    file.prompt(MACHINE, isCompactSummary=True)
-    file.prompt("After")
-
-    assert [said for _, said in talk(read(file.lines))] == ["Before", "Before, answered.", "After"]
-
-
-def test_cycles_of_parents_and_missing_parents_end_and_keep_messages() -> None:
-    file = ClaudeFile()
-    file.prompt("One", uuid="u1", parentUuid="u3")
-    file.prompt("Two", uuid="u2", parentUuid="u1")
-    file.prompt("Three", uuid="u3", parentUuid="u2")
-    file.prompt("Self", uuid="u4", parentUuid="u4")
-    file.prompt("Orphan", uuid="u5", parentUuid="nowhere")
-
-    assert [said for _, said in talk(read(file.lines))] == ["One", "Two", "Three", "Self", "Orphan"]
-
-
-def test_long_chain_is_read_without_recursion() -> None:
-    file = ClaudeFile()
-    for _ in range(20_000):
-        file.record("progress")
-    start = file.leaf
-    file.prompt("a")
-    file.leaf = start
-    file.prompt("b")
-
-    assert talk(read(file.lines)) == [("user", "b")]
-
-
-# --- copies -----------------------------------------------------------------------------------------
-
-
-def test_fork_has_only_its_own_messages_and_names_its_parent() -> None:
-    file = ClaudeFile()
-    file.prompt("Which port?")
-    file.answer("8443.")
-    fork = file.fork(OTHER_SESSION)
-    fork.prompt("And production?")
-    fork.answer("443.")
-    conversation = read(fork.lines, f"{PROJECT}/{OTHER_SESSION}.jsonl")
-
-    assert talk(conversation) == [("user", "And production?"), ("assistant", "443.")]
-    assert conversation.session.parent == SESSION
-    assert conversation.session.started_ms == START_MS + 2_000
-    assert talk(read(file.lines)) == [("user", "Which port?"), ("assistant", "8443.")]
-
-
-def test_resume_of_an_old_release_has_only_its_own_messages() -> None:
-    old = ClaudeFile(OTHER_SESSION)
-    old.prompt("Which port?")
-    new = ClaudeFile()
-    new.leaf = old.leaf
-    new.prompt("And production?")
-    conversation = read([*old.lines, *new.lines])
-
-    assert talk(conversation) == [("user", "And production?")]
-    assert conversation.session.parent == OTHER_SESSION
-
-
-def test_renamed_file_keeps_its_messages() -> None:
-    file = ClaudeFile(OTHER_SESSION)
-    file.prompt("Which port?")
-    conversation = read(file.lines)
-
-    assert talk(conversation) == [("user", "Which port?")]
-    assert conversation.session.parent == ""
-    assert conversation.session.cwd == "/home/eva/shop"
 
 
 # --- the session ------------------------------------------------------------------------------------
@@ -352,7 +152,7 @@ def test_session_has_folder_branch_and_times() -> None:
     file.tool()
     file.answer("8443.", cwd="/home/eva/shop/api", gitBranch="ports")
     file.answer("Yes.", gitBranch="HEAD", timestamp="not a time")
-    session = read(file.lines).session
+    session = read_claude_code(file.lines).session
 
     assert (session.id, session.kind, session.parent) == (SESSION, "main", "")
     assert (session.cwd, session.branch) == ("/home/eva/shop", "ports")
@@ -364,7 +164,7 @@ def test_moved_session_has_its_new_folder() -> None:
     file.prompt("Which port?")
     file.add({"type": "relocated", "relocatedCwd": "/home/eva/bakery", "sessionId": SESSION})
 
-    assert read(file.lines).session.cwd == "/home/eva/bakery"
+    assert read_claude_code(file.lines).session.cwd == "/home/eva/bakery"
 
 
 TITLES: list[dict[str, object]] = [
@@ -390,7 +190,7 @@ def test_best_title_wins_and_of_a_kind_the_last(known: int) -> None:
         *("a summary", "a last prompt", "a title by Claude", "a title by a person"),
     ]
 
-    assert read(file.lines).session.title == expected[known]
+    assert read_claude_code(file.lines).session.title == expected[known]
 
 
 def test_last_prompt_of_a_machine_is_no_title() -> None:
@@ -398,17 +198,17 @@ def test_last_prompt_of_a_machine_is_no_title() -> None:
     file.prompt("The first prompt")
     file.add({"type": "last-prompt", "lastPrompt": MACHINE_TEXTS[0]})
 
-    assert read(file.lines).session.title == "The first prompt"
+    assert read_claude_code(file.lines).session.title == "The first prompt"
 
 
 def test_headless_session_is_a_machine() -> None:
     file = ClaudeFile(entrypoint="sdk-cli")
     file.prompt("Run the checks")
     file.answer("Done.")
-    conversation = read(file.lines)
+    conversation = read_claude_code(file.lines)
 
     assert conversation.session.kind == "machine"
-    assert talk(conversation) == [("user", "Run the checks"), ("assistant", "Done.")]
+    assert talk_in(conversation) == [("user", "Run the checks"), ("assistant", "Done.")]
 
 
 def test_headless_part_of_a_person_session_is_left_out() -> None:
@@ -417,10 +217,10 @@ def test_headless_part_of_a_person_session_is_left_out() -> None:
     file.prompt("Run the checks", entrypoint="sdk-py")
     file.answer("Done.", entrypoint="sdk-py")
     file.answer("8443.")
-    conversation = read(file.lines)
+    conversation = read_claude_code(file.lines)
 
     assert conversation.session.kind == "main"
-    assert talk(conversation) == [("user", "Which port?"), ("assistant", "8443.")]
+    assert talk_in(conversation) == [("user", "Which port?"), ("assistant", "8443.")]
 
 
 def test_subagent_has_answers_a_parent_and_its_task_as_title() -> None:
@@ -428,9 +228,9 @@ def test_subagent_has_answers_a_parent_and_its_task_as_title() -> None:
     file.prompt("Find the ports")
     file.tool()
     file.answer("8443 and 443.")
-    conversation = read(file.lines, f"{PROJECT}/{SESSION}/subagents/agent-a1b2.jsonl")
+    conversation = read_claude_code(file.lines, f"{PROJECT}/{SESSION}/subagents/agent-a1b2.jsonl")
 
-    assert talk(conversation) == [("assistant", "8443 and 443.")]
+    assert talk_in(conversation) == [("assistant", "8443 and 443.")]
     session = conversation.session
     assert (session.id, session.kind, session.parent) == ("agent-a1b2", "subagent", SESSION)
     assert session.title == "Find the ports"
@@ -446,7 +246,7 @@ def test_reading_on_after_a_conversation_equals_reading_at_once() -> None:
     reader = CLAUDE_CODE.reader(file)
     for place, line in enumerate(lines, start=1):
         reader.read(line, place)
-        assert reader.conversation() == read(lines[:place])
+        assert reader.conversation() == read_claude_code(lines[:place])
 
 
 # --- places -----------------------------------------------------------------------------------------
@@ -537,9 +337,9 @@ BROKEN = [
 def test_broken_lines_are_counted_and_skipped() -> None:
     file = ClaudeFile()
     file.prompt("Which port?")
-    conversation = read([*BROKEN, b" ", b"", *file.lines])
+    conversation = read_claude_code([*BROKEN, b" ", b"", *file.lines])
 
-    assert talk(conversation) == [("user", "Which port?")]
+    assert talk_in(conversation) == [("user", "Which port?")]
     assert conversation.messages[0].place == len(BROKEN) + 3
     assert conversation.broken == len(BROKEN)
 
@@ -547,13 +347,13 @@ def test_broken_lines_are_counted_and_skipped() -> None:
 def test_lone_surrogate_becomes_a_replacement_character() -> None:
     line = b'{"type":"user","message":{"role":"user","content":"a\\ud83d b \\ud83d\\ude42"}}'
 
-    assert talk(read([line])) == [("user", "a\ufffd b 🙂")]
+    assert talk_in(read_claude_code([line])) == [("user", "a\ufffd b 🙂")]
 
 
 @settings(max_examples=300, deadline=None)
 @given(st.integers(0, 2**63))
 def test_damaged_files_never_raise_or_make_machine_text_a_persons(seed: int) -> None:
-    conversation = read(mutate(every_trap(), Random(seed), MACHINE.encode()))
+    conversation = read_claude_code(mutate(every_trap(), Random(seed), MACHINE.encode()))
 
     for message in conversation.messages:
         assert MACHINE not in message.text

@@ -13,6 +13,8 @@ from tests.support.transcript_programs.plain import (
     PlainWriter,
     claude_code,
     codex,
+    copilot,
+    copilot_chat,
     gemini,
 )
 
@@ -35,7 +37,7 @@ class TestCodex(ProgramTranscriptsContract):
         return codex(home)
 
 
-class TestGemini(ProgramTranscriptsContract):
+class TestGeminiTranscripts(ProgramTranscriptsContract):
     """Gemini CLI."""
 
     program = "gemini"
@@ -43,6 +45,24 @@ class TestGemini(ProgramTranscriptsContract):
 
     def writer(self, home: Path) -> PlainWriter:
         return gemini(home)
+
+
+class TestCopilot(ProgramTranscriptsContract):
+    """Copilot CLI."""
+
+    program = "copilot"
+
+    def writer(self, home: Path) -> PlainWriter:
+        return copilot(home)
+
+
+class TestCopilotChat(ProgramTranscriptsContract):
+    """Copilot in VS Code."""
+
+    program = "copilot-vscode"
+
+    def writer(self, home: Path) -> PlainWriter:
+        return copilot_chat(home)
 
 
 class TestOpencode(ProgramTranscriptsContract):

@@ -28,6 +28,11 @@ def timed_id(seconds: float, number: int = 0) -> str:
     return f"{digits[:8]}-{digits[8:]}-7000-8000-{number:012x}"
 
 
+SOURCE_ID: Final = timed_id(-900, 2)
+FORK_ID: Final = timed_id(0, 3)
+"""Ids of a session and of one that was forked from it at the start."""
+
+
 def rollout(session_id: str = HOME_ID, written: str = "2026-11-02T08-00-00", ending: str = ".jsonl") -> str:
     """Return the name of a transcript."""
     return f"rollout-{written}-{session_id}{ending}"

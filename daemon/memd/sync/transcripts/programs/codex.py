@@ -16,7 +16,14 @@ from memd.sync.transcripts.programs.codex_forks import ForkedLines
 from memd.sync.transcripts.programs.codex_talk import CodexTalk, answer_text, is_injected, person_text
 from memd.sync.transcripts.programs.codex_titles import CodexTitles
 from memd.sync.transcripts.programs.program import Places, TranscriptFile, TranscriptReader
-from memd.sync.transcripts.programs.records import decode_record, time_ms_of
+from memd.sync.transcripts.programs.records import (
+    count_unknown,
+    decode_record,
+    is_utf8,
+    text_of,
+    time_ms_of,
+    title_of,
+)
 
 _HEAD = re.compile(
     rb'\s*\{"timestamp":\s?"([^"\\]*)",\s?(?:"ordinal":\s?(\d{1,18}),\s?)?"type":\s?"([a-z_]+)",\s?'
@@ -138,7 +145,7 @@ class CodexReader:
                     self._forked.is_copied(time_ms_of(self._stamp), int(ordinal) if ordinal else None, place)
                 return
         record = decode_record(line, _line)
-        if record is None:
+        if record is None or not is_utf8(line):  # a damaged byte may be one of what marks a machine's text
             self._result.broken += bool(line.strip())
             return
         if isinstance(record.timestamp, str):
@@ -178,8 +185,8 @@ class CodexReader:
 
     def _count(self, *names: object) -> None:
         """Count a record of an unknown type."""
-        name = "/".join(each[:60] if isinstance(each, str) else type(each).__name__ for each in names)
-        self._result.unknown[name] += 1
+        name = "/".join(each if isinstance(each, str) else type(each).__name__ for each in names)
+        count_unknown(self._result.unknown, name)
 
     # --- the session --------------------------------------------------------------------------------
 
@@ -223,7 +230,7 @@ class CodexReader:
         if payload is None:
             self._result.broken += 1
             return
-        kind = payload.type if isinstance(payload.type, str) else ""
+        kind = text_of(payload.type)
         if record.type == "turn_context" or kind in ("task_started", "turn_started"):
             self._forked.enter_turn(payload.turn_id)
         is_copied = self._forked.is_copied(time_ms_of(record.timestamp), record.ordinal, place)
@@ -243,7 +250,7 @@ class CodexReader:
         if kind in ("user_message", "agent_message"):
             role: Role = "user" if kind == "user_message" else "assistant"
             self._has_events = True
-            text = payload.message if isinstance(payload.message, str) else ""
+            text = text_of(payload.message)
             if role == "user" and payload.kind not in (None, "plain"):
                 text = ""
             if not is_copied:
@@ -264,7 +271,7 @@ class CodexReader:
             self._events.roll_back(payload.num_turns)
             self._sent.roll_back(payload.num_turns)
         elif kind == "thread_name_updated" and isinstance(payload.thread_name, str):
-            self._session.title = payload.thread_name.strip()
+            self._session.title = title_of(payload.thread_name)
 
     def _read_item(self, item: _Item | None, time_ms: int | None, place: int, *, is_copied: bool) -> None:
         """Read an item of paginated mode."""
@@ -277,8 +284,7 @@ class CodexReader:
             return
         role: Role = "user" if item.type == "UserMessage" else "assistant"
         text = "\n".join(each for kind, each in _texts(item.content) if kind.lower() == "text")
-        key = item.id if isinstance(item.id, str) else ""
-        self._events.add(role, _words(role, text), place, time_ms, form=item.type, key=key)
+        self._events.add(role, _words(role, text), place, time_ms, form=item.type, key=text_of(item.id))
 
     def _read_sent(
         self, payload: _Payload | None, record: _Line, place: int, *, is_copied: bool = False

@@ -12,7 +12,7 @@ from typing import Any, Final
 import msgspec
 
 from memd.sync.disk.safe_open import open_unlinked
-from memd.sync.transcripts.programs.records import decode_record
+from memd.sync.transcripts.programs.records import decode_record, title_of
 
 NAME: Final = "session_index.jsonl"
 MAX_INDEX_BYTES: Final = 16 * 1_048_576
@@ -61,5 +61,5 @@ def _titles_in(data: bytes) -> dict[str, str]:
         entry = decode_record(line, _entry) if line.strip() else None
         if entry is None or not isinstance(entry.id, str) or not isinstance(entry.thread_name, str):
             continue
-        titles[entry.id] = entry.thread_name.strip()
+        titles[entry.id] = title_of(entry.thread_name)
     return {session: title for session, title in titles.items() if title}

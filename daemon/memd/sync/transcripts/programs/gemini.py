@@ -15,7 +15,13 @@ import msgspec
 from memd.sync.transcripts.conversation import Conversation, Message, Session
 from memd.sync.transcripts.programs.gemini_projects import find_project_folder
 from memd.sync.transcripts.programs.program import Places, TranscriptFile, TranscriptReader
-from memd.sync.transcripts.programs.records import decode_record, time_ms_of
+from memd.sync.transcripts.programs.records import (
+    count_unknown,
+    decode_record,
+    is_utf8,
+    time_ms_of,
+    title_of,
+)
 
 _KNOWN_TYPES: Final = frozenset({"user", "gemini", "info", "error", "warning"})
 
@@ -78,7 +84,7 @@ class GeminiReader:
     def read(self, line: bytes, place: int) -> None:
         """Read the next line, or the whole of an older document; see `TranscriptReader.read`."""
         record = decode_record(line, _record)
-        if record is None:
+        if record is None or not is_utf8(line):  # a damaged byte may be one of what marks a machine's text
             self._broken += bool(line.strip())
         elif isinstance(record.rewind_to, str):
             self._rewind(record.rewind_to)
@@ -107,7 +113,7 @@ class GeminiReader:
 
     def _count(self, kind: object) -> None:
         """Count a record of an unknown type."""
-        self._unknown[kind[:60] if isinstance(kind, str) else type(kind).__name__] += 1
+        count_unknown(self._unknown, kind if isinstance(kind, str) else type(kind).__name__)
 
     def _read_session(self, record: _Record) -> None:
         """Read the first record of a file, or changes of it."""
@@ -117,7 +123,7 @@ class GeminiReader:
         if record.kind == "subagent":
             session.kind = "subagent"
         if isinstance(record.summary, str):
-            session.title = " ".join(record.summary.split())
+            session.title = title_of(record.summary)
         session.started_ms = session.started_ms or time_ms_of(record.startTime)
         session.updated_ms = time_ms_of(record.lastUpdated) or session.updated_ms
 

@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import hashlib
 import os
-import stat
 from pathlib import Path
 from typing import Any, Final
 
 import msgspec
 
-from memd.sync.disk.safe_open import open_unlinked
 from memd.sync.transcripts.programs.records import decode_record
+from memd.sync.transcripts.programs.small_files import read_small_file
 
-MAX_PROJECTS_BYTES: Final = 4_194_304
 MAX_PATH_CHARS: Final = 4_096
 
 
@@ -61,10 +59,10 @@ def _has_session(chats: Path, session_id: str, has_parent: bool) -> bool:
 
 def _folder_of(folder: Path, name: str) -> str:
     """Return the working directory of a project by the name of its folder: a slug, or the hash of the directory."""
-    root = _read_small(folder / name / ".project_root").decode("utf-8", "replace").strip()
+    root = (read_small_file(str(folder / name / ".project_root")) or b"").decode("utf-8", "replace").strip()
     if _is_path(root):
         return root
-    found = decode_record(_read_small(folder.parent / "projects.json"), _projects)
+    found = decode_record(read_small_file(str(folder.parent / "projects.json")), _projects)
     if found is None or not isinstance(found.projects, dict):
         return ""
     for path, slug in found.projects.items():
@@ -80,15 +78,3 @@ def _is_path(text: object) -> bool:
     if not isinstance(text, str) or not 0 < len(text) <= MAX_PATH_CHARS:
         return False
     return os.path.isabs(text) and text.isprintable()
-
-
-def _read_small(path: Path) -> bytes:
-    """Return the content of a small regular file, b"" if there is none."""
-    try:
-        with os.fdopen(open_unlinked(path), "rb") as opened:
-            facts = os.fstat(opened.fileno())
-            if not stat.S_ISREG(facts.st_mode) or facts.st_size > MAX_PROJECTS_BYTES:
-                return b""
-            return opened.read(MAX_PROJECTS_BYTES)
-    except (OSError, ValueError):
-        return b""

@@ -4,21 +4,19 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable
-from pathlib import Path
 from random import Random
 
 import pytest
-import zstandard
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from memd.sync.transcripts.conversation import Conversation, Message, SessionKind
-from memd.sync.transcripts.files import FileTranscripts
 from memd.sync.transcripts.programs.codex import CODEX
-from memd.sync.transcripts.programs.program import Places
 from tests.support.transcript_programs.codex import (
+    FORK_ID,
     HOME_ID,
     MACHINE,
+    SOURCE_ID,
     START_MS,
     answered,
     answered_item,
@@ -248,9 +246,6 @@ def test_roll_back_applies_to_messages_sent() -> None:
 
 # --- forks and kinds --------------------------------------------------------------------------------
 
-SOURCE_ID = timed_id(-900, 2)
-FORK_ID = timed_id(0, 3)
-
 
 def copied(seconds: float, *, step: float = 0.001, turn: str | None = None) -> list[bytes]:
     """Return what a fork copies from its source."""
@@ -369,6 +364,11 @@ def test_session_without_a_record_has_the_id_of_its_name_and_the_folder_of_a_tur
     assert conversation.session.updated_ms == START_MS + 3_000
 
 
+def test_renamed_session_has_the_new_title() -> None:
+    lines = [meta(), event("thread_name_updated", thread_id=HOME_ID, thread_name="Ports")]
+    assert read(lines).session.title == "Ports"
+
+
 # --- unknown and broken -----------------------------------------------------------------------------
 
 
@@ -394,118 +394,11 @@ def test_broken_lines_are_counted(broken: bytes) -> None:
     assert conversation.broken + sum(conversation.unknown.values()) == 1
 
 
-def test_lone_surrogates_and_invalid_bytes_are_replaced() -> None:
+def test_lone_surrogates_are_replaced_and_lines_with_invalid_bytes_left_out() -> None:
     lines = [asked("x").replace(b'"x"', b'"a\\ud800b"'), asked("y").replace(b'"y"', b'"c\xffd"')]
-    assert talk(read([meta(), *lines])) == [("user", "a\ufffdb"), ("user", "c\ufffdd")]
-
-
-# --- files ------------------------------------------------------------------------------------------
-
-
-def test_home_of_codex_is_named_by_the_environment() -> None:
-    home = Path("/home/eva")
-    assert CODEX.folders(Places(home, {}, "linux")) == [home / ".codex"]
-    assert CODEX.folders(Places(home, {"CODEX_HOME": "/data/codex"}, "darwin")) == [Path("/data/codex")]
-
-
-@pytest.mark.parametrize(
-    "path",
-    [
-        f"sessions/2026/11/02/{rollout()}",
-        f"sessions/2026/11/02/{rollout(ending='.jsonl.zst')}",
-        f"archived_sessions/{rollout()}",
-        f"sessions/{rollout()}",
-        f"2026/11/02/{rollout()}",
-    ],
-)
-def test_transcripts_are_found_by_their_path(path: str) -> None:
-    file = CODEX.transcript_at(path)
-    assert file is not None
-    assert (file.session_id, file.kind) == (HOME_ID, "main")
-    folders = path.split("/")[:-1]
-    assert all(CODEX.is_walked("/".join(folders[: depth + 1])) for depth in range(len(folders)))
-
-
-@pytest.mark.parametrize(
-    "path",
-    [
-        *("history.jsonl", "session_index.jsonl", f"log/{rollout()}", f"sessions/2026/x/02/{rollout()}"),
-        *(
-            "sessions/2026/11/02/notes.jsonl",
-            f"sessions/{rollout(ending='.jsonl.tmp')}",
-            "sessions/rollout-x.jsonl",
-        ),
-    ],
-)
-def test_other_files_are_no_transcripts(path: str) -> None:
-    assert CODEX.transcript_at(path) is None
-
-
-@pytest.mark.parametrize(
-    "folder", ["log", "memories", "sessions/2026/11/02/x", "sessions/x", "archived_sessions/x"]
-)
-def test_other_folders_are_not_walked(folder: str) -> None:
-    assert not CODEX.is_walked(folder)
-
-
-def test_newer_transcript_of_a_session_ranks_first_then_the_plain_one() -> None:
-    names = [
-        rollout(written="2026-11-03T08-00-00"),
-        rollout(written="2026-11-03T08-00-00", ending=".jsonl.zst"),
-        rollout(),
-        rollout(ending=".jsonl.zst"),
-    ]
-    files = [CODEX.transcript_at(name) for name in names]
-    ranks = [file.rank for file in files if file is not None]
-    assert ranks == sorted(set(ranks), reverse=True)
-    assert len(ranks) == 4
-
-
-def test_last_title_of_a_session_wins(tmp_path: Path) -> None:
-    index = tmp_path / "session_index.jsonl"
-    assert CODEX.read_titles(tmp_path) == {}
-    entries = [("s1", "Old"), ("s2", "Other"), ("s1", "Ports"), ("s3", "Gone"), ("s3", " ")]
-    lines = [json.dumps({"id": each, "thread_name": name, "updated_at": at(0)}) for each, name in entries]
-    index.write_text("\n".join([*lines, "{", "7", '{"id": 7, "thread_name": "x"}']))
-    assert CODEX.read_titles(tmp_path) == {"s1": "Ports", "s2": "Other"}
-    assert CODEX.read_titles(tmp_path / "sessions") == {"s1": "Ports", "s2": "Other"}
-    index.write_text(json.dumps({"id": "s1", "thread_name": "Ports and hosts"}))
-    assert CODEX.read_titles(tmp_path) == {"s1": "Ports and hosts"}
-
-
-def test_renamed_session_has_the_new_title() -> None:
-    lines = [meta(), event("thread_name_updated", thread_id=HOME_ID, thread_name="Ports")]
-    assert read(lines).session.title == "Ports"
-
-
-def test_command_continues_a_session() -> None:
-    assert CODEX.how_to_open(HOME_ID) == f"codex resume {HOME_ID}"
-    assert CODEX.how_to_open("a b; c") == "codex resume 'a b; c'"
-
-
-def test_store_reads_plain_before_compressed_and_titles_next_to_the_folders(tmp_path: Path) -> None:
-    day = tmp_path / "sessions/2026/11/02"
-    day.mkdir(parents=True)
-    packed = zstandard.ZstdCompressor().compress(b"\n".join([meta(FORK_ID), asked("Packed?"), b""]))
-    (day / rollout(FORK_ID, ending=".jsonl.zst")).write_bytes(packed)
-    (day / rollout(ending=".jsonl.zst")).write_bytes(b"an unfinished copy")
-    (day / rollout()).write_bytes(b"\n".join([meta(), asked("Which port?"), answered("8443."), b'{"torn']))
-    archived = tmp_path / "archived_sessions"
-    archived.mkdir()
-    (archived / rollout(SOURCE_ID)).write_bytes(
-        meta(SOURCE_ID, source="exec") + b"\n" + asked("Machine") + b"\n"
-    )
-    (tmp_path / "session_index.jsonl").write_text(json.dumps({"id": HOME_ID, "thread_name": "Ports"}) + "\n")
-    transcripts = FileTranscripts("codex", CODEX, [tmp_path])
-    found = transcripts.find().found
-    assert found.keys() == {f"codex/{HOME_ID}", f"codex/{FORK_ID}", f"codex/{SOURCE_ID}"}
-    plain = transcripts.load(found[f"codex/{HOME_ID}"])
-    assert plain.text == "User: Which port?\nAssistant: 8443."
-    assert plain.facts is not None
-    assert (plain.facts.title, plain.facts.cwd) == ("Ports", "/home/eva/shop")
-    assert transcripts.load(found[f"codex/{FORK_ID}"]).text == "User: Packed?"
-    assert transcripts.load(found[f"codex/{SOURCE_ID}"]).text == ""
-    transcripts.close()
+    conversation = read([meta(), *lines])
+    assert talk(conversation) == [("user", "a\ufffdb")]
+    assert conversation.broken == 1
 
 
 # --- hostile lines ----------------------------------------------------------------------------------

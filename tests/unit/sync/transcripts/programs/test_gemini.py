@@ -245,12 +245,12 @@ def test_broken_lines_are_counted(broken: bytes) -> None:
     assert conversation.broken == 1
 
 
-def test_lone_surrogates_and_invalid_bytes_are_replaced() -> None:
-    lines = [
-        line(said("m1", "x")).replace(b'"x"', b'"a\\ud800b"'),
-        line(said("m2", "y")).replace(b'"y"', b'"c\xffd"'),
-    ]
-    assert talk(read(lines)) == [("user", "a\ufffdb"), ("user", "c\ufffdd")]
+def test_lone_surrogates_are_replaced_and_lines_with_invalid_bytes_left_out() -> None:
+    surrogate = line(said("m1", "x")).replace(b'"x"', b'"a\\ud800b"')
+    invalid = line(said("m2", "y")).replace(b'"y"', b'"c\xffd"')
+    conversation = read([surrogate, invalid])
+    assert talk(conversation) == [("user", "a\ufffdb")]
+    assert conversation.broken == 1
 
 
 # --- files ------------------------------------------------------------------------------------------

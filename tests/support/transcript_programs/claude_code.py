@@ -130,7 +130,7 @@ MACHINE_TEXTS: Final = (
     f"[Request interrupted by user for tool use] {MACHINE}",
     f"This session is being continued from a previous conversation: {MACHINE}",
 )
-"""Texts of role user that no one typed."""
+"""Texts of role user that no person typed."""
 
 INJECTED: Final = (
     "hook_additional_context hook_success nested_memory skill_listing task_reminder edited_text_file".split()

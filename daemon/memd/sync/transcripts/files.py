@@ -21,7 +21,6 @@ from memd.sync.transcripts.cold import decompress
 from memd.sync.transcripts.conversation import Conversation, Session
 from memd.sync.transcripts.programs.program import (
     FileProgram,
-    ProgramWithDetails,
     TranscriptFile,
     TranscriptReader,
 )
@@ -145,12 +144,10 @@ class FileTranscripts:
         except OSError as error:
             reason = "descriptors" if error.errno in NO_DESCRIPTOR else "os"
             raise unreadable(found.path, f"can't be read: {error.strerror}", reason) from None
-        titles = self._program.read_titles(Path(tree.root))
-        if isinstance(self._program, ProgramWithDetails):
-            details = self._program.read_details(Path(tree.root), file.session_id)
-            if details is not None:
-                conversation = replace(conversation, session=_with_details(conversation.session, details))
-        return self._as_text(file, facts, progress, conversation, titles.get(file.session_id, ""))
+        details = self._program.read_details(Path(tree.root), file.session_id)
+        if details is not None:
+            conversation = replace(conversation, session=_with_details(conversation.session, details))
+        return self._as_text(file, facts, progress, conversation)
 
     def close(self) -> None:
         """Release cached states and watched folders."""
@@ -271,7 +268,6 @@ class FileTranscripts:
         facts: os.stat_result,
         progress: _Progress,
         conversation: Conversation,
-        title: str,
     ) -> FileText:
         session = conversation.session
         is_wanted = session.kind == "main" or (session.kind == "subagent" and self._with_subagents)
@@ -281,7 +277,7 @@ class FileTranscripts:
             program=self._name,
             session=session.id or file.session_id,
             kind=session.kind,
-            title=clean_title(title or session.title),
+            title=clean_title(session.title),
             cwd=session.cwd,
             project=find_project(session.cwd),
             branch=session.branch,

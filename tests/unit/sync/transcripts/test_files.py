@@ -69,9 +69,9 @@ class LineProgram:
         """Return a reader that records the lines it is fed."""
         return LineReader(self.lines_read)
 
-    def read_titles(self, folder: Path) -> dict[str, str]:
-        """Return no titles."""
-        return {}
+    def read_details(self, folder: Path, session_id: str) -> Session | None:
+        """Return nothing."""
+        return None
 
     def how_to_open(self, session_id: str) -> str:
         """Return nothing."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import re
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, NamedTuple
@@ -246,7 +246,7 @@ class ClaudeCodeReader:
 
 
 class ClaudeCodeProgram:
-    """Claude Code (a `FileProgram`, and a `ProgramWithDetails`)."""
+    """Claude Code (a `FileProgram`)."""
 
     name = "claude-code"
     title = "Claude Code"
@@ -284,10 +284,6 @@ class ClaudeCodeProgram:
     def reader(self, file: TranscriptFile) -> TranscriptReader:
         """Return a new reader."""
         return ClaudeCodeReader(file)
-
-    def read_titles(self, folder: Path) -> Mapping[str, str]:
-        """Return no titles: `read_details` reads them for one session at a time."""
-        return {}
 
     def read_details(self, folder: Path, session_id: str) -> Session | None:
         """Return the title in `<project>/<session>/custom-title.json`; one attempt to open per project."""

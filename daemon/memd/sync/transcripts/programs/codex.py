@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
@@ -380,9 +380,10 @@ class CodexProgram:
         """Return a new reader."""
         return CodexReader(file)
 
-    def read_titles(self, folder: Path) -> Mapping[str, str]:
-        """Return the titles of `session_index.jsonl`, of each session the last one."""
-        return self._titles.read(folder)
+    def read_details(self, folder: Path, session_id: str) -> Session | None:
+        """Return the last title of a session in `session_index.jsonl`."""
+        title = self._titles.read(folder).get(session_id)
+        return None if title is None else Session(id=session_id, title=title)
 
     def how_to_open(self, session_id: str) -> str:
         """Return the command that continues a session."""

@@ -50,7 +50,7 @@ def is_injected(text: str) -> bool:
 
 
 class CodexTalk:
-    """Messages in order, in turns. A turn begins where Codex says so, else with a message of the user."""
+    """Messages in order, in turns. A turn begins when Codex says so, else with a message of the user."""
 
     def __init__(self) -> None:
         self._messages: list[tuple[Message, str]] = []

@@ -9,7 +9,7 @@ import json
 import os
 import re
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 from urllib.parse import unquote, urlsplit
@@ -180,13 +180,9 @@ class _CopilotFiles:
         """Return a new reader."""
         return CopilotReader(file)
 
-    def read_titles(self, folder: Path) -> Mapping[str, str]:
-        """Return no titles: `read_details` reads them for one session at a time."""
-        return {}
-
 
 class CopilotProgram(_CopilotFiles):
-    """Copilot CLI (a `FileProgram`, and a `ProgramWithDetails`)."""
+    """Copilot CLI (a `FileProgram`)."""
 
     name = "copilot"
     title = "Copilot CLI"
@@ -226,7 +222,7 @@ class CopilotProgram(_CopilotFiles):
 
 
 class CopilotChatProgram(_CopilotFiles):
-    """Copilot's chat in VS Code and its kin (a `FileProgram`, and a `ProgramWithDetails`)."""
+    """Copilot's chat in VS Code and its kin (a `FileProgram`)."""
 
     name = "copilot-vscode"
     title = "Copilot in VS Code"

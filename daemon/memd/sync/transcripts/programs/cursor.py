@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import re
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
@@ -176,7 +176,7 @@ def queries_in(text: str) -> list[str]:
 
 
 class CursorProgram:
-    """Cursor's command line (a `FileProgram`, and a `ProgramWithDetails`)."""
+    """Cursor's command line (a `FileProgram`)."""
 
     name = "cursor"
     title = "Cursor"
@@ -220,10 +220,6 @@ class CursorProgram:
     def reader(self, file: TranscriptFile) -> TranscriptReader:
         """Return a new reader; the two ranks below 2 are those of text."""
         return CursorJsonReader(file) if file.rank >= 2 else CursorTextReader(file)
-
-    def read_titles(self, folder: Path) -> Mapping[str, str]:
-        """Return no titles: `read_details` reads them for one session at a time."""
-        return {}
 
     def read_details(self, folder: Path, session_id: str) -> Session | None:
         """Return what `chats/<workspace>/<id>/meta.json` says about a session; one attempt to open per workspace."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import shlex
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
@@ -227,7 +227,7 @@ SESSION_PREFIX: Final = "session-"
 
 
 class GeminiProgram:
-    """Gemini CLI (a `FileProgram`, and a `ProgramWithDetails`)."""
+    """Gemini CLI (a `FileProgram`)."""
 
     name = "gemini"
     title = "Gemini CLI"
@@ -259,10 +259,6 @@ class GeminiProgram:
     def reader(self, file: TranscriptFile) -> TranscriptReader:
         """Return a new reader."""
         return GeminiReader(file)
-
-    def read_titles(self, folder: Path) -> Mapping[str, str]:
-        """Return no titles: the transcripts have them."""
-        return {}
 
     def read_details(self, folder: Path, session_id: str) -> Session | None:
         """Return the working directory of a session, which its project's files give."""

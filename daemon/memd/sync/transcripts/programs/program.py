@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import NamedTuple, Protocol, runtime_checkable
+from typing import NamedTuple, Protocol
 
 from memd.sync.transcripts.conversation import Conversation, Session, SessionKind
 
@@ -71,23 +71,15 @@ class FileProgram(Protocol):
     def reader(self, file: TranscriptFile) -> TranscriptReader:
         """Return a new reader of a file."""
 
-    def read_titles(self, folder: Path) -> Mapping[str, str]:
-        """Return titles that files next to the transcripts give, by session id (blocking); usually empty."""
+    def read_details(self, folder: Path, session_id: str) -> Session | None:
+        """Return what files next to the transcripts say about a session (blocking), None without any.
+
+        Its title is preferred to the transcript's. It fills in what the transcript doesn't say: working directory,
+        branch, times, and a kind other than `main`.
+        """
 
     def how_to_open(self, session_id: str) -> str:
         """Return the command that opens a session, such as `claude --resume ID`; empty without one."""
-
-
-@runtime_checkable
-class ProgramWithDetails(FileProgram, Protocol):
-    """A program that describes each session in files next to the transcripts."""
-
-    def read_details(self, folder: Path, session_id: str) -> Session | None:
-        """Return what these files say about one session (blocking), None without any.
-
-        Its title is preferred to the transcript's. It fills in what the transcript doesn't say: folder, branch, times,
-        and a kind other than `main`.
-        """
 
 
 class StoredSession(NamedTuple):

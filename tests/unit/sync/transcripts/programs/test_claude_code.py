@@ -292,7 +292,7 @@ def test_session_is_opened_by_its_id() -> None:
     assert CLAUDE_CODE.how_to_open("agent-a1") == ""
 
 
-def test_store_reads_the_file_with_the_title_beside_it(tmp_path: Path) -> None:
+def test_store_reads_the_file_with_the_title_next_to_it(tmp_path: Path) -> None:
     project = tmp_path / PROJECT
     (project / SESSION).mkdir(parents=True)
     (tmp_path / "-other").mkdir()

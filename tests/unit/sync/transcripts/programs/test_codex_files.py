@@ -82,16 +82,22 @@ def test_newer_transcript_of_a_session_ranks_first_then_the_plain_one() -> None:
     assert len(ranks) == 4
 
 
+def titles_in(folder: Path) -> dict[str, str]:
+    """Return the titles of the sessions s1 to s3."""
+    found = {name: CODEX.read_details(folder, name) for name in ("s1", "s2", "s3")}
+    return {name: each.title for name, each in found.items() if each is not None}
+
+
 def test_last_title_of_a_session_wins(tmp_path: Path) -> None:
     index = tmp_path / "session_index.jsonl"
-    assert CODEX.read_titles(tmp_path) == {}
+    assert titles_in(tmp_path) == {}
     entries = [("s1", "Old"), ("s2", "Other"), ("s1", "Ports"), ("s3", "Gone"), ("s3", " ")]
     lines = [json.dumps({"id": each, "thread_name": name, "updated_at": at(0)}) for each, name in entries]
     index.write_text("\n".join([*lines, "{", "7", '{"id": 7, "thread_name": "x"}']))
-    assert CODEX.read_titles(tmp_path) == {"s1": "Ports", "s2": "Other"}
-    assert CODEX.read_titles(tmp_path / "sessions") == {"s1": "Ports", "s2": "Other"}
+    assert titles_in(tmp_path) == {"s1": "Ports", "s2": "Other"}
+    assert titles_in(tmp_path / "sessions") == {"s1": "Ports", "s2": "Other"}
     index.write_text(json.dumps({"id": "s1", "thread_name": "Ports and hosts"}))
-    assert CODEX.read_titles(tmp_path) == {"s1": "Ports and hosts"}
+    assert titles_in(tmp_path) == {"s1": "Ports and hosts"}
 
 
 def test_command_continues_a_session() -> None:

@@ -270,9 +270,7 @@ def test_workspace_without_a_local_folder_names_none(tmp_path: Path, content: by
 def test_missing_details_are_none(tmp_path: Path, program: FileProgram) -> None:
     for folder in (tmp_path, tmp_path / "missing"):
         for session_id in (SESSION, "../x"):
-            assert COPILOT.read_details(folder, session_id) is None
-            assert COPILOT_CHAT.read_details(folder, session_id) is None
-    assert program.read_titles(tmp_path) == {}
+            assert program.read_details(folder, session_id) is None
 
 
 # --- places -----------------------------------------------------------------------------------------

@@ -209,7 +209,7 @@ def test_older_document_is_read_as_a_whole(indent: int | None) -> None:
     assert conversation.session.updated_ms == START_MS + 7_000
 
 
-def test_summary_in_an_older_document_is_told_by_its_answer() -> None:
+def test_summary_in_an_older_document_is_recognized_by_its_answer() -> None:
     history = [
         said("s1", MACHINE),
         answered("s2", "Got it. Thanks for the additional context!"),

@@ -228,18 +228,18 @@ class ClaudeCodeReader:
         """Return the messages of the kept branches, the lines of each answer joined."""
         abandoned = self._branches.abandoned()
         is_main = self._session.kind == "main"
-        texts_of: dict[str, list[str]] = {}
-        kept: list[tuple[_Part, list[str]]] = []
+        texts_of: dict[str, dict[str, None]] = {}
+        kept: list[tuple[_Part, dict[str, None]]] = []
         for part in self._parts:
             is_copy = part.is_foreign and self._has_own
             if part.number in abandoned or is_copy or (part.is_headless and is_main):
                 continue
             texts = texts_of.get(part.answer) if part.answer else None
             if texts is None:
-                texts = texts_of[part.answer] = [part.text]
+                texts = texts_of[part.answer] = {part.text: None}
                 kept.append((part, texts))
-            elif part.text not in texts:
-                texts.append(part.text)
+            else:
+                texts[part.text] = None
         return [
             Message(part.role, "\n".join(texts), part.place, part.key, part.time_ms) for part, texts in kept
         ]

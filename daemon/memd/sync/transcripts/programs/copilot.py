@@ -154,8 +154,10 @@ class CopilotReader:
         """Remove the messages from an undone event on; an unknown event is one that the file no longer has."""
         data = decode_record(bytes(event.data), _data)
         undone = self._numbers.get(text_of(data.up_to_event_id)) if data is not None else None
-        if undone is not None and not is_marked(event.agent_id):
-            self._messages = [each for each in self._messages if each[0] < undone]
+        if undone is None or is_marked(event.agent_id):
+            return
+        while self._messages and self._messages[-1][0] >= undone:
+            self._messages.pop()
 
     def _note_context(self, event: _Event) -> None:
         data = decode_record(bytes(event.data), _data)

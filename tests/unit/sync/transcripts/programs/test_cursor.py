@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from memd.sync.transcripts.conversation import Conversation
 from memd.sync.transcripts.files import FileTranscripts
 from memd.sync.transcripts.programs.cursor import CURSOR, queries_in
-from memd.sync.transcripts.programs.program import Places, ProgramWithDetails, TranscriptFile
+from memd.sync.transcripts.programs.program import Places, TranscriptFile
 from tests.support.transcript_programs.cursor import (
     MACHINE,
     START_MS,
@@ -206,7 +206,6 @@ def test_folder_and_command() -> None:
 
 def test_details_come_from_the_newest_meta_file(tmp_path: Path) -> None:
     projects = tmp_path / "projects"
-    assert isinstance(CURSOR, ProgramWithDetails)
     assert CURSOR.read_details(projects, "c1") is None
     write_meta(projects, "w1", "c1", title="Old", cwd="/old", createdAtMs=START_MS, updatedAtMs=START_MS + 1)
     write_meta(

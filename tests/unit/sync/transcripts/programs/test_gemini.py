@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from memd.sync.transcripts.conversation import Conversation, Message
 from memd.sync.transcripts.files import FileTranscripts
 from memd.sync.transcripts.programs.gemini import GEMINI
-from memd.sync.transcripts.programs.program import Places, ProgramWithDetails
+from memd.sync.transcripts.programs.program import Places
 from tests.support.transcript_programs.gemini import (
     MACHINE,
     NAME,
@@ -302,7 +302,6 @@ def test_folder_of_a_project_is_in_files_next_to_its_transcripts(tmp_path: Path)
     (folder / "shop/.project_root").write_text("/home/eva/shop\n")
     projects = {"projects": {"/home/eva/tea": "tea", "/home/eva/old": "old", "x": 7}}
     (tmp_path / ".gemini/projects.json").write_text(json.dumps(projects))
-    assert isinstance(GEMINI, ProgramWithDetails)
     names = ["session-a", "session-b", "session-c", "session-d", "c1", "session-e", "../x", "\0"]
     found = [GEMINI.read_details(folder, name) for name in names]
     assert [each.cwd if each is not None else "" for each in found] == [

@@ -166,10 +166,8 @@ class GeminiReader:
         """Remove a message and all after it; all messages if it is unknown."""
         if message_id not in self._messages:
             self._messages.clear()
-            self._suspect.clear()
         while self._messages:
             last, _ = self._messages.popitem()
-            self._suspect.discard(last)
             if last == message_id:
                 return
 

@@ -7,27 +7,25 @@ from __future__ import annotations
 
 import os
 import stat
-import struct
 import sys
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 
 from .errors import ConfigInvalidError, DaemonStartError, DaemonUnreachableError, MemdError, SocketPathError
+from .socket_location import MAX_PATH_BYTES as MAX_PATH_BYTES
+from .socket_location import SOCKET_NAME as SOCKET_NAME
+from .socket_location import peer_uid as peer_uid
+from .socket_location import socket_location
 
 TYPE_CHECKING = False  # importing typing takes a client several milliseconds; type checkers know the name
 if TYPE_CHECKING:
     import subprocess
-    from typing import Any, TypeVar
+    from typing import TypeVar
 
     T = TypeVar("T")
 
 _started: list[subprocess.Popen[bytes]] = []  # daemons of this process, to be reaped when they end
-
-SOCKET_NAME = "memd.sock"
-
-MAX_PATH_BYTES = 103 if sys.platform == "darwin" else 107
-"""Longest socket path in bytes: `sun_path` of the system without its closing NUL."""
 
 EXIT_ALREADY_RUNNING = 75
 """Exit status of a daemon that found the lock taken by another daemon (EX_TEMPFAIL of sysexits.h). The client that
@@ -61,19 +59,7 @@ def socket_path(environ: Mapping[str, str] | None = None) -> str:
         SocketPathError: The path is too long, or not absolute.
     """
     env = os.environ if environ is None else environ
-    given = env.get("MEMD_SOCKET")
-    if given:
-        return check_socket_path(os.path.expanduser(given))
-    runtime = env.get("XDG_RUNTIME_DIR")
-    if runtime and os.path.isabs(runtime):
-        return check_socket_path(os.path.join(runtime, "memd", SOCKET_NAME))
-    user_runtime = f"/run/user/{os.getuid()}"
-    if sys.platform == "linux" and os.path.isdir(user_runtime):
-        return check_socket_path(os.path.join(user_runtime, "memd", SOCKET_NAME))
-    path = os.path.join(_home_runtime(env), SOCKET_NAME)
-    if len(os.fsencode(path)) > MAX_PATH_BYTES:
-        path = os.path.join(f"/tmp/memd-{os.getuid()}", SOCKET_NAME)
-    return check_socket_path(path)
+    return check_socket_path(socket_location(env, lambda: home_directory(env)))
 
 
 def home_directory(environ: Mapping[str, str] | None = None) -> str:
@@ -130,15 +116,6 @@ def _home_error(message: str) -> ConfigInvalidError:
     )
 
 
-def _home_runtime(env: Mapping[str, str]) -> str:
-    """Return the directory for the socket on a system without runtime directories."""
-    home = home_directory(env)
-    if sys.platform == "darwin":
-        return os.path.join(home, "Library", "Caches", "TemporaryItems", "memd")
-    state = env.get("XDG_STATE_HOME") or os.path.join(home, ".local", "state")
-    return os.path.join(state, "memd", "run")
-
-
 def check_socket_path(path: str | os.PathLike[str]) -> str:
     """Return the path as a string if a socket can have it.
 
@@ -189,24 +166,6 @@ def ensure_private_directory(path: str) -> None:
             f"other users can enter the socket's directory (mode {mode:04o}): {path}",
             hint=f"run `chmod 700 {path}`, or set MEMD_SOCKET to a path in a directory that only you can enter",
         )
-
-
-def peer_uid(sock: Any) -> int | None:
-    """Return the user id of the process at the other end of a Unix socket; None on systems that don't report it.
-
-    Args:
-        sock: A connected socket, of the standard library or of trio.
-    """
-    platform: str = sys.platform  # a plain string, so that the type checker reads both branches
-    if platform == "linux":
-        from socket import SO_PEERCRED, SOL_SOCKET
-
-        facts = sock.getsockopt(SOL_SOCKET, SO_PEERCRED, struct.calcsize("3i"))
-        return int(struct.unpack("3i", facts)[1])
-    if platform == "darwin":
-        sol_local, local_peercred, xucred_bytes = 0, 0x001, 76  # sys/un.h; socket has no names for them
-        return int(struct.unpack_from("2I", sock.getsockopt(sol_local, local_peercred, xucred_bytes))[1])
-    return None
 
 
 def daemon_command() -> list[str]:

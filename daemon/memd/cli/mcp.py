@@ -81,7 +81,8 @@ def install(
     CLIENT is claude-code, codex, cursor, vscode or claude-desktop. The rest of the file is unchanged, and a backup is
     kept next to it. Running the command again changes nothing.
     """
-    from memd.mcp.client_entry import carry_out, plan
+    from memd.mcp.client_entry import plan
+    from memd.system.settings_change import carry_out
 
     chosen = CLIENTS[client]
     path = _file_of(chosen, project)

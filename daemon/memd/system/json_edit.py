@@ -104,7 +104,7 @@ def append(text: str, keys: Keys, item: Any, dialect: Dialect = WITH_COMMENTS) -
 
 
 def take_out(text: str, keys: Keys, dialect: Dialect = WITH_COMMENTS) -> str:
-    """Return the text without the member at a path of keys; unchanged if there is no such member."""
+    """Return the text without the member or item at a path of keys; unchanged if there is no such member."""
     if not text.strip("\ufeff \t\r\n"):
         return text
     root = _Parser(text, dialect).parse()
@@ -159,8 +159,8 @@ def _append(text: str, root: Node, node: Node, outer: str, value: Any, key: str 
 
 
 def _without(text: str, node: Node, member: Node) -> str:
-    """Return the text without a member, its line and its comma."""
-    at = node.children.index(member)
+    """Return the text without a member or an item, its line and its comma."""
+    at = next(number for number, each in enumerate(node.children) if each is member)
     first, end = node.starts[at], member.end
     comma = _skip(text, end)
     if text[comma] == ",":
@@ -183,11 +183,13 @@ def _checked(text: str, before: Node, keys: Keys, value: Any, dialect: Dialect) 
 
 
 def _changed(document: Any, keys: Keys, value: Any) -> Any:
-    """Return a document with a value at a path of keys; None removes the member."""
+    """Return a document with a value at a path of keys; None removes the member or item."""
     if not keys:
         return value
     key, rest = keys[0], keys[1:]
     if isinstance(key, int):
+        if value is None and not rest:
+            return [each for at, each in enumerate(document) if at != key]
         return [_changed(each, rest, value) if at == key else each for at, each in enumerate(document)]
     below = _changed(document.get(key, {}), rest, value)
     changed = {name: each for name, each in document.items() if name != key}

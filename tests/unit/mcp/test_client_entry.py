@@ -8,8 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from memd.mcp.client_entry import carry_out, plan
+from memd.mcp.client_entry import plan
 from memd.mcp.client_files import CLIENTS
+from memd.system.settings_change import carry_out
 from memd_client.errors import ConfigInvalidError
 
 CURSOR = CLIENTS["cursor"]

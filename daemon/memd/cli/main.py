@@ -44,6 +44,7 @@ COMMANDS = {
     "model": "model:command",
     "service": "service:command",
     "mcp": "mcp:command",
+    "hooks": "hooks:command",
     "doctor": "doctor:command",
     "top": "top:command",
     "metrics": "metrics:command",
@@ -61,7 +62,7 @@ GROUPS = {
     "Search": ("search", "get", "show", "agents"),
     "Monitor": ("status", "top", "metrics", "eval", "doctor", "logs"),
     "Maintain": ("note", "facts", "index", "reset", "vacuum"),
-    "Set up": ("sample", "sources", "model", "service", "mcp", "completion", "help"),
+    "Set up": ("sample", "sources", "model", "service", "mcp", "hooks", "completion", "help"),
 }
 """All commands by section of the help."""
 

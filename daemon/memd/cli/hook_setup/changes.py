@@ -1,0 +1,179 @@
+"""The changes of files that install or uninstall memd's hooks, and the state of what is installed."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import shlex
+import sys
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import memd_client.hook
+from memd.cli.hook_setup.entries import find_hooks, new_file, original_of, with_hooks, without_hooks
+from memd.cli.hook_setup.programs import HookProgram
+from memd.system.json_edit import UneditableTextError
+from memd.system.settings_change import SettingsChange, backups_of, carry_out, read_settings, uneditable
+from memd_client import CLIENT_VERSION
+from memd_client.errors import ConfigInvalidError, MemdError
+
+HINT = "add or remove the hooks yourself; see docs/cli.md"
+
+MAX_BACKUPS = 20
+"""Backups that uninstalling compares."""
+
+
+def command_of(program: str, event: str, agent: str | None, socket: str | None) -> str:
+    """Return the command of a hook.
+
+    It doesn't run `memctl` or the environment's packages: `-S` skips them, which halves the start of Python.
+    """
+    words = [sys.executable, "-I", "-S", os.path.abspath(memd_client.hook.__file__), program, event]
+    words += ["--agent", agent] if agent else []
+    words += ["--socket", socket] if socket else []
+    return shlex.join(words)
+
+
+@dataclass(frozen=True, slots=True)
+class HookFiles:
+    """The files of one program that hold memd's hooks."""
+
+    program: HookProgram
+    home: Path
+    environ: Mapping[str, str]
+
+    @property
+    def path(self) -> Path:
+        """The file with the hooks."""
+        return self.program.file(self.home, self.environ)
+
+    def plan_install(self, agent: str | None) -> list[SettingsChange]:
+        """Return the changes that install the hooks."""
+        socket = self.environ.get("MEMD_SOCKET")
+        wanted = {
+            name: self.program.hook(command_of(self.program.name, event, agent, socket))
+            for event, name in self.program.events.items()
+        }
+        before = self._read_own() if self.program.is_own_file else read_settings(self.path)
+        if self.program.is_own_file:
+            return [*self._manifest(), self._change(before, new_file(self.program, wanted))]
+        try:
+            return [self._change(before, with_hooks(self.program, before or "", wanted))]
+        except UneditableTextError as error:
+            raise uneditable(self.path, error, HINT) from None
+
+    def plan_uninstall(self) -> list[SettingsChange]:
+        """Return the changes that remove the hooks; none if there are no hooks."""
+        before = self._read_own() if self.program.is_own_file else read_settings(self.path)
+        if self.program.is_own_file:
+            changes = [self._change(before, None)]
+            manifest = self.program.manifest(self.home, self.environ)
+            if manifest is not None:
+                changes.append(SettingsChange(manifest, read_settings(manifest), None, HINT, False))
+            return [each for each in changes if not each.is_none]
+        if before is None:
+            return []
+        try:
+            if not find_hooks(self.program, before):
+                return []
+            is_original, original = original_of(self.program, before, self._backups())
+            after = original if is_original else without_hooks(self.program, before)
+        except UneditableTextError as error:
+            raise uneditable(self.path, error, HINT) from None
+        return [self._change(before, after)]
+
+    def remove_empty_folders(self) -> None:
+        """Remove the folders of files that held memd's hooks alone, if nothing else is in them."""
+        if self.program.is_own_file:
+            manifest = self.program.manifest(self.home, self.environ)
+            folders = [self.path.parent, *([manifest.parent] if manifest else [])]
+            with contextlib.suppress(OSError):
+                for folder in folders:
+                    folder.rmdir()
+
+    def _change(self, before: str | None, after: str | None) -> SettingsChange:
+        return SettingsChange(self.path, before, after, HINT, not self.program.is_own_file)
+
+    def _manifest(self) -> list[SettingsChange]:
+        """Return the change of the file that makes the folder an extension."""
+        path = self.program.manifest(self.home, self.environ)
+        if path is None:
+            return []
+        about = {"name": "memd", "version": CLIENT_VERSION, "description": "Hooks of memd, a local memory."}
+        return [SettingsChange(path, read_settings(path), json.dumps(about, indent=2) + "\n", HINT, False)]
+
+    def _read_own(self) -> str | None:
+        """Return the text of a file that holds memd's hooks alone.
+
+        Raises:
+            ConfigInvalidError: It has something else.
+        """
+        text = read_settings(self.path)
+        with contextlib.suppress(UneditableTextError):
+            if text is None or find_hooks(self.program, text):
+                return text
+        raise ConfigInvalidError(
+            f"{self.path} has no hooks of memd", hint="move the file away, then run the command again"
+        )
+
+    def _backups(self) -> Iterator[str]:
+        """Yield the texts of the backups, the newest first."""
+        for path in backups_of(self.path)[:MAX_BACKUPS]:
+            with contextlib.suppress(MemdError):
+                text = read_settings(path)
+                if text is not None:
+                    yield text
+
+
+def make(changes: list[SettingsChange], stamp: str) -> list[Path]:
+    """Make changes, and return the backups."""
+    backups = [carry_out(change, stamp) for change in changes if not change.is_none]
+    return [each for each in backups if each is not None]
+
+
+@dataclass(frozen=True, slots=True)
+class InstalledHooks:
+    """What is installed for a program.
+
+    Attributes:
+        program: Its name.
+        state: `installed`, `not installed`, `incomplete` (of another release), `command missing` or `unreadable`.
+        events: The events with a hook, in the program's words.
+        path: The file.
+        problem: Why, if the state is `command missing` or `unreadable`.
+    """
+
+    program: str
+    state: str
+    events: list[str]
+    path: str
+    problem: str = ""
+
+
+def installed_hooks(files: HookFiles) -> InstalledHooks:
+    """Return what is installed for a program, and whether its command still exists."""
+    name, path = files.program.name, str(files.path)
+    try:
+        found = find_hooks(files.program, read_settings(files.path) or "")
+    except (UneditableTextError, MemdError) as error:
+        return InstalledHooks(name, "unreadable", [], path, str(error))
+    events = [str(place[1]) for place, _ in found]
+    missing = [each for _, hook in found if (each := _missing_file(str(hook[files.program.command_key])))]
+    if missing:
+        return InstalledHooks(name, "command missing", events, path, f"there is no {missing[0]}")
+    if not found:
+        return InstalledHooks(name, "not installed", [], path)
+    state = "installed" if set(events) == set(files.program.events.values()) else "incomplete"
+    return InstalledHooks(name, state, events, path)
+
+
+def _missing_file(command: str) -> str:
+    """Return the file of a command that doesn't exist; empty if all exist."""
+    try:
+        words = shlex.split(command)
+    except ValueError:
+        return command
+    files = [words[0], *(word for word in words if word.endswith("hook.py"))]
+    return next((each for each in files if not os.path.isfile(each)), "")

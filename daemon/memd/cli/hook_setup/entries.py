@@ -1,0 +1,132 @@
+"""memd's hooks in the text of a program's settings: add, find and remove them. Other hooks stay unchanged. Pure."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from memd.cli.hook_setup.programs import HookProgram
+from memd.system import json_edit
+from memd.system.json_edit import UneditableTextError
+
+HOOK_FILE = "memd_client/hook.py"
+"""The end of the path in a command by which memd's hooks are recognised."""
+
+Place = tuple[str | int, ...]
+
+
+def find_hooks(program: HookProgram, text: str) -> list[tuple[Place, dict[str, Any]]]:
+    """Return memd's hooks, each with its path of keys.
+
+    Raises:
+        UneditableTextError: The text is not JSON, or its hooks have another form.
+    """
+    return list(_ours(program, json_edit.value_of(text)))
+
+
+def with_hooks(program: HookProgram, text: str, wanted: Mapping[str, Mapping[str, Any]]) -> str:
+    """Return the text with memd's hooks, and with no other ones of memd.
+
+    Args:
+        program: The program.
+        text: Its settings; empty for a new file.
+        wanted: The hook of each event, by the program's name of the event.
+
+    Raises:
+        UneditableTextError: The text is not JSON, or can't be edited safely.
+    """
+    text = text if text.strip("\ufeff \t\r\n") else "{}\n"
+    settings = json_edit.value_of(text)
+    found = list(_ours(program, settings))
+    for key, value in program.top.items():
+        if key not in settings:
+            text = json_edit.put(text, (key,), value)
+    first: dict[str | int, Place] = {}
+    for place, _ in found:
+        if place[1] in wanted:
+            first.setdefault(place[1], place)
+    for name, hook in wanted.items():
+        if name in first:
+            text = json_edit.put(text, first[name], dict(hook))
+        else:
+            text = json_edit.append(text, ("hooks", name), program.item(hook))
+    for place, _ in reversed(found):
+        if place not in first.values():
+            text = _without(text, place)
+    return text
+
+
+def without_hooks(program: HookProgram, text: str) -> str:
+    """Return the text without memd's hooks, and without the lists and objects that held nothing else.
+
+    Raises:
+        UneditableTextError: The text is not JSON, or can't be edited safely.
+    """
+    for place, _ in reversed(find_hooks(program, text)):
+        text = _without(text, place)
+    return text
+
+
+def original_of(program: HookProgram, text: str, backups: Iterator[str]) -> tuple[bool, str | None]:
+    """Return whether a text is an earlier one with memd's hooks added, and that text; None if there was no file.
+
+    Args:
+        program: The program.
+        text: The settings with memd's hooks.
+        backups: Earlier texts, the newest first.
+    """
+    wanted = {str(place[1]): hook for place, hook in find_hooks(program, text)}
+    for backup in backups:
+        try:
+            if not find_hooks(program, backup) and with_hooks(program, backup, wanted) == text:
+                return True, backup
+        except UneditableTextError:
+            continue
+    return with_hooks(program, "", wanted) == text, None
+
+
+def new_file(program: HookProgram, wanted: Mapping[str, Mapping[str, Any]]) -> str:
+    """Return the text of a file with memd's hooks alone."""
+    hooks = {name: [program.item(hook)] for name, hook in wanted.items()}
+    return json.dumps({**program.top, "hooks": hooks}, indent=2, ensure_ascii=False) + "\n"
+
+
+def _ours(program: HookProgram, settings: Any) -> Iterator[tuple[Place, dict[str, Any]]]:
+    """Yield memd's hooks, each with its path of keys."""
+    if not isinstance(settings, dict):
+        raise UneditableTextError("the top level is not an object")
+    events = settings.get("hooks", {})
+    if not isinstance(events, dict):
+        raise UneditableTextError("hooks is not an object")
+    for name, items in events.items():
+        if not isinstance(items, list):
+            if name in program.events.values():
+                raise UneditableTextError(f"hooks.{name} is not a list")
+            continue
+        for at, item in enumerate(items):
+            inner = item.get("hooks") if isinstance(item, dict) else None
+            if not program.is_grouped and _is_ours(program, item):
+                yield ("hooks", name, at), item
+            elif program.is_grouped and isinstance(inner, list):
+                hooks = [(number, each) for number, each in enumerate(inner) if _is_ours(program, each)]
+                yield from ((("hooks", name, at, "hooks", number), each) for number, each in hooks)
+
+
+def _is_ours(program: HookProgram, hook: Any) -> bool:
+    command = hook.get(program.command_key) if isinstance(hook, dict) else None
+    return isinstance(command, str) and HOOK_FILE in command
+
+
+def _without(text: str, place: Place) -> str:
+    """Return the text without a hook, and without what held nothing else."""
+    text = json_edit.take_out(text, place)
+    for depth in range(len(place) - 1, 0, -1):
+        value = json_edit.value_of(text)
+        for key in place[:depth]:
+            value = value[key]
+        is_group = depth == 3 and isinstance(value, dict)
+        if value and not (is_group and "hooks" not in value):
+            break
+        text = json_edit.take_out(text, place[:depth])
+    return text

@@ -1,0 +1,170 @@
+"""`memctl hooks`: install memd's hooks in other agents' programs, and see what they did."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import asdict
+from pathlib import Path
+
+import click
+
+from memd.cli.arguments import ArgumentChoice, CommandGroup, agent_option, examples, json_option
+from memd.cli.connect import CliSession
+from memd.cli.hook_setup.changes import HookFiles, InstalledHooks, installed_hooks, make
+from memd.cli.hook_setup.programs import PROGRAMS
+from memd.cli.lines import Line, dotted, line, stamp
+from memd_client.discovery import home_directory
+from memd_client.hooks import HookLogEntry
+
+STYLES = {"installed": "good", "not installed": "quiet"}
+"""Styles of states; the other ones need attention."""
+
+_program = click.argument("program", metavar="PROGRAM", type=ArgumentChoice(list(PROGRAMS)))
+_dry_run = click.option("--dry-run", is_flag=True, help="Show the change without making it.")
+
+
+@click.group(
+    "hooks",
+    cls=CommandGroup,
+    epilog=examples("memctl hooks install claude-code", "memctl hooks list", "memctl hooks log"),
+)
+def command() -> None:
+    """Let other agents' programs use memory by hooks.
+
+    A hook reports the start of a session, a prompt, a compaction and the end of a session to the daemon. At a start or
+    a prompt the daemon may return memory that the program adds to its model's context; at the others the session is
+    indexed. Without a daemon a hook does nothing.
+    """
+
+
+@command.command(
+    "install",
+    short_help="Install the hooks in a program's settings.",
+    epilog=examples(
+        "memctl hooks install claude-code",
+        "memctl hooks install codex --agent work",
+        "memctl hooks install gemini --dry-run",
+    ),
+)
+@_program
+@agent_option
+@_dry_run
+@click.pass_obj
+def install(session: CliSession, program: str, agent: str | None, dry_run: bool) -> None:
+    """Install memd's hooks in the settings of a program.
+
+    PROGRAM is claude-code, codex, gemini, cursor or copilot. Other hooks and settings are unchanged, and a backup is
+    kept next to the file. Running the command again changes nothing.
+    """
+    files = _files_of(program)
+    changes = [each for each in files.plan_install(agent) if not each.is_none]
+    if not changes:
+        session.output.text(f"hooks are installed in {files.program.title} already: {files.path}\n")
+        return
+    if dry_run:
+        session.output.text("".join(each.diff() for each in changes))
+        return
+    backups = make(changes, stamp(session.now_ms()))
+    session.output.text(f"installed hooks in {files.program.title}: {files.path}\n")
+    for backup in backups:
+        session.output.note(f"backup: {backup}")
+    session.output.note(files.program.next_step)
+
+
+@command.command(
+    "uninstall",
+    short_help="Remove the hooks from a program's settings.",
+    epilog=examples("memctl hooks uninstall claude-code", "memctl hooks uninstall codex --dry-run"),
+)
+@_program
+@_dry_run
+@click.pass_obj
+def uninstall(session: CliSession, program: str, dry_run: bool) -> None:
+    """Remove memd's hooks from the settings of a program.
+
+    If nothing else has changed since they were installed, the file is again what it was, byte for byte. Other hooks
+    and settings are unchanged in any case.
+    """
+    files = _files_of(program)
+    changes = files.plan_uninstall()
+    if not changes:
+        session.output.text(f"{files.program.title} has no hooks of memd: {files.path}\n")
+        return
+    if dry_run:
+        session.output.text("".join(each.diff() for each in changes))
+        return
+    backups = make(changes, stamp(session.now_ms()))
+    files.remove_empty_folders()
+    session.output.text(f"removed hooks from {files.program.title}: {files.path}\n")
+    for backup in backups:
+        session.output.note(f"backup: {backup}")
+
+
+@command.command(
+    "list", short_help="List the programs and their hooks.", epilog=examples("memctl hooks list")
+)
+@json_option
+@click.pass_obj
+def list_hooks(session: CliSession, as_json: bool) -> None:
+    """List the programs, whether memd's hooks are installed in them, and whether their command still exists."""
+    found = [installed_hooks(_files_of(name)) for name in PROGRAMS]
+    if as_json:
+        session.output.document([asdict(each) for each in found])
+        return
+    session.output.lines(each for one in found for each in _installed_lines(one))
+    for each in found:
+        if each.state in ("command missing", "incomplete"):
+            session.output.note(f"run `memctl hooks install {each.program}` to install them again")
+
+
+def _installed_lines(found: InstalledHooks) -> list[Line]:
+    """Return the lines about a program."""
+    state = (found.state, STYLES.get(found.state, "warn"))
+    lines = [line((found.program, "title"), "  ", state, "  ", (found.path, "path"))]
+    if found.events:
+        lines.append(line(", ".join(found.events), indent=2))
+    if found.problem:
+        lines.append(line(found.problem, indent=2))
+    return lines
+
+
+@command.command(
+    "log",
+    short_help="Show what the hooks added to prompts, and why not.",
+    epilog=examples("memctl hooks log", "memctl hooks log --limit 5 --session 5f2c81"),
+)
+@click.option(
+    "--limit", type=click.IntRange(1, 1_000), default=20, show_default=True, help="The most entries."
+)
+@click.option("--session", "session_id", metavar="ID", help="Only this session of the program.")
+@json_option
+@click.pass_obj
+def log(session: CliSession, limit: int, session_id: str | None, as_json: bool) -> None:
+    """Show the newest decisions of the hooks, newest first.
+
+    Each entry has the time (UTC), the program, the event, the decision and, if memory was added, its characters and
+    the places of its hits.
+    """
+    with session.client() as client:
+        reply = client.hook_log(limit=limit, session_id=session_id)
+    if as_json:
+        session.output.reply(reply)
+        return
+    if not reply.entries:
+        session.output.text("no entries\n")
+        return
+    session.output.lines(each for entry in reply.entries for each in _entry_lines(entry))
+
+
+def _entry_lines(entry: HookLogEntry) -> list[Line]:
+    """Return an entry as lines: what happened, then the places of the hits."""
+    state = (entry.decision, "good" if entry.decision == "injected" else "quiet")
+    chars = f"{entry.chars} characters" if entry.chars else ""
+    about = dotted(entry.program, entry.event, chars, entry.session_id)
+    lines = [line((stamp(entry.time_ms, "%Y-%m-%d %H:%M:%S"), "label"), "  ", state, "  ", *about)]
+    return [*lines, *(line((place, "path"), indent=2) for place in entry.places)]
+
+
+def _files_of(program: str) -> HookFiles:
+    """Return the files of a program, by the user's home folder and environment."""
+    return HookFiles(PROGRAMS[program], Path(home_directory()), os.environ)

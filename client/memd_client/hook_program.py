@@ -95,17 +95,18 @@ def read_input() -> dict[str, Any] | None:
     poll.register(0, select.POLLIN)
     deadline = time.monotonic() + INPUT_TIMEOUT_S
     data = bytearray()
-    while len(data) <= MAX_INPUT_BYTES:
+    while True:
         left = deadline - time.monotonic()
         if left <= 0 or not poll.poll(left * 1000):
             return None
         read = os.read(0, MAX_INPUT_BYTES)
         data += read
+        if len(data) > MAX_INPUT_BYTES:
+            return None
         if not read or read.rstrip().endswith(b"}"):
             given = _json_object(data)
             if given is not None or not read:
                 return given
-    return None
 
 
 def _json_object(data: bytes | bytearray) -> dict[str, Any] | None:
@@ -126,7 +127,8 @@ def parse_json(data: bytes | bytearray) -> Any:
     text = data.decode("utf-8", "replace").strip("\ufeff \t\r\n")
     try:
         value, end = _scanner()(text, 0)
-    except (StopIteration, RecursionError) as error:
+    except (StopIteration, RecursionError, SystemError) as error:
+        # SystemError: the scanner's own error class is in the module `json`, which is not loaded.
         raise ValueError("no JSON value") from error
     if end != len(text):
         raise ValueError("more than one JSON value")

@@ -20,6 +20,7 @@ from memd_client.messages import (
     FilesReply,
     GetReply,
     Hit,
+    HookLogReply,
     IndexedAgent,
     IndexReply,
     MetricsReply,
@@ -144,6 +145,10 @@ class FakeClient:
     def memory_recall(self, query: str, **params: Any) -> MemoryRecallReply:
         """Answer `memory_recall`."""
         return self._answer(MemoryRecallReply, "memory_recall", query=query, **params)
+
+    def hook_log(self, **params: Any) -> HookLogReply:
+        """Answer `hook_log`."""
+        return self._answer(HookLogReply, "hook_log", **params)
 
     def close(self) -> None:
         """Record that the client was closed."""

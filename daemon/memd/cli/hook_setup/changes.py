@@ -60,7 +60,10 @@ class HookFiles:
         if self.program.is_own_file:
             return [*self._manifest(), self._change(before, new_file(self.program, wanted))]
         try:
-            return [self._change(before, with_hooks(self.program, before or "", wanted))]
+            # From the text without hooks if it is known, so that uninstalling finds it again.
+            is_original, original = original_of(self.program, before or "", self._backups())
+            start = original if is_original else before
+            return [self._change(before, with_hooks(self.program, start or "", wanted))]
         except UneditableTextError as error:
             raise uneditable(self.path, error, HINT) from None
 

@@ -77,6 +77,8 @@ def original_of(program: HookProgram, text: str, backups: Iterator[str]) -> tupl
         backups: Earlier texts, the newest first.
     """
     wanted = {str(place[1]): hook for place, hook in find_hooks(program, text)}
+    if not wanted:
+        return False, None
     for backup in backups:
         try:
             if not find_hooks(program, backup) and with_hooks(program, backup, wanted) == text:

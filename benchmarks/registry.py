@@ -20,6 +20,7 @@ PARTS: Final[Mapping[str, str]] = {
     "peers": "benchmarks.peers:measure",
     "reach": "benchmarks.tool_calls:measure",
     "transcripts": "benchmarks.transcripts:measure",
+    "hooks": "benchmarks.hooks:measure",
 }
 """`module:function` by the name on the command line and in the report."""
 

@@ -243,3 +243,28 @@ def test_missing_parents_are_created_in_the_style_of_their_neighbours(
 def test_deep_nesting_is_refused() -> None:
     with pytest.raises(UneditableTextError):
         append("[" * 5_000, ["a"], "/v", JSON5)
+
+
+LISTED = '{\n  "hooks": [\n    {"a": 1}, // first\n    {"b": 2},\n    {"a": 1}\n  ]\n}\n'
+
+
+@pytest.mark.parametrize(
+    ("at", "text"),
+    [
+        (0, '{\n  "hooks": [ // first\n    {"b": 2},\n    {"a": 1}\n  ]\n}\n'),
+        (1, '{\n  "hooks": [\n    {"a": 1}, // first\n    {"a": 1}\n  ]\n}\n'),
+        (2, '{\n  "hooks": [\n    {"a": 1}, // first\n    {"b": 2}\n  ]\n}\n'),
+    ],
+)
+def test_take_out_removes_an_item_of_a_list(at: int, text: str) -> None:
+    assert take_out(LISTED, ("hooks", at)) == text
+
+
+@given(st.lists(VALUES, min_size=1, max_size=4), st.data())
+def test_take_out_leaves_the_other_items_of_any_list(items: list[Any], data: st.DataObject) -> None:
+    at = data.draw(st.integers(0, len(items) - 1))
+    indent = data.draw(st.sampled_from([None, 2]))
+
+    after = take_out(json.dumps({"list": items}, indent=indent), ("list", at))
+
+    assert json.loads(after) == {"list": items[:at] + items[at + 1 :]}

@@ -1,0 +1,135 @@
+"""Hooks: the time from starting the hook's process to its end, with a daemon that is idle, busy or away.
+
+A program waits for that time at every prompt. The busy daemon serves searches of other processes without a pause.
+"""
+
+from __future__ import annotations
+
+import json
+import multiprocessing
+import random
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Final
+
+import memd_client.hook
+from benchmarks.corpus import make_vocabulary
+from benchmarks.part import Options, Part, at_most, measured
+from memd_client import Client, MemdError
+from tests.support.daemon import DaemonProcess
+from tests.support.state_homes import KEYWORD_ONLY, StateHome
+
+NOTES, QUICK_NOTES = 2_000, 200
+RUNS, QUICK_RUNS = 300, 60
+SEARCHERS: Final = 3
+"""Processes that search without a pause: more than the machine has cores for."""
+
+MEDIAN_MS, P99_MS = 60.0, 120.0
+
+INTERPRETER: Final = (sys.executable, "-I", "-S")
+
+
+class HookRun:
+    """Runs hooks and measures them.
+
+    Args:
+        words: The words of prompts.
+        environ: The environment of a hook.
+    """
+
+    def __init__(self, words: Sequence[str], environ: Mapping[str, str]) -> None:
+        self._rng = random.Random(8)
+        self._words = words
+        self._environ = dict(environ)
+
+    def hook_ms(self, number: int) -> float:
+        """Return the milliseconds of a hook at a prompt."""
+        prompt = " ".join(self._rng.choices(self._words, k=12))
+        given = {"session_id": f"s{number}", "cwd": "/home/eva/shop", "prompt": f"Where is {prompt}?"}
+        return self.process_ms([memd_client.hook.__file__, "claude-code", "prompt"], json.dumps(given))
+
+    def process_ms(self, arguments: Sequence[str], given: str = "") -> float:
+        """Return the milliseconds of a process of Python."""
+        began = time.perf_counter()
+        subprocess.run(
+            [*INTERPRETER, *arguments],
+            input=given.encode(),
+            stdout=subprocess.PIPE,
+            env=self._environ,
+            check=True,
+        )
+        return (time.perf_counter() - began) * 1000
+
+
+def percentile(times: Sequence[float], share: float) -> float:
+    """Return the time that so large a share of the runs doesn't exceed."""
+    return sorted(times)[min(len(times) - 1, int(len(times) * share))]
+
+
+def search_on(socket: str, words: Sequence[str], seed: int) -> None:
+    """Search without a pause, until the daemon or this process ends."""
+    rng = random.Random(seed)
+    with Client(socket, autostart=False) as client:
+        while True:
+            try:
+                client.search(" ".join(rng.choices(words, k=4)))
+            except MemdError:
+                return
+
+
+@contextmanager
+def searchers(socket: str, words: Sequence[str]) -> Iterator[None]:
+    """Run processes that search without a pause inside the block."""
+    context = multiprocessing.get_context("spawn")
+    running = [
+        context.Process(target=search_on, args=(socket, words, seed), daemon=True)
+        for seed in range(SEARCHERS)
+    ]
+    for each in running:
+        each.start()
+    try:
+        time.sleep(1.0)
+        yield
+    finally:
+        for each in running:
+            each.terminate()
+            each.join()
+
+
+def measure(options: Options) -> Part:
+    """Run hooks with a daemon that is idle, busy and away."""
+    rng = random.Random(7)
+    words = make_vocabulary()[0][:3_000]
+    notes, runs = (QUICK_NOTES, QUICK_RUNS) if options.quick else (NOTES, RUNS)
+    with StateHome(KEYWORD_ONLY) as home:
+        for number in range(notes):
+            text = "\n\n".join(" ".join(rng.choices(words, k=60)) for _ in range(3))
+            home.note(f"memory/{number % 20}/{number:04}.md", f"# Note {number}\n\n{text}\n")
+        environ = {"HOME": str(home.root), "MEMD_SOCKET": str(home.socket)}
+        hook = HookRun(words, environ)
+        with DaemonProcess(home) as daemon, daemon.client(timeout_s=600) as client:
+            client.index()
+            options.show_progress("hooks with an idle daemon")
+            idle = [hook.hook_ms(number) for number in range(runs)]
+            options.show_progress("hooks with a busy daemon")
+            with searchers(str(home.socket), words):
+                busy = [hook.hook_ms(number) for number in range(runs)]
+        options.show_progress("hooks without a daemon")
+        away = [hook.hook_ms(number) for number in range(runs)]
+        bare = [hook.process_ms(["-c", "pass"]) for _ in range(runs)]
+    return Part(
+        name="hooks",
+        title="Hooks, from the start of the process to its end",
+        figures=[
+            at_most("idle_p50", "daemon idle: p50", [percentile(idle, 0.5)], "ms", MEDIAN_MS),
+            at_most("idle_p99", "daemon idle: p99", [percentile(idle, 0.99)], "ms", P99_MS),
+            at_most("busy_p50", "daemon busy: p50", [percentile(busy, 0.5)], "ms", MEDIAN_MS),
+            at_most("busy_p99", "daemon busy: p99", [percentile(busy, 0.99)], "ms", P99_MS),
+            at_most("away_p50", "no daemon: p50", [percentile(away, 0.5)], "ms", MEDIAN_MS),
+            measured("python_p50", "start of Python alone: p50", [percentile(bare, 0.5)], "ms"),
+        ],
+        notes=[f"{runs} prompts each; {notes:,} notes; busy: {SEARCHERS} processes search without a pause."],
+    )

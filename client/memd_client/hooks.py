@@ -28,8 +28,8 @@ class HookParams:
     """An event of a session in another program.
 
     `program` is the program's name as in `memctl hooks install`, `event` one of `EVENTS`, `session_id` the program's
-    own id. `cwd` is the session's folder, `prompt` the user's prompt, `reason` why the session started or ended, or
-    what started the compaction.
+    own id. `cwd` is the session's folder, `prompt` the user's prompt. `reason` is in the program's words: why the
+    session started or ended, what started the compaction, or who wrote the prompt.
     """
 
     program: str

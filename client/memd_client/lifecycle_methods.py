@@ -328,7 +328,7 @@ class LifecycleMethods(NoteMethods):
         transcript_path: str = "",
         agent: str | None = None,
     ) -> HookReply:
-        """Report an event of a session in another program, and return what its model should know.
+        """Report an event of another program's session, and return text for its model.
 
         Args:
             program: The program, such as `claude-code`, `codex`, `gemini`, `cursor` or `copilot`.
@@ -336,7 +336,8 @@ class LifecycleMethods(NoteMethods):
             session_id: The program's id of the session.
             cwd: The session's folder.
             prompt: The user's prompt, with the event `prompt`.
-            reason: Why the session started or ended, or what started the compaction, in the program's words.
+            reason: Why the session started or ended, what started the compaction, or who wrote the prompt, in the
+                program's words.
             transcript_path: The session's transcript.
             agent: The agent's id; None: the client's own agent, else the daemon's default agent.
 

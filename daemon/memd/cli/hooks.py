@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from dataclasses import asdict
+from datetime import UTC, datetime
 from pathlib import Path
 
 import click
@@ -161,7 +162,8 @@ def _entry_lines(entry: HookLogEntry) -> list[Line]:
     state = (entry.decision, "good" if entry.decision == "injected" else "quiet")
     chars = f"{entry.chars} characters" if entry.chars else ""
     about = dotted(entry.program, entry.event, chars, entry.session_id)
-    lines = [line((stamp(entry.time_ms, "%Y-%m-%d %H:%M:%S"), "label"), "  ", state, "  ", *about)]
+    moment = datetime.fromtimestamp(entry.time_ms / 1000, UTC).strftime("%Y-%m-%d %H:%M:%S")
+    lines = [line((moment, "label"), "  ", state, "  ", *about)]
     return [*lines, *(line((place, "path"), indent=2) for place in entry.places)]
 
 

@@ -286,7 +286,7 @@ def test_the_installed_command_runs_and_prints_nothing_without_a_daemon(
         assert (ran.stdout, ran.stderr) == (b"", b"")
 
 
-def test_list_tells_what_is_installed_where(home: Path) -> None:
+def test_list_tells_what_is_installed(home: Path) -> None:
     memctl("hooks", "install", "claude-code")
     memctl("hooks", "install", "cursor")
     lost = file_of("cursor", home)

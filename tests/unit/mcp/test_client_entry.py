@@ -54,7 +54,7 @@ def test_keys_added_by_the_user_are_kept(tmp_path: Path) -> None:
 
     change = plan(CURSOR, file, ENTRY)
 
-    entry = json.loads(change.after)["mcpServers"]["memd"]
+    entry = json.loads(change.after or "")["mcpServers"]["memd"]
     assert entry == {"command": "memctl", "disabled": True, "env": {"A": "1"}, "args": ["mcp"]}
 
 

@@ -54,6 +54,10 @@ class Session:
     started_ms: int | None = None
     updated_ms: int | None = None
 
+    def is_wanted(self, *, with_subagents: bool) -> bool:
+        """Return whether the session is indexed."""
+        return self.kind == "main" or (self.kind == "subagent" and with_subagents)
+
 
 @dataclass(slots=True)
 class Conversation:

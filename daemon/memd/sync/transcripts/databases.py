@@ -13,14 +13,13 @@ from typing import NamedTuple
 import structlog
 
 from memd.index.foreign import ForeignDatabaseError
-from memd.index.transcripts import SessionFacts
 from memd.sync.disk.discover import LINK, SourceFile
 from memd.sync.disk.read import FileText
-from memd.sync.transcripts.conversation import Conversation
+from memd.sync.transcripts.conversation import Conversation, Session
 from memd.sync.transcripts.programs.program import ConversationDatabase, DatabaseProgram, StoredSession
-from memd.sync.transcripts.projects import find_project
+from memd.sync.transcripts.projects import facts_of
 from memd.sync.transcripts.session_source import Transcripts, name_of_session, unreadable
-from memd.sync.transcripts.talk_text import TalkLines, clean_title
+from memd.sync.transcripts.talk_text import TalkLines
 from memd_client.errors import FileMissingError
 from memd_client.messages import Problem
 
@@ -150,7 +149,7 @@ class DatabaseTranscripts:
                 transcripts.problems.append(known.problem)
                 transcripts.complete = False
             for session in known.sessions:
-                if session.kind != "main" and not (session.kind == "subagent" and self._with_subagents):
+                if not Session(kind=session.kind).is_wanted(with_subagents=self._with_subagents):
                     transcripts.leave_out(session.id, session.kind)
                     continue
                 path = f"{self._name}/{name_of_session(session.id)}"
@@ -173,21 +172,11 @@ class DatabaseTranscripts:
     def _as_text(self, found: SourceFile, conversation: Conversation) -> FileText:
         session = conversation.session
         talk_lines = TalkLines()
-        is_wanted = session.kind == "main" or (session.kind == "subagent" and self._with_subagents)
+        is_wanted = session.is_wanted(with_subagents=self._with_subagents)
         talk_lines.update(conversation.messages if is_wanted else ())
         talk = talk_lines.text()
-        known = SessionFacts(
-            program=self._name,
-            session=session.id,
-            kind=session.kind,
-            title=clean_title(session.title),
-            cwd=session.cwd,
-            project=find_project(session.cwd),
-            branch=session.branch,
-            started_ms=session.started_ms or 0,
-            updated_ms=session.updated_ms or found.mtime_ns // 1_000_000,
-            unknown=sum(conversation.unknown.values()) + conversation.broken,
-        )
+        updated_ms = found.mtime_ns // 1_000_000
+        known = facts_of(self._name, conversation, session_id=session.id, updated_ms=updated_ms)
         sha = hashlib.sha256(talk.text.encode("utf-8", "replace"))
         sha.update(repr((known.title, known.kind, talk.numbers, talk.times)).encode("utf-8", "replace"))
         return FileText(

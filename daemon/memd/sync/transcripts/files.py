@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Final
 
 import msgspec
 
-from memd.index.transcripts import SessionFacts
 from memd.sync.disk.discover import NO_DESCRIPTOR, SourceFile
 from memd.sync.disk.read import FileText
 from memd.sync.disk.safe_open import open_unlinked
@@ -24,9 +23,9 @@ from memd.sync.transcripts.programs.program import (
     TranscriptFile,
     TranscriptReader,
 )
-from memd.sync.transcripts.projects import find_project
+from memd.sync.transcripts.projects import facts_of
 from memd.sync.transcripts.session_source import Transcripts, name_of_session, unreadable
-from memd.sync.transcripts.talk_text import TalkLines, clean_title
+from memd.sync.transcripts.talk_text import TalkLines
 from memd.sync.transcripts.transcript_text import StateCache
 from memd.sync.watch.folder_tree import FolderTree, TreeFile
 from memd.sync.watch.queue import WatchQueue
@@ -172,7 +171,7 @@ class FileTranscripts:
                     best[file.session_id] = (file.rank, facts, tree, file)
         files = {}
         for session_id, (_, facts, tree, file) in best.items():
-            if file.kind != "main" and not (file.kind == "subagent" and self._with_subagents):
+            if not Session(kind=file.kind).is_wanted(with_subagents=self._with_subagents):
                 transcripts.leave_out(session_id, file.kind)
                 continue
             path = f"{self._name}/{name_of_session(session_id)}"
@@ -270,20 +269,15 @@ class FileTranscripts:
         conversation: Conversation,
     ) -> FileText:
         session = conversation.session
-        is_wanted = session.kind == "main" or (session.kind == "subagent" and self._with_subagents)
+        is_wanted = session.is_wanted(with_subagents=self._with_subagents)
         progress.talk.update(conversation.messages if is_wanted else ())
         talk = progress.talk.text()
-        known = SessionFacts(
-            program=self._name,
-            session=session.id or file.session_id,
-            kind=session.kind,
-            title=clean_title(session.title),
-            cwd=session.cwd,
-            project=find_project(session.cwd),
-            branch=session.branch,
-            started_ms=session.started_ms or 0,
-            updated_ms=session.updated_ms or facts.st_mtime_ns // 1_000_000,
-            unknown=sum(conversation.unknown.values()) + conversation.broken + progress.skipped,
+        known = facts_of(
+            self._name,
+            conversation,
+            session_id=file.session_id,
+            updated_ms=facts.st_mtime_ns // 1_000_000,
+            skipped=progress.skipped,
         )
         sha = progress.sha.copy()
         sha.update(repr((known.title, known.kind, self._with_subagents)).encode("utf-8", "replace"))

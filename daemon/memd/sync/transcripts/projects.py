@@ -1,12 +1,43 @@
-"""Projects of working directories: the root of the repository that has it, else the directory itself."""
+"""What the index keeps about a session, and its project: the root of the repository, else the working directory."""
 
 from __future__ import annotations
 
 import os
 from functools import lru_cache
 
+from memd.index.transcripts import SessionFacts
+from memd.sync.transcripts.conversation import Conversation
+from memd.sync.transcripts.talk_text import clean_title
+
 MAX_DEPTH = 40
 MAX_POINTER_BYTES = 4_096
+
+
+def facts_of(
+    source: str, conversation: Conversation, *, session_id: str, updated_ms: int, skipped: int = 0
+) -> SessionFacts:
+    """Return what the index keeps about a session (blocking).
+
+    Args:
+        source: The source's name.
+        conversation: The session's conversation.
+        session_id: Its id, if the conversation has none.
+        updated_ms: The time of its last change, if the conversation has none.
+        skipped: Lines that were not read.
+    """
+    session = conversation.session
+    return SessionFacts(
+        program=source,
+        session=session.id or session_id,
+        kind=session.kind,
+        title=clean_title(session.title),
+        cwd=session.cwd,
+        project=find_project(session.cwd),
+        branch=session.branch,
+        started_ms=session.started_ms or 0,
+        updated_ms=session.updated_ms or updated_ms,
+        unknown=sum(conversation.unknown.values()) + conversation.broken + skipped,
+    )
 
 
 @lru_cache(maxsize=1_024)

@@ -157,3 +157,19 @@ def machine_lines() -> list[bytes]:
         ),
         item("UserMessage", "x20", content=[{"type": "skill", "name": MACHINE, "path": MACHINE}]),
     ]  # fmt: skip
+
+
+def every_trap() -> list[bytes]:
+    """Return a session in both modes with all kinds of machine text, a rollback and the copy of a fork."""
+    return [
+        meta(ordinal=0),
+        event("task_started", 1, turn_id=timed_id(1)),
+        asked("Which port?", 2),
+        *machine_lines(),
+        answered("8443.", 4),
+        event("thread_rolled_back", 5, num_turns=1),
+        asked_item("Which port?", "i1", 6, 9),
+        answered_item("8443.", "i2", 7, 10),
+        meta(SOURCE_ID, 8),
+        sent("user", "Which port?"),
+    ]

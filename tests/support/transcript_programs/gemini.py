@@ -92,3 +92,20 @@ def machine_records() -> list[dict[str, Any]]:
         {"id": "y3", "timestamp": at(0), "type": "warning", "content": [{"text": MACHINE}]},
         changes(lastUpdated=at(0), memoryScratchpad={"text": MACHINE}),
     ]
+
+
+def every_trap() -> list[bytes]:
+    """Return a session with all kinds of machine text, a replaced history and a rewind."""
+    asked, replied = said("m1", "Which port?", 1), answered("m2", "8443.", 4)
+    records = (
+        session(),
+        asked,
+        replied,
+        *machine_records(),
+        changes(summary="Ports", messages=[said("s1", MACHINE), answered("s2", MACHINE), replied]),
+        said("m3", "And production?", 6),
+        answered("m4", "443.", 7),
+        rewind("m3"),
+        said("m5", "Tea?", displayContent="Tea?"),
+    )
+    return [line(each) for each in records]

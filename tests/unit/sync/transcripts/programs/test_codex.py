@@ -24,6 +24,7 @@ from tests.support.transcript_programs.codex import (
     asked_item,
     at,
     event,
+    every_trap,
     injected,
     item,
     line,
@@ -403,26 +404,13 @@ def test_lone_surrogates_are_replaced_and_lines_with_invalid_bytes_left_out() ->
 
 # --- hostile lines ----------------------------------------------------------------------------------
 
-LINES = [
-    meta(ordinal=0),
-    event("task_started", 1, turn_id=timed_id(1)),
-    asked("Which port?", 2),
-    *machine_lines(),
-    answered("8443.", 4),
-    event("thread_rolled_back", 5, num_turns=1),
-    asked_item("Which port?", "i1", 6, 9),
-    answered_item("8443.", "i2", 7, 10),
-    meta(SOURCE_ID, 8),
-    sent("user", "Which port?"),
-]
-
 
 @settings(max_examples=400, deadline=None)
 @given(st.integers(0, 2**32), st.booleans())
 def test_damaged_lines_never_raise_or_become_words_of_a_person(seed: int, without_events: bool) -> None:
-    lines = LINES
+    lines = every_trap()
     if without_events:
-        lines = [each for each in LINES if b'"event_msg"' not in each]
+        lines = [each for each in lines if b'"event_msg"' not in each]
     conversation = read(mutate(lines, Random(seed)))
     for message in conversation.messages:
         assert message.role == "assistant" or MACHINE not in message.text

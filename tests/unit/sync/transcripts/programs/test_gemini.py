@@ -25,6 +25,7 @@ from tests.support.transcript_programs.gemini import (
     answered,
     at,
     changes,
+    every_trap,
     hook,
     line,
     machine_records,
@@ -349,27 +350,13 @@ def test_store_reads_the_newer_file_of_a_session_and_the_older_document(tmp_path
 
 # --- hostile lines ----------------------------------------------------------------------------------
 
-LINES = [
-    line(each)
-    for each in (
-        session(),
-        ASKED,
-        ANSWERED,
-        *machine_records(),
-        changes(summary="Ports", messages=[said("s1", MACHINE), answered("s2", MACHINE), ANSWERED]),
-        said("m3", "And production?", 6),
-        answered("m4", "443.", 7),
-        rewind("m3"),
-        said("m5", "Tea?", displayContent="Tea?"),
-    )
-]
 DOCUMENT = line(session(messages=[*machine_records()[:-1], ASKED, ANSWERED]))
 
 
 @settings(max_examples=400, deadline=None)
 @given(st.integers(0, 2**32), st.booleans())
 def test_damaged_lines_never_raise_or_become_words_of_a_person(seed: int, is_document: bool) -> None:
-    lines = mutate([DOCUMENT] if is_document else LINES, Random(seed))
+    lines = mutate([DOCUMENT] if is_document else every_trap(), Random(seed))
     for message in (conversation := read(lines)).messages:
         assert message.role == "assistant" or MACHINE not in message.text
         assert message.text.strip()

@@ -17,7 +17,7 @@ import msgspec
 
 from memd.sync.transcripts.conversation import Conversation, Message, Role, Session
 from memd.sync.transcripts.programs.program import Places, TranscriptFile, TranscriptReader
-from memd.sync.transcripts.programs.records import decode_record, is_set, time_ms_of
+from memd.sync.transcripts.programs.records import decode_record, is_set, is_utf8, time_ms_of
 from memd.sync.transcripts.programs.small_files import read_small_file
 from memd.text.transcripts.tags import opens_with_tag
 
@@ -74,7 +74,7 @@ class CursorJsonReader:
         """Read the next line; see `TranscriptReader.read`."""
         if not line.strip():
             return
-        record = decode_record(line, _line)
+        record = decode_record(line, _line) if is_utf8(line) else None
         if record is None:
             self._conversation.broken += 1
         elif record.role in ("user", "assistant"):

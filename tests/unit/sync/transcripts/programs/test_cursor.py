@@ -102,10 +102,12 @@ def test_broken_and_unknown_records_are_counted() -> None:
     assert dict(conversation.unknown) == {"hologram": 1, "block hologram": 1}
 
 
-def test_lone_surrogates_and_invalid_text_are_replaced() -> None:
+def test_lone_surrogates_are_replaced_and_invalid_lines_left_out() -> None:
     broken = '{"role":"assistant","message":{"content":[{"type":"text","text":"a\\ud83d b\\ud83d\\ude00 \\\\ud83d"}]}}'
     raw = line("assistant", "x").encode().replace(b'"x"', b'"c\xff"')
-    assert [text for _, text in talk(read([broken, raw]))] == ["a\ufffd b😀 \\ud83d", "c\ufffd"]
+    conversation = read([broken, raw])
+    assert [text for _, text in talk(conversation)] == ["a\ufffd b😀 \\ud83d"]
+    assert conversation.broken == 1
 
 
 @pytest.mark.parametrize(

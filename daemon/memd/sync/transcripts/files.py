@@ -7,6 +7,7 @@ import os
 import stat
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from operator import is_not
 from pathlib import Path
 from threading import Lock
 from typing import TYPE_CHECKING, Final
@@ -27,7 +28,7 @@ from memd.sync.transcripts.projects import facts_of
 from memd.sync.transcripts.session_source import Transcripts, name_of_session, unreadable
 from memd.sync.transcripts.talk_text import TalkLines
 from memd.sync.transcripts.transcript_text import StateCache
-from memd.sync.watch.folder_tree import FolderTree, TreeFile
+from memd.sync.watch.folder_tree import FolderTree, TreeFile, TreeListing
 from memd.sync.watch.queue import WatchQueue
 from memd_client.errors import FileMissingError
 
@@ -108,7 +109,7 @@ class FileTranscripts:
             for at, folder in enumerate(folders)
         ]
         self._lock = Lock()
-        self._listed: list[object] = []
+        self._listed: list[TreeListing] = []
         self._found = Transcripts()
         self._files: dict[str, tuple[FolderTree, TranscriptFile]] = {}
         self._recent: StateCache[_Progress] = StateCache()
@@ -117,14 +118,12 @@ class FileTranscripts:
         return f"<FileTranscripts {self._name}: {len(self._found.found)} sessions>"
 
     def find(self) -> Transcripts:
-        """Return the current transcripts; see `SessionSource.find`."""
+        """Return the current transcripts; see `SessionSource.find`. While nothing changes, it is the same object."""
         with self._lock:
             listings = [tree.list() for tree in self._trees]
-            if len(self._listed) != len(listings) or any(
-                one is not other for one, other in zip(self._listed, listings, strict=True)
-            ):
-                self._listed = [*listings]
-                self._find_sessions()
+            if len(self._listed) != len(listings) or any(map(is_not, self._listed, listings)):
+                self._listed = listings
+                self._find_sessions(listings)
             return self._found
 
     def load(self, found: SourceFile) -> FileText:
@@ -154,12 +153,11 @@ class FileTranscripts:
         for queue in self._queues:
             queue.close()
 
-    def _find_sessions(self) -> None:
+    def _find_sessions(self, listings: Sequence[TreeListing]) -> None:
         """Choose the file of each session among the listed ones."""
         best: dict[str, tuple[int, TreeFile, FolderTree, TranscriptFile]] = {}
         transcripts = Transcripts()
-        for tree in self._trees:
-            listing = tree.list()
+        for tree, listing in zip(self._trees, listings, strict=True):
             for path, why in listing.skipped.items():
                 transcripts.skip(f"{self._name}/{path}".rstrip("/"), why)
             for path, facts in listing.files.items():

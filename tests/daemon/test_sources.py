@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import gzip
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,7 @@ from memd_client.errors import FileMissingError
 from tests.support.daemon import DaemonProcess
 from tests.support.state_homes import KEYWORD_ONLY, StateHome
 from tests.support.transcript_programs.opencode import V1, OpencodeWriter
+from tests.support.transcript_programs.plain import claude_code
 
 
 @contextlib.contextmanager
@@ -148,6 +150,37 @@ def test_a_kept_conversation_outlives_its_deletion_until_it_is_forgotten() -> No
             assert client.sources("forget", "opencode").forgotten == 1
             assert client.search("cormorant").hits == []
             assert not any(path.is_file() for path in (home.state / "memory" / "kept").rglob("*"))
+
+
+def test_sessions_in_new_moved_and_removed_folders_are_seen_by_the_next_search() -> None:
+    one, two = "0199a213-81c4-7000-8000-000000000001", "0199a213-81c4-7000-8000-000000000002"
+    with StateHome(KEYWORD_ONLY) as home:
+        program = claude_code(home.root / "user")
+        program.append(one, "user", "The cormorant dives")
+        projects = home.root / "user/.claude/projects"
+        with served(home, "[sources.claude-code]\n") as client:
+
+            def found(query: str) -> list[str]:
+                return [hit.path for hit in client.search(query).hits]
+
+            assert found("cormorant") == [f"claude-code/{one}"]
+            program.append(one, "assistant", "And the heron waits")
+            assert found("heron") == [f"claude-code/{one}"]
+            line = (projects / "-home-eva-shop" / f"{one}.jsonl").read_text().splitlines()[0]
+            write(
+                projects / "-home-eva-blog" / f"{two}.jsonl",
+                line.replace(one, two).replace("cormorant", "stork"),
+            )
+            assert found("stork") == [f"claude-code/{two}"]
+            (projects / "-home-eva-blog").rename(projects / "-home-eva-news")
+            assert found("stork") == [f"claude-code/{two}"]
+            shutil.rmtree(projects / "-home-eva-news")
+            assert found("stork") == []
+            shutil.rmtree(projects)
+            assert found("cormorant") == []
+            program.turns.clear()
+            program.append(one, "user", "The cormorant is back")
+            assert found("cormorant") == [f"claude-code/{one}"]
 
 
 def test_without_keep_a_deleted_conversation_is_gone_at_once() -> None:

@@ -55,14 +55,25 @@ def peer_uid(sock: Any) -> int | None:
 
     Args:
         sock: A connected socket, of the standard library or of trio.
+
+    Raises:
+        OSError, ValueError: The system has no complete answer.
     """
     platform: str = sys.platform
     if platform == "linux":
         from _socket import SO_PEERCRED, SOL_SOCKET
 
         facts = sock.getsockopt(SOL_SOCKET, SO_PEERCRED, 12)  # struct ucred: pid, uid, gid
-        return int.from_bytes(facts[4:8], sys.byteorder, signed=True)
+        return _uid_in(facts)
     if platform == "darwin":
         sol_local, local_peercred, xucred_bytes = 0, 0x001, 76  # sys/un.h; socket has no names for them
-        return int.from_bytes(sock.getsockopt(sol_local, local_peercred, xucred_bytes)[4:8], sys.byteorder)
+        return _uid_in(sock.getsockopt(sol_local, local_peercred, xucred_bytes))
     return None
+
+
+def _uid_in(credentials: bytes) -> int:
+    """Return the user id in credentials: an unsigned number after the first four bytes."""
+    uid = credentials[4:8]
+    if len(uid) < 4:
+        raise ValueError("incomplete credentials of the peer")
+    return int.from_bytes(uid, sys.byteorder)

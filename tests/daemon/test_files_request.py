@@ -88,4 +88,4 @@ def test_sources_filter_the_list(daemon: DaemonProcess) -> None:
         assert client.files(sources=["sessions"]).files == []
         assert client.files(sources=["memory"]).total == client.files().total
         with pytest.raises(BadParamsError, match="`sources`"):
-            client.files(sources=["mail"])
+            client.files(sources=["my mail"])

@@ -319,7 +319,10 @@ def client_of_old_index() -> Any:
         with served(home):
             pass
         db = apsw.Connection(str(home.state / "memory" / "main.memd.sqlite"))
-        db.execute("ALTER TABLE transcripts DROP COLUMN last_from; PRAGMA user_version = 4")
+        later = [str(row[1]) for row in db.execute("PRAGMA table_info(transcripts)")][4:]
+        db.execute("DROP INDEX transcripts_by_session; DROP TABLE chunk_times; PRAGMA user_version = 4")
+        for column in later:
+            db.execute(f"ALTER TABLE transcripts DROP COLUMN {column}")
         db.execute("UPDATE chunks SET text = text || ' stork'")
         db.close()
         with served(home) as client:

@@ -24,6 +24,7 @@ from memd_client.wire import to_wire
 from tests.support.daemon import DaemonProcess
 from tests.support.provider_server import serve_provider
 from tests.support.state_homes import StateHome
+from tests.support.transcript_programs.opencode import V1, OpencodeWriter
 from tests.support.tree import ROOT
 
 FRAMES: Final = ROOT / "tests" / "conformance" / "frames.json"
@@ -81,6 +82,9 @@ PARAMS: Final[dict[str, dict[str, Any]]] = {
     "recall_for": {"prompt": "I prefer dark mode in my editor", "force": True},
     "facts": {},
     "files": {},
+    "sources": {},
+    "conversation_search": {"query": "nightly backup"},
+    "conversation_read": {"session": "ses_1"},
     "curated_entries": {"kind": "triggers", "active_projects": ["github.com/acme/anvil"]},
     "memory_edit": {"id": "theme", "text": "I prefer light mode", "was": "I prefer dark mode"},
     "memory_forget": {"id": "theme"},
@@ -203,6 +207,11 @@ def recorded_daemon() -> Iterator[DaemonProcess]:
             places = {
                 name: f"{home}/{name}" for name in ("XDG_CACHE_HOME", "XDG_DATA_HOME", "XDG_CONFIG_HOME")
             }
+            with OpencodeWriter(Path(places["XDG_DATA_HOME"], "opencode", "opencode.db"), V1) as program:
+                program.session("ses_1", title="Backups", directory="/home/eva/shop")
+                program.v1("ses_1", "user", "When does the nightly backup run?")
+                program.v1("ses_1", "assistant", "At three.")
+            (state.root / "memd.toml").write_text("[sources.opencode]\n")
             with DaemonProcess(state, {"HOME": home, **places}) as daemon:
                 yield daemon
 

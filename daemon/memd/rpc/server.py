@@ -6,7 +6,6 @@ import contextlib
 import os
 import socket
 import stat
-import struct
 from pathlib import Path
 from typing import Any
 
@@ -208,7 +207,7 @@ def check_peer(sock: Any) -> None:
         uid = peer_uid(sock)
     except OSError as error:
         raise PeerRefusedError(f"the system does not report the peer's user id: {error.strerror}") from error
-    except struct.error as error:
+    except ValueError as error:
         raise PeerRefusedError("the system does not report the peer's user id: incomplete data") from error
     if uid not in (None, os.geteuid()):
         raise PeerRefusedError(f"the daemon serves uid {os.geteuid()} only; the peer is uid {uid}")

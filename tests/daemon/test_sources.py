@@ -183,6 +183,18 @@ def test_sessions_in_new_moved_and_removed_folders_are_seen_by_the_next_search()
             assert found("cormorant") == [f"claude-code/{one}"]
 
 
+def test_an_agent_may_have_nothing_but_sources() -> None:
+    with StateHome(KEYWORD_ONLY) as home, opencode(home) as program:
+        program.session("ses_1")
+        program.v1("ses_1", "user", "The cormorant")
+        with served(home, "[sources.opencode]\n") as client:
+            (agent,) = client.status(deep=True).agents
+            assert (agent.problems, [check.name for check in agent.checks if not check.ok]) == ([], [])
+            reply = client.search("heron")
+            assert reply.empty is not None
+            assert reply.empty.code == "no_match"
+
+
 def test_without_keep_a_deleted_conversation_is_gone_at_once() -> None:
     with StateHome(KEYWORD_ONLY) as home, opencode(home) as program:
         program.session("ses_1")

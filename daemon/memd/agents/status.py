@@ -171,7 +171,7 @@ def _problems(config: AgentConfig, opened: OpenAgent, disk: Discovery) -> list[P
                 "narrow `extraPaths`, or raise `max_agent_files` and `max_agent_mb` in memd.toml",
             )
         )
-    if disk.workspace_missing:
+    if disk.workspace_missing and not config.sources:  # an agent may have nothing but sources
         problems.append(
             Problem(
                 "workspace_missing",
@@ -248,6 +248,6 @@ async def _probe_vectors(opened: OpenAgent) -> Check:
 
 
 def _probe_files(config: AgentConfig, disk: Discovery) -> Check:
-    if disk.workspace_missing:
+    if disk.workspace_missing and not config.sources:  # an agent may have nothing but sources
         return Check("files", False, f"{config.workspace} does not exist")
     return Check("files", True, f"{len(disk.files)} memory files readable, {len(disk.skipped)} skipped")

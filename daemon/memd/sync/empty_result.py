@@ -76,7 +76,7 @@ def find_reason(reply: SearchReply, params: SearchParams, memory: SearchedSource
     if disk is None:
         return _no_match(reply, params)
     paths = [path for path, found in disk.files.items() if found.source in wanted]
-    has_notes = any(found.source == "memory" for found in disk.files.values())
+    has_notes = any(found.source != "sessions" for found in disk.files.values())
     if not paths or ("memory" in wanted and disk.workspace_missing and not has_notes):
         return _no_files(memory, disk, wanted)
     if params.path is not None:

@@ -35,7 +35,7 @@ from memd.settings.sources import SHARED_AGENT
 from memd.sync.added_sources import open_source
 from memd.sync.search_scheduler import SearchScheduler
 from memd.sync.sources import Sources, limits_of
-from memd.sync.transcripts.agent_sessions import AgentSessions
+from memd.sync.transcripts.openclaw.agent_sessions import AgentSessions
 from memd.sync.transcripts.programs.program import Places
 from memd.sync.watch.watcher import Watcher, WatchPlan
 from memd.system.clock import Clock

@@ -45,7 +45,7 @@ from memd.lifecycle.notes.slug import (
     slug_of_time,
 )
 from memd.sync.disk.capacity import SourceLimits, find_capacity
-from memd.sync.transcripts.agent_sessions import AgentSessions
+from memd.sync.transcripts.openclaw.agent_sessions import AgentSessions
 from memd.system.clock import Clock
 from memd.system.events import EVENTS
 from memd.text.transcripts.messages import kind_of_key

@@ -20,9 +20,9 @@ from typing import NamedTuple
 from memd.sync.disk.discover import SourceFile
 from memd.sync.disk.read import FileText, Reset
 from memd.sync.disk.safe_open import open_unlinked
-from memd.sync.transcripts.jsonl import find_session_id
+from memd.sync.transcripts.openclaw.jsonl import find_session_id
+from memd.sync.transcripts.openclaw.transcript_text import TranscriptText
 from memd.sync.transcripts.session_source import PREFIX, path_of
-from memd.sync.transcripts.transcript_text import TranscriptText
 from memd_client.errors import FileMissingError, FileUnreadableError, PathRefusedError
 
 MAX_TRIED = 6

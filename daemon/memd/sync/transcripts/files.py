@@ -17,8 +17,8 @@ import msgspec
 from memd.sync.disk.discover import NO_DESCRIPTOR, SourceFile
 from memd.sync.disk.read import FileText
 from memd.sync.disk.safe_open import open_unlinked
-from memd.sync.transcripts.cold import decompress
 from memd.sync.transcripts.conversation import Conversation, Session
+from memd.sync.transcripts.packed import decompress
 from memd.sync.transcripts.programs.program import (
     FileProgram,
     TranscriptFile,
@@ -26,8 +26,8 @@ from memd.sync.transcripts.programs.program import (
 )
 from memd.sync.transcripts.projects import facts_of
 from memd.sync.transcripts.session_source import Transcripts, name_of_session, unreadable
+from memd.sync.transcripts.state_cache import StateCache
 from memd.sync.transcripts.talk_text import TalkLines
-from memd.sync.transcripts.transcript_text import StateCache
 from memd.sync.watch.folder_tree import FolderTree, TreeFile, TreeListing
 from memd.sync.watch.queue import WatchQueue
 from memd_client.errors import FileMissingError

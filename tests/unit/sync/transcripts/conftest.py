@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from memd.sync.transcripts.sqlite import SqliteSessions
+from memd.sync.transcripts.openclaw.sqlite import SqliteSessions
 from tests.support.transcripts import MAX_TRANSCRIPT_BYTES, OpenClawDatabase, TranscriptHome
 
 

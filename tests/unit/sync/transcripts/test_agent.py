@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from memd.sync.disk.discover import SourceFile
-from memd.sync.transcripts.agent_sessions import OUTLIVED_MS, AgentSessions
+from memd.sync.transcripts.openclaw.agent_sessions import OUTLIVED_MS, AgentSessions
 from memd_client.errors import FileMissingError
 from tests.support.transcripts import (
     MAX_TRANSCRIPT_BYTES,

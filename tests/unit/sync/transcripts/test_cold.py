@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 import zstandard
 
-from memd.sync.transcripts.cold import decompress
-from memd.sync.transcripts.sqlite import SqliteSessions
+from memd.sync.transcripts.openclaw.sqlite import SqliteSessions
+from memd.sync.transcripts.packed import decompress
 from memd_client.errors import FileUnreadableError
 from tests.support.transcripts import (
     OpenClawDatabase,

@@ -7,7 +7,7 @@ import pytest
 
 from memd.index.openclaw import sessions as openclaw_sessions
 from memd.index.openclaw.sessions import OpenClawSessions
-from memd.sync.transcripts.sqlite import SqliteSessions
+from memd.sync.transcripts.openclaw.sqlite import SqliteSessions
 from memd.text.transcripts.messages import TranscriptRecord
 from memd_client.errors import FileMissingError, FileUnreadableError
 from tests.support.transcripts import (
@@ -48,7 +48,7 @@ def test_commit_during_a_read_is_not_blocked(
         busy.append(openclaw.db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()[0][0])
         return TranscriptRecord(None)
 
-    monkeypatch.setattr("memd.sync.transcripts.transcript_text.read_record", read)
+    monkeypatch.setattr("memd.sync.transcripts.openclaw.transcript_text.read_record", read)
     source.load(found)
     assert busy == [0] * 16
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from memd.sync.transcripts.agent_sessions import AgentSessions
-from memd.sync.transcripts.jsonl import JsonlSessions
+from memd.sync.transcripts.openclaw.agent_sessions import AgentSessions
+from memd.sync.transcripts.openclaw.jsonl import JsonlSessions
+from memd.sync.transcripts.openclaw.sqlite import SqliteSessions
 from memd.sync.transcripts.session_source import SessionSource
-from memd.sync.transcripts.sqlite import SqliteSessions
 from tests.contracts.session_source import (
     DatabaseWriter,
     FileWriter,

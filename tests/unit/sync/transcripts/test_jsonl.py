@@ -12,8 +12,8 @@ import zstandard
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from memd.sync.transcripts import transcript_text
-from memd.sync.transcripts.jsonl import OPENING_BYTES, JsonlSessions, find_session_id
+from memd.sync.transcripts.openclaw import transcript_text
+from memd.sync.transcripts.openclaw.jsonl import OPENING_BYTES, JsonlSessions, find_session_id
 from memd.text.redact.secrets import redact
 from memd.text.transcripts.messages import TranscriptRecord
 from memd_client.errors import FileMissingError, FileUnreadableError

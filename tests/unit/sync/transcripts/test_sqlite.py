@@ -13,8 +13,8 @@ from structlog.testing import capture_logs
 
 from memd.index.openclaw import sessions as openclaw_sessions
 from memd.index.openclaw.sessions import OpenClawSessions
-from memd.sync.transcripts import sqlite
-from memd.sync.transcripts.sqlite import SqliteSessions
+from memd.sync.transcripts.openclaw import sqlite
+from memd.sync.transcripts.openclaw.sqlite import SqliteSessions
 from memd_client.errors import FileUnreadableError
 from tests.support.transcripts import (
     MAX_TRANSCRIPT_BYTES,

@@ -7,9 +7,9 @@ from pathlib import Path
 from memd.settings.agents import OPENCLAW_DATABASE
 from memd.sync.disk.discover import SourceFile
 from memd.sync.disk.read import FileText
-from memd.sync.transcripts.jsonl import JsonlSessions, find_session_id
+from memd.sync.transcripts.openclaw.jsonl import JsonlSessions, find_session_id
+from memd.sync.transcripts.openclaw.sqlite import SqliteSessions
 from memd.sync.transcripts.session_source import PREFIX, Transcripts, path_of
-from memd.sync.transcripts.sqlite import SqliteSessions
 
 OUTLIVED_MS = 60_000
 """A file written so long after the last event of its session in the database has the continuation: an older release

@@ -17,7 +17,9 @@ from memd.index.openclaw.schema import OpenClawDatabaseError
 from memd.index.openclaw.sessions import ColdArchive, OpenClawSessions, SessionRow, TranscriptEvent
 from memd.sync.disk.discover import SourceFile
 from memd.sync.disk.read import READ_TRIES, FileText
-from memd.sync.transcripts.cold import ColdRecord, decompress, read_archive, unpack_archive
+from memd.sync.transcripts.openclaw.cold import ColdRecord, read_archive, unpack_archive
+from memd.sync.transcripts.openclaw.transcript_text import TranscriptText
+from memd.sync.transcripts.packed import decompress
 from memd.sync.transcripts.session_source import (
     PREFIX,
     Transcripts,
@@ -26,7 +28,7 @@ from memd.sync.transcripts.session_source import (
     path_of,
     unreadable,
 )
-from memd.sync.transcripts.transcript_text import StateCache, TranscriptText
+from memd.sync.transcripts.state_cache import StateCache
 from memd.text.transcripts.messages import kind_of_key
 from memd_client.errors import FileMissingError, FileUnreadableError
 from memd_client.messages import Problem

@@ -20,9 +20,10 @@ import msgspec
 from memd.sync.disk.discover import NO_DESCRIPTOR, SourceFile, check_descriptors
 from memd.sync.disk.read import READ_TRIES, FileText
 from memd.sync.disk.safe_open import open_unlinked
-from memd.sync.transcripts.cold import decompress, decompress_beginning
+from memd.sync.transcripts.openclaw.transcript_text import TranscriptText
+from memd.sync.transcripts.packed import decompress, decompress_beginning
 from memd.sync.transcripts.session_source import PREFIX, Transcripts, being_written, describe_size, unreadable
-from memd.sync.transcripts.transcript_text import StateCache, TranscriptText
+from memd.sync.transcripts.state_cache import StateCache
 from memd.text.transcripts.messages import kind_of_key, kind_of_opening
 from memd_client.errors import FileMissingError
 

@@ -43,7 +43,7 @@ class LineReader:
 class LineProgram:
     """A program whose transcripts are lines of JSON texts."""
 
-    name, title = "lines", "Lines"
+    name = "lines"
 
     def __init__(self) -> None:
         self.lines_read: list[int] = []

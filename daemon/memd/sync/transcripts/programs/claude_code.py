@@ -249,7 +249,6 @@ class ClaudeCodeProgram:
     """Claude Code (a `FileProgram`)."""
 
     name = "claude-code"
-    title = "Claude Code"
 
     def folders(self, places: Places) -> Sequence[Path]:
         """Return the folder of projects."""

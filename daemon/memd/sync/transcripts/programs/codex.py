@@ -354,7 +354,6 @@ class CodexProgram:
     """Codex CLI (a `FileProgram`)."""
 
     name = "codex"
-    title = "Codex CLI"
 
     def __init__(self) -> None:
         self._titles = CodexTitles()

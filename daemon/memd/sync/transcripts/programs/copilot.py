@@ -187,7 +187,6 @@ class CopilotProgram(_CopilotFiles):
     """Copilot CLI (a `FileProgram`)."""
 
     name = "copilot"
-    title = "Copilot CLI"
 
     def folders(self, places: Places) -> Sequence[Path]:
         """Return the folder of sessions."""
@@ -227,7 +226,6 @@ class CopilotChatProgram(_CopilotFiles):
     """Copilot's chat in VS Code and its kin (a `FileProgram`)."""
 
     name = "copilot-vscode"
-    title = "Copilot in VS Code"
 
     def folders(self, places: Places) -> Sequence[Path]:
         """Return the folders of workspaces of all editors, and of those that editors run on a remote machine."""

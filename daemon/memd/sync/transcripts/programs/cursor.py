@@ -179,7 +179,6 @@ class CursorProgram:
     """Cursor's command line (a `FileProgram`)."""
 
     name = "cursor"
-    title = "Cursor"
 
     def folders(self, places: Places) -> Sequence[Path]:
         """Return the folder of projects."""

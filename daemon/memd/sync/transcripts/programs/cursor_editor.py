@@ -240,7 +240,6 @@ class CursorEditorProgram:
     """Cursor's editor (a `DatabaseProgram`)."""
 
     name = "cursor-editor"
-    title = "Cursor (editor)"
 
     def databases(self, places: Places) -> Sequence[Path]:
         """Return the database of all windows."""

@@ -228,7 +228,6 @@ class GeminiProgram:
     """Gemini CLI (a `FileProgram`)."""
 
     name = "gemini"
-    title = "Gemini CLI"
 
     def folders(self, places: Places) -> Sequence[Path]:
         """Return the folder of projects."""

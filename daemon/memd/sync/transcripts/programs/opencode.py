@@ -201,12 +201,10 @@ class OpencodeProgram:
 
     Args:
         name: Its name, also of its folder, command and database.
-        title: Its name for people.
     """
 
-    def __init__(self, name: str, title: str) -> None:
+    def __init__(self, name: str) -> None:
         self.name = name
-        self.title = title
 
     def databases(self, places: Places) -> Sequence[Path]:
         """Return the databases of all channels, and the one that the environment names."""
@@ -230,5 +228,5 @@ class OpencodeProgram:
         return f"{self.name} --session {shlex.quote(session_id)}"
 
 
-OPENCODE: Final = OpencodeProgram("opencode", "opencode")
-KILO: Final = OpencodeProgram("kilo", "Kilo")
+OPENCODE: Final = OpencodeProgram("opencode")
+KILO: Final = OpencodeProgram("kilo")

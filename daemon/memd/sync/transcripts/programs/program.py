@@ -56,9 +56,6 @@ class FileProgram(Protocol):
     name: str
     """Stable name, `claude-code`."""
 
-    title: str
-    """Name for people, `Claude Code`."""
-
     def folders(self, places: Places) -> Sequence[Path]:
         """Return the folders that may contain transcripts; they may be missing."""
 
@@ -115,7 +112,6 @@ class DatabaseProgram(Protocol):
     """A program with all transcripts in a database."""
 
     name: str
-    title: str
 
     def databases(self, places: Places) -> Sequence[Path]:
         """Return the databases; they may be missing."""

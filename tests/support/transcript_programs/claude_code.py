@@ -147,6 +147,16 @@ WITHOUT_ID: Final[tuple[dict[str, object], ...]] = (
     },
     {"type": "continued-in", "sessionId": SESSION, "continuedIn": OTHER_SESSION},
     {"type": "permission-mode", "permissionMode": "plan", "sessionId": SESSION},
+    {"type": "tools-used", "tools": [MACHINE], "sessionId": SESSION},
+    {"type": "atis-latch", "atis": "", "sessionId": SESSION},
+    {"type": "api-request-shape", "sessionId": SESSION, "shapeHash": "4f", "shape": {"system": [MACHINE]}},
+    {
+        "type": "api-request-blob",
+        "sessionId": SESSION,
+        "hash": "4f",
+        "message": {"role": "user", "content": MACHINE},
+    },
+    {"type": "api-request", "sessionId": SESSION, "id": "r", "querySource": "repl_main_thread"},
 )
 
 

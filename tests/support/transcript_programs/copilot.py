@@ -81,7 +81,8 @@ def write_machine_events(file: CopilotFile) -> None:
     for kind in (
         "system.message assistant.reasoning assistant.turn_start assistant.turn_end assistant.intent skill.invoked "
         "subagent.started subagent.completed hook.start hook.end session.info session.error session.truncation "
-        "session.compaction_start session.compaction_complete session.model_change permission.requested abort"
+        "session.compaction_start session.compaction_complete session.model_change session.usage_record "
+        "permission.requested abort"
     ).split():
         file.event(kind, {"content": MACHINE, "summaryContent": MACHINE, "message": MACHINE})
 

@@ -14,7 +14,8 @@ KNOWN_TYPES: Final = frozenset(
     """system progress custom-title ai-title summary last-prompt queue-operation relocated continued-in
     file-history-snapshot file-history-delta agent-name agent-color agent-setting tag mode permission-mode pr-link
     attribution-snapshot content-replacement context-collapse-commit context-collapse-snapshot worktree-state
-    speculation-accept task-summary cost-state bridge-session frame-link saved_hook_context result""".split()
+    speculation-accept task-summary cost-state bridge-session frame-link saved_hook_context result tools-used atis-latch
+    api-request api-request-shape api-request-blob""".split()
 )
 """Types of records without words of people or answers."""
 

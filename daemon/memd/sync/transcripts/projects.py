@@ -7,6 +7,7 @@ from functools import lru_cache
 
 from memd.index.transcripts import SessionFacts
 from memd.sync.transcripts.conversation import Conversation
+from memd.sync.transcripts.programs.records import title_of
 from memd.sync.transcripts.talk_text import clean_title
 
 MAX_DEPTH = 40
@@ -30,7 +31,7 @@ def facts_of(
         program=source,
         session=session.id or session_id,
         kind=session.kind,
-        title=clean_title(session.title),
+        title=clean_title(session.title or _first_prompt(conversation)),
         cwd=session.cwd,
         project=find_project(session.cwd),
         branch=session.branch,
@@ -38,6 +39,11 @@ def facts_of(
         updated_ms=session.updated_ms or updated_ms,
         unknown=sum(conversation.unknown.values()) + conversation.broken + skipped,
     )
+
+
+def _first_prompt(conversation: Conversation) -> str:
+    """Return the first prompt as a title: programs show it for a session without one."""
+    return next((title_of(each.text) for each in conversation.messages if each.role == "user"), "")
 
 
 @lru_cache(maxsize=1_024)

@@ -35,6 +35,9 @@ _ACKNOWLEDGING_RUNS = _WORDS["acknowledgement-run"]
 _COMMON_STEMS = frozenset(stem_word(fold(word))[0] for word in _WORDS["common"])
 
 _COMMAND = re.compile(r"/[A-Za-z][\w:-]*(?:\s|$)|![^\s!]|[#&][A-Za-z]\w*\s*$")
+_HOOK_CONTEXT = re.compile(r"\s*<hook_context>.*?</hook_context>", re.DOTALL)
+"""What Gemini CLI puts before the first prompt of a headless session: the text of a hook at its start."""
+
 _TAG = re.compile(r"</?[a-z][\w-]*(?:\s[^>\n]*)?>")
 _FENCE = re.compile(r"(?:```|~~~).*?(?:(?:```|~~~)|\Z)", re.DOTALL)
 _URL = re.compile(r"https?://\S+")
@@ -53,7 +56,7 @@ class PromptQuery:
 
 def read_prompt(prompt: str) -> PromptQuery:
     """Return the query in a prompt, or why it has none."""
-    text = without_injected(prompt).strip()
+    text = without_injected(_without_hook_context(prompt)).strip()
     if not _WORD.search(text):
         return PromptQuery(silence="machine" if prompt.strip() and not text else "empty")
     if text.startswith(_OPENINGS) or _COMMAND.match(text) or _TAG.match(text):
@@ -66,6 +69,13 @@ def read_prompt(prompt: str) -> PromptQuery:
     if _is_acknowledgement(typed):
         return PromptQuery(silence="acknowledgement" if typed == text else "pasted")
     return PromptQuery(_telling_part(typed))
+
+
+def _without_hook_context(prompt: str) -> str:
+    """Return a prompt without the text of hooks before it."""
+    while found := _HOOK_CONTEXT.match(prompt):
+        prompt = prompt[found.end() :]
+    return prompt
 
 
 def is_common(word: str) -> bool:

@@ -30,6 +30,7 @@ def test_a_prompt_without_words_is_empty(prompt: str) -> None:
         "[Request interrupted by user]",
         "This session is being continued from a previous conversation that ran out of context.",
         "<memd-memory>\n- Staging listens on 8443\n</memd-memory>",
+        "<hook_context>&lt;memd-memory&gt;Staging listens on 8443&lt;/memd-memory&gt;</hook_context>\n\n",
     ],
 )
 def test_text_of_a_program_is_a_machine_prompt(prompt: str) -> None:
@@ -94,6 +95,13 @@ def test_the_request_around_pasted_output_is_the_query(output: str, order: str) 
 )
 def test_a_typed_request_is_the_query(prompt: str) -> None:
     assert read_prompt(prompt).query == prompt
+
+
+def test_text_of_hooks_before_a_prompt_is_not_part_of_the_query() -> None:
+    context = "<hook_context>&lt;memd-memory&gt;Reviews are on Thursdays&lt;/memd-memory&gt;</hook_context>"
+    prompt = f"{context}\n{context}\n\nwhich port does staging use?"
+
+    assert read_prompt(prompt).query == "which port does staging use?"
 
 
 def test_a_list_typed_by_a_person_stays() -> None:

@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
-from typing import Final
+from typing import Final, Self
 
 from tests.support.daemon import DaemonProcess
 from tests.support.tree import ROOT
@@ -97,28 +97,50 @@ def programs(page: Path, language: str) -> dict[str, str]:
 OUTPUT_TIMEOUT_S = 20.0
 """Timeout for output on a terminal."""
 
+CURSOR_QUERY: Final = b"\x1b[6n"
 
-class Terminal:
-    """`memctl` on a terminal; a context manager."""
+ESCAPE: Final = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[()].|[=>78c])")
+"""An escape sequence of a terminal."""
 
-    def __init__(self, daemon: DaemonProcess, *arguments: str) -> None:
-        self._environ = {**os.environ, **daemon.home.environ(), "TERM": "xterm", "NO_COLOR": "1"}
-        self._arguments = arguments
+
+class TerminalProgram:
+    """A program on a terminal; a context manager. Output is without the terminal's escape sequences.
+
+    Args:
+        command: The program, and its arguments.
+        environ: The whole environment.
+        cwd: Where it starts; None for the current folder.
+        size: Lines and columns.
+    """
+
+    def __init__(
+        self,
+        command: Sequence[str | Path],
+        environ: Mapping[str, str],
+        cwd: Path | None = None,
+        size: tuple[int, int] = (40, 100),
+    ) -> None:
+        self._command = [str(word) for word in command]
+        self._environ = {**environ}
+        self._cwd = cwd
+        self._size = size
+        self._has_ended = False
         self.text = ""
 
-    def __enter__(self) -> Terminal:
+    def __enter__(self) -> Self:
         self._pid, self._screen = pty.fork()
         if self._pid == 0:
             signal.signal(signal.SIGINT, signal.SIG_DFL)  # background processes of a shell ignore it
-            code = "from memd.cli.main import main; main()"
-            os.execve(sys.executable, [sys.executable, "-c", code, *self._arguments], self._environ)
-        fcntl.ioctl(self._screen, termios.TIOCSWINSZ, struct.pack("HHHH", 40, 100, 0, 0))
+            if self._cwd is not None:
+                os.chdir(self._cwd)
+            os.execve(self._command[0], self._command, self._environ)
+        fcntl.ioctl(self._screen, termios.TIOCSWINSZ, struct.pack("HHHH", *self._size, 0, 0))
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        with contextlib.suppress(ProcessLookupError, ChildProcessError):
+        if not self._has_ended:
             os.kill(self._pid, signal.SIGKILL)
             os.waitpid(self._pid, 0)
         os.close(self._screen)
@@ -135,6 +157,21 @@ class Terminal:
             assert time.monotonic() < until, f"{wanted!r} did not come: {self.text[-2000:]!r}"
             self._read()
 
+    def press_until(self, key: bytes, done: Callable[[], bool]) -> None:
+        """Press a key again and again, as the program may not be ready, until something is done."""
+        until = time.monotonic() + OUTPUT_TIMEOUT_S
+        while not done():
+            assert time.monotonic() < until, f"nothing was done: {self.text[-2000:]!r}"
+            with contextlib.suppress(OSError):  # it has ended
+                self.press(key)
+                self._read()
+
+    def has_ended(self) -> bool:
+        """Return whether the program has ended."""
+        if not self._has_ended:
+            self._has_ended = os.waitpid(self._pid, os.WNOHANG)[0] != 0
+        return self._has_ended
+
     def wait_end(self) -> int:
         """Read to the end and return the exit code."""
         until = time.monotonic() + OUTPUT_TIMEOUT_S
@@ -142,12 +179,24 @@ class Terminal:
             while self._read():
                 assert time.monotonic() < until, f"it did not end: {self.text[-2000:]!r}"
         _, status = os.waitpid(self._pid, 0)
+        self._has_ended = True
         return os.waitstatus_to_exitcode(status)
 
     def _read(self) -> bool:
         """Read output for up to a second; return whether more may follow."""
         if select.select([self._screen], [], [], 1.0)[0]:
             data = os.read(self._screen, 65536)
-            self.text += data.decode(errors="replace")
+            if CURSOR_QUERY in data:  # programs wait for the answer
+                os.write(self._screen, b"\x1b[1;1R")
+            self.text += ESCAPE.sub("", data.decode(errors="replace"))
             return bool(data)
         return True
+
+
+class Terminal(TerminalProgram):
+    """`memctl` on a terminal; a context manager."""
+
+    def __init__(self, daemon: DaemonProcess, *arguments: str) -> None:
+        code = "from memd.cli.main import main; main()"
+        environ = {**os.environ, **daemon.home.environ(), "TERM": "xterm", "NO_COLOR": "1"}
+        super().__init__([sys.executable, "-c", code, *arguments], environ)

@@ -1,0 +1,94 @@
+"""The real programs of npm with a model on loopback: memd's readers read what they write.
+
+The programs are installed into the cache of tests, which downloads 300 MB once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from tests.support.daemon import DaemonProcess
+from tests.support.model_servers.server import DialectServer, serve_dialects
+from tests.support.openclaw import ModelRequest, TextReply, ToolCall
+from tests.support.real_programs import (
+    ANSWER,
+    FILE_TEXT,
+    QUESTION,
+    REAL_PROGRAMS,
+    RealProgram,
+    reading_script,
+)
+from tests.support.state_homes import KEYWORD_ONLY, StateHome
+
+pytestmark = pytest.mark.parametrize("name", REAL_PROGRAMS)
+
+
+@contextmanager
+def real_program(name: str, home: Path) -> Iterator[tuple[RealProgram, DialectServer]]:
+    """Install a program into a home, with a model that reads a file and answers."""
+    scripts: list[Callable[[ModelRequest], TextReply | ToolCall]] = []
+    with serve_dialects(lambda request: scripts[0](request)) as server:
+        program = REAL_PROGRAMS[name](home, server.url)
+        scripts.append(reading_script(program))
+        yield program, server
+
+
+def test_a_session_on_a_terminal_is_read_with_its_prompt_and_its_answer(name: str, tmp_path: Path) -> None:
+    with real_program(name, tmp_path) as (program, server):
+        program.talk(QUESTION)
+    (conversation,) = program.conversations()
+
+    assert [(each.role, each.text) for each in conversation.messages] == [
+        ("user", QUESTION),
+        ("assistant", ANSWER),
+    ]
+    assert all(each.key and each.time_ms for each in conversation.messages)
+    assert not conversation.unknown
+    assert conversation.broken == 0
+    assert conversation.session.kind == "main"
+    assert any(FILE_TEXT.strip() in result for request in server.asked for result in request.results)
+
+
+HEADLESS_SESSIONS_ARE_MARKED = ("claude-code", "codex")
+"""Programs whose transcripts tell a session without a person from one with a person."""
+
+
+def test_the_daemon_finds_the_session_with_its_project_and_counts_the_one_without_a_person(
+    name: str, tmp_path: Path
+) -> None:
+    with real_program(name, tmp_path) as (program, _):
+        program.talk(QUESTION)
+        program.run(*program.headless("A prompt of a script"))
+    with StateHome(KEYWORD_ONLY) as home:
+        (home.root / "memd.toml").write_text(f"[sources.{name}]\n")
+        with DaemonProcess(home, {"HOME": str(tmp_path)}) as daemon, daemon.client() as client:
+            client.index()
+            hit = client.search(QUESTION).hits[0]
+            by_script = client.search("prompt of a script").hits
+            (agent,) = client.status().agents
+    (source,) = agent.added
+
+    assert hit.session is not None
+    assert (hit.source, hit.session.project) == (name, str(program.folder))
+    assert hit.session.title == QUESTION
+    assert hit.session.id in hit.session.open
+    is_marked = name in HEADLESS_SESSIONS_ARE_MARKED
+    assert source.left_out == ({"machine": 1} if is_marked else {})
+    assert (by_script == []) == is_marked
+    assert source.unknown == 0
+
+
+def test_a_resumed_session_is_one_conversation(name: str, tmp_path: Path) -> None:
+    with real_program(name, tmp_path) as (program, _):
+        program.run(*program.headless(QUESTION))
+        (before,) = program.conversations()
+        program.run(*program.resumed(before.session.id, "And the other one"))
+    (conversation,) = program.conversations()
+
+    assert [each.text for each in conversation.messages] == [QUESTION, ANSWER, "And the other one", ANSWER]
+    assert conversation.messages[:2] == before.messages
+    assert not conversation.unknown

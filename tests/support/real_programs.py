@@ -1,0 +1,321 @@
+"""Agents' programs from npm in a temporary home, with a model on loopback; tests are skipped if npm can't get them.
+
+No account is needed: each program is set to use the model server, and sends nothing else.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, ClassVar, Final
+
+import pytest
+
+from memd.sync.transcripts.conversation import Conversation
+from memd.sync.transcripts.programs.claude_code import CLAUDE_CODE
+from memd.sync.transcripts.programs.codex import CODEX
+from memd.sync.transcripts.programs.copilot import COPILOT
+from memd.sync.transcripts.programs.gemini import GEMINI
+from memd.sync.transcripts.programs.program import FileProgram, Places
+from tests.support.node import NODE_VERSION, installed
+from tests.support.openclaw import ModelRequest, TextReply, ToolCall
+from tests.support.programs import TerminalProgram
+
+QUESTION: Final = "Which port does staging use"
+ANSWER: Final = "Staging uses port 8443."
+FILE_TEXT: Final = "staging listens on 8443\n"
+
+RUN_S: Final = 120.0
+WAIT_S: Final = 30.0
+KEY: Final = "loopback-key-without-any-meaning"
+
+_MACHINE: Final = "arm64" if platform.machine().lower() in ("arm64", "aarch64") else "x64"
+_SYSTEM: Final = f"{sys.platform}-{_MACHINE}"
+
+
+class RealProgram:
+    """A program in a home of its own. Its working directory has the file `ports.txt`, which its model reads."""
+
+    reader: ClassVar[FileProgram]
+    package: ClassVar[str]
+    ready: ClassVar[str]
+    """A word on its screen when it waits for a prompt."""
+
+    leave: ClassVar[str]
+    """The command that ends it."""
+
+    on_terminal: ClassVar[tuple[str, ...]] = ()
+    """Arguments on a terminal."""
+
+    def __init__(self, home: Path, model_url: str) -> None:
+        self.home = home
+        self.folder = home / "shop"
+        self.folder.mkdir(parents=True)
+        (self.folder / "ports.txt").write_text(FILE_TEXT)
+        self.url = model_url
+        self.modules = installed(self.package) / "node_modules"
+        self.set_up()
+
+    def set_up(self) -> None:
+        """Write the program's settings."""
+
+    def command(self) -> list[str | Path]:
+        """Return the command line without arguments."""
+        raise NotImplementedError
+
+    def headless(self, prompt: str) -> list[str]:
+        """Return the arguments that run one prompt without a person."""
+        return ["-p", prompt]
+
+    def resumed(self, session_id: str, prompt: str) -> list[str]:
+        """Return the arguments that run one prompt in an earlier session."""
+        return [f"--resume={session_id}", *self.headless(prompt)]
+
+    def tool_call(self, tools: tuple[str, ...]) -> ToolCall | None:
+        """Return the call that reads `ports.txt`; None in a request without tools."""
+        raise NotImplementedError
+
+    def variables(self) -> Mapping[str, str]:
+        """Return the environment variables that the program needs."""
+        raise NotImplementedError
+
+    def environ(self) -> dict[str, str]:
+        """Return the environment, without the tester's accounts."""
+        shared = {
+            "PATH": os.environ["PATH"],
+            "HOME": str(self.home),
+            "LANG": "C.UTF-8",
+            "TERM": "xterm-256color",
+        }
+        return {**shared, **self.variables()}
+
+    def run(self, *arguments: str) -> str:
+        """Run the program to its end and return its output."""
+        done = subprocess.run(
+            [*self.command(), *arguments],
+            cwd=self.folder,
+            env=self.environ(),
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            timeout=RUN_S,
+            check=False,
+        )
+        assert done.returncode == 0, f"{arguments}: {done.stdout[-2000:]}\n{done.stderr[-2000:]}"
+        return done.stdout + done.stderr
+
+    def terminal(self) -> TerminalProgram:
+        """Return the program on a terminal."""
+        command = [*self.command(), *self.on_terminal]
+        return TerminalProgram(command, self.environ(), self.folder, (40, 140))
+
+    def talk(self, prompt: str) -> None:
+        """Type a prompt on a terminal, wait until the answer is in the transcript, and leave."""
+        with self.terminal() as terminal:
+            terminal.wait_for(self.ready)
+            terminal.press(prompt.encode())
+            terminal.wait_for(prompt.split()[-1])
+            terminal.press_until(b"\r", lambda: any(each.messages[-1:] for each in self.conversations()))
+            wait_until(lambda: any(said(each)[-1:] == [ANSWER] for each in self.conversations()))
+            terminal.press(self.leave.encode())
+            terminal.wait_for(self.leave)
+            terminal.press_until(b"\r", terminal.has_ended)
+
+    def conversations(self) -> list[Conversation]:
+        """Return all conversations in the program's files, as memd's reader reads them."""
+        return [found for folder in self._folders() for found in _conversations_in(self.reader, folder)]
+
+    def _folders(self) -> Sequence[Path]:
+        return self.reader.folders(Places(self.home, self.variables(), sys.platform))
+
+
+def _conversations_in(reader: FileProgram, folder: Path) -> Iterator[Conversation]:
+    paths = [Path(parent, name) for parent, _, names in os.walk(folder) for name in names]
+    for path in sorted(paths):
+        file = reader.transcript_at(path.relative_to(folder).as_posix())
+        if file is not None:
+            reading = reader.reader(file)
+            for number, line in enumerate(path.read_bytes().split(b"\n"), 1):
+                reading.read(line, number)
+            yield reading.conversation()
+
+
+def said(conversation: Conversation) -> list[str]:
+    """Return the texts of a conversation."""
+    return [message.text for message in conversation.messages]
+
+
+def wait_until(done: Callable[[], bool]) -> None:
+    """Wait until something is so."""
+    deadline = time.monotonic() + WAIT_S
+    while not done():
+        assert time.monotonic() < deadline, "it did not happen"
+        time.sleep(0.1)
+
+
+class ClaudeCodeOfNpm(RealProgram):
+    """Claude Code; its model is set by `ANTHROPIC_BASE_URL`."""
+
+    reader = CLAUDE_CODE
+    package = "@anthropic-ai/claude-code@2.1.332"
+    ready = "cycle"
+    leave = "/exit"
+
+    def set_up(self) -> None:
+        project = {"hasTrustDialogAccepted": True, "hasCompletedProjectOnboarding": True}
+        settings = {
+            "hasCompletedOnboarding": True,
+            "theme": "dark",
+            "customApiKeyResponses": {"approved": [KEY[-20:]], "rejected": []},
+            "projects": {str(self.folder): project},
+        }
+        (self.home / ".claude.json").write_text(json.dumps(settings))
+
+    def command(self) -> list[str | Path]:
+        return [self.modules / "@anthropic-ai" / f"claude-code-{_SYSTEM}" / "claude"]
+
+    def tool_call(self, tools: tuple[str, ...]) -> ToolCall | None:
+        path = str(self.folder / "ports.txt")
+        return ToolCall("Read", {"file_path": path}) if "Read" in tools else None
+
+    def variables(self) -> Mapping[str, str]:
+        return {
+            "ANTHROPIC_BASE_URL": self.url,
+            "ANTHROPIC_API_KEY": KEY,
+            "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
+            "DISABLE_AUTOUPDATER": "1",
+        }
+
+
+CODEX_SETTINGS: Final = """\
+model = "scripted"
+model_provider = "loopback"
+check_for_update_on_startup = false
+
+[analytics]
+enabled = false
+
+[model_providers.loopback]
+name = "loopback"
+base_url = "{url}/v1"
+env_key = "LOOPBACK_KEY"
+wire_api = "responses"
+
+[projects."{folder}"]
+trust_level = "trusted"
+"""
+
+
+class CodexOfNpm(RealProgram):
+    """Codex; its model is a provider in `config.toml`."""
+
+    reader = CODEX
+    package = "@openai/codex@0.169.0"
+    ready = "shortcuts"
+    leave = "/quit"
+    on_terminal = ("--no-daemon",)  # by default it leaves a server running
+
+    def set_up(self) -> None:
+        (self.home / ".codex").mkdir()
+        settings = CODEX_SETTINGS.format(url=self.url, folder=self.folder)
+        (self.home / ".codex" / "config.toml").write_text(settings)
+
+    def command(self) -> list[str | Path]:
+        vendor = self.modules / "@openai" / f"codex-{_SYSTEM}" / "vendor"
+        found = next(vendor.glob("*/bin/codex"), None)
+        if found is None:
+            pytest.skip(f"Codex's package has no program for {_SYSTEM}")
+        return [found]
+
+    def headless(self, prompt: str) -> list[str]:
+        return ["exec", "--skip-git-repo-check", prompt]
+
+    def resumed(self, session_id: str, prompt: str) -> list[str]:
+        return ["exec", "--skip-git-repo-check", "resume", session_id, prompt]
+
+    def tool_call(self, tools: tuple[str, ...]) -> ToolCall | None:
+        return ToolCall("exec_command", {"cmd": "cat ports.txt"}) if "exec_command" in tools else None
+
+    def variables(self) -> Mapping[str, str]:
+        return {"LOOPBACK_KEY": KEY}
+
+
+class GeminiOfNpm(RealProgram):
+    """Gemini CLI; its model is set by `GOOGLE_GEMINI_BASE_URL`."""
+
+    reader = GEMINI
+    package = "@google/gemini-cli@0.61.0"
+    ready = "Type"
+    leave = "/quit"
+
+    def set_up(self) -> None:
+        settings: dict[str, Any] = {
+            "security": {"auth": {"selectedType": "gemini-api-key"}, "folderTrust": {"enabled": False}},
+            "privacy": {"usageStatisticsEnabled": False},
+            "general": {"enableAutoUpdate": False, "enableAutoUpdateNotification": False},
+        }
+        (self.home / ".gemini").mkdir()
+        (self.home / ".gemini" / "settings.json").write_text(json.dumps(settings))
+
+    def command(self) -> list[str | Path]:
+        node = f"node-{_SYSTEM}"
+        program = installed(f"{node}@{NODE_VERSION}") / "node_modules" / node / "bin" / "node"
+        bundle = self.modules / "@google" / "gemini-cli" / "bundle" / "gemini.js"
+        return [program, bundle, "-m", "gemini-2.5-flash"]
+
+    def tool_call(self, tools: tuple[str, ...]) -> ToolCall | None:
+        return ToolCall("read_file", {"file_path": "ports.txt"}) if "read_file" in tools else None
+
+    def variables(self) -> Mapping[str, str]:
+        return {"GOOGLE_GEMINI_BASE_URL": self.url, "GEMINI_API_KEY": KEY, "NO_COLOR": "1"}
+
+
+class CopilotOfNpm(RealProgram):
+    """Copilot CLI, offline with a model provider of its own."""
+
+    reader = COPILOT
+    package = "@github/copilot@1.0.102"
+    ready = "commands"
+    leave = "/exit"
+
+    def set_up(self) -> None:
+        (self.home / ".copilot").mkdir()
+        trusted = {"trustedFolders": [str(self.folder)], "trusted_folders": [str(self.folder)]}
+        (self.home / ".copilot" / "config.json").write_text(json.dumps(trusted))
+
+    def command(self) -> list[str | Path]:
+        return [self.modules / "@github" / f"copilot-{_SYSTEM}" / "copilot", "--allow-all-tools"]
+
+    def tool_call(self, tools: tuple[str, ...]) -> ToolCall | None:
+        return ToolCall("view", {"path": str(self.folder / "ports.txt")}) if "view" in tools else None
+
+    def variables(self) -> Mapping[str, str]:
+        return {
+            "COPILOT_OFFLINE": "true",
+            "COPILOT_AUTO_UPDATE": "false",
+            "COPILOT_MODEL": "scripted",
+            "COPILOT_PROVIDER_TYPE": "anthropic",
+            "COPILOT_PROVIDER_BASE_URL": self.url,
+            "COPILOT_PROVIDER_API_KEY": KEY,
+        }
+
+
+REAL_PROGRAMS: Final[dict[str, type[RealProgram]]] = {
+    each.reader.name: each for each in (ClaudeCodeOfNpm, CodexOfNpm, GeminiOfNpm, CopilotOfNpm)
+}
+
+
+def reading_script(program: RealProgram) -> Callable[[ModelRequest], TextReply | ToolCall]:
+    """Return a model's script: read the file, then answer."""
+
+    def reply(request: ModelRequest) -> TextReply | ToolCall:
+        call = program.tool_call(request.tools) if not request.results else None
+        return call or TextReply(ANSWER)
+
+    return reply

@@ -5,36 +5,21 @@ The programs are installed into the cache of tests, which downloads 300 MB once.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
 from tests.support.daemon import DaemonProcess
-from tests.support.model_servers.server import DialectServer, serve_dialects
-from tests.support.openclaw import ModelRequest, TextReply, ToolCall
 from tests.support.real_programs import (
     ANSWER,
     FILE_TEXT,
     QUESTION,
     REAL_PROGRAMS,
-    RealProgram,
-    reading_script,
+    real_program,
 )
 from tests.support.state_homes import KEYWORD_ONLY, StateHome
 
 pytestmark = pytest.mark.parametrize("name", REAL_PROGRAMS)
-
-
-@contextmanager
-def real_program(name: str, home: Path) -> Iterator[tuple[RealProgram, DialectServer]]:
-    """Install a program into a home, with a model that reads a file and answers."""
-    scripts: list[Callable[[ModelRequest], TextReply | ToolCall]] = []
-    with serve_dialects(lambda request: scripts[0](request)) as server:
-        program = REAL_PROGRAMS[name](home, server.url)
-        scripts.append(reading_script(program))
-        yield program, server
 
 
 def test_a_session_on_a_terminal_is_read_with_its_prompt_and_its_answer(name: str, tmp_path: Path) -> None:

@@ -12,6 +12,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, ClassVar, Final
 
@@ -23,6 +24,7 @@ from memd.sync.transcripts.programs.codex import CODEX
 from memd.sync.transcripts.programs.copilot import COPILOT
 from memd.sync.transcripts.programs.gemini import GEMINI
 from memd.sync.transcripts.programs.program import FileProgram, Places
+from tests.support.model_servers.server import DialectServer, serve_dialects
 from tests.support.node import NODE_VERSION, installed
 from tests.support.openclaw import ModelRequest, TextReply, ToolCall
 from tests.support.programs import TerminalProgram
@@ -52,6 +54,9 @@ class RealProgram:
 
     on_terminal: ClassVar[tuple[str, ...]] = ()
     """Arguments on a terminal."""
+
+    with_hooks: ClassVar[tuple[str, ...]] = ()
+    """Arguments that accept hooks as a person does."""
 
     def __init__(self, home: Path, model_url: str) -> None:
         self.home = home
@@ -220,6 +225,7 @@ class CodexOfNpm(RealProgram):
     ready = "shortcuts"
     leave = "/quit"
     on_terminal = ("--no-daemon",)  # by default it leaves a server running
+    with_hooks = ("--dangerously-bypass-hook-trust",)
 
     def set_up(self) -> None:
         (self.home / ".codex").mkdir()
@@ -319,3 +325,13 @@ def reading_script(program: RealProgram) -> Callable[[ModelRequest], TextReply |
         return call or TextReply(ANSWER)
 
     return reply
+
+
+@contextmanager
+def real_program(name: str, home: Path) -> Iterator[tuple[RealProgram, DialectServer]]:
+    """Install a program into a home, with a model that reads a file and answers."""
+    scripts: list[Callable[[ModelRequest], TextReply | ToolCall]] = []
+    with serve_dialects(lambda request: scripts[0](request)) as server:
+        program = REAL_PROGRAMS[name](home, server.url)
+        scripts.append(reading_script(program))
+        yield program, server

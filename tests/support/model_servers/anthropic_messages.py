@@ -59,7 +59,7 @@ class AnthropicMessages:
 
 
 def _events(act: TextReply | ToolCall, number: int) -> Iterator[dict[str, Any]]:
-    message = {
+    message: dict[str, Any] = {
         "id": f"msg_{number:024}",
         "type": "message",
         "role": "assistant",

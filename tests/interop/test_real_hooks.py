@@ -1,0 +1,96 @@
+"""Hooks of memd in the real programs of npm: they are accepted and run, and memory reaches the model on loopback."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from tests.support.daemon import DaemonProcess
+from tests.support.model_servers.server import DialectServer
+from tests.support.openclaw import ModelRequest
+from tests.support.real_programs import ANSWER, RealProgram, real_program
+from tests.support.state_homes import KEYWORD_ONLY, StateHome
+
+PROMPT = "what is the cormorant gateway's port on staging?"
+FACT = "The cormorant gateway of staging listens on port 8443."
+OPENING = "Reviews of the shop are on Thursdays."
+
+INJECTING = ("claude-code", "codex", "gemini")
+"""Programs whose hooks add text."""
+
+
+@contextmanager
+def remembering() -> Iterator[DaemonProcess]:
+    """Run a daemon with a note about the question, and one about the project `shop`."""
+    with StateHome(KEYWORD_ONLY) as home:
+        home.note("memory/ports.md", f"# Ports\n\n{FACT}\n")
+        home.note("memory/shop.md", f"# Shop\n\n{OPENING}\n")
+        with DaemonProcess(home) as daemon, daemon.client() as client:
+            client.index()
+            yield daemon
+
+
+@contextmanager
+def hooked(name: str, home: Path) -> Iterator[tuple[RealProgram, DialectServer, DaemonProcess]]:
+    """Install a program and its hooks, with a daemon that has something to say."""
+    with remembering() as daemon, real_program(name, home) as (program, server):
+        done = daemon.memctl("hooks", "install", name, environ=program.environ())
+        assert done.returncode == 0, done.stderr
+        yield program, server, daemon
+
+
+def sent(request: ModelRequest) -> str:
+    """Return all texts that a model gets."""
+    return request.system + request.prompt
+
+
+@pytest.mark.parametrize("name", INJECTING)
+def test_memory_reaches_the_model_and_is_not_read_as_words_of_the_conversation(
+    name: str, tmp_path: Path
+) -> None:
+    with hooked(name, tmp_path) as (program, server, daemon):
+        printed = program.run(*program.headless(PROMPT), *program.with_hooks)
+        with daemon.client() as client:
+            entries = {entry.event: entry for entry in client.hook_log().entries}
+    (conversation,) = program.conversations()
+
+    assert OPENING in sent(server.asked[0])
+    assert FACT in sent(server.asked[0])
+    assert entries["session_start"].decision == entries["prompt"].decision == "injected"
+    assert entries["session_end"].decision == "indexed"
+    assert entries["prompt"].session_id == conversation.session.id
+    assert [each.text for each in conversation.messages] == [PROMPT, ANSWER]
+    assert not conversation.unknown
+    assert "warning: clamping" not in printed
+
+
+def test_codex_runs_no_hook_before_a_person_accepts_it(tmp_path: Path) -> None:
+    with hooked("codex", tmp_path) as (program, server, daemon):
+        program.run(*program.headless(PROMPT))
+        with daemon.client() as client:
+            assert client.hook_log().entries == []
+    assert FACT not in sent(server.asked[0])
+
+
+def test_copilot_reports_the_end_of_a_session(tmp_path: Path) -> None:
+    with hooked("copilot", tmp_path) as (program, server, daemon):
+        program.run(*program.headless(PROMPT))
+        (conversation,) = program.conversations()
+        with daemon.client() as client:
+            (entry,) = client.hook_log().entries
+    assert (entry.event, entry.decision) == ("session_end", "indexed")
+    assert entry.session_id == conversation.session.id
+    assert FACT not in sent(server.asked[0])
+
+
+@pytest.mark.parametrize("name", (*INJECTING, "copilot"))
+def test_without_a_daemon_the_hooks_change_nothing(name: str, tmp_path: Path) -> None:
+    with hooked(name, tmp_path) as (program, server, daemon):
+        daemon.stop()
+        program.run(*program.headless(PROMPT), *program.with_hooks)
+        assert "memd-memory" not in sent(server.asked[0])
+    (conversation,) = program.conversations()
+    assert [each.text for each in conversation.messages] == [PROMPT, ANSWER]

@@ -10,6 +10,9 @@ from typing import Any
 TIMEOUT_S = 5
 """Limit in the program's settings; a hook takes at most two seconds, if its input is missing."""
 
+CODEX_TIMEOUT_S = 3
+"""Codex shortens a longer limit at the end of a session, and warns about it at every start."""
+
 
 @dataclass(frozen=True, slots=True)
 class HookProgram:
@@ -88,19 +91,18 @@ PROGRAMS: dict[str, HookProgram] = {
             title="Codex",
             events=CLAUDE_EVENTS,
             is_grouped=True,
-            handler={"type": "command", "timeout": TIMEOUT_S},
+            handler={"type": "command", "timeout": CODEX_TIMEOUT_S},
             command_key="command",
             top={},
             is_own_file=False,
-            next_step="accept the hooks: start Codex and enter /hooks; until then it runs none of them",
+            next_step="accept the hooks: start Codex, which lists them; until then it runs none of them",
         ),
         HookProgram(
             name="gemini",
             title="Gemini CLI",
             events={
                 "session_start": "SessionStart",
-                "prompt": "BeforeAgent",
-                "compaction": "PreCompress",
+                "prompt": "BeforeAgent",  # PreCompress runs before every request to the model
                 "session_end": "SessionEnd",
             },
             is_grouped=True,

@@ -18,6 +18,8 @@ PROMPT = "what is the cormorant gateway's port on staging?"
 FACT = "The cormorant gateway of staging listens on port 8443."
 OPENING = "Reviews of the shop are on Thursdays."
 
+DOWN = b"\x1b[B"
+
 INJECTING = ("claude-code", "codex", "gemini")
 """Programs whose hooks add text."""
 
@@ -27,7 +29,7 @@ def remembering() -> Iterator[DaemonProcess]:
     """Run a daemon with a note about the question, and one about the project `shop`."""
     with StateHome(KEYWORD_ONLY) as home:
         home.note("memory/ports.md", f"# Ports\n\n{FACT}\n")
-        home.note("memory/shop.md", f"# Shop\n\n{OPENING}\n")
+        home.note("memory/shop.md", f"# Shop\n\n- {OPENING}\n")
         with DaemonProcess(home) as daemon, daemon.client() as client:
             client.index()
             yield daemon
@@ -67,12 +69,23 @@ def test_memory_reaches_the_model_and_is_not_read_as_words_of_the_conversation(
     assert "warning: clamping" not in printed
 
 
-def test_codex_runs_no_hook_before_a_person_accepts_it(tmp_path: Path) -> None:
+def test_codex_runs_hooks_once_a_person_accepts_them(tmp_path: Path) -> None:
     with hooked("codex", tmp_path) as (program, server, daemon):
         program.run(*program.headless(PROMPT))
         with daemon.client() as client:
             assert client.hook_log().entries == []
-    assert FACT not in sent(server.asked[0])
+        assert FACT not in sent(server.asked[-1])
+
+        settings = program.home / ".codex" / "config.toml"
+        before = settings.read_text()
+        with program.terminal() as terminal:
+            terminal.wait_for("skip")
+            terminal.text = ""
+            terminal.press_until(DOWN, lambda: "Trust" in terminal.text)
+            terminal.press_until(b"\r", lambda: "trusted_hash" in settings.read_text())
+        assert "trusted_hash" not in before
+        program.run(*program.headless(PROMPT))
+        assert FACT in sent(server.asked[-1])
 
 
 def test_copilot_reports_the_end_of_a_session(tmp_path: Path) -> None:
@@ -86,7 +99,7 @@ def test_copilot_reports_the_end_of_a_session(tmp_path: Path) -> None:
     assert FACT not in sent(server.asked[0])
 
 
-@pytest.mark.parametrize("name", (*INJECTING, "copilot"))
+@pytest.mark.parametrize("name", [*INJECTING, "copilot"])
 def test_without_a_daemon_the_hooks_change_nothing(name: str, tmp_path: Path) -> None:
     with hooked(name, tmp_path) as (program, server, daemon):
         daemon.stop()

@@ -10,6 +10,8 @@ from pathlib import Path
 import pytest
 
 from tests.support.daemon import DaemonProcess
+from tests.support.model_servers.dialect import BadModelRequestError
+from tests.support.openclaw import ModelRequest, TextReply, ToolCall
 from tests.support.real_programs import (
     ANSWER,
     FILE_TEXT,
@@ -76,4 +78,20 @@ def test_a_resumed_session_is_one_conversation(name: str, tmp_path: Path) -> Non
 
     assert [each.text for each in conversation.messages] == [QUESTION, ANSWER, "And the other one", ANSWER]
     assert conversation.messages[:2] == before.messages
+    assert not conversation.unknown
+
+
+def refuse(request: ModelRequest) -> TextReply | ToolCall:
+    """Answer as a provider that can't be used."""
+    raise BadModelRequestError(400, "the credit balance is too low")
+
+
+def test_an_error_of_the_provider_is_no_message(name: str, tmp_path: Path) -> None:
+    with real_program(name, tmp_path, refuse) as (program, server):
+        printed = program.run(*program.headless(QUESTION), ok=False)
+    (conversation,) = program.conversations()
+
+    assert "credit balance" in printed.lower()
+    assert server.asked
+    assert [each.text for each in conversation.messages] == [QUESTION]
     assert not conversation.unknown

@@ -26,7 +26,7 @@ from memd.sync.transcripts.programs.gemini import GEMINI
 from memd.sync.transcripts.programs.program import FileProgram, Places
 from tests.support.model_servers.server import DialectServer, serve_dialects
 from tests.support.node import NODE_VERSION, installed
-from tests.support.openclaw import ModelRequest, TextReply, ToolCall
+from tests.support.openclaw import ModelRequest, Script, TextReply, ToolCall
 from tests.support.programs import TerminalProgram
 
 QUESTION: Final = "Which port does staging use"
@@ -100,7 +100,7 @@ class RealProgram:
         }
         return {**shared, **self.variables()}
 
-    def run(self, *arguments: str) -> str:
+    def run(self, *arguments: str, ok: bool = True) -> str:
         """Run the program to its end and return its output."""
         done = subprocess.run(
             [*self.command(), *arguments],
@@ -112,7 +112,7 @@ class RealProgram:
             timeout=RUN_S,
             check=False,
         )
-        assert done.returncode == 0, f"{arguments}: {done.stdout[-2000:]}\n{done.stderr[-2000:]}"
+        assert not ok or done.returncode == 0, f"{arguments}: {done.stdout[-2000:]}\n{done.stderr[-2000:]}"
         return done.stdout + done.stderr
 
     def terminal(self) -> TerminalProgram:
@@ -317,7 +317,7 @@ REAL_PROGRAMS: Final[dict[str, type[RealProgram]]] = {
 }
 
 
-def reading_script(program: RealProgram) -> Callable[[ModelRequest], TextReply | ToolCall]:
+def reading_script(program: RealProgram) -> Script:
     """Return a model's script: read the file, then answer."""
 
     def reply(request: ModelRequest) -> TextReply | ToolCall:
@@ -328,10 +328,12 @@ def reading_script(program: RealProgram) -> Callable[[ModelRequest], TextReply |
 
 
 @contextmanager
-def real_program(name: str, home: Path) -> Iterator[tuple[RealProgram, DialectServer]]:
-    """Install a program into a home, with a model that reads a file and answers."""
-    scripts: list[Callable[[ModelRequest], TextReply | ToolCall]] = []
+def real_program(
+    name: str, home: Path, script: Script | None = None
+) -> Iterator[tuple[RealProgram, DialectServer]]:
+    """Install a program into a home, with a model that follows a script; by default it reads a file and answers."""
+    scripts: list[Script] = []
     with serve_dialects(lambda request: scripts[0](request)) as server:
         program = REAL_PROGRAMS[name](home, server.url)
-        scripts.append(reading_script(program))
+        scripts.append(script or reading_script(program))
         yield program, server

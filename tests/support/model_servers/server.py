@@ -20,7 +20,12 @@ DIALECTS: Final[tuple[ModelDialect, ...]] = (AnthropicMessages(), OpenAIResponse
 
 
 class DialectServer:
-    """Answers requests by a script. `asked` has every request to the model, `other` the paths of the other ones."""
+    """Answers requests by a script, which refuses one with a `BadModelRequestError`.
+
+    Attributes:
+        asked: Every request to the model, oldest first.
+        other: Methods and paths of other requests.
+    """
 
     def __init__(self, script: Script) -> None:
         self.closing = threading.Event()
@@ -37,10 +42,11 @@ class DialectServer:
             return json_reply({"error": {"message": "not found"}}, 404), None
         try:
             request = dialect.read(asked)
+            self.asked.append(request)
+            act = self._script(request)
         except BadModelRequestError as refused:
             return dialect.error(refused.status, str(refused)), None
-        self.asked.append(request)
-        body = dialect.stream(self._script(request), len(self.asked))
+        body = dialect.stream(act, len(self.asked))
         return ProviderReply(200, body, {"Content-Type": "text/event-stream"}), None
 
 

@@ -14,6 +14,8 @@ from tests.support.openclaw import ModelRequest
 from tests.support.real_programs import ANSWER, RealProgram, real_program
 from tests.support.state_homes import KEYWORD_ONLY, StateHome
 
+pytestmark = pytest.mark.long
+
 PROMPT = "what is the cormorant gateway's port on staging?"
 FACT = "The cormorant gateway of staging listens on port 8443."
 OPENING = "Reviews of the shop are on Thursdays."

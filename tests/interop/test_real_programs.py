@@ -21,7 +21,7 @@ from tests.support.real_programs import (
 )
 from tests.support.state_homes import KEYWORD_ONLY, StateHome
 
-pytestmark = pytest.mark.parametrize("name", REAL_PROGRAMS)
+pytestmark = [pytest.mark.long, pytest.mark.parametrize("name", REAL_PROGRAMS)]
 
 
 def test_a_session_on_a_terminal_is_read_with_its_prompt_and_its_answer(name: str, tmp_path: Path) -> None:

@@ -109,7 +109,7 @@ class TerminalProgram:
     Args:
         command: The program, and its arguments.
         environ: The whole environment.
-        cwd: Where it starts; None for the current folder.
+        cwd: The place in which it starts; None for the current folder.
         size: Lines and columns.
     """
 

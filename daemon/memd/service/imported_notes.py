@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from memd.settings.sources import SourceConfig
 from memd.sync.disk.imported import ImportedFolder
-from memd.sync.notes_source import find_notes_folders
+from memd.sync.notes_folders import find_notes_folders
 from memd.sync.transcripts.programs.program import Places
 
 SOURCES_OF_PROGRAMS: Final[Mapping[str, str]] = {

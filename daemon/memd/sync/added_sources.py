@@ -8,7 +8,8 @@ from typing import NamedTuple
 
 from memd.settings.known_sources import KNOWN_SOURCES
 from memd.settings.sources import SourceConfig
-from memd.sync.notes_source import NotesSource, find_notes_folders, notes_at
+from memd.sync.notes_folders import find_notes_folders, notes_at
+from memd.sync.notes_source import NotesSource
 from memd.sync.transcripts.databases import DatabaseTranscripts
 from memd.sync.transcripts.files import FileTranscripts
 from memd.sync.transcripts.kept import KeptCopies, KeptLimits, KeptTranscripts

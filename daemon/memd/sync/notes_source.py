@@ -2,75 +2,17 @@
 
 from __future__ import annotations
 
-import json
 import os
-import re
-from collections.abc import Callable, Mapping, Sequence
-from pathlib import Path
+from collections import Counter
+from collections.abc import Sequence
 from threading import Lock
-from typing import Final, NamedTuple
 
 from memd.sync.disk.discover import SourceFile
 from memd.sync.disk.read import FileText, read_file
-from memd.sync.disk.rules import is_markdown, is_walked
-from memd.sync.transcripts.programs.program import Places
+from memd.sync.notes_folders import NotesFolder
 from memd.sync.transcripts.session_source import Transcripts
 from memd.sync.watch.folder_tree import FolderTree
 from memd.sync.watch.queue import WatchQueue
-
-MAX_SETTINGS_BYTES: Final = 1_048_576
-
-
-class NotesFolder(NamedTuple):
-    """A folder with notes; `wanted` matches the notes in it by their path below it, None all Markdown."""
-
-    root: Path
-    wanted: re.Pattern[str] | None = None
-
-
-_WANTED: Final[Mapping[str, tuple[str, str, str]]] = {
-    "claude-code-notes": (
-        "CLAUDE_CONFIG_DIR",
-        ".claude",
-        r"CLAUDE\.md|rules/.+\.md|projects/[^/]+/memory/.+\.md|agent-memory/.+\.md",
-    ),
-    "codex-notes": ("CODEX_HOME", ".codex", r"AGENTS(\.override)?\.md|memories/.+\.md"),
-    "gemini-notes": ("", ".gemini", r"GEMINI\.md|tmp/[^/]+/memory/.+\.md"),
-    "opencode-notes": ("", ".config/opencode", r"AGENTS\.md"),
-    "hermes-notes": ("", ".hermes", r"(profiles/[^/]+/)?memories/.+\.md"),
-    "basic-memory": ("", "basic-memory", r".+\.md"),
-}
-"""By source: the variable that names its folder, the usual folder below the home folder, and its notes."""
-
-
-def find_notes_folders(program: str, places: Places) -> list[NotesFolder]:
-    """Return the folders in which a program keeps notes; they may be missing."""
-    if program == "obsidian":
-        return [NotesFolder(vault) for vault in _find_vaults(places)]
-    if program == "gemini-notes":
-        home = places.folder("GEMINI_CLI_HOME", ".") / ".gemini"
-        return [NotesFolder(Path(os.path.normpath(home)), re.compile(_WANTED[program][2]))]
-    variable, usual, pattern = _WANTED[program]
-    return [NotesFolder(places.folder(variable, usual), re.compile(pattern))]
-
-
-def notes_at(path: Path, program: str) -> NotesFolder:
-    """Return a folder of notes; of a program's folder in another place, only the program's notes."""
-    return NotesFolder(path, re.compile(_WANTED[program][2]) if program in _WANTED else None)
-
-
-def _find_vaults(places: Places) -> list[Path]:
-    """Return the vaults that Obsidian knows."""
-    config = places.folder("XDG_CONFIG_HOME", ".config") / "obsidian"
-    if places.platform == "darwin":
-        config = places.home / "Library/Application Support/obsidian"
-    try:
-        with open(config / "obsidian.json", "rb") as file:
-            known = json.loads(file.read(MAX_SETTINGS_BYTES))
-        vaults = [vault["path"] for vault in known["vaults"].values()]
-    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
-        return []
-    return sorted({Path(path) for path in vaults if isinstance(path, str) and os.path.isabs(path)})
 
 
 class NotesSource:
@@ -97,13 +39,11 @@ class NotesSource:
         self._listed: list[object] = []
         self._found = Transcripts()
         roots = [os.path.realpath(folder.root) for folder in folders]
-        self._trees = [
-            (
-                FolderTree(root, _walks(folder), _wants(folder), queues[at] if at < len(queues) else None),
-                name if len(folders) == 1 else f"{name}/{os.path.basename(root)}",
-            )
+        trees = [
+            FolderTree(root, folder.is_walked, folder.is_wanted, queues[at] if at < len(queues) else None)
             for at, (root, folder) in enumerate(zip(roots, folders, strict=True))
         ]
+        self._trees = list(zip(trees, _prefixes(name, roots), strict=True))
 
     def __repr__(self) -> str:
         return f"<NotesSource {self._name}: {len(self._found.found)} files>"
@@ -147,26 +87,14 @@ class NotesSource:
             queue.close()
 
 
-def _walks(folder: NotesFolder) -> Callable[[str], bool]:
-    """Return whether a folder is walked: the program's own hidden folders are not, nor those without notes."""
-    if folder.wanted is None:
-        return lambda path: is_walked(path.rpartition("/")[2])
-    heads = {"rules", "projects", "agent-memory", "memories", "tmp", "profiles"}
-
-    def walks(path: str) -> bool:
-        first, *others = path.split("/")
-        if first not in heads:
-            return folder.wanted is not None and folder.wanted.pattern == r".+\.md"
-        if first in ("projects", "tmp"):
-            return len(others) < 2 or others[1] == "memory"
-        return first != "profiles" or len(others) < 2 or others[1] == "memories"
-
-    return walks
-
-
-def _wants(folder: NotesFolder) -> Callable[[str], bool]:
-    """Return whether a file is a note of the folder."""
-    if folder.wanted is None:
-        return lambda path: is_markdown(path.rpartition("/")[2])
-    pattern = folder.wanted
-    return lambda path: pattern.fullmatch(path) is not None
+def _prefixes(name: str, roots: Sequence[str]) -> list[str]:
+    """Return what the paths of each folder begin with: the source's name and, of several, the folder's own."""
+    if len(roots) == 1:
+        return [name]
+    often: Counter[str] = Counter()
+    prefixes = []
+    for root in roots:
+        own = os.path.basename(root)
+        often[own] += 1
+        prefixes.append(f"{name}/{own}" if often[own] == 1 else f"{name}/{own}-{often[own]}")
+    return prefixes

@@ -17,9 +17,13 @@ from tests.support.real_programs import (
     FILE_TEXT,
     QUESTION,
     REAL_PROGRAMS,
+    SUMMARY,
+    reading_script,
     real_program,
 )
 from tests.support.state_homes import KEYWORD_ONLY, StateHome
+
+OTHER_QUESTION = "And which one has production"
 
 pytestmark = [pytest.mark.long, pytest.mark.parametrize("name", REAL_PROGRAMS)]
 
@@ -73,10 +77,10 @@ def test_a_resumed_session_is_one_conversation(name: str, tmp_path: Path) -> Non
     with real_program(name, tmp_path) as (program, _):
         program.run(*program.headless(QUESTION))
         (before,) = program.conversations()
-        program.run(*program.resumed(before.session.id, "And the other one"))
+        program.run(*program.resumed(before.session.id, OTHER_QUESTION))
     (conversation,) = program.conversations()
 
-    assert [each.text for each in conversation.messages] == [QUESTION, ANSWER, "And the other one", ANSWER]
+    assert [each.text for each in conversation.messages] == [QUESTION, ANSWER, OTHER_QUESTION, ANSWER]
     assert conversation.messages[:2] == before.messages
     assert not conversation.unknown
 
@@ -94,4 +98,18 @@ def test_an_error_of_the_provider_is_no_message(name: str, tmp_path: Path) -> No
     assert "credit balance" in printed.lower()
     assert server.asked
     assert [each.text for each in conversation.messages] == [QUESTION]
+    assert not conversation.unknown
+
+
+def test_a_compaction_adds_no_message_and_removes_none(name: str, tmp_path: Path) -> None:
+    def reply(request: ModelRequest) -> TextReply | ToolCall:
+        is_typed = request.prompt.endswith((QUESTION, OTHER_QUESTION))
+        return reading_script(program)(request) if is_typed else TextReply(SUMMARY)
+
+    with real_program(name, tmp_path, reply) as (program, _):
+        (program.folder / "ports.txt").write_text(FILE_TEXT * 400)  # worth a compaction
+        program.talk(QUESTION, program.compact, OTHER_QUESTION)
+    (conversation,) = program.conversations()
+
+    assert program.said() == [QUESTION, ANSWER, OTHER_QUESTION, ANSWER]
     assert not conversation.unknown

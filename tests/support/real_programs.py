@@ -23,7 +23,7 @@ from memd.sync.transcripts.programs.claude_code import CLAUDE_CODE
 from memd.sync.transcripts.programs.codex import CODEX
 from memd.sync.transcripts.programs.copilot import COPILOT
 from memd.sync.transcripts.programs.gemini import GEMINI
-from memd.sync.transcripts.programs.program import FileProgram, Places
+from memd.sync.transcripts.programs.program import FileProgram, Places, TranscriptFile
 from tests.support.model_servers.server import DialectServer, serve_dialects
 from tests.support.node import NODE_VERSION, installed
 from tests.support.openclaw import ModelRequest, Script, TextReply, ToolCall
@@ -31,6 +31,7 @@ from tests.support.programs import TerminalProgram
 
 QUESTION: Final = "Which port does staging use"
 ANSWER: Final = "Staging uses port 8443."
+SUMMARY: Final = "They spoke of ports."
 FILE_TEXT: Final = "staging listens on 8443\n"
 
 RUN_S: Final = 120.0
@@ -51,6 +52,9 @@ class RealProgram:
 
     leave: ClassVar[str]
     """The command that ends it."""
+
+    compact: ClassVar[str] = "/compact"
+    """The command that compacts the conversation."""
 
     on_terminal: ClassVar[tuple[str, ...]] = ()
     """Arguments on a terminal."""
@@ -120,17 +124,33 @@ class RealProgram:
         command = [*self.command(), *self.on_terminal]
         return TerminalProgram(command, self.environ(), self.folder, (40, 140))
 
-    def talk(self, prompt: str) -> None:
-        """Type a prompt on a terminal, wait until the answer is in the transcript, and leave."""
+    def talk(self, *prompts: str) -> None:
+        """Type prompts on a terminal, wait for each until it is answered in the transcript, and leave."""
         with self.terminal() as terminal:
             terminal.wait_for(self.ready)
-            terminal.press(prompt.encode())
-            terminal.wait_for(prompt.split()[-1])
-            terminal.press_until(b"\r", lambda: any(each.messages[-1:] for each in self.conversations()))
-            wait_until(lambda: any(said(each)[-1:] == [ANSWER] for each in self.conversations()))
-            terminal.press(self.leave.encode())
-            terminal.wait_for(self.leave)
+            for prompt in prompts:
+                self._say(terminal, prompt)
+            _type(terminal, self.leave)
             terminal.press_until(b"\r", terminal.has_ended)
+
+    def _say(self, terminal: TerminalProgram, prompt: str) -> None:
+        """Type a prompt, or the command that compacts the conversation."""
+        before = len(self.said())
+        _type(terminal, prompt)
+        if prompt == self.compact:
+            terminal.press_until(b"\r", lambda: self.has_written(SUMMARY))
+        else:
+            terminal.press_until(b"\r", lambda: len(self.said()) > before)
+            wait_until(lambda: self.said()[before + 1 :] == [ANSWER])
+
+    def said(self) -> list[str]:
+        """Return the texts of all conversations."""
+        return [message.text for each in self.conversations() for message in each.messages]
+
+    def has_written(self, text: str) -> bool:
+        """Return whether a transcript contains a text."""
+        files = [path for folder in self._folders() for path, _ in _transcripts_in(self.reader, folder)]
+        return any(text.encode() in path.read_bytes() for path in files)
 
     def conversations(self) -> list[Conversation]:
         """Return all conversations in the program's files, as memd's reader reads them."""
@@ -140,20 +160,26 @@ class RealProgram:
         return self.reader.folders(Places(self.home, self.variables(), sys.platform))
 
 
-def _conversations_in(reader: FileProgram, folder: Path) -> Iterator[Conversation]:
+def _transcripts_in(reader: FileProgram, folder: Path) -> Iterator[tuple[Path, TranscriptFile]]:
     paths = [Path(parent, name) for parent, _, names in os.walk(folder) for name in names]
     for path in sorted(paths):
         file = reader.transcript_at(path.relative_to(folder).as_posix())
         if file is not None:
-            reading = reader.reader(file)
-            for number, line in enumerate(path.read_bytes().split(b"\n"), 1):
-                reading.read(line, number)
-            yield reading.conversation()
+            yield path, file
 
 
-def said(conversation: Conversation) -> list[str]:
-    """Return the texts of a conversation."""
-    return [message.text for message in conversation.messages]
+def _conversations_in(reader: FileProgram, folder: Path) -> Iterator[Conversation]:
+    for path, file in _transcripts_in(reader, folder):
+        reading = reader.reader(file)
+        for number, line in enumerate(path.read_bytes().split(b"\n"), 1):
+            reading.read(line, number)
+        yield reading.conversation()
+
+
+def _type(terminal: TerminalProgram, text: str) -> None:
+    """Type a text and wait until it is on the screen."""
+    terminal.press(text.encode())
+    terminal.wait_for(text.split()[-1])
 
 
 def wait_until(done: Callable[[], bool]) -> None:
@@ -258,6 +284,7 @@ class GeminiOfNpm(RealProgram):
     reader = GEMINI
     package = "@google/gemini-cli@0.61.0"
     ready = "Type"
+    compact = "/compress"
     leave = "/quit"
 
     def set_up(self) -> None:

@@ -48,7 +48,7 @@ class AnthropicMessages:
         tools = tuple(tool["name"] for tool in body.get("tools", []))
         return ModelRequest("\n".join(system), "\n".join(prompt), tools, tuple(results))
 
-    def stream(self, act: TextReply | ToolCall, number: int) -> bytes:
+    def reply(self, asked: HttpRequest, act: TextReply | ToolCall, number: int) -> ProviderReply:
         """Return a response as events."""
         return named_events(_events(act, number))
 

@@ -32,8 +32,8 @@ class ModelDialect(Protocol):
             BadModelRequestError: The provider would refuse it.
         """
 
-    def stream(self, act: TextReply | ToolCall, number: int) -> bytes:
-        """Return a response as server-sent events."""
+    def reply(self, asked: HttpRequest, act: TextReply | ToolCall, number: int) -> ProviderReply:
+        """Return the response to a request, as a stream if it is asked for."""
 
     def error(self, status: int, detail: str) -> ProviderReply:
         """Return an error in the provider's form."""
@@ -57,9 +57,15 @@ def parts_of(content: Any, kind: str = "text") -> list[dict[str, Any]]:
     return [part for part in content or [] if isinstance(part, dict)]
 
 
-def named_events(events: Iterable[Mapping[str, Any]]) -> bytes:
-    """Return server-sent events, each named by its `type`."""
-    return b"".join(f"event: {each['type']}\ndata: {json.dumps(each)}\n\n".encode() for each in events)
+def event_stream(body: bytes) -> ProviderReply:
+    """Return a reply of server-sent events."""
+    return ProviderReply(200, body, {"Content-Type": "text/event-stream"})
+
+
+def named_events(events: Iterable[Mapping[str, Any]]) -> ProviderReply:
+    """Return a reply of server-sent events, each named by its `type`."""
+    lines = (f"event: {each['type']}\ndata: {json.dumps(each)}\n\n" for each in events)
+    return event_stream("".join(lines).encode())
 
 
 def error_reply(status: int, error: Mapping[str, Any]) -> ProviderReply:

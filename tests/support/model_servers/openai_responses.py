@@ -44,7 +44,7 @@ class OpenAIResponses:
         tools = tuple(str(tool.get("name", tool.get("type"))) for tool in body.get("tools") or [])
         return ModelRequest("\n".join(system), "\n".join(prompt), tools, tuple(results))
 
-    def stream(self, act: TextReply | ToolCall, number: int) -> bytes:
+    def reply(self, asked: HttpRequest, act: TextReply | ToolCall, number: int) -> ProviderReply:
         """Return a response as events."""
         return named_events({**each, "sequence_number": at} for at, each in enumerate(_events(act, number)))
 

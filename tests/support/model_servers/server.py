@@ -46,8 +46,7 @@ class DialectServer:
             act = self._script(request)
         except BadModelRequestError as refused:
             return dialect.error(refused.status, str(refused)), None
-        body = dialect.stream(act, len(self.asked))
-        return ProviderReply(200, body, {"Content-Type": "text/event-stream"}), None
+        return dialect.reply(asked, act, len(self.asked)), None
 
 
 @contextmanager

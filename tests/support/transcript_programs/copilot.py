@@ -82,7 +82,7 @@ def write_machine_events(file: CopilotFile) -> None:
         "system.message assistant.reasoning assistant.turn_start assistant.turn_end assistant.intent skill.invoked "
         "subagent.started subagent.completed hook.start hook.end session.info session.error session.truncation "
         "session.compaction_start session.compaction_complete session.model_change session.usage_record "
-        "permission.requested abort"
+        "permission.requested model.message model.turn_started session.usage_checkpoint abort"
     ).split():
         file.event(kind, {"content": MACHINE, "summaryContent": MACHINE, "message": MACHINE})
 

@@ -42,11 +42,11 @@ _KNOWN_TYPES: Final = frozenset(
     session.memory_changed session.mode_changed session.model_change session.permissions_changed
     session.plan_changed session.remote_steerable_changed session.schedule_cancelled session.schedule_created
     session.schedule_rearmed session.session_limits_changed session.shutdown session.skills_loaded
-    session.task_complete session.tools_updated session.truncation session.usage_info session.usage_record
-    session.warning session.workspace_file_changed""".split()
+    session.task_complete session.tools_updated session.truncation session.usage_checkpoint session.usage_info
+    session.usage_record session.warning session.workspace_file_changed""".split()
 )
 _KNOWN_FAMILIES: Final = frozenset(
-    """auto_mode_switch capabilities command commands elicitation exit_plan_mode external_tool hook mcp permission
+    """auto_mode_switch capabilities command commands elicitation exit_plan_mode external_tool hook mcp model permission
     sampling session_limits_exhausted skill subagent system tool user_input""".split()
 )
 """What precedes the point in types of events without words of people or answers."""

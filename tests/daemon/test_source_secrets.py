@@ -82,6 +82,17 @@ def test_no_planted_secret_is_stored_shown_or_logged() -> None:
                 client.conversation_read(f"ses_{at}", messages=200) for at in range(SECRETS // PER_SESSION)
             ]
             said = "".join(message.text for reply in read for message in reply.messages)
+            hooks = [
+                client.hook(
+                    program="claude-code",
+                    event="prompt",
+                    session_id=f"asking-{at}",
+                    cwd="/home/eva/shop",
+                    prompt=f"what did we use for the upload of cormorant {at}?",
+                )
+                for at in range(20)
+            ]
+            shown += "".join(reply.text for reply in hooks)
             kept = stored_bytes(home.state) + (home.root / "daemon.log").read_bytes()
             kept += shown.encode() + said.encode()
     found = [secret for _, secret in secrets if secret.encode() in kept]

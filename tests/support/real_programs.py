@@ -1,6 +1,6 @@
 """Agents' programs from npm in a temporary home, with a model on loopback; tests are skipped if npm can't get them.
 
-No account is needed: each program is set to use the model server, and sends nothing else.
+No account is needed: each program is set to use the model server, and no prompt leaves this machine.
 """
 
 from __future__ import annotations

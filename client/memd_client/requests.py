@@ -248,7 +248,7 @@ def sources(
 ) -> PreparedRequest[SourcesReply]:
     """Return the request of `Client.sources`."""
     params = SourcesParams(action=action, name=name, session=session, agent=agent)
-    return PreparedRequest("sources", params, SourcesReply, min_timeout_s=60.0, uses_client_agent=False)
+    return PreparedRequest("sources", params, SourcesReply, uses_client_agent=False)
 
 
 def conversation_search(

@@ -22,6 +22,7 @@ const WITHOUT_CLIENT_AGENT = new Set([
   "metrics",
   "hook_log",
   "search_agents",
+  "sources",
   "model",
   "show",
   "subscribe",

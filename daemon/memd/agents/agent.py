@@ -291,11 +291,11 @@ class Agent:
 
     @_when_open
     async def ask(
-        self, opened: OpenAgent, question: Callable[[AgentConfig, OpenAgent], Awaitable[Answer]]
+        self, opened: OpenAgent, request: Callable[[AgentConfig, OpenAgent], Awaitable[Answer]]
     ) -> Answer:
         """Return the answer to a request of another module, such as `memd.agents.conversations`."""
         self._require_enabled()
-        return await question(self.config, opened)
+        return await request(self.config, opened)
 
     @_when_open
     async def get(self, opened: OpenAgent, params: GetParams) -> GetReply:

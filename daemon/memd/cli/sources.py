@@ -21,7 +21,7 @@ from memd.cli.arguments import (
     json_option,
 )
 from memd.cli.connect import CliSession
-from memd.cli.lines import count, size
+from memd.cli.lines import ago, count, size
 
 if TYPE_CHECKING:
     from memd_client import Client
@@ -98,9 +98,7 @@ def _row(source: SourceStatus, now_ms: int) -> tuple[str, ...]:
 
 
 def _age(then_ms: int | None, now_ms: int) -> str:
-    from memd.cli.lines import ago
-
-    return "-" if then_ms is None else str(ago(then_ms, now_ms))
+    return "-" if then_ms is None else ago(then_ms, now_ms)
 
 
 @command.command(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
 
@@ -88,21 +88,13 @@ def _open(config: SourceConfig, places: Places, max_file_bytes: int, queue_of: Q
 
 def how_to_open(program: str, session_id: str) -> str:
     """Return the command that opens a session in its program; empty without one."""
-    known: Mapping[str, object] = {**FILE_PROGRAMS, **DATABASE_PROGRAMS}
-    if program not in known:
-        return ""
-    found = FILE_PROGRAMS.get(program) or DATABASE_PROGRAMS[program]
-    return found.how_to_open(session_id)
+    found = FILE_PROGRAMS.get(program) or DATABASE_PROGRAMS.get(program)
+    return found.how_to_open(session_id) if found is not None else ""
 
 
 def known_configs() -> list[SourceConfig]:
     """Return every known source in its program's own folder."""
-    readable = {**FILE_PROGRAMS, **DATABASE_PROGRAMS}
-    return [
-        SourceConfig(name, name, known.kind, None)
-        for name, known in KNOWN_SOURCES.items()
-        if known.kind == "notes" or name in readable
-    ]
+    return [SourceConfig(name, name, known.kind, None) for name, known in KNOWN_SOURCES.items()]
 
 
 def _queues(name: str, count: int, queue_of: QueueOf | None) -> list[WatchQueue]:

@@ -12,6 +12,11 @@ SessionKind: TypeAlias = Literal["main", "subagent", "machine"]
 """`subagent`: a session that an agent started; `machine`: one without a person, such as a scheduled or headless run."""
 
 
+def is_wanted(kind: SessionKind, *, with_subagents: bool) -> bool:
+    """Return whether sessions of a kind are indexed."""
+    return kind == "main" or (kind == "subagent" and with_subagents)
+
+
 class Message(NamedTuple):
     """One message: words of a person, or a visible answer.
 
@@ -53,10 +58,6 @@ class Session:
     branch: str = ""
     started_ms: int | None = None
     updated_ms: int | None = None
-
-    def is_wanted(self, *, with_subagents: bool) -> bool:
-        """Return whether the session is indexed."""
-        return self.kind == "main" or (self.kind == "subagent" and with_subagents)
 
 
 @dataclass(slots=True)

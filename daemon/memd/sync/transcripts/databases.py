@@ -15,7 +15,7 @@ import structlog
 from memd.index.foreign import ForeignDatabaseError
 from memd.sync.disk.discover import LINK, SourceFile
 from memd.sync.disk.read import FileText
-from memd.sync.transcripts.conversation import Conversation, Session
+from memd.sync.transcripts.conversation import Conversation, is_wanted
 from memd.sync.transcripts.programs.program import ConversationDatabase, DatabaseProgram, StoredSession
 from memd.sync.transcripts.projects import facts_of
 from memd.sync.transcripts.session_source import Transcripts, name_of_session, unreadable
@@ -149,7 +149,7 @@ class DatabaseTranscripts:
                 transcripts.problems.append(known.problem)
                 transcripts.complete = False
             for session in known.sessions:
-                if not Session(kind=session.kind).is_wanted(with_subagents=self._with_subagents):
+                if not is_wanted(session.kind, with_subagents=self._with_subagents):
                     transcripts.leave_out(session.id, session.kind)
                     continue
                 path = f"{self._name}/{name_of_session(session.id)}"
@@ -172,8 +172,8 @@ class DatabaseTranscripts:
     def _as_text(self, found: SourceFile, conversation: Conversation) -> FileText:
         session = conversation.session
         talk_lines = TalkLines()
-        is_wanted = session.is_wanted(with_subagents=self._with_subagents)
-        talk_lines.update(conversation.messages if is_wanted else ())
+        if is_wanted(session.kind, with_subagents=self._with_subagents):
+            talk_lines.update(conversation.messages)
         talk = talk_lines.text()
         updated_ms = found.mtime_ns // 1_000_000
         known = facts_of(self._name, conversation, session_id=session.id, updated_ms=updated_ms)

@@ -17,7 +17,7 @@ import msgspec
 from memd.sync.disk.discover import NO_DESCRIPTOR, SourceFile
 from memd.sync.disk.read import FileText
 from memd.sync.disk.safe_open import open_unlinked
-from memd.sync.transcripts.conversation import Conversation, Session
+from memd.sync.transcripts.conversation import Conversation, Session, is_wanted
 from memd.sync.transcripts.packed import decompress
 from memd.sync.transcripts.programs.program import (
     FileProgram,
@@ -128,15 +128,17 @@ class FileTranscripts:
 
     def load(self, found: SourceFile) -> FileText:
         """Return a transcript's text; see `SessionSource.load`."""
-        tree, file = self._files.get(found.path, (self._trees[0], TranscriptFile("")))
+        known = self._files.get(found.path)
+        if known is None:
+            raise FileMissingError(f"{found.path} no longer exists", data={"path": found.path})
+        tree, file = known
         try:
             handle = open_unlinked(found.location)
-            with os.fdopen(handle, "rb") as opened:
+            with os.fdopen(handle, "rb"):
                 facts = os.fstat(handle)
                 if not stat.S_ISREG(facts.st_mode):
                     raise unreadable(found.path, "is not a regular file", "kind")
                 progress, conversation = self._read(found, file, handle, facts)
-                del opened
         except FileNotFoundError:
             raise FileMissingError(f"{found.path} no longer exists", data={"path": found.path}) from None
         except OSError as error:
@@ -169,7 +171,7 @@ class FileTranscripts:
                     best[file.session_id] = (file.rank, facts, tree, file)
         files = {}
         for session_id, (_, facts, tree, file) in best.items():
-            if not Session(kind=file.kind).is_wanted(with_subagents=self._with_subagents):
+            if not is_wanted(file.kind, with_subagents=self._with_subagents):
                 transcripts.leave_out(session_id, file.kind)
                 continue
             path = f"{self._name}/{name_of_session(session_id)}"
@@ -266,9 +268,8 @@ class FileTranscripts:
         progress: _Progress,
         conversation: Conversation,
     ) -> FileText:
-        session = conversation.session
-        is_wanted = session.is_wanted(with_subagents=self._with_subagents)
-        progress.talk.update(conversation.messages if is_wanted else ())
+        wanted = is_wanted(conversation.session.kind, with_subagents=self._with_subagents)
+        progress.talk.update(conversation.messages if wanted else ())
         talk = progress.talk.text()
         known = facts_of(
             self._name,

@@ -10,7 +10,6 @@ import contextlib
 import gzip
 import os
 import zlib
-from collections.abc import Callable
 from pathlib import Path
 from threading import Lock
 from typing import Final, NamedTuple
@@ -186,7 +185,6 @@ class KeptTranscripts:
         self._seen: Transcripts | None = None
         self._found = Transcripts()
         self._kept: dict[str, str] = {}
-        self._must_refresh: Callable[[], bool] = lambda: False
         self.copies = copies
 
     def __repr__(self) -> str:

@@ -11,7 +11,7 @@ from memd.sync.disk.discover import SourceFile
 from memd.sync.disk.read import FileText, read_file
 from memd.sync.notes_folders import NotesFolder
 from memd.sync.transcripts.session_source import Transcripts
-from memd.sync.watch.folder_tree import FolderTree
+from memd.sync.watch.folder_tree import FolderTree, FolderTrees
 from memd.sync.watch.queue import WatchQueue
 
 
@@ -34,16 +34,15 @@ class NotesSource:
     ) -> None:
         self._name = name
         self._max_bytes = max_file_bytes
-        self._queues = queues
         self._lock = Lock()
-        self._listed: list[object] = []
         self._found = Transcripts()
         roots = [os.path.realpath(folder.root) for folder in folders]
         trees = [
             FolderTree(root, folder.is_walked, folder.is_wanted, queues[at] if at < len(queues) else None)
             for at, (root, folder) in enumerate(zip(roots, folders, strict=True))
         ]
-        self._trees = list(zip(trees, _prefixes(name, roots), strict=True))
+        self._trees = FolderTrees(trees, queues)
+        self._prefixes = dict(zip(trees, _prefixes(name, roots), strict=True))
 
     def __repr__(self) -> str:
         return f"<NotesSource {self._name}: {len(self._found.found)} files>"
@@ -51,13 +50,12 @@ class NotesSource:
     def find(self) -> Transcripts:
         """Return the current notes; see `SessionSource.find`."""
         with self._lock:
-            listings = [tree.list() for tree, _ in self._trees]
-            if len(self._listed) == len(listings) and all(
-                one is other for one, other in zip(self._listed, listings, strict=True)
-            ):
+            changed = self._trees.list_if_changed()
+            if changed is None:
                 return self._found
-            self._listed, self._found = [*listings], Transcripts()
-            for (tree, prefix), listing in zip(self._trees, listings, strict=True):
+            self._found = Transcripts()
+            for tree, listing in changed:
+                prefix = self._prefixes[tree]
                 for path, why in listing.skipped.items():
                     self._found.skip(f"{prefix}/{path}".rstrip("/"), why)
                 for path, facts in listing.files.items():
@@ -65,16 +63,7 @@ class NotesSource:
                     if shown.encode("utf-8", "replace").decode() != shown:
                         self._found.skip(shown, "its name is not UTF-8; rename it")
                         continue
-                    self._found.found[shown] = SourceFile(
-                        shown,
-                        facts.location,
-                        facts.mtime_ns,
-                        facts.size,
-                        facts.inode,
-                        facts.ctime_ns,
-                        self._name,
-                        tree.root,
-                    )
+                    self._found.found[shown] = facts.source_file(shown, self._name, tree.root)
             return self._found
 
     def load(self, found: SourceFile) -> FileText:
@@ -83,8 +72,7 @@ class NotesSource:
 
     def close(self) -> None:
         """Stop watching the folders."""
-        for queue in self._queues:
-            queue.close()
+        self._trees.close()
 
 
 def _prefixes(name: str, roots: Sequence[str]) -> list[str]:

@@ -7,7 +7,6 @@ import os
 import stat
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from operator import is_not
 from pathlib import Path
 from threading import Lock
 from typing import TYPE_CHECKING, Final
@@ -28,7 +27,7 @@ from memd.sync.transcripts.projects import facts_of
 from memd.sync.transcripts.session_source import Transcripts, name_of_session, unreadable
 from memd.sync.transcripts.state_cache import StateCache
 from memd.sync.transcripts.talk_text import TalkLines
-from memd.sync.watch.folder_tree import FolderTree, TreeFile, TreeListing
+from memd.sync.watch.folder_tree import FolderTree, FolderTrees, TreeFile, TreeListing
 from memd.sync.watch.queue import WatchQueue
 from memd_client.errors import FileMissingError
 
@@ -98,8 +97,7 @@ class FileTranscripts:
         self._name = name
         self._program = program
         self._with_subagents = with_subagents
-        self._queues = queues
-        self._trees = [
+        trees = [
             FolderTree(
                 str(folder),
                 program.is_walked,
@@ -108,8 +106,8 @@ class FileTranscripts:
             )
             for at, folder in enumerate(folders)
         ]
+        self._trees = FolderTrees(trees, queues)
         self._lock = Lock()
-        self._listed: list[TreeListing] = []
         self._found = Transcripts()
         self._files: dict[str, tuple[FolderTree, TranscriptFile]] = {}
         self._recent: StateCache[_Progress] = StateCache()
@@ -120,10 +118,9 @@ class FileTranscripts:
     def find(self) -> Transcripts:
         """Return the current transcripts; see `SessionSource.find`. While nothing changes, it is the same object."""
         with self._lock:
-            listings = [tree.list() for tree in self._trees]
-            if len(self._listed) != len(listings) or any(map(is_not, self._listed, listings)):
-                self._listed = listings
-                self._find_sessions(listings)
+            changed = self._trees.list_if_changed()
+            if changed is not None:
+                self._find_sessions(changed)
             return self._found
 
     def load(self, found: SourceFile) -> FileText:
@@ -152,14 +149,13 @@ class FileTranscripts:
     def close(self) -> None:
         """Release cached states and watched folders."""
         self._recent.clear()
-        for queue in self._queues:
-            queue.close()
+        self._trees.close()
 
-    def _find_sessions(self, listings: Sequence[TreeListing]) -> None:
+    def _find_sessions(self, listings: Sequence[tuple[FolderTree, TreeListing]]) -> None:
         """Choose the file of each session among the listed ones."""
         best: dict[str, tuple[int, TreeFile, FolderTree, TranscriptFile]] = {}
         transcripts = Transcripts()
-        for tree, listing in zip(self._trees, listings, strict=True):
+        for tree, listing in listings:
             for path, why in listing.skipped.items():
                 transcripts.skip(f"{self._name}/{path}".rstrip("/"), why)
             for path, facts in listing.files.items():
@@ -175,16 +171,7 @@ class FileTranscripts:
                 transcripts.leave_out(session_id, file.kind)
                 continue
             path = f"{self._name}/{name_of_session(session_id)}"
-            transcripts.found[path] = SourceFile(
-                path,
-                facts.location,
-                facts.mtime_ns,
-                facts.size,
-                facts.inode,
-                facts.ctime_ns,
-                self._name,
-                is_talk=True,
-            )
+            transcripts.found[path] = facts.source_file(path, self._name, is_talk=True)
             files[path] = (tree, file)
         self._found, self._files = transcripts, files
 
@@ -280,18 +267,8 @@ class FileTranscripts:
         )
         sha = progress.sha.copy()
         sha.update(repr((known.title, known.kind, self._with_subagents)).encode("utf-8", "replace"))
-        return FileText(
-            talk.text,
-            sha.hexdigest(),
-            facts.st_mtime_ns,
-            facts.st_size,
-            facts.st_ino,
-            facts.st_ctime_ns,
-            talk.numbers,
-            talk.redactions,
-            times=talk.times,
-            facts=known,
-        )
+        stat_of = (facts.st_mtime_ns, facts.st_size, facts.st_ino, facts.st_ctime_ns)
+        return talk.file_text(sha.hexdigest(), *stat_of, known)
 
 
 def _with_details(session: Session, details: Session) -> Session:

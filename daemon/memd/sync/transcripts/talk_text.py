@@ -6,6 +6,8 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
+from memd.index.transcripts import SessionFacts
+from memd.sync.disk.read import FileText
 from memd.sync.transcripts.conversation import Message
 from memd.text.language.spelling import WHITESPACE
 from memd.text.redact.secrets import redact
@@ -47,6 +49,23 @@ class TalkText:
     numbers: tuple[int, ...] = ()
     times: tuple[int, ...] = ()
     redactions: int = 0
+
+    def file_text(
+        self, digest: str, mtime_ns: int, size: int, inode: int, ctime_ns: int, facts: SessionFacts
+    ) -> FileText:
+        """Return the text as a `FileText` with the given hash, stat and facts of its session."""
+        return FileText(
+            self.text,
+            digest,
+            mtime_ns,
+            size,
+            inode,
+            ctime_ns,
+            self.numbers,
+            self.redactions,
+            times=self.times,
+            facts=facts,
+        )
 
 
 @dataclass(slots=True)

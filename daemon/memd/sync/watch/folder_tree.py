@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from operator import is_
 from typing import NamedTuple
 
-from memd.sync.disk.discover import LINK, check_descriptors
+from memd.sync.disk.discover import LINK, SourceFile, check_descriptors
 from memd.sync.watch.queue import WatchQueue
 
 MAX_DEPTH = 12
@@ -23,6 +24,20 @@ class TreeFile(NamedTuple):
     size: int
     inode: int
     ctime_ns: int
+
+    def source_file(self, path: str, source: str, root: str = "", *, is_talk: bool = False) -> SourceFile:
+        """Return the file as one of a source, by its index path; see `SourceFile`."""
+        return SourceFile(
+            path,
+            self.location,
+            self.mtime_ns,
+            self.size,
+            self.inode,
+            self.ctime_ns,
+            source,
+            root,
+            is_talk=is_talk,
+        )
 
 
 @dataclass(slots=True)
@@ -176,6 +191,35 @@ class FolderTree:
             found.files[entry.name] = TreeFile(
                 entry.path, facts.st_mtime_ns, facts.st_size, facts.st_ino, facts.st_ctime_ns
             )
+
+
+class FolderTrees:
+    """Lists the files below several folders. The caller needs its own lock.
+
+    Args:
+        trees: The folders.
+        queues: Those of the folders, which are closed with them.
+    """
+
+    def __init__(self, trees: Sequence[FolderTree], queues: Sequence[WatchQueue]) -> None:
+        self._trees = trees
+        self._queues = queues
+        self._listings: list[TreeListing] | None = None
+
+    def __repr__(self) -> str:
+        return f"<FolderTrees: {len(self._trees)} folders>"
+
+    def list_if_changed(self) -> list[tuple[FolderTree, TreeListing]] | None:
+        """Return each folder's current files, None if nothing changed since the last call."""
+        before, self._listings = self._listings, [tree.list() for tree in self._trees]
+        if before is not None and all(map(is_, before, self._listings)):
+            return None
+        return list(zip(self._trees, self._listings, strict=True))
+
+    def close(self) -> None:
+        """Stop watching the folders."""
+        for queue in self._queues:
+            queue.close()
 
 
 def _below(path: str, name: str) -> str:

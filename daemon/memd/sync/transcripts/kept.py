@@ -151,12 +151,16 @@ class KeptCopies:
     def prune(self) -> None:
         """Delete copies beyond the limits: deleted conversations first, the oldest first (blocking)."""
         copies = self.all()
-        oldest_ns = (self._clock() - self._limits.days * DAY_MS) * 1_000_000 if self._limits.days else 0
         left = sum(copy.size for copy in copies.values())
         for name, copy in sorted(copies.items(), key=lambda item: (not item[1].is_deleted, item[1].mtime_ns)):
-            if left > self._limits.megabytes * MB or (copy.is_deleted and copy.mtime_ns < oldest_ns):
+            if left > self._limits.megabytes * MB or (copy.is_deleted and self.is_outdated(copy.mtime_ns)):
                 left -= copy.size
                 self._remove(name)
+
+    def is_outdated(self, deleted_ns: int) -> bool:
+        """Return whether the copy of a conversation that was deleted at a time is beyond the limit of age."""
+        limit_ns = (self._clock() - self._limits.days * DAY_MS) * 1_000_000
+        return bool(self._limits.days) and deleted_ns < limit_ns
 
     def forget(self, session: str | None = None) -> int:
         """Delete the copies of deleted conversations, or of one; return how many (blocking)."""
@@ -185,6 +189,7 @@ class KeptTranscripts:
         self._seen: Transcripts | None = None
         self._found = Transcripts()
         self._kept: dict[str, str] = {}
+        self._first_deleted_ns: int | None = None
         self.copies = copies
 
     def __repr__(self) -> str:
@@ -194,7 +199,7 @@ class KeptTranscripts:
         """Return the current transcripts and copies of deleted ones; see `SessionSource.find`."""
         seen = self._store.find()
         with self._lock:
-            if seen is not self._seen:
+            if seen is not self._seen or self._has_outdated_copy():
                 self._seen = seen
                 self._add_copies(seen)
             return self._found
@@ -222,6 +227,9 @@ class KeptTranscripts:
         """Close the source."""
         self._store.close()
 
+    def _has_outdated_copy(self) -> bool:
+        return self._first_deleted_ns is not None and self.copies.is_outdated(self._first_deleted_ns)
+
     def _add_copies(self, seen: Transcripts) -> None:
         """Combine existing conversations and copies of deleted ones."""
         self._kept = {}
@@ -245,6 +253,7 @@ class KeptTranscripts:
                         self._name,
                         is_talk=True,
                     )
+        self._first_deleted_ns = min((copy.mtime_ns for copy in kept.values()), default=None)
         self._found = Transcripts(
             seen.found | kept,
             seen.left_out,

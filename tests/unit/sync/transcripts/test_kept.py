@@ -23,9 +23,12 @@ class Program:
 
     texts: dict[str, str] = field(default_factory=dict)
     complete: bool = True
+    unchanged: Transcripts | None = None
 
     def find(self) -> Transcripts:
-        """Return the conversations."""
+        """Return the conversations; `unchanged` stands for an earlier scan since which nothing changed."""
+        if self.unchanged is not None:
+            return self.unchanged
         found = {
             f"p/{name}": SourceFile(f"p/{name}", f"/x/{name}", 1, len(text), 1, 1, "p", is_talk=True)
             for name, text in self.texts.items()
@@ -103,6 +106,19 @@ def test_copies_end_at_their_age(kept: Kept) -> None:
     kept.program.texts.clear()
     assert set(kept.read()) == {"p/one"}
     kept.clock.now_ms += 31 * DAY_MS
+    assert set(kept.read()) == set()
+    assert list(kept.folder.iterdir()) == []
+
+
+def test_copies_end_at_their_age_while_their_program_changes_nothing(kept: Kept) -> None:
+    kept.program.texts["one"] = "User: hello"
+    kept.read()
+    kept.program.texts.clear()
+    kept.program.unchanged = kept.program.find()
+    assert set(kept.read()) == {"p/one"}
+    kept.clock.now_ms += 29 * DAY_MS
+    assert set(kept.read()) == {"p/one"}
+    kept.clock.now_ms += 2 * DAY_MS
     assert set(kept.read()) == set()
     assert list(kept.folder.iterdir()) == []
 

@@ -16,7 +16,16 @@ import msgspec
 from memd.settings.layers import Findings, Layer, absolute_path, is_path_text, read_layers, shown_key
 from memd.settings.lifecycle import LifecycleSettings
 from memd.settings.memd_toml import MemdToml, load_memd_toml, read_daemon_settings
-from memd.settings.names import AGENT_PLACES, AGENTS, OWN_NAMES, PLACES, PLUGIN_CONFIG, SEARCH, refused_keys
+from memd.settings.names import (
+    AGENT_PLACES,
+    AGENTS,
+    OWN_NAMES,
+    PLACES,
+    PLUGIN_CONFIG,
+    SEARCH,
+    SOURCES,
+    refused_keys,
+)
 from memd.settings.openclaw_file import (
     find_config_path,
     find_state_dir,
@@ -30,7 +39,6 @@ from memd.settings.schema import DaemonSettings, MemorySearch, ProviderEntry
 from memd.settings.search import earlier_index, own_index, read_search, usual_index
 from memd.settings.sources import (
     SHARED_AGENT,
-    SOURCES,
     OwnedSource,
     SourceConfig,
     read_sources,

@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 import msgspec
 
 from memd.settings.fields import convert, describe_type, describe_value, fields_of
-from memd.settings.names import OWN_NAMES
+from memd.settings.names import OWN_NAMES, SOURCES
 from memd.settings.schema import DaemonSettings
 from memd.system.state_file import UnreadableFileError, load_text
 from memd_client.errors import ConfigInvalidError
@@ -53,9 +53,7 @@ def read_daemon_settings(file: MemdToml) -> tuple[DaemonSettings, Problems]:
     if file.problem is not None:
         return DaemonSettings(), (file.problem,)
     problems: list[ConfigInvalidError] = []
-    tables = {
-        key: raw for key, raw in (file.tables or {}).items() if key not in OWN_NAMES and key != "sources"
-    }
+    tables = {key: raw for key, raw in (file.tables or {}).items() if key not in {*OWN_NAMES, SOURCES}}
     return _read_table(file.path, DaemonSettings, tables, "", problems), tuple(problems)
 
 

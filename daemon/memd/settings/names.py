@@ -21,6 +21,9 @@ SEARCH: Final = "search"
 AGENTS: Final = "agents"
 DEFAULTS: Final = "agents.defaults"
 
+SOURCES: Final = "sources"
+"""The table of added sources in `memd.toml`."""
+
 PLUGIN_CONFIG: Final = "plugins.entries.memd.config"
 """Key of the plugin's config in openclaw.json, which also has settings of the plugin itself."""
 

@@ -12,10 +12,8 @@ from memd.settings.fields import Setting, Settings
 from memd.settings.known_sources import KNOWN_SOURCES, SourceKind
 from memd.settings.layers import Findings, Layer, absolute_path, read_layers, shown_key
 from memd.settings.memd_toml import MemdToml
+from memd.settings.names import SOURCES
 from memd.system.nearest_name import did_you_mean
-
-SOURCES: Final = "sources"
-"""The table in `memd.toml`."""
 
 SHARED_AGENT: Final = "shared"
 """The agent that exists as soon as a source belongs to it."""

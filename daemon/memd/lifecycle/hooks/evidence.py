@@ -26,7 +26,7 @@ _IDENTIFIER = re.compile(r"\w*(?:\d[^\W\d_]|[^\W\d_]\d|[a-z][A-Z]|_|[A-Z]{2})|.*
 
 @dataclass(frozen=True, slots=True)
 class TellingWord:
-    """A word of a prompt that tells which fact is wanted; `weight` is its rarity in the memory."""
+    """A word of a prompt that narrows down which fact is wanted; `weight` is its rarity in the memory."""
 
     form: str
     weight: float

@@ -79,7 +79,7 @@ def _without_hook_context(prompt: str) -> str:
 
 
 def is_common(word: str) -> bool:
-    """Return whether a word, folded, occurs in many requests and so tells nothing."""
+    """Return whether a word, folded, occurs in so many requests that it is no evidence for a fact."""
     return stem_word(word)[0] in _COMMON_STEMS
 
 

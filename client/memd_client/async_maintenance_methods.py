@@ -8,12 +8,12 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from . import requests
-from .async_source_methods import AsyncSourceMethods
+from .async_remote_methods import AsyncRemoteMethods
 from .maintenance import IndexReply, ResetReply, VacuumReply
 from .messages import ModelReply, Progress, ShowReply
 
 
-class AsyncMaintenanceMethods(AsyncSourceMethods):
+class AsyncMaintenanceMethods(AsyncRemoteMethods):
     """A method for every request about the index, models and the page; `request` sends it."""
 
     async def index(

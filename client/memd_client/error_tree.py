@@ -21,6 +21,7 @@ RETRYABLE_CODES = frozenset(
         "model_child",
         "provider_rate_limited",
         "provider_unreachable",
+        "remote_unreachable",
         "shutting_down",
         "too_many_connections",
         "too_many_requests",

@@ -24,6 +24,13 @@ from memd_client.provider_errors import ProviderUnavailableError as ProviderUnav
 from memd_client.provider_errors import ProviderUnreachableError as ProviderUnreachableError
 from memd_client.provider_errors import TextRefusedError as TextRefusedError
 from memd_client.provider_errors import TokenBudgetError as TokenBudgetError
+from memd_client.remote_errors import GitFailedError as GitFailedError
+from memd_client.remote_errors import GitMissingError as GitMissingError
+from memd_client.remote_errors import RemoteExistsError as RemoteExistsError
+from memd_client.remote_errors import RemoteRefusedError as RemoteRefusedError
+from memd_client.remote_errors import RemoteRewrittenError as RemoteRewrittenError
+from memd_client.remote_errors import RemoteUnknownError as RemoteUnknownError
+from memd_client.remote_errors import RemoteUnreachableError as RemoteUnreachableError
 
 # --- protocol, connections and the daemon -----------------------------------------------------------
 

@@ -7,10 +7,10 @@ from collections.abc import Callable
 from . import requests
 from .maintenance import IndexReply, ResetReply, VacuumReply
 from .messages import ModelReply, Progress, ShowReply
-from .source_methods import SourceMethods
+from .remote_methods import RemoteMethods
 
 
-class MaintenanceMethods(SourceMethods):
+class MaintenanceMethods(RemoteMethods):
     """A method for every request about the index, models and the page; `request` sends it."""
 
     def index(

@@ -52,6 +52,8 @@ from memd_client.notes import AppendNoteReply as AppendNoteReply
 from memd_client.notes import SessionEndedParams as SessionEndedParams
 from memd_client.notes import SessionEndedReply as SessionEndedReply
 from memd_client.record import Any, field, record
+from memd_client.remotes import RemoteParams as RemoteParams
+from memd_client.remotes import RemoteReply as RemoteReply
 from memd_client.reports import AccountStatus as AccountStatus
 from memd_client.reports import AgentStatus as AgentStatus
 from memd_client.reports import BulkJob as BulkJob
@@ -62,6 +64,8 @@ from memd_client.reports import EmptyResult as EmptyResult
 from memd_client.reports import Fallback as Fallback
 from memd_client.reports import FillProgress as FillProgress
 from memd_client.reports import Histogram as Histogram
+from memd_client.reports import MachineStatus as MachineStatus
+from memd_client.reports import MemoryConflict as MemoryConflict
 from memd_client.reports import MemoryStatus as MemoryStatus
 from memd_client.reports import Metric as Metric
 from memd_client.reports import MetricsParams as MetricsParams
@@ -69,6 +73,7 @@ from memd_client.reports import MetricsReply as MetricsReply
 from memd_client.reports import ModelStatus as ModelStatus
 from memd_client.reports import Problem as Problem
 from memd_client.reports import RefusedText as RefusedText
+from memd_client.reports import RemoteStatus as RemoteStatus
 from memd_client.reports import Sample as Sample
 from memd_client.reports import SessionsStatus as SessionsStatus
 from memd_client.reports import SkippedFile as SkippedFile
@@ -456,6 +461,7 @@ REQUESTS: dict[str, tuple[type[Any], type[Any]]] = {
     "recall_for": (RecallForParams, RecallForReply),
     "capture_from": (CaptureFromParams, CaptureFromReply),
     "sources": (SourcesParams, SourcesReply),
+    "remote": (RemoteParams, RemoteReply),
     "conversation_search": (ConversationSearchParams, ConversationSearchReply),
     "conversation_read": (ConversationReadParams, ConversationReadReply),
     "show": (ShowParams, ShowReply),

@@ -157,6 +157,56 @@ class SourceStatus:
 
 
 @record
+class MachineStatus:
+    """A machine that has an agent's memory.
+
+    `behind` counts the commits that it has not received yet, as far as this machine knows; -1 if unknown. `at_ms` is
+    the time of the last commit it has, None if unknown.
+    """
+
+    name: str
+    is_this: bool = False
+    behind: int = -1
+    at_ms: int | None = None
+
+
+@record
+class MemoryConflict:
+    """A file with lines of another machine that conflict with a note; `note` is the note's path if known."""
+
+    path: str
+    note: str
+    machine: str
+    date: str
+
+
+@record
+class RemoteStatus:
+    """An agent's memory on a remote.
+
+    `state` is `ok`, `pending` (changes wait to be sent), `offline`, `refused` (the remote has what memd doesn't
+    accept, or doesn't accept our changes), `failed`, or `paused`. `ahead` counts commits that the remote lacks,
+    `is_behind` tells whether it has commits that are not here yet. `waiting` are received files that another program is
+    writing to, `left_out` files that are not replicated. `next_sync_ms` is None while paused.
+    """
+
+    agent: str
+    url: str
+    machine: str
+    state: str
+    files: int = 0
+    ahead: int = 0
+    is_behind: bool = False
+    last_sync_ms: int | None = None
+    next_sync_ms: int | None = None
+    machines: list[MachineStatus] = field(default_factory=list)
+    conflicts: list[MemoryConflict] = field(default_factory=list)
+    waiting: list[SkippedFile] = field(default_factory=list)
+    left_out: list[SkippedFile] = field(default_factory=list)
+    problem: Problem | None = None
+
+
+@record
 class AgentStatus:
     """One agent's memory. The defaults are those of a memory that can't be opened.
 
@@ -192,6 +242,7 @@ class AgentStatus:
     interval_minutes: int = 0
     sessions: SessionsStatus | None = None
     added: list[SourceStatus] = field(default_factory=list)
+    remote: RemoteStatus | None = None
     generation: int = 0
     index_bytes: int = 0
     degraded: Degradation | None = None

@@ -37,6 +37,8 @@ from .messages import (
     ModelParams,
     ModelReply,
     Progress,
+    RemoteParams,
+    RemoteReply,
     ResetParams,
     ResetReply,
     SearchAgentsParams,
@@ -56,6 +58,9 @@ from .prepared_request import NO_DEADLINE, REPLY_MARGIN_S, PreparedRequest, long
 from .session import CLIENT_VERSION
 
 OnProgress = Callable[[Progress], None]
+
+REMOTE_TIMEOUT_S = 900.0
+"""Shortest timeout of a request that exchanges data with a remote."""
 
 
 def hello() -> PreparedRequest[HelloReply]:
@@ -249,6 +254,23 @@ def sources(
     """Return the request of `Client.sources`."""
     params = SourcesParams(action=action, name=name, session=session, agent=agent)
     return PreparedRequest("sources", params, SourcesReply, uses_client_agent=False)
+
+
+def remote(
+    action: str = "status",
+    *,
+    agent: str | None = None,
+    url: str = "",
+    path: str = "",
+    paths: Sequence[str] = (),
+    take_over: bool = False,
+) -> PreparedRequest[RemoteReply]:
+    """Return the request of `Client.remote`."""
+    params = RemoteParams(
+        action=action, agent=agent, url=url, path=path, paths=list(paths), take_over=take_over
+    )
+    wait_s = 0.0 if action == "status" else REMOTE_TIMEOUT_S
+    return PreparedRequest("remote", params, RemoteReply, uses_client_agent=False, min_timeout_s=wait_s)
 
 
 def conversation_search(

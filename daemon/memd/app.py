@@ -25,6 +25,7 @@ from memd.embedding.remote.http import HttpClient
 from memd.lifecycle.host import Host
 from memd.lifecycle.registry import LifecycleRegistry
 from memd.page.server import PageServer
+from memd.replication.service import ReplicationService
 from memd.rpc.call import DaemonContext
 from memd.rpc.server import serve
 from memd.service.examination import Examination
@@ -178,7 +179,10 @@ async def run(
             reloader = Reloader(first, load, engine.apply, files)
             inner.start_soon(reloader.run)
             inner.start_soon(on_hangup, reloader.reload_nowait)
-            await _serve_until_stopped(engine, socket)
+            replication = ReplicationService(engine.registry, wall_clock_ms, reloader.reload_nowait)
+            engine.registry.on_search = replication.on_search
+            await inner.start(replication.run)
+            await _serve_until_stopped(engine, socket, replication)
             inner.cancel_scope.cancel()
         await engine.aclose()
         outer.cancel_scope.cancel()
@@ -201,7 +205,7 @@ async def _close(providers: ProviderFactory) -> None:
         await providers.aclose()
 
 
-async def _serve_until_stopped(engine: Engine, socket: Path) -> None:
+async def _serve_until_stopped(engine: Engine, socket: Path, replication: ReplicationService) -> None:
     """Listen on the socket until a stop signal arrives."""
     registry, page = engine.registry, PageServer(__version__)
     daemon = DaemonContext(
@@ -211,6 +215,7 @@ async def _serve_until_stopped(engine: Engine, socket: Path) -> None:
         lifecycles=LifecycleRegistry(complete=engine.ask_chat),
         show=page.show,
         examine=Examination().examine,
+        replication=replication,
     )
     async with trio.open_nursery() as nursery:
         path = await nursery.start(serve, activated_socket() or socket, registry, daemon)

@@ -14,14 +14,21 @@ from typing import Final
 
 from tests.support.tree import CLIENT
 
-MODULES: Final = ("methods", "lifecycle_methods", "note_methods", "source_methods", "maintenance_methods")
+MODULES: Final = (
+    "methods",
+    "lifecycle_methods",
+    "note_methods",
+    "source_methods",
+    "remote_methods",
+    "maintenance_methods",
+)
 
 NOTICE: Final = "Made by `python -m tests.support.async_methods` from `{module}`: don't edit."
 
 REPLACEMENTS: Final = (
     (r'\A""".*?"""', '"""The asynchronous form of `{module}`.\n\n' + NOTICE + '\n"""'),
-    (r"\bfrom \.(lifecycle|note|source|maintenance)_methods\b", r"from .async_\1_methods"),
-    (r"\b(Lifecycle|Note|Source|Maintenance|)Methods\b", r"Async\1Methods"),
+    (r"\bfrom \.(lifecycle|note|source|remote|maintenance)_methods\b", r"from .async_\1_methods"),
+    (r"\b(Lifecycle|Note|Source|Remote|Maintenance|)Methods\b", r"Async\1Methods"),
     (r"^    def ", "    async def "),
     (r"\breturn self\.request\(", "return await self.request("),
 )

@@ -125,6 +125,7 @@ class Agent:
         *,
         daemon: Callable[[], DaemonSettings],
         clock: Clock,
+        on_search: Callable[[str], None] = lambda _: None,
     ) -> None:
         self.config = config
         self.state = AgentState.OPENING
@@ -134,6 +135,7 @@ class Agent:
         self._open_agent = open_agent
         self._daemon = daemon
         self._clock = clock
+        self._on_search = on_search
         self._last_logged_error = ""
         self._is_closing = False
         self._serving = trio.CancelScope()
@@ -282,6 +284,7 @@ class Agent:
     async def search(self, opened: OpenAgent, params: SearchParams) -> SearchReply:
         """Return hits from what is on disk now."""
         self._require_enabled()
+        self._on_search(self.config.id)
         reply = await opened.search.search(params)
         if reply.hits:
             return reply

@@ -53,7 +53,10 @@ RELEASE_INTERVAL_S = 30.0
 
 
 class AgentRegistry:
-    """Every agent by id. `models`, `library`, `downloads` and `accounts` are shared by agents."""
+    """Every agent by id. `models`, `library`, `downloads` and `accounts` are shared by agents.
+
+    `on_search` is called with the agent's id when a search begins.
+    """
 
     def __init__(
         self,
@@ -76,6 +79,7 @@ class AgentRegistry:
             models_dir, models, downloads, self._all_settings, self.on_model_downloaded
         )
         self.chooser = chooser
+        self.on_search: Callable[[str], None] = lambda _: None
         self._home = home
         self._daemon = daemon
         self._extension = extension
@@ -228,7 +232,16 @@ class AgentRegistry:
 
     async def _begin(self, configs: Iterable[AgentConfig]) -> None:
         """Open agents; returns once each is open or failed."""
-        agents = [Agent(each, self._open, daemon=lambda: self._daemon, clock=self._clock) for each in configs]
+        agents = [
+            Agent(
+                each,
+                self._open,
+                daemon=lambda: self._daemon,
+                clock=self._clock,
+                on_search=lambda agent_id: self.on_search(agent_id),
+            )
+            for each in configs
+        ]
         for agent in agents:
             self._agents[agent.agent_id] = agent
             self._nursery.start_soon(agent.run)

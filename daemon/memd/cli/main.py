@@ -41,6 +41,8 @@ COMMANDS = {
     "show": "show:command",
     "sample": "sample:command",
     "sources": "sources:command",
+    "remote": "remote:command",
+    "clone": "remote:clone",
     "model": "model:command",
     "service": "service:command",
     "mcp": "mcp:command",
@@ -61,8 +63,8 @@ VARIABLE = "_MEMCTL_COMPLETE"
 GROUPS = {
     "Search": ("search", "get", "show", "agents"),
     "Monitor": ("status", "top", "metrics", "eval", "doctor", "logs"),
-    "Maintain": ("note", "facts", "index", "reset", "vacuum"),
-    "Set up": ("sample", "sources", "model", "service", "mcp", "hooks", "completion", "help"),
+    "Maintain": ("note", "facts", "index", "reset", "vacuum", "remote"),
+    "Set up": ("sample", "clone", "sources", "model", "service", "mcp", "hooks", "completion", "help"),
 }
 """All commands by section of the help."""
 

@@ -33,6 +33,7 @@ from memd.cli.lines import (
     span,
     until,
 )
+from memd.cli.remote_lines import remote_lines
 
 if TYPE_CHECKING:
     from memd_client.messages import (
@@ -156,6 +157,8 @@ def _trouble_lines(agent: AgentStatus, now_ms: int) -> list[Line]:
     if agent.vector_path == "scan":
         reason = f" ({agent.vector_path_reason})" if agent.vector_path_reason else ""
         lines.append(row("vectors", ("compared by a scan of the index", "warn"), reason))
+    if agent.remote is not None and agent.remote.state == "offline":
+        lines += remote_lines(agent.remote, now_ms)[:1]
     if agent.refused:
         lines.append(row("refused", (count(len(agent.refused), "chunk"), "warn"), DETAILS))
     if agent.skipped:
@@ -360,6 +363,7 @@ def _agent_lines(agent: AgentStatus, now_ms: int) -> list[Line]:
         row("sources", ", ".join(agent.sources) or "none"),
         *_session_lines(agent.sessions),
         *(each for source in agent.added for each in _source_lines(source)),
+        *(remote_lines(agent.remote, now_ms) if agent.remote is not None else ()),
         *provider_lines(agent, now_ms),
         row("vectors", *_vector_path(agent)),
         row("index", *_index_file(agent)),

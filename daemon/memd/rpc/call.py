@@ -12,6 +12,7 @@ from typing import Any
 from memd.agents.registry import AgentRegistry
 from memd.lifecycle.hooks.service import HookService
 from memd.lifecycle.registry import AgentLifecycle, LifecycleRegistry
+from memd.replication.service import ReplicationService
 from memd.rpc.admission import Admission
 from memd.rpc.limits import Limits
 from memd.rpc.outbox import Backlog
@@ -39,7 +40,7 @@ class DaemonContext:
 
     started: `time.monotonic()` at its start. open_connections: updated by the server. cpu_before: CPU seconds used by
     the start. show: opens the page, for one agent or all. examine: returns a report on programs, settings and files, or
-    None.
+    None. replication: agents' remotes.
     """
 
     version: str
@@ -54,6 +55,7 @@ class DaemonContext:
     hooks: HookService = field(default_factory=HookService)
     show: Callable[[str | None], Awaitable[ShowReply]] = no_page
     examine: Callable[[], Awaitable[dict[str, Any] | None]] = no_examination
+    replication: ReplicationService | None = None
     admission: Admission = field(init=False)
     backlog: Backlog = field(init=False)
 

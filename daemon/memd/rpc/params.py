@@ -113,6 +113,11 @@ BOUNDS: Mapping[str, Mapping[str, Bound]] = {
     "capture_from": {"messages": Bound(MAX_TEXTS_CHARS, items=100_000)},
     "subscribe": {"kinds": _NAMES},
     "sources": {"action": _WORD, "name": _WORD, "session": _KEY},
+    "remote": {
+        "action": _WORD,
+        "url": Bound(2_048),
+        "paths": Bound(64 * MAX_PATH_CHARS, items=1_000),
+    },
     "conversation_read": {"session": Bound(MAX_PATH_CHARS)},
 }
 """Limits of the other parameters, by request."""

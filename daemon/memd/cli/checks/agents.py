@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 Report = dict[str, Any]
 
-MINOR_PROBLEMS = frozenset({"openclaw_database", "memory_beyond_limits", "index_corrupt"})
+MINOR_PROBLEMS = frozenset({"openclaw_database", "memory_beyond_limits", "index_corrupt", "memory_conflicts"})
 """Problems that memd handled itself, or that affect part of a memory only."""
 
 TRANSIENT_REASONS = frozenset({"vectors_pending"})

@@ -97,6 +97,39 @@ def replace_text(
     raise NoteUnwritableError(f"other programs write to {path} continuously", data={"path": path})
 
 
+def remove_text(folder: int, name: str, path: str, is_expected: Callable[[str], bool]) -> bool:
+    """Remove a file of an open, locked folder if its text is as expected (blocking).
+
+    Returns:
+        Whether it is gone. If another program writes to it meanwhile, it stays.
+    """
+    try:
+        handle, _ = open_plain(folder, name, path)
+    except FileNotFoundError:
+        return True
+    try:
+        if not wait_for_writers(handle, WRITER_TIMEOUT_S):
+            raise busy(path)
+        before = read_bytes(handle)
+    finally:
+        os.close(handle)
+    if not is_expected(decode(before, path)):
+        return False
+    spare = temp_name()
+    os.rename(name, spare, src_dir_fd=folder, dst_dir_fd=folder)
+    removed = _Replacement(folder, name, spare, path, "", "", 0)
+    if _settled_or_keep(removed) == before:
+        os.unlink(spare, dir_fd=folder)
+        os.fsync(folder)
+        return True
+    try:
+        os.link(spare, name, src_dir_fd=folder, dst_dir_fd=folder, follow_symlinks=False)
+    except FileExistsError:
+        raise _keep(removed) from None
+    os.unlink(spare, dir_fd=folder)
+    return False
+
+
 @dataclass(frozen=True, slots=True)
 class _Replacement:
     """A file and the temporary file that replaces it, with both texts and the latter's inode."""

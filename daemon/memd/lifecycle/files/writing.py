@@ -29,7 +29,7 @@ from memd.lifecycle.files.folder_files import (
     wait_for_writers,
     write_new,
 )
-from memd.lifecycle.files.replacing import replace_text
+from memd.lifecycle.files.replacing import remove_text, replace_text
 from memd.sync.disk.capacity import SourceLimits, WriteCapacity, find_capacity
 from memd.sync.disk.read import whole_lines
 from memd.sync.disk.safe_open import FOLDER_MODE, SymlinkInPathError, open_below, open_folder, open_listing
@@ -111,6 +111,16 @@ def change(root: Path, path: str, edit: Callable[[str], str]) -> bool:
     """Replace a file's text by the result of `edit`, atomically; return whether it changed."""
     with _errors(path, NoteUnwritableError), _folder(root, path, make=True) as (folder, name), _lock(folder):
         return replace_text(folder, name, path, edit)
+
+
+def remove(root: Path, path: str, is_expected: Callable[[str], bool]) -> bool:
+    """Remove a file if its text is as expected; return whether it is gone."""
+    with _errors(path, NoteUnwritableError):
+        try:
+            with _folder(root, path, make=False) as (folder, name), _lock(folder):
+                return remove_text(folder, name, path, is_expected)
+        except FileNotFoundError:
+            return True
 
 
 def _read_before(folder: int, name: str, path: str, most_bytes: int) -> bytes:

@@ -7,6 +7,7 @@ from typing import Any
 import trio
 
 from memd.agents.status import model_status
+from memd.replication.status import with_remote
 from memd.rpc.call import Call
 from memd.rpc.each_agent import load_statuses
 from memd.rpc.metrics import rss_bytes
@@ -31,6 +32,8 @@ async def handle(call: Call, params: StatusParams) -> StatusReply:
             nursery.start_soon(examine)
         agents = await load_statuses(wanted, deep=params.deep)
     registry, daemon = call.registry, call.daemon
+    remotes = daemon.replication.status(None) if daemon.replication is not None else []
+    agents = [with_remote(agent, remotes) for agent in agents]
     return StatusReply(
         version=daemon.version,
         pid=daemon.pid,

@@ -1,0 +1,53 @@
+"""The blocking client's method about memory on several machines. `methods` describes how to change one."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from . import requests
+from .remotes import RemoteReply
+from .source_methods import SourceMethods
+
+
+class RemoteMethods(SourceMethods):
+    """The method for the request about remotes; `request` sends it."""
+
+    def remote(
+        self,
+        action: str = "status",
+        *,
+        agent: str | None = None,
+        url: str = "",
+        path: str = "",
+        paths: Sequence[str] = (),
+        take_over: bool = False,
+    ) -> RemoteReply:
+        """Replicate the Markdown of agents to other machines through a git remote.
+
+        Args:
+            action: `status`; `add` to connect an agent to `url`; `clone` to connect all agents that `url` has memory
+                of, or only `agent`; `sync` now; `pause`, `resume` and `remove`; `settle` to delete files of conflicts;
+                `purge` to remove earlier contents of the file `path` from the history, here and on the remote.
+            agent: The agent's id. None: for `add`, `remove`, `settle` and `purge` the default agent, else all agents.
+            url: The address of a git repository, as git takes it; a folder must be absolute.
+            path: The file of `purge`, relative to the workspace.
+            paths: The files of `settle`; empty: all.
+            take_over: `sync` accepts a remote whose history was rewritten.
+
+        Returns:
+            `remotes`, each with `state`, `ahead`, `machines`, `conflicts` and `problem`; `settled`, the files deleted;
+            and `commits`, how many a purged history has.
+
+        Raises:
+            BadParamsError: The action, the address or a file is unknown.
+            RemoteUnknownError: The agent has no remote.
+            RemoteExistsError: The agent has another remote.
+            RemoteUnreachableError: The remote can't be reached, or refuses this user.
+            RemoteRefusedError: The remote has what memd does not accept; nothing of it was used.
+            RemoteRewrittenError: Its history was rewritten.
+            GitMissingError: The machine of the daemon has no git.
+            DaemonUnreachableError, ConnectionLostError: As with every request.
+        """
+        return self.request(
+            requests.remote(action, agent=agent, url=url, path=path, paths=paths, take_over=take_over)
+        )

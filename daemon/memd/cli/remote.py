@@ -1,0 +1,227 @@
+"""`memctl remote` and `memctl clone`: the same memory on several machines, by git."""
+
+from __future__ import annotations
+
+import os
+import re
+from typing import TYPE_CHECKING
+
+import click
+
+from memd.cli.arguments import MAX_PATH_CHARS, CommandGroup, agent_option, at_most, examples, json_option
+from memd.cli.connect import CliSession
+from memd.cli.lines import count
+from memd.cli.remote_lines import remote_lines
+
+if TYPE_CHECKING:
+    from memd_client.messages import RemoteReply
+
+MAX_URL_CHARS = 2_048
+
+
+@click.group(
+    "remote",
+    cls=CommandGroup,
+    invoke_without_command=True,
+    epilog=examples(
+        "memctl remote add me@server:memory.git",
+        "memctl remote",
+        "memctl remote sync",
+        "memctl clone me@server:memory.git",
+    ),
+)
+@json_option
+@click.pass_context
+def command(ctx: click.Context, as_json: bool) -> None:
+    """Have the same memory on several machines.
+
+    The Markdown of agents is replicated through a git repository that all machines reach: a bare repository on your
+    server, or a private repository of a forge. Each machine indexes for itself. Without a command, shows the remotes.
+    """
+    if ctx.invoked_subcommand is None:
+        _show(ctx.obj, None, as_json=as_json)
+
+
+@command.command(
+    "add", epilog=examples("memctl remote add me@server:memory.git", "memctl remote add ~/usb/memory.git")
+)
+@click.argument("url", type=at_most(MAX_URL_CHARS))
+@agent_option
+@json_option
+@click.pass_obj
+def add(session: CliSession, url: str, agent: str | None, as_json: bool) -> None:
+    """Replicate an agent's notes to the git repository at URL.
+
+    URL is anything git takes. Several agents can share a repository. git runs with your own ssh keys and credential
+    helpers, and never asks for a password.
+    """
+    with session.client() as client:
+        reply = client.remote("add", url=_absolute(url), agent=agent)
+    _print(session, reply, as_json=as_json)
+    if not as_json:
+        session.output.note(f"on another machine, run: memctl clone {url}")
+
+
+@command.command("status", epilog=examples("memctl remote status", "memctl remote status --json"))
+@agent_option
+@json_option
+@click.pass_obj
+def status(session: CliSession, agent: str | None, as_json: bool) -> None:
+    """Show the remotes: state, machines, and conflicts."""
+    _show(session, agent, as_json=as_json)
+
+
+@command.command("sync", epilog=examples("memctl remote sync", "memctl remote sync --take-over"))
+@agent_option
+@click.option("--take-over", is_flag=True, help="Accept a remote whose history was rewritten.")
+@json_option
+@click.pass_obj
+def sync(session: CliSession, agent: str | None, take_over: bool, as_json: bool) -> None:
+    """Send and receive changes now.
+
+    With --take-over, the history of the remote replaces the one known here; notes that were changed here and not sent
+    yet are kept.
+    """
+    with session.client() as client:
+        reply = client.remote("sync", agent=agent, take_over=take_over)
+    _print(session, reply, as_json=as_json)
+
+
+@command.command("pause", epilog=examples("memctl remote pause"))
+@agent_option
+@click.pass_obj
+def pause(session: CliSession, agent: str | None) -> None:
+    """Stop sending and receiving, until `memctl remote resume`."""
+    with session.client() as client:
+        reply = client.remote("pause", agent=agent)
+    session.output.text(f"paused {count(len(reply.remotes), 'remote')}\n")
+
+
+@command.command("resume", epilog=examples("memctl remote resume"))
+@agent_option
+@click.pass_obj
+def resume(session: CliSession, agent: str | None) -> None:
+    """Send and receive again after `memctl remote pause`."""
+    with session.client() as client:
+        reply = client.remote("resume", agent=agent)
+    session.output.text(f"resumed {count(len(reply.remotes), 'remote')}\n")
+
+
+@command.command("remove", epilog=examples("memctl remote remove", "memctl remote remove --agent ops"))
+@agent_option
+@click.pass_obj
+def remove(session: CliSession, agent: str | None) -> None:
+    """Disconnect an agent from its remote; all notes stay, here and there."""
+    with session.client() as client:
+        reply = client.remote("remove", agent=agent)
+    for each in reply.remotes:
+        session.output.text(f"removed the remote of agent {each.agent}: {each.url}\n")
+
+
+@command.command("settle", epilog=examples("memctl remote settle", "memctl remote settle --all"))
+@click.argument("files", nargs=-1, type=at_most(MAX_PATH_CHARS))
+@agent_option
+@click.option("--all", "is_all", is_flag=True, help="Settle all conflicts.")
+@json_option
+@click.pass_obj
+def settle(
+    session: CliSession, files: tuple[str, ...], agent: str | None, is_all: bool, as_json: bool
+) -> None:
+    """Delete the FILES in memory/conflicts that you are done with.
+
+    If two machines changed the same lines of a note, the note has the lines of one, and a file in memory/conflicts has
+    those of the other. Copy what is true into the note first. Without FILES, lists the conflicts.
+    """
+    if not files and not is_all:
+        _show_conflicts(session, agent, as_json=as_json)
+        return
+    with session.client() as client:
+        reply = client.remote("settle", agent=agent, paths=files)
+    if as_json:
+        session.output.reply(reply)
+        return
+    for path in reply.settled:
+        session.output.text(f"settled {path}\n")
+    if not reply.settled:
+        session.output.note("there are no conflicts")
+
+
+@command.command("purge", epilog=examples("memctl remote purge memory/2026-03-05.md"))
+@click.argument("file", type=at_most(MAX_PATH_CHARS))
+@agent_option
+@click.pass_obj
+def purge(session: CliSession, file: str, agent: str | None) -> None:
+    """Remove earlier contents of FILE from the history, here and on the remote.
+
+    Delete the secret from FILE first: the present contents stay. The other machines receive the new history. A
+    server may keep the old objects until it runs `git gc`; a secret that was ever sent should be changed anyway.
+    """
+    with session.client() as client:
+        reply = client.remote("purge", path=file, agent=agent)
+    session.output.text(f"removed earlier contents of {file} from {count(reply.commits, 'commit')}\n")
+    session.output.note(
+        "the server may keep the old objects until `git gc --prune=now` runs there; change the secret"
+    )
+
+
+@click.command(
+    "clone",
+    epilog=examples("memctl clone me@server:memory.git", "memctl clone ~/usb/memory.git --agent main"),
+)
+@click.argument("url", type=at_most(MAX_URL_CHARS))
+@agent_option
+@json_option
+@click.pass_obj
+def clone(session: CliSession, url: str, agent: str | None, as_json: bool) -> None:
+    """Fetch the memory in the git repository at URL to this machine, and keep both in sync.
+
+    All agents with memory there are connected, or only the one of --agent; agents that are missing here are created.
+    Notes that this machine has already are kept and merged.
+    """
+    with session.client() as client:
+        reply = client.remote("clone", url=_absolute(url), agent=agent)
+    _print(session, reply, as_json=as_json)
+
+
+def _show(session: CliSession, agent: str | None, *, as_json: bool) -> None:
+    """Print the remotes of one agent or all."""
+    with session.client() as client:
+        reply = client.remote("status", agent=agent)
+    _print(session, reply, as_json=as_json)
+    if not reply.remotes and not as_json:
+        session.output.note("no agent has a remote; connect one with `memctl remote add URL`")
+
+
+def _print(session: CliSession, reply: RemoteReply, *, as_json: bool) -> None:
+    """Print the remotes of a reply."""
+    if as_json:
+        session.output.reply(reply)
+        return
+    for each in reply.remotes:
+        session.output.lines(remote_lines(each, session.now_ms(), with_agent=True))
+
+
+def _show_conflicts(session: CliSession, agent: str | None, *, as_json: bool) -> None:
+    """Print the conflicts of one agent or all."""
+    with session.client() as client:
+        reply = client.remote("status", agent=agent)
+    if as_json:
+        session.output.reply(reply)
+        return
+    conflicts = [each for remote in reply.remotes for each in remote.conflicts]
+    for each in conflicts:
+        session.output.text(f"{each.path}\n")
+        session.output.note(f"lines of {each.machine} that conflict with {each.note}, since {each.date}")
+    if conflicts:
+        session.output.note(
+            "copy what is true into the note, then run `memctl remote settle FILE`, or `--all`"
+        )
+    else:
+        session.output.note("there are no conflicts")
+
+
+def _absolute(url: str) -> str:
+    """Return an address of a folder as an absolute path: the daemon runs in another folder."""
+    if "://" in url or re.match(r"[^/]*:", url):
+        return url
+    return os.path.abspath(os.path.expanduser(url))

@@ -1,0 +1,310 @@
+"""Exchange of commits with the remote: look, fetch, check, merge and push."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Final
+
+import structlog
+
+from memd.replication.check import check_files, check_text, is_tracked
+from memd.replication.git.purge import rewrite_without
+from memd.replication.git.remote import GitRemote, PushOutcome, RemoteHeads
+from memd.replication.git.repository import (
+    APPLIED,
+    INCOMING,
+    REMOTE,
+    TIP,
+    WORK,
+    Author,
+    Repository,
+    TreeEntry,
+)
+from memd.replication.merge.files import Sides
+from memd.replication.merge.texts import CONFLICTS_FOLDER
+from memd.replication.merger import plan_merge
+from memd.replication.messages import machine_of
+from memd.sync.disk.capacity import SourceLimits
+from memd_client.errors import (
+    BadParamsError,
+    MemdError,
+    RemoteRefusedError,
+    RemoteRewrittenError,
+    RemoteUnreachableError,
+)
+
+log = structlog.get_logger(__name__)
+
+MAX_TRIES: Final = 8
+"""How often a sync is repeated because another machine pushed first."""
+
+FETCH_SLACK_BYTES: Final = 64 * 1024 * 1024
+"""What a fetch may have beyond twice the limit of an agent's files: the history."""
+
+BATCH_BYTES: Final = 16 * 1024 * 1024
+"""Contents that are checked at a time."""
+
+
+@dataclass(slots=True)
+class ExchangeState:
+    """The references and files of the repository, and the names for a merge; the references follow the exchange."""
+
+    refs: dict[str, str]
+    files: Mapping[str, str]
+    sides: Sides
+
+
+@dataclass(slots=True)
+class ExchangeResult:
+    """Whether something was pushed, which files conflicted, and whether old contents must be deleted here."""
+
+    pushed: bool = False
+    conflicts: list[str] = field(default_factory=list)
+    must_prune: bool = False
+
+
+class RemoteExchange:
+    """The exchange of one repository with its remote.
+
+    Attributes:
+        heads: What the remote had at the last look.
+    """
+
+    def __init__(
+        self,
+        repository: Repository,
+        remote: GitRemote,
+        limits: SourceLimits,
+        max_file_bytes: int,
+        machine: str,
+    ) -> None:
+        self.remote = remote
+        self.heads = RemoteHeads("")
+        self._repository = repository
+        self._limits = limits
+        self._max_file_bytes = max_file_bytes
+        self._machine = machine
+        self._refused: tuple[str, MemdError] | None = None
+
+    def __repr__(self) -> str:
+        return f"<Exchange with {self.remote!r}>"
+
+    @staticmethod
+    def remote_tip(refs: Mapping[str, str]) -> str:
+        """Return the last commit of the remote that was accepted, "" if there is none."""
+        return refs.get(REMOTE, "")
+
+    @staticmethod
+    def has_news(state: ExchangeState) -> bool:
+        """Return whether this machine has commits that the remote lacked at the last look."""
+        return state.refs.get(TIP, "") != state.refs.get(REMOTE, "")
+
+    async def run(
+        self, state: ExchangeState, author: Author, at_s: int, *, take_over: bool = False
+    ) -> ExchangeResult:
+        """Merge our commits with the remote's and push the result.
+
+        Raises:
+            RemoteUnreachableError: The remote can't be reached.
+            RemoteRefusedError: It has what memd doesn't accept, or doesn't accept our commits.
+            RemoteRewrittenError: Its history was rewritten, and not by `purge` on another machine.
+        """
+        for _ in range(MAX_TRIES):
+            result = await self._try_once(state, author, at_s, take_over=take_over)
+            if result is not None:
+                return result
+        raise RemoteUnreachableError(
+            f"{self.remote.shown}: other machines push continuously", data={"reason": "contention"}
+        )
+
+    async def _try_once(
+        self, state: ExchangeState, author: Author, at_s: int, *, take_over: bool
+    ) -> ExchangeResult | None:
+        """Exchange once; return None if another machine pushed meanwhile."""
+        result = ExchangeResult()
+        self.heads = await self.remote.heads()
+        known, theirs = state.refs.get(REMOTE, ""), self.heads.tip
+        is_rewritten = False
+        if not theirs and known and not take_over:
+            raise RemoteRewrittenError(f"{self.remote.shown} had memory of this agent and has none any more")
+        if theirs and theirs != known:
+            theirs, is_rewritten = await self._receive(state, take_over=take_over)
+        target = await self._merged(state, theirs, author, at_s, result, is_rewritten=is_rewritten)
+        result.must_prune = is_rewritten and bool(known)
+        if not target:
+            return result
+        wanted: dict[str, str] = {}
+        if target != self.heads.tip:
+            wanted[self.remote.branch] = target
+        if self.heads.machines.get(self._machine) != target:
+            wanted[self.remote.machine_ref(self._machine)] = target
+        outcome = PushOutcome.DONE
+        try:
+            if wanted:
+                outcome = await self.remote.push(wanted)
+        except MemdError:
+            await self._adopt(state, target, theirs, result)
+            raise
+        if outcome is PushOutcome.STALE:
+            return None
+        is_pushed = outcome is PushOutcome.DONE
+        await self._adopt(state, target, target if is_pushed else theirs, result)
+        result.pushed = is_pushed and self.remote.branch in wanted
+        if is_pushed:
+            self.heads = replace(
+                self.heads, tip=target, machines={**self.heads.machines, self._machine: target}
+            )
+        elif self.remote.branch in wanted:
+            raise RemoteRefusedError(
+                f"the remote does not accept the commits of this machine: {self.remote.refusal}",
+                hint="allow this machine to push to the branch; what others wrote was received",
+            )
+        return result
+
+    async def _receive(self, state: ExchangeState, *, take_over: bool) -> tuple[str, bool]:
+        """Fetch and check the remote's commit; return it, and whether its history was rewritten."""
+        if self._refused is not None and self._refused[0] == self.heads.tip and not take_over:
+            raise MemdError.from_wire(self._refused[1].to_wire())
+        try:
+            limit = 2 * self._limits.total_bytes + FETCH_SLACK_BYTES
+            await self.remote.fetch(limit)
+            incoming = (await self._repository.refs()).get(INCOMING, "")
+            await self._check(incoming, state.files)
+            known = state.refs.get(REMOTE, "")
+            is_rewritten = bool(known) and not await self._repository.is_ancestor(known, incoming)
+            if is_rewritten and not take_over and not await self._is_purged(known, incoming):
+                raise RemoteRewrittenError(
+                    f"the history of {self.remote.shown} was rewritten; nothing was changed here"
+                )
+        except (RemoteRefusedError, RemoteRewrittenError) as error:
+            self._refused = self.heads.tip, error
+            raise
+        self._refused = None
+        return incoming, is_rewritten
+
+    async def _check(self, incoming: str, files: Mapping[str, str]) -> None:
+        """Raise `RemoteRefusedError` unless all files of a fetched commit may be used."""
+        tree = await self._repository.tree(incoming)
+        check_files(tree, self._max_file_bytes, self._limits.files, self._limits.total_bytes)
+        ours = set(files.values())
+        batch: dict[str, TreeEntry] = {}
+        for path, entry in tree.items():
+            if is_tracked(path) and entry.oid not in ours:
+                batch[path] = entry
+            if sum(each.size for each in batch.values()) > BATCH_BYTES:
+                await self._check_texts(batch)
+                batch = {}
+        await self._check_texts(batch)
+
+    async def _check_texts(self, batch: Mapping[str, TreeEntry]) -> None:
+        contents = await self._repository.load(entry.oid for entry in batch.values())
+        for path, entry in batch.items():
+            check_text(path, contents[entry.oid])
+
+    async def _is_purged(self, known: str, incoming: str) -> bool:
+        """Return whether another machine announced that it rewrote the history by `purge`."""
+        for commit in self.heads.purges.values():
+            try:
+                is_included = await self._repository.is_ancestor(commit, incoming)
+                if is_included and not await self._repository.is_ancestor(commit, known):
+                    return True
+            except MemdError:  # a commit that is not part of the branch
+                continue
+        return False
+
+    async def _merged(
+        self,
+        state: ExchangeState,
+        theirs: str,
+        author: Author,
+        at_s: int,
+        result: ExchangeResult,
+        *,
+        is_rewritten: bool,
+    ) -> str:
+        """Return the commit that has our changes and the remote's."""
+        repository, tip = self._repository, state.refs.get(TIP, "")
+        if not tip or not theirs:
+            return tip or theirs
+        if not is_rewritten and await repository.is_ancestor(theirs, tip):
+            return tip
+        if not is_rewritten and await repository.is_ancestor(tip, theirs):
+            return theirs
+        base = state.refs[REMOTE] if is_rewritten else await repository.merge_base(tip, theirs)
+        sides = await self._named(state.sides, tip, theirs)
+        plan = await plan_merge(repository, base, tip, theirs, sides)
+        result.conflicts = plan.conflicts
+        message = f"Merge {sides.theirs} into {sides.ours}\n"
+        if not is_rewritten:
+            return await repository.commit([tip, theirs], plan.changes, message, author, at_s)
+        # The earlier history must not come back as a parent.
+        merged = await repository.commit([theirs], plan.changes, message, author, at_s, tree_of=tip)
+        trees = [await repository.git.text("rev-parse", f"{commit}^{{tree}}") for commit in (merged, theirs)]
+        return theirs if trees[0] == trees[1] else merged
+
+    async def _named(self, sides: Sides, tip: str, theirs: str) -> Sides:
+        """Return the sides with the name of the other machine, and whose commit is older."""
+        text = await self._repository.git.text("log", "-20", "--format=%cn", theirs, f"^{tip}")
+        names = [machine_of(line) for line in text.splitlines()]
+        other = next((name for name in names if name and name != sides.ours), "another-machine")
+        is_older = await self._repository.commit_time(theirs) < await self._repository.commit_time(tip)
+        return replace(sides, theirs=file_name_of(other), theirs_first=is_older)
+
+    async def _adopt(self, state: ExchangeState, target: str, remote: str, result: ExchangeResult) -> None:
+        """Make a commit this machine's last one."""
+        if result.must_prune:
+            await self._repository.set_config("memd.prune", "true")
+        refs = {TIP: target}
+        if remote:
+            refs[REMOTE] = remote
+        if any(state.refs.get(name) != oid for name, oid in refs.items()):
+            await self._repository.set_refs(refs)
+            state.refs |= refs
+
+    async def purge(self, state: ExchangeState, path: str, author: Author, at_s: int) -> int:
+        """Rewrite the history on the remote without earlier contents of a file; return how many commits it has.
+
+        The present version of the file stays, and so does every other file. Files of conflicts with it are included.
+
+        Raises:
+            BadParamsError: The history has no such file.
+            RemoteRefusedError: The remote does not accept a rewritten history.
+        """
+        repository, tip = self._repository, state.refs.get(TIP, "")
+        if not tip or not await repository.git.text("rev-list", "-1", tip, "--", f":(literal){path}"):
+            raise BadParamsError(f"the history has no file {path[:200]!r}", data={"path": path[:200]})
+        if state.refs.get(APPLIED) != tip:
+            raise RemoteRefusedError(
+                "other programs are writing to files that the remote changed", hint="try again in a moment"
+            )
+        flat = "-" + path.removeprefix("memory/").replace("/", "-")
+
+        def is_purged(each: str) -> bool:
+            return each == path or (each.startswith(f"{CONFLICTS_FOLDER}/") and each.endswith(flat))
+
+        kept = {each: entry.oid for each, entry in (await repository.tree(tip)).items() if is_purged(each)}
+        rewritten = await rewrite_without(repository, tip, is_purged)
+        commit = await repository.commit([rewritten], kept, f"Purge {path} from the history\n", author, at_s)
+        refs = dict.fromkeys((*map(self.remote.machine_ref, self.heads.machines), *self.heads.purges), "")
+        refs |= {self.remote.branch: commit, self.remote.purge_ref(commit): commit}
+        refs[self.remote.machine_ref(self._machine)] = commit
+        outcome = await self.remote.push(refs, force_from=self.heads.tip)
+        if outcome is PushOutcome.STALE:
+            raise RemoteUnreachableError("another machine pushed meanwhile; run the command again")
+        if outcome is PushOutcome.REFUSED:
+            raise RemoteRefusedError(
+                f"the remote does not accept a rewritten history: {self.remote.refusal}",
+                hint="allow force pushes to the branch on the remote, such as by `receive.denyNonFastForwards`",
+            )
+        local = {TIP: commit, REMOTE: commit, APPLIED: commit}
+        local |= {name: "" for name in (INCOMING, WORK) if name in await repository.refs()}
+        await repository.set_refs(local)
+        self.heads = replace(self.heads, tip=commit, machines={self._machine: commit})
+        return await repository.count_commits("", commit)
+
+
+def file_name_of(machine: str) -> str:
+    """Return a machine's name as part of a file name."""
+    kept = "".join(char if char.isalnum() or char in "_." else "_" for char in machine).strip("._")
+    return kept[:40] or "another_machine"

@@ -1,0 +1,259 @@
+"""The remote of one agent's memory: what it has, fetching, and pushing; git's messages as errors."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import Final
+
+from memd.replication.git.program import GitResult, one_message, ssh_command, without_password
+from memd.replication.git.repository import INCOMING, Repository
+from memd_client.errors import (
+    BadParamsError,
+    MemdError,
+    RemoteRefusedError,
+    RemoteUnreachableError,
+)
+
+LOOK_TIMEOUT_S: Final = 30.0
+TRANSFER_TIMEOUT_S: Final = 300.0
+
+BRANCH: Final = "refs/heads/memd/"
+"""Branches of agents' memory on the remote; the id of the agent follows."""
+
+STATE: Final = "refs/memd/"
+"""Further references: `<agent>/machines/<name>` and `<agent>/purges/<commit>`."""
+
+MAX_URL_CHARS: Final = 2_048
+
+_AUTH = re.compile(
+    r"permission denied|publickey|authentication failed|could not read (username|password)|terminal prompts disabled"
+    r"|host key verification failed|access denied|403|401|unable to read askpass",
+    re.IGNORECASE,
+)
+_HOST_KEY = re.compile(
+    r"host key verification failed|identification has changed|no matching host key", re.IGNORECASE
+)
+_MISSING = re.compile(
+    r"does not appear to be a git repository|repository .*not found|not found: did you run|no such file",
+    re.IGNORECASE,
+)
+_TOO_BIG = re.compile(
+    r"file size limit exceeded|file too large|unable to write file|write error", re.IGNORECASE
+)
+_BROKEN = re.compile(
+    r"fsck error|bad object|missing (blob|tree|commit)|did not send all necessary|unresolved deltas|corrupt|shallow"
+    r"|hash mismatch|invalid (object|index-pack)|inflate|object format|malformed|unable to parse|not a tree",
+    re.IGNORECASE,
+)
+_STALE = re.compile(
+    r"fetch first|non-fast-forward|stale info|failed to update ref|cannot lock ref|incorrect old value"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class RemoteHeads:
+    """What a remote has of one agent.
+
+    `tip` is its last commit, "" if there is none. `machines` are the commits that machines had last, by name; `purges`
+    the commits of rewritten histories, by the name of the reference.
+    """
+
+    tip: str
+    machines: Mapping[str, str] = field(default_factory=dict)
+    purges: Mapping[str, str] = field(default_factory=dict)
+
+
+class PushOutcome(Enum):
+    """The outcome of a push: done, overtaken by another machine, or refused by the remote."""
+
+    DONE = "done"
+    STALE = "stale"
+    REFUSED = "refused"
+
+
+class GitRemote:
+    """The remote of one repository.
+
+    Every call raises `RemoteUnreachableError` if the remote can't be reached or refuses this user, with what git said.
+    """
+
+    def __init__(self, repository: Repository, url: str, agent_id: str) -> None:
+        self.url = url
+        self.refusal = ""
+        self._repository = repository
+        self._agent = agent_id
+        self._ssh = ""
+
+    def __repr__(self) -> str:
+        return f"<Remote {self.shown}>"
+
+    @property
+    def shown(self) -> str:
+        """The address without credentials."""
+        return without_password(self.url)
+
+    @property
+    def branch(self) -> str:
+        """The branch of this agent on the remote."""
+        return BRANCH + self._agent
+
+    def machine_ref(self, name: str) -> str:
+        """Return the reference of a machine on the remote."""
+        return f"{STATE}{self._agent}/machines/{name}"
+
+    def purge_ref(self, commit: str) -> str:
+        """Return the reference on the remote that announces a rewritten history."""
+        return f"{STATE}{self._agent}/purges/{commit[:16]}"
+
+    async def heads(self) -> RemoteHeads:
+        """Return what the remote has now."""
+        patterns = (self.branch, f"{STATE}{self._agent}/*")
+        result = await self._run("ls-remote", "--quiet", "--", self.url, *patterns, timeout_s=LOOK_TIMEOUT_S)
+        tip, machines, purges = "", dict[str, str](), dict[str, str]()
+        for name, oid in _refs(result).items():
+            if name == self.branch:
+                tip = oid
+            elif name.startswith(self.machine_ref("")):
+                machines[name.removeprefix(self.machine_ref(""))] = oid
+            elif name.startswith(self.purge_ref("")):
+                purges[name] = oid
+        return RemoteHeads(tip, machines, purges)
+
+    async def fetch(self, limit_bytes: int) -> None:
+        """Fetch the branch to `INCOMING`.
+
+        Raises:
+            RemoteRefusedError: It is larger than `limit_bytes`, or its objects are damaged.
+        """
+        await self._run(
+            *("fetch", "--quiet", "--no-tags", "--no-write-fetch-head", "--no-recurse-submodules", "--force"),
+            *("--", self.url, f"{self.branch}:{INCOMING}"),
+            timeout_s=TRANSFER_TIMEOUT_S,
+            limit_bytes=limit_bytes,
+        )
+
+    async def push(self, refs: Mapping[str, str], force_from: str | None = None) -> PushOutcome:
+        """Set references on the remote; an empty id removes one.
+
+        Args:
+            refs: Commits by reference. The agent's branch only moves forward, unless `force_from` is given.
+            force_from: The commit the branch must have, to replace it by any other.
+        """
+        specs = [f"{'+' if oid and name != self.branch else ''}{oid}:{name}" for name, oid in refs.items()]
+        force = () if force_from is None else (f"--force-with-lease={self.branch}:{force_from}",)
+        result = await self._attempt(
+            *(
+                "push",
+                "--porcelain",
+                "--no-verify",
+                "--no-follow-tags",
+                "--no-signed",
+                *force,
+                "--",
+                self.url,
+                *specs,
+            ),
+            timeout_s=TRANSFER_TIMEOUT_S,
+        )
+        rows = _push_rows(result)
+        reason = rows.get(self.branch, "") if self.branch in refs else next(iter(rows.values()), "")
+        if result.status and not rows:
+            raise remote_error(self.url, result)
+        if not reason:
+            return PushOutcome.DONE
+        if _STALE.search(reason):
+            return PushOutcome.STALE
+        self.refusal = one_message(f"{reason}; {result.errors}")
+        return PushOutcome.REFUSED
+
+    async def agents(self) -> dict[str, str]:
+        """Return the ids of all agents whose memory the remote has, with their commits."""
+        result = await self._run(
+            "ls-remote", "--quiet", "--", self.url, f"{BRANCH}*", timeout_s=LOOK_TIMEOUT_S
+        )
+        return {name.removeprefix(BRANCH): oid for name, oid in _refs(result).items()}
+
+    async def _run(self, *arguments: str, timeout_s: float, limit_bytes: int | None = None) -> GitResult:
+        result = await self._attempt(*arguments, timeout_s=timeout_s, limit_bytes=limit_bytes)
+        if result.status:
+            raise remote_error(self.url, result)
+        return result
+
+    async def _attempt(self, *arguments: str, timeout_s: float, limit_bytes: int | None = None) -> GitResult:
+        if not self._ssh:
+            configured = os.environ.get("GIT_SSH_COMMAND") or await self._repository.user_config(
+                "core.sshCommand"
+            )
+            self._ssh = ssh_command(configured)
+        environ = (
+            {}
+            if os.environ.get("GIT_SSH") and "GIT_SSH_COMMAND" not in os.environ
+            else {"GIT_SSH_COMMAND": self._ssh}
+        )
+        return await self._repository.git.attempt(
+            *arguments, timeout_s=timeout_s, file_limit_bytes=limit_bytes, environ=environ
+        )
+
+
+def check_url(url: str) -> str:
+    """Return the address of a remote, or raise `BadParamsError` for one that git would not treat as an address."""
+    text = url.strip()
+    if not text or len(text) > MAX_URL_CHARS or not text.isprintable():
+        raise BadParamsError("the address of the remote is empty, too long, or has control characters")
+    if text.startswith("-"):
+        raise BadParamsError(f"the address of the remote begins with `-`: {text[:80]!r}")
+    if "::" in text.partition("/")[0]:
+        raise BadParamsError(
+            f"remotes that run a helper program are not supported: {text[:80]!r}",
+            hint="pass an address of ssh, https, or a folder",
+        )
+    return text
+
+
+def remote_error(url: str, result: GitResult) -> MemdError:
+    """Return the error for a failed command on a remote, with what git said."""
+    said = one_message(result.errors) or f"git ended with status {result.status}"
+    shown, data = without_password(url), {"url": without_password(url)}
+    if result.status in (-25, 128 + 25) or _TOO_BIG.search(said):
+        return RemoteRefusedError(
+            f"{shown} sends more data than an agent's memory may have: {said}",
+            hint="remove large files from the remote, or raise `max_agent_mb` in memd.toml",
+            data=data,
+        )
+    if _HOST_KEY.search(said):
+        hint = "run the same ssh connection once in a terminal to check and accept the key of the host"
+        return RemoteUnreachableError(f"{shown}: {said}", hint=hint, data=data | {"reason": "host_key"})
+    if _AUTH.search(said):
+        hint = "set up access without a password for the daemon: an ssh key without passphrase, or a credential helper"
+        return RemoteUnreachableError(f"{shown}: {said}", hint=hint, data=data | {"reason": "auth"})
+    if _BROKEN.search(said):
+        return RemoteRefusedError(
+            f"{shown} has damaged or unsuitable objects: {said}",
+            hint="run `git fsck` on the remote, or create a new remote from a machine that has the memory",
+            data=data,
+        )
+    if _MISSING.search(said):
+        hint = "create an empty repository there (`git init --bare`), or correct the address"
+        return RemoteUnreachableError(f"{shown}: {said}", hint=hint, data=data | {"reason": "missing"})
+    return RemoteUnreachableError(f"{shown}: {said}", data=data | {"reason": "offline"})
+
+
+def _refs(result: GitResult) -> dict[str, str]:
+    """Return the references in the output of `ls-remote`."""
+    rows = (line.partition("\t") for line in result.text.splitlines())
+    return {name: oid for oid, tab, name in rows if tab}
+
+
+def _push_rows(result: GitResult) -> dict[str, str]:
+    """Return, for each pushed reference, why it was not changed ("" if it was)."""
+    rows: dict[str, str] = {}
+    for line in result.text.splitlines():
+        flag, tab, rest = line.partition("\t")
+        pair, _, summary = rest.partition("\t")
+        if tab and ":" in pair:
+            rows[pair.rpartition(":")[2]] = summary if flag == "!" else ""
+    return rows

@@ -1,0 +1,357 @@
+"""The git repository of one agent's memory: trees, contents, commits and references.
+
+It is a git directory under memd's state. Commits are written with `fast-import`, one process each, and files are read
+with `cat-file`: neither needs a work tree.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import hashlib
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final, NamedTuple
+
+import structlog
+import trio
+
+from memd.replication.git.program import Git, GitResult, failed
+from memd_client.errors import GitFailedError
+
+log = structlog.get_logger(__name__)
+
+TIP: Final = "refs/heads/memory"
+"""The last commit of this machine: what it has pushed, or is about to push."""
+
+APPLIED: Final = "refs/memd/applied"
+"""The commit that the workspace was last equal to."""
+
+REMOTE: Final = "refs/memd/remote"
+"""The last commit seen on the remote whose files were accepted."""
+
+WORK: Final = "refs/memd/work"
+"""A commit that is being made."""
+
+INCOMING: Final = "refs/memd/incoming"
+"""A commit that was fetched and not checked yet."""
+
+FILE: Final = "100644"
+PLAIN_FILES: Final = (FILE, "100755")
+
+LOCK_FILE: Final = "memd.lock"
+"""Locked by the daemon and inherited by its commands: free once all of them have ended."""
+
+LOCK_TIMEOUT_S: Final = 30.0
+LOCK_POLL_INTERVAL_S: Final = 0.1
+
+PACK_LIMIT: Final = 40
+LOOSE_LIMIT: Final = 2_000
+"""Packs and loose objects above which the repository is packed again."""
+
+
+class TreeEntry(NamedTuple):
+    """One file of a commit: its mode, the id of its content, and its size in bytes (-1: no file)."""
+
+    mode: str
+    oid: str
+    size: int
+
+
+@dataclass(frozen=True, slots=True)
+class Author:
+    """Who makes a commit: the name shown in the history, and a name for the address."""
+
+    name: str
+    address: str
+
+
+def blob_id(data: bytes) -> str:
+    """Return the id that git gives to a content."""
+    return hashlib.sha1(b"blob %d\0" % len(data) + data, usedforsecurity=False).hexdigest()
+
+
+class Repository:
+    """One agent's repository.
+
+    Resources: a lock from `open` to `close`.
+    """
+
+    def __init__(self, directory: Path, program: str) -> None:
+        self.directory = directory
+        self._program = program
+        self._lock = -1
+        self.git = Git(directory, program)
+
+    def __repr__(self) -> str:
+        return f"<Repository {self.directory}>"
+
+    async def open(self, workspace: Path) -> None:
+        """Create the repository if it is missing, and lock it.
+
+        Raises:
+            GitFailedError: It can't be created, or commands of an earlier daemon still use it.
+        """
+        try:
+            await trio.to_thread.run_sync(
+                lambda: self.directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+            )
+            self._lock = os.open(self.directory / LOCK_FILE, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        except OSError as error:
+            raise failed("init", f"{self.directory}: {error.strerror}") from None
+        await self._wait_for_lock()
+        self.git = Git(self.directory, self._program, (self._lock,))
+        if not (self.directory / "HEAD").exists() or not (self.directory / "config").exists():
+            await self.git.run(
+                "init",
+                "--quiet",
+                "--bare",
+                "--template=",
+                "--object-format=sha1",
+                f"--initial-branch={TIP.rpartition('/')[2]}",
+            )
+            await self.set_config("core.bare", "false")
+        await self.set_config("core.worktree", str(workspace))
+        await trio.to_thread.run_sync(self._remove_stale_files)
+
+    def close(self) -> None:
+        """Release the lock."""
+        if self._lock >= 0:
+            os.close(self._lock)
+            self._lock = -1
+
+    async def remove_stale_files(self) -> None:
+        """Remove locks and unfinished files of commands that were killed; none may be running."""
+        await trio.to_thread.run_sync(self._remove_stale_files)
+
+    # --- settings -------------------------------------------------------------------------------------
+
+    async def config(self, name: str) -> str:
+        """Return a setting of the repository, "" if it is not set."""
+        result = await self.git.attempt("config", "--local", "--get", name)
+        return result.text if not result.status else ""
+
+    async def set_config(self, name: str, value: str) -> None:
+        """Change a setting of the repository; an empty value removes it."""
+        if value:
+            await self.git.run("config", "--local", name, value)
+        else:
+            await self.git.attempt("config", "--local", "--unset-all", name)
+
+    async def user_config(self, name: str) -> str:
+        """Return a setting of the user, "" if it is not set."""
+        result = await self.git.attempt("config", "--global", "--get", name)
+        return result.text if not result.status else ""
+
+    # --- references -----------------------------------------------------------------------------------
+
+    async def refs(self) -> dict[str, str]:
+        """Return memd's references with the ids they name."""
+        text = await self.git.text("for-each-ref", "--format=%(objectname) %(refname)", "refs/memd", TIP)
+        return {name: oid for oid, _, name in (line.partition(" ") for line in text.splitlines())}
+
+    async def set_refs(self, refs: Mapping[str, str]) -> None:
+        """Change references together; an empty id removes one."""
+        lines = [f"update {name} {oid}\n" if oid else f"delete {name}\n" for name, oid in refs.items()]
+        await self.git.run("update-ref", "--stdin", stdin="".join(lines).encode())
+
+    async def is_ancestor(self, older: str, newer: str) -> bool:
+        """Return whether a commit is another one, or comes before it."""
+        if older == newer:
+            return True
+        result = await self.git.attempt("merge-base", "--is-ancestor", older, newer)
+        if result.status > 1:
+            raise failed("merge-base", result.errors)
+        return result.status == 0
+
+    async def merge_base(self, one: str, other: str) -> str:
+        """Return the best common ancestor of two commits, "" if there is none."""
+        result = await self.git.attempt("merge-base", one, other)
+        if result.status > 1:
+            raise failed("merge-base", result.errors)
+        return result.text.split("\n")[0] if result.status == 0 else ""
+
+    async def count_commits(self, since: str, until: str) -> int:
+        """Return how many commits lead to `until` that `since` (empty: none) does not include."""
+        commits = (until, f"^{since}") if since else (until,)
+        result = await self.git.attempt("rev-list", "--count", *commits, "--")
+        return int(result.text) if not result.status and result.text.isdecimal() else 0
+
+    async def commit_time(self, commit: str) -> int:
+        """Return when a commit was made, in epoch seconds."""
+        result = await self.git.attempt("log", "-1", "--format=%ct", commit)
+        return int(result.text) if not result.status and result.text.isdecimal() else 0
+
+    # --- contents -------------------------------------------------------------------------------------
+
+    async def tree(self, commit: str) -> dict[str, TreeEntry]:
+        """Return all files of a commit by path; `size` is -1 for what is no file. Empty for no commit.
+
+        Raises:
+            GitFailedError: A path is not UTF-8, or the commit can't be read.
+        """
+        if not commit:
+            return {}
+        output = await self.git.run("ls-tree", "-r", "-z", "-l", "--full-tree", commit)
+        entries: dict[str, TreeEntry] = {}
+        for record in output.split(b"\0"):
+            facts, tab, path = record.partition(b"\t")
+            if not tab:
+                continue
+            mode, _, oid, size = facts.decode("ascii").split()
+            try:
+                name = path.decode("utf-8")
+            except UnicodeDecodeError:
+                name = path.decode("utf-8", "surrogateescape")
+            entries[name] = TreeEntry(mode, oid, int(size) if size.isdecimal() else -1)
+        return entries
+
+    async def load(self, oids: Iterable[str]) -> dict[str, bytes]:
+        """Return contents by id."""
+        wanted = sorted(set(oids))
+        if not wanted:
+            return {}
+        output = await self.git.run(
+            "cat-file", "--batch", stdin="".join(f"{oid}\n" for oid in wanted).encode()
+        )
+        contents: dict[str, bytes] = {}
+        at = 0
+        for oid in wanted:
+            end = output.find(b"\n", at)
+            head = output[at:end].split()
+            if end < 0 or len(head) != 3 or head[1] != b"blob":
+                raise GitFailedError(f"the repository lacks a content it names ({oid[:12]})")
+            size = int(head[2])
+            contents[oid] = output[end + 1 : end + 1 + size]
+            at = end + 1 + size + 1
+        return contents
+
+    async def renames(self, before: str, after: str) -> dict[str, str]:
+        """Return new paths by old paths of files that were renamed between two commits, also with edits."""
+        if not before:
+            return {}
+        output = await self.git.run(
+            "diff-tree", "-r", "-z", "-M50%", "--diff-filter=R", "--name-status", before, after
+        )
+        parts = output.decode("utf-8", "surrogateescape").split("\0")
+        return {
+            parts[at + 1]: parts[at + 2] for at in range(0, len(parts) - 2, 3) if parts[at].startswith("R")
+        }
+
+    # --- commits --------------------------------------------------------------------------------------
+
+    async def commit(
+        self,
+        parents: Sequence[str],
+        changes: Mapping[str, bytes | str | None],
+        message: str,
+        author: Author,
+        at_s: int,
+        *,
+        tree_of: str = "",
+    ) -> str:
+        """Make a commit and return its id; `WORK` names it, no other reference changes.
+
+        Args:
+            parents: The commits before it; the files are those of the first.
+            changes: By path: a new content, the id of one, or None to remove the file.
+            message: Subject and body.
+            author: Who makes it.
+            at_s: When, in epoch seconds.
+            tree_of: The commit whose files it begins with, if that is not the first parent.
+        """
+        when = f"{max(0, at_s)} +0000"
+        ident = f"{_plain(author.name)} <{_plain(author.address)}@memd>"
+        body = message.encode()
+        stream = bytearray(f"commit {WORK}\nmark :1\ncommitter {ident} {when}\ndata {len(body)}\n".encode())
+        stream += body + b"\n"
+        for word, parent in zip(("from", *["merge"] * len(parents)), parents, strict=False):
+            stream += f"{word} {parent}\n".encode()
+        if tree_of:
+            stream += b"deleteall\n"
+            every = {path: entry.oid for path, entry in (await self.tree(tree_of)).items()}
+            changes = {**every, **changes}
+        for path, content in changes.items():
+            quoted = _quoted(path)
+            if content is None:
+                if not tree_of:
+                    stream += b"D " + quoted + b"\n"
+            elif isinstance(content, str):
+                stream += b"M " + FILE.encode() + b" " + content.encode() + b" " + quoted + b"\n"
+            else:
+                stream += b"M " + FILE.encode() + b" inline " + quoted + b"\ndata %d\n" % len(content)
+                stream += content + b"\n"
+        stream += b"\nget-mark :1\ndone\n"
+        output = await self.git.run(
+            "fast-import", "--quiet", "--done", "--force", stdin=bytes(stream), timeout_s=300
+        )
+        return output.decode("ascii").strip()
+
+    async def refresh_index(self, commit: str) -> None:
+        """Write git's index of a commit, so that `git status` and `git diff` in this repository make sense."""
+        await self.git.attempt("read-tree", commit)
+
+    async def pack_if_needed(self) -> None:
+        """Pack the repository if it has many small objects."""
+        packs, loose = await trio.to_thread.run_sync(self._count_objects)
+        if packs > PACK_LIMIT or loose > LOOSE_LIMIT:
+            await self.git.attempt("gc", "--quiet", "--prune=1.hour.ago", timeout_s=600)
+
+    async def forget_unused(self) -> None:
+        """Delete every object that no reference leads to."""
+        await self.git.run("reflog", "expire", "--expire=now", "--all")
+        await self.git.run("gc", "--quiet", "--prune=now", timeout_s=600)
+
+    async def check(self) -> GitResult:
+        """Return the result of `git fsck`."""
+        return await self.git.attempt("fsck", "--no-dangling", "--full", timeout_s=600)
+
+    # --- files of the git directory ---------------------------------------------------------------------
+
+    async def _wait_for_lock(self) -> None:
+        """Wait for commands of an earlier daemon to end."""
+        with trio.move_on_after(LOCK_TIMEOUT_S):
+            while True:
+                try:
+                    fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                    return
+                except BlockingIOError:
+                    await trio.sleep(LOCK_POLL_INTERVAL_S)
+                except OSError:  # a file system without locks
+                    return
+        raise failed("init", "commands of an earlier daemon still use the repository")
+
+    def _remove_stale_files(self) -> None:
+        for folder, _, names in os.walk(self.directory):
+            for name in names:
+                is_unfinished = name.startswith(("tmp_", ".tmp-")) and f"{os.sep}objects" in folder
+                if (name.endswith(".lock") and name != LOCK_FILE) or is_unfinished:
+                    with contextlib.suppress(OSError):
+                        os.unlink(os.path.join(folder, name))
+                        log.info("remote.stale_file_removed", file=name)
+
+    def _count_objects(self) -> tuple[int, int]:
+        """Return the number of packs and about the number of loose objects."""
+        objects = self.directory / "objects"
+        packs = sum(name.endswith(".pack") for name in _names(objects / "pack"))
+        return packs, len(_names(objects / "17")) * 256
+
+
+def _names(folder: Path) -> list[str]:
+    """Return the names in a folder; none if it is missing."""
+    try:
+        return os.listdir(folder)
+    except OSError:
+        return []
+
+
+def _plain(text: str) -> str:
+    """Return a name without characters that end it in a commit."""
+    return "".join(char for char in text if char.isprintable() and char not in "<>").strip() or "memd"
+
+
+def _quoted(path: str) -> bytes:
+    """Return a path as fast-import reads it."""
+    return b'"' + path.encode().replace(b"\\", b"\\\\").replace(b'"', b'\\"') + b'"'

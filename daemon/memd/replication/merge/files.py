@@ -1,0 +1,82 @@
+"""Merge of the files of two machines, from their contents: notes, facts, and files of conflicts. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from memd.replication.merge.facts import is_facts_path, merge_facts, note_changes
+from memd.replication.merge.texts import CONFLICTS_FOLDER, ConflictLines, is_append_style, merge_texts
+
+
+@dataclass(frozen=True, slots=True)
+class Sides:
+    """The names of the machines that a merge is between, the day it happens on, and whose entries are earlier."""
+
+    ours: str
+    theirs: str
+    day: str
+    theirs_first: bool = False
+
+
+@dataclass(slots=True)
+class MergedFiles:
+    """The result of a merge: texts by path, and what conflicted: the other machine's lines by path."""
+
+    texts: dict[str, str] = field(default_factory=dict)
+    conflicts: dict[str, list[ConflictLines]] = field(default_factory=dict)
+
+
+def merge_notes(versions: Mapping[str, tuple[str, str, str]], sides: Sides) -> MergedFiles:
+    """Merge notes.
+
+    Args:
+        versions: By path the text of the base, ours and theirs.
+        sides: The machines.
+    """
+    merged = MergedFiles()
+    for path, (base, ours, theirs) in versions.items():
+        result = merge_texts(
+            base, ours, theirs, is_appended=is_append_style(path), theirs_first=sides.theirs_first
+        )
+        merged.texts[path] = result.text
+        if result.conflicts:
+            merged.conflicts[path] = result.conflicts
+    return merged
+
+
+def merge_one(path: str, base: str, ours: str, theirs: str, sides: Sides, now_ms: int) -> MergedFiles:
+    """Merge a file of the workspace that was changed while another version was on its way."""
+    if is_facts_path(path):
+        mine = note_changes({}, {path: base}, {path: ours}, now_ms)
+        others = note_changes({}, {path: base}, {path: theirs}, now_ms - 1)
+        return MergedFiles(merge_facts({path: base}, {path: ours}, {path: theirs}, mine, others))
+    return merge_notes({path: (base, ours, theirs)}, sides)
+
+
+def conflict_folder_prefix(sides: Sides) -> str:
+    """Return how the paths of files of conflicts with a machine begin on this day."""
+    return f"{CONFLICTS_FOLDER}/{sides.day}-{sides.theirs}-"
+
+
+def conflict_entry(path: str, conflicts: list[ConflictLines], sides: Sides, text: str) -> tuple[str, str]:
+    """Return the path of the file of conflicts for a note, and its text with more conflicts.
+
+    Args:
+        path: The note.
+        conflicts: The other machine's lines.
+        sides: The machines.
+        text: The present text of the file of conflicts, empty if there is none.
+    """
+    blocks = [f"## {path} line {each.line}\n\n" + "\n".join(each.lines) + "\n" for each in conflicts]
+    title = f"# Lines of {sides.theirs} that conflict with {path} of {sides.ours}\n"
+    before = text.rstrip("\n") + "\n" if text.strip() else title
+    where = conflict_folder_prefix(sides) + path.removeprefix("memory/").replace("/", "-")
+    return where, "\n".join([before, *blocks])
+
+
+def original_of(conflict_path: str, known: Mapping[str, object]) -> str:
+    """Return the note that a file of conflicts belongs to, as far as its name says it."""
+    flat = conflict_path.rpartition("/")[2].split("-", 4)[-1]
+    by_name = {path.removeprefix("memory/").replace("/", "-"): path for path in known}
+    return by_name.get(flat, flat)

@@ -1,0 +1,352 @@
+"""One agent's memory on one remote: commits of what changed here, exchange with the remote, and changes from there.
+
+The three steps of a sync are separate, and each leaves a state that the next can start from: local changes are
+committed, our commits and the remote's are merged and pushed, and then the workspace follows. Search never waits for
+any of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Final, NamedTuple
+
+import structlog
+import trio
+
+from memd.replication.apply import PendingChange, apply_changes
+from memd.replication.check import LEDGER, is_tracked
+from memd.replication.exchange import ExchangeState, RemoteExchange
+from memd.replication.git.repository import APPLIED, TIP, Author, Repository
+from memd.replication.merge.facts import is_facts_path, note_changes, read_ledger, write_ledger
+from memd.replication.merge.files import Sides
+from memd.replication.messages import describe_changes
+from memd.replication.names import LocalNames
+from memd.replication.workspace import EMPTY_ID, SETTLE_S, Settling, WorkspaceReader, WorkspaceScan, is_below
+from memd.settings.agents import AgentConfig
+from memd.sync.disk.capacity import SourceLimits
+from memd.system.clock import Clock
+from memd_client.errors import RemoteRefusedError
+
+log = structlog.get_logger(__name__)
+
+MIN_GUARDED_FILES: Final = 3
+"""A workspace that had so many files and has none left is treated as lost, not as emptied by the user."""
+
+MAX_SETTLE_ROUNDS: Final = 8
+
+
+@dataclass(slots=True)
+class SyncReport:
+    """What one sync did."""
+
+    committed: int = 0
+    received: int = 0
+    exchanged: bool = False
+    pushed: bool = False
+    conflicts: list[str] = field(default_factory=list)
+
+
+class MachineView(NamedTuple):
+    """A machine, how many commits it has not received (-1: unknown), and the time of the last one it has."""
+
+    name: str
+    behind: int
+    at_ms: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class ReplicaView:
+    """What is known of a replica, for its status."""
+
+    tip: str = ""
+    ahead: int = 0
+    is_behind: bool = False
+    machines: tuple[MachineView, ...] = ()
+    left_out: Mapping[str, str] = field(default_factory=dict)
+    waiting: Mapping[str, str] = field(default_factory=dict)
+    conflicts: tuple[str, ...] = ()
+
+
+class Replica:
+    """One agent's memory on one remote.
+
+    Args:
+        repository: The open repository.
+        exchange: The remote.
+        config: The agent.
+        limits: Limits of the agent's files.
+        machine: The name of this machine.
+        clock: The wall time.
+        is_folding: Whether the workspace's file system ignores case.
+    """
+
+    def __init__(
+        self,
+        repository: Repository,
+        exchange: RemoteExchange,
+        config: AgentConfig,
+        limits: SourceLimits,
+        machine: str,
+        clock: Clock,
+        *,
+        is_folding: bool = False,
+    ) -> None:
+        self.repository = repository
+        self.exchange = exchange
+        self.config = config
+        self.machine = machine
+        self.view = ReplicaView()
+        self._limits = limits
+        self._clock = clock
+        self._is_folding = is_folding
+        self._reader = WorkspaceReader(config.workspace, limits)
+        self._settling = Settling()
+        self._refs: dict[str, str] = {}
+        self._loaded_tip = ""
+        self._files: dict[str, str] = {}
+        self._ledger = ""
+        self._names = LocalNames((), is_folding=is_folding)
+        self._waiting: dict[str, PendingChange] = {}
+        self._left_out: dict[str, str] = {}
+        self._described: dict[str, str] = {}
+        self._lock = trio.Lock()
+        self._is_loaded = False
+
+    def __repr__(self) -> str:
+        return f"<Replica of {self.config.id} on {self.machine}, {len(self._files)} files>"
+
+    @property
+    def author(self) -> Author:
+        """Who makes this machine's commits."""
+        return Author(f"{self.config.id} on {self.machine}", f"{self.config.id}.{self.machine}")
+
+    @property
+    def files(self) -> Mapping[str, str]:
+        """Contents of the replicated files by path."""
+        return self._files
+
+    def use(self, config: AgentConfig) -> None:
+        """Follow a change of the agent's settings."""
+        if config.workspace != self.config.workspace:
+            self._reader = WorkspaceReader(config.workspace, self._limits)
+            self._settling = Settling()
+        self.config = config
+
+    async def load(self) -> None:
+        """Read the state of the repository; local references only."""
+        async with self._lock:
+            await self._load()
+
+    async def sync(
+        self, *, is_full: bool = True, is_local: bool = False, take_over: bool = False, settle: bool = False
+    ) -> SyncReport:
+        """Commit, exchange and apply what changed; return what was done.
+
+        Args:
+            is_full: Exchange with the remote although nothing changed here.
+            is_local: Don't exchange with the remote at all.
+            take_over: Accept a remote whose history was rewritten.
+            settle: Wait until recent changes have settled, so that they are included.
+
+        Raises:
+            MemdError: A step failed; what was done before stays, and the next sync continues.
+        """
+        async with self._lock:
+            report = SyncReport()
+            if not self._is_loaded:
+                await self._load()
+            await self._apply(report)
+            changed = await self._commit(report, settle=settle)
+            state = ExchangeState(self._refs, self._files, self._sides())
+            if not is_local and (is_full or changed or self.exchange.has_news(state)):
+                try:
+                    result = await self.exchange.run(state, self.author, self._now_s(), take_over=take_over)
+                    report.pushed, report.conflicts, report.exchanged = result.pushed, result.conflicts, True
+                finally:
+                    await self._load()
+                    await self._apply(report)
+                    await self._describe()
+                if result.must_prune or await self.repository.config("memd.prune"):
+                    await self.repository.forget_unused()
+                    await self.repository.set_config("memd.prune", "")
+            await self.repository.pack_if_needed()
+            return report
+
+    def next_scan_s(self) -> float | None:
+        """Return in how many seconds a change here may have settled; None if none is waiting."""
+        if self._waiting:
+            return SETTLE_S
+        return self._settling.next_s(trio.current_time())
+
+    async def purge(self, path: str) -> int:
+        """Rewrite the history without earlier contents of a file; return how many commits it has."""
+        await self.sync(settle=True)
+        async with self._lock:
+            state = ExchangeState(self._refs, self._files, self._sides())
+            count = await self.exchange.purge(state, path, self.author, self._now_s())
+            await self._load()
+            await self._describe()
+            await self.repository.forget_unused()
+            return count
+
+    # --- steps ----------------------------------------------------------------------------------------
+
+    async def _load(self) -> None:
+        """Read the references and the files of the last commit."""
+        refs = await self.repository.refs()
+        if not self._is_loaded or refs.get(TIP, "") != self._loaded_tip:
+            self._loaded_tip = refs.get(TIP, "")
+            tree = await self.repository.tree(refs.get(TIP, ""))
+            self._files = {path: entry.oid for path, entry in tree.items() if is_tracked(path)}
+            self._ledger = tree[LEDGER].oid if LEDGER in tree else ""
+            self._names = LocalNames(self._files, is_folding=self._is_folding)
+        self._refs = refs
+        self._is_loaded = True
+
+    async def _scan(self) -> WorkspaceScan:
+        scan = await trio.to_thread.run_sync(self._reader.scan, self._names, self._files)
+        self._left_out = {path: why for path, why in scan.left_out.items() if path}
+        return scan
+
+    def _changes_in(self, scan: WorkspaceScan) -> dict[str, str | None]:
+        """Return contents that differ from the last commit, by path; None: the file is gone."""
+        changes: dict[str, str | None] = {}
+        for path, oid in scan.files.items():
+            if self._files.get(path) != oid and path not in self._waiting:
+                changes[path] = oid
+        for path in self._files:
+            is_gone = path not in scan.files and path not in scan.busy and path not in self._waiting
+            if is_gone and not is_below(path, scan.left_out):
+                changes[path] = None
+        return changes
+
+    async def _commit(self, report: SyncReport, *, settle: bool) -> bool:
+        """Commit what changed in the workspace and has settled; return whether there was anything."""
+        settled: dict[str, str | None] = {}
+        for _ in range(MAX_SETTLE_ROUNDS):
+            scan = await self._scan()
+            changes = self._changes_in(scan)
+            self._require_workspace(scan)
+            now_s = trio.current_time()
+            settled = {path: oid for path, oid in settled.items() if changes.get(path, "") == oid}
+            fresh = {path: oid for path, oid in changes.items() if path not in settled}
+            settled |= self._settling.settled(fresh, scan, self._files, now_s, self._clock() * 1_000_000)
+            wait_s = self._settling.next_s(now_s)
+            if not settle or wait_s is None:
+                break
+            await trio.sleep(wait_s)
+        if not settled:
+            return False
+        contents = {path: None if oid is None else scan.contents[oid] for path, oid in settled.items()}
+        commit = await self._make_commit(contents)
+        refs = {TIP: commit}
+        if not self._waiting:
+            refs[APPLIED] = commit
+        await self.repository.set_refs(refs)
+        await self._load()
+        report.committed = len(settled)
+        log.info("remote.committed", agent=self.config.id, files=len(settled))
+        return True
+
+    async def _make_commit(self, contents: Mapping[str, bytes | None]) -> str:
+        """Make a commit of changed contents, with the times of changed facts."""
+        tip = self._refs.get(TIP, "")
+        changes: dict[str, bytes | str | None] = dict(contents)
+        if any(map(is_facts_path, contents)):
+            paths = [path for path in {*self._files, *contents} if is_facts_path(path)]
+            wanted = {self._files[path] for path in paths if path in self._files} | {self._ledger or EMPTY_ID}
+            kept = await self.repository.load(wanted - {EMPTY_ID})
+            before = {
+                path: kept[self._files[path]].decode() for path in paths if self._files.get(path) in kept
+            }
+            after = before | {
+                path: data.decode() for path in paths if (data := contents.get(path)) is not None
+            }
+            after = {path: text for path, text in after.items() if contents.get(path, b"") is not None}
+            ledger = read_ledger(kept.get(self._ledger, b"").decode("utf-8", "replace"))
+            changes[LEDGER] = write_ledger(note_changes(ledger, before, after, self._clock())).encode()
+        message = describe_changes(contents, self._files)
+        return await self.repository.commit(
+            [tip] if tip else [], changes, message, self.author, self._now_s()
+        )
+
+    def _require_workspace(self, scan: WorkspaceScan) -> None:
+        """Raise if the workspace seems lost: its files are not treated as deleted."""
+        if len(self._files) >= MIN_GUARDED_FILES and not scan.files and not scan.busy:
+            raise RemoteRefusedError(
+                f"all {len(self._files)} replicated files of {self.config.workspace} are gone; "
+                "they are not deleted on the remote",
+                hint="restore the folder, or run `memctl remote remove` and `memctl clone` to fetch them again",
+            )
+
+    async def _apply(self, report: SyncReport) -> None:
+        """Bring the workspace to the last commit; what other programs are writing to waits."""
+        tip, applied = self._refs.get(TIP, ""), self._refs.get(APPLIED, "")
+        if tip == applied:
+            self._waiting = {}
+            return
+        before, after = await self.repository.tree(applied), await self.repository.tree(tip)
+        changes: list[PendingChange] = []
+        for path in sorted({*before, *after}):
+            old, new = (tree[path].oid if path in tree else None for tree in (before, after))
+            if old != new and is_tracked(path):
+                changes.append(PendingChange(path, self._names.local(path), old, new))
+        contents = await self.repository.load(
+            oid for each in changes for oid in (each.before, each.after) if oid is not None
+        )
+        waiting = await apply_changes(self.config.workspace, changes, contents, self._sides(), self._clock())
+        self._waiting = {each.path: each for each in waiting}
+        report.received += len(changes) - len(waiting)
+        await self._record_applied(tip)
+        if changes:
+            log.info("remote.applied", agent=self.config.id, files=len(changes), waiting=len(waiting))
+
+    async def _record_applied(self, tip: str) -> None:
+        """Record which commit the workspace is equal to, apart from changes that wait."""
+        commit = tip
+        if self._waiting:
+            back = {path: each.before for path, each in self._waiting.items()}
+            commit = await self.repository.commit(
+                [tip], back, "Not applied yet\n", self.author, self._now_s()
+            )
+        await self.repository.set_refs({APPLIED: commit})
+        self._refs[APPLIED] = commit
+        await self.repository.refresh_index(commit)
+
+    async def _describe(self) -> None:
+        """Record the state for `status`."""
+        tip = self._refs.get(TIP, "")
+        known = self.exchange.remote_tip(self._refs)
+        ahead = 0 if tip == known else await self.repository.count_commits(known, tip) if tip else 0
+        self.view = ReplicaView(
+            tip=tip,
+            ahead=ahead,
+            is_behind=self.exchange.heads.tip not in ("", known),
+            machines=await self._machines(tip),
+            left_out=dict(self._left_out),
+            waiting={path: each.reason for path, each in self._waiting.items()},
+            conflicts=tuple(sorted(path for path in self._files if path.startswith("memory/conflicts/"))),
+        )
+
+    async def _machines(self, tip: str) -> tuple[MachineView, ...]:
+        """Return the machines that have this memory."""
+        known = {each.name: each for each in self.view.machines if tip == self.view.tip}
+        views = []
+        for name, commit in sorted(self.exchange.heads.machines.items()):
+            if name in known and self._described.get(name) == commit:
+                views.append(known[name])
+                continue
+            at_s = await self.repository.commit_time(commit)
+            behind = await self.repository.count_commits(commit, tip) if at_s else -1
+            views.append(MachineView(name, behind, at_s * 1000 or None))
+        self._described = dict(self.exchange.heads.machines)
+        return tuple(views)
+
+    def _sides(self) -> Sides:
+        day = datetime.fromtimestamp(self._clock() / 1000, UTC).date().isoformat()
+        return Sides(self.machine, "remote", day)
+
+    def _now_s(self) -> int:
+        return self._clock() // 1000

@@ -1,0 +1,86 @@
+"""The status of a replica as a record of the protocol."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from memd.agents.status import as_problem
+from memd.replication.git.program import without_password
+from memd.replication.merge.files import original_of
+from memd.replication.runner import ReplicaRunner
+from memd.system.units import count
+from memd_client.messages import (
+    AgentStatus,
+    MachineStatus,
+    MemoryConflict,
+    Problem,
+    RemoteStatus,
+    SkippedFile,
+)
+
+CONFLICTS_CODE = "memory_conflicts"
+
+
+def describe_replica(runner: ReplicaRunner) -> RemoteStatus:
+    """Return the status of a replica, from what is known without running git."""
+    replica, view = runner.replica, runner.replica.view
+    workspace = replica.config.workspace
+    return RemoteStatus(
+        agent=replica.config.id,
+        url=without_password(replica.exchange.remote.url),
+        machine=replica.machine,
+        state=runner.state,
+        files=len(replica.files),
+        ahead=view.ahead,
+        is_behind=view.is_behind,
+        last_sync_ms=runner.last_sync_ms,
+        next_sync_ms=runner.next_sync_ms,
+        machines=[
+            MachineStatus(each.name, each.name == replica.machine, each.behind, each.at_ms)
+            for each in view.machines
+        ],
+        conflicts=[_conflict(path, replica.files) for path in view.conflicts if _exists(workspace, path)],
+        waiting=[SkippedFile(path, reason) for path, reason in sorted(view.waiting.items())],
+        left_out=[SkippedFile(path, reason) for path, reason in sorted(view.left_out.items())],
+        problem=None if runner.problem is None else as_problem(runner.problem),
+    )
+
+
+def problems_of(remote: RemoteStatus) -> list[Problem]:
+    """Return what a person should know of a remote, for the status of its agent."""
+    problems = []
+    if remote.problem is not None and remote.state != "offline":  # being offline is normal
+        problems.append(remote.problem)
+    if remote.conflicts:
+        first = remote.conflicts[0]
+        problems.append(
+            Problem(
+                CONFLICTS_CODE,
+                f"{count(len(remote.conflicts), 'file')} with lines of other machines that conflict with notes here: "
+                f"{first.path}",
+                "copy into the note what is true, then run `memctl remote settle`",
+            )
+        )
+    return problems
+
+
+def with_remote(agent: AgentStatus, remotes: Sequence[RemoteStatus]) -> AgentStatus:
+    """Return the status of an agent with its remote, and what a person should know of that."""
+    remote = next((each for each in remotes if each.agent == agent.agent), None)
+    if remote is None:
+        return agent
+    return replace(agent, remote=remote, problems=[*agent.problems, *problems_of(remote)])
+
+
+def _conflict(path: str, files: Mapping[str, object]) -> MemoryConflict:
+    """Return a file of conflicts with what its name says."""
+    parts = path.rpartition("/")[2].split("-", 4)
+    machine = parts[3] if len(parts) > 4 else ""
+    return MemoryConflict(path, original_of(path, files), machine, "-".join(parts[:3]))
+
+
+def _exists(workspace: Path, path: str) -> bool:
+    return os.path.lexists(workspace / path)

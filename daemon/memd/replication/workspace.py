@@ -1,0 +1,221 @@
+"""The memory files of a workspace as replication sees them: what changed, and when a change has settled.
+
+Blocking: used in worker threads.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final, NamedTuple
+
+from memd.lifecycle.files.folder_files import LIMIT_BYTES, read_bytes
+from memd.lifecycle.files.kernel_files import is_open_for_writing
+from memd.replication.check import is_tracked
+from memd.replication.git.repository import blob_id
+from memd.replication.names import LocalNames
+from memd.sync.disk.capacity import SourceLimits
+from memd.sync.disk.discover import Discovery, SourceFile, discover
+from memd.sync.disk.safe_open import open_file
+
+SETTLE_S: Final = 1.5
+"""How long a file must stay unchanged before it is replicated."""
+
+EMPTIED_SETTLE_S: Final = 10.0
+"""The same for a file that was emptied: a program may be about to write it again."""
+
+MAX_SETTLE_S: Final = 30.0
+"""A file that changes all the time is replicated after this, if no program has it open for writing."""
+
+MIN_WAIT_S: Final = 0.1
+
+EMPTY_ID: Final = blob_id(b"")
+
+
+class _State(NamedTuple):
+    mtime_ns: int
+    size: int
+    inode: int
+    ctime_ns: int
+
+
+@dataclass(slots=True)
+class WorkspaceScan:
+    """The files of a workspace.
+
+    Attributes:
+        files: Ids of contents by path.
+        contents: Contents that are new, by id.
+        busy: Paths that a program writes to.
+        changed_ns: When each file last changed, by the clock of the file system.
+        left_out: Paths that can't be replicated now, with the reason; the repository keeps its version of them.
+        is_missing: Whether the workspace does not exist.
+    """
+
+    files: dict[str, str] = field(default_factory=dict)
+    contents: dict[str, bytes] = field(default_factory=dict)
+    left_out: dict[str, str] = field(default_factory=dict)
+    busy: set[str] = field(default_factory=set)
+    changed_ns: dict[str, int] = field(default_factory=dict)
+    is_missing: bool = False
+
+
+class WorkspaceReader:
+    """Reads a workspace; unchanged files are not read again."""
+
+    def __init__(self, root: Path, limits: SourceLimits) -> None:
+        self._root = root
+        self._limits = limits
+        self._max_bytes = max_file_bytes(limits)
+        self._known: dict[str, tuple[_State, str]] = {}
+        self._seen = Discovery()
+
+    def scan(self, names: LocalNames, kept: Mapping[str, str]) -> WorkspaceScan:
+        """Return the current files.
+
+        Args:
+            names: Local names of the paths in the repository.
+            kept: Contents that the repository has, by path; others are returned in `contents`.
+        """
+        disk = discover(self._root, (), self._limits.file_bytes, self._seen.files)
+        disk.before = {}
+        self._seen = disk
+        found = WorkspaceScan(is_missing=disk.workspace_missing)
+        for local, file in disk.files.items():
+            path = names.path(local)
+            if not is_tracked(path):
+                found.left_out[path] = "its name can't be replicated"
+            elif file.size > self._max_bytes:
+                found.left_out[path] = "it is larger than the limit"
+            else:
+                self._add(found, path, file, kept.get(path))
+        for skipped in disk.skipped:
+            found.left_out[names.path(skipped.path.rstrip("/"))] = skipped.reason
+        self._known = {path: self._known[path] for path in found.files if path in self._known}
+        return found
+
+    def _add(self, found: WorkspaceScan, path: str, file: SourceFile, kept: str | None) -> None:
+        """Add one file to a scan."""
+        state = _State(file.mtime_ns, file.size, file.inode, file.ctime_ns)
+        found.changed_ns[path] = max(file.mtime_ns, file.ctime_ns)
+        known = self._known.get(path)
+        if known is not None and known[0] == state and known[1] == kept:
+            found.files[path] = known[1]
+            return
+        try:
+            data, read_state = self._read(file)
+        except OSError as error:
+            found.left_out[path] = f"it can't be read: {error.strerror or type(error).__name__}"
+            return
+        if data is None:
+            found.busy.add(path)
+        elif not _is_text(data):
+            found.left_out[path] = "it is not text in UTF-8"
+        else:
+            oid = blob_id(data)
+            found.files[path] = oid
+            self._known[path] = read_state, oid
+            if oid != kept:
+                found.contents[oid] = data
+
+    def _read(self, file: SourceFile) -> tuple[bytes | None, _State]:
+        """Return a file's bytes, None while a program writes to it, and its state."""
+        handle = open_file(file.root, file.location)
+        try:
+            before = os.fstat(handle)
+            state = _State(before.st_mtime_ns, before.st_size, before.st_ino, before.st_ctime_ns)
+            if not stat.S_ISREG(before.st_mode) or is_open_for_writing(handle):
+                return None, state
+            data = read_bytes(handle, self._max_bytes + 1)
+            after = os.fstat(handle)
+            is_same = (after.st_mtime_ns, after.st_size) == (before.st_mtime_ns, before.st_size)
+            return (data if is_same and len(data) == before.st_size else None), state
+        finally:
+            os.close(handle)
+
+
+class Settling:
+    """Which changes have settled: a file that did not change for a while, or a state that was seen twice. Pure."""
+
+    def __init__(self) -> None:
+        self._seen: dict[str, tuple[str | None, float, float]] = {}
+
+    def settled(
+        self,
+        changes: Mapping[str, str | None],
+        scan: WorkspaceScan,
+        kept: Mapping[str, str],
+        now_s: float,
+        now_ns: int,
+    ) -> dict[str, str | None]:
+        """Return the changes that have settled, and forget them.
+
+        Args:
+            changes: New contents by path; None: the file is gone.
+            scan: The scan that found them.
+            kept: The contents that the repository has.
+            now_s: The time of the scan, on any clock that only moves forward.
+            now_ns: The wall time of the scan. A file from the future is not judged by it.
+        """
+        settled: dict[str, str | None] = {}
+        seen: dict[str, tuple[str | None, float, float]] = {}
+        for path, oid in changes.items():
+            before, since_s, first_s = self._seen.get(path, (oid, now_s, now_s))
+            if before != oid or path in scan.busy:
+                since_s = now_s
+            age_s = max(now_s - since_s, _age_s(scan.changed_ns.get(path), now_ns))
+            is_emptied = oid == EMPTY_ID and path in kept
+            is_endless = now_s - first_s >= MAX_SETTLE_S and not is_emptied
+            if path in scan.busy or (
+                age_s < (EMPTIED_SETTLE_S if is_emptied else SETTLE_S) and not is_endless
+            ):
+                seen[path] = oid, since_s, first_s
+            else:
+                settled[path] = oid
+        self._seen = seen
+        return settled
+
+    def next_s(self, now_s: float) -> float | None:
+        """Return in how many seconds another scan is useful; None if nothing is waiting."""
+        ages = [now_s - since_s for _, since_s, _ in self._seen.values()]
+        waits = [SETTLE_S - age if age < SETTLE_S else SETTLE_S for age in ages]
+        return max(MIN_WAIT_S, min(waits)) if waits else None
+
+
+def _age_s(changed_ns: int | None, now_ns: int) -> float:
+    """Return how long ago a file changed; 0 if that is unknown or in the future."""
+    return 0.0 if changed_ns is None else max(0.0, (now_ns - changed_ns) / 1e9)
+
+
+def max_file_bytes(limits: SourceLimits) -> int:
+    """Return the size of the largest file that is replicated."""
+    return min(limits.file_bytes, LIMIT_BYTES)
+
+
+def is_folding(workspace: Path) -> bool:
+    """Return whether a workspace's file system ignores case (blocking); False if that can't be determined."""
+    for path in (workspace / "memory", workspace):
+        other = path.with_name(path.name.swapcase())
+        if other != path and path.exists():
+            return other.exists() and path.samefile(other)
+    return False
+
+
+def _is_text(data: bytes) -> bool:
+    try:
+        data.decode("utf-8")
+    except UnicodeDecodeError:
+        return False
+    return b"\0" not in data
+
+
+def is_below(path: str, skipped: Mapping[str, str]) -> bool:
+    """Return whether a path, or a folder above it, could not be looked at."""
+    while path:
+        if path in skipped:
+            return True
+        path = path.rpartition("/")[0]
+    return False

@@ -27,6 +27,7 @@ GROUPS = {
     "Connection": ("hello", "cancel", "subscribe"),
     "Search": ("search", "search_agents", "get", "files", "curated_entries"),
     "Sources and conversations": ("sources", "conversation_search", "conversation_read"),
+    "Several machines": ("remote",),
     "Notes and facts": (
         *("append_note", "memory_store", "memory_recall", "memory_edit", "memory_forget", "facts"),
         *("recall_for", "capture_from"),

@@ -8,6 +8,7 @@ import shutil
 import socket
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Final, Protocol
 
@@ -46,6 +47,8 @@ FOLDER: Final = "remotes"
 
 CHANGE_KINDS: Final = ("sync", "note", "fact")
 """Events after which a workspace may have changed."""
+
+OPEN_TIMEOUT_S: Final = 10.0
 
 RELOAD_TIMEOUT_S: Final = 15.0
 RELOAD_POLL_INTERVAL_S: Final = 0.1
@@ -112,6 +115,7 @@ class ReplicationService:
         self._git = ""
         self._changing = trio.Lock()
         self._has_replicas = trio.Event()
+        self._opened = trio.Event()
 
     def __repr__(self) -> str:
         return f"<ReplicationService of {len(self._running)} replicas>"
@@ -140,7 +144,13 @@ class ReplicationService:
                         error=error.message,
                         hint=error.hint,
                     )
+            self._opened.set()
             await trio.sleep_forever()
+
+    async def wait_opened(self) -> None:
+        """Wait until the replicas of an earlier run are open, for `OPEN_TIMEOUT_S` at most."""
+        with trio.move_on_after(OPEN_TIMEOUT_S):
+            await self._opened.wait()
 
     def on_search(self, agent_id: str) -> None:
         """Look at an agent's remote soon, because the agent is being used."""
@@ -364,10 +374,12 @@ class ReplicationService:
             raise BadParamsError(f"{name[:80]!r} can't be the id of an agent")
         if name in self._agents.agents:
             return
-        folder = self._agents.state_dir / "agents" / name
-        await trio.to_thread.run_sync(lambda: folder.mkdir(mode=0o700, parents=True, exist_ok=True))
-        workspace = self._agents.state_dir / f"workspace-{name}"
-        await trio.to_thread.run_sync(lambda: workspace.mkdir(mode=0o700, parents=True, exist_ok=True))
+        state_dir = self._agents.state_dir
+        # Agents known by their folders replace the one that is assumed without any: that one needs a folder too.
+        names = {name, *(each.config.id for each in self._agents.agents.values() if each.config.is_default)}
+        folders = [*(state_dir / "agents" / each for each in names), state_dir / f"workspace-{name}"]
+        for folder in folders:
+            await trio.to_thread.run_sync(partial(folder.mkdir, 0o700, parents=True, exist_ok=True))
         self._reload()
         with trio.move_on_after(RELOAD_TIMEOUT_S):
             while name not in self._agents.agents:  # noqa: ASYNC110 - the settings are polled too

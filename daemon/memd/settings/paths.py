@@ -91,6 +91,18 @@ WRITTEN_PATHS: tuple[WrittenPath, ...] = (
         "`memctl eval` when it ends, also after Ctrl-C; after a kill the user",
     ),
     WrittenPath(
+        "remote",
+        "<state>/memory/remotes/<agentId>.git: the git repository of an agent with a remote",
+        "memd.replication",
+        "`memctl remote remove`",
+    ),
+    WrittenPath(
+        "conflicts",
+        "memory/conflicts/<date>-<machine>-<file> in the workspace of an agent with a remote",
+        "memd.replication",
+        "`memctl remote settle`",
+    ),
+    WrittenPath(
         "accounts",
         "<state>/memory/memd-accounts.json",
         "memd.embedding.remote.accounts",

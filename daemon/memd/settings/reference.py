@@ -27,5 +27,6 @@ VARIABLES: Final[dict[str, str]] = {
     "HTTP_PROXY": "The proxy for addresses without TLS; addresses of this machine never use a proxy.",
     "ALL_PROXY": "The proxy for both.",
     "NO_PROXY": "Hosts that are contacted without a proxy.",
+    "GIT_SSH_COMMAND": "The ssh command for remotes, as for git.",
     "SSL_CERT_FILE": "Additional trusted certificates, such as a company's own.",
 }

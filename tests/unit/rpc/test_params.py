@@ -37,6 +37,7 @@ VALID: dict[str, dict[str, Any]] = {
     "memory_store": {"text": "I like tea"},
     "model": {"ref": "minilm"},
     "recall_for": {"prompt": "x"},
+    "remote": {"action": "add", "url": "/srv/memory.git"},
     "search": {"query": "x"},
     "search_agents": {"query": "x"},
     "session_ended": {"session_key": "k"},
@@ -85,6 +86,7 @@ OUT_OF_RANGE: dict[str, dict[str, list[Any]]] = {
     },
     "model": {"ref": [" "], "action": ["", "delete", "PULL"]},
     "prompt_section": {"citations": ["maybe"], "session_kind": ["crowd"]},
+    "remote": {"action": ["fly"], "url": [" "]},
     "search": {
         "max_results": [0, 1_001],
         "max_chars": [-1, 0, 100_001],

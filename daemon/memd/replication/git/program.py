@@ -62,7 +62,14 @@ SETTINGS: Final = (
 )
 """Settings that precede the user's own."""
 
-_KEPT: Final = ("GIT_SSH", "GIT_SSH_COMMAND", "GIT_SSH_VARIANT", "GIT_SSL_", "GIT_PROXY", "GIT_CONFIG_GLOBAL")
+_KEPT: Final = (
+    "GIT_SSH",
+    "GIT_SSH_COMMAND",
+    "GIT_SSH_VARIANT",
+    "GIT_SSL_",
+    "GIT_PROXY_COMMAND",
+    "GIT_CONFIG_GLOBAL",
+)
 """Variables of git that are passed on; others would name another repository or run programs."""
 
 _NOISE: Final = ("hint:", "Please make sure you have the correct access rights", "and the repository exists.")

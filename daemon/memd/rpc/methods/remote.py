@@ -4,29 +4,36 @@ from __future__ import annotations
 
 from memd.replication.service import ReplicationService
 from memd.rpc.call import Call
-from memd.rpc.params import check_filled, wrong
+from memd.rpc.params import check_filled, check_word
 from memd_client.errors import RemoteUnknownError
 from memd_client.messages import RemoteParams, RemoteReply
+
+ACTIONS = ("status", "add", "clone", "sync", "pause", "resume", "remove", "settle", "purge")
 
 
 async def handle(call: Call, params: RemoteParams) -> RemoteReply:
     """Carry out one action on remotes."""
+    check_word("remote", "action", params.action, ACTIONS)
+    if params.action in ("add", "clone"):
+        check_filled("remote", "url", params.url)
+    if params.action == "purge":
+        check_filled("remote", "path", params.path)
+    if params.agent is not None and params.action != "clone":  # which creates agents
+        call.registry.agent(params.agent)
     service = call.daemon.replication
     if service is None:
         raise RemoteUnknownError("this daemon has no remotes")
-    return await _act(service, params)
+    await service.wait_opened()
+    return await _carry_out(service, params)
 
 
-async def _act(service: ReplicationService, params: RemoteParams) -> RemoteReply:
+async def _carry_out(service: ReplicationService, params: RemoteParams) -> RemoteReply:
+    """Carry out a checked action."""
     agent = params.agent
     match params.action:
-        case "status":
-            return RemoteReply(service.status(agent))
         case "add":
-            check_filled("remote", "url", params.url)
             return RemoteReply([await service.add(agent, params.url)])
         case "clone":
-            check_filled("remote", "url", params.url)
             return RemoteReply(await service.clone(params.url, agent))
         case "sync":
             return RemoteReply(await service.sync(agent, take_over=params.take_over))
@@ -37,7 +44,6 @@ async def _act(service: ReplicationService, params: RemoteParams) -> RemoteReply
         case "settle":
             return RemoteReply(settled=await service.settle(agent, params.paths))
         case "purge":
-            check_filled("remote", "path", params.path)
-            return RemoteReply(service.status(agent), commits=await service.purge(agent, params.path))
-    known = "status, add, clone, sync, pause, resume, remove, settle, purge"
-    raise wrong("remote", "action", f"must be one of {known}")
+            commits = await service.purge(agent, params.path)
+            return RemoteReply(service.status(agent), commits=commits)
+    return RemoteReply(service.status(agent))

@@ -52,6 +52,7 @@ COMMANDS = {
     "metrics": "metrics:command",
     "eval": "evaluate:command",
     "logs": "logs:command",
+    "stdio": "stdio:command",
     "completion": "main:completion",
     "help": "main:help_command",
 }
@@ -64,7 +65,7 @@ GROUPS = {
     "Search": ("search", "get", "show", "agents"),
     "Monitor": ("status", "top", "metrics", "eval", "doctor", "logs"),
     "Maintain": ("note", "facts", "index", "reset", "vacuum", "remote"),
-    "Set up": ("sample", "clone", "sources", "model", "service", "mcp", "hooks", "completion", "help"),
+    "Set up": ("sample", "clone", "sources", "model", "service", "mcp", "hooks", "stdio", "completion", "help"),
 }
 """All commands by section of the help."""
 

@@ -23,18 +23,22 @@ class AsyncioClient(AsyncClientBase):
 
     Args:
         socket_path: The daemon's socket; None: found as `discovery.socket_path` describes.
+        host: The machine of the daemon, as ssh takes it (`user@server`); None: this one. It needs `memctl`, and a login
+            that asks for nothing.
         agent: The agent of calls that name none; None: the daemon's default agent.
         autostart: Start the daemon if none listens; it must be installed on this machine.
         timeout_s: The longest time a request may take, in seconds; None: until the connection breaks.
-        connect_timeout_s: The longest time connecting and greeting may take, in seconds.
+        connect_timeout_s: The longest time connecting and greeting may take, in seconds; None: 5, for a host 20.
         daemon_command: The command that `autostart` runs; None: found by `discovery.daemon_command`.
         client_name: The name of this client in the daemon's log.
 
     Raises:
         SocketPathError: The path can't be a socket's.
+        ConfigInvalidError: The host can't be one, or is combined with `socket_path`, `autostart` or `daemon_command`.
 
     Every method raises `DaemonUnreachableError` (with `autostart` also `DaemonStartError`), `DeadlineExceededError`,
-    `ConnectionLostError`, and the errors of the daemon, as the class of their code.
+    `ConnectionLostError`, and the errors of the daemon, as the class of their code; with `host` also
+    `HostUnreachableError`, `HostAuthError`, `HostCommandError` and `DaemonStartError`.
 
     *Cancellation*: the request is cancelled at the daemon, and the client stays usable.
     """

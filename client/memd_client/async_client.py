@@ -12,6 +12,7 @@ from . import discovery, requests
 from .async_connection import AsyncConnection, AsyncExchange
 from .async_methods import AsyncMethods
 from .async_stream import AsyncStream
+from .destination import Destination
 from .errors import (
     ConnectionLostError,
     DaemonUnreachableError,
@@ -20,12 +21,14 @@ from .errors import (
     RequestCancelledError,
 )
 from .events import Event, SubscribeReply
+from .inbox import DAEMON_CLOSED
 from .messages import HelloReply, Progress
 from .prepared_request import PreparedRequest
 from .session import CLIENT_NAME
 from .threaded_connection import ThreadedConnection
 from .unix_socket import (
     BUSY_RETRY_INTERVAL_S,
+    UNGREETED_ERRORS,
     backlog_full_error,
     ended_before_greeting_error,
     greeting_timeout_error,
@@ -37,6 +40,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, Self, TypeVar
 
+    from .ssh_host import SshHost, SshProcess
+
     T = TypeVar("T")
 
 
@@ -47,19 +52,23 @@ class AsyncClientBase(AsyncMethods, ABC):
         self,
         socket_path: str | os.PathLike[str] | None = None,
         *,
+        host: str | None = None,
         agent: str | None = None,
         autostart: bool = False,
         timeout_s: float | None = 30.0,
-        connect_timeout_s: float = 5.0,
+        connect_timeout_s: float | None = None,
         daemon_command: Sequence[str] | None = None,
         client_name: str = CLIENT_NAME,
     ) -> None:
-        path = discovery.socket_path() if socket_path is None else discovery.check_socket_path(socket_path)
-        self.socket_path = path
+        self._destination = Destination(
+            socket_path, host, connect_timeout_s, autostart=autostart, daemon_command=daemon_command
+        )
+        self.socket_path = self._destination.path
+        self.host = host
         self.agent = agent
         self.timeout_s = timeout_s
         self._autostart = autostart
-        self._connect_timeout_s = connect_timeout_s
+        self._connect_timeout_s = self._destination.connect_timeout_s
         self._daemon_command = daemon_command
         self._client_name = client_name
         self._connection: AsyncConnection | None = None
@@ -76,7 +85,7 @@ class AsyncClientBase(AsyncMethods, ABC):
             if self._was_closed
             else "not open"
         )
-        return f"<{type(self).__name__} {self.socket_path}, {state}>"
+        return f"<{type(self).__name__} {self._destination}, {state}>"
 
     async def __aenter__(self) -> Self:
         if self._is_open or self._was_closed:
@@ -236,11 +245,50 @@ class AsyncClientBase(AsyncMethods, ABC):
 
     async def _try_connect(self) -> AsyncConnection:
         """Connect and greet once."""
+        if self._destination.ssh is not None:
+            return await self._connect_to_host(self._destination.ssh)
         deadline = self._now() + self._connect_timeout_s
         while (sock := try_connect(self.socket_path)) is None:
             if self._now() >= deadline:
                 raise backlog_full_error(self.socket_path, self._connect_timeout_s)
             await self._wait_for(self._new_event(), BUSY_RETRY_INTERVAL_S)
+        try:
+            return await self._greet(sock, deadline)
+        except DeadlineExceededError:
+            raise greeting_timeout_error(self._connect_timeout_s) from None
+        except ConnectionLostError:
+            if not self._is_open:
+                raise
+            raise ended_before_greeting_error(self.socket_path) from None
+
+    async def _connect_to_host(self, host: SshHost) -> AsyncConnection:
+        """Connect and greet over ssh, which ends with the connection."""
+        deadline = self._now() + self._connect_timeout_s
+        process = host.start(self._connect_timeout_s)  # starting a process takes about a millisecond
+        try:
+            connection = await self._greet(process.sock, deadline, f"the connection to {host.name} ended")
+            connection.on_close = process.end
+            if connection.broken is not None:
+                process.end()
+        except BaseException as error:
+            if isinstance(error, UNGREETED_ERRORS) and self._is_open:
+                raise await self._failure_of(process, error) from None
+            process.end()
+            raise
+        return connection
+
+    async def _failure_of(self, process: SshProcess, error: MemdError) -> MemdError:
+        """Return why no greeting came from a host; ssh has ended then."""
+        try:
+            return await self._in_thread(lambda: process.failure(error))
+        except BaseException:  # cancelled, perhaps before the thread has begun
+            process.end()
+            raise
+
+    async def _greet(
+        self, sock: socket.socket, deadline: float, end_message: str = DAEMON_CLOSED
+    ) -> AsyncConnection:
+        """Return a greeted connection over a connected socket, which it owns."""
         try:
             self._check_open()
         except BaseException:
@@ -250,6 +298,7 @@ class AsyncClientBase(AsyncMethods, ABC):
         wrapped = socket.socket(fileno=sock.detach())
         wrapped.setblocking(False)
         connection = self._greeting = self._attach(wrapped)
+        connection.end_message = end_message
         greeting = AsyncExchange()
         try:
             connection.greet(greeting)
@@ -259,10 +308,6 @@ class AsyncClientBase(AsyncMethods, ABC):
             connection.break_off(
                 error if isinstance(error, MemdError) else ConnectionLostError("not greeted")
             )
-            if isinstance(error, DeadlineExceededError):
-                raise greeting_timeout_error(self._connect_timeout_s) from None
-            if isinstance(error, ConnectionLostError) and self._is_open:
-                raise ended_before_greeting_error(self.socket_path) from None
             raise
         finally:
             self._greeting = None

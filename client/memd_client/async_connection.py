@@ -10,7 +10,7 @@ from collections import deque
 from collections.abc import Awaitable, Callable, Mapping
 
 from .errors import ConnectionLostError, MemdError
-from .inbox import Inbox, copy_error, describe_break
+from .inbox import DAEMON_CLOSED, Inbox, copy_error, describe_break
 from .session import CLIENT_NAME, ClientSession, Failure
 
 TYPE_CHECKING = False  # importing typing takes a client several milliseconds; type checkers know the name
@@ -48,6 +48,9 @@ class AsyncConnection:
         new_event: Creates an event of the loop, with `set` and a coroutine `wait`.
         disconnect: Ends the tasks and the socket of this connection; called once, doesn't wait.
         client_name: The name sent in the greeting.
+
+    `on_close` is called once after `disconnect`; `end_message` is the message of the error if the other end closes the
+    connection.
     """
 
     def __init__(
@@ -55,6 +58,8 @@ class AsyncConnection:
     ) -> None:
         self.session = ClientSession(client_name)
         self.broken: MemdError | None = None
+        self.on_close: Callable[[], object] | None = None
+        self.end_message = DAEMON_CLOSED
         self._new_event = new_event
         self._disconnect = disconnect
         self._waiting: dict[int, AsyncExchange] = {}
@@ -119,6 +124,8 @@ class AsyncConnection:
         for waiting in self._waiting.values():
             waiting.wake()
         self._disconnect()
+        if self.on_close is not None:
+            self.on_close()
 
     async def read(self, receive: Callable[[], Awaitable[bytes]]) -> None:
         """Receive and deliver messages until the connection breaks.
@@ -135,7 +142,7 @@ class AsyncConnection:
             if data:
                 self._deliver(data)
             else:
-                self.break_off(ConnectionLostError("the daemon closed the connection"))
+                self.break_off(ConnectionLostError(self.end_message))
 
     async def write(self, send: Callable[[bytes], Awaitable[object]]) -> None:
         """Send posted bytes until the connection breaks.

@@ -7,6 +7,7 @@ import threading
 from collections.abc import Sequence
 
 from . import discovery, requests
+from .destination import Destination
 from .errors import ConnectionLostError, DaemonUnreachableError
 from .events import Event, SubscribeReply
 from .messages import HelloReply, Progress
@@ -15,11 +16,13 @@ from .prepared_request import PreparedRequest
 from .session import CLIENT_NAME
 from .stream import Stream
 from .threaded_connection import ThreadedConnection
-from .unix_socket import ended_before_greeting_error, open_socket
+from .unix_socket import UNGREETED_ERRORS, ended_before_greeting_error, open_socket
 
 TYPE_CHECKING = False  # importing typing takes a client several milliseconds; type checkers know the name
 if TYPE_CHECKING:
     from typing import TypeVar
+
+    from .ssh_host import SshHost, SshProcess
 
     T = TypeVar("T")
 
@@ -31,6 +34,7 @@ class _ProcessState:
         self.pid = os.getpid()
         self.lock = threading.Lock()
         self.connection: ThreadedConnection | None = None
+        self.ssh: SshProcess | None = None
 
 
 class Client(Methods):
@@ -42,18 +46,22 @@ class Client(Methods):
 
     Args:
         socket_path: The daemon's socket; None: found as `discovery.socket_path` describes.
+        host: The machine of the daemon, as ssh takes it (`user@server`); None: this one. It needs `memctl`, and a login
+            that asks for nothing.
         agent: The agent of calls that name none; None: the daemon's default agent.
         autostart: Start the daemon if none listens; it must be installed on this machine.
         timeout_s: The longest time a request may take, in seconds; None: until the connection breaks.
-        connect_timeout_s: The longest time connecting and greeting may take, in seconds.
+        connect_timeout_s: The longest time connecting and greeting may take, in seconds; None: 5, for a host 20.
         daemon_command: The command that `autostart` runs; None: found by `discovery.daemon_command`.
         client_name: The name of this client in the daemon's log.
 
     Raises:
         SocketPathError: The path can't be a socket's.
+        ConfigInvalidError: The host can't be one, or is combined with `socket_path`, `autostart` or `daemon_command`.
 
     Every method raises `DaemonUnreachableError` (with `autostart` also `DaemonStartError`), `DeadlineExceededError`,
-    `ConnectionLostError`, and the errors of the daemon, as the class of their code. After Ctrl-C or a timeout the
+    `ConnectionLostError`, and the errors of the daemon, as the class of their code; with `host` also
+    `HostUnreachableError`, `HostAuthError`, `HostCommandError` and `DaemonStartError`. After Ctrl-C or a timeout the
     client cancels the request at the daemon and stays usable.
     """
 
@@ -61,19 +69,23 @@ class Client(Methods):
         self,
         socket_path: str | os.PathLike[str] | None = None,
         *,
+        host: str | None = None,
         agent: str | None = None,
         autostart: bool = False,
         timeout_s: float | None = 30.0,
-        connect_timeout_s: float = 5.0,
+        connect_timeout_s: float | None = None,
         daemon_command: Sequence[str] | None = None,
         client_name: str = CLIENT_NAME,
     ) -> None:
-        path = discovery.socket_path() if socket_path is None else discovery.check_socket_path(socket_path)
-        self.socket_path = path
+        self._destination = Destination(
+            socket_path, host, connect_timeout_s, autostart=autostart, daemon_command=daemon_command
+        )
+        self.socket_path = self._destination.path
+        self.host = host
         self.agent = agent
         self.timeout_s = timeout_s
         self._autostart = autostart
-        self._connect_timeout_s = connect_timeout_s
+        self._connect_timeout_s = self._destination.connect_timeout_s
         self._daemon_command = daemon_command
         self._client_name = client_name
         self._state = _ProcessState()
@@ -82,7 +94,7 @@ class Client(Methods):
     def __repr__(self) -> str:
         connection = self._state.connection
         state = "closed" if self._closed.is_set() else connection or "not connected"
-        return f"<Client {self.socket_path}, {state}>"
+        return f"<Client {self._destination}, {state}>"
 
     def __enter__(self) -> Client:
         return self
@@ -153,6 +165,8 @@ class Client(Methods):
         if state.pid != os.getpid():
             if state.connection is not None:
                 state.connection.abandon()
+            if state.ssh is not None:
+                state.ssh.abandon()
             state = self._state = _ProcessState()
         return state
 
@@ -182,7 +196,25 @@ class Client(Methods):
     def _try_connect(self) -> ThreadedConnection:
         """Connect and greet once."""
         timeout_s = self._connect_timeout_s
+        if self._destination.ssh is not None:
+            return self._connect_to_host(self._destination.ssh)
         try:
             return ThreadedConnection(open_socket(self.socket_path, timeout_s), timeout_s, self._client_name)
         except ConnectionLostError:
             raise ended_before_greeting_error(self.socket_path) from None
+
+    def _connect_to_host(self, host: SshHost) -> ThreadedConnection:
+        """Connect and greet over ssh, which ends with the connection."""
+        timeout_s = self._connect_timeout_s
+        process = self._state.ssh = host.start(timeout_s)
+        try:
+            connection = ThreadedConnection(
+                process.sock, timeout_s, self._client_name, f"the connection to {host.name} ended"
+            )
+        except UNGREETED_ERRORS as error:
+            raise process.failure(error) from None
+        except BaseException:
+            process.reap()
+            raise
+        connection.on_close = process.reap
+        return connection

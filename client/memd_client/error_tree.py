@@ -15,6 +15,7 @@ RETRYABLE_CODES = frozenset(
         "connection_lost",
         "daemon_busy",
         "deadline_exceeded",
+        "host_unreachable",
         "idle_timeout",
         "index_closed",
         "index_lost",

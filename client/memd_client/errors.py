@@ -154,6 +154,27 @@ class DaemonUnreachableError(MemdError):
     hint = "start the daemon with `memd`; `memctl` starts it automatically unless MEMD_AUTOSTART is 0"
 
 
+class HostUnreachableError(MemdError):
+    """ssh can't connect to the host: its name, its port, the network, or a timeout."""
+
+    code = "host_unreachable"
+    hint = "run `ssh` with the host's name to see why; memd uses the same settings"
+
+
+class HostAuthError(MemdError):
+    """The host's key is unknown or has changed, or the host accepts no key of this user."""
+
+    code = "host_auth"
+    hint = "make `ssh -oBatchMode=yes` with the host's name succeed: it must not ask for anything"
+
+
+class HostCommandError(MemdError):
+    """The host can't run `memctl stdio`: it is missing or too old there, or the login shell prints text."""
+
+    code = "host_command_failed"
+    hint = "install memd on the host, or name its `memctl` in MEMD_HOST_COMMAND"
+
+
 class DaemonStartError(MemdError):
     """The daemon was started and did not become ready."""
 

@@ -18,6 +18,9 @@ if TYPE_CHECKING:
 MAX_STEPS = 4096
 """Steps kept for a slow caller; beyond it the oldest are dropped and counted."""
 
+DAEMON_CLOSED = "the daemon closed the connection"
+"""The message for the end of a connection to a daemon of this machine."""
+
 
 class Inbox:
     """Steps (progress, events) and the outcome of one request, in order of arrival."""

@@ -14,7 +14,7 @@ from socket import SHUT_RDWR, socket
 
 from .errors import ConnectionLostError, DeadlineExceededError, MemdError
 from .exchange import Exchange
-from .inbox import copy_error, describe_break
+from .inbox import DAEMON_CLOSED, copy_error, describe_break
 from .session import CLIENT_NAME, ClientSession, Failure
 from .unix_socket import READ_BYTES, greeting_timeout_error, seconds_left, wait_for
 
@@ -36,15 +36,26 @@ class ThreadedConnection:
         sock: Connected and non-blocking; the connection owns it from now on.
         timeout_s: The longest time the greeting may take.
         client_name: The name sent in the greeting.
+        end_message: The message of the error if the other end closes the connection.
+
+    `on_close` is called once after the socket was closed.
 
     Raises:
         DeadlineExceededError: The daemon accepted the connection but does not reply.
         MemdError: The daemon rejects the greeting.
     """
 
-    def __init__(self, sock: socket, timeout_s: float, client_name: str = CLIENT_NAME) -> None:
+    def __init__(
+        self,
+        sock: socket,
+        timeout_s: float,
+        client_name: str = CLIENT_NAME,
+        end_message: str = DAEMON_CLOSED,
+    ) -> None:
         self.session = ClientSession(client_name)
         self.broken: MemdError | None = None
+        self.on_close: Callable[[], object] | None = None
+        self._end_message = end_message
         self._sock = sock
         self._lock = threading.Lock()
         self._send_ready = threading.Condition(self._lock)
@@ -196,7 +207,7 @@ class ThreadedConnection:
         except BlockingIOError:
             return False
         if not data:
-            raise ConnectionLostError("the daemon closed the connection")
+            raise ConnectionLostError(self._end_message)
         with self._lock:
             for arrival in self.session.receive(data):
                 if arrival.id == 0 and isinstance(arrival, Failure):
@@ -283,6 +294,8 @@ class ThreadedConnection:
             pass
         finally:
             self._sock.close()
+            if self.on_close is not None:
+                self.on_close()
 
     def _raise_if_broken(self, sent: bool = False) -> None:
         """Raise the reason the connection broke, if it did.

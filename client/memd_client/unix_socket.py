@@ -12,7 +12,14 @@ import time
 from socket import AF_UNIX, SOCK_STREAM, socket
 
 from .discovery import peer_uid
-from .errors import DaemonUnreachableError, DeadlineExceededError, PeerRefusedError
+from .errors import (
+    ConnectionLostError,
+    DaemonUnreachableError,
+    DeadlineExceededError,
+    FrameInvalidError,
+    FrameTooBigError,
+    PeerRefusedError,
+)
 
 READ_BYTES = 256 * 1024
 """Bytes received per call, so that a large reply takes few calls."""
@@ -22,6 +29,9 @@ MAX_POLL_S = 1.0
 
 BUSY_RETRY_INTERVAL_S = 0.005
 """Pause between attempts while the daemon's accept backlog is full (EAGAIN on Linux)."""
+
+UNGREETED_ERRORS = (ConnectionLostError, DeadlineExceededError, FrameInvalidError, FrameTooBigError)
+"""Errors of a greeting whose peer may not be a daemon: a program between the client and the daemon has failed."""
 
 
 def try_connect(path: str) -> socket | None:

@@ -75,6 +75,12 @@ export const HINTS = {
     "try again: the client reconnects; if it happens again, see the daemon's log",
   daemon_unreachable:
     "start the daemon with `memd`; `memctl` starts it automatically unless MEMD_AUTOSTART is 0",
+  host_unreachable:
+    "run `ssh` with the host's name to see why; memd uses the same settings",
+  host_auth:
+    "make `ssh -oBatchMode=yes` with the host's name succeed: it must not ask for anything",
+  host_command_failed:
+    "install memd on the host, or name its `memctl` in MEMD_HOST_COMMAND",
   daemon_start_failed:
     "run `memd` in a terminal to see why",
   daemon_running:
@@ -129,6 +135,7 @@ export const RETRYABLE_CODES = new Set([
   "connection_lost",
   "daemon_busy",
   "deadline_exceeded",
+  "host_unreachable",
   "idle_timeout",
   "index_closed",
   "index_lost",

@@ -20,9 +20,10 @@ UNCUT = 1_000
 class HintedError(click.ClickException):
     """A failure of a command with the hint to print."""
 
-    def __init__(self, message: str, hint: str) -> None:
+    def __init__(self, message: str, hint: str, exit_code: int = 1) -> None:
         super().__init__(message)
         self.hint = hint
+        self.exit_code = exit_code  # type: ignore[misc]
 
 
 class CommandGroup(click.Group):
@@ -177,7 +178,7 @@ def agent_or_all_option(function: Function) -> Function:
 def _complete_agents(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[str]:
     from memd.cli.completion import agent_ids
 
-    return agent_ids(incomplete)
+    return agent_ids(ctx, incomplete)
 
 
 def _complete_agents_or_all(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[str]:

@@ -7,6 +7,8 @@ from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, TypeVar
 
 if TYPE_CHECKING:
+    import click
+
     from memd_client import Client
     from memd_client.facts import FactRow
 
@@ -17,21 +19,21 @@ DEADLINE_S = 0.2
 """Deadline of one completion: the user waits at the prompt."""
 
 
-def agent_ids(incomplete: str) -> list[str]:
+def agent_ids(ctx: click.Context, incomplete: str) -> list[str]:
     """Return the ids of agents with a prefix."""
-    return _with_prefix(incomplete, _request(lambda client: [each.agent for each in client.status().agents]))
+    ids = _request(ctx, lambda client: [each.agent for each in client.status().agents])
+    return _with_prefix(incomplete, ids)
 
 
-def model_refs(incomplete: str) -> list[str]:
+def model_refs(ctx: click.Context, incomplete: str) -> list[str]:
     """Return the names of models on disk with a prefix."""
-    return _with_prefix(
-        incomplete, _request(lambda client: [each.ref for each in client.model(action="list").models])
-    )
+    refs = _request(ctx, lambda client: [each.ref for each in client.model(action="list").models])
+    return _with_prefix(incomplete, refs)
 
 
-def fact_rows(incomplete: str, agent: str | None) -> list[FactRow]:
+def fact_rows(ctx: click.Context, incomplete: str, agent: str | None) -> list[FactRow]:
     """Return the newest facts whose ids have a prefix."""
-    rows = _request(lambda client: client.facts(agent=agent).facts)
+    rows = _request(ctx, lambda client: client.facts(agent=agent).facts)
     return [each for each in rows if each.id.startswith(incomplete)]
 
 
@@ -40,8 +42,10 @@ def _with_prefix(incomplete: str, names: Iterable[str]) -> list[str]:
     return sorted({name for name in names if name.startswith(incomplete)})
 
 
-def _request(what: Callable[[Client], list[T]]) -> list[T]:
+def _request(ctx: click.Context, what: Callable[[Client], list[T]]) -> list[T]:
     """Return the reply of a running daemon; empty if none runs, on an error and after the deadline."""
+    if ctx.find_root().params.get("host"):  # ssh takes longer than the deadline
+        return []
     replies: list[list[T]] = []
 
     def request() -> None:

@@ -15,6 +15,9 @@ from memd.cli.output import Output, standard_output
 if TYPE_CHECKING:
     from memd_client import Client
 
+HOST_VARIABLE = "MEMD_HOST"
+"""Variable that `memctl` reads if `--host` is not given."""
+
 WATCH_TIMEOUT_S = 5.0
 """How long `--watch` and `top` wait for a reply before they show the last data."""
 
@@ -29,6 +32,7 @@ class CliSession:
         now_ms: Returns the wall time in epoch milliseconds.
         open_passive_client: Returns a client that never starts a daemon; default: `open_client`.
         has_memory: Returns whether this user has notes or settings.
+        host: The machine of the daemon; None: this one.
     """
 
     open_client: Callable[[], Client]
@@ -36,6 +40,7 @@ class CliSession:
     now_ms: Callable[[], int]
     open_passive_client: Callable[[], Client] | None = None
     has_memory: Callable[[], bool] = lambda: True
+    host: str | None = None
 
     @contextlib.contextmanager
     def client(self) -> Iterator[Client]:

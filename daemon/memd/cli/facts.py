@@ -87,7 +87,8 @@ def _complete_ids(ctx: click.Context, param: click.Parameter, incomplete: str) -
     from memd.cli.completion import fact_rows
 
     return [
-        CompletionItem(each.id, help=each.text) for each in fact_rows(incomplete, ctx.params.get("agent"))
+        CompletionItem(each.id, help=each.text)
+        for each in fact_rows(ctx, incomplete, ctx.params.get("agent"))
     ]
 
 
@@ -356,6 +357,8 @@ def import_facts(session: CliSession, path: str | None, model: str, agent: str |
     """
     from memd.cli.lancedb import DATABASE_FOLDER, load_table
 
+    if session.host is not None and not path:
+        raise click.UsageError("PATH is required with --host: the database is read on this machine")
     with session.client() as client:
         folder = (
             Path(os.path.abspath(os.path.expanduser(path)))

@@ -18,7 +18,7 @@ from memd.cli.arguments import (
     examples,
     utf8,
 )
-from memd.cli.connect import CliSession, offer_sample, real_session
+from memd.cli.connect import HOST_VARIABLE, CliSession, offer_sample, real_session
 from memd.cli.output import OutputFailedError, ReaderGoneError
 from memd.system.descriptors import open_missing_descriptors
 from memd_client.errors import MemdError
@@ -99,8 +99,15 @@ class LazyGroup(CommandGroup):
 )
 @click.option("--version", is_flag=True, help="Print the version and exit.")
 @click.option("--sample", is_flag=True, help="Use the sample memory; see `memctl sample`.")
+@click.option(
+    "--host",
+    type=utf8,
+    metavar="HOST",
+    envvar=HOST_VARIABLE,
+    help="Use the memory of another machine, which `ssh HOST` must reach.",
+)
 @click.pass_context
-def root(ctx: click.Context, version: bool, sample: bool) -> None:
+def root(ctx: click.Context, version: bool, sample: bool, host: str | None) -> None:
     """Search and maintain the memory of your agents.
 
     Commands that need the daemon start it; MEMD_AUTOSTART=0 prevents that. `memctl help COMMAND` explains a
@@ -110,6 +117,10 @@ def root(ctx: click.Context, version: bool, sample: bool) -> None:
     if version:
         session.output.text(f"memctl {_version()}\n")
         ctx.exit()
+    if host is not None:
+        from memd.cli.host import use_host
+
+        use_host(ctx, host, sample=sample)
     if sample:
         from memd.cli.sample import enter_sample
 

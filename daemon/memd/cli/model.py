@@ -45,7 +45,7 @@ def pull(session: CliSession, ref: str, as_json: bool) -> None:
     REF is `minilm` (small, needs no key), an `hf:` or `https:` reference, or the path of a GGUF file. An interrupted
     download is resumed.
     """
-    wanted = _absolute(ref, is_path=os.sep in ref or ref.endswith(".gguf"))
+    wanted = _absolute(session, ref, is_path=os.sep in ref or ref.endswith(".gguf"))
     with (
         session.client() as client,
         _suggestion(client, ref),
@@ -92,7 +92,7 @@ def info(session: CliSession, ref: str, as_json: bool) -> None:
 
     Without REF it is the default model of the provider `local`. That one and `minilm` need no download first.
     """
-    wanted = _absolute(ref, is_path=os.sep in ref or ref.endswith(".gguf"))
+    wanted = _absolute(session, ref, is_path=os.sep in ref or ref.endswith(".gguf"))
     with session.client() as client, _suggestion(client, ref):
         reply = client.model(wanted, action="info")
     if as_json:
@@ -131,7 +131,7 @@ def _complete_models(ctx: click.Context, param: click.Parameter, incomplete: str
     """Return the completions of a model on disk."""
     from memd.cli.completion import model_refs
 
-    return model_refs(incomplete)
+    return model_refs(ctx, incomplete)
 
 
 @command.command(
@@ -150,7 +150,7 @@ def remove(session: CliSession, ref: str, force: bool, as_json: bool) -> None:
 
     REF is a name shown by `memctl model list`. A model that an agent uses is kept unless --force is given.
     """
-    wanted = _absolute(ref, is_path=os.sep in ref or ref.startswith("~"))
+    wanted = _absolute(session, ref, is_path=os.sep in ref or ref.startswith("~"))
     with (
         session.client() as client,
         _suggestion(client, ref),
@@ -176,8 +176,8 @@ def _suggestion(client: Client, ref: str) -> Iterator[None]:
         raise
 
 
-def _absolute(ref: str, *, is_path: bool) -> str:
+def _absolute(session: CliSession, ref: str, *, is_path: bool) -> str:
     """Return a reference with an absolute path: the daemon has another working directory."""
-    if not is_path or ref.startswith(("hf:", "https:")):
+    if not is_path or session.host is not None or ref.startswith(("hf:", "https:")):
         return ref
     return os.path.abspath(os.path.expanduser(ref))

@@ -133,6 +133,7 @@ def add(
     NAME is one that `memctl sources` lists, or any other name with --path for a folder of notes. The agent `shared` is
     made if it doesn't exist.
     """
+    _refuse_host(session, "add")
     values: dict[str, Any] = {}
     if agent is not None:
         values["agent"] = agent
@@ -170,6 +171,7 @@ def remove(session: CliSession, name: str) -> None:
 
     The program's files are not touched. Kept copies stay until `memctl sources forget`.
     """
+    _refuse_host(session, "remove")
     with session.client() as client:
         file = _edit(name, None)
         if _wait_for(client, name, present=False) is not None:
@@ -197,6 +199,14 @@ def forget(session: CliSession, name: str, session_id: str, as_json: bool) -> No
     else:
         copies = "copy" if reply.forgotten == 1 else "copies"
         session.output.text(f"deleted {reply.forgotten:,} {copies}\n")
+
+
+def _refuse_host(session: CliSession, name: str) -> None:
+    """Raise if another machine is used: its settings file can't be edited from here."""
+    if session.host is not None:
+        from memd.cli.host import local_command_error
+
+        raise local_command_error(session.host, f"sources {name}")
 
 
 def _check_name(name: str, path: str | None, program: str | None) -> None:

@@ -32,7 +32,9 @@ def command_lines(context: click.Context, above: tuple[str, ...] = ()) -> list[t
     return lines
 
 
-LINES = command_lines(click.Context(root))
+ROOT = click.Context(root)
+
+LINES = command_lines(ROOT)
 
 
 def test_completion_covers_commands_of_all_levels() -> None:
@@ -125,8 +127,8 @@ def runs(monkeypatch: pytest.MonkeyPatch, short_path: Path) -> Any:
 def test_agents_and_models_are_completed_from_the_daemon(runs: Any) -> None:
     runs(Daemon())
 
-    assert (agent_ids(""), agent_ids("ma"), agent_ids("x")) == (["main"], ["main"], [])
-    assert model_refs("mini") == ["minilm"]
+    assert (agent_ids(ROOT, ""), agent_ids(ROOT, "ma"), agent_ids(ROOT, "x")) == (["main"], ["main"], [])
+    assert model_refs(ROOT, "mini") == ["minilm"]
 
 
 def test_all_is_completed_only_for_the_agent_of_a_search(runs: Any) -> None:
@@ -150,14 +152,14 @@ def test_without_a_daemon_nothing_is_completed_and_none_is_started(
     monkeypatch.setenv("MEMD_SOCKET", str(short_path / "memd.sock"))
     monkeypatch.setattr("memd_client.Client", lambda *_, **__: pytest.fail("a client connected"))
 
-    assert agent_ids("") == []
+    assert agent_ids(ROOT, "") == []
     assert list(short_path.iterdir()) == []
 
 
 def test_failing_daemon_completes_nothing(runs: Any) -> None:
     runs(Daemon(DaemonUnreachableError("gone")))
 
-    assert agent_ids("") == []
+    assert agent_ids(ROOT, "") == []
 
 
 def test_hanging_daemon_does_not_delay_completion(runs: Any) -> None:
@@ -165,7 +167,7 @@ def test_hanging_daemon_does_not_delay_completion(runs: Any) -> None:
     runs(Daemon(never))
 
     try:
-        assert agent_ids("") == []  # returns although the daemon never replies
+        assert agent_ids(ROOT, "") == []  # returns although the daemon never replies
     finally:
         never.set()
 

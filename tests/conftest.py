@@ -6,12 +6,15 @@ from collections.abc import Awaitable, Callable, Iterator
 from functools import partial, wraps
 from inspect import iscoroutinefunction
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 import trio
 from hypothesis import settings
 from trio.testing import MockClock
+
+if TYPE_CHECKING:
+    from tests.support.sshd import SshServer
 
 settings.register_profile("usual", max_examples=40, deadline=None)
 settings.register_profile("long", max_examples=400, deadline=None)
@@ -81,3 +84,12 @@ def short_path() -> Iterator[Path]:
 
     with short_directory() as path:
         yield path
+
+
+@pytest.fixture(scope="module")
+def sshd() -> Iterator[SshServer]:
+    """An sshd on loopback; see `tests.support.sshd`."""
+    from tests.support.sshd import SshServer
+
+    with SshServer() as server:
+        yield server

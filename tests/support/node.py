@@ -157,10 +157,15 @@ def npm_install(where: Path, packages: Sequence[str | Path]) -> None:
 
 def npm_cache() -> Path:
     """Return the folder that caches npm packages between runs."""
+    return cache_folder("npm")
+
+
+def cache_folder(name: str) -> Path:
+    """Return a folder for what tests download, kept between runs."""
     given = os.environ.get("MEMD_TEST_CACHE")
     if given:
         return Path(given)
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "memd-tests" / "npm"
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "memd-tests" / name
 
 
 @contextmanager

@@ -21,6 +21,7 @@ PARTS: Final[Mapping[str, str]] = {
     "reach": "benchmarks.tool_calls:measure",
     "transcripts": "benchmarks.transcripts:measure",
     "hooks": "benchmarks.hooks:measure",
+    "host": "benchmarks.remote_host:measure",
 }
 """`module:function` by the name on the command line and in the report."""
 

@@ -27,10 +27,11 @@ from tests.contracts.client_daemon import DaemonContract, contract_daemon
 from tests.support.blocking_clients import BlockingAsyncioClient, BlockingTrioClient
 from tests.support.daemon import DaemonProcess
 from tests.support.processes import children, open_descriptors
-from tests.support.programs import TerminalProgram
+from tests.support.programs import TerminalProgram, programs
 from tests.support.sockets import ServerThread, wait_until
 from tests.support.sshd import SshServer
 from tests.support.state_homes import KEYWORD_ONLY, StateHome
+from tests.support.tree import DOCS
 
 CLIENTS: dict[str, Any] = {"blocking": Client, "asyncio": BlockingAsyncioClient, "trio": BlockingTrioClient}
 
@@ -124,6 +125,16 @@ def test_searches_of_a_host_return_the_hits_of_its_daemon(daemon: DaemonProcess,
         assert remote.get("MEMORY.md") == local.get("MEMORY.md")
         assert remote.hello() == local.hello()
     assert "4711" in memctl(daemon, "--host", host, "search", "staging", "gateway")
+
+
+def test_program_of_the_page_searches_on_the_host(sshd: SshServer, daemon: DaemonProcess) -> None:
+    (program,) = programs(DOCS / "remote-host.md", "python").values()
+    sshd.reset_config(name="server")
+
+    ran = daemon.run("-c", program, environ=sshd.environ)
+
+    assert (ran.stderr, ran.returncode) == ("", 0)
+    assert "The staging gateway listens on port 4711." in ran.stdout
 
 
 def test_note_for_a_host_is_in_its_workspace(daemon: DaemonProcess, host: str) -> None:

@@ -158,8 +158,8 @@ class SshServer:
                 with contextlib.suppress(ProcessLookupError):
                     os.kill(pid, signal.SIGKILL)
 
-    def reset_config(self, **options: object) -> None:
-        """Write the client's configuration; options are added or replace its own."""
+    def reset_config(self, *, name: str = HOST, **options: object) -> None:
+        """Write the client's configuration for a name of the host; options are added or replace its own."""
         (self.root / "known_hosts").write_text(f"[127.0.0.1]:{self.port} {self._key('host_key')}")
         own = {
             "HostName": "127.0.0.1",
@@ -172,7 +172,7 @@ class SshServer:
             "StrictHostKeyChecking": "ask",
         }
         lines = [f"  {name} {value}\n" for name, value in {**own, **options}.items()]
-        self.config.write_text(f"Host {HOST}\n{''.join(lines)}")
+        self.config.write_text(f"Host {name}\n{''.join(lines)}")
 
     def trust_other_key(self) -> None:
         """Let the client know another key of the host than the one it has."""

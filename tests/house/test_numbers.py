@@ -104,6 +104,13 @@ NUMBERS: tuple[tuple[str, str, str, float], ...] = (
     ),
     ("metrics.md", r"has at most (\d+) values", "memd.system.metrics:MAX_VALUES", 1),
     ("cli.md", r"\| (\d+) \| interrupted", "memd.cli.main:EXIT_INTERRUPTED", 1),
+    (
+        "remote-host.md",
+        r"`connect_timeout_s` is (\d+) s by default",
+        "memd_client.destination:HOST_CONNECT_TIMEOUT_S",
+        1,
+    ),
+    ("clients.md", r"`connect_timeout_s` \| (\d+), with", "memd_client.destination:CONNECT_TIMEOUT_S", 1),
     ("service.md", r"exits with code (\d+)", "memd_client.discovery:EXIT_ALREADY_RUNNING", 1),
     ("service.md", r"gives requests in flight up to (\d+) s", "memd.rpc.limits:Limits.drain_s", 1),
 )

@@ -22,6 +22,7 @@ PARTS: Final[Mapping[str, str]] = {
     "transcripts": "benchmarks.transcripts:measure",
     "hooks": "benchmarks.hooks:measure",
     "host": "benchmarks.remote_host:measure",
+    "remotes": "benchmarks.remotes:measure",
 }
 """`module:function` by the name on the command line and in the report."""
 

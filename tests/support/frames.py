@@ -83,6 +83,7 @@ PARAMS: Final[dict[str, dict[str, Any]]] = {
     "facts": {},
     "files": {},
     "sources": {},
+    "remote": {},
     "conversation_search": {"query": "nightly backup"},
     "conversation_read": {"session": "ses_1"},
     "curated_entries": {"kind": "triggers", "active_projects": ["github.com/acme/anvil"]},

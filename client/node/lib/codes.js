@@ -41,6 +41,20 @@ export const HINTS = {
     "download it again; the file was removed",
   dimensions_changed:
     "run `memctl index --force`: the model behind the provider changed",
+  git_missing:
+    "install git 2.38 or later, then run `memctl service restart`",
+  git_failed:
+    "free disk space if it is full; memd tries again, and the notes in the workspace are unaffected",
+  remote_unknown:
+    "connect one with `memctl remote add URL`",
+  remote_exists:
+    "run `memctl remote remove` first; the notes stay",
+  remote_unreachable:
+    "check the network and the address; memd tries again, and local notes are unaffected",
+  remote_refused:
+    "remove them from the remote with git; memd then continues",
+  remote_rewritten:
+    "if that was intended, run `memctl remote sync --take-over` to accept the new history",
   frame_too_big:
     "request less at once: fewer texts, fewer results or fewer lines",
   frame_invalid:
@@ -142,6 +156,7 @@ export const RETRYABLE_CODES = new Set([
   "model_child",
   "provider_rate_limited",
   "provider_unreachable",
+  "remote_unreachable",
   "shutting_down",
   "too_many_connections",
   "too_many_requests",

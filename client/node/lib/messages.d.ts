@@ -141,13 +141,26 @@ export interface SourceStatus {
 }
 
 /**
- * Why a reply is incomplete, and since when (epoch milliseconds).
+ * A machine that has an agent's memory.
+ *
+ * `behind` counts the commits that it has not received yet, as far as this machine knows; -1 if unknown. `at_ms` is
+ * the time of the last commit it has, None if unknown.
  */
-export interface Degradation {
-  code: string;
-  reason: string;
-  since_ms: number;
-  hint: string;
+export interface MachineStatus {
+  name: string;
+  is_this: boolean;
+  behind: number;
+  at_ms: number | null;
+}
+
+/**
+ * A file with lines of another machine that conflict with a note; `note` is the note's path if known.
+ */
+export interface MemoryConflict {
+  path: string;
+  note: string;
+  machine: string;
+  date: string;
 }
 
 /**
@@ -156,6 +169,41 @@ export interface Degradation {
 export interface SkippedFile {
   path: string;
   reason: string;
+}
+
+/**
+ * An agent's memory on a remote.
+ *
+ * `state` is `ok`, `pending` (changes wait to be sent), `offline`, `refused` (the remote has what memd doesn't
+ * accept, or doesn't accept our changes), `failed`, or `paused`. `ahead` counts commits that the remote lacks,
+ * `is_behind` tells whether it has commits that are not here yet. `waiting` are received files that another program is
+ * writing to, `left_out` files that are not replicated. `next_sync_ms` is None while paused.
+ */
+export interface RemoteStatus {
+  agent: string;
+  url: string;
+  machine: string;
+  state: string;
+  files: number;
+  ahead: number;
+  is_behind: boolean;
+  last_sync_ms: number | null;
+  next_sync_ms: number | null;
+  machines: MachineStatus[];
+  conflicts: MemoryConflict[];
+  waiting: SkippedFile[];
+  left_out: SkippedFile[];
+  problem: Problem | null;
+}
+
+/**
+ * Why a reply is incomplete, and since when (epoch milliseconds).
+ */
+export interface Degradation {
+  code: string;
+  reason: string;
+  since_ms: number;
+  hint: string;
 }
 
 /**
@@ -202,6 +250,7 @@ export interface AgentStatus {
   interval_minutes: number;
   sessions: SessionsStatus | null;
   added: SourceStatus[];
+  remote: RemoteStatus | null;
   generation: number;
   index_bytes: number;
   degraded: Degradation | null;
@@ -1304,6 +1353,32 @@ export interface SourcesReply {
 }
 
 /**
+ * What to do with remotes.
+ *
+ * `action` is one of `status`, `add` (connect an agent to `url`), `clone` (connect all agents that `url` has memory
+ * of, or one), `sync`, `pause`, `resume`, `remove`, `settle` (delete files of conflicts: `paths`, or all if empty) and
+ * `purge` (remove earlier contents of the file `path` from the history). `agent`: None means all agents with a remote,
+ * for `add`, `settle` and `purge` the default agent. `take_over` lets `sync` accept a rewritten history.
+ */
+export interface RemoteParams {
+  action?: string;
+  agent?: string | null;
+  url?: string;
+  path?: string;
+  paths?: string[];
+  take_over?: boolean;
+}
+
+/**
+ * The remotes concerned, files of conflicts that were deleted, and how many commits were rewritten.
+ */
+export interface RemoteReply {
+  remotes: RemoteStatus[];
+  settled: string[];
+  commits: number;
+}
+
+/**
  * A query to the conversations of one agent. The parameters are those of `SearchParams`.
  *
  * `max_results` limits the sessions. `exclude_session` is the id or key of the calling session.
@@ -1495,6 +1570,7 @@ export interface Requests {
   recall_for: { params: RecallForParams; reply: RecallForReply };
   capture_from: { params: CaptureFromParams; reply: CaptureFromReply };
   sources: { params: SourcesParams; reply: SourcesReply };
+  remote: { params: RemoteParams; reply: RemoteReply };
   conversation_search: { params: ConversationSearchParams; reply: ConversationSearchReply };
   conversation_read: { params: ConversationReadParams; reply: ConversationReadReply };
   show: { params: ShowParams; reply: ShowReply };
@@ -1522,6 +1598,13 @@ export type ErrorCode =
   | "download_failed"
   | "checksum_mismatch"
   | "dimensions_changed"
+  | "git_missing"
+  | "git_failed"
+  | "remote_unknown"
+  | "remote_exists"
+  | "remote_unreachable"
+  | "remote_refused"
+  | "remote_rewritten"
   | "frame_too_big"
   | "frame_invalid"
   | "hello_required"

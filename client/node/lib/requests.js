@@ -12,6 +12,9 @@ const REPLY_MARGIN_MS = 5_000;
 /** Shortest timeout of `session_ended`: a chat model may choose the name of the note. */
 const SESSION_ENDED_MS = 30_000;
 
+/** Shortest timeout of `remote` if it exchanges data with a remote. */
+const REMOTE_MS = 900_000;
+
 /** Requests whose timeout restarts with each progress. */
 const LONG = new Set(["index", "reset", "vacuum", "model"]);
 
@@ -23,6 +26,7 @@ const WITHOUT_CLIENT_AGENT = new Set([
   "hook_log",
   "search_agents",
   "sources",
+  "remote",
   "model",
   "show",
   "subscribe",
@@ -69,6 +73,7 @@ export function replyTimeout(name, params, callMs, clientMs) {
   let minTimeoutMs = 0;
   if (renewsDeadline) minTimeoutMs = PROGRESS_TIMEOUT_MS;
   else if (name === "session_ended") minTimeoutMs = SESSION_ENDED_MS;
+  else if (name === "remote" && isGiven(params.action) && params.action !== "status") minTimeoutMs = REMOTE_MS;
   else if (typeof params.deadline_ms === "number") minTimeoutMs = params.deadline_ms + REPLY_MARGIN_MS;
   return { deadlineMs: Math.max(clientMs, minTimeoutMs), renewsDeadline };
 }

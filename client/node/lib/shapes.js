@@ -43,19 +43,31 @@ export const SHAPES = {
     defaults: {"agent": "", "locations": [], "files": 0, "bytes": 0, "sessions": 0, "messages": 0, "redactions": 0, "unknown": 0, "left_out": {}, "newest_ms": null, "keep": false, "kept": 0, "kept_bytes": 0, "problems": []},
     holds: {"problems": ["Problem", true]},
   },
-  Degradation: {
-    needs: ["code", "reason", "since_ms", "hint"],
+  MachineStatus: {
+    needs: ["name"],
+    defaults: {"is_this": false, "behind": -1, "at_ms": null},
+  },
+  MemoryConflict: {
+    needs: ["path", "note", "machine", "date"],
   },
   SkippedFile: {
     needs: ["path", "reason"],
+  },
+  RemoteStatus: {
+    needs: ["agent", "url", "machine", "state"],
+    defaults: {"files": 0, "ahead": 0, "is_behind": false, "last_sync_ms": null, "next_sync_ms": null, "machines": [], "conflicts": [], "waiting": [], "left_out": [], "problem": null},
+    holds: {"machines": ["MachineStatus", true], "conflicts": ["MemoryConflict", true], "waiting": ["SkippedFile", true], "left_out": ["SkippedFile", true], "problem": ["Problem", false]},
+  },
+  Degradation: {
+    needs: ["code", "reason", "since_ms", "hint"],
   },
   Check: {
     needs: ["name", "ok", "detail"],
   },
   AgentStatus: {
     needs: ["agent"],
-    defaults: {"workspace": "", "index_path": "", "enabled": true, "sources": [], "files": 0, "chunks": 0, "vectors": 0, "files_pending": 0, "chunks_pending": 0, "oldest_pending_ms": 0, "provider": "none", "model": "", "dims": 0, "space": "", "filling": null, "waits_for": "", "fallback": null, "jobs": [], "refused": [], "vector_path": "none", "vector_path_reason": "the index is not open", "last_sync_ms": null, "syncing": false, "watch": "off", "watch_reason": "", "interval_minutes": 0, "sessions": null, "added": [], "generation": 0, "index_bytes": 0, "degraded": null, "skipped": [], "problems": [], "checks": []},
-    holds: {"filling": ["FillProgress", false], "fallback": ["Fallback", false], "jobs": ["BulkJob", true], "refused": ["RefusedText", true], "sessions": ["SessionsStatus", false], "added": ["SourceStatus", true], "degraded": ["Degradation", false], "skipped": ["SkippedFile", true], "problems": ["Problem", true], "checks": ["Check", true]},
+    defaults: {"workspace": "", "index_path": "", "enabled": true, "sources": [], "files": 0, "chunks": 0, "vectors": 0, "files_pending": 0, "chunks_pending": 0, "oldest_pending_ms": 0, "provider": "none", "model": "", "dims": 0, "space": "", "filling": null, "waits_for": "", "fallback": null, "jobs": [], "refused": [], "vector_path": "none", "vector_path_reason": "the index is not open", "last_sync_ms": null, "syncing": false, "watch": "off", "watch_reason": "", "interval_minutes": 0, "sessions": null, "added": [], "remote": null, "generation": 0, "index_bytes": 0, "degraded": null, "skipped": [], "problems": [], "checks": []},
+    holds: {"filling": ["FillProgress", false], "fallback": ["Fallback", false], "jobs": ["BulkJob", true], "refused": ["RefusedText", true], "sessions": ["SessionsStatus", false], "added": ["SourceStatus", true], "remote": ["RemoteStatus", false], "degraded": ["Degradation", false], "skipped": ["SkippedFile", true], "problems": ["Problem", true], "checks": ["Check", true]},
   },
   DownloadStatus: {
     needs: ["ref", "state", "stage", "done", "total"],
@@ -270,6 +282,10 @@ export const SHAPES = {
     defaults: {"sources": [], "found": [], "forgotten": 0},
     holds: {"sources": ["SourceStatus", true], "found": ["SourceStatus", true]},
   },
+  RemoteReply: {
+    defaults: {"remotes": [], "settled": [], "commits": 0},
+    holds: {"remotes": ["RemoteStatus", true]},
+  },
   Excerpt: {
     needs: ["line", "text", "date", "score"],
   },
@@ -343,6 +359,7 @@ export const REPLIES = {
   recall_for: "RecallForReply",
   capture_from: "CaptureFromReply",
   sources: "SourcesReply",
+  remote: "RemoteReply",
   conversation_search: "ConversationSearchReply",
   conversation_read: "ConversationReadReply",
   show: "ShowReply",
@@ -384,6 +401,7 @@ export const PARAMS = {
   recall_for: ["prompt", "agent", "force"],
   capture_from: ["messages", "agent", "force"],
   sources: ["action", "name", "session", "agent"],
+  remote: ["action", "agent", "url", "path", "paths", "take_over"],
   conversation_search: ["query", "agent", "max_results", "sources", "project", "since", "exclude_session", "deadline_ms"],
   conversation_read: ["session", "agent", "line", "first", "messages"],
   show: ["agent"],

@@ -65,7 +65,18 @@ GROUPS = {
     "Search": ("search", "get", "show", "agents"),
     "Monitor": ("status", "top", "metrics", "eval", "doctor", "logs"),
     "Maintain": ("note", "facts", "index", "reset", "vacuum", "remote"),
-    "Set up": ("sample", "clone", "sources", "model", "service", "mcp", "hooks", "stdio", "completion", "help"),
+    "Set up": (
+        "sample",
+        "clone",
+        "sources",
+        "model",
+        "service",
+        "mcp",
+        "hooks",
+        "stdio",
+        "completion",
+        "help",
+    ),
 }
 """All commands by section of the help."""
 

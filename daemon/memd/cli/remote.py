@@ -56,7 +56,7 @@ def add(session: CliSession, url: str, agent: str | None, as_json: bool) -> None
     helpers, and never asks for a password.
     """
     with session.client() as client:
-        reply = client.remote("add", url=_absolute(url), agent=agent)
+        reply = client.remote("add", url=_address(session, url), agent=agent)
     _print(session, reply, as_json=as_json)
     if not as_json:
         session.output.note(f"on another machine, run: memctl clone {url}")
@@ -179,7 +179,7 @@ def clone(session: CliSession, url: str, agent: str | None, as_json: bool) -> No
     Notes that this machine has already are kept and merged.
     """
     with session.client() as client:
-        reply = client.remote("clone", url=_absolute(url), agent=agent)
+        reply = client.remote("clone", url=_address(session, url), agent=agent)
     _print(session, reply, as_json=as_json)
 
 
@@ -220,8 +220,8 @@ def _show_conflicts(session: CliSession, agent: str | None, *, as_json: bool) ->
         session.output.note("there are no conflicts")
 
 
-def _absolute(url: str) -> str:
-    """Return an address of a folder as an absolute path: the daemon runs in another folder."""
-    if "://" in url or re.match(r"[^/]*:", url):
+def _address(session: CliSession, url: str) -> str:
+    """Return an address; a folder of this machine as an absolute path, since the daemon runs in another folder."""
+    if session.host is not None or "://" in url or re.match(r"[^/]*:", url):
         return url
     return os.path.abspath(os.path.expanduser(url))

@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 
+from memd.rpc.limits import Limits
 from memd_client import Client
 from memd_client.errors import (
     ConnectionLostError,
@@ -194,6 +195,20 @@ def test_search_during_the_loss_of_a_connection_is_sent_again(
         ):  # sshd may still be down when the client connects again
             client.search("x")
         restarting.join()
+        assert client.search("y").hits
+
+
+@pytest.mark.parametrize("kind", CLIENTS)
+def test_connection_closed_as_idle_is_replaced_by_the_next_request(
+    sshd: SshServer, short_path: Path, host: str, kind: str
+) -> None:
+    use(sshd, short_path / "s")
+    limits = Limits(idle_s=0.5)
+    with ServerThread(short_path / "s", limits=limits) as server, CLIENTS[kind](host=host) as client:
+        client.search("x")
+        server.wait_until(lambda: server.daemon.open_connections == 0)
+        wait_until(lambda: sshd.connections() == 0)
+
         assert client.search("y").hits
 
 

@@ -84,8 +84,9 @@ def test_shell_completion_is_printed_whatever_the_variable_says(
 
 
 def test_all_commands_are_local_or_need_only_the_daemon() -> None:
-    remote = {
+    from_a_host = {
         "agents",
+        "clone",
         "facts",
         "get",
         "help",
@@ -93,11 +94,12 @@ def test_all_commands_are_local_or_need_only_the_daemon() -> None:
         "metrics",
         "model",
         "note",
+        "remote",
         "reset",
         "search",
         "sources",
     }
-    assert COMMANDS.keys() - LOCAL_COMMANDS == remote | {"status", "top", "vacuum"}
+    assert COMMANDS.keys() - LOCAL_COMMANDS == from_a_host | {"status", "top", "vacuum"}
 
 
 def test_sample_is_refused_with_a_host(made: list[dict[str, Any]], monkeypatch: pytest.MonkeyPatch) -> None:

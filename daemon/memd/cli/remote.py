@@ -151,7 +151,7 @@ def settle(
 @agent_option
 @click.pass_obj
 def purge(session: CliSession, file: str, agent: str | None) -> None:
-    """Remove earlier contents of FILE from the history, here and on the remote.
+    """Remove earlier contents of FILE from the history everywhere.
 
     Delete the secret from FILE first: the present contents stay. The other machines receive the new history. A
     server may keep the old objects until it runs `git gc`; a secret that was ever sent should be changed anyway.
@@ -173,9 +173,9 @@ def purge(session: CliSession, file: str, agent: str | None) -> None:
 @json_option
 @click.pass_obj
 def clone(session: CliSession, url: str, agent: str | None, as_json: bool) -> None:
-    """Fetch the memory in the git repository at URL to this machine, and keep both in sync.
+    """Fetch the memory at URL to this machine, and keep it in sync.
 
-    All agents with memory there are connected, or only the one of --agent; agents that are missing here are created.
+    URL is a git repository that `memctl remote add` has filled. All agents with memory there are connected, or only the one of --agent; agents that are missing here are created.
     Notes that this machine has already are kept and merged.
     """
     with session.client() as client:

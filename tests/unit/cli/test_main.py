@@ -124,7 +124,7 @@ def test_without_a_command_the_help_is_shown() -> None:
 GROUPED = [name for name in COMMANDS if isinstance(root.get_command(click.Context(root), name), click.Group)]
 
 
-@pytest.mark.parametrize("name", [name for name in GROUPED if name not in ("mcp", "sources")])
+@pytest.mark.parametrize("name", [name for name in GROUPED if name not in ("mcp", "remote", "sources")])
 def test_group_without_a_command_prints_its_help(name: str, capsys: pytest.CaptureFixture[str]) -> None:
     ran = memctl(name)
 

@@ -172,7 +172,7 @@ def run_storm(edits: int, seed: int) -> None:
             machine.daemon.stop()
             assert leftovers(machine.repository()) == []
             git_in(machine.repository(), "fsck", "--full", "--no-dangling")
-        assert leftovers(at.repository.path) == []
+        assert [each for each in leftovers(at.repository.path) if each.endswith(".lock")] == []
         at.repository.git("fsck", "--full", "--no-dangling")
 
 

@@ -175,8 +175,9 @@ def purge(session: CliSession, file: str, agent: str | None) -> None:
 def clone(session: CliSession, url: str, agent: str | None, as_json: bool) -> None:
     """Fetch the memory at URL to this machine, and keep it in sync.
 
-    URL is a git repository that `memctl remote add` has filled. All agents with memory there are connected, or only the one of --agent; agents that are missing here are created.
-    Notes that this machine has already are kept and merged.
+    URL is a git repository that `memctl remote add` has filled. All agents with memory there are connected, or only
+    the one of --agent; agents that are missing here are created. Notes that this machine has already are kept and
+    merged.
     """
     with session.client() as client:
         reply = client.remote("clone", url=_address(session, url), agent=agent)

@@ -113,6 +113,8 @@ class Replica:
         self._described: dict[str, str] = {}
         self._lock = trio.Lock()
         self._is_loaded = False
+        self._is_interrupted = False
+        self._must_prune = False
 
     def __repr__(self) -> str:
         return f"<Replica of {self.config.id} on {self.machine}, {len(self._files)} files>"
@@ -138,6 +140,8 @@ class Replica:
         """Read the state of the repository; local references only."""
         async with self._lock:
             await self._load()
+            self._must_prune = bool(await self.repository.config("memd.prune"))
+            await self._describe()
 
     async def sync(
         self, *, is_full: bool = True, is_local: bool = False, take_over: bool = False, settle: bool = False
@@ -154,25 +158,40 @@ class Replica:
             MemdError: A step failed; what was done before stays, and the next sync continues.
         """
         async with self._lock:
-            report = SyncReport()
-            if not self._is_loaded:
-                await self._load()
-            await self._apply(report)
-            changed = await self._commit(report, settle=settle)
-            state = ExchangeState(self._refs, self._files, self._sides())
-            if not is_local and (is_full or changed or self.exchange.has_news(state)):
-                try:
-                    result = await self.exchange.run(state, self.author, self._now_s(), take_over=take_over)
-                    report.pushed, report.conflicts, report.exchanged = result.pushed, result.conflicts, True
-                finally:
-                    await self._load()
-                    await self._apply(report)
-                    await self._describe()
-                if result.must_prune or await self.repository.config("memd.prune"):
-                    await self.repository.forget_unused()
-                    await self.repository.set_config("memd.prune", "")
-            await self.repository.pack_if_needed()
+            if self._is_interrupted:
+                await self.repository.remove_stale_files()
+                self._is_loaded = False
+            self._is_interrupted = True
+            report = await self._sync(is_full, is_local, take_over, settle)
+            self._is_interrupted = False
             return report
+
+    async def _sync(self, is_full: bool, is_local: bool, take_over: bool, settle: bool) -> SyncReport:
+        """Sync as `sync` says."""
+        report = SyncReport()
+        if not self._is_loaded:
+            await self._load()
+        await self._apply(report)
+        has_changed = await self._commit(report, settle=settle)
+        state = ExchangeState(self._refs, self._files, self._sides())
+        if is_local or not (is_full or has_changed or self.exchange.has_news(state)):
+            await self._describe()
+            return report
+        try:
+            result = await self.exchange.run(state, self.author, self._now_s(), take_over=take_over)
+            report.pushed, report.conflicts, report.exchanged = result.pushed, result.conflicts, True
+            self._must_prune |= result.must_prune
+        finally:
+            await self._load()
+            await self._apply(report)
+            await self._describe()
+        if self._must_prune:
+            await self.repository.forget_unused()
+            await self.repository.set_config("memd.prune", "")
+            self._must_prune = False
+        if report.committed or report.received:
+            await self.repository.pack_if_needed()
+        return report
 
     def next_scan_s(self) -> float | None:
         """Return in how many seconds a change here may have settled; None if none is waiting."""

@@ -138,7 +138,7 @@ class Git:
         Cancellation: the command is ended.
 
         Raises:
-            GitFailedError: It can't be started, exceeded `timeout_s` or printed too much.
+            GitFailedError: It can't be started, was killed, exceeded `timeout_s` or printed too much.
         """
         command = [self._program, *(part for each in SETTINGS for part in ("-c", each)), *arguments]
         if file_limit_bytes is not None:
@@ -153,11 +153,14 @@ class Git:
         folder = str(self.directory) if is_there else "/"
         try:
             with trio.fail_after(timeout_s):
-                return await _run(command, stdin, env, folder, self._inherited)
+                result = await _run(command, stdin, env, folder, self._inherited)
         except trio.TooSlowError:
             raise failed(arguments[0], f"no result within {timeout_s:g} s") from None
         except OSError as error:
             raise failed(arguments[0], error.strerror or type(error).__name__) from None
+        if result.status < 0:  # its exit status must not be read as an answer
+            raise failed(arguments[0], f"ended by signal {-result.status}; {result.errors}")
+        return result
 
 
 def failed(command: str, errors: str) -> GitFailedError:

@@ -29,6 +29,9 @@ STATE: Final = "refs/memd/"
 
 MAX_URL_CHARS: Final = 2_048
 
+FILE_LIMIT_STATUS: Final = 128 + 25
+"""Exit status of a command whose child wrote a file beyond the limit (SIGXFSZ)."""
+
 _AUTH = re.compile(
     r"permission denied|publickey|authentication failed|could not read (username|password)|terminal prompts disabled"
     r"|host key verification failed|access denied|403|401|unable to read askpass",
@@ -218,7 +221,7 @@ def remote_error(url: str, result: GitResult) -> MemdError:
     """Return the error for a failed command on a remote, with what git said."""
     said = one_message(result.errors) or f"git ended with status {result.status}"
     shown, data = without_password(url), {"url": without_password(url)}
-    if result.status in (-25, 128 + 25) or _TOO_BIG.search(said):
+    if result.status == FILE_LIMIT_STATUS or _TOO_BIG.search(said):
         return RemoteRefusedError(
             f"{shown} sends more data than an agent's memory may have: {said}",
             hint="remove large files from the remote, or raise `max_agent_mb` in memd.toml",

@@ -56,6 +56,13 @@ export interface Found {
 export interface NoteFile { path: string; source: string; mtime_ms: number; size_bytes: number; chunks: number; title: string; date: string | null }
 export interface Fact { id: string; text: string; importance: number; category: string; created_ms: number | null; score: number; path: string; line: number }
 
+export interface Remote {
+  url: string; machine: string; state: string; files: number; ahead: number; is_behind: boolean; last_sync_ms: number | null;
+  machines: { name: string; is_this: boolean; behind: number; at_ms: number | null }[];
+  conflicts: { path: string; note: string; machine: string; date: string }[];
+  problem: Problem | null;
+}
+
 export interface AgentStatus {
   agent: string; workspace: string; index_path: string; enabled: boolean; sources: string[]; files: number; chunks: number; vectors: number;
   files_pending: number; chunks_pending: number; oldest_pending_ms: number; provider: string; model: string; dims: number;
@@ -66,6 +73,7 @@ export interface AgentStatus {
   sessions: { transcripts: number; messages: number; redactions: number } | null;
   generation: number; index_bytes: number; degraded: Degradation | null; skipped: { path: string; reason: string }[];
   problems: Problem[]; checks: { name: string; ok: boolean; detail: string }[];
+  remote?: Remote | null;
 }
 
 export interface Status {

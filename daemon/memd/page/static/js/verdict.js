@@ -2,6 +2,9 @@
 
 import { ago, counted, span } from "./format.js";
 
+/** Problems that only a person can end, and that cost no result. */
+const MINOR = new Set(["memory_conflicts"]);
+
 /**
  * @typedef {{tone: "" | "warn" | "bad" | "off", title: string, detail: string}} Verdict
  */
@@ -16,12 +19,13 @@ export function verdictOn(agent, error) {
   if (error) return { tone: "bad", title: "Not reachable", detail: error.message };
   if (!agent) return { tone: "off", title: "Asking…", detail: "" };
   if (!agent.enabled) return { tone: "off", title: "Turned off", detail: "This agent's memory is off in the settings." };
-  const problem = agent.problems[0];
+  const problem = agent.problems.find((one) => !MINOR.has(one.code));
   if (problem) return { tone: "bad", title: "Something is wrong", detail: problem.message };
   if (agent.degraded) return { tone: "warn", title: "Degraded", detail: `keyword search only: ${agent.degraded.reason}` };
   if (agent.files_pending > 0) return { tone: "warn", title: "Catching up", detail: `${counted(agent.files_pending, "file")} to read, for ${span(agent.oldest_pending_ms)}` };
   if (agent.chunks_pending > 0) return { tone: "", title: "Embedding", detail: `${counted(agent.chunks_pending, "chunk")} to embed${agent.waits_for ? `, waiting for ${agent.waits_for}` : ""}` };
   if (agent.fallback) return { tone: "warn", title: "Fallback provider in use", detail: agent.fallback.reason };
+  if (agent.problems.length > 0) return { tone: "warn", title: "Conflicts to settle", detail: agent.problems[0].message };
   return { tone: "", title: "Up to date", detail: `synced ${ago(agent.last_sync_ms)}` };
 }
 
@@ -32,7 +36,7 @@ export function verdictOn(agent, error) {
  * @returns {{title: string, text: string, hint: string, bad: boolean}[]}
  */
 export function troubles(agent, status) {
-  const found = [...agent.problems, ...status.problems].map((one) => ({ title: one.code, text: one.message, hint: one.hint, bad: true }));
+  const found = [...agent.problems, ...status.problems].map((one) => ({ title: one.code, text: one.message, hint: one.hint, bad: !MINOR.has(one.code) }));
   if (agent.degraded) {
     const { code, reason, since_ms, hint } = agent.degraded;
     found.push({ title: code, text: `${reason}, for ${span(Date.now() - since_ms)}. Keyword search continues.`, hint, bad: false });

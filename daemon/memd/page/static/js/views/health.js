@@ -39,7 +39,7 @@ export function healthView() {
 function details(agent, status) {
   return html`${troubles(agent, status).map(notice)}
     <div class="grid">
-      ${freshness(agent)} ${vectorSearch(agent)} ${index(agent)} ${budgets(status)} ${speed()} ${compared(status)}
+      ${freshness(agent)} ${machines(agent)} ${vectorSearch(agent)} ${index(agent)} ${budgets(status)} ${speed()} ${compared(status)}
       ${checks(agent)} ${leftOut(agent)}
     </div>
     <p class="quiet small number">memd ${status.version} · up for ${span(status.uptime_ms)} · ${size(status.rss_bytes)} without its models</p>`;
@@ -68,6 +68,24 @@ function freshness(agent) {
     ["Changes", watch[/** @type {keyof typeof watch} */ (agent.watch)] ?? agent.watch],
     ["Workspace", pathOf(agent.workspace)],
   ]));
+}
+
+/**
+ * The machines that have this memory.
+ * @param {import("../kinds.js").AgentStatus} agent
+ */
+function machines({ remote }) {
+  if (!remote) return "";
+  const states = { ok: "in sync", pending: "changes wait to be sent" };
+  const last = remote.last_sync_ms === null ? "" : `, last sync ${ago(remote.last_sync_ms)}`;
+  const ahead = remote.ahead > 0 ? `${counted(remote.ahead, "commit")} ahead` : "up to date";
+  const behind = (/** @type {number} */ commits) => (commits < 0 ? "unknown" : commits > 0 ? `${counted(commits, "commit")} behind` : "up to date");
+  return card("Machines", html`
+    ${pairs([
+      ["Remote", seen(remote.url)], ["State", `${states[/** @type {keyof typeof states} */ (remote.state)] ?? remote.state}${last}`],
+      ...remote.machines.map((one) => /** @type {[string, unknown]} */ ([plain(one.name), one.is_this ? `${ahead}, this machine` : behind(one.behind)])),
+    ])}
+    ${remote.conflicts.map((one) => html`<p class="quiet small">${seen(one.path)}: lines of ${seen(one.machine)} that conflict with ${seen(one.note)}</p>`)}`);
 }
 
 /** @param {import("../kinds.js").AgentStatus} agent */

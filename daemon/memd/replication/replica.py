@@ -7,7 +7,7 @@ any of them.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Final, NamedTuple
@@ -18,12 +18,20 @@ import trio
 from memd.replication.apply import PendingChange, apply_changes
 from memd.replication.check import LEDGER, is_tracked
 from memd.replication.exchange import ExchangeState, RemoteExchange
-from memd.replication.git.repository import APPLIED, TIP, Author, Repository
+from memd.replication.git.repository import APPLIED, TIP, Author, Repository, TreeEntry
 from memd.replication.merge.facts import is_facts_path, note_changes, read_ledger, write_ledger
 from memd.replication.merge.files import Sides
 from memd.replication.messages import describe_changes
 from memd.replication.names import LocalNames
-from memd.replication.workspace import EMPTY_ID, SETTLE_S, Settling, WorkspaceReader, WorkspaceScan, is_below
+from memd.replication.workspace import (
+    EMPTY_ID,
+    MAX_WAIT_S,
+    SETTLE_S,
+    Settling,
+    WorkspaceReader,
+    WorkspaceScan,
+    is_below,
+)
 from memd.settings.agents import AgentConfig
 from memd.sync.disk.capacity import SourceLimits
 from memd.system.clock import Clock
@@ -35,6 +43,9 @@ MIN_GUARDED_FILES: Final = 3
 """A workspace that had so many files and has none left is treated as lost, not as emptied by the user."""
 
 MAX_SETTLE_ROUNDS: Final = 8
+
+BATCH_BYTES: Final = 16 * 1024 * 1024
+"""Contents that are in RAM at a time while the workspace follows a commit."""
 
 
 @dataclass(slots=True)
@@ -115,6 +126,7 @@ class Replica:
         self._is_loaded = False
         self._is_interrupted = False
         self._must_prune = False
+        self._attempts = 0
 
     def __repr__(self) -> str:
         return f"<Replica of {self.config.id} on {self.machine}, {len(self._files)} files>"
@@ -195,9 +207,10 @@ class Replica:
 
     def next_scan_s(self) -> float | None:
         """Return in how many seconds a change here may have settled; None if none is waiting."""
+        waits = [self._settling.next_s(trio.current_time())]
         if self._waiting:
-            return SETTLE_S
-        return self._settling.next_s(trio.current_time())
+            waits.append(min(MAX_WAIT_S, SETTLE_S * 2**self._attempts))
+        return min((wait_s for wait_s in waits if wait_s is not None), default=None)
 
     async def purge(self, path: str) -> int:
         """Rewrite the history without earlier contents of a file; return how many commits it has."""
@@ -312,11 +325,15 @@ class Replica:
             old, new = (tree[path].oid if path in tree else None for tree in (before, after))
             if old != new and is_tracked(path):
                 changes.append(PendingChange(path, self._names.local(path), old, new))
-        contents = await self.repository.load(
-            oid for each in changes for oid in (each.before, each.after) if oid is not None
-        )
-        waiting = await apply_changes(self.config.workspace, changes, contents, self._sides(), self._clock())
+        waiting: list[PendingChange] = []
+        for batch in _batches(changes, before, after):
+            contents = await self.repository.load(
+                oid for each in batch for oid in (each.before, each.after) if oid is not None
+            )
+            root, sides, now_ms = self.config.workspace, self._sides(), self._clock()
+            waiting += await apply_changes(root, batch, contents, sides, now_ms)
         self._waiting = {each.path: each for each in waiting}
+        self._attempts = self._attempts + 1 if waiting else 0
         report.received += len(changes) - len(waiting)
         await self._record_applied(tip)
         if changes:
@@ -369,3 +386,19 @@ class Replica:
 
     def _now_s(self) -> int:
         return self._clock() // 1000
+
+
+def _batches(
+    changes: Sequence[PendingChange], before: Mapping[str, TreeEntry], after: Mapping[str, TreeEntry]
+) -> Iterator[list[PendingChange]]:
+    """Yield changes in groups whose contents fit into `BATCH_BYTES`."""
+    batch: list[PendingChange] = []
+    size = 0
+    for change in changes:
+        batch.append(change)
+        size += sum(tree[change.path].size for tree in (before, after) if change.path in tree)
+        if size >= BATCH_BYTES:
+            yield batch
+            batch, size = [], 0
+    if batch:
+        yield batch

@@ -30,7 +30,8 @@ EMPTIED_SETTLE_S: Final = 10.0
 MAX_SETTLE_S: Final = 30.0
 """A file that changes all the time is replicated after this, if no program has it open for writing."""
 
-MIN_WAIT_S: Final = 0.1
+MIN_WAIT_S, MAX_WAIT_S = 0.1, 60.0
+"""Bounds of the wait for a change to settle: it grows while a program keeps a file open."""
 
 EMPTY_ID: Final = blob_id(b"")
 
@@ -180,8 +181,10 @@ class Settling:
 
     def next_s(self, now_s: float) -> float | None:
         """Return in how many seconds another scan is useful; None if nothing is waiting."""
-        ages = [now_s - since_s for _, since_s, _ in self._seen.values()]
-        waits = [SETTLE_S - age if age < SETTLE_S else SETTLE_S for age in ages]
+        waits = [
+            max(SETTLE_S - (now_s - since_s), min(MAX_WAIT_S, (now_s - first_s) / 2))
+            for _, since_s, first_s in self._seen.values()
+        ]
         return max(MIN_WAIT_S, min(waits)) if waits else None
 
 

@@ -141,8 +141,8 @@ class Repository:
             await self.git.attempt("config", "--local", "--unset-all", name)
 
     async def user_config(self, name: str) -> str:
-        """Return a setting of the user, "" if it is not set."""
-        result = await self.git.attempt("config", "--global", "--get", name)
+        """Return a setting of the user or the system, "" if it is not set."""
+        result = await self.git.attempt("config", "--get", name)
         return result.text if not result.status else ""
 
     # --- references -----------------------------------------------------------------------------------

@@ -101,29 +101,39 @@ class RemoteExchange:
         return state.refs.get(TIP, "") != state.refs.get(REMOTE, "")
 
     async def run(
-        self, state: ExchangeState, author: Author, at_s: int, *, take_over: bool = False
+        self, state: ExchangeState, author: Author, at_s: int, *, take_over: bool = False, look: bool = True
     ) -> ExchangeResult:
         """Merge our commits with the remote's and push the result.
+
+        Args:
+            state: Follows the exchange.
+            author: Who makes a merge.
+            at_s: The time of a merge, in epoch seconds.
+            take_over: Accept a history that was rewritten.
+            look: Ask what the remote has first; else push at once, and look only if that is overtaken.
 
         Raises:
             RemoteUnreachableError: The remote can't be reached.
             RemoteRefusedError: It has what memd doesn't accept, or doesn't accept our commits.
             RemoteRewrittenError: Its history was rewritten, and not by `purge` on another machine.
         """
+        must_look = look or not self.heads.tip or self.heads.tip != state.refs.get(REMOTE)
         for _ in range(MAX_TRIES):
-            result = await self._try_once(state, author, at_s, take_over=take_over)
+            result = await self._try_once(state, author, at_s, take_over=take_over, look=must_look)
             if result is not None:
                 return result
+            must_look = True
         raise RemoteUnreachableError(
             f"{self.remote.shown}: other machines push continuously", data={"reason": "contention"}
         )
 
     async def _try_once(
-        self, state: ExchangeState, author: Author, at_s: int, *, take_over: bool
+        self, state: ExchangeState, author: Author, at_s: int, *, take_over: bool, look: bool
     ) -> ExchangeResult | None:
         """Exchange once; return None if another machine pushed meanwhile."""
         result = ExchangeResult()
-        self.heads = await self.remote.heads()
+        if look:
+            self.heads = await self.remote.heads()
         known, theirs = state.refs.get(REMOTE, ""), self.heads.tip
         is_rewritten = False
         if not theirs and known and not take_over:
@@ -134,33 +144,46 @@ class RemoteExchange:
         result.must_prune = is_rewritten and bool(known)
         if not target:
             return result
-        wanted: dict[str, str] = {}
-        if target != self.heads.tip:
-            wanted[self.remote.branch] = target
-        if self.heads.machines.get(self._machine) != target:
-            wanted[self.remote.machine_ref(self._machine)] = target
-        outcome = PushOutcome.DONE
+        if target == self.heads.tip:  # `announce` follows, after the workspace
+            await self._adopt(state, target, target, result)
+            return result
         try:
-            if wanted:
-                outcome = await self.remote.push(wanted)
+            outcome = await self.remote.push(
+                {self.remote.branch: target, self.remote.machine_ref(self._machine): target}
+            )
         except MemdError:
             await self._adopt(state, target, theirs, result)
             raise
         if outcome is PushOutcome.STALE:
             return None
-        is_pushed = outcome is PushOutcome.DONE
-        await self._adopt(state, target, target if is_pushed else theirs, result)
-        result.pushed = is_pushed and self.remote.branch in wanted
-        if is_pushed:
-            self.heads = replace(
-                self.heads, tip=target, machines={**self.heads.machines, self._machine: target}
-            )
-        elif self.remote.branch in wanted:
+        result.pushed = outcome is PushOutcome.DONE
+        await self._adopt(state, target, target if result.pushed else theirs, result)
+        if not result.pushed:
             raise RemoteRefusedError(
                 f"the remote does not accept the commits of this machine: {self.remote.refusal}",
                 hint="allow this machine to push to the branch; what others wrote was received",
             )
+        self._note_pushed(target)
         return result
+
+    async def announce(self, state: ExchangeState) -> bool:
+        """Record on the remote which commit this machine has; return whether that was necessary and done."""
+        tip = state.refs.get(TIP, "")
+        if not tip or tip != self.heads.tip or self.heads.machines.get(self._machine) == tip:
+            return False
+        try:
+            outcome = await self.remote.push({self.remote.machine_ref(self._machine): tip})
+        except MemdError as error:
+            log.debug("remote.not_announced", code=error.code, error=error.message)
+            return False
+        if outcome is PushOutcome.DONE:
+            self._note_pushed(tip)
+        return outcome is PushOutcome.DONE
+
+    def _note_pushed(self, commit: str) -> None:
+        """Record that the remote has a commit of this machine."""
+        machines = {**self.heads.machines, self._machine: commit}
+        self.heads = replace(self.heads, tip=commit, machines=machines)
 
     async def _receive(self, state: ExchangeState, *, take_over: bool) -> tuple[str, bool]:
         """Fetch and check the remote's commit; return it, and whether its history was rewritten."""

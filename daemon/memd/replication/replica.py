@@ -190,12 +190,16 @@ class Replica:
             await self._describe()
             return report
         try:
-            result = await self.exchange.run(state, self.author, self._now_s(), take_over=take_over)
+            result = await self.exchange.run(
+                state, self.author, self._now_s(), take_over=take_over, look=is_full
+            )
             report.pushed, report.conflicts, report.exchanged = result.pushed, result.conflicts, True
             self._must_prune |= result.must_prune
         finally:
             await self._load()
             await self._apply(report)
+            await self._describe()
+        if await self.exchange.announce(ExchangeState(self._refs, self._files, self._sides())):
             await self._describe()
         if self._must_prune:
             await self.repository.forget_unused()

@@ -21,7 +21,7 @@ from memd.sync.disk.capacity import SourceLimits
 from memd.sync.disk.discover import Discovery, SourceFile, discover
 from memd.sync.disk.safe_open import open_file
 
-SETTLE_S: Final = 1.5
+SETTLE_S: Final = 1.0
 """How long a file must stay unchanged before it is replicated."""
 
 EMPTIED_SETTLE_S: Final = 10.0

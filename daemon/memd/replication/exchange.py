@@ -25,6 +25,7 @@ from memd.replication.merge.files import Sides
 from memd.replication.merge.texts import CONFLICTS_FOLDER
 from memd.replication.merger import plan_merge
 from memd.replication.messages import machine_of
+from memd.replication.workspace import max_file_bytes
 from memd.sync.disk.capacity import SourceLimits
 from memd_client.errors import (
     BadParamsError,
@@ -69,6 +70,7 @@ class RemoteExchange:
 
     Attributes:
         heads: What the remote had at the last look.
+        limits: Limits of what is received.
     """
 
     def __init__(
@@ -76,14 +78,12 @@ class RemoteExchange:
         repository: Repository,
         remote: GitRemote,
         limits: SourceLimits,
-        max_file_bytes: int,
         machine: str,
     ) -> None:
         self.remote = remote
         self.heads = RemoteHeads("")
         self._repository = repository
-        self._limits = limits
-        self._max_file_bytes = max_file_bytes
+        self.limits = limits
         self._machine = machine
         self._refused: tuple[str, MemdError] | None = None
 
@@ -190,7 +190,7 @@ class RemoteExchange:
         if self._refused is not None and self._refused[0] == self.heads.tip and not take_over:
             raise MemdError.from_wire(self._refused[1].to_wire())
         try:
-            limit = 2 * self._limits.total_bytes + FETCH_SLACK_BYTES
+            limit = 2 * self.limits.total_bytes + FETCH_SLACK_BYTES
             await self.remote.fetch(limit)
             incoming = (await self._repository.refs()).get(INCOMING, "")
             await self._check(incoming, state.files)
@@ -209,7 +209,7 @@ class RemoteExchange:
     async def _check(self, incoming: str, files: Mapping[str, str]) -> None:
         """Raise `RemoteRefusedError` unless all files of a fetched commit may be used."""
         tree = await self._repository.tree(incoming)
-        check_files(tree, self._max_file_bytes, self._limits.files, self._limits.total_bytes)
+        check_files(tree, max_file_bytes(self.limits), self.limits.files, self.limits.total_bytes)
         ours = set(files.values())
         batch: dict[str, TreeEntry] = {}
         for path, entry in tree.items():

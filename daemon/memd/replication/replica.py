@@ -7,7 +7,9 @@ any of them.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+import os
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Final, NamedTuple
@@ -141,12 +143,13 @@ class Replica:
         """Contents of the replicated files by path."""
         return self._files
 
-    def use(self, config: AgentConfig) -> None:
+    def use(self, config: AgentConfig, limits: SourceLimits) -> None:
         """Follow a change of the agent's settings."""
-        if config.workspace != self.config.workspace:
-            self._reader = WorkspaceReader(config.workspace, self._limits)
+        if (config.workspace, limits) != (self.config.workspace, self._limits):
+            self._reader = WorkspaceReader(config.workspace, limits)
             self._settling = Settling()
-        self.config = config
+        self.config, self._limits = config, limits
+        self.exchange.limits = limits
 
     async def load(self) -> None:
         """Read the state of the repository; local references only."""
@@ -169,20 +172,25 @@ class Replica:
         Raises:
             MemdError: A step failed; what was done before stays, and the next sync continues.
         """
+        async with self._exclusive():
+            return await self._sync(is_full, is_local, take_over, settle)
+
+    @asynccontextmanager
+    async def _exclusive(self) -> AsyncIterator[None]:
+        """Run one operation at a time; after one that failed, remove what killed commands left."""
         async with self._lock:
             if self._is_interrupted:
                 await self.repository.remove_stale_files()
                 self._is_loaded = False
             self._is_interrupted = True
-            report = await self._sync(is_full, is_local, take_over, settle)
+            if not self._is_loaded:
+                await self._load()
+            yield
             self._is_interrupted = False
-            return report
 
     async def _sync(self, is_full: bool, is_local: bool, take_over: bool, settle: bool) -> SyncReport:
         """Sync as `sync` says."""
         report = SyncReport()
-        if not self._is_loaded:
-            await self._load()
         await self._apply(report)
         has_changed = await self._commit(report, settle=settle)
         state = ExchangeState(self._refs, self._files, self._sides())
@@ -219,7 +227,7 @@ class Replica:
     async def purge(self, path: str) -> int:
         """Rewrite the history without earlier contents of a file; return how many commits it has."""
         await self.sync(settle=True)
-        async with self._lock:
+        async with self._exclusive():
             state = ExchangeState(self._refs, self._files, self._sides())
             count = await self.exchange.purge(state, path, self.author, self._now_s())
             await self._load()
@@ -264,7 +272,7 @@ class Replica:
         for _ in range(MAX_SETTLE_ROUNDS):
             scan = await self._scan()
             changes = self._changes_in(scan)
-            self._require_workspace(scan)
+            self._require_workspace(len(self._files), is_empty=not (scan.files or scan.busy))
             now_s = trio.current_time()
             settled = {path: oid for path, oid in settled.items() if changes.get(path, "") == oid}
             fresh = {path: oid for path, oid in changes.items() if path not in settled}
@@ -308,11 +316,17 @@ class Replica:
             [tip] if tip else [], changes, message, self.author, self._now_s()
         )
 
-    def _require_workspace(self, scan: WorkspaceScan) -> None:
+    def _require_any(self, paths: Sequence[str]) -> None:
+        """Raise if the workspace should have files and has none of them (blocking)."""
+        root = self.config.workspace
+        if not any(os.path.lexists(root / self._names.local(path)) for path in paths):
+            self._require_workspace(len(paths), is_empty=True)
+
+    def _require_workspace(self, expected: int, *, is_empty: bool) -> None:
         """Raise if the workspace seems lost: its files are not treated as deleted."""
-        if len(self._files) >= MIN_GUARDED_FILES and not scan.files and not scan.busy:
+        if is_empty and expected >= MIN_GUARDED_FILES:
             raise RemoteRefusedError(
-                f"all {len(self._files)} replicated files of {self.config.workspace} are gone; "
+                f"all {expected} replicated files of {self.config.workspace} are gone; "
                 "they are not deleted on the remote",
                 hint="restore the folder, or run `memctl remote remove` and `memctl clone` to fetch them again",
             )
@@ -324,6 +338,7 @@ class Replica:
             self._waiting = {}
             return
         before, after = await self.repository.tree(applied), await self.repository.tree(tip)
+        await trio.to_thread.run_sync(self._require_any, [path for path in before if is_tracked(path)])
         changes: list[PendingChange] = []
         for path in sorted({*before, *after}):
             old, new = (tree[path].oid if path in tree else None for tree in (before, after))

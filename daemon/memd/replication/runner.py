@@ -11,6 +11,7 @@ import trio
 
 from memd.replication.replica import Replica, SyncReport
 from memd.settings.agents import AgentConfig
+from memd.sync.disk.capacity import SourceLimits
 from memd.system.clock import Clock
 from memd_client.errors import MemdError, RemoteRefusedError, RemoteRewrittenError, RemoteUnreachableError
 
@@ -45,14 +46,19 @@ class ReplicaRunner:
     """
 
     def __init__(
-        self, replica: Replica, clock: Clock, config: Callable[[], AgentConfig], *, is_paused: bool = False
+        self,
+        replica: Replica,
+        clock: Clock,
+        settings: Callable[[], tuple[AgentConfig, SourceLimits]],
+        *,
+        is_paused: bool = False,
     ) -> None:
         self.replica = replica
         self.problem: MemdError | None = None
         self.last_sync_ms: int | None = None
         self.is_paused = is_paused
         self._clock = clock
-        self._config = config
+        self._settings = settings
         self._failures = 0
         self._looked_s = float("-inf")
         self._due_s = 0.0
@@ -126,7 +132,7 @@ class ReplicaRunner:
     async def sync(self, *, take_over: bool = False) -> SyncReport:
         """Sync now, with changes of the last moment; raise why it failed."""
         try:
-            self.replica.use(self._config())
+            self.replica.use(*self._settings())
             report = await self.replica.sync(take_over=take_over, settle=True)
         except MemdError as error:
             self._failed(error)
@@ -140,7 +146,7 @@ class ReplicaRunner:
         if is_full:
             self._due_s = float("inf")
         try:
-            self.replica.use(self._config())
+            self.replica.use(*self._settings())
             is_local = self._failures > 0 and not is_full
             report = await self.replica.sync(is_full=is_full, is_local=is_local)
         except MemdError as error:

@@ -25,7 +25,7 @@ from memd.replication.merge.texts import CONFLICTS_FOLDER
 from memd.replication.replica import Replica
 from memd.replication.runner import ReplicaRunner
 from memd.replication.status import describe_replica
-from memd.replication.workspace import is_folding, max_file_bytes
+from memd.replication.workspace import is_folding
 from memd.settings.agents import AgentConfig, agent_id_of
 from memd.sync.disk.capacity import SourceLimits
 from memd.system.clock import Clock
@@ -338,9 +338,7 @@ class ReplicationService:
                 machine = free_name(self._host, heads.machines)
                 await repository.set_config("remote.origin.url", url)
                 await repository.set_config("memd.machine", machine)
-            exchange = RemoteExchange(
-                repository, remote, limits, max_file_bytes(limits), machine or self._host
-            )
+            exchange = RemoteExchange(repository, remote, limits, machine or self._host)
             folding = await trio.to_thread.run_sync(is_folding, config.workspace)
             replica = Replica(
                 repository, exchange, config, limits, machine or self._host, self._clock, is_folding=folding
@@ -351,7 +349,7 @@ class ReplicationService:
             repository.close()
             raise
         found = _Replication(
-            ReplicaRunner(replica, self._clock, lambda: self._agents.agent(name).config, is_paused=is_paused),
+            ReplicaRunner(replica, self._clock, lambda: self._settings_of(name), is_paused=is_paused),
             trio.CancelScope(),
         )
         self._running[name] = found
@@ -359,6 +357,11 @@ class ReplicationService:
         self._has_replicas.set()
         log.info("remote.started", agent=name, machine=replica.machine, paused=is_paused)
         return found
+
+    def _settings_of(self, name: str) -> tuple[AgentConfig, SourceLimits]:
+        """Return the present settings of an agent."""
+        agent = self._agents.agent(name)
+        return agent.config, agent.limits
 
     async def _run_one(self, found: _Replication) -> None:
         """Run a replica until it is removed."""

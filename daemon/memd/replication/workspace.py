@@ -163,11 +163,14 @@ class Settling:
         """
         settled: dict[str, str | None] = {}
         seen: dict[str, tuple[str | None, float, float]] = {}
+        gone = {kept[path] for path, oid in changes.items() if oid is None and path in kept}
         for path, oid in changes.items():
             before, since_s, first_s = self._seen.get(path, (oid, now_s, now_s))
             if before != oid or path in scan.busy:
                 since_s = now_s
-            age_s = max(now_s - since_s, _age_s(scan.changed_ns.get(path), now_ns))
+            age_s = now_s - since_s
+            if path in kept or oid not in gone:  # both parts of a rename settle together
+                age_s = max(age_s, _age_s(scan.changed_ns.get(path), now_ns))
             is_emptied = oid == EMPTY_ID and path in kept
             is_endless = now_s - first_s >= MAX_SETTLE_S and not is_emptied
             if path in scan.busy or (
@@ -217,6 +220,8 @@ def _is_text(data: bytes) -> bool:
 
 def is_below(path: str, skipped: Mapping[str, str]) -> bool:
     """Return whether a path, or a folder above it, could not be looked at."""
+    if "." in skipped:  # the workspace itself
+        return True
     while path:
         if path in skipped:
             return True

@@ -7,7 +7,7 @@ import re
 import shutil
 import socket
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import Final, Protocol
@@ -83,10 +83,11 @@ class ReplicatedAgents(Protocol):
 
 @dataclass(slots=True)
 class _Replication:
-    """A replica with its runner and the scope that ends it."""
+    """A replica with its runner, the scope that ends it, and the event of its end."""
 
     runner: ReplicaRunner
-    scope: trio.CancelScope
+    scope: trio.CancelScope = field(default_factory=trio.CancelScope)
+    ended: trio.Event = field(default_factory=trio.Event)
 
 
 class ReplicationService:
@@ -180,6 +181,7 @@ class ReplicationService:
         address = absolute_url(check_url(url))
         name = self._agents.agent(agent_id).config.id
         async with self._changing:
+            await self._open_again(name)
             found = self._running.get(name)
             if found is not None:
                 if found.runner.replica.exchange.remote.url != address:
@@ -211,12 +213,11 @@ class ReplicationService:
         return [await self.add(name, url) for name in wanted]
 
     async def sync(self, agent_id: str | None, *, take_over: bool) -> list[RemoteStatus]:
-        """Sync the remotes of one agent or all now; raise why one failed if it is the only one."""
+        """Sync the remotes of one agent or all now, also paused ones; raise why one failed if it is the only one."""
+        for name in [*self._broken] if agent_id is None else [self._agents.agent(agent_id).config.id]:
+            await self._open_again(name)
         rows = []
         for each in self._wanted(agent_id):
-            if each.runner.is_paused:
-                each.runner.resume()
-                await each.runner.replica.repository.set_config("memd.paused", "")
             try:
                 await each.runner.sync(take_over=take_over)
             except MemdError:
@@ -256,7 +257,7 @@ class ReplicationService:
                     log.info("remote.not_told", agent=name, code=error.code, error=error.message)
                 del self._running[name]
                 found.scope.cancel()
-                found.runner.replica.repository.close()
+                await found.ended.wait()
             await trio.to_thread.run_sync(shutil.rmtree, self.folder / f"{name}.git", True)
             log.info("remote.removed", agent=name)
             return rows
@@ -315,13 +316,18 @@ class ReplicationService:
 
     async def _connect(self, name: str, url: str) -> _Replication:
         """Create the repository of an agent and start its replica; nothing is kept if the remote can't be reached."""
-        self._broken.pop(name, None)
         try:
             return await self._start(name, url)
         except BaseException:
             with trio.CancelScope(shield=True):
                 await trio.to_thread.run_sync(shutil.rmtree, self.folder / f"{name}.git", True)
             raise
+
+    async def _open_again(self, name: str) -> None:
+        """Open a replica that could not be opened before; raise if it still can't be."""
+        if name in self._broken:
+            await self._start(name, "")
+            del self._broken[name]
 
     async def _start(self, name: str, url: str) -> _Replication:
         """Open the repository of an agent and start its replica; `url` is that of a new one."""
@@ -348,10 +354,8 @@ class ReplicationService:
         except BaseException:
             repository.close()
             raise
-        found = _Replication(
-            ReplicaRunner(replica, self._clock, lambda: self._settings_of(name), is_paused=is_paused),
-            trio.CancelScope(),
-        )
+        runner = ReplicaRunner(replica, self._clock, lambda: self._settings_of(name), is_paused=is_paused)
+        found = _Replication(runner)
         self._running[name] = found
         self._nursery.start_soon(self._run_one, found)
         self._has_replicas.set()
@@ -370,6 +374,7 @@ class ReplicationService:
                 await found.runner.run()
             finally:
                 found.runner.replica.repository.close()
+                found.ended.set()
 
     async def _ensure_agent(self, name: str) -> None:
         """Create an agent if it is missing: a folder in `agents/`, as OpenClaw does."""

@@ -193,6 +193,9 @@ class RemoteExchange:
             limit = 2 * self.limits.total_bytes + FETCH_SLACK_BYTES
             await self.remote.fetch(limit)
             incoming = (await self._repository.refs()).get(INCOMING, "")
+            kind = await self._repository.kind(incoming)
+            if kind != "commit":
+                raise RemoteRefusedError(f"{self.remote.branch} on the remote is a {kind}, not a commit")
             await self._check(incoming, state.files)
             known = state.refs.get(REMOTE, "")
             is_rewritten = bool(known) and not await self._repository.is_ancestor(known, incoming)

@@ -168,7 +168,7 @@ class GitRemote:
             raise remote_error(self.url, result)
         if not reason:
             return PushOutcome.DONE
-        if _STALE.search(reason):
+        if _STALE.search(reason) and (force_from is None or "stale info" in reason):
             return PushOutcome.STALE
         self.refusal = one_message(f"{reason}; {result.errors}")
         return PushOutcome.REFUSED

@@ -184,6 +184,10 @@ class Repository:
         result = await self.git.attempt("log", "-1", "--format=%ct", commit)
         return int(result.text) if not result.status and result.text.isdecimal() else 0
 
+    async def kind(self, oid: str) -> str:
+        """Return the kind of an object: `commit`, `tag`, `tree` or `blob`."""
+        return await self.git.text("cat-file", "-t", oid)
+
     # --- contents -------------------------------------------------------------------------------------
 
     async def tree(self, commit: str) -> dict[str, TreeEntry]:

@@ -6,9 +6,11 @@ side, and overlapping changes are left to the caller.
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from difflib import SequenceMatcher
+
+from memd.replication.merge.alignment import changes
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +52,12 @@ def join_lines(lines: Sequence[str]) -> str:
     return "\n".join(lines) + "\n" if lines else ""
 
 
+def with_line_ends(text: str, model: str) -> str:
+    """Return a text with the line endings of another."""
+    count = model.count("\r\n")
+    return text.replace("\n", "\r\n") if count and count == model.count("\n") else text
+
+
 def compare(base: Sequence[str], ours: Sequence[str], theirs: Sequence[str]) -> list[MergeRegion]:
     """Return the regions of a three-way comparison, in order; together they cover all three texts."""
     our_hunks, their_hunks = _hunks(base, ours), _hunks(base, theirs)
@@ -72,20 +80,28 @@ def compare(base: Sequence[str], ours: Sequence[str], theirs: Sequence[str]) -> 
 
 
 def _hunks(base: Sequence[str], side: Sequence[str]) -> list[_Hunk]:
-    """Return the changes of one side."""
-    head = 0
-    while head < min(len(base), len(side)) and base[head] == side[head]:
-        head += 1
-    tail = 0
-    while tail < min(len(base), len(side)) - head and base[-1 - tail] == side[-1 - tail]:
-        tail += 1
-    inner_base, inner_side = base[head : len(base) - tail], side[head : len(side) - tail]
-    matcher = SequenceMatcher(None, inner_base, inner_side)
-    return [
-        _Hunk(head + i1, head + i2, tuple(inner_side[j1:j2]))
-        for tag, i1, i2, j1, j2 in matcher.get_opcodes()
-        if tag != "equal"
-    ]
+    """Return the changes of one side.
+
+    Equal lines around an insertion or a deletion leave its place open: the last one is used, on both sides.
+    """
+    hunks: list[_Hunk] = []
+    limit = len(base) + 1
+    for start, end, first, last in reversed([*changes(base, side)]):
+        hunk = _slide(base, _Hunk(start, end, tuple(side[first:last])), limit)
+        hunks.append(hunk)
+        limit = hunk.start
+    return hunks[::-1]
+
+
+def _slide(base: Sequence[str], hunk: _Hunk, limit: int) -> _Hunk:
+    """Return an insertion or a deletion as far down as it can be, before a limit."""
+    start, end, lines = hunk.start, hunk.end, deque(hunk.lines)
+    if lines and start < end:
+        return hunk
+    while end + 1 < limit and base[end] == (lines[0] if lines else base[start]):
+        lines.rotate(-1)
+        start, end = start + 1, end + 1
+    return _Hunk(start, end, tuple(lines))
 
 
 def _groups(

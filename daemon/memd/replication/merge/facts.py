@@ -20,6 +20,9 @@ FACTS = re.compile(r"memory/facts(?:-[1-9][0-9]{0,2})?\.md")
 MAX_LEDGER_ENTRIES = 20_000
 """Changes that the ledger keeps; the oldest are dropped."""
 
+MAX_TIME_MS = 10**15 - 1
+"""The last time that a ledger can have."""
+
 _TIME = re.compile(r"[0-9]{1,15}")
 
 
@@ -71,7 +74,10 @@ def merge_ledgers(one: Ledger, other: Ledger) -> dict[str, FactChange]:
     """Return the newest change of each fact."""
     merged = dict(one)
     for fact_id, change in other.items():
-        merged[fact_id] = max(change, merged.get(fact_id, change))
+        known = merged.get(fact_id)
+        # Of a deletion and an edit at one time the edit is used, as in the files.
+        if known is None or (change.at_ms, not change.is_deleted) > (known.at_ms, not known.is_deleted):
+            merged[fact_id] = change
     return merged
 
 
@@ -82,13 +88,14 @@ def note_changes(
     old, new = _entries(before), _entries(after)
     changed = dict(ledger)
     for fact_id in {*old, *new}:
-        earlier, later = old.get(fact_id), new.get(fact_id)
+        earlier, later, known = old.get(fact_id), new.get(fact_id), ledger.get(fact_id)
+        # A change is later than the one it changes, whatever the clock of that machine said.
+        at_ms = now_ms if known is None else min(MAX_TIME_MS, max(now_ms, known.at_ms + 1))
         if later is None:
-            changed[fact_id] = FactChange(now_ms, is_deleted=True)
+            changed[fact_id] = FactChange(at_ms, is_deleted=True)
         elif earlier is None or earlier.line != later.line:
-            is_first = earlier is None and fact_id not in ledger
-            created_ms = later.fact.created_ms if is_first else None
-            changed[fact_id] = FactChange(now_ms if created_ms is None else created_ms, is_deleted=False)
+            created_ms = later.fact.created_ms if earlier is None and known is None else None
+            changed[fact_id] = FactChange(at_ms if created_ms is None else created_ms, is_deleted=False)
     return changed
 
 

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from memd.lifecycle.facts import lines as fact_lines
 from memd.lifecycle.facts.lines import Fact, normal_form
-from memd.replication.merge.lines import join_lines, split_lines
+from memd.replication.merge.lines import join_lines, split_lines, with_line_ends
 
 FACTS = re.compile(r"memory/facts(?:-[1-9][0-9]{0,2})?\.md")
 """Paths of the files with facts."""
@@ -136,7 +136,7 @@ def merge_facts(
             if fact_id not in placed and entry.path == path:
                 lines.append(entry.line)
                 placed.add(fact_id)
-        merged[path] = join_lines(lines)
+        merged[path] = with_line_ends(join_lines(lines), text)
     return merged
 
 

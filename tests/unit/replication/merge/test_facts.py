@@ -189,6 +189,16 @@ def test_facts_without_comments_are_known_by_their_words() -> None:
     assert result == {FIRST: "- likes tea\n- has a dog\n"}
 
 
+def test_line_endings_of_a_file_with_facts_are_kept() -> None:
+    base = {FIRST: "# Facts\r\n\r\n- likes tea\r\n"}
+    ours = {FIRST: "# Facts\r\n\r\n- likes tea\r\n- ours\r\n"}
+    theirs = {FIRST: "# Facts\r\n\r\n- likes tea\r\n- theirs\r\n"}
+    assert (
+        merge_facts(base, ours, theirs, {}, {})[FIRST]
+        == "# Facts\r\n\r\n- likes tea\r\n- ours\r\n- theirs\r\n"
+    )
+
+
 # --- properties ---------------------------------------------------------------------------------------
 
 IDS = ("A1", "B1", "C1", "D1", "E1")

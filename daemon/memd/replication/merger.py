@@ -101,7 +101,9 @@ def _merge(
     result: dict[str, bytes | str] = {path: each for path, each in merged.items() if isinstance(each, str)}
     result |= {path: text.encode() for path, text in notes.texts.items()}
     ledgers = [read_ledger(text(LEDGER, side.ledger)) for side in (mine, others)]
-    if before.facts not in (mine.facts, others.facts) and mine.facts != others.facts:
+    # Without a common base a machine that lacks facts may have deleted them: its ledger knows.
+    is_changed = not before.facts or before.facts not in (mine.facts, others.facts)
+    if is_changed and mine.facts != others.facts:
         parts = [{path: text(path, oid) for path, oid in side.facts.items()} for side in versions]
         files = merge_facts(parts[0], parts[1], parts[2], ledgers[0], ledgers[1])
         result |= {path: files[path].encode() for path in files}

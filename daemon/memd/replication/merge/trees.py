@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from itertools import count
 
 Tree = Mapping[str, str]
 """Ids of files' contents by path."""
@@ -26,6 +27,8 @@ def merge_trees(
 ) -> dict[str, str | ContentMerge]:
     """Return the merged files: the id of each, or the versions to merge.
 
+    A file that has the name of a folder of the other side gets a name of its own, as a numbered part does.
+
     Args:
         base: The files both sides come from.
         ours: The local files.
@@ -42,7 +45,7 @@ def merge_trees(
         kept = _merge_path(base.get(path), ours.get(path), theirs.get(path))
         if kept is not None:
             merged[path] = kept
-    return merged
+    return _without_collisions(merged)
 
 
 def exact_renames(before: Tree, after: Tree) -> dict[str, str]:
@@ -82,3 +85,16 @@ def _merge_path(base: str | None, ours: str | None, theirs: str | None) -> str |
     if ours is None or theirs is None:
         return ours or theirs  # the edit survives
     return ContentMerge(base, ours, theirs)
+
+
+def _without_collisions(
+    merged: Mapping[str, str | ContentMerge],
+) -> dict[str, str | ContentMerge]:
+    """Return merged files with other names for those that are folders as well."""
+    folders = {path[:end] for path in merged for end, char in enumerate(path) if char == "/"}
+    result = dict(merged)
+    for path in sorted(folders & merged.keys()):
+        stem, dot, suffix = path.rpartition(".")
+        names = (f"{stem}-{number}{dot}{suffix}" for number in count(2))
+        result[next(name for name in names if name not in result and name not in folders)] = result.pop(path)
+    return result

@@ -8,6 +8,7 @@ from __future__ import annotations
 import hashlib
 import unicodedata
 from collections.abc import Iterable
+from itertools import count
 
 
 class LocalNames:
@@ -44,13 +45,18 @@ class LocalNames:
             here = f"{here}/{name}" if here else name
             wanted = f"{local}/{name}" if local else name
             if taken.setdefault(_folded(wanted), here) != here:
-                stem, dot, suffix = name.rpartition(".")
-                mark = "~" + hashlib.sha256(here.encode()).hexdigest()[:6]
-                own = f"{stem}{mark}{dot}{suffix}" if stem else f"{name}{mark}"
-                wanted = f"{local}/{own}" if local else own
-                taken[_folded(wanted)] = here
+                names = (_own_name(name, here, number) for number in count())
+                own = (f"{local}/{each}" if local else each for each in names)
+                wanted = next(each for each in own if taken.setdefault(_folded(each), here) == here)
             local = wanted
         return local
+
+
+def _own_name(name: str, path: str, number: int) -> str:
+    """Return a name with a mark of its path; `number` counts the names that were taken."""
+    stem, dot, suffix = name.rpartition(".")
+    mark = "~" + hashlib.sha256(f"{path}{'/' * number}".encode()).hexdigest()[:6]
+    return f"{stem}{mark}{dot}{suffix}" if stem else f"{name}{mark}"
 
 
 def _folded(path: str) -> str:

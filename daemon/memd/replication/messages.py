@@ -34,4 +34,5 @@ def describe_changes(contents: Mapping[str, object | None], before: Mapping[str,
 
 def machine_of(author: str) -> str:
     """Return the machine that the author of a commit names, "" if it names none."""
-    return author.rpartition(" on ")[2].strip()
+    agent, _, machine = author.rpartition(" on ")
+    return machine.strip() if agent else ""

@@ -21,8 +21,7 @@ from memd.replication.git.repository import (
     Repository,
     TreeEntry,
 )
-from memd.replication.merge.files import Sides
-from memd.replication.merge.texts import CONFLICTS_FOLDER
+from memd.replication.merge.files import Sides, is_conflict_with
 from memd.replication.merger import plan_merge
 from memd.replication.messages import machine_of
 from memd.replication.workspace import max_file_bytes
@@ -304,10 +303,9 @@ class RemoteExchange:
             raise RemoteRefusedError(
                 "other programs are writing to files that the remote changed", hint="try again in a moment"
             )
-        flat = "-" + path.removeprefix("memory/").replace("/", "-")
 
         def is_purged(each: str) -> bool:
-            return each == path or (each.startswith(f"{CONFLICTS_FOLDER}/") and each.endswith(flat))
+            return each == path or is_conflict_with(each, path)
 
         kept = {each: entry.oid for each, entry in (await repository.tree(tip)).items() if is_purged(each)}
         rewritten = await rewrite_without(repository, tip, is_purged)

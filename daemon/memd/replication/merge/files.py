@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Final
 
 from memd.replication.merge.facts import is_facts_path, merge_facts, note_changes
 from memd.replication.merge.texts import CONFLICTS_FOLDER, ConflictLines, is_append_style, merge_texts
+
+MAX_NAME_BYTES: Final = 80
+"""Longest part of a file name that names a note: with the day and the machine it fits into 255 bytes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,12 +76,31 @@ def conflict_entry(path: str, conflicts: list[ConflictLines], sides: Sides, text
     blocks = [f"## {path} line {each.line}\n\n" + "\n".join(each.lines) + "\n" for each in conflicts]
     title = f"# Lines of {sides.theirs} that conflict with {path} of {sides.ours}\n"
     before = text.rstrip("\n") + "\n" if text.strip() else title
-    where = conflict_folder_prefix(sides) + path.removeprefix("memory/").replace("/", "-")
-    return where, "\n".join([before, *blocks])
+    return conflict_folder_prefix(sides) + _name_of(path), "\n".join([before, *blocks])
 
 
 def original_of(conflict_path: str, known: Mapping[str, object]) -> str:
     """Return the note that a file of conflicts belongs to, as far as its name says it."""
-    flat = conflict_path.rpartition("/")[2].split("-", 4)[-1]
-    by_name = {path.removeprefix("memory/").replace("/", "-"): path for path in known}
-    return by_name.get(flat, flat)
+    name = _original_name(conflict_path)
+    return {_name_of(path): path for path in known}.get(name, name)
+
+
+def is_conflict_with(conflict_path: str, path: str) -> bool:
+    """Return whether a path is a file of conflicts with a note."""
+    is_conflict = conflict_path.startswith(f"{CONFLICTS_FOLDER}/")
+    return is_conflict and _original_name(conflict_path) == _name_of(path)
+
+
+def _original_name(conflict_path: str) -> str:
+    """Return the part of a conflict file's name that names the note, behind the day and the machine."""
+    return conflict_path.rpartition("/")[2].split("-", 4)[-1]
+
+
+def _name_of(path: str) -> str:
+    """Return a note's path as part of a file name, with a mark instead of its start if it is too long."""
+    flat = path.removeprefix("memory/").replace("/", "-")
+    if len(flat.encode()) <= MAX_NAME_BYTES:
+        return flat
+    mark = hashlib.sha256(flat.encode()).hexdigest()[:8]
+    end = flat.encode()[len(mark) + 1 - MAX_NAME_BYTES :].decode(errors="ignore")
+    return f"{mark}_{end.lstrip('-')}"

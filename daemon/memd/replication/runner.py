@@ -29,6 +29,9 @@ OFFLINE_INTERVAL_S: Final = 3.0
 BACKOFF_S, MAX_BACKOFF_S = 2.0, 300.0
 """Back-off after a failure: doubles from the first to the second value."""
 
+MAX_DOUBLINGS: Final = 16
+"""Doublings after which the back-off is at its limit; a larger power of two would not fit into a float."""
+
 OFFLINE_REASONS: Final = ("offline", "contention")
 """Reasons of an unreachable remote that end without action of a person."""
 
@@ -183,6 +186,6 @@ class ReplicaRunner:
             )
         self.problem = error
         self._looked_s = trio.current_time()
-        back_off_s = min(MAX_BACKOFF_S, BACKOFF_S * 2**self._failures)
+        back_off_s = min(MAX_BACKOFF_S, BACKOFF_S * 2 ** min(self._failures, MAX_DOUBLINGS))
         self._failures += 1
         self._due_s = self._looked_s + back_off_s * random.uniform(1 - JITTER, 1 + JITTER)

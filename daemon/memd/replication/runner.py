@@ -111,7 +111,8 @@ class ReplicaRunner:
     def resume(self) -> None:
         """End a pause."""
         self.is_paused = False
-        self._advance(trio.current_time())
+        self._due_s = min(self._due_s, trio.current_time())
+        self._woken.set()
 
     def _advance(self, due_s: float) -> None:
         if due_s < self._due_s:

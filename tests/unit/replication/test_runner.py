@@ -312,3 +312,17 @@ def test_paused_replica_does_not_sync() -> None:
     runner, recorder = watch(3 * INTERVAL_S, at(1, use))
     assert recorder.times == [0]
     assert runner.state == "paused"
+
+
+@pytest.mark.parametrize("resumed_s", [1, 10, 2 * INTERVAL_S])
+@pytest.mark.parametrize("is_paused", [True, False])
+def test_resumed_replica_syncs_at_once(resumed_s: float, is_paused: bool) -> None:
+    async def act(runner: ReplicaRunner, recorder: ReplicaRecorder) -> None:
+        await trio.sleep(0.5)
+        runner.is_paused = True
+        recorder.calls.clear()
+        await trio.sleep(resumed_s - 0.5)
+        runner.resume()
+
+    _, recorder = watch(resumed_s + 1, act, is_paused=is_paused)
+    assert recorder.times == [resumed_s]

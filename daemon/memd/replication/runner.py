@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import random
 from collections.abc import Callable
 from typing import Final
@@ -86,10 +87,11 @@ class ReplicaRunner:
 
     @property
     def next_sync_ms(self) -> int | None:
-        """When the next sync is due, in epoch milliseconds; None while paused."""
+        """When the next sync is due, in epoch milliseconds; now while one runs, None while paused."""
         if self.is_paused:
             return None
-        return self._clock() + max(0, int((self._due_s - trio.current_time()) * 1000))
+        wait_s = self._due_s - trio.current_time()
+        return self._clock() + (max(0, int(wait_s * 1000)) if math.isfinite(wait_s) else 0)
 
     # --- triggers -------------------------------------------------------------------------------------
 

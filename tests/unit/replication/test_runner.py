@@ -326,3 +326,17 @@ def test_resumed_replica_syncs_at_once(resumed_s: float, is_paused: bool) -> Non
 
     _, recorder = watch(resumed_s + 1, act, is_paused=is_paused)
     assert recorder.times == [resumed_s]
+
+
+def test_next_sync_is_known_while_waiting_syncing_and_paused() -> None:
+    seen: list[int | None] = []
+
+    async def look(runner: ReplicaRunner, _: ReplicaRecorder) -> None:
+        for _step in range(2):
+            await trio.sleep(1)
+            seen.append(runner.next_sync_ms)
+        runner.is_paused = True
+        seen.append(runner.next_sync_ms)
+
+    watch(10, look, ReplicaRecorder(duration_s=1.5))
+    assert seen == [START_MS + 1_000, START_MS + 1_500 + int(INTERVAL_S * 1000), None]

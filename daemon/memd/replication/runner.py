@@ -143,8 +143,12 @@ class ReplicaRunner:
         except MemdError as error:
             self._failed(error)
             raise
-        self._succeeded()
-        return report
+        else:
+            self._succeeded()
+            return report
+        finally:
+            self._plan_scan()
+            self._woken.set()  # the next sync may be due earlier than before
 
     async def _once(self, *, is_full: bool) -> None:
         """Sync, and plan the next sync. Raises nothing but cancellation."""
@@ -167,6 +171,10 @@ class ReplicaRunner:
                 self._succeeded()
             elif report.committed:
                 self.on_activity()
+        self._plan_scan()
+
+    def _plan_scan(self) -> None:
+        """Look at the workspace again when changes may have settled."""
         wait_s = self.replica.next_scan_s()
         if wait_s is not None:
             self._scan_s = min(self._scan_s, trio.current_time() + wait_s)

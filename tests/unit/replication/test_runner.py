@@ -302,6 +302,28 @@ def test_requested_sync_waits_until_changes_have_settled() -> None:
     assert recorder.calls[1:] == [RecordedSync(10, settle=True), RecordedSync(INTERVAL_S + 10)]
 
 
+def test_requested_sync_that_fails_raises_the_error_and_backs_off() -> None:
+    async def request(runner: ReplicaRunner, recorder: ReplicaRecorder) -> None:
+        await trio.sleep(10)
+        recorder.error = OFFLINE
+        with pytest.raises(RemoteUnreachableError):
+            await runner.sync()
+
+    runner, recorder = watch(13, request)
+    assert recorder.times == [0, 10, 12]
+    assert runner.problem is OFFLINE
+
+
+def test_requested_sync_with_unsettled_changes_is_followed_by_a_scan() -> None:
+    async def request(runner: ReplicaRunner, recorder: ReplicaRecorder) -> None:
+        await trio.sleep(10)
+        recorder.scan_s = 1.0
+        await runner.sync()
+
+    _, recorder = watch(20, request)
+    assert recorder.calls[1:] == [RecordedSync(10, settle=True), RecordedSync(11, is_full=False)]
+
+
 def test_paused_replica_does_not_sync() -> None:
     def use(runner: ReplicaRunner, _: ReplicaRecorder) -> None:
         runner.is_paused = True

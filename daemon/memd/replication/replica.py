@@ -277,7 +277,7 @@ class Replica:
             settled = {path: oid for path, oid in settled.items() if changes.get(path, "") == oid}
             fresh = {path: oid for path, oid in changes.items() if path not in settled}
             settled |= self._settling.settled(fresh, scan, self._files, now_s, self._clock() * 1_000_000)
-            wait_s = self._settling.next_s(now_s)
+            wait_s = self._settling.next_s(now_s, has_busy=False)
             if not settle or wait_s is None:
                 break
             await trio.sleep(wait_s)

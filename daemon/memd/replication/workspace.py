@@ -35,6 +35,9 @@ MIN_WAIT_S, MAX_WAIT_S = 0.1, 60.0
 
 EMPTY_ID: Final = blob_id(b"")
 
+BUSY: Final = ""
+"""In place of the id of a content that can't be read because a program has the file open for writing."""
+
 
 class _State(NamedTuple):
     mtime_ns: int
@@ -164,7 +167,8 @@ class Settling:
         settled: dict[str, str | None] = {}
         seen: dict[str, tuple[str | None, float, float]] = {}
         gone = {kept[path] for path, oid in changes.items() if oid is None and path in kept}
-        for path, oid in changes.items():
+        # A file that a program has open is looked at again, because no event may come when it is closed.
+        for path, oid in {**changes, **dict.fromkeys(scan.busy, BUSY)}.items():
             before, since_s, first_s = self._seen.get(path, (oid, now_s, now_s))
             if before != oid or path in scan.busy:
                 since_s = now_s
@@ -182,11 +186,17 @@ class Settling:
         self._seen = seen
         return settled
 
-    def next_s(self, now_s: float) -> float | None:
-        """Return in how many seconds another scan is useful; None if nothing is waiting."""
+    def next_s(self, now_s: float, *, has_busy: bool = True) -> float | None:
+        """Return in how many seconds another scan is useful; None if nothing is waiting.
+
+        Args:
+            now_s: The time, by the clock of the scans.
+            has_busy: Whether files that a program has open count as waiting.
+        """
         waits = [
             max(SETTLE_S - (now_s - since_s), min(MAX_WAIT_S, (now_s - first_s) / 2))
-            for _, since_s, first_s in self._seen.values()
+            for oid, since_s, first_s in self._seen.values()
+            if has_busy or oid != BUSY
         ]
         return max(MIN_WAIT_S, min(waits)) if waits else None
 

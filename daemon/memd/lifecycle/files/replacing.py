@@ -126,6 +126,11 @@ def remove_text(folder: int, name: str, path: str, is_expected: Callable[[str], 
         os.link(spare, name, src_dir_fd=folder, dst_dir_fd=folder, follow_symlinks=False)
     except FileExistsError:
         raise _keep(removed) from None
+    except OSError:  # a file system without hard links
+        if state_of(folder, name) is not None:
+            raise _keep(removed) from None
+        os.rename(spare, name, src_dir_fd=folder, dst_dir_fd=folder)
+        return False
     os.unlink(spare, dir_fd=folder)
     return False
 

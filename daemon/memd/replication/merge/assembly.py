@@ -64,6 +64,17 @@ def drop_twins(parts: Sequence[MergedPart], versions: NoteVersions) -> None:
         part.units = kept
 
 
+def keep_moved(parts: Sequence[MergedPart], versions: NoteVersions) -> None:
+    """Add the units of conflicts that all versions have and no part: the other side moved them there."""
+    units = {unit for part in parts for unit in part.units}
+    shared = set(versions.base) & set(versions.ours) & set(versions.theirs) - units
+    for part in parts:
+        for unit in part.lost:
+            if unit in shared:
+                part.units += [unit] if is_item(unit) else ["", unit]
+        part.lost = [unit for unit in part.lost if unit not in shared]
+
+
 def assemble(parts: Sequence[MergedPart], versions: NoteVersions) -> Iterator[list[str]]:
     """Yield the units of each part, with a blank line between parts if their versions have one there."""
     spacing = _Spacing(versions)
@@ -93,8 +104,8 @@ class _Spacing:
         """Return whether two units that follow each other in no version would become one block."""
         if not one.strip() or not other.strip() or (one, other) in self._pairs:
             return False
-        if is_item(other) and (is_item(one) or is_indented(one)):
-            return False
+        if is_item(one) or is_indented(one):
+            return not (is_item(other) or is_indented(other))
         return one in self._spaced_after or other in self._spaced_before
 
     def is_doubled(self, one: str, other: str) -> bool:

@@ -13,7 +13,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from memd.replication.merge.assembly import MergedPart, NoteVersions, assemble, drop_twins
+from memd.replication.merge.assembly import MergedPart, NoteVersions, assemble, drop_twins, keep_moved
 from memd.replication.merge.blocks import is_later, unite
 from memd.replication.merge.fences import join_fences, split_fences
 from memd.replication.merge.lines import MergeRegion, compare, join_lines, split_lines, with_line_ends
@@ -72,6 +72,7 @@ def merge_texts(
             units = unite(split_fences(parts.pop().units), split_fences(part.units))
             part = MergedPart(units, is_changed=True)
         parts.append(part)
+    keep_moved(parts, versions)
     drop_twins(parts, versions)
     merged = MergedText("")
     lines: list[str] = []

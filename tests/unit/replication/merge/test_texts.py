@@ -95,6 +95,8 @@ def test_merge_of_moved_blocks_loses_no_line(note: EditedNote, is_appended: bool
     conflicts = {line for each in merged.conflicts for line in each.lines}
     assert set(ours - base) <= set(result)
     assert set(theirs - base) <= set(result) | conflicts
+    base, ours, theirs, result = map(outside_code, (note.base, note.ours, note.theirs, merged.text))
+    assert set(base & ours & theirs) <= set(result)
     check_markdown(merged)
 
 
@@ -135,6 +137,14 @@ def test_fact_that_both_machines_added_at_different_places_appears_once() -> Non
     ours = base.replace("- Ann\n", "- Ann\n- Bob likes pie\n")
     theirs = base.replace("- tea\n", "- tea\n- Bob likes pie\n")
     assert merge(EditedNote(base, ours, theirs), is_appended=False).text == ours
+
+
+def test_line_that_one_machine_moved_into_a_conflict_is_kept() -> None:
+    base = "- a\n- b\n\n## Title\n\n- c\n"
+    note = EditedNote(base, base.replace("- c", "ours"), "- a\n\n## Title\n\n- theirs\n- b\n")
+    merged = merge(note, is_appended=False)
+    assert merged.text == "- a\n\n## Title\n\nours\n- b\n"
+    assert [each.lines for each in merged.conflicts] == [("- theirs",)]
 
 
 def test_headings_that_both_machines_added_stay_above_their_text() -> None:

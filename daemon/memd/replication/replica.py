@@ -46,6 +46,9 @@ MIN_GUARDED_FILES: Final = 3
 
 MAX_SETTLE_ROUNDS: Final = 8
 
+MAX_DOUBLINGS: Final = 16
+"""Doublings of the wait for files that another program writes to; more would not fit into a float."""
+
 BATCH_BYTES: Final = 16 * 1024 * 1024
 """Contents that are in RAM at a time while the workspace follows a commit."""
 
@@ -221,7 +224,7 @@ class Replica:
         """Return in how many seconds a change here may have settled; None if none is waiting."""
         waits = [self._settling.next_s(trio.current_time())]
         if self._waiting:
-            waits.append(min(MAX_WAIT_S, SETTLE_S * 2**self._attempts))
+            waits.append(min(MAX_WAIT_S, SETTLE_S * 2 ** min(self._attempts, MAX_DOUBLINGS)))
         return min((wait_s for wait_s in waits if wait_s is not None), default=None)
 
     async def purge(self, path: str) -> int:

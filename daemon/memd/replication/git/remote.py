@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import Final
 
-from memd.replication.git.program import GitResult, one_message, ssh_command, without_password
+from memd.replication.git.program import GitResult, failed, one_message, ssh_command, without_password
 from memd.replication.git.repository import INCOMING, Repository
 from memd_client.errors import (
     BadParamsError,
@@ -32,18 +32,26 @@ MAX_URL_CHARS: Final = 2_048
 FILE_LIMIT_STATUS: Final = 128 + 25
 """Exit status of a command whose child wrote a file beyond the limit (SIGXFSZ)."""
 
-_AUTH = re.compile(
-    r"permission denied|publickey|authentication failed|could not read (username|password)|terminal prompts disabled"
-    r"|host key verification failed|access denied|403|401|unable to read askpass",
-    re.IGNORECASE,
+_UNREACHABLE: Final = (
+    (
+        "host_key",
+        "host key verification failed|identification has changed|no matching host key",
+        "run the same ssh connection once in a terminal to check and accept the key of the host",
+    ),
+    (
+        "auth",
+        "permission denied|publickey|authentication failed|could not read (username|password)"
+        "|terminal prompts disabled|access denied|error: 40[13]|unable to read askpass",
+        "set up access without a password for the daemon: an ssh key without passphrase, or a credential helper",
+    ),
+    (
+        "missing",
+        "does not appear to be a git repository|repository .*not found|not found: did you run|no such file",
+        "create an empty repository there (`git init --bare`), or correct the address",
+    ),
 )
-_HOST_KEY = re.compile(
-    r"host key verification failed|identification has changed|no matching host key", re.IGNORECASE
-)
-_MISSING = re.compile(
-    r"does not appear to be a git repository|repository .*not found|not found: did you run|no such file",
-    re.IGNORECASE,
-)
+"""Reasons of an unreachable remote that a person has to end: the name, what git says, and the hint."""
+
 _TOO_BIG = re.compile(
     r"file size limit exceeded|file too large|unable to write file|write error", re.IGNORECASE
 )
@@ -221,27 +229,23 @@ def remote_error(url: str, result: GitResult) -> MemdError:
     """Return the error for a failed command on a remote, with what git said."""
     said = one_message(result.errors) or f"git ended with status {result.status}"
     shown, data = without_password(url), {"url": without_password(url)}
+    if "No space left" in said:
+        return failed("fetch or push", said)
     if result.status == FILE_LIMIT_STATUS or _TOO_BIG.search(said):
         return RemoteRefusedError(
             f"{shown} sends more data than an agent's memory may have: {said}",
             hint="remove large files from the remote, or raise `max_agent_mb` in memd.toml",
             data=data,
         )
-    if _HOST_KEY.search(said):
-        hint = "run the same ssh connection once in a terminal to check and accept the key of the host"
-        return RemoteUnreachableError(f"{shown}: {said}", hint=hint, data=data | {"reason": "host_key"})
-    if _AUTH.search(said):
-        hint = "set up access without a password for the daemon: an ssh key without passphrase, or a credential helper"
-        return RemoteUnreachableError(f"{shown}: {said}", hint=hint, data=data | {"reason": "auth"})
+    for reason, pattern, hint in _UNREACHABLE:
+        if re.search(pattern, said, re.IGNORECASE):
+            return RemoteUnreachableError(f"{shown}: {said}", hint=hint, data=data | {"reason": reason})
     if _BROKEN.search(said):
         return RemoteRefusedError(
             f"{shown} has damaged or unsuitable objects: {said}",
             hint="run `git fsck` on the remote, or create a new remote from a machine that has the memory",
             data=data,
         )
-    if _MISSING.search(said):
-        hint = "create an empty repository there (`git init --bare`), or correct the address"
-        return RemoteUnreachableError(f"{shown}: {said}", hint=hint, data=data | {"reason": "missing"})
     return RemoteUnreachableError(f"{shown}: {said}", data=data | {"reason": "offline"})
 
 

@@ -41,7 +41,7 @@ JITTER: Final = 0.1
 
 
 class ReplicaRunner:
-    """Syncs one replica until cancelled.
+    """Syncs one replica until cancelled; `slots` limits the syncs of all replicas.
 
     Attributes:
         problem: Why the last sync failed, or None.
@@ -54,6 +54,7 @@ class ReplicaRunner:
         replica: Replica,
         clock: Clock,
         settings: Callable[[], tuple[AgentConfig, SourceLimits]],
+        slots: trio.CapacityLimiter,
         *,
         is_paused: bool = False,
     ) -> None:
@@ -63,6 +64,7 @@ class ReplicaRunner:
         self.is_paused = is_paused
         self._clock = clock
         self._settings = settings
+        self._slots = slots
         self._failures = 0
         self._looked_s = float("-inf")
         self._due_s = 0.0
@@ -139,7 +141,8 @@ class ReplicaRunner:
         """Sync now, with changes of the last moment; raise why it failed."""
         try:
             self.replica.use(*self._settings())
-            report = await self.replica.sync(take_over=take_over, settle=True)
+            async with self._slots:
+                report = await self.replica.sync(take_over=take_over, settle=True)
         except MemdError as error:
             self._failed(error)
             raise
@@ -158,7 +161,8 @@ class ReplicaRunner:
         try:
             self.replica.use(*self._settings())
             is_local = self._failures > 0 and not is_full
-            report = await self.replica.sync(is_full=is_full, is_local=is_local)
+            async with self._slots:
+                report = await self.replica.sync(is_full=is_full, is_local=is_local)
         except MemdError as error:
             self._failed(error)
         except Exception:

@@ -48,6 +48,9 @@ FOLDER: Final = "remotes"
 CHANGE_KINDS: Final = ("sync", "note", "fact")
 """Events after which a workspace may have changed."""
 
+MAX_CONCURRENT_SYNCS: Final = 4
+"""Syncs of all agents at a time: a server of ssh refuses many logins at once."""
+
 OPEN_TIMEOUT_S: Final = 10.0
 
 RELOAD_TIMEOUT_S: Final = 15.0
@@ -114,6 +117,7 @@ class ReplicationService:
         self._running: dict[str, _Replication] = {}
         self._broken: dict[str, MemdError] = {}
         self._git = ""
+        self._slots = trio.CapacityLimiter(MAX_CONCURRENT_SYNCS)
         self._changing = trio.Lock()
         self._has_replicas = trio.Event()
         self._opened = trio.Event()
@@ -354,7 +358,9 @@ class ReplicationService:
         except BaseException:
             repository.close()
             raise
-        runner = ReplicaRunner(replica, self._clock, lambda: self._settings_of(name), is_paused=is_paused)
+        runner = ReplicaRunner(
+            replica, self._clock, lambda: self._settings_of(name), self._slots, is_paused=is_paused
+        )
         found = _Replication(runner)
         self._running[name] = found
         self._nursery.start_soon(self._run_one, found)

@@ -123,6 +123,7 @@ def watch(
             cast(Replica, replica),
             lambda: START_MS + round((trio.current_time() - replica.started_s) * 1000),
             lambda: (CONFIG, LIMITS),
+            trio.CapacityLimiter(1),
             is_paused=is_paused,
         )
         with trio.move_on_after(seconds):

@@ -180,7 +180,7 @@ async def run(
             inner.start_soon(reloader.run)
             inner.start_soon(on_hangup, reloader.reload_nowait)
             replication = ReplicationService(engine.registry, wall_clock_ms, reloader.reload_nowait)
-            engine.registry.on_search = replication.on_search
+            engine.registry.on_use = replication.on_use
             await inner.start(replication.run)
             await _serve_until_stopped(engine, socket, replication)
             inner.cancel_scope.cancel()

@@ -125,7 +125,7 @@ class Agent:
         *,
         daemon: Callable[[], DaemonSettings],
         clock: Clock,
-        on_search: Callable[[str], None] = lambda _: None,
+        on_use: Callable[[str], None] = lambda _: None,
     ) -> None:
         self.config = config
         self.state = AgentState.OPENING
@@ -135,7 +135,7 @@ class Agent:
         self._open_agent = open_agent
         self._daemon = daemon
         self._clock = clock
-        self._on_search = on_search
+        self._on_use = on_use
         self._last_logged_error = ""
         self._is_closing = False
         self._serving = trio.CancelScope()
@@ -284,7 +284,7 @@ class Agent:
     async def search(self, opened: OpenAgent, params: SearchParams) -> SearchReply:
         """Return hits from what is on disk now."""
         self._require_enabled()
-        self._on_search(self.config.id)
+        self._on_use(self.config.id)
         reply = await opened.search.search(params)
         if reply.hits:
             return reply
@@ -434,6 +434,7 @@ class Agent:
         if self.opened is None:
             return False
         self._require_enabled()
+        self._on_use(self.config.id)
         return self.opened.schedule.session_started(session_key)
 
     def compaction_done(self) -> bool:

@@ -55,7 +55,7 @@ RELEASE_INTERVAL_S = 30.0
 class AgentRegistry:
     """Every agent by id. `models`, `library`, `downloads` and `accounts` are shared by agents.
 
-    `on_search` is called with the agent's id when a search begins.
+    `on_use` is called with the agent's id when a search or a session begins.
     """
 
     def __init__(
@@ -79,7 +79,7 @@ class AgentRegistry:
             models_dir, models, downloads, self._all_settings, self.on_model_downloaded
         )
         self.chooser = chooser
-        self.on_search: Callable[[str], None] = lambda _: None
+        self.on_use: Callable[[str], None] = lambda _: None
         self._home = home
         self._daemon = daemon
         self._extension = extension
@@ -238,7 +238,7 @@ class AgentRegistry:
                 self._open,
                 daemon=lambda: self._daemon,
                 clock=self._clock,
-                on_search=lambda agent_id: self.on_search(agent_id),
+                on_use=lambda agent_id: self.on_use(agent_id),
             )
             for each in configs
         ]

@@ -157,7 +157,7 @@ class ReplicationService:
         with trio.move_on_after(OPEN_TIMEOUT_S):
             await self._opened.wait()
 
-    def on_search(self, agent_id: str) -> None:
+    def on_use(self, agent_id: str) -> None:
         """Look at an agent's remote soon, because the agent is being used."""
         if (found := self._running.get(agent_id)) is not None:
             found.runner.on_activity()

@@ -183,6 +183,8 @@ def test_conflict_keeps_the_local_text_and_the_other_lines_until_it_is_settled(
     laptop, server, _ = pair
     laptop.note("USER.md", "# User\n\n- lives in Lisbon\n- likes tea\n")
     settle([laptop, server])
+    for machine in (laptop, server):  # so that the server merges
+        machine.remote("pause")
     laptop.note("USER.md", "# User\n\n- lives in Porto\n- likes tea\n")
     server.note("USER.md", "# User\n\n- lives in Braga\n- likes tea\n")
     laptop.remote("sync")
@@ -204,6 +206,8 @@ def test_conflict_keeps_the_local_text_and_the_other_lines_until_it_is_settled(
     settle([laptop, server])
     assert server.status().conflicts == []
     assert not (server.workspace / conflict.path).exists()
+    for machine in (laptop, server):
+        machine.remote("resume")
 
 
 def test_fact_has_its_newest_change_and_a_deleted_one_stays_deleted(

@@ -70,7 +70,8 @@ def _apply(
     """Change one file (blocking)."""
     before = None if change.before is None else contents[change.before].decode()
     if change.after is None:
-        writing.remove(root, change.local, lambda held: held == before)
+        if writing.remove(root, change.local, lambda held: held == before):
+            writing.remove_empty_folders(root, change.local)
         return
     after = contents[change.after].decode()
     lost: list[tuple[str, str]] = []

@@ -24,9 +24,11 @@ MAX_DEPTH: Final = 32
 MAX_OTHER_FILES: Final = 1_000
 """Files that are no memory, carried along."""
 
+REMOVE_HINT: Final = "remove it from the remote's history tip with git; memd then continues"
+
 _KINDS: Final = {"120000": "a symbolic link", "160000": "a submodule"}
 
-_CONTROLS: Final = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"})
+_CONTROLS: Final = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})
 _JOINERS: Final = "\u200c\u200d"
 """Invisible characters that names in Persian and names with emoji need."""
 
@@ -44,22 +46,22 @@ def check_files(files: Mapping[str, TreeEntry], max_file_bytes: int, max_files: 
     total_bytes = 0
     for path, entry in files.items():
         if entry.mode not in PLAIN_FILES:
-            raise _refused(path, f"is {_KINDS.get(entry.mode, f'of the unknown mode {entry.mode}')}")
+            raise refused(path, f"is {_KINDS.get(entry.mode, f'of the unknown mode {entry.mode}')}")
         if (problem := path_problem(path)) is not None:
-            raise _refused(path, problem)
+            raise refused(path, problem)
         total_bytes += max(0, entry.size)
         if is_tracked(path):
             memory += 1
             if entry.size > max_file_bytes:
-                raise _refused(
+                raise refused(
                     path, f"has {units.size(entry.size)}; the limit is {units.size(max_file_bytes)}"
                 )
     if memory > max_files:
-        raise _refused("", f"has {memory:,} memory files; the limit is {max_files:,}")
+        raise refused("", f"has {memory:,} memory files; the limit is {max_files:,}")
     if len(files) - memory > MAX_OTHER_FILES:
-        raise _refused("", f"has {len(files) - memory:,} files that are no memory; is it another project's?")
+        raise refused("", f"has {len(files) - memory:,} files that are no memory; is it another project's?")
     if total_bytes > max_bytes:
-        raise _refused("", f"has {units.size(total_bytes)} of files; the limit is {units.size(max_bytes)}")
+        raise refused("", f"has {units.size(total_bytes)} of files; the limit is {units.size(max_bytes)}")
     _check_folders(files)
 
 
@@ -94,7 +96,7 @@ def check_text(path: str, data: bytes) -> str:
             return data.decode("utf-8")
     except UnicodeDecodeError:
         pass
-    raise _refused(path, "is not text in UTF-8")
+    raise refused(path, "is not text in UTF-8")
 
 
 def _as_seen(name: str) -> str:
@@ -109,16 +111,16 @@ def _check_folders(files: Mapping[str, TreeEntry]) -> None:
         folder = path.rpartition("/")[0]
         while folder:
             if folder in files:
-                raise _refused(folder, "is both a file and a folder")
+                raise refused(folder, "is both a file and a folder")
             folder = folder.rpartition("/")[0]
 
 
-def _refused(path: str, problem: str) -> RemoteRefusedError:
-    """Return the error for a commit that is not used."""
+def refused(path: str, problem: str, hint: str = REMOVE_HINT) -> RemoteRefusedError:
+    """Return the error for a commit that is not used; the path is "" if that is not because of one file."""
     shown = path.encode("utf-8", "replace").decode()[:200]
     what = f"{shown!r} on the remote {problem}" if path else f"the remote {problem}"
     return RemoteRefusedError(
         f"{what}; nothing was changed here",
-        hint="remove it from the remote's history tip with git; memd then continues",
+        hint=hint,
         data={"path": shown},
     )

@@ -7,8 +7,16 @@ from dataclasses import dataclass, field, replace
 from typing import Final
 
 import structlog
+import trio
 
-from memd.replication.check import check_files, check_text, is_tracked
+from memd.replication.check import (
+    MAX_OTHER_FILES,
+    MAX_PATH_BYTES,
+    check_files,
+    check_text,
+    is_tracked,
+    refused,
+)
 from memd.replication.git.purge import rewrite_without
 from memd.replication.git.remote import GitRemote, PushOutcome, RemoteHeads
 from memd.replication.git.repository import (
@@ -28,6 +36,7 @@ from memd.replication.workspace import max_file_bytes
 from memd.sync.disk.capacity import SourceLimits
 from memd_client.errors import (
     BadParamsError,
+    GitFailedError,
     MemdError,
     RemoteRefusedError,
     RemoteRewrittenError,
@@ -42,8 +51,15 @@ MAX_TRIES: Final = 8
 FETCH_SLACK_BYTES: Final = 64 * 1024 * 1024
 """What a fetch may have beyond twice the limit of an agent's files: the history."""
 
+REFUSAL_S: Final = 600.0
+"""How long a commit that was refused is not fetched again, unless a client requests a sync."""
+
 BATCH_BYTES: Final = 16 * 1024 * 1024
+BATCH_FILES: Final = 1_000
 """Contents that are checked at a time."""
+
+MAX_LISTED_BYTES: Final = MAX_PATH_BYTES + 100
+"""Longest line about one file in a list of files."""
 
 
 @dataclass(slots=True)
@@ -62,6 +78,20 @@ class ExchangeResult:
     pushed: bool = False
     conflicts: list[str] = field(default_factory=list)
     must_prune: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class _Refusal:
+    """Why a commit was not used, the limits then, and when it is fetched again although it is the same."""
+
+    tip: str
+    limits: SourceLimits
+    expires_s: float
+    error: MemdError
+
+    def applies(self, tip: str, limits: SourceLimits) -> bool:
+        """Return whether fetching a commit now would have the same result."""
+        return (tip, limits) == (self.tip, self.limits) and trio.current_time() < self.expires_s
 
 
 class RemoteExchange:
@@ -84,7 +114,7 @@ class RemoteExchange:
         self._repository = repository
         self.limits = limits
         self._machine = machine
-        self._refused: tuple[str, MemdError] | None = None
+        self._refusal: _Refusal | None = None
 
     def __repr__(self) -> str:
         return f"<Exchange with {self.remote!r}>"
@@ -100,7 +130,14 @@ class RemoteExchange:
         return state.refs.get(TIP, "") != state.refs.get(REMOTE, "")
 
     async def run(
-        self, state: ExchangeState, author: Author, at_s: int, *, take_over: bool = False, look: bool = True
+        self,
+        state: ExchangeState,
+        author: Author,
+        at_s: int,
+        *,
+        take_over: bool = False,
+        retry: bool = False,
+        look: bool = True,
     ) -> ExchangeResult:
         """Merge our commits with the remote's and push the result.
 
@@ -109,6 +146,7 @@ class RemoteExchange:
             author: Who makes a merge.
             at_s: The time of a merge, in epoch seconds.
             take_over: Accept a history that was rewritten.
+            retry: Fetch a commit again that was refused: the remote may have been repaired without a new one.
             look: Ask what the remote has first; else push at once, and look only if that is overtaken.
 
         Raises:
@@ -118,7 +156,9 @@ class RemoteExchange:
         """
         must_look = look or not self.heads.tip or self.heads.tip != state.refs.get(REMOTE)
         for _ in range(MAX_TRIES):
-            result = await self._try_once(state, author, at_s, take_over=take_over, look=must_look)
+            if must_look:
+                self.heads = await self.remote.heads()
+            result = await self._try_once(state, author, at_s, take_over=take_over, retry=retry)
             if result is not None:
                 return result
             must_look = True
@@ -127,18 +167,16 @@ class RemoteExchange:
         )
 
     async def _try_once(
-        self, state: ExchangeState, author: Author, at_s: int, *, take_over: bool, look: bool
+        self, state: ExchangeState, author: Author, at_s: int, *, take_over: bool, retry: bool
     ) -> ExchangeResult | None:
-        """Exchange once; return None if another machine pushed meanwhile."""
+        """Exchange once with what the remote had at the last look; return None if another machine pushed meanwhile."""
         result = ExchangeResult()
-        if look:
-            self.heads = await self.remote.heads()
         known, theirs = state.refs.get(REMOTE, ""), self.heads.tip
         is_rewritten = False
         if not theirs and known and not take_over:
             raise RemoteRewrittenError(f"{self.remote.shown} had memory of this agent and has none any more")
         if theirs and theirs != known:
-            theirs, is_rewritten = await self._receive(state, take_over=take_over)
+            theirs, is_rewritten = await self._receive(state, take_over=take_over, retry=retry)
         target = await self._merged(state, theirs, author, at_s, result, is_rewritten=is_rewritten)
         result.must_prune = is_rewritten and bool(known)
         if not target:
@@ -184,17 +222,15 @@ class RemoteExchange:
         machines = {**self.heads.machines, self._machine: commit}
         self.heads = replace(self.heads, tip=commit, machines=machines)
 
-    async def _receive(self, state: ExchangeState, *, take_over: bool) -> tuple[str, bool]:
+    async def _receive(self, state: ExchangeState, *, take_over: bool, retry: bool) -> tuple[str, bool]:
         """Fetch and check the remote's commit; return it, and whether its history was rewritten."""
-        if self._refused is not None and self._refused[0] == self.heads.tip and not take_over:
-            raise MemdError.from_wire(self._refused[1].to_wire())
+        refusal = self._refusal
+        if refusal is not None and not (take_over or retry) and refusal.applies(self.heads.tip, self.limits):
+            raise MemdError.from_wire(refusal.error.to_wire())
         try:
             limit = 2 * self.limits.total_bytes + FETCH_SLACK_BYTES
             await self.remote.fetch(limit)
             incoming = (await self._repository.refs()).get(INCOMING, "")
-            kind = await self._repository.kind(incoming)
-            if kind != "commit":
-                raise RemoteRefusedError(f"{self.remote.branch} on the remote is a {kind}, not a commit")
             await self._check(incoming, state.files)
             known = state.refs.get(REMOTE, "")
             is_rewritten = bool(known) and not await self._repository.is_ancestor(known, incoming)
@@ -203,24 +239,43 @@ class RemoteExchange:
                     f"the history of {self.remote.shown} was rewritten; nothing was changed here"
                 )
         except (RemoteRefusedError, RemoteRewrittenError) as error:
-            self._refused = self.heads.tip, error
+            expires_s = trio.current_time() + REFUSAL_S
+            self._refusal = _Refusal(self.heads.tip, self.limits, expires_s, error)
             raise
-        self._refused = None
+        self._refusal = None
         return incoming, is_rewritten
 
     async def _check(self, incoming: str, files: Mapping[str, str]) -> None:
         """Raise `RemoteRefusedError` unless all files of a fetched commit may be used."""
-        tree = await self._repository.tree(incoming)
-        check_files(tree, max_file_bytes(self.limits), self.limits.files, self.limits.total_bytes)
+        tree = await self._list(incoming)
+        await trio.to_thread.run_sync(
+            check_files, tree, max_file_bytes(self.limits), self.limits.files, self.limits.total_bytes
+        )
         ours = set(files.values())
         batch: dict[str, TreeEntry] = {}
+        size = 0
         for path, entry in tree.items():
-            if is_tracked(path) and entry.oid not in ours:
-                batch[path] = entry
-            if sum(each.size for each in batch.values()) > BATCH_BYTES:
+            if entry.oid in ours or not is_tracked(path):
+                continue
+            batch[path] = entry
+            size += entry.size
+            if size > BATCH_BYTES or len(batch) >= BATCH_FILES:
                 await self._check_texts(batch)
-                batch = {}
+                batch, size = {}, 0
         await self._check_texts(batch)
+
+    async def _list(self, incoming: str) -> dict[str, TreeEntry]:
+        """Return the files of a fetched commit; a few small folders can list billions of files."""
+        if not incoming:  # git warns only
+            raise refused("", "has a shallow history", hint="run `git fetch --unshallow` on the remote")
+        kind = await self._repository.kind(incoming)
+        if kind != "commit":
+            raise refused("", f"has a {kind or 'missing object'} in place of a commit on the branch")
+        most = (self.limits.files + MAX_OTHER_FILES) * MAX_LISTED_BYTES
+        try:
+            return await self._repository.tree(incoming, most)
+        except GitFailedError as error:
+            raise refused("", f"has a commit whose files can't be listed: {error.message}") from None
 
     async def _check_texts(self, batch: Mapping[str, TreeEntry]) -> None:
         contents = await self._repository.load(entry.oid for entry in batch.values())

@@ -10,6 +10,7 @@ import trio
 from memd.replication.check import LEDGER, check_text, is_tracked
 from memd.replication.git.repository import Repository, TreeEntry
 from memd.replication.merge.facts import (
+    FactChange,
     is_facts_path,
     merge_facts,
     merge_ledgers,
@@ -100,7 +101,7 @@ def _merge(
     )
     result: dict[str, bytes | str] = {path: each for path, each in merged.items() if isinstance(each, str)}
     result |= {path: text.encode() for path, text in notes.texts.items()}
-    ledgers = [read_ledger(text(LEDGER, side.ledger)) for side in (mine, others)]
+    ledgers = [_ledger(contents, side) for side in (mine, others)]
     # Without a common base a machine that lacks facts may have deleted them: its ledger knows.
     is_changed = not before.facts or before.facts not in (mine.facts, others.facts)
     if is_changed and mine.facts != others.facts:
@@ -118,6 +119,12 @@ def _merge(
         if mine.others.get(path) == before.others.get(path) != others.others.get(path):
             plan.changes[path] = others.others.get(path)
     return plan
+
+
+def _ledger(contents: Mapping[str, bytes], side: _Side) -> dict[str, FactChange]:
+    """Return the ledger of one commit; what is not text in it is ignored, as invalid lines are."""
+    data = b"" if side.ledger is None else contents[side.ledger]
+    return read_ledger(data.decode("utf-8", "replace"))
 
 
 def _add_conflicts(

@@ -170,7 +170,7 @@ class Replica:
             is_full: Exchange with the remote although nothing changed here.
             is_local: Don't exchange with the remote at all.
             take_over: Accept a remote whose history was rewritten.
-            settle: Wait until recent changes have settled, so that they are included.
+            settle: Wait until recent changes have settled, so that they are included, and fetch again what was refused.
 
         Raises:
             MemdError: A step failed; what was done before stays, and the next sync continues.
@@ -202,7 +202,7 @@ class Replica:
             return report
         try:
             result = await self.exchange.run(
-                state, self.author, self._now_s(), take_over=take_over, look=is_full
+                state, self.author, self._now_s(), take_over=take_over, retry=settle, look=is_full
             )
             report.pushed, report.conflicts, report.exchanged = result.pushed, result.conflicts, True
             self._must_prune |= result.must_prune

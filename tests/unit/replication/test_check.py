@@ -57,8 +57,6 @@ REFUSED = [
     ("memory/x\u2028.md", CONTROLS),
     ("memory/x\u2029.md", CONTROLS),
     ("memory/\ufeffx.md", CONTROLS),
-    ("memory/\ue000.md", CONTROLS),
-    ("memory/\uffff.md", CONTROLS),
     ("memory/\U000e0041.md", CONTROLS),
     ("memory/\ud800.md", "has a name that is not UTF-8"),
     ("memory/\udcff.md", "has a name that is not UTF-8"),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from memd.replication.git.program import GitResult, git_environ, ssh_command
+from memd.replication.git.program import GitResult, git_environ, one_message, ssh_command
 from memd.replication.git.remote import check_url, remote_error
 from memd_client.errors import BadParamsError
 
@@ -31,7 +31,7 @@ MESSAGES = {
     "fatal: repository 'https://x/y/' not found": ("remote_unreachable", "missing"),
     "fatal: fsck error in packed object": ("remote_refused", None),
     "fatal: bad object 1234": ("remote_refused", None),
-    "fatal: mismatched algorithms: client sha1; server sha256": ("remote_unreachable", "offline"),
+    "fatal: mismatched algorithms: client sha1; server sha256": ("remote_refused", None),
     "fatal: write error: File too large": ("remote_refused", None),
     "fatal: write error: No space left on device": ("git_failed", None),
 }
@@ -90,3 +90,9 @@ def test_addresses_that_git_takes_are_accepted(url: str) -> None:
 def test_addresses_that_are_none_are_refused(url: str) -> None:
     with pytest.raises(BadParamsError):
         check_url(url)
+
+
+def test_git_message_with_terminal_escapes_is_plain_text() -> None:
+    said = "remote: \x1b[31;1mno\x1b[0m pushes\x00 \x1b]0;title\x07here\u202e\r\nfatal: refused\x9b2J\n"
+
+    assert one_message(said) == "remote: no pushes here; fatal: refused2J"

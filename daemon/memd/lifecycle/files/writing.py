@@ -123,6 +123,18 @@ def remove(root: Path, path: str, is_expected: Callable[[str], bool]) -> bool:
             return True
 
 
+def remove_empty_folders(root: Path, path: str) -> None:
+    """Remove the folders that a path was in if they are empty, but not the first one below the root."""
+    folders = path.split("/")[:-1]
+    with contextlib.suppress(OSError):
+        while len(folders) > 1:
+            above = open_folder(str(root), folders[:-1])
+            try:
+                os.rmdir(folders.pop(), dir_fd=above)
+            finally:
+                os.close(above)
+
+
 def _read_before(folder: int, name: str, path: str, most_bytes: int) -> bytes:
     """Return the contents of a file before appending, when no program is rewriting it."""
     for pause_s in (GRACE_S, 0.0):

@@ -20,6 +20,7 @@ from typing import Final
 import structlog
 import trio
 
+from memd.system import units
 from memd_client.errors import GitFailedError, GitMissingError
 
 log = structlog.get_logger(__name__)
@@ -72,8 +73,18 @@ _KEPT: Final = (
 )
 """Variables of git that are passed on; others would name another repository or run programs."""
 
-_NOISE: Final = ("hint:", "Please make sure you have the correct access rights", "and the repository exists.")
-"""Starts of lines that say nothing about a failure."""
+_NOISE: Final = (
+    "hint:",
+    "Please make sure you have the correct access rights",
+    "and the repository exists.",
+    "error: git upload-pack: git-pack-objects died with error",
+    "remote: aborting due to possible repository corruption",
+    "fatal: protocol error: bad pack header",
+)
+"""Starts of lines that say nothing about a failure, or what another line says too."""
+
+_ESCAPE: Final = re.compile(r"\x1b(\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(\x07|\x1b\\)?)")
+"""Escape sequences of terminals: colors, movements, titles."""
 
 _LIMITED: Final = 'ulimit -f "$1"; ulimit -v "$2" 2>/dev/null; shift 2; exec "$@"'
 """Shell program that runs a command with limits on file size (512-byte blocks) and address space (KiB)."""
@@ -81,11 +92,15 @@ _LIMITED: Final = 'ulimit -f "$1"; ulimit -v "$2" 2>/dev/null; shift 2; exec "$@
 
 @dataclass(frozen=True, slots=True)
 class GitResult:
-    """The result of a command: its exit status, output, and the end of its error output."""
+    """The result of a command: its exit status, output, and the end of its error output.
+
+    `is_cut`: It was ended because it printed more than its limit.
+    """
 
     status: int
     output: bytes
     errors: str
+    is_cut: bool = False
 
     @property
     def text(self) -> str:
@@ -131,6 +146,7 @@ class Git:
         stdin: bytes = b"",
         timeout_s: float = LOCAL_TIMEOUT_S,
         file_limit_bytes: int | None = None,
+        output_limit_bytes: int = MAX_OUTPUT_BYTES,
         environ: Mapping[str, str] | None = None,
     ) -> GitResult:
         """Run a command and return its result, whatever its exit status.
@@ -153,11 +169,13 @@ class Git:
         folder = str(self.directory) if is_there else "/"
         try:
             with trio.fail_after(timeout_s):
-                result = await _run(command, stdin, env, folder, self._inherited)
+                result = await _run(command, stdin, env, folder, self._inherited, output_limit_bytes)
         except trio.TooSlowError:
             raise failed(arguments[0], f"no result within {timeout_s:g} s") from None
         except OSError as error:
             raise failed(arguments[0], error.strerror or type(error).__name__) from None
+        if result.is_cut:
+            raise failed(arguments[0], f"more than {units.size(output_limit_bytes)} of output")
         if result.status < 0:  # its exit status must not be read as an answer
             raise failed(arguments[0], f"ended by signal {-result.status}; {result.errors}")
         return result
@@ -170,9 +188,16 @@ def failed(command: str, errors: str) -> GitFailedError:
 
 
 def one_message(errors: str) -> str:
-    """Return the end of git's error output as one line, without credentials in addresses."""
-    lines = [line.strip() for line in errors.splitlines() if line.strip() and not line.startswith(_NOISE)]
-    return without_password("; ".join(lines))[-MAX_ERROR_CHARS:]
+    """Return the end of git's error output as one line, without credentials in addresses.
+
+    Remotes write a part of it: characters that control a terminal are removed.
+    """
+    cleaned = (_ESCAPE.sub("", line) for line in errors.splitlines())
+    lines = ["".join(filter(str.isprintable, line)).strip() for line in cleaned]
+    kept = list(dict.fromkeys(line for line in lines if line and not line.startswith(_NOISE)))
+    while len(kept) > 1 and len("; ".join(kept)) > MAX_ERROR_CHARS:
+        del kept[0]
+    return without_password("; ".join(kept))[-MAX_ERROR_CHARS:]
 
 
 def without_password(text: str) -> str:
@@ -243,7 +268,12 @@ def ssh_command(configured: str) -> str:
 
 
 async def _run(
-    command: Sequence[str], stdin: bytes, env: Mapping[str, str], folder: str, inherited: Sequence[int]
+    command: Sequence[str],
+    stdin: bytes,
+    env: Mapping[str, str],
+    folder: str,
+    inherited: Sequence[int],
+    output_limit_bytes: int,
 ) -> GitResult:
     """Run a command in a process group of its own and return its result; end the group on cancellation."""
     process = await trio.lowlevel.open_process(
@@ -260,16 +290,20 @@ async def _run(
     assert process.stdin is not None
     assert process.stdout is not None
     assert process.stderr is not None
+    status, is_cut = 0, False
     try:
         async with trio.open_nursery() as nursery:
             nursery.start_soon(_feed, process.stdin, stdin)
-            nursery.start_soon(_collect, process.stderr, errors, 64 * 1024, False)
-            await _collect(process.stdout, output, MAX_OUTPUT_BYTES, True)
-        status = await process.wait()
+            nursery.start_soon(_collect_end, process.stderr, errors, 64 * 1024)
+            is_cut = not await _collect(process.stdout, output, output_limit_bytes)
+            if is_cut:
+                nursery.cancel_scope.cancel()
+        if not is_cut:
+            status = await process.wait()
     finally:
         with trio.CancelScope(shield=True):
             await _end(process)
-    return GitResult(status, bytes(output), bytes(errors[-16_384:]).decode("utf-8", "replace"))
+    return GitResult(status, bytes(output), bytes(errors[-16_384:]).decode("utf-8", "replace"), is_cut)
 
 
 async def _feed(pipe: trio.abc.SendStream, data: bytes) -> None:
@@ -282,14 +316,22 @@ async def _feed(pipe: trio.abc.SendStream, data: bytes) -> None:
             return
 
 
-async def _collect(pipe: trio.abc.ReceiveStream, into: bytearray, most: int, is_checked: bool) -> None:
-    """Read a pipe to its end; beyond `most` bytes raise if `is_checked`, else keep the end."""
+async def _collect(pipe: trio.abc.ReceiveStream, into: bytearray, most: int) -> bool:
+    """Read a pipe to its end; return False after more than `most` bytes."""
     async with pipe:
         async for part in pipe:
             into += part
             if len(into) > most:
-                if is_checked:
-                    raise OSError(0, f"more than {most:,} bytes of output")
+                return False
+    return True
+
+
+async def _collect_end(pipe: trio.abc.ReceiveStream, into: bytearray, most: int) -> None:
+    """Read a pipe to its end, and keep the last bytes."""
+    async with pipe:
+        async for part in pipe:
+            into += part
+            if len(into) > most:
                 del into[: len(into) - most]
 
 

@@ -49,6 +49,12 @@ _UNREACHABLE: Final = (
         "does not appear to be a git repository|repository .*not found|not found: did you run|no such file",
         "create an empty repository there (`git init --bare`), or correct the address",
     ),
+    (
+        "setup",
+        r"dubious ownership|safe\.directory|bad (numeric |boolean )?config|expected git repo version"
+        r"|unknown repository extension|transport '.*' not allowed",
+        "change the setting of git that the message names, here or on the remote",
+    ),
 )
 """Reasons of an unreachable remote that a person has to end: the name, what git says, and the hint."""
 
@@ -57,9 +63,16 @@ _TOO_BIG = re.compile(
 )
 _BROKEN = re.compile(
     r"fsck error|bad object|missing (blob|tree|commit)|did not send all necessary|unresolved deltas|corrupt|shallow"
-    r"|hash mismatch|invalid (object|index-pack)|inflate|object format|malformed|unable to parse|not a tree",
+    r"|did not receive expected object|not our ref|hash mismatch|invalid object|inflate|object format|malformed"
+    r"|unable to parse|not a tree|mismatched algorithms",
     re.IGNORECASE,
 )
+_INTERRUPTED = re.compile(
+    r"early EOF|unexpected disconnect|RPC failed|connection (reset|timed out)", re.IGNORECASE
+)
+"""Says that a transfer ended before its end. A remote whose objects are damaged ends it too, and says why."""
+
+_DAMAGED_THERE = "corruption on the remote"
 _STALE = re.compile(
     r"fetch first|non-fast-forward|stale info|failed to update ref|cannot lock ref|incorrect old value"
 )
@@ -135,11 +148,12 @@ class GitRemote:
         return RemoteHeads(tip, machines, purges)
 
     async def fetch(self, limit_bytes: int) -> None:
-        """Fetch the branch to `INCOMING`.
+        """Fetch the branch to `INCOMING`, which is not set if the history of the remote is shallow.
 
         Raises:
             RemoteRefusedError: It is larger than `limit_bytes`, or its objects are damaged.
         """
+        await self._repository.git.run("update-ref", "-d", INCOMING)
         await self._run(
             *("fetch", "--quiet", "--no-tags", "--no-write-fetch-head", "--no-recurse-submodules", "--force"),
             *("--", self.url, f"{self.branch}:{INCOMING}"),
@@ -231,21 +245,22 @@ def remote_error(url: str, result: GitResult) -> MemdError:
     shown, data = without_password(url), {"url": without_password(url)}
     if "No space left" in said:
         return failed("fetch or push", said)
+    is_interrupted = bool(_INTERRUPTED.search(said)) and _DAMAGED_THERE not in said
     if result.status == FILE_LIMIT_STATUS or _TOO_BIG.search(said):
         return RemoteRefusedError(
             f"{shown} sends more data than an agent's memory may have: {said}",
             hint="remove large files from the remote, or raise `max_agent_mb` in memd.toml",
             data=data,
         )
-    for reason, pattern, hint in _UNREACHABLE:
-        if re.search(pattern, said, re.IGNORECASE):
-            return RemoteUnreachableError(f"{shown}: {said}", hint=hint, data=data | {"reason": reason})
-    if _BROKEN.search(said):
+    if _BROKEN.search(said) and not is_interrupted:
         return RemoteRefusedError(
             f"{shown} has damaged or unsuitable objects: {said}",
             hint="run `git fsck` on the remote, or create a new remote from a machine that has the memory",
             data=data,
         )
+    for reason, pattern, hint in _UNREACHABLE:
+        if re.search(pattern, said, re.IGNORECASE):
+            return RemoteUnreachableError(f"{shown}: {said}", hint=hint, data=data | {"reason": reason})
     return RemoteUnreachableError(f"{shown}: {said}", data=data | {"reason": "offline"})
 
 

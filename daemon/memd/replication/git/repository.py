@@ -18,7 +18,7 @@ from typing import Final, NamedTuple
 import structlog
 import trio
 
-from memd.replication.git.program import Git, GitResult, failed
+from memd.replication.git.program import MAX_OUTPUT_BYTES, Git, GitResult, failed
 from memd_client.errors import GitFailedError
 
 log = structlog.get_logger(__name__)
@@ -184,33 +184,26 @@ class Repository:
         result = await self.git.attempt("log", "-1", "--format=%ct", commit)
         return int(result.text) if not result.status and result.text.isdecimal() else 0
 
-    async def kind(self, oid: str) -> str:
-        """Return the kind of an object: `commit`, `tag`, `tree` or `blob`."""
-        return await self.git.text("cat-file", "-t", oid)
-
     # --- contents -------------------------------------------------------------------------------------
 
-    async def tree(self, commit: str) -> dict[str, TreeEntry]:
+    async def tree(self, commit: str, limit_bytes: int = MAX_OUTPUT_BYTES) -> dict[str, TreeEntry]:
         """Return all files of a commit by path; `size` is -1 for what is no file. Empty for no commit.
 
         Raises:
-            GitFailedError: A path is not UTF-8, or the commit can't be read.
+            GitFailedError: The commit can't be read, or the list of its files is longer than `limit_bytes`.
         """
         if not commit:
             return {}
-        output = await self.git.run("ls-tree", "-r", "-z", "-l", "--full-tree", commit)
-        entries: dict[str, TreeEntry] = {}
-        for record in output.split(b"\0"):
-            facts, tab, path = record.partition(b"\t")
-            if not tab:
-                continue
-            mode, _, oid, size = facts.decode("ascii").split()
-            try:
-                name = path.decode("utf-8")
-            except UnicodeDecodeError:
-                name = path.decode("utf-8", "surrogateescape")
-            entries[name] = TreeEntry(mode, oid, int(size) if size.isdecimal() else -1)
-        return entries
+        command = ("ls-tree", "-r", "-z", "-l", "--full-tree", commit)
+        result = await self.git.attempt(*command, output_limit_bytes=limit_bytes)
+        if result.status:
+            raise failed("ls-tree", result.errors)
+        return await trio.to_thread.run_sync(_tree_entries, result.output)
+
+    async def kind(self, oid: str) -> str:
+        """Return the kind of an object, such as `commit`; "" if it is missing."""
+        result = await self.git.attempt("cat-file", "-t", oid)
+        return result.text if not result.status else ""
 
     async def load(self, oids: Iterable[str]) -> dict[str, bytes]:
         """Return contents by id."""
@@ -349,6 +342,18 @@ def _names(folder: Path) -> list[str]:
         return os.listdir(folder)
     except OSError:
         return []
+
+
+def _tree_entries(listing: bytes) -> dict[str, TreeEntry]:
+    """Return the files in the output of `ls-tree` by path; bytes that are not UTF-8 become surrogates."""
+    entries: dict[str, TreeEntry] = {}
+    for record in listing.split(b"\0"):
+        facts, tab, path = record.partition(b"\t")
+        if tab:
+            mode, _, oid, size = facts.decode("ascii").split()
+            name = path.decode("utf-8", "surrogateescape")
+            entries[name] = TreeEntry(mode, oid, int(size) if size.isdecimal() else -1)
+    return entries
 
 
 def _plain(text: str) -> str:

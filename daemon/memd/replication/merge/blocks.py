@@ -18,7 +18,8 @@ _HEADING = re.compile(r"#{1,6}(?:\s|$)")
 _DELIMITER = re.compile(r"\|?[\s:|-]*-[\s:|-]*")
 _TIME = re.compile(
     r"[#>\-*+\s\[(_|]*(?:(?P<day>\d{4}-\d{2}-\d{2})[T ,]+)?(?P<hour>[01]?\d|2[0-3]):(?P<minute>[0-5]\d)"
-    r"(?::(?P<second>[0-5]\d))?(?!\d)"
+    r"(?::(?P<second>[0-5]\d))?(?!\d)(?:\s?(?P<half>[ap])\.?m\b)?",
+    re.IGNORECASE,
 )
 
 
@@ -50,7 +51,10 @@ class _Block:
         match = _TIME.match(self.lines[0])
         if match is None:
             return None
-        seconds = int(match["hour"]) * 3600 + int(match["minute"]) * 60 + int(match["second"] or 0)
+        hour = int(match["hour"])
+        if match["half"] and 1 <= hour <= 12:
+            hour = hour % 12 + 12 * (match["half"].lower() == "p")
+        seconds = hour * 3600 + int(match["minute"]) * 60 + int(match["second"] or 0)
         return match["day"] or "", seconds
 
 

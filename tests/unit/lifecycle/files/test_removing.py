@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from memd.lifecycle.files import replacing
-from memd.lifecycle.files.writing import remove
+from memd.lifecycle.files.writing import remove, remove_empty_folders
 from memd_client.errors import FileUnreadableError, NoteUnwritableError, PathRefusedError
 
 LINUX = pytest.mark.skipif(
@@ -182,3 +182,28 @@ def test_new_file_that_a_program_creates_after_the_removal_stays(
     before_first(monkeypatch, "read_settled", lambda: note.write_text("new\n"))
     assert remove(tmp_path, NOTE, is_text)
     assert files_of(note) == {"note.md": "new\n"}
+
+
+def test_empty_folders_of_a_removed_file_are_removed_up_to_the_first(tmp_path: Path) -> None:
+    deep = tmp_path / "memory" / "a" / "b"
+    deep.mkdir(parents=True)
+    (tmp_path / "memory" / "kept" / "c").mkdir(parents=True)
+    (tmp_path / "memory" / "kept" / "note.md").write_text(TEXT)
+
+    remove_empty_folders(tmp_path, "memory/a/b/note.md")
+    remove_empty_folders(tmp_path, "memory/kept/c/note.md")
+    remove_empty_folders(tmp_path, "memory/missing/note.md")
+    remove_empty_folders(tmp_path, "MEMORY.md")
+
+    left = sorted(str(path.relative_to(tmp_path)) for path in tmp_path.rglob("*"))
+    assert left == ["memory", "memory/kept", "memory/kept/note.md"]
+
+
+def test_folder_behind_a_link_is_not_removed(tmp_path: Path) -> None:
+    (tmp_path / "elsewhere" / "b").mkdir(parents=True)
+    (tmp_path / "memory").mkdir()
+    (tmp_path / "memory" / "a").symlink_to(tmp_path / "elsewhere")
+
+    remove_empty_folders(tmp_path, "memory/a/b/note.md")
+
+    assert (tmp_path / "elsewhere" / "b").is_dir()

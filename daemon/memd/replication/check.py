@@ -100,9 +100,9 @@ def check_text(path: str, data: bytes) -> str:
 
 
 def _as_seen(name: str) -> str:
-    """Return a name as the least exact file systems see it."""
+    """Return a name as the least exact file systems see it; after a colon is the name of a stream of NTFS."""
     visible = "".join(char for char in name if char not in _JOINERS)
-    return unicodedata.normalize("NFKC", visible).casefold().rstrip(". ")
+    return unicodedata.normalize("NFKC", visible).casefold().partition(":")[0].rstrip(". ")
 
 
 def _check_folders(files: Mapping[str, TreeEntry]) -> None:

@@ -315,6 +315,10 @@ KINDS: Final[dict[str, HostileKind]] = {
     "bomb": HostileKind(
         lambda raw: raw.offer([(FILE, "bomb.md", raw.blob(b"\0" * (300 * MB)))]), words=("bomb.md", "limit")
     ),
+    "huge ledger": HostileKind(
+        lambda raw: raw.offer(root=[(FOLDER, ".memd", raw.tree([(FILE, "facts", _noise(raw, 5 * MB))]))]),
+        words=("'.memd/facts'", "limit"),
+    ),
     "more bytes than an agent may have": HostileKind(_total, words=("limit",)),
     "more files than an agent may have": HostileKind(
         lambda raw: _many(raw, 300, ".md"), words=("memory files", "limit")

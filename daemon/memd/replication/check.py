@@ -18,6 +18,9 @@ from memd_client.errors import RemoteRefusedError
 LEDGER: Final = ".memd/facts"
 """File of the repository with the times of changed facts; it is not in the workspace."""
 
+MAX_LEDGER_BYTES: Final = 4 * 1024 * 1024
+"""Several times the size of a ledger that memd writes."""
+
 MAX_NAME_BYTES: Final = 255
 MAX_PATH_BYTES: Final = 1_024
 MAX_DEPTH: Final = 32
@@ -50,6 +53,8 @@ def check_files(files: Mapping[str, TreeEntry], max_file_bytes: int, max_files: 
         if (problem := path_problem(path)) is not None:
             raise refused(path, problem)
         total_bytes += max(0, entry.size)
+        if path == LEDGER and entry.size > MAX_LEDGER_BYTES:
+            raise refused(path, f"has {units.size(entry.size)}; the limit is {units.size(MAX_LEDGER_BYTES)}")
         if is_tracked(path):
             memory += 1
             if entry.size > max_file_bytes:

@@ -397,8 +397,9 @@ class Replica:
                 views.append(known[name])
                 continue
             at_s = await self.repository.commit_time(commit)
-            behind = await self.repository.count_commits(commit, tip) if at_s else -1
-            views.append(MachineView(name, behind, at_s * 1000 or None))
+            is_known = at_s >= 0
+            behind = await self.repository.count_commits(commit, tip) if is_known else -1
+            views.append(MachineView(name, behind, at_s * 1000 if is_known else None))
         self._described = dict(self.exchange.heads.machines)
         return tuple(views)
 

@@ -25,9 +25,8 @@ async def rewrite_without(repository: Repository, tip: str, is_purged: Callable[
     if not mark:
         raise failed("fast-export", "the history has no commits")
     stream += b"get-mark " + mark + b"\ndone\n"
-    output = await repository.git.run(
-        "fast-import", "--quiet", "--done", "--force", stdin=stream, timeout_s=TIMEOUT_S
-    )
+    command = ("fast-import", "--quiet", "--done", "--force", "--date-format=raw-permissive")  # foreign zones
+    output = await repository.git.run(*command, stdin=stream, timeout_s=TIMEOUT_S)
     return output.decode("ascii").strip()
 
 

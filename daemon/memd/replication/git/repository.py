@@ -180,9 +180,11 @@ class Repository:
         return int(result.text) if not result.status and result.text.isdecimal() else 0
 
     async def commit_time(self, commit: str) -> int:
-        """Return when a commit was made, in epoch seconds."""
+        """Return when a commit was made, in epoch seconds; -1 if the repository lacks it."""
         result = await self.git.attempt("log", "-1", "--format=%ct", commit)
-        return int(result.text) if not result.status and result.text.isdecimal() else 0
+        if result.status or not result.text:
+            return -1
+        return int(result.text) if result.text.isdecimal() else 0
 
     # --- contents -------------------------------------------------------------------------------------
 
@@ -324,6 +326,7 @@ class Repository:
         for folder, _, names in os.walk(self.directory):
             for name in names:
                 is_unfinished = name.startswith(("tmp_", ".tmp-")) and f"{os.sep}objects" in folder
+                is_unfinished |= name.startswith("fast_import_crash_")
                 if (name.endswith(".lock") and name != LOCK_FILE) or is_unfinished:
                     with contextlib.suppress(OSError):
                         os.unlink(os.path.join(folder, name))

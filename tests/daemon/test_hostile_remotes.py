@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from memd_client.errors import BadParamsError, MemdError, RemoteRefusedError
+from memd_client.errors import BadParamsError, MemdError, RemoteRefusedError, RemoteUnreachableError
 from tests.support.hostile_remotes import BRANCH, HARMLESS, KINDS, RawRepository, hostile_config, ran_in_memd
 from tests.support.machines import BareRepository, MemoryMachine, connect, machines, settle
 
@@ -144,6 +144,24 @@ def test_purge_on_a_server_without_force_pushes_is_refused() -> None:
 
         with pytest.raises(RemoteRefusedError, match="does not accept a rewritten history"):
             laptop.remote("purge", path="memory/secret.md")
+
+        refs = repository.git("for-each-ref", "--format=%(refname)")
+        assert "/purges/" not in refs
+        assert "/machines/" in refs
+
+
+def test_branch_that_is_locked_on_the_server_is_named(at: HostileScene) -> None:
+    lock = at.raw.path / f"{BRANCH}.lock"
+    lock.write_text("")
+    at.machine.note("memory/waits.md", "waits\n")
+    try:
+        with pytest.raises(RemoteUnreachableError, match="can't change refs/heads/memd/main") as raised:
+            at.machine.remote("sync")
+    finally:
+        lock.unlink()
+    assert raised.value.data["reason"] == "locked"
+    at.machine.remote("sync")
+    at.raw.good = at.raw.git("rev-parse", BRANCH)
 
 
 @pytest.mark.parametrize(

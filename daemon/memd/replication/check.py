@@ -53,6 +53,8 @@ def check_files(files: Mapping[str, TreeEntry], max_file_bytes: int, max_files: 
         if (problem := path_problem(path)) is not None:
             raise refused(path, problem)
         total_bytes += max(0, entry.size)
+        if path.startswith(f"{LEDGER}/"):
+            raise refused(LEDGER, "is a folder")
         if path == LEDGER and entry.size > MAX_LEDGER_BYTES:
             raise refused(path, f"has {units.size(entry.size)}; the limit is {units.size(MAX_LEDGER_BYTES)}")
         if is_tracked(path):

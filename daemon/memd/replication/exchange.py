@@ -155,13 +155,21 @@ class RemoteExchange:
             RemoteRewrittenError: Its history was rewritten, and not by `purge` on another machine.
         """
         must_look = look or not self.heads.tip or self.heads.tip != state.refs.get(REMOTE)
+        tips: set[str] = set()
         for _ in range(MAX_TRIES):
             if must_look:
                 self.heads = await self.remote.heads()
+                tips.add(self.heads.tip)
             result = await self._try_once(state, author, at_s, take_over=take_over, retry=retry)
             if result is not None:
                 return result
             must_look = True
+        if len(tips) < 2:  # no other machine pushed: the remote itself can't change the branch
+            raise RemoteUnreachableError(
+                f"{self.remote.shown} can't change {self.remote.branch}: {self.remote.refusal}",
+                hint="remove the lock that the message names, or the branch with a part of that name, on the remote",
+                data={"reason": "locked"},
+            )
         raise RemoteUnreachableError(
             f"{self.remote.shown}: other machines push continuously", data={"reason": "contention"}
         )
@@ -227,9 +235,9 @@ class RemoteExchange:
         refusal = self._refusal
         if refusal is not None and not (take_over or retry) and refusal.applies(self.heads.tip, self.limits):
             raise MemdError.from_wire(refusal.error.to_wire())
+        limit_bytes = 2 * self.limits.total_bytes + FETCH_SLACK_BYTES
         try:
-            limit = 2 * self.limits.total_bytes + FETCH_SLACK_BYTES
-            await self.remote.fetch(limit)
+            await self.remote.fetch(limit_bytes)
             incoming = (await self._repository.refs()).get(INCOMING, "")
             await self._check(incoming, state.files)
             known = state.refs.get(REMOTE, "")
@@ -241,6 +249,7 @@ class RemoteExchange:
         except (RemoteRefusedError, RemoteRewrittenError) as error:
             expires_s = trio.current_time() + REFUSAL_S
             self._refusal = _Refusal(self.heads.tip, self.limits, expires_s, error)
+            await self._repository.forget_incoming(limit_bytes)
             raise
         self._refusal = None
         return incoming, is_rewritten
@@ -284,14 +293,8 @@ class RemoteExchange:
 
     async def _is_purged(self, known: str, incoming: str) -> bool:
         """Return whether another machine announced that it rewrote the history by `purge`."""
-        for commit in self.heads.purges.values():
-            try:
-                is_included = await self._repository.is_ancestor(commit, incoming)
-                if is_included and not await self._repository.is_ancestor(commit, known):
-                    return True
-            except MemdError:  # a commit that is not part of the branch
-                continue
-        return False
+        fresh = await self._repository.commits_between(known, incoming) if self.heads.purges else set()
+        return any(commit in fresh for commit in self.heads.purges.values())
 
     async def _merged(
         self,
@@ -374,7 +377,7 @@ class RemoteExchange:
         if outcome is PushOutcome.REFUSED:
             raise RemoteRefusedError(
                 f"the remote does not accept a rewritten history: {self.remote.refusal}",
-                hint="allow force pushes to the branch on the remote, such as by `receive.denyNonFastForwards`",
+                hint="allow force pushes to the branch on the remote: see `receive.denyNonFastForwards` there",
             )
         local = {TIP: commit, REMOTE: commit, APPLIED: commit}
         local |= {name: "" for name in (INCOMING, WORK) if name in await repository.refs()}

@@ -49,6 +49,9 @@ MAX_SETTLE_ROUNDS: Final = 8
 MAX_DOUBLINGS: Final = 16
 """Doublings of the wait for files that another program writes to; more would not fit into a float."""
 
+MAX_SHOWN_MACHINES: Final = 100
+"""Machines in the status: each takes two commands after every change."""
+
 BATCH_BYTES: Final = 16 * 1024 * 1024
 """Contents that are in RAM at a time while the workspace follows a commit."""
 
@@ -391,8 +394,10 @@ class Replica:
     async def _machines(self, tip: str) -> tuple[MachineView, ...]:
         """Return the machines that have this memory."""
         known = {each.name: each for each in self.view.machines if tip == self.view.tip}
+        every = self.exchange.heads.machines
+        shown = sorted(every, key=lambda name: (name != self.machine, name))[:MAX_SHOWN_MACHINES]
         views = []
-        for name, commit in sorted(self.exchange.heads.machines.items()):
+        for name, commit in sorted((name, every[name]) for name in shown):
             if name in known and self._described.get(name) == commit:
                 views.append(known[name])
                 continue

@@ -205,7 +205,7 @@ class ReplicationService:
         """
         address = absolute_url(check_url(url))
         none = Repository(self.folder / "none", await self._program())
-        known = await GitRemote(none, address, "").agents()
+        known = [name for name in await GitRemote(none, address, "").agents() if agent_id_of(name) == name]
         wanted = sorted(known) if agent_id is None else [agent_id]
         if not wanted or wanted[0] not in known:
             what = f"no memory of agent {agent_id[:80]!r}" if agent_id else "no memory of any agent"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from memd.replication.git.program import GitResult, git_environ, one_message, ssh_command
+from memd.replication.git.program import GitResult, git_environ, one_message, ssh_command, without_password
 from memd.replication.git.remote import check_url, remote_error
 from memd_client.errors import BadParamsError
 
@@ -96,3 +96,31 @@ def test_git_message_with_terminal_escapes_is_plain_text() -> None:
     said = "remote: \x1b[31;1mno\x1b[0m pushes\x00 \x1b]0;title\x07here\u202e\r\nfatal: refused\x9b2J\n"
 
     assert one_message(said) == "remote: no pushes here; fatal: refused2J"
+
+
+@pytest.mark.parametrize(
+    ("address", "shown"),
+    [
+        ("https://eva:hunter2@server/memory.git", "https://***@server/memory.git"),
+        ("https://eva:hunter2@x@server/memory.git", "https://***@server/memory.git"),
+        ("https://eva:hunt/er2@server/memory.git", "https://***@server/memory.git"),
+        ("https://hunter2@server/memory.git", "https://***@server/memory.git"),
+        ("HTTPS://hunter2:@server/memory.git", "HTTPS://***@server/memory.git"),
+        ("ssh://eva:hunter2@server:22/memory.git", "ssh://***@server:22/memory.git"),
+        ("git+ssh://eva:hunter2@server/a@b.git", "git+ssh://***@server/a@b.git"),
+        ("ssh://eva@server/memory.git", "ssh://eva@server/memory.git"),
+        ("eva@server:memory.git", "eva@server:memory.git"),
+        ("https://server:8080/a@b.git", "https://server:8080/a@b.git"),
+        ("ssh://server:22/a@b.git", "ssh://server:22/a@b.git"),
+    ],
+)
+def test_credentials_of_an_address_are_not_shown(address: str, shown: str) -> None:
+    assert without_password(address) == shown
+    assert without_password(f"fatal: '{address}': failed") == f"fatal: '{shown}': failed"
+
+
+def test_refused_address_is_shown_without_its_password() -> None:
+    for address in ("ext::https://eva:hunter2@server/x", "-chttp://eva:hunter2@server/x"):
+        with pytest.raises(BadParamsError) as raised:
+            check_url(address)
+        assert "hunter2" not in raised.value.message

@@ -54,6 +54,7 @@ SETTINGS: Final = (
     "credential.interactive=false",
     "fetch.fsckObjects=true",
     "fetch.recurseSubmodules=false",
+    "fetch.unpackLimit=1",  # one file, so that the limit of a file is that of a fetch
     "fetch.writeCommitGraph=false",
     "gc.auto=0",
     "gc.writeCommitGraph=false",
@@ -88,14 +89,29 @@ _NOISE: Final = (
     "error: git upload-pack: git-pack-objects died with error",
     "remote: aborting due to possible repository corruption",
     "fatal: protocol error: bad pack header",
+    "remote: Another git process seems to be running",
+    "remote: an editor opened by",
+    "remote: are terminated then try again",
+    "remote: may have crashed in this repository",
+    "remote: remove the file manually",
 )
 """Starts of lines that say nothing about a failure, or what another line says too."""
+
+_CREDENTIALS: Final = re.compile(
+    r"(\w+://)(?:[^/:\s]*:[^/\s]*@|[^/@\s]*:(?!\d*/)\S*@)"  # a password may have any character; a port is none
+    r"|((?:https?|ftps?)://)[^/\s]*@",  # a token in place of the user
+    re.IGNORECASE,
+)
+"""Credentials in addresses."""
 
 _ESCAPE: Final = re.compile(r"\x1b(\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(\x07|\x1b\\)?)")
 """Escape sequences of terminals: colors, movements, titles."""
 
-_LIMITED: Final = 'ulimit -f "$1"; ulimit -v "$2" 2>/dev/null; shift 2; exec "$@"'
-"""Shell program that runs a command with limits on file size (512-byte blocks) and address space (KiB)."""
+_LIMITED: Final = 'trap "" 25; ulimit -f "$1"; ulimit -v "$2" 2>/dev/null; shift 2; exec "$@"'
+"""Shell program that runs a command with limits on file size (512-byte blocks) and address space (KiB).
+
+Signal 25, SIGXFSZ, is ignored: git then says that a file is too large.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -202,15 +218,17 @@ def one_message(errors: str) -> str:
     """
     cleaned = (_ESCAPE.sub("", line) for line in errors.splitlines())
     lines = ["".join(filter(str.isprintable, line)).strip() for line in cleaned]
-    kept = list(dict.fromkeys(line for line in lines if line and not line.startswith(_NOISE)))
+    kept = list(
+        dict.fromkeys(line for line in lines if line not in ("", "remote:") and not line.startswith(_NOISE))
+    )
     while len(kept) > 1 and len("; ".join(kept)) > MAX_ERROR_CHARS:
         del kept[0]
     return without_password("; ".join(kept))[-MAX_ERROR_CHARS:]
 
 
 def without_password(text: str) -> str:
-    """Return a text with the credentials of addresses replaced."""
-    return re.sub(r"(\w+://)[^/@\s]*:[^/@\s]*@", r"\1***@", text)
+    """Return a text with the credentials of addresses replaced; the user of ssh is none."""
+    return _CREDENTIALS.sub(lambda found: f"{found[1] or found[2]}***@", text)
 
 
 def find_git() -> str:

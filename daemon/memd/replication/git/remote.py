@@ -29,8 +29,8 @@ STATE: Final = "refs/memd/"
 
 MAX_URL_CHARS: Final = 2_048
 
-FILE_LIMIT_STATUS: Final = 128 + 25
-"""Exit status of a command whose child wrote a file beyond the limit (SIGXFSZ)."""
+_MACHINE: Final = re.compile(r"[a-z0-9][a-z0-9-]{0,62}")
+"""Names of machines that memd gives; other references of a remote are no machines."""
 
 _UNREACHABLE: Final = (
     (
@@ -58,9 +58,7 @@ _UNREACHABLE: Final = (
 )
 """Reasons of an unreachable remote that a person has to end: the name, what git says, and the hint."""
 
-_TOO_BIG = re.compile(
-    r"file size limit exceeded|file too large|unable to write file|write error", re.IGNORECASE
-)
+_TOO_BIG = re.compile(r"file too large", re.IGNORECASE)
 _BROKEN = re.compile(
     r"fsck error|bad object|missing (blob|tree|commit)|did not send all necessary|unresolved deltas|corrupt|shallow"
     r"|did not receive expected object|not our ref|hash mismatch|invalid object|inflate|object format|malformed"
@@ -136,13 +134,16 @@ class GitRemote:
     async def heads(self) -> RemoteHeads:
         """Return what the remote has now."""
         patterns = (self.branch, f"{STATE}{self._agent}/*")
-        result = await self._run("ls-remote", "--quiet", "--", self.url, *patterns, timeout_s=LOOK_TIMEOUT_S)
+        command = ("ls-remote", "--quiet", "--refs", "--", self.url, *patterns)
+        result = await self._run(*command, timeout_s=LOOK_TIMEOUT_S)
         tip, machines, purges = "", dict[str, str](), dict[str, str]()
         for name, oid in _refs(result).items():
             if name == self.branch:
                 tip = oid
             elif name.startswith(self.machine_ref("")):
-                machines[name.removeprefix(self.machine_ref(""))] = oid
+                machine = name.removeprefix(self.machine_ref(""))
+                if _MACHINE.fullmatch(machine):
+                    machines[machine] = oid
             elif name.startswith(self.purge_ref("")):
                 purges[name] = oid
         return RemoteHeads(tip, machines, purges)
@@ -169,7 +170,8 @@ class GitRemote:
             force_from: The commit the branch must have, to replace it by any other.
         """
         specs = [f"{'+' if oid and name != self.branch else ''}{oid}:{name}" for name, oid in refs.items()]
-        force = () if force_from is None else (f"--force-with-lease={self.branch}:{force_from}",)
+        # A purge that is refused must not be announced, nor forget the other machines.
+        force = () if force_from is None else ("--atomic", f"--force-with-lease={self.branch}:{force_from}")
         result = await self._attempt(
             *(
                 "push",
@@ -190,17 +192,16 @@ class GitRemote:
             raise remote_error(self.url, result)
         if not reason:
             return PushOutcome.DONE
+        self.refusal = one_message(f"{reason}\n{result.errors}")
         if _STALE.search(reason) and (force_from is None or "stale info" in reason):
             return PushOutcome.STALE
-        self.refusal = one_message(f"{reason}; {result.errors}")
         return PushOutcome.REFUSED
 
     async def agents(self) -> dict[str, str]:
         """Return the ids of all agents whose memory the remote has, with their commits."""
-        result = await self._run(
-            "ls-remote", "--quiet", "--", self.url, f"{BRANCH}*", timeout_s=LOOK_TIMEOUT_S
-        )
-        return {name.removeprefix(BRANCH): oid for name, oid in _refs(result).items()}
+        command = ("ls-remote", "--quiet", "--refs", "--", self.url, f"{BRANCH}*")
+        refs = _refs(await self._run(*command, timeout_s=LOOK_TIMEOUT_S))
+        return {name.removeprefix(BRANCH): oid for name, oid in refs.items() if name.startswith(BRANCH)}
 
     async def _run(self, *arguments: str, timeout_s: float, limit_bytes: int | None = None) -> GitResult:
         result = await self._attempt(*arguments, timeout_s=timeout_s, limit_bytes=limit_bytes)
@@ -230,10 +231,10 @@ def check_url(url: str) -> str:
     if not text or len(text) > MAX_URL_CHARS or not text.isprintable():
         raise BadParamsError("the address of the remote is empty, too long, or has control characters")
     if text.startswith("-"):
-        raise BadParamsError(f"the address of the remote begins with `-`: {text[:80]!r}")
+        raise BadParamsError(f"the address of the remote begins with `-`: {without_password(text)[:80]!r}")
     if "::" in text.partition("/")[0]:
         raise BadParamsError(
-            f"remotes that run a helper program are not supported: {text[:80]!r}",
+            f"remotes that run a helper program are not supported: {without_password(text)[:80]!r}",
             hint="pass an address of ssh, https, or a folder",
         )
     return text
@@ -246,7 +247,7 @@ def remote_error(url: str, result: GitResult) -> MemdError:
     if "No space left" in said:
         return failed("fetch or push", said)
     is_interrupted = bool(_INTERRUPTED.search(said)) and _DAMAGED_THERE not in said
-    if result.status == FILE_LIMIT_STATUS or _TOO_BIG.search(said):
+    if _TOO_BIG.search(said):
         return RemoteRefusedError(
             f"{shown} sends more data than an agent's memory may have: {said}",
             hint="remove large files from the remote, or raise `max_agent_mb` in memd.toml",
@@ -266,7 +267,7 @@ def remote_error(url: str, result: GitResult) -> MemdError:
 
 def _refs(result: GitResult) -> dict[str, str]:
     """Return the references in the output of `ls-remote`."""
-    rows = (line.partition("\t") for line in result.text.splitlines())
+    rows = (line.partition("\t") for line in result.text.split("\n"))
     return {name: oid for oid, tab, name in rows if tab}
 
 

@@ -47,6 +47,9 @@ LOCK_FILE: Final = "memd.lock"
 LOCK_TIMEOUT_S: Final = 30.0
 LOCK_POLL_INTERVAL_S: Final = 0.1
 
+LAST_TIME_S: Final = 253_402_300_799
+"""The end of the year 9999: git accepts later times, which fit into no date."""
+
 PACK_LIMIT: Final = 40
 LOOSE_LIMIT: Final = 2_000
 """Packs and loose objects above which the repository is packed again."""
@@ -173,6 +176,10 @@ class Repository:
             raise failed("merge-base", result.errors)
         return result.text.split("\n")[0] if result.status == 0 else ""
 
+    async def commits_between(self, since: str, until: str) -> set[str]:
+        """Return the commits that lead to `until` and that `since` does not include."""
+        return set((await self.git.text("rev-list", until, f"^{since}", "--")).split())
+
     async def count_commits(self, since: str, until: str) -> int:
         """Return how many commits lead to `until` that `since` (empty: none) does not include."""
         commits = (until, f"^{since}") if since else (until,)
@@ -184,7 +191,7 @@ class Repository:
         result = await self.git.attempt("log", "-1", "--format=%ct", commit)
         if result.status or not result.text:
             return -1
-        return int(result.text) if result.text.isdecimal() else 0
+        return min(int(result.text), LAST_TIME_S) if result.text.isdecimal() else 0
 
     # --- contents -------------------------------------------------------------------------------------
 
@@ -303,6 +310,13 @@ class Repository:
         await self.git.run("reflog", "expire", "--expire=now", "--all")
         await self.git.run("gc", "--quiet", "--prune=now", timeout_s=600)
 
+    async def forget_incoming(self, limit_bytes: int) -> None:
+        """Drop a commit that was refused; delete its objects if the packs have more than `limit_bytes`."""
+        await self.git.run("update-ref", "-d", INCOMING)
+        await self.remove_stale_files()
+        if await trio.to_thread.run_sync(self._pack_bytes) > limit_bytes:
+            await self.forget_unused()
+
     async def check(self) -> GitResult:
         """Return the result of `git fsck`."""
         return await self.git.attempt("fsck", "--no-dangling", "--full", timeout_s=600)
@@ -331,6 +345,11 @@ class Repository:
                     with contextlib.suppress(OSError):
                         os.unlink(os.path.join(folder, name))
                         log.info("remote.stale_file_removed", file=name)
+
+    def _pack_bytes(self) -> int:
+        """Return the size of all packs."""
+        folder = self.directory / "objects" / "pack"
+        return sum(os.lstat(folder / name).st_size for name in _names(folder))
 
     def _count_objects(self) -> tuple[int, int]:
         """Return the number of packs and about the number of loose objects."""

@@ -152,6 +152,35 @@ def test_a_kept_conversation_outlives_its_deletion_until_it_is_forgotten() -> No
             assert not any(path.is_file() for path in (home.state / "memory" / "kept").rglob("*"))
 
 
+def test_copies_are_forgotten_by_the_beginning_of_a_session_id() -> None:
+    with StateHome(KEYWORD_ONLY) as home, opencode(home) as program:
+        for name in ("ses_5f2c", "ses_5f9a", "ses_7b", "ses_stays"):
+            program.session(name)
+            program.v1(name, "user", f"The cormorant of {name}")
+        (home.root / "memd.toml").write_text("[sources.opencode]\nkeep = true\n")
+        with DaemonProcess(home, {"HOME": str(home.root / "user")}) as daemon, daemon.client() as client:
+            client.index()
+            program.db.execute("DELETE FROM session WHERE id != 'ses_stays'")
+
+            def forget(session: str) -> tuple[int, str]:
+                done = daemon.memctl("sources", "forget", "opencode", "--session", session)
+                return done.returncode, done.stdout + done.stderr
+
+            def remaining() -> set[str]:
+                return {hit.path for hit in client.search("cormorant").hits}
+
+            everything = remaining()
+            code, text = forget("ses_5f")
+            assert code == 1
+            assert "ses_5f2c, ses_5f9a" in text
+            for unknown in ("ses_6", "ses_5f2c9", "ses_stays", ""):
+                assert forget(unknown)[0] != 0, unknown
+            assert remaining() == everything
+            assert forget("ses_5f2") == (0, "deleted 1 copy\n")
+            assert forget("ses_7b") == (0, "deleted 1 copy\n")
+            assert remaining() == {"opencode/ses_5f9a", "opencode/ses_stays"}
+
+
 def test_sessions_in_new_moved_and_removed_folders_are_seen_by_the_next_search() -> None:
     one, two = "0199a213-81c4-7000-8000-000000000001", "0199a213-81c4-7000-8000-000000000002"
     with StateHome(KEYWORD_ONLY) as home:

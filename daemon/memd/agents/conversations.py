@@ -5,8 +5,6 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Mapping, Sequence
 
-import trio
-
 from memd.agents.open_agent import OpenAgent
 from memd.agents.source_status import describe_sources
 from memd.index.database import Database
@@ -21,6 +19,7 @@ from memd.index.transcripts import (
 from memd.search.sessions import session_info
 from memd.settings.agents import AgentConfig
 from memd.sync.disk.read import FileText
+from memd.sync.transcripts.kept import KeptTranscripts
 from memd.text.query.keywords import plan_match
 from memd.text.query.word_forms import has_words
 from memd_client.errors import FileMissingError
@@ -150,14 +149,17 @@ async def list_sources(config: AgentConfig, opened: OpenAgent) -> list[SourceSta
     return describe_sources(opened.sources, counts, config.id)
 
 
-async def forget_copies(name: str, session: str | None, config: AgentConfig, opened: OpenAgent) -> int:
-    """Delete a source's copies of deleted conversations, or of one; return how many."""
+async def kept_copies(name: str, config: AgentConfig, opened: OpenAgent) -> KeptTranscripts | None:
+    """Return the retained copies of a source after a scan of it; None if it retains none."""
     kept = opened.sources.added[name].kept if name in opened.sources.added else None
-    if kept is None:
-        return 0
-    count = await trio.to_thread.run_sync(kept.forget, session)
+    if kept is not None:
+        await opened.text.scan_in_thread()
+    return kept
+
+
+async def follow_files(config: AgentConfig, opened: OpenAgent) -> None:
+    """Make an agent's index equal to the files on disk."""
     await opened.text.sync()
-    return count
 
 
 def _read(

@@ -184,16 +184,23 @@ def remove(session: CliSession, name: str) -> None:
     epilog=examples("memctl sources forget claude-code", "memctl sources forget codex --session 0199a213"),
 )
 @click.argument("name", type=at_most(MAX_SOURCE_CHARS))
-@click.option("--session", "session_id", default="", metavar="ID", help="Only the copy of this session.")
+@click.option(
+    "--session",
+    "session_id",
+    metavar="ID",
+    help="Only the copy of this session; the first characters of its id are enough.",
+)
 @json_option
 @click.pass_obj
-def forget(session: CliSession, name: str, session_id: str, as_json: bool) -> None:
+def forget(session: CliSession, name: str, session_id: str | None, as_json: bool) -> None:
     """Delete copies of deleted conversations for good.
 
     They are those that --keep made of conversations which the program of NAME has deleted.
     """
+    if session_id is not None and not session_id.strip():
+        raise HintedError("--session is empty", "name a session, or leave out --session to forget all")
     with session.client() as client:
-        reply = client.sources("forget", name, session=session_id)
+        reply = client.sources("forget", name, session=session_id or "")
     if as_json:
         session.output.reply(reply)
     else:

@@ -6,7 +6,7 @@ A new parameter needs a line in `COMMON` or `BOUNDS`; `test_param_bounds.py` che
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -126,6 +126,9 @@ MAX_COUNT = 2**53
 """The largest integer that numbers of all clients represent exactly, including JavaScript's."""
 
 
+MAX_MATCHES = 10
+"""Ids listed in the error for a prefix that matches several."""
+
 MAX_RESULTS = 1000
 """Limit of hits: with full snippets, more would approach the frame limit."""
 
@@ -213,6 +216,26 @@ def check_filled(request: str, field: str, text: str) -> None:
     """Raise unless a text says something."""
     if not text.strip():
         raise wrong(request, field, "must not be empty")
+
+
+def match_prefix(request: str, field: str, prefix: str, ids: Iterable[str]) -> str:
+    """Return the id that equals a prefix, else the only id that begins with it.
+
+    Raises:
+        BadParamsError: No id begins with it, or several do; the hint lists them.
+    """
+    matches = sorted({each for each in ids if each.startswith(prefix)})
+    if prefix in matches or len(matches) == 1:
+        return prefix if prefix in matches else matches[0]
+    if not matches:
+        raise wrong(
+            request, field, f"{prefix[:80]!r} matches nothing", "check the id, or its first characters"
+        )
+    more = f" and {len(matches) - MAX_MATCHES} more" if len(matches) > MAX_MATCHES else ""
+    shown = ", ".join(each[:120] for each in matches[:MAX_MATCHES])
+    raise wrong(
+        request, field, f"{prefix[:80]!r} matches {len(matches)} ids", f"repeat it with one of {shown}{more}"
+    )
 
 
 def check_count(request: str, field: str, number: int | None) -> None:

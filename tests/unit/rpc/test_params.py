@@ -11,7 +11,7 @@ import trio
 
 from memd.rpc.call import Call
 from memd.rpc.dispatch import HANDLERS
-from memd.rpc.params import MAX_PATH_CHARS, decode_params
+from memd.rpc.params import MAX_MATCHES, MAX_PATH_CHARS, decode_params, match_prefix
 from memd_client.errors import AgentUnknownError, BadParamsError
 from memd_client.messages import REQUESTS
 from tests.unit.rpc.methods.calling import call_of
@@ -191,3 +191,25 @@ async def test_the_bounds_themselves_are_taken_and_the_agent_named_answers(
 ) -> None:
     reply = await ask(call_of(), request_name, {**VALID[request_name], **params, "agent": "other"})
     assert reply.agent == "other"
+
+
+@pytest.mark.parametrize("prefix", ["ab1", "ab12", "ab"])
+def test_prefix_of_one_id_or_a_whole_id_is_matched(prefix: str) -> None:
+    ids = ["ab", "ab12", "cd"]
+    assert match_prefix("sources", "session", prefix, ids) == ("ab" if prefix == "ab" else "ab12")
+
+
+def test_prefix_of_several_ids_is_refused_with_a_list_of_them() -> None:
+    with pytest.raises(BadParamsError, match="matches 2 ids") as caught:
+        match_prefix("sources", "session", "a", ["ab", "ac", "ac", "d"])
+    assert "ab, ac" in caught.value.hint
+    assert caught.value.data == {"field": "session"}
+    with pytest.raises(BadParamsError) as caught:
+        match_prefix("sources", "session", "a", [f"a{at:02}" for at in range(MAX_MATCHES + 5)])
+    assert caught.value.hint.endswith("a09 and 5 more")
+
+
+@pytest.mark.parametrize("ids", [[], ["ab"]])
+def test_prefix_of_no_id_is_refused(ids: list[str]) -> None:
+    with pytest.raises(BadParamsError, match="'x' matches nothing"):
+        match_prefix("hook_log", "session_id", "x", ids)

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from functools import partial
 
-from memd.agents.conversations import forget_copies, list_sources
+import trio
+
+from memd.agents.conversations import follow_files, kept_copies, list_sources
 from memd.rpc.call import Call
-from memd.rpc.params import wrong
+from memd.rpc.params import match_prefix, wrong
 from memd_client.messages import SourcesParams, SourcesReply
 
 
@@ -24,7 +26,14 @@ async def handle(call: Call, params: SourcesParams) -> SourcesReply:
     owners = [agent for agent in agents if any(each.name == params.name for each in agent.config.sources)]
     if not owners:
         raise wrong("sources", "name", "must be the name of a source", "`memctl sources` lists them")
+    kept = {agent: await agent.ask(partial(kept_copies, params.name)) for agent in owners}
+    session = None
+    if params.session:
+        sessions = [name for store in kept.values() if store is not None for name in store.copies.deleted()]
+        session = match_prefix("sources", "session", params.session, sessions)
     forgotten = 0
-    for agent in owners:
-        forgotten += await agent.ask(partial(forget_copies, params.name, params.session or None))
+    for agent, store in kept.items():
+        if store is not None:
+            forgotten += await trio.to_thread.run_sync(store.forget, session)
+            await agent.ask(follow_files)
     return SourcesReply(forgotten=forgotten)

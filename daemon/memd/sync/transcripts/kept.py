@@ -162,13 +162,13 @@ class KeptCopies:
         limit_ns = (self._clock() - self._limits.days * DAY_MS) * 1_000_000
         return bool(self._limits.days) and deleted_ns < limit_ns
 
+    def deleted(self) -> list[str]:
+        """Return the names of the deleted conversations (blocking)."""
+        return [name for name, copy in self.all().items() if copy.is_deleted]
+
     def forget(self, session: str | None = None) -> int:
         """Delete the copies of deleted conversations, or of one; return how many (blocking)."""
-        names = [
-            name
-            for name, copy in self.all().items()
-            if copy.is_deleted and (session is None or name == session)
-        ]
+        names = [name for name in self.deleted() if session is None or name == session]
         for name in names:
             self._remove(name)
         return len(names)

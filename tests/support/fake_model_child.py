@@ -122,13 +122,15 @@ def main(model: str) -> None:
     child.end_with_parent()
     waiting: queue.SimpleQueue[wire.Message] = queue.SimpleQueue()
     cancellation = child.CancellationFlag()
-    threading.Thread(
-        target=child.read_requests, args=(sys.stdin.buffer, waiting, cancellation), daemon=True
-    ).start()
+    writing = threading.Lock()
 
     def say(reply: wire.Message) -> None:
-        sys.stdout.buffer.write(wire.encode(reply))
-        sys.stdout.buffer.flush()
+        with writing:
+            sys.stdout.buffer.write(wire.encode(reply))
+            sys.stdout.buffer.flush()
+
+    reader_arguments = (sys.stdin.buffer, waiting, cancellation, say)
+    threading.Thread(target=child.read_requests, args=reader_arguments, daemon=True).start()
 
     _note(model, "start")
     ready = _load(model)

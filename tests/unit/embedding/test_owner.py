@@ -12,6 +12,7 @@ import trio.testing
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from memd.embedding.local import process
 from memd.embedding.local.owner import LocalModel, ModelLease, ModelOwner
 from memd.embedding.local.process import RunnerSettings
 from memd_client.errors import (
@@ -74,6 +75,46 @@ async def test_stopped_process_is_killed_at_the_deadline_of_its_request(model: P
         assert trio.current_time() - started >= HURRIED.query_timeout_s
         assert not is_running(stopped)
         assert only(owner).restarts == 1
+
+
+async def test_process_stopped_while_it_embeds_a_text_is_replaced_before_the_text_times_out(
+    model: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(process, "PING_INTERVAL_S", 0.1)
+    patient = RunnerSettings(command=fake.COMMAND, text_timeout_s=3600, load_timeout_s=20)
+
+    async with leased_model(model, patient) as (owner, lease):
+        flag = model.with_name("flag")
+        await lease.embed("warm", "text")
+        stopped = pid_of(owner)
+
+        async def stop() -> None:
+            await wait_until(lambda: f"gate {flag}" in fake.log_of(model))
+            os.kill(stopped, signal.SIGSTOP)
+            flag.touch()
+
+        with trio.fail_after(30):
+            async with trio.open_nursery() as nursery:
+                nursery.start_soon(stop)
+                assert (await lease.embed(f"gate {flag}", "text")).size == fake.DIMS
+        assert not is_running(stopped)
+        assert only(owner).restarts == 1
+
+
+async def test_long_text_is_not_taken_for_silence(model: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(process, "PING_INTERVAL_S", 0.1)
+
+    async with leased_model(model) as (owner, lease):
+        flag = model.with_name("flag")
+
+        async def open_gate() -> None:
+            await trio.sleep(0.1 * 3 * process.MAX_SILENT_PINGS)
+            flag.touch()
+
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(open_gate)
+            await lease.embed(f"gate {flag}", "text")
+        assert only(owner).restarts == 0
 
 
 async def test_timeout_depends_on_the_kind_of_job(model: Path) -> None:

@@ -339,13 +339,18 @@ class RequestServer:
 
 
 def read_requests(
-    requests: BinaryIO, waiting: queue.SimpleQueue[wire.Message], cancellation: CancellationFlag
+    requests: BinaryIO,
+    waiting: queue.SimpleQueue[wire.Message],
+    cancellation: CancellationFlag,
+    reply: Callable[[wire.Message], None],
 ) -> None:
-    """Queue requests and set the cancellation flag; end the process with the stream."""
+    """Queue requests, set the cancellation flag, and answer pings; end the process with the stream."""
     try:
         while (message := wire.read_message(requests)) is not None:
             if message["kind"] == "interrupt":
                 cancellation.cancelled_id = message["id"]
+            elif message["kind"] == "ping":
+                reply({"kind": "pong"})
             else:
                 waiting.put(message)
     finally:
@@ -359,14 +364,17 @@ def main(arguments: list[str]) -> int:
     replies = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)
 
+    writing = threading.Lock()
+
     def reply(message: wire.Message) -> None:
-        replies.write(wire.encode(message))
-        replies.flush()
+        with writing:
+            replies.write(wire.encode(message))
+            replies.flush()
 
     path, context, threads = arguments
     waiting: queue.SimpleQueue[wire.Message] = queue.SimpleQueue()
     cancellation = CancellationFlag()
-    reader_arguments = (sys.stdin.buffer, waiting, cancellation)
+    reader_arguments = (sys.stdin.buffer, waiting, cancellation, reply)
     threading.Thread(target=read_requests, args=reader_arguments, daemon=True).start()
     model = load_model(path, int(context), int(threads), cancellation)
     if isinstance(model, dict):

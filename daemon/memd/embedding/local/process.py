@@ -63,6 +63,11 @@ OUT_OF_MEMORY_HINT: Final = (
     "smaller model. memd retries automatically; keyword search answers meanwhile."
 )
 
+PING_INTERVAL_S: Final = 1.0
+MAX_SILENT_PINGS: Final = 3
+"""A process is pinged while it embeds texts, and killed if it is silent for so many intervals. A thread that only reads
+answers, so a silent process is stopped or can't continue, however long its texts take."""
+
 REAP_SECONDS: Final = 5.0
 """How long a killed process may take to end; one that waits for a disk may take longer."""
 
@@ -117,6 +122,8 @@ class ModelProcess:
         self._requests = 0
         self._interruptible = 0
         self._sending = trio.Lock()
+        self._working = trio.Event()
+        self._is_heard = True
         self.exited = trio.Event()
         self._stderr_ended = trio.Event()
         self.dims = 0
@@ -162,6 +169,7 @@ class ModelProcess:
         process = cls(path, popen, (own_ends[0], own_ends[1], own_ends[2]))
         nursery.start_soon(process._read_replies, on_exit)
         nursery.start_soon(process._read_stderr)
+        nursery.start_soon(process._watch)
         return process
 
     def __repr__(self) -> str:
@@ -217,6 +225,7 @@ class ModelProcess:
             raise ProviderFailedError(f"text of {characters} characters can't be embedded: {error}") from None
         self._interruptible = self._requests if interruptible else 0
         missing = set(range(len(texts)))
+        self._working.set()
         try:
             while missing:
                 reply = await self._receive(timeout_s, "embed a text", frame)
@@ -229,6 +238,7 @@ class ModelProcess:
                     on_outcome(position, outcome)
         finally:
             self._interruptible = 0
+            self._working = trio.Event()
 
     def _outcome(self, reply: wire.Message, text: str) -> Outcome:
         """Return the outcome of a text by its reply."""
@@ -245,12 +255,26 @@ class ModelProcess:
 
     async def interrupt(self) -> None:
         """Cancel the request under way, if it is interruptible."""
-        wanted = self._interruptible
-        if not wanted:
-            return
+        if wanted := self._interruptible:
+            await self._signal({"kind": "interrupt", "id": wanted})
+
+    async def _signal(self, message: wire.Message) -> None:
         with contextlib.suppress(OSError, *_CLOSED):  # `embed` reports a dead process
             async with self._sending:
-                await self._stdin.send_all(wire.encode({"kind": "interrupt", "id": wanted}))
+                await self._stdin.send_all(wire.encode(message))
+
+    async def _watch(self) -> None:
+        """Kill the process if it is silent while it embeds texts; `embed` then reports its end."""
+        silent = 0
+        while silent < MAX_SILENT_PINGS:
+            await self._working.wait()
+            self._is_heard = False
+            with trio.move_on_after(PING_INTERVAL_S):
+                await self._signal({"kind": "ping"})
+            await trio.sleep(PING_INTERVAL_S)
+            silent = 0 if self._is_heard or not self._working.is_set() else silent + 1
+        log.warning("embedding.model_child_silent", pid=self.pid)
+        self._popen.kill()
 
     async def _receive(self, timeout_s: float, task: str, frame: bytes = b"") -> wire.Message:
         """Send a frame, if any, and return the next reply, within the timeout."""
@@ -298,8 +322,10 @@ class ModelProcess:
         with self._sender:
             try:
                 while data := await self._stdout.receive_some(READ_BYTES):
+                    self._is_heard = True
                     for message in reader.feed(data):
-                        self._sender.send_nowait(message)
+                        if message["kind"] != "pong":
+                            self._sender.send_nowait(message)
             except (OSError, *_CLOSED, wire.WireError, trio.WouldBlock):
                 log.warning("embedding.model_child_unreadable", pid=self.pid)
             finally:

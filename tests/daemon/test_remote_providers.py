@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from memd_client import Client
+from memd_client.errors import ProviderUnreachableError
 from memd_client.messages import SearchReply
 from tests.support.daemon import DaemonProcess
 from tests.support.encodings import ENCODINGS, echo_of, forms_of
@@ -240,3 +241,31 @@ def test_refused_key_is_not_retried_after_a_restart_and_written_nowhere(
         # and the key is in no file or reply
         assert not [text for text in replies if KEY in text]
         assert not [path for path, data in written_files(daemon, home) if KEY.encode() in data]
+
+
+def test_a_provider_that_hangs_is_called_once_by_all_requests_until_it_answers(
+    home: StateHome, servers: dict[DialectName, ProviderServer]
+) -> None:
+    agent, server = "openai", servers["openai"]
+    (home.root / "memd.toml").write_text("query_embed_timeout_ms = 500\n")
+    with DaemonProcess(home) as daemon, daemon.client(timeout_s=60) as client:
+        # given a fact that has a vector, and a provider that hangs from now on
+        client.index(agent=agent)
+        assert client.memory_store("I prefer dark mode", agent=agent).compared == "vectors"
+        calls, server.fault = server.calls, Fault("hang")
+        # when requests of every kind come
+        stored = client.memory_store("Anna lives in Lisbon", agent=agent)
+        assert (stored.stored, stored.compared, stored.reason) == (True, "words", "provider_unreachable")
+        assert not client.memory_store("I prefer dark mode!", agent=agent).stored
+        assert client.memory_recall("who lives in Lisbon", agent=agent).compared == "words"
+        assert client.recall_for("fly to Lisbon", agent=agent, force=True).facts
+        assert client.memory_forget(query="my cat of Lisbon", agent=agent).candidates is not None
+        assert search_checked(client, agent, "the vet of the cat").mode == "keyword"
+        with pytest.raises(ProviderUnreachableError):
+            client.embed(["a text"], agent=agent)
+        # then the first has made a call, which goes on, and no other has
+        assert server.calls == calls + 1
+        # and vectors are back once the provider answers
+        server.fault = None
+        wait_for_vector_search(client, agent, "a vet for the cat")
+        assert client.memory_store("My sister has a boat", agent=agent).compared == "vectors"

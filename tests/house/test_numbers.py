@@ -89,7 +89,7 @@ NUMBERS: tuple[tuple[str, str, str, float], ...] = (
     ("requests.md", r"The slug has at most (\d+) letters", "memd.lifecycle.notes.slug:MAX_CHARACTERS", 1),
     ("requests.md", r"responds\s+within (\d+) seconds", "memd.lifecycle.notes.slug:SLUG_TIMEOUT_S", 1),
     ("requests.md", r"with a cosine above ([\d.]+)", "memd.lifecycle.facts.search:DUPLICATE_COSINE", 1),
-    ("requests.md", r"fails or takes longer than (\d+) s", "memd.lifecycle.facts.search:STORE_TIMEOUT_S", 1),
+    ("requests.md", r"fails or takes longer than (\d+) s", "memd.lifecycle.facts.search:TIMEOUT_S", 1),
     (
         "requests.md",
         r"its first ([\d,]+) characters are removed",

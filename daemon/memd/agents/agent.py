@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Awaitable, Callable, Coroutine
 from dataclasses import replace
 from enum import Enum
@@ -11,6 +12,7 @@ from typing import Any, Concatenate, ParamSpec, TypeVar
 import numpy as np
 import structlog
 import trio
+from numpy.typing import NDArray
 
 from memd.agents.open_agent import OpenAgent
 from memd.agents.status import as_problem, describe_agent
@@ -393,8 +395,8 @@ class Agent:
         return VacuumedAgent(self.config.id, before, index.size_bytes(), removed, took_ms)
 
     @_when_open
-    async def embed(self, opened: OpenAgent, params: EmbedParams) -> EmbedReply:
-        """Return vectors of texts from this agent's provider."""
+    async def embed(self, opened: OpenAgent, params: EmbedParams, timeout_s: float = math.inf) -> EmbedReply:
+        """Return vectors of texts from this agent's provider, waiting `timeout_s` at most."""
         target = opened.vector_search.target
         if target is None:
             problem = opened.vector_search.selection.problem
@@ -402,18 +404,18 @@ class Agent:
                 raise MemdError.from_wire(problem.to_wire())
             raise ProviderUnavailableError("embeddings are turned off for this agent")
         provider = target.provider
-        if params.kind == "query":
-            rows = [await provider.embed_query(text) for text in params.texts]
-            packed = b"".join(row.astype("<f4").tobytes() for row in rows)
-            dims = int(rows[0].shape[0]) if rows else 0
-        else:
-            matrix = (
-                await embed_kept(opened.index_file, target, params.texts, self._clock)
-                if params.keep
-                else await provider.embed_batch(params.texts)
-            )
-            packed = matrix.astype("<f4").tobytes()
-            dims = int(matrix.shape[1]) if params.texts else 0
+
+        async def call() -> NDArray[np.float32]:
+            if params.kind == "query" and params.texts:
+                return np.stack([await provider.embed_query(text) for text in params.texts])
+            if params.keep:
+                return await embed_kept(opened.index_file, target, params.texts, self._clock)
+            return await provider.embed_batch(params.texts)
+
+        key = (target.space.id, f"embed {params.kind}", *params.texts)
+        matrix = await opened.vector_search.wait_for(target, key, call, timeout_s)
+        dims = int(matrix.shape[1]) if params.texts else 0
+        packed = matrix.astype("<f4").tobytes()
         return EmbedReply(provider.id, provider.model, len(params.texts), dims, packed)
 
     @_when_open

@@ -6,7 +6,9 @@ loads its model could be interrupted by every query and never become ready.
 
 from __future__ import annotations
 
+import math
 from collections import OrderedDict
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -19,29 +21,32 @@ from memd_client.errors import DeadlineExceededError, MemdError, ProviderFailedE
 MAX_CACHED_QUERIES = 256
 """Queries cached per agent: 256 vectors of 768 numbers take less than 1 MB."""
 
-Key = tuple[str, str]
+Key = tuple[str, ...]
+Call = Callable[[], Awaitable[NDArray[np.float32]]]
 
 MAX_SHARED_QUERIES = 32
 """Queries cached for all agents: if another agent repeats a query, it does so within seconds."""
 
 
 @dataclass(eq=False, slots=True)
-class _PendingQuery:
-    """A query that is being embedded, and its result."""
+class _PendingCall:
+    """A call of a provider, and its result."""
 
     since: float
     done: trio.Event = field(default_factory=trio.Event)
-    vector: NDArray[np.float32] | None = None
+    result: NDArray[np.float32] | None = None
     error: MemdError | None = None
 
 
 class SharedQueryVectors:
     """Embeds a query once for all agents that search for it concurrently.
 
-    The vector of a query reveals no agent's memory. Failures aren't shared: another agent's key may be valid.
+    The vector of a query reveals no agent's memory. Failures aren't shared: another agent's key may be valid. But a
+    provider that left a request waiting is `silent` for all agents until it answers.
     """
 
     def __init__(self) -> None:
+        self.silent: set[Key] = set()
         self._cached: OrderedDict[tuple[str, ...], NDArray[np.float32]] = OrderedDict()
         self._under_way: dict[tuple[str, ...], trio.Event] = {}
 
@@ -52,7 +57,7 @@ class SharedQueryVectors:
         """Return a query's vector (dims,), or raise the provider's error."""
         if provider.retry_in_s() > 0:
             return await _checked_vector(query, provider)
-        key = (query, provider.space.id, provider.recipe.get("base_url", ""))
+        key = (query, *_address(provider))
         if (under_way := self._under_way.get(key)) is not None:
             await under_way.wait()
         if (known := self._cached.get(key)) is not None:
@@ -75,6 +80,10 @@ class SharedQueryVectors:
             del self._cached[key]
 
 
+def _address(provider: EmbeddingProvider) -> Key:
+    return provider.space.id, provider.recipe.get("base_url", "")
+
+
 async def _checked_vector(query: str, provider: EmbeddingProvider) -> NDArray[np.float32]:
     """Return a query's vector; raise if it is zero or not finite."""
     vector = await provider.embed_query(query)
@@ -90,7 +99,7 @@ class QueryVectorCache:
         self._slow_s = slow_s
         self._shared = shared or SharedQueryVectors()
         self._cached: OrderedDict[Key, NDArray[np.float32]] = OrderedDict()
-        self._pending: dict[Key, _PendingQuery] = {}
+        self._pending: dict[Key, _PendingCall] = {}
 
     def __repr__(self) -> str:
         return f"<QueryVectorCache {len(self._cached)} kept, {len(self._pending)} pending>"
@@ -117,45 +126,63 @@ class QueryVectorCache:
         if known is not None:
             return known
         key = (provider.space.id, query)
+
+        async def embed() -> NDArray[np.float32]:
+            vector = self._cached[key] = await self._shared.embed(query, provider)
+            while len(self._cached) > MAX_CACHED_QUERIES:
+                self._cached.popitem(last=False)
+            return vector
+
+        return await self.wait_for((key[0], "query", query), provider, embed, timeout_s, nursery)
+
+    async def wait_for(
+        self, key: Key, provider: EmbeddingProvider, call: Call, timeout_s: float, nursery: trio.Nursery
+    ) -> NDArray[np.float32]:
+        """Return the result of a call for the texts `key[2:]`, waiting `timeout_s` at most; it continues meanwhile.
+
+        No request waits for a silent provider, but one call shows when it answers again. Without a timeout nothing else
+        is limited, and cancellation ends the call.
+        """
+        address, slow_error = _address(provider), self._slow_error(provider)
+        is_silent = address in self._shared.silent and provider.retry_in_s() <= 0
+        if timeout_s == math.inf and not is_silent:
+            return await call()
         pending = self._pending.get(key)
         if pending is None:
-            self._raise_if_slow(provider)
-            pending = self._pending[key] = _PendingQuery(trio.current_time())
-            nursery.start_soon(self._embed, key, provider, pending)
-        with trio.move_on_after(min(timeout_s, self._slow_s)):
+            if is_silent and any(other[0] == key[0] for other in self._pending):
+                raise slow_error
+            pending = self._pending[key] = _PendingCall(trio.current_time())
+            nursery.start_soon(self._run, key, provider, call, pending)
+        left_s = 0.0 if is_silent else max(0.0, pending.since + self._slow_s - trio.current_time())
+        with trio.move_on_after(min(timeout_s, left_s)):
             await pending.done.wait()
         if not pending.done.is_set():
-            if timeout_s < self._slow_s:
+            if timeout_s < left_s:
                 raise DeadlineExceededError(
                     f"the query was not embedded within {timeout_s:.2g} s",
                     hint="keyword search answered; allow more time for vector search",
                 )
-            raise self._slow_error(provider)
+            if len(key) == 3:  # many texts may take long
+                self._shared.silent.add(address)
+            raise slow_error
         if pending.error is not None:
             raise MemdError.from_wire(pending.error.to_wire())
-        assert pending.vector is not None  # not read from `_cached`: `forget` may have removed it
-        return pending.vector
+        assert pending.result is not None  # not read from `_cached`: `forget` may have removed it
+        return pending.result
 
-    async def _embed(self, key: Key, provider: EmbeddingProvider, pending: _PendingQuery) -> None:
-        """Embed a query and publish its result to all that wait."""
+    async def _run(self, key: Key, provider: EmbeddingProvider, call: Call, pending: _PendingCall) -> None:
+        """Make a call, publish its result to all that wait, and note if the provider answers."""
+        is_admitted = provider.retry_in_s() <= 0
         try:
-            pending.vector = self._cached[key] = await self._shared.embed(key[1], provider)
-            while len(self._cached) > MAX_CACHED_QUERIES:
-                self._cached.popitem(last=False)
+            pending.result = await call()
         except MemdError as error:
             pending.error = error
         finally:
             del self._pending[key]
             pending.done.set()
-
-    def _raise_if_slow(self, provider: EmbeddingProvider) -> None:
-        """Raise if a query of the same vector space is already taking too long."""
-        oldest = min(
-            (pending.since for (space, _), pending in self._pending.items() if space == provider.space.id),
-            default=trio.current_time(),
-        )
-        if trio.current_time() - oldest >= self._slow_s:
-            raise self._slow_error(provider)
+        is_quick = trio.current_time() - pending.since < self._slow_s
+        if is_admitted and (is_quick or pending.error is None):
+            self._shared.silent.discard(_address(provider))
 
     def _slow_error(self, provider: EmbeddingProvider) -> ProviderUnreachableError:
         return ProviderUnreachableError(

@@ -30,8 +30,8 @@ class Host(Protocol):
     async def get(self, params: GetParams) -> GetReply:
         """Read lines of a memory file."""
 
-    async def embed(self, params: EmbedParams) -> EmbedReply:
-        """Return the vectors of texts."""
+    async def embed(self, params: EmbedParams, timeout_s: float) -> EmbedReply:
+        """Return the vectors of texts, waiting `timeout_s` at most; not at all for a provider that hangs."""
 
     async def keep_vector(self, text: str, model: str, vector: bytes) -> bool:
         """Store a caller's vector of a text if it is by this agent's model; return whether it is."""

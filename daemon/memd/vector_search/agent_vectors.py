@@ -17,8 +17,8 @@ import trio
 from numpy.typing import NDArray
 
 from memd.embedding.choose.choose import Selection
-from memd.embedding.provider import EmbeddingProvider
-from memd.embedding.query_vectors import SharedQueryVectors
+from memd.embedding.provider import EmbeddingProvider, FloatArray
+from memd.embedding.query_vectors import Call, Key, SharedQueryVectors
 from memd.index.cache import active_space
 from memd.index.connection import IndexFile
 from memd.index.files import IndexChange
@@ -346,6 +346,12 @@ class VectorSearchManager:
             if active.health.degraded is not None and not self.is_followed and self._nursery is not None:
                 self._nursery.start_soon(self._switch_to_target, active)
             raise
+
+    async def wait_for(self, active: ActiveProvider, key: Key, call: Call, timeout_s: float) -> FloatArray:
+        """Return the result of a call of a provider, see `QueryVectorCache.wait_for`."""
+        if self._nursery is None:
+            raise ShuttingDownError("the agent is being closed")
+        return await self._answering.queries.wait_for(key, active.provider, call, timeout_s, self._nursery)
 
     async def _switch_to_target(self, old: ActiveProvider) -> None:
         """Answer from the incomplete target: the provider of the previous space fails."""

@@ -35,6 +35,7 @@ class AnsweringSpace:
 
     Attributes:
         active: The provider whose vectors answer; None without a provider.
+        queries: The calls of its providers that requests wait for, and cached query vectors.
         unanswered: Texts added since this provider answers that lack a vector in its space.
     """
 
@@ -52,7 +53,7 @@ class AnsweringSpace:
         self._index = index
         self._cache = cache
         self._clock = clock
-        self._queries = QueryVectorCache(query_timeout_s, queries)
+        self.queries = QueryVectorCache(query_timeout_s, queries)
         self.active: ActiveProvider | None = None
         self.unanswered = 0
 
@@ -92,25 +93,25 @@ class AnsweringSpace:
 
     def find_vector(self, active: ActiveProvider, query: str) -> NDArray[np.float32] | None:
         """Return a query's vector (dims,) in a provider's space if it is cached; never waits."""
-        return self._queries.find(query, active.provider)
+        return self.queries.find(query, active.provider)
 
     def forget_queries(self) -> None:
         """Forget all query vectors: the model may have changed."""
-        self._queries.forget()
+        self.queries.forget()
 
     async def vector_of(
         self, active: ActiveProvider, query: str, timeout_s: float, nursery: trio.Nursery
     ) -> NDArray[np.float32]:
         """Return a query's unit vector (dims,) in a provider's space; records the provider's health."""
         try:
-            vector = await self._queries.vector_of(query, active.provider, timeout_s, nursery)
+            vector = await self.queries.vector_of(query, active.provider, timeout_s, nursery)
         except (DeadlineExceededError, ShuttingDownError):
             raise  # neither says anything about the provider's health
         except MemdError as error:
             active.health.failed(error)
             raise
         if active is self.active and self._cache.dims not in (0, vector.shape[0]):
-            self._queries.forget(query)
+            self.queries.forget(query)
             changed = DimensionsChangedError(
                 f"{active.space.provider} returned {vector.shape[0]} dimensions for {active.space.model}, the index has"
                 f" {self._cache.dims}"

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+
+import pytest
 import trio
+import trio.testing
 from trio.testing import wait_all_tasks_blocked
 
+from memd.embedding.provider import FloatArray
 from memd.embedding.query_vectors import MAX_SHARED_QUERIES, QueryVectorCache, SharedQueryVectors
-from memd_client.errors import MemdError, ProviderAuthError
+from memd_client.errors import MemdError, ProviderAuthError, ProviderUnreachableError
 from tests.support.fake_provider import FakeProvider
 
 
@@ -82,3 +87,42 @@ async def test_later_agent_reuses_the_vector_until_it_is_forgotten() -> None:
         await agents[3].vector_of("q", providers[3], 60, nursery)
 
     assert [each.queries.count("q") for each in providers] == [1, 0, 1, 1]
+
+
+async def test_no_agent_waits_for_a_provider_that_hangs_until_it_answers(
+    autojump_clock: trio.testing.MockClock,
+) -> None:
+    shared, provider, neighbour = SharedQueryVectors(), FakeProvider(), FakeProvider()
+    provider.query_gate = neighbour.query_gate = gate = trio.Event()
+
+    async def waits_s(agent: QueryVectorCache, asked: FakeProvider, query: str) -> float:
+        began = trio.current_time()
+        with suppress(ProviderUnreachableError):
+            await agent.vector_of(query, asked, 60, nursery)
+        return trio.current_time() - began
+
+    async with trio.open_nursery() as nursery:
+        first, second = QueryVectorCache(2, shared), QueryVectorCache(2, shared)
+        assert await waits_s(first, provider, "one") == 2
+        assert [await waits_s(first, provider, "two"), await waits_s(second, neighbour, "three")] == [0, 0]
+        await wait_all_tasks_blocked()
+        assert neighbour.queries == ["three"]  # the call that finds out whether it answers again
+        gate.set()
+        await wait_all_tasks_blocked()
+        assert (await second.vector_of("four", neighbour, 60, nursery)).size == provider.dims
+
+
+async def test_many_texts_that_take_long_do_not_stop_queries(autojump_clock: trio.testing.MockClock) -> None:
+    provider, gate = FakeProvider(), trio.Event()
+
+    async def embed() -> FloatArray:
+        await gate.wait()
+        return await provider.embed_batch(["one", "two"])
+
+    async with trio.open_nursery() as nursery:
+        agent = QueryVectorCache(2)
+        key = (provider.space.id, "embed document", "one", "two")
+        with pytest.raises(ProviderUnreachableError):
+            await agent.wait_for(key, provider, embed, 60, nursery)
+        assert (await agent.vector_of("q", provider, 60, nursery)).size == provider.dims
+        gate.set()

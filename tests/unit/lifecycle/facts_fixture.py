@@ -16,9 +16,7 @@ from memd.lifecycle.host import Host
 from memd.settings.lifecycle import FactsSettings
 from memd.settings.schema import DaemonSettings
 from memd.sync.disk.capacity import limits_of
-from memd_client.errors import (
-    MemdError,
-)
+from memd_client.errors import DeadlineExceededError, MemdError
 from memd_client.facts import (
     CaptureFromParams,
     CaptureFromReply,
@@ -74,13 +72,14 @@ class StubHost:
         """Keep those of the model `given`."""
         return model == "given"
 
-    async def embed(self, params: EmbedParams) -> EmbedReply:
+    async def embed(self, params: EmbedParams, timeout_s: float) -> EmbedReply:
         await trio.lowlevel.checkpoint()
         self.asked.append(list(params.texts))
         if self.failure is not None:
             raise self.failure
         if self.slow:
-            await trio.sleep_forever()
+            await trio.sleep(timeout_s)
+            raise DeadlineExceededError("the provider hangs")
         rows = np.array([MEANINGS.get(text, (-1, -1, -1)) for text in params.texts], dtype="<f4")
         rows /= np.linalg.norm(rows, axis=1, keepdims=True)
         return EmbedReply("fake", self.model, len(rows), 3, rows.astype("<f4").tobytes())

@@ -102,7 +102,7 @@ class ScriptedHost:
         """Keep none."""
         return False
 
-    async def embed(self, params: EmbedParams) -> EmbedReply:
+    async def embed(self, params: EmbedParams, timeout_s: float) -> EmbedReply:
         """Never asked."""
         raise NotImplementedError
 

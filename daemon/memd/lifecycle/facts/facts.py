@@ -19,9 +19,11 @@ from memd.lifecycle.facts.capture import CaptureDecision, category_of, judge_mes
 from memd.lifecycle.facts.files import FactFiles
 from memd.lifecycle.facts.lines import Fact, one_line
 from memd.lifecycle.facts.search import (
+    MAX_VECTORS,
     FactMatches,
     FactSearch,
     ScoredFact,
+    Target,
     clear_match,
     duplicate_in,
     newest_first,
@@ -98,12 +100,13 @@ class Facts:
             category=params.category or category_of(text),
             created_ms=now_ms - now_ms % 1000 if params.created_ms is None else params.created_ms,
         )
+        used = False
+        if params.vector is not None:
+            used = await self._host.keep_vector(text, params.vector_model, params.vector)
+        target, reason = await self._search.prepare(text, "document", await self._load(), MAX_VECTORS)
         # Serialized: two concurrent calls with the same text would both find no duplicate.
         async with self._lock:
-            used = False
-            if params.vector is not None:
-                used = await self._host.keep_vector(text, params.vector_model, params.vector)
-            return replace(await self._store(fact), vector_used=used)
+            return replace(await self._store(fact, target, reason), vector_used=used)
 
     async def recall(self, params: MemoryRecallParams) -> MemoryRecallReply:
         """Return the facts nearest to a query; for a blank one all facts, newest first."""
@@ -199,13 +202,13 @@ class Facts:
         log.debug("facts.captured", agent=agent, stored=len(stored), skipped=len(skipped))
         return CaptureFromReply(agent, stored, skipped)
 
-    async def _store(self, fact: Fact) -> MemoryStoreReply:
+    async def _store(self, fact: Fact, target: Target | None, reason: str) -> MemoryStoreReply:
         """Append a fact's line, unless there is a duplicate."""
         facts = await self._load()
         known = next((each for each in facts if each.id == fact.id), None)
         if known is not None:
             return self._reply(known, compared="id", twin=known)
-        found = await self._search.find_duplicates(fact.text, facts)
+        found = await self._search.find_duplicates(fact.text, target, reason, facts)
         twin = duplicate_in(fact.text, found)
         if twin is not None:
             return self._reply(twin.fact, found, twin=twin.fact, similarity=twin.cosine)

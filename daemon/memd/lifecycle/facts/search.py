@@ -23,7 +23,7 @@ from memd.lifecycle.host import Host
 from memd.text.language.stems import languages_of_text, stem_words
 from memd.text.query.keywords import content_keywords
 from memd.text.statements import read_statement, replaces
-from memd_client.errors import DeadlineExceededError, MemdError, ProviderReplyError
+from memd_client.errors import MemdError, ProviderReplyError
 from memd_client.messages import EmbedParams, EmbedReply
 
 WORD_OVERLAP_WEIGHT = 0.3
@@ -47,11 +47,8 @@ EMBED_BATCH_SIZE = 64
 MAX_IN_RECALL = 192
 """Facts embedded while a recall waits; the others are compared without vectors until a later recall."""
 
-RECALL_TIMEOUT_S = 4.0
-"""Longest wait of a recall for vectors; a prompt waits for the recall."""
-
-STORE_TIMEOUT_S = 20.0
-"""Longest wait of a store for vectors: no prompt waits for it."""
+TIMEOUT_S = 2.0
+"""Longest wait of a request for vectors. Embedding continues meanwhile, so later requests find what this one lacked."""
 
 Vector = NDArray[np.float32]
 
@@ -79,7 +76,7 @@ class FactMatches:
 
 
 @dataclass(frozen=True, slots=True)
-class _Target:
+class Target:
     """The vector of a query, and its vector space: provider, model, dimensions."""
 
     vector: Vector
@@ -101,33 +98,32 @@ class FactSearch:
         """
         if not facts:
             return FactMatches([], "words")
-        target, reason = await self._prepare(query, "query", facts, MAX_IN_RECALL, RECALL_TIMEOUT_S)
+        target, reason = await self.prepare(query, "query", facts, MAX_IN_RECALL)
         return await self._compare(query, target, facts, reason)
 
-    async def find_duplicates(self, text: str, facts: Sequence[Fact]) -> FactMatches:
-        """Return facts by their similarity to a new one; like `find`, with a longer timeout."""
-        target, reason = await self._prepare(text, "document", facts, MAX_VECTORS, STORE_TIMEOUT_S)
+    async def find_duplicates(
+        self, text: str, target: Target | None, reason: str, facts: Sequence[Fact]
+    ) -> FactMatches:
+        """Return facts by their similarity to a new one, from what `prepare` returned; never waits for the network."""
         found = await self._compare(text, target, facts, reason)
         if target is not None and len(self._vectors) < MAX_VECTORS and target.space == self._space:
             self._vectors[_key(text)] = target.vector
         return found
 
-    async def _prepare(
-        self, text: str, kind: str, facts: Sequence[Fact], at_most: int, seconds: float
-    ) -> tuple[_Target | None, str]:
+    async def prepare(
+        self, text: str, kind: str, facts: Sequence[Fact], at_most: int
+    ) -> tuple[Target | None, str]:
         """Load the vectors of facts; return the text's vector, and the code of an error if there was one."""
-        target: _Target | None = None
-        with trio.move_on_after(seconds):
-            try:
-                target = await self._target(text, kind)
-                await self._fill(facts, at_most)
-            except MemdError as error:
-                return target, error.wire_code
-            return target, ""
-        return target, DeadlineExceededError.code
+        target, until = None, trio.current_time() + TIMEOUT_S
+        try:
+            target = await self._target(text, kind)
+            await self._fill(facts, at_most, until)
+        except MemdError as error:
+            return target, error.wire_code
+        return target, ""
 
     async def _compare(
-        self, query: str, target: _Target | None, facts: Sequence[Fact], reason: str
+        self, query: str, target: Target | None, facts: Sequence[Fact], reason: str
     ) -> FactMatches:
         """Return all facts with their scores, computed in a thread, since there may be many."""
         fits = target is not None and target.space == self._space
@@ -138,15 +134,15 @@ class FactSearch:
         scored = await trio.to_thread.run_sync(rank, query, facts, vector, known)
         return FactMatches(scored, "vectors" if by_vectors else "words", unread, reason)
 
-    async def _target(self, text: str, kind: str) -> _Target:
+    async def _target(self, text: str, kind: str) -> Target:
         """Return the vector of a text."""
         kept = self._vectors.get(_key(text)) if kind == "document" else None
         if kept is None:
             wanted = EmbedParams([text], self._host.agent_id, kind, keep=kind == "document")
-            kept = self._rows(await self._host.embed(wanted), 1)[0]
-        return _Target(kept, self._space)
+            kept = self._rows(await self._host.embed(wanted, TIMEOUT_S), 1)[0]
+        return Target(kept, self._space)
 
-    async def _fill(self, facts: Sequence[Fact], at_most: int) -> None:
+    async def _fill(self, facts: Sequence[Fact], at_most: int, until: float) -> None:
         """Load missing vectors, of the newest facts first, and drop vectors of removed facts."""
         wanted = {_key(fact.text): fact.text for fact in newest_first(facts)[:MAX_VECTORS]}
         for key in self._vectors.keys() - wanted.keys():
@@ -154,8 +150,8 @@ class FactSearch:
         missing = [key for key in wanted if key not in self._vectors][:at_most]
         for start in range(0, len(missing), EMBED_BATCH_SIZE):
             keys = missing[start : start + EMBED_BATCH_SIZE]
-            texts = [wanted[key] for key in keys]
-            reply = await self._host.embed(EmbedParams(texts, self._host.agent_id, "document", keep=True))
+            texts = EmbedParams([wanted[key] for key in keys], self._host.agent_id, "document", keep=True)
+            reply = await self._host.embed(texts, max(0.0, until - trio.current_time()))
             before = self._space
             rows = self._rows(reply, len(keys))
             if self._space != before:

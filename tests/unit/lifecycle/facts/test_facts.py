@@ -19,8 +19,9 @@ from memd_client.errors import (
     PathRefusedError,
     ProviderUnavailableError,
 )
-from memd_client.facts import MemoryStoreParams
+from memd_client.facts import MemoryEditParams, MemoryStoreParams
 from memd_client.messages import EmbedParams, EmbedReply
+from tests.support.sockets import STATE_TIMEOUT_S
 from tests.unit.lifecycle.facts_fixture import FactsFixture
 
 
@@ -116,7 +117,7 @@ async def test_two_stores_at_once_of_one_text_leave_one_fact(stage: FactsFixture
 def test_a_line_that_another_process_wrote_meanwhile_is_seen(
     stage: FactsFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    async def embed(params: EmbedParams) -> EmbedReply:
+    async def embed(params: EmbedParams, timeout_s: float) -> EmbedReply:
         stage.file.parent.mkdir(exist_ok=True)
         stage.file.write_text("- I prefer dark mode\n")
         raise ProviderUnavailableError("there is none")
@@ -127,6 +128,31 @@ def test_a_line_that_another_process_wrote_meanwhile_is_seen(
 
     assert not reply.stored
     assert stage.file.read_text() == "- I prefer dark mode\n"
+
+
+async def test_other_requests_are_answered_while_a_store_waits_for_its_vector(
+    stage: FactsFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stage.file.parent.mkdir()
+    stage.file.write_text("- tea <!-- fact id=tea -->\n")
+    asked, answered, embed = trio.Event(), trio.Event(), stage.host.embed
+
+    async def wait(params: EmbedParams, timeout_s: float) -> EmbedReply:
+        asked.set()
+        await answered.wait()
+        return await embed(params, timeout_s)
+
+    monkeypatch.setattr(stage.host, "embed", wait)
+
+    with trio.fail_after(STATE_TIMEOUT_S):
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(stage.facts.store, MemoryStoreParams("I prefer dark mode"))
+            nursery.start_soon(stage.facts.store, MemoryStoreParams("I prefer dark mode."))
+            await asked.wait()
+            assert (await stage.facts.edit(MemoryEditParams("tea", "coffee"))).stored
+            answered.set()
+
+    assert stage.file.read_text().count("dark mode") == 1
 
 
 @pytest.mark.parametrize("text", ["", "\u202e\u200b", "!!! …", "\x00\n"])

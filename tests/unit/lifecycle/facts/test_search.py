@@ -50,7 +50,7 @@ def test_without_a_provider_facts_come_by_their_words(stage: FactsFixture) -> No
 def test_a_provider_that_hangs_costs_seconds_and_no_answer(
     stage: FactsFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(fact_search, "RECALL_TIMEOUT_S", 0.01)
+    monkeypatch.setattr(fact_search, "TIMEOUT_S", 0.01)
     stage.store("Anna lives in Lisbon")
     stage.host.slow = True
 
@@ -122,9 +122,9 @@ def test_a_provider_that_changes_meanwhile_is_not_mixed_with_the_last(
     stage.file.write_text("- Anna lives in Lisbon\n- I prefer dark mode\n")
     embed = stage.host.embed
 
-    async def changing(params: EmbedParams) -> EmbedReply:
+    async def changing(params: EmbedParams, timeout_s: float) -> EmbedReply:
         stage.host.model = params.kind
-        return await embed(params)
+        return await embed(params, timeout_s)
 
     monkeypatch.setattr(stage.host, "embed", changing)
 

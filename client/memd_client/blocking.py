@@ -191,7 +191,11 @@ class Client(Methods):
         except DaemonUnreachableError:
             if not self._autostart:
                 raise
+        self._before_start()
         return discovery.start_and_wait(self.socket_path, self._try_connect, command=self._daemon_command)
+
+    def _before_start(self) -> None:
+        """Do nothing; a subclass may report that the daemon is being started."""
 
     def _try_connect(self) -> ThreadedConnection:
         """Connect and greet once."""

@@ -31,8 +31,8 @@ EXIT_ALREADY_RUNNING = 75
 """Exit status of a daemon that found the lock taken by another daemon (EX_TEMPFAIL of sysexits.h). The client that
 started it then waits for the other daemon."""
 
-START_TIMEOUT_S = 15.0
-"""Longest time until a started daemon replies to `hello`: a cold start of Python from a slow disk."""
+START_TIMEOUT_S = 60.0
+"""Longest time until a started daemon replies to `hello`: only a hang reaches it, because an ended daemon is noticed."""
 
 START_POLL_INTERVAL_S = 0.02
 """Pause between attempts to connect to a daemon that is starting."""

@@ -17,6 +17,6 @@ pytestmark = pytest.mark.skipif(
 def test_socket_activation_starts_the_daemon_and_answers_the_first_client() -> None:
     with StateHome(KEYWORD_ONLY) as home:
         home.note("MEMORY.md", "apples are red\n")
-        with ActivatedDaemon(home) as daemon, daemon.client() as client:
+        with ActivatedDaemon(home) as daemon, daemon.client(connect_timeout_s=60) as client:
             assert client.search("apples").hits[0].path == "MEMORY.md"
             assert client.status().socket == str(home.socket)

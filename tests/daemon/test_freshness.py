@@ -177,6 +177,31 @@ def test_catch_up_beyond_the_deadline_is_cut_and_counted(home: StateHome, client
     assert differences(client, memory) == []
 
 
+def test_search_without_a_strong_hit_waits_until_changed_files_are_indexed() -> None:
+    with StateHome(UNWATCHED) as home:
+        (home.root / "memd.toml").write_text("catch_up_ms = 0\n")
+        with DaemonProcess(home) as daemon, daemon.client() as client:
+            for number in range(20):
+                home.note(f"memory/{number}.md", f"The code of gate number {number} is kestrel{number}.\n")
+                reply = client.search(f"kestrel{number}")
+                assert [hit.path for hit in reply.hits] == [f"memory/{number}.md"]
+                assert (reply.partial, reply.pending.files) == (False, 0)
+
+
+def test_empty_answer_before_everything_is_indexed_is_not_no_match(home: StateHome, client: Client) -> None:
+    memory = EditedMemory(home.workspace())
+    assert differences(client, memory) == []
+    write_bulk(memory)
+
+    reply = client.search("a word that no note has: quokkaberry", deadline_ms=20)
+
+    assert reply.hits == []
+    assert reply.partial
+    assert reply.empty is not None
+    assert reply.empty.code == "indexing"
+    client.index()
+
+
 def test_search_with_a_long_deadline_waits_for_the_running_sync(home: StateHome, client: Client) -> None:
     memory = EditedMemory(home.workspace())
     assert differences(client, memory) == []

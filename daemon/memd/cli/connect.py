@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from memd.cli.lines import line
 from memd.cli.output import Output, standard_output
 
 if TYPE_CHECKING:
@@ -65,7 +66,11 @@ def open_client() -> Client:
     """Return a client for this user's daemon; it starts the daemon unless MEMD_AUTOSTART is 0."""
     from memd_client import Client
 
-    return Client(autostart=os.environ.get("MEMD_AUTOSTART") != "0")
+    class StartingClient(Client):
+        def _before_start(self) -> None:
+            standard_output(time.monotonic).err.lines([line("starting memd")])
+
+    return StartingClient(autostart=os.environ.get("MEMD_AUTOSTART") != "0")
 
 
 def open_passive_client() -> Client:

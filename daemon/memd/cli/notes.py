@@ -56,7 +56,7 @@ def note(
 ) -> None:
     """Append TEXT to today's note, memory/YYYY-MM-DD.md in the agent's workspace.
 
-    TEXT `-` reads standard input. Prints path and lines of the entry, in the form that `memctl get` accepts.
+    TEXT `-` reads standard input. Prints the path and lines of the entry, which `memctl get` accepts.
     """
     entry = note_text(text)
     with session.client() as client:
@@ -64,9 +64,8 @@ def note(
     if as_json:
         session.output.reply(reply)
         return
-    session.output.text(f"{reply.path}:{reply.start_line}-{reply.end_line}\n")
-    if not reply.appended:
-        session.output.note("nothing was appended: the note has an entry with this key already")
+    place = f"{reply.path}:{reply.start_line}-{reply.end_line}"
+    session.output.text(f"{'added to' if reply.appended else 'already in'} {place}\n")
 
 
 LOCATION = re.compile(r"(?P<path>.+\.md)(?::|#L)(?P<first>[1-9]\d*)(?:-L?(?P<last>[1-9]\d*))?", re.DOTALL)

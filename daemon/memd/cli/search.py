@@ -137,7 +137,8 @@ def summary_lines(reply: SearchAgentsReply, now_ms: int) -> list[Line]:
             notices.setdefault(("no hits", (row.empty.message,), with_options(row.empty.hint)), []).append(
                 row.agent
             )
-        for notice in _agent_notices(row, now_ms, with_mode=len(how) > 1):
+        hits = [hit for hit in reply.hits if hit.agent == row.agent]
+        for notice in _agent_notices(row, hits, now_ms, with_mode=len(how) > 1):
             notices.setdefault(notice, []).append(row.agent)
     for (label, pieces, hint), agents in notices.items():
         lines += _notice_lines(label, (*_whose(agents, reply.agents), *pieces), hint)
@@ -154,22 +155,29 @@ def _whose(agents: Sequence[str], rows: Sequence[SearchedAgent]) -> tuple[Piece,
     return () if len(agents) == len(rows) > 1 else ((f"{', '.join(agents)}: ", "title"),)
 
 
-def _agent_notices(row: SearchedAgent, now_ms: int, *, with_mode: bool) -> Iterator[Notice]:
+def _agent_notices(
+    row: SearchedAgent, hits: Sequence[Hit], now_ms: int, *, with_mode: bool
+) -> Iterator[Notice]:
     """Return the notices of one agent's search."""
     if row.error is not None:
         yield "error", (f"{row.error.message} ({row.error.code})",), row.error.hint
         return
     if with_mode:
         yield "mode", dotted(row.mode, _embedder_of(row)), ""
-    yield from _notices(row, now_ms)
+    yield from _notices(row, hits, now_ms)
 
 
-def _notices(found: SearchReply | SearchedAgent, now_ms: int, *, with_age: bool = False) -> Iterator[Notice]:
-    """Return what a search lacks; with the age of the oldest pending change if wanted."""
+def _notices(
+    found: SearchReply | SearchedAgent, hits: Sequence[Hit], now_ms: int, *, with_age: bool = False
+) -> Iterator[Notice]:
+    """Return what a search with these hits lacks; with the age of the oldest pending change if wanted."""
     if found.fallback is not None:
         yield "fallback", fallback_pieces(found.fallback, _embedder_of(found), now_ms), ""
-    if found.degraded is not None:
-        degraded = found.degraded
+    is_sure = any(
+        hit.relevance == "strong" for hit in hits
+    )  # vectors on their way wouldn't change the answer
+    degraded = found.degraded
+    if degraded is not None and not (is_sure and degraded.code == "vectors_pending"):
         yield "degraded", (degraded.reason, (since(degraded, now_ms), "quiet")), degraded.hint
     if found.partial:
         yield "partial", ("the deadline ended the search early",), ""
@@ -177,13 +185,13 @@ def _notices(found: SearchReply | SearchedAgent, now_ms: int, *, with_age: bool 
         pending = found.pending
         waiting = dotted(
             f"{count(pending.files, 'changed file')} not indexed yet" if pending.files else None,
-            f"{count(pending.chunks, 'chunk')} without a vector yet" if pending.chunks else None,
-            (f"the oldest for {span(pending.oldest_ms)}", "quiet")
-            if with_age and pending.oldest_ms
+            f"{count(pending.chunks, 'chunk')} without a vector yet"
+            if pending.chunks and not is_sure
             else None,
         )
         if waiting:
-            yield "pending", waiting, ""
+            age = (f"the oldest for {span(pending.oldest_ms)}", "quiet")
+            yield "pending", dotted(*waiting, age) if with_age and pending.oldest_ms else waiting, ""
 
 
 def _notice_lines(label: str, pieces: Iterable[Piece], hint: str) -> list[Line]:
@@ -331,7 +339,7 @@ def search_lines(reply: SearchReply, query: str, now_ms: int) -> list[Line]:
                 *dotted(*(f"{_timing_name(name)} {span(ms)}" for name, ms in reply.timings.items())),
             )
         )
-    for notice in _notices(reply, now_ms, with_age=True):
+    for notice in _notices(reply, reply.hits, now_ms, with_age=True):
         lines += _notice_lines(*notice)
     if reply.filling is not None:
         filling = filling_pieces(reply.filling, reply.space, _embedder_of(reply))

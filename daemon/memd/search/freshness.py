@@ -21,6 +21,9 @@ from memd_client.messages import Hit
 VECTOR_WAIT_S = 0.04
 """How long a search without a deadline waits for new vectors. Keyword search finds new text without them."""
 
+FIRST_VECTORS_WAIT_S = 1.5
+"""How long the first search without a strong hit waits while no vector is stored: the model is being loaded."""
+
 SEARCH_TIME_SHARE = 0.2
 """Share of a request's deadline that is reserved for the search after the catch-up."""
 
@@ -32,7 +35,7 @@ class DiskView:
     Attributes:
         disk: The files on disk; None if the disk can't be read.
         behind: Differences between the files and the index, or None.
-        is_partial: Whether the catch-up ended before all changes were indexed.
+        is_partial: Whether changed files are not indexed yet, or the deadline ended the wait for vectors.
         error: Why the disk can't be read or the index can't be written, or None.
         took_ms: Milliseconds of the disk check.
     """
@@ -58,6 +61,7 @@ class FreshnessCheck:
         self._text = text
         self._vectors = vectors
         self._catch_up_s = catch_up_s
+        self._has_waited = False
         self._last_look: tuple[float, Discovery] | None = None
 
     def look(self, arrived_at: float) -> DiskView:
@@ -100,15 +104,31 @@ class FreshnessCheck:
         except MemdError as error:  # a read-only index still answers; its hits are checked against the disk
             return replace(view, error=error)
         is_partial = behind is not None and count_behind(behind, self._text.rows) > 0
-        fill = self._vectors.fill if self._vectors.is_followed else None
-        if with_vectors and fill is not None and fill.pending and fill.health.degraded is None:
+        if with_vectors:
             if not has_deadline:
                 until = min(until, trio.current_time() + VECTOR_WAIT_S)
-            if fill.needs_s() <= until - trio.current_time():
-                with trio.move_on_at(until) as waiting:
-                    await fill.settle()
-                is_partial = is_partial or waiting.cancelled_caught
+            is_cut = await self._wait_for_vectors(until)
+            is_partial = is_partial or (is_cut and has_deadline)
         return replace(view, behind=behind, is_partial=is_partial)
+
+    async def wait_for_first_vectors(self, until: float) -> None:
+        """Wait until a small memory has vectors: once per start, because the provider may hang."""
+        if not self._has_waited:
+            self._has_waited = True
+            await self._wait_for_vectors(
+                until if until < math.inf else trio.current_time() + FIRST_VECTORS_WAIT_S
+            )
+
+    async def _wait_for_vectors(self, until: float) -> bool:
+        """Wait for the vectors of a few new chunks, unless the provider is failing; return whether time ran out."""
+        fill = self._vectors.fill if self._vectors.is_followed else None
+        if fill is None or not fill.pending or fill.health.degraded is not None:
+            return False
+        if fill.needs_s() > until - trio.current_time():
+            return False
+        with trio.move_on_at(until) as waiting:
+            await fill.settle()
+        return waiting.cancelled_caught
 
     def check(self, view: DiskView) -> Callable[[Hit], bool]:
         """Return a check whether a hit's text is still on disk (blocking: may read files)."""

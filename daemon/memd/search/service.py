@@ -39,6 +39,9 @@ DEADLINE_SLACK_S = 2.0
 """How long after its deadline a search is cancelled. Its waits keep to the deadline; the rest is processor time, and on
 a busy machine a late answer is better than none."""
 
+UNINDEXED_WAIT_S = 10.0
+"""Catch-up time of a search without a deadline and without a strong hit: a third of what clients wait for a reply."""
+
 MAX_RESULTS_WITHIN_BUDGET = 60
 """Most hits of a search that limits their characters alone."""
 
@@ -109,21 +112,42 @@ class SearchService:
             else:
                 refresh = partial(self._refresh, arrived_at, budget_s)
                 embedded, view = await _both(partial(self._embed, params.query, budget_s), refresh)
-            wanted = _Request(params, limits, embedded, arrived_at)
-            result = None
-            while result is None:
-                async with self._scheduler.slot():
-                    searcher = self._cache.searcher() if embedded.vector is not None else None
-                    second_reader = self._index if self._scheduler.has_core_to_spare else None
-                    find_in = partial(self._find, wanted, view, searcher, second_reader)
-                    result, seen = await self._index.read(find_in)
-                view = seen
-                if result is None:
-                    view = await self._catch_up(seen, budget_s, with_vectors=not params.lexical_only)
+            request = _Request(params, limits, embedded, arrived_at)
+            result, seen = await self._find_fresh(request, view, budget_s)
+            if not _is_sure(result) and await self._first_vectors(params, started + budget_s / 2):
+                embedded = self._known_vector(params) or await self._embed(params.query, budget_s)
+                result, seen = await self._find_fresh(replace(request, embedded=embedded), seen, budget_s)
             is_relevant = await self._is_relevant(result, embedded, started + budget_s)
             hits = result.hits[: limits.max_results] if is_relevant else []
             return self._reply(params, embedded, seen, result, hits, started)
         raise DeadlineExceededError(f"search did not finish within {deadline_ms} ms")
+
+    async def _find_fresh(
+        self, wanted: _Request, view: DiskView | None, budget_s: float
+    ) -> tuple[SearchResult, DiskView]:
+        """Return the result from an index that has caught up with the disk, as far as the time allows."""
+        with_vectors, is_last = not wanted.params.lexical_only, budget_s < math.inf
+        while True:
+            async with self._scheduler.slot():
+                searcher = self._cache.searcher() if wanted.embedded.vector is not None else None
+                second_reader = self._index if self._scheduler.has_core_to_spare else None
+                find_in = partial(self._find, wanted, view, searcher, second_reader)
+                result, seen = await self._index.read(find_in)
+            if result is None:
+                view = await self._catch_up(seen, budget_s, with_vectors=with_vectors)
+            elif is_last or not seen.is_partial or _is_sure(result):
+                return result, seen
+            else:  # the answer may be in the files that are not indexed yet
+                is_last = True
+                view = await self._catch_up(seen, UNINDEXED_WAIT_S, with_vectors=False)
+
+    async def _first_vectors(self, params: SearchParams, until: float) -> bool:
+        """Wait for the first vectors of a small memory; return whether there are some."""
+        if params.lexical_only or self._vectors.answering is None or self._cache.count:
+            return False
+        with self._scheduler.waiting():
+            await self._freshness.wait_for_first_vectors(until)
+        return self._cache.count > 0
 
     # --- the query ------------------------------------------------------------------------------------
 
@@ -172,7 +196,8 @@ class SearchService:
         if params.lexical_only:  # requested, so nothing is missing
             return _EmbeddedQuery()
         if provider is None:
-            return _EmbeddedQuery(degraded=self._vectors.degraded())
+            is_missing = not self._vectors.is_keyword_only
+            return _EmbeddedQuery(degraded=self._vectors.degraded() if is_missing else None)
         if not self._cache.count:
             return _EmbeddedQuery(
                 provider, degraded=self._pending_vectors(provider) or self._vectors.degraded()
@@ -308,6 +333,11 @@ class SearchService:
     def _degraded_by(self, error: MemdError) -> Degradation:
         """Return the degradation caused by an error."""
         return Degradation(error.code, error.message, self._clock(), error.hint)
+
+
+def _is_sure(result: SearchResult) -> bool:
+    """Return whether a result holds an answer, so that nothing else needs to be awaited."""
+    return any(hit.relevance == "strong" for hit in result.hits)
 
 
 async def _both(first: Callable[[], Awaitable[A]], second: Callable[[], Awaitable[B]]) -> tuple[A, B]:

@@ -33,7 +33,7 @@ from memd.system.events import EVENTS
 from memd.vector_search.active_provider import ActiveProvider
 from memd.vector_search.answering_space import AnsweringSpace
 from memd.vector_search.provider_chooser import ProviderChooser, is_time_to_fall_back
-from memd_client.errors import MemdError, ShuttingDownError
+from memd_client.errors import MemdError, ProviderUnavailableError, ShuttingDownError
 from memd_client.messages import Degradation, Fallback, FillProgress
 
 log = structlog.get_logger(__name__)
@@ -362,6 +362,13 @@ class VectorSearchManager:
     def filling(self) -> FillProgress | None:
         """Return the progress of filling the target's space, or None if no vector is missing."""
         return self.target.filling() if self.target is not None else None
+
+    @property
+    def is_keyword_only(self) -> bool:
+        """Whether keyword search is all there is to expect: no provider is configured and no model was pulled."""
+        return self.selection.wanted == "auto" and isinstance(
+            self.selection.problem, ProviderUnavailableError
+        )
 
     def degraded(self) -> Degradation | None:
         """Return why vector search is degraded, or None."""

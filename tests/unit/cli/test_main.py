@@ -295,7 +295,7 @@ def test_the_daemon_is_started_unless_memd_autostart_is_0(
     value: str | None, autostart: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     made: list[dict[str, object]] = []
-    monkeypatch.setattr("memd_client.Client", lambda **facts: made.append(facts))
+    monkeypatch.setattr("memd_client.Client.__init__", lambda _, **facts: made.append(facts))
     monkeypatch.delenv("MEMD_AUTOSTART", raising=False)
     if value is not None:
         monkeypatch.setenv("MEMD_AUTOSTART", value)

@@ -115,7 +115,7 @@ def stdin_of(monkeypatch: pytest.MonkeyPatch, octets: bytes) -> None:
 def test_text_is_appended_and_its_lines_printed() -> None:
     ran = memctl("note", "the", "lease", "--agent", "work", append_note=APPENDED)
 
-    assert (ran.code, ran.out, ran.err) == (0, "memory/2026-11-24.md:3-4\n", "")
+    assert (ran.code, ran.out, ran.err) == (0, "added to memory/2026-11-24.md:3-4\n", "")
     asked = {"text": "the lease", "agent": "work", "date": None, "key": None}
     assert ran.client.calls == [("append_note", asked)]
 
@@ -134,8 +134,7 @@ def test_date_and_key_are_sent_and_a_known_key_is_reported() -> None:
     ran = memctl("note", "--date", "2026-11-24", "--key", "a.1:b_c-d", "x", append_note=known)
 
     assert ran.client.calls[0][1] == {"text": "x", "agent": None, "date": "2026-11-24", "key": "a.1:b_c-d"}
-    assert (ran.code, ran.out) == (0, "memory/2026-11-24.md:3-3\n")
-    assert "nothing was appended" in ran.err
+    assert (ran.code, ran.out, ran.err) == (0, "already in memory/2026-11-24.md:3-3\n", "")
 
 
 def test_json_is_the_reply() -> None:

@@ -48,7 +48,7 @@ MEMORY.md:3-3  0.50  memory
 degraded: The embedding provider openai answered 401. (for 3 h, provider_failed)
   hint: Correct search.remote.apiKey.
 partial: the deadline ended the search early
-pending: 1 changed file not indexed yet · 3 chunks without a vector yet
+pending: 1 changed file not indexed yet
 """
 
 EXPLAINED = """\

@@ -32,7 +32,7 @@ EXIT_ALREADY_RUNNING = 75
 started it then waits for the other daemon."""
 
 START_TIMEOUT_S = 60.0
-"""Longest time until a started daemon replies to `hello`: only a hang reaches it, because an ended daemon is noticed."""
+"""Longest time until a started daemon replies to `hello`. Only a hang reaches it: a daemon that ended is noticed."""
 
 START_POLL_INTERVAL_S = 0.02
 """Pause between attempts to connect to a daemon that is starting."""

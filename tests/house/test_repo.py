@@ -34,13 +34,13 @@ def test_requirements_are_pinned_with_hashes_and_name_no_index() -> None:
         assert all("==" in line for line in text.splitlines() if line and not line.startswith(" "))
 
 
-def test_ci_runs_only_the_test_command() -> None:
+def test_ci_runs_only_the_two_test_commands() -> None:
     lines = [
         line
         for line in (ROOT / ".ci" / "run").read_text().splitlines()
         if line and not line.startswith(("#", "set ", "cd "))
     ]
-    assert lines == ["exec scripts/test"]
+    assert lines == ["scripts/test", "scripts/test --interop"]
 
 
 def test_only_test_support_starts_processes() -> None:

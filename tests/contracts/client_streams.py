@@ -245,5 +245,5 @@ class StreamContract(ServedClient):
             self.make_client(directory / "s") as client,
         ):
             client.request(once)
-            assert closed.wait(20)
+            assert closed.wait(120)
             assert client.request(once).text == "t"

@@ -49,7 +49,7 @@ def run_example(name: str, home: StateHome, *words: str, **environ: str) -> str:
         env={**home.environ(), "MEMD_SOCKET": str(home.socket), **environ},
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=120,
         check=False,
     )
     assert done.returncode == 0, done.stderr[-2000:]
@@ -68,7 +68,7 @@ def test_program_without_a_daemon_prints_the_error_of_the_page(tmp_path: Path) -
         env={**environ, "PATH": str(tmp_path)},
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=120,
         check=False,
     )
 

@@ -17,7 +17,7 @@ NOTES = 1_300
 NEWEST = 250
 """Approximate number of chunks that are embedded without a job."""
 
-WAIT_TIMEOUT_S = 90.0
+WAIT_TIMEOUT_S = 120.0
 
 
 def wait(condition: Callable[[], object]) -> None:

@@ -113,7 +113,7 @@ def assert_keyword_reply(reply: SearchReply, path: str, codes: set[str]) -> None
 
 async def until_hybrid(memory: RemoteMemory, about: str) -> None:
     """Search until a reply is hybrid; an index call may take the recovery trial."""
-    with trio.fail_after(20):
+    with trio.fail_after(120):
         for number in range(10_000):
             reply = await memory.search(f"{about} again {number}", DEADLINE_MS)
             if reply.mode == "hybrid":

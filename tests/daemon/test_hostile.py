@@ -79,7 +79,7 @@ class AttackedDaemon:
             attack()
         finally:
             self._stop.set()
-            thread.join(60)
+            thread.join(120)
             self._stop.clear()
         assert not thread.is_alive(), "a polite client's search hangs"
         if failures:

@@ -158,7 +158,7 @@ def run(
         capture_output=True,
         text=True,
         errors="surrogateescape",
-        timeout=60,
+        timeout=120,
         check=False,
         cwd="/",
     )

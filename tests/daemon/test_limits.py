@@ -73,7 +73,7 @@ class Greedy:
 
     def __exit__(self, *exc_info: object) -> None:
         self._stop.set()
-        self._thread.join(30)
+        self._thread.join(120)
 
     def _run(self) -> None:
         choice = random.Random(2).choice

@@ -21,7 +21,7 @@ from tests.support.mcp_session import RawServer, mcp_session, text_of
 from tests.support.scripted_daemon import ScriptedDaemon, ScriptedPeer
 from tests.support.state_homes import KEYWORD_ONLY, StateHome
 
-DEADLINE_S = 20.0
+DEADLINE_S = 120.0
 
 SEARCH: dict[str, Any] = {"name": "memory_search", "arguments": {"query": "gateway"}}
 

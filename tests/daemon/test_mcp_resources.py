@@ -18,7 +18,7 @@ from tests.support.state_homes import StateHome, agents_config
 NOTES = 130
 """More files than one page of the list."""
 
-NOTICE_S = 30.0
+NOTICE_S = 120.0
 
 
 @pytest.fixture(scope="module")

@@ -19,7 +19,7 @@ NOTES = 150
 DISTINCT = 120
 """Number of notes, and of distinct ones: thirty are copies of others."""
 
-WAIT_TIMEOUT_S = 60.0
+WAIT_TIMEOUT_S = 120.0
 
 
 def wait(condition: Callable[[], object]) -> None:

@@ -83,7 +83,7 @@ def test_a_program_of_the_python_clients_prints_what_it_promises(daemon: DaemonP
         env={**os.environ, **environ(daemon)},
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=120,
         check=False,
     )
 
@@ -102,7 +102,7 @@ def test_the_asyncio_program_is_one_of_trio_as_the_page_says(daemon: DaemonProce
         env={**os.environ, **environ(daemon)},
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=120,
         check=False,
     )
 

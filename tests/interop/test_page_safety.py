@@ -189,7 +189,7 @@ def other_origin() -> Iterator[str]:
             yield f"http://127.0.0.1:{server.server_port}/"
         finally:
             server.shutdown()
-            thread.join(10)
+            thread.join(120)
 
 
 ATTACKS = """

@@ -27,7 +27,7 @@ from memd_client.prepared_request import PreparedRequest
 from memd_client.wire import from_wire, to_wire
 from tests.support.node import MSGPACK, NODE_CLIENT, node, node_project
 
-PROCESS_TIMEOUT_S = 60.0
+PROCESS_TIMEOUT_S = 120.0
 """How long a test waits for the process before it fails."""
 
 BRIDGE = Path(__file__).with_name("node_bridge.mjs")

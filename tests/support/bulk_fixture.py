@@ -148,7 +148,7 @@ async def bulk_fixture(
         manner = VOYAGE if server.dialect == "voyage" else OPENAI
         jobs = FileJobs(api, http, account, manner, prefix=prefix, pause=clock.pause)
     try:
-        with trio.fail_after(60):
+        with trio.fail_after(120):
             yield BulkFixture(server, jobs, account, accounts, http, clock, store or JsonJobStore())
     finally:
         with trio.CancelScope(shield=True, deadline=trio.current_time() + 5):

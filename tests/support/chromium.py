@@ -101,7 +101,7 @@ def _runs(program: Chromium) -> bool:
             [program.path, "--no-sandbox", "--headless", "--version"],
             env=program.environ(),
             capture_output=True,
-            timeout=60,
+            timeout=120,
             check=False,
         )
     except (OSError, subprocess.TimeoutExpired):
@@ -109,7 +109,7 @@ def _runs(program: Chromium) -> bool:
     return done.returncode == 0
 
 
-ANSWER_S: Final = 30.0
+ANSWER_S: Final = 120.0
 """Timeout of a command or a state of a page; usually far less."""
 
 SWITCHES: Final = (
@@ -185,7 +185,7 @@ class Browser:
         with contextlib.suppress(BrowserError, OSError):
             self.send("Browser.close")
         try:
-            self._process.wait(10)
+            self._process.wait(120)
         except subprocess.TimeoutExpired:
             self._process.kill()
             self._process.wait()

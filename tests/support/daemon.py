@@ -19,7 +19,7 @@ from memd_client.errors import MemdError
 from memd_client.messages import StatusReply
 from tests.support.state_homes import StateHome
 
-START_DEADLINE_S = 30.0
+START_DEADLINE_S = 120.0
 """Timeout of a daemon's start on a busy machine."""
 
 
@@ -87,7 +87,7 @@ class DaemonProcess:
             process.send_signal(signal.SIGCONT)
             process.terminate()
             try:
-                process.wait(10)
+                process.wait(120)
             except subprocess.TimeoutExpired:
                 process.kill()
         code = process.wait()
@@ -101,14 +101,14 @@ class DaemonProcess:
         self._process.wait()
         self._process = None
 
-    def wait_exit(self, timeout_s: float = 15.0) -> int:
+    def wait_exit(self, timeout_s: float = 120.0) -> int:
         """Return the exit code of a daemon that ends on its own."""
         assert self._process is not None
         return self._process.wait(timeout_s)
 
     def client(self, **options: Any) -> Client:
-        """Return a client of this daemon."""
-        return Client(self.home.socket, **options)
+        """Return a client of this daemon, whose limits only a hang reaches unless options set them."""
+        return Client(self.home.socket, **{"connect_timeout_s": 120.0, "timeout_s": 120.0, **options})
 
     def log_tail(self, lines: int = 40) -> str:
         """Return the end of the daemon's log."""
@@ -124,7 +124,7 @@ class DaemonProcess:
                 records.append(json.loads(line))
         return records
 
-    def wait_for(self, check: Any, timeout_s: float = 60.0) -> StatusReply:
+    def wait_for(self, check: Any, timeout_s: float = 120.0) -> StatusReply:
         """Return the first status that passes a check."""
         deadline = time.monotonic() + timeout_s
         with self.client() as client:
@@ -137,7 +137,7 @@ class DaemonProcess:
                 time.sleep(0.05)
 
     def memctl(
-        self, *arguments: str, timeout_s: float = 60.0, environ: Mapping[str, str] | None = None
+        self, *arguments: str, timeout_s: float = 120.0, environ: Mapping[str, str] | None = None
     ) -> subprocess.CompletedProcess[str]:
         """Run memctl against this daemon and return the finished process; `environ` is set in addition."""
         return self.run(
@@ -149,7 +149,7 @@ class DaemonProcess:
         )
 
     def run(
-        self, *arguments: str, timeout_s: float = 60.0, environ: Mapping[str, str] | None = None
+        self, *arguments: str, timeout_s: float = 120.0, environ: Mapping[str, str] | None = None
     ) -> subprocess.CompletedProcess[str]:
         """Run Python with the daemon's environment and return the finished process."""
         return subprocess.run(

@@ -418,7 +418,7 @@ def edit_repeatedly(memory: EditedMemory, path: str, until: Callable[[], bool], 
     return count
 
 
-INDEX_TIMEOUT_S = 15.0
+INDEX_TIMEOUT_S = 120.0
 """Timeout for indexing a change without a search."""
 
 SEARCH_DEADLINE_MS = 20_000

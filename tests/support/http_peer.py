@@ -104,7 +104,7 @@ def send_to(
     """Return the outcome of one request, and the server that received it."""
 
     async def run() -> tuple[HttpReply | MemdError, HttpPeer]:
-        with trio.fail_after(30):
+        with trio.fail_after(120):
             async with run_peer(behaviour) as (peer, http):
                 try:
                     return await http.send(

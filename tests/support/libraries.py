@@ -26,6 +26,6 @@ def compile_library(source: str) -> Path:
         input=source,
         text=True,
         check=True,
-        timeout=60,
+        timeout=120,
     )
     return library

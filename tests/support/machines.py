@@ -14,7 +14,7 @@ from memd_client.messages import RemoteReply, RemoteStatus
 from tests.support.daemon import DaemonProcess
 from tests.support.state_homes import KEYWORD_ONLY, StateHome
 
-DEADLINE_S = 30.0
+DEADLINE_S = 120.0
 
 
 class MemoryMachine:

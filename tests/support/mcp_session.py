@@ -127,7 +127,7 @@ class RawServer:
 
     def hang_up(self) -> str:
         """Close the input, check that the server exits with 0, and return its standard error."""
-        output, errors = self._running().communicate(timeout=20)
+        output, errors = self._running().communicate(timeout=120)
         assert output == b"", "nothing but the protocol is on standard output"
         assert self._running().returncode == 0
         return errors.decode()
@@ -151,7 +151,7 @@ class RawServer:
     def wait(self) -> str:
         """Wait until the server exits, and return its standard error."""
         process = self._running()
-        process.wait(20)
+        process.wait(120)
         assert process.stderr is not None
         return process.stderr.read().decode()
 

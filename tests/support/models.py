@@ -21,7 +21,7 @@ from memd.settings.paths import models_dir
 from memd.settings.schema import Chunking, Local, MemorySearch
 from memd_client.errors import MemdError
 
-WAIT_SECONDS = 20.0
+WAIT_SECONDS = 120.0
 """How long a test waits for a state: processes start slowly on a busy machine."""
 
 

@@ -190,7 +190,7 @@ def _major(program: Path) -> int:
     """Return the major version of a Node; 0 if it does not run."""
     try:
         said = subprocess.run(
-            [program, "--version"], capture_output=True, text=True, timeout=30, check=False
+            [program, "--version"], capture_output=True, text=True, timeout=120, check=False
         ).stdout
     except (OSError, subprocess.TimeoutExpired):
         return 0

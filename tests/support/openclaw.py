@@ -329,7 +329,7 @@ def _merged(old: Any, new: Any) -> Any:
 START_S = 120.0
 """Timeout of the gateway's start on a busy machine."""
 
-STOP_S = 30.0
+STOP_S = 120.0
 
 CHAT_COMPLETIONS = {"gateway": {"http": {"endpoints": {"chatCompletions": {"enabled": True}}}}}
 """Settings that let a gateway run turns over HTTP, faster than starting a program for each."""

@@ -185,7 +185,7 @@ def ask_as_another_user(port: int, request: bytes) -> bytes:
         cwd="/",
         env={},
         capture_output=True,
-        timeout=20,
+        timeout=STATE_TIMEOUT_S,
         check=False,
     )
     assert said.returncode != 9, "the port could not be reached"

@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from memd_client.framing import FrameDecoder, encode_frame
 
-REPLY_TIMEOUT_S: Final = 30.0
+REPLY_TIMEOUT_S: Final = 120.0
 
 
 def open_descriptors() -> int:

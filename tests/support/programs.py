@@ -23,7 +23,7 @@ from typing import Final, Self
 from tests.support.daemon import DaemonProcess
 from tests.support.tree import ROOT
 
-PROGRAM_TIMEOUT_S: Final = 30.0
+PROGRAM_TIMEOUT_S: Final = 120.0
 """Timeout of a program's expected output."""
 
 PAUSE_S: Final = 0.2
@@ -94,7 +94,7 @@ def programs(page: Path, language: str) -> dict[str, str]:
     return dict(blocks)
 
 
-OUTPUT_TIMEOUT_S = 20.0
+OUTPUT_TIMEOUT_S = 120.0
 """Timeout for output on a terminal."""
 
 CURSOR_QUERY: Final = b"\x1b[6n"

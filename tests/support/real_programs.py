@@ -35,7 +35,7 @@ SUMMARY: Final = "They spoke of ports."
 FILE_TEXT: Final = "staging listens on 8443\n"
 
 RUN_S: Final = 120.0
-WAIT_S: Final = 30.0
+WAIT_S: Final = 120.0
 KEY: Final = "loopback-key-without-any-meaning"
 
 _MACHINE: Final = "arm64" if platform.machine().lower() in ("arm64", "aarch64") else "x64"

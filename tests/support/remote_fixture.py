@@ -139,7 +139,7 @@ async def running(path: Path, clock: MovableClock, budget: int = 0) -> AsyncIter
     """Run accounts inside the block."""
     found = accounts(clock, budget, path)
     async with trio.open_nursery() as nursery:
-        with trio.fail_after(10):
+        with trio.fail_after(120):
             await nursery.start(found.run)
         yield found
         nursery.cancel_scope.cancel()
@@ -203,7 +203,7 @@ async def connected(dialect: DialectName = "openai", **options: Any) -> AsyncIte
     with serve_provider(dialect, dims=32) as server:
         world = RemoteFixture(server, **options)
         try:
-            with trio.fail_after(60):
+            with trio.fail_after(120):
                 yield world
         finally:
             with trio.CancelScope(shield=True):
@@ -213,6 +213,6 @@ async def connected(dialect: DialectName = "openai", **options: Any) -> AsyncIte
 
 async def until_seen(holds: Callable[[], bool]) -> None:
     """Wait for a state of the server."""
-    with trio.fail_after(30):
+    with trio.fail_after(120):
         while not holds():  # noqa: ASYNC110 - the server lives in threads
             await trio.sleep(0.002)

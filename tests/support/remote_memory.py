@@ -49,7 +49,7 @@ NORMAL_TIMEOUTS = SearchTimeouts(
 SHORT_TIMEOUTS = SearchTimeouts(1_000, 2.5, Timeouts(connect_s=5.0, read_s=1.0, write_s=5.0, total_s=1.5))
 """Timeouts for providers that never answer: tests wait for all of them."""
 
-STATE_TIMEOUT_S = 30.0
+STATE_TIMEOUT_S = 120.0
 """How long a test waits for a state before it fails."""
 
 DOCUMENT_KIND = {"gemini": "RETRIEVAL_DOCUMENT", "voyage": "document"}

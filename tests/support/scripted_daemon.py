@@ -30,7 +30,7 @@ class ScriptedDaemon:
         return self
 
     def __exit__(self, *exc_info: object) -> None:
-        self._thread.join(20)
+        self._thread.join(120)
         self.listener.close()
         for connection in self._open:
             connection.close()

@@ -21,7 +21,7 @@ from memd.rpc.server import serve
 from memd_client.framing import FrameDecoder, encode_frame
 from tests.support.registry import FakeRegistry
 
-STATE_TIMEOUT_S = 20.0
+STATE_TIMEOUT_S = 120.0
 """How long a test waits for a state before it fails."""
 
 

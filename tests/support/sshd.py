@@ -35,7 +35,7 @@ HOST: Final = "memd-test-host"
 PACKAGES: Final = ("openssh-server", "libwrap0")
 """Debian's package of sshd, and its library that a system without it lacks."""
 
-START_TIMEOUT_S: Final = 20.0
+START_TIMEOUT_S: Final = 120.0
 DOWNLOAD_TIMEOUT_S: Final = 120.0
 START_ATTEMPTS: Final = 5
 """How often sshd is started: another process may take the free port meanwhile."""

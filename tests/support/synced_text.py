@@ -93,7 +93,7 @@ async def synced_text_in(folder: Path) -> AsyncIterator[SyncedText]:
     scene.workspace.mkdir(exist_ok=True)
     try:
         await scene.text.load()
-        with trio.fail_after(30):
+        with trio.fail_after(120):
             async with trio.open_nursery() as nursery:
                 nursery.start_soon(scene.text.run)
                 yield scene

@@ -15,7 +15,7 @@ def test_http_vector_equals_the_local_unit_vector() -> None:
     texts = ["one text", "another", "one text"]
     with running_server() as url:
         asked = {"model": MODEL, "input": texts, "encoding_format": "base64"}
-        reply = httpx.post(f"{url}/embeddings", json=asked, timeout=30).json()
+        reply = httpx.post(f"{url}/embeddings", json=asked, timeout=120).json()
 
     rows = [np.frombuffer(base64.b64decode(item["embedding"]), dtype="<f4") for item in reply["data"]]
     assert [item["index"] for item in reply["data"]] == [0, 1, 2]
@@ -29,4 +29,4 @@ def test_the_server_ends_with_its_block() -> None:
         pass
 
     with pytest.raises(httpx.ConnectError):
-        httpx.post(f"{url}/embeddings", json={"input": ["x"]}, timeout=5)
+        httpx.post(f"{url}/embeddings", json={"input": ["x"]}, timeout=120)

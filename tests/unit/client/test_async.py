@@ -209,7 +209,7 @@ def test_autostart_starts_the_daemon_if_none_runs(
                 assert asking.result().version == "stub"
         wait_until(lambda: started)  # the thread that waited for it has ended
         started[0].terminate()
-        started[0].wait(20)
+        started[0].wait(120)
 
 
 async def fail_inside(client: Any, error: BaseException) -> None:

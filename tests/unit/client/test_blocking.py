@@ -125,7 +125,7 @@ def ctrl_c() -> Iterator[None]:
 
 @pytest.mark.usefixtures("ctrl_c")
 def test_ctrl_c_cancels_the_request_and_keeps_the_connection(server: ServerThread) -> None:
-    with Client(server.path, timeout_s=20) as client:
+    with Client(server.path, timeout_s=120) as client:
         client.hello()
         connection = client._state.connection
 

@@ -36,7 +36,7 @@ CLAUDE = {"session_id": "5f2c", "transcript_path": "/t/5f2c.jsonl", "cwd": "/hom
 
 PROMPT = {**CLAUDE, "hook_event_name": "UserPromptSubmit", "prompt": "Which port?", "source": "user"}
 
-WAIT_LIMIT_S = 10.0
+WAIT_LIMIT_S = 120.0
 """Of a hook that should end within a fraction of a second, on a loaded machine."""
 
 

@@ -12,8 +12,8 @@ from memd.embedding.local.runner import RunnerStatus
 from tests.support import fake_model_child as fake
 from tests.support.models import running_owner
 
-PATIENT = RunnerSettings(command=fake.COMMAND, query_timeout_s=20, text_timeout_s=20, load_timeout_s=20)
-HURRIED = RunnerSettings(command=fake.COMMAND, query_timeout_s=0.6, text_timeout_s=0.6, load_timeout_s=20)
+PATIENT = RunnerSettings(command=fake.COMMAND, query_timeout_s=120, text_timeout_s=120, load_timeout_s=120)
+HURRIED = RunnerSettings(command=fake.COMMAND, query_timeout_s=0.6, text_timeout_s=0.6, load_timeout_s=120)
 
 
 @asynccontextmanager

@@ -119,7 +119,7 @@ assert os.getpriority(os.PRIO_PROCESS, 0) == usual
 @pytest.mark.parametrize("added", [0, 5, 12, 19])
 def test_background_thread_never_has_higher_priority_than_its_process(added: int) -> None:
     ended = subprocess.run(
-        [sys.executable, "-c", STEP_BACK, str(added)], capture_output=True, text=True, timeout=60
+        [sys.executable, "-c", STEP_BACK, str(added)], capture_output=True, text=True, timeout=120
     )
     assert ended.returncode == 0, ended.stderr
     usual, behind = map(int, ended.stdout.split())

@@ -165,7 +165,7 @@ except DownloadFailedError as error:
 
 def test_write_on_a_full_disk_is_named_and_frees_its_space(server: DownloadServer, tmp_path: Path) -> None:
     command = [sys.executable, "-c", LIMITED, f"{server.url}/file.gguf", str(tmp_path / "file.gguf")]
-    ran = subprocess.run(command, capture_output=True, text=True, timeout=60, check=True)
+    ran = subprocess.run(command, capture_output=True, text=True, timeout=120, check=True)
     assert "can't be written" in ran.stdout
     assert files(tmp_path) == []
     assert len(server.asked) == 1

@@ -313,7 +313,7 @@ async def test_a_download_under_way_is_stopped_before_its_part_is_removed(
 
         async with trio.open_nursery() as nursery:
             nursery.start_soon(pull)
-            with trio.fail_after(20):
+            with trio.fail_after(120):
                 while not server.asked:  # noqa: ASYNC110 - the server is a thread
                     await trio.sleep(0.005)
             await library.remove(REF, force=False, progress=ignore)

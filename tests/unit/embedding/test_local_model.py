@@ -163,7 +163,7 @@ async def test_process_ends_with_its_killed_parent_even_if_stopped(minilm: Path,
     assert parent.stdout is not None
     try:
         said = b""
-        with trio.fail_after(60):
+        with trio.fail_after(120):
             while not (found := re.search(rb"pid=(\d+);", said)):
                 said += await parent.stdout.receive_some()
         pid = int(found[1])
@@ -201,7 +201,7 @@ async def test_process_ends_with_its_input_and_writes_only_frames(minilm: Path) 
         while len(messages) < 2:
             messages += reader.feed(bytes(await process.stdout.receive_some()))
         await process.stdin.aclose()
-        with trio.fail_after(20):
+        with trio.fail_after(120):
             assert await process.wait() == 0
         assert await process.stdout.receive_some() == b""
         await process.stdout.aclose()

@@ -258,7 +258,7 @@ async def test_processes_never_exceed_the_budget(tmp_path: Path) -> None:
                 assert (await lease.embed(f"text {number}", "text")).size == fake.DIMS
                 most = max(most, len(loaded(owner)))
 
-        with trio.fail_after(60):
+        with trio.fail_after(120):
             async with trio.open_nursery() as nursery:
                 for lease in leases:
                     nursery.start_soon(embed, lease)

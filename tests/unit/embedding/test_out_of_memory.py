@@ -73,7 +73,7 @@ async def test_out_of_memory_while_loading_is_named_and_recovers(
     limit = tmp_path / "limit"
     limit.write_text(str(megabytes))
     settings = RunnerSettings(
-        query_timeout_s=20, command=(sys.executable, "-c", AT_THE_START, str(limit), *CHILD_COMMAND)
+        query_timeout_s=120, command=(sys.executable, "-c", AT_THE_START, str(limit), *CHILD_COMMAND)
     )
 
     async with running_owner(settings) as owner:

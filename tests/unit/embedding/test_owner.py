@@ -81,7 +81,7 @@ async def test_process_stopped_while_it_embeds_a_text_is_replaced_before_the_tex
     model: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(process, "PING_INTERVAL_S", 0.1)
-    patient = RunnerSettings(command=fake.COMMAND, text_timeout_s=3600, load_timeout_s=20)
+    patient = RunnerSettings(command=fake.COMMAND, text_timeout_s=3600, load_timeout_s=120)
 
     async with leased_model(model, patient) as (owner, lease):
         flag = model.with_name("flag")
@@ -93,7 +93,7 @@ async def test_process_stopped_while_it_embeds_a_text_is_replaced_before_the_tex
             os.kill(stopped, signal.SIGSTOP)
             flag.touch()
 
-        with trio.fail_after(30):
+        with trio.fail_after(120):
             async with trio.open_nursery() as nursery:
                 nursery.start_soon(stop)
                 assert (await lease.embed(f"gate {flag}", "text")).size == fake.DIMS
@@ -118,7 +118,7 @@ async def test_long_text_is_not_taken_for_silence(model: Path, monkeypatch: pyte
 
 
 async def test_timeout_depends_on_the_kind_of_job(model: Path) -> None:
-    settings = RunnerSettings(command=fake.COMMAND, query_timeout_s=0.3, text_timeout_s=20)
+    settings = RunnerSettings(command=fake.COMMAND, query_timeout_s=0.3, text_timeout_s=120)
 
     async with leased_model(model, settings) as (owner, lease):
         flag = model.with_name("flag")
@@ -155,7 +155,7 @@ async def test_queries_overtake_texts_except_the_current_one(model: Path) -> Non
 
 async def test_query_interrupts_a_text_only_for_a_limited_time(model: Path) -> None:
     settings = RunnerSettings(
-        command=fake.COMMAND, query_timeout_s=20, text_timeout_s=20, interruptible_s=0.05
+        command=fake.COMMAND, query_timeout_s=120, text_timeout_s=120, interruptible_s=0.05
     )
 
     async with leased_model(model, settings) as (owner, lease):
@@ -206,7 +206,7 @@ async def test_process_killed_while_idle_is_restarted_on_demand(model: Path) -> 
 
 
 async def test_idle_process_is_stopped_and_restarted_on_demand(model: Path) -> None:
-    settings = RunnerSettings(command=fake.COMMAND, keep_alive_s=0.1, query_timeout_s=20)
+    settings = RunnerSettings(command=fake.COMMAND, keep_alive_s=0.1, query_timeout_s=120)
 
     async with leased_model(model, settings) as (owner, lease):
         await lease.embed("warm", "text")

@@ -129,7 +129,7 @@ async def test_query_interrupts_parallel_texts_and_keeps_finished_ones(model: Pa
 
 async def test_texts_interrupted_for_too_long_are_finished_one_at_a_time(model: Path) -> None:
     settings = RunnerSettings(
-        command=fake.COMMAND, query_timeout_s=20, text_timeout_s=20, interruptible_s=0.05
+        command=fake.COMMAND, query_timeout_s=120, text_timeout_s=120, interruptible_s=0.05
     )
 
     async with leased_model(model, settings) as (owner, lease):

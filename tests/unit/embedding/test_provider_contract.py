@@ -36,7 +36,7 @@ class TestLocalProviderWithAFakeProcess(ProviderContract):
     @asynccontextmanager
     async def open(self) -> AsyncIterator[EmbeddingProvider]:
         async with running_owner(
-            RunnerSettings(command=fake_model_child.COMMAND, query_timeout_s=20)
+            RunnerSettings(command=fake_model_child.COMMAND, query_timeout_s=120)
         ) as owner:
             yield LocalProvider(
                 owner, LocalModel(self.path, "fake"), VectorSpace("local", "fake"), chunk_tokens=400
@@ -52,7 +52,7 @@ class TestLocalProvider(ProviderContract):
     @asynccontextmanager
     async def open(self) -> AsyncIterator[EmbeddingProvider]:
         file = LocalModel(self.path, "minilm")
-        async with running_owner(RunnerSettings(query_timeout_s=20)) as owner:
+        async with running_owner(RunnerSettings(query_timeout_s=120)) as owner:
             yield LocalProvider(owner, file, local_space("minilm", None), chunk_tokens=400)
 
 

@@ -269,7 +269,7 @@ def test_close_interrupts_a_long_read(tmp_path: Path) -> None:
             except MemdError as error:
                 raised.append(type(error))
 
-        with trio.fail_after(10):
+        with trio.fail_after(120):
             async with trio.open_nursery() as nursery:
                 nursery.start_soon(read)
                 await started.wait()

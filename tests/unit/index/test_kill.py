@@ -33,7 +33,7 @@ def test_a_killed_writer_leaves_a_sound_index(tmp_path: Path) -> None:
         while here.poll(60) and here.recv() < wanted:
             pass
         writer.kill()  # during the next change
-        writer.join(30)
+        writer.join(120)
         here.close()
         left = {entry.name for entry in tmp_path.iterdir()}
         assert left <= {"agent.sqlite", "agent.sqlite-wal", "agent.sqlite-shm"}

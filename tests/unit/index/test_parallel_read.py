@@ -18,7 +18,7 @@ from tests.support.open_indexes import run_with_index as run
 
 def test_both_reads_run_concurrently_on_separate_connections(tmp_path: Path) -> None:
     async def test(index: IndexFile) -> None:
-        meet = threading.Barrier(2, timeout=10)
+        meet = threading.Barrier(2, timeout=120)
 
         def other(db: Database) -> Database:
             meet.wait()
@@ -75,7 +75,7 @@ def test_abandoned_parallel_read_is_stopped(tmp_path: Path) -> None:
 
         def main(db: Database) -> None:
             with index.read_parallel(db, other):
-                assert begun.wait(10)
+                assert begun.wait(120)
                 raise LookupError("the other side has what was needed")
 
         with pytest.raises(LookupError):

@@ -125,7 +125,7 @@ def _lost(root: Path, path: str, work: object, seed: int, end: str, begin: str) 
         each.send("end")
     answers: list[Written] = [each.recv() for each in pipes]
     for process in processes:
-        process.join(30)
+        process.join(120)
 
     def is_excused(when: Interval) -> bool:
         return any(began < when[1] < ended for began, ended in done.rewrites)

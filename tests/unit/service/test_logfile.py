@@ -158,7 +158,7 @@ def test_tracebacks_and_library_output_go_to_the_current_file(tmp_path: Path) ->
     path = tmp_path / "memd.log"
     with path.open("ab") as log:
         done = subprocess.run(
-            [sys.executable, "-c", TALKATIVE, str(path)], stdout=log, stderr=log, check=False, timeout=30
+            [sys.executable, "-c", TALKATIVE, str(path)], stdout=log, stderr=log, check=False, timeout=120
         )
 
     text = path.read_text()

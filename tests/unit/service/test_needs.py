@@ -79,7 +79,7 @@ def test_command_line_reads_them_from_a_new_process(environ: dict[str, str]) -> 
         env={**os.environ, **environ},
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=120,
         check=True,
     )
 

@@ -206,7 +206,7 @@ def test_systemd_accepts_the_generated_units(tmp_path: Path, short_path: Path, n
         env={"PATH": "/usr/bin:/bin", "XDG_RUNTIME_DIR": str(short_path), "HOME": str(tmp_path)},
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=120,
         check=False,
     )
 

@@ -60,7 +60,7 @@ def test_systemd_accepts_both_units(tmp_path: Path, short_path: Path) -> None:
         env={"PATH": "/usr/bin:/bin", "XDG_RUNTIME_DIR": str(short_path), "HOME": str(tmp_path)},
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=120,
         check=False,
     )
 
@@ -73,7 +73,7 @@ def test_service_has_a_low_exposure() -> None:
         ["systemd-analyze", "security", "--offline=true", "--no-pager", str(SERVICE)],
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=120,
         check=False,
     )
 

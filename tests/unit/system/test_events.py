@@ -31,7 +31,7 @@ async def test_subscription_receives_events_of_its_agents_and_kinds_in_order() -
 
 async def test_waiting_subscriber_receives_the_next_event() -> None:
     events = EventBus()
-    with events.subscribe(None, KINDS) as subscription, trio.fail_after(10):
+    with events.subscribe(None, KINDS) as subscription, trio.fail_after(120):
         async with trio.open_nursery() as nursery:
 
             async def receive() -> None:

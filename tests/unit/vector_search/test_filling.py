@@ -87,7 +87,7 @@ def test_a_failing_provider_is_not_called_during_its_back_off(tmp_path: Path) ->
             await wait_for(lambda: fixture.vectors.degraded() is not None)
             asked = len(provider.texts)
             assert fixture.vectors.fill is not None
-            with trio.fail_after(60):
+            with trio.fail_after(120):
                 await fixture.vectors.fill.settle()  # returns at once: the provider is in its back-off
             await trio.sleep(30)
             assert len(provider.texts) == asked

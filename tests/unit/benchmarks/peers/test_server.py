@@ -54,7 +54,7 @@ def server(model: CountingModel, tmp_path: Path) -> Iterator[EndpointServer]:
 def embed(server: EndpointServer, texts: str | list[str], caller: str = "me", **options: str) -> list[Any]:
     body = json.dumps({"model": "minilm", "input": texts, **options}).encode()
     url = f"http://127.0.0.1:{server.server_address[1]}/{caller}/v1/embeddings"
-    with urllib.request.urlopen(urllib.request.Request(url, body), timeout=30) as reply:
+    with urllib.request.urlopen(urllib.request.Request(url, body), timeout=120) as reply:
         return [row["embedding"] for row in json.loads(reply.read())["data"]]
 
 
@@ -87,7 +87,7 @@ def test_log_has_caller_and_size_of_requests(server: EndpointServer) -> None:
     embed(server, "why", caller="memd")
     embed(server, ["why", LONG], caller="openclaw")
     with urllib.request.urlopen(
-        f"http://127.0.0.1:{server.server_address[1]}/log?from=1", timeout=30
+        f"http://127.0.0.1:{server.server_address[1]}/log?from=1", timeout=120
     ) as reply:
         rows = json.loads(reply.read())
     assert [row[:3] for row in rows] == [["openclaw", 2, len(LONG)]]

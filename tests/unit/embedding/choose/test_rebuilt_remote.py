@@ -119,7 +119,7 @@ def test_without_remote_providers_no_http_client_is_created(tmp_path: Path) -> N
         " print([name for name in sys.modules if name.startswith('httpx')])"
     )
     done = subprocess.run(
-        [sys.executable, "-c", program], capture_output=True, text=True, check=True, timeout=60
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True, timeout=120
     )
     assert done.stdout.strip() == "[]"
 

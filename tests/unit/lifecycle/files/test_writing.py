@@ -311,7 +311,7 @@ def test_a_writer_that_is_killed_leaves_nothing_half_written_that_is_memory(
     tmp_path: Path, how: str, step: str
 ) -> None:
     append(tmp_path, "memory/n.md", lambda _: "before\n")
-    done = subprocess.run([sys.executable, "-c", KILLED, str(tmp_path), step, how], check=False, timeout=30)
+    done = subprocess.run([sys.executable, "-c", KILLED, str(tmp_path), step, how], check=False, timeout=120)
     assert done.returncode == -9
     left = [path for path in leftovers(tmp_path) if path != "memory/n.md"]
     assert all(Path(path).name.startswith(".") and not path.endswith(".md") for path in left)
@@ -359,7 +359,7 @@ def test_five_processes_lose_nothing(tmp_path: Path) -> None:
     for each in writers:
         each.start()
     for each in writers:
-        each.join(30)
+        each.join(120)
     assert [each.exitcode for each in writers] == [0] * 5
     lines = (tmp_path / NOTE).read_text().splitlines()
     assert [line.split(":")[0] for line in lines] == [str(at) for at in range(50)]

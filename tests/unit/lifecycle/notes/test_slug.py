@@ -157,7 +157,7 @@ def named(
     """Return the name a served model gives, what was logged, and the server."""
 
     async def run() -> tuple[str, HttpPeer]:
-        with trio.fail_after(20):
+        with trio.fail_after(120):
             async with run_peer(behaviour) as (peer, http):
                 endpoint = Endpoint("lab", "tiny", f"http://127.0.0.1:{peer.port}/v1", Secret(KEY))
 

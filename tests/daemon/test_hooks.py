@@ -83,3 +83,19 @@ def test_hooks_are_turned_off_in_the_settings() -> None:
 def test_a_wrong_event_or_session_is_refused(event: str, session: str) -> None:
     with served() as (client, _), pytest.raises(BadParamsError):
         client.hook("codex", event, session)
+
+
+def test_a_session_in_a_folder_with_a_common_name_starts_with_lines_on_it_alone() -> None:
+    with StateHome(KEYWORD_ONLY) as home:
+        home.note("MEMORY.md", "# Eva\n\n- Filled in the capital gains form with Bernd\n- api: port 8443\n")
+        home.note(
+            "memory/2026-11-02.md", "- Rapid antigen test of Elsa was negative\n- Cleaned the workshop\n"
+        )
+        with DaemonProcess(home) as daemon, daemon.client() as client:
+            client.index()
+            api = client.hook("codex", "session_start", "new", cwd="/home/eva/code/api")
+            shop = client.hook("codex", "session_start", "other", cwd="/home/eva/shop")
+
+    assert "- api: port 8443 (MEMORY.md#L4)" in api.text
+    assert api.hits == 1
+    assert (shop.text, shop.decision) == ("", "empty")

@@ -1,16 +1,16 @@
 """The start of a session: what memory has on its project, and the newest facts on it. Pure functions.
 
-A line is about a project if it names it, or if the path or the title of its file does.
+A line is about a project if it names it, or if its heading, or the path or title of its file, does.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from memd.lifecycle.hooks.injection import ShownLine
-from memd.lifecycle.hooks.sure_lines import names_project
+from memd.lifecycle.hooks.project import Project
 from memd.text.cut.annotations import hide_annotations
 from memd.text.query.dates import day_of_note
 from memd_client.messages import FileEntry
@@ -27,73 +27,101 @@ MAX_FILES_READ = 6
 
 OPENING_TOKENS = 200
 
+CURATED = ("MEMORY.md", "memory.md", "USER.md")
+"""Files of facts on anything: a line that begins with the project's name was put there for its sessions."""
+
 _BULLET = re.compile(r"\s*(?:[-*+]|\d+[.)])\s+(?=\S)")
+_HEADING = re.compile(r"\s{0,3}(#{1,6})\s+(.*)")
 _DAY = re.compile(r"\b(\d{4}-\d\d-\d\d)\b")
 _FENCE = re.compile(r"\s*(?:```|~~~)")
 
 
 @dataclass(frozen=True, slots=True)
 class ProjectFiles:
-    """The notes about a project, newest first, and notes of days that may mention it."""
+    """The notes about a project, newest first, and files that may mention it: curated ones, and notes of days."""
 
     own: tuple[FileEntry, ...] = ()
+    curated: tuple[FileEntry, ...] = ()
     daily: tuple[FileEntry, ...] = ()
 
     @property
     def to_read(self) -> tuple[FileEntry, ...]:
         """The files whose facts are compared."""
         daily = self.daily[: MAX_FILES_READ // 2]
-        return (*self.own[: MAX_FILES_READ - len(daily)], *daily)
+        return (*self.curated, *self.own[: MAX_FILES_READ - len(daily)], *daily)
 
 
-def project_files(files: Iterable[FileEntry], project: Sequence[str]) -> ProjectFiles:
+def project_files(files: Iterable[FileEntry], project: Project) -> ProjectFiles:
     """Return the notes about a project among an agent's files, given newest first."""
-    own, daily = list[FileEntry](), list[FileEntry]()
+    own, curated, daily = list[FileEntry](), list[FileEntry](), list[FileEntry]()
     for file in files:
-        if names_project(project, f"{file.path} {file.title}"):
+        if file.path in CURATED:
+            curated.append(file)
+        elif _is_own(file, project):
             own.append(file)
         elif file.date is not None:
             daily.append(file)
-    return ProjectFiles(tuple(own), tuple(daily))
+    return ProjectFiles(tuple(own), tuple(curated), tuple(daily))
 
 
-def newest_facts(texts: Iterable[tuple[FileEntry, str]], project: Sequence[str]) -> list[ShownLine]:
-    """Return the newest facts on a project in files given with their texts."""
-    found: list[tuple[str, int, ShownLine]] = []
-    for file, text in texts:
-        is_own = names_project(project, f"{file.path} {file.title}")
+def _is_own(file: FileEntry, project: Project) -> bool:
+    """Return whether all lines of a file are about a project. Notes of days are private: theirs have to name it."""
+    if file.date is not None:
+        return not project.is_common and project.is_path(file.path)
+    return project.is_path(file.path) or project.is_heading(file.title)
+
+
+def newest_facts(files: ProjectFiles, texts: Mapping[str, str], project: Project) -> list[ShownLine]:
+    """Return the newest facts on a project in files, given with their texts by path."""
+    found: list[tuple[bool, str, int, ShownLine]] = []
+    for file in files.to_read:
+        is_curated = file in files.curated
         day = day_of_note(file.path)
-        for number, line in _items(text):
-            if not is_own and not names_project(project, line):
+        for number, line, is_listed, is_below in _lines(texts[file.path], project):
+            begins = project.begins(line)
+            is_about = file in files.own or is_below
+            if not begins and not (
+                is_listed and ((is_about and len(line) >= MIN_FACT_CHARS) or project.is_named(line))
+            ):
                 continue
             dated = _DAY.search(line)
             date = dated[1] if dated is not None else "" if day is None else day.isoformat()
             about = "" if dated is not None else date
-            found.append((date, number, ShownLine(_short(line), f"{file.path}#L{number}", about)))
+            shown = ShownLine(_short(line), f"{file.path}#L{number}", about)
+            found.append((is_curated and begins, date, number, shown))
     # The newest day first; facts without a day follow, those at the end of a file first: notes are appended.
-    return [line for _, _, line in sorted(found, key=lambda each: each[:2], reverse=True)[:MAX_FACTS]]
+    return [line for *_, line in sorted(found, key=lambda each: each[:3], reverse=True)[:MAX_FACTS]]
 
 
 def describe(project: str, files: ProjectFiles) -> str:
     """Return the sentence that says what memory has on a project."""
     count, chunks = len(files.own), sum(file.chunks for file in files.own)
     if not count:
-        return f"Memory mentions {project} in notes of days. Newest facts:"
+        return f"Memory mentions {project}. Newest facts:"
     notes = "1 note" if count == 1 else f"{count} notes"
     return (
         f"Memory has {notes} on {project} ({chunks} indexed parts), newest {files.own[0].path}. Newest facts:"
     )
 
 
-def _items(text: str) -> Iterator[tuple[int, str]]:
-    """Yield the list items of a note with their line numbers, without those in code."""
+def _lines(text: str, project: Project) -> Iterator[tuple[int, str, bool, bool]]:
+    """Yield the lines of a note, without those in code: number, text, and whether it is in a list, and below a heading
+    about the project."""
     is_code = False
+    headings: list[tuple[int, bool]] = []
     for number, line in enumerate(hide_annotations(text).split("\n"), start=1):
         if _FENCE.match(line):
             is_code = not is_code
-        mark = _BULLET.match(line)
-        if mark is not None and not is_code and len(line) - mark.end() >= MIN_FACT_CHARS:
-            yield number, line[mark.end() :].strip()
+        elif is_code or not line.strip():
+            continue
+        elif heading := _HEADING.match(line):
+            level = len(heading[1])
+            headings = [each for each in headings if each[0] < level]
+            headings.append((level, project.is_heading(heading[2])))
+        else:
+            mark = _BULLET.match(line)
+            item = line[mark.end() :] if mark else line
+            yield number, item.strip(), mark is not None, any(named for _, named in headings)
 
 
 def _short(text: str) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import PurePath
 from typing import Protocol
@@ -16,9 +17,10 @@ from memd.lifecycle.hooks.opening import (
     newest_facts,
     project_files,
 )
+from memd.lifecycle.hooks.project import Project, project_in
 from memd.lifecycle.hooks.prompts import read_prompt
 from memd.lifecycle.hooks.shown import ShownFacts
-from memd.lifecycle.hooks.sure_lines import project_words, sure_lines
+from memd.lifecycle.hooks.sure_lines import sure_lines
 from memd.settings.hooks import HooksSettings
 from memd.settings.schema import DaemonSettings
 from memd.settings.sources import SHARED_AGENT
@@ -132,7 +134,7 @@ class HookService:
         hits = await _search(memory, asked.query, params)
         if not hits:
             return "empty", "", []
-        lines = sure_lines(asked.query, hits, project_words(await _project_of(params)))
+        lines = sure_lines(asked.query, hits, await _project_of(params))
         return self._inject(params, PROMPT_HEADING, lines, max_tokens) if lines else ("not_sure", "", [])
 
     async def _at_start(
@@ -140,8 +142,7 @@ class HookService:
     ) -> tuple[str, str, list[ShownLine]]:
         for each in memory:
             each.session_started(params.session_id)
-        folder = await _project_of(params)
-        project = project_words(folder)
+        project = await _project_of(params)
         if not project:
             return "empty", "", []
         heading, lines = "", list[ShownLine]()
@@ -150,9 +151,10 @@ class HookService:
                 reply = await each.files(FilesParams(limit=MAX_FILES))
                 notes = [file for file in reply.files if file.path.endswith(NOTES)]
                 files = project_files(notes, project)
-                found = newest_facts([(file, await _text(each, file)) for file in files.to_read], project)
+                texts = {file.path: await _text(each, file) for file in files.to_read}
+                found = newest_facts(files, texts, project)
                 if found and not lines:
-                    heading, lines = describe(PurePath(folder).name, files), found
+                    heading, lines = describe(project.name, files), found
         if not lines:
             return "empty", "", []
         decision, text, shown = self._inject(params, heading, lines, OPENING_TOKENS)
@@ -182,9 +184,14 @@ def _chosen(memories: HookMemories, params: HookParams, settings: HooksSettings)
     return chosen
 
 
-async def _project_of(params: HookParams) -> str:
-    """Return the folder of a session's project."""
-    return await trio.to_thread.run_sync(find_project, params.cwd)
+async def _project_of(params: HookParams) -> Project:
+    """Return a session's project."""
+
+    def find() -> Project:
+        folder = find_project(params.cwd)
+        return project_in("" if folder == os.path.expanduser("~") else folder)
+
+    return await trio.to_thread.run_sync(find)
 
 
 async def _search(memory: Sequence[HookMemory], query: str, params: HookParams) -> list[Hit]:

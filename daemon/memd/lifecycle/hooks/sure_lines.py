@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from pathlib import PurePath
 
 from memd.lifecycle.hooks.evidence import LineEvidence, TellingWord, line_evidence, telling_words, text_key
 from memd.lifecycle.hooks.injection import ShownLine
+from memd.lifecycle.hooks.project import Project
 from memd.text.cut.snippets import cut_snippet
 from memd.text.query.dates import day_of_note
-from memd.text.query.word_forms import fold
 from memd.text.tokens import has_wide
 from memd_client.messages import Hit
 
@@ -40,35 +39,16 @@ MAX_LINES = 3
 
 _BULLET = re.compile(r"\s*(?:[-*+]|\d+[.)])\s+")
 _HEADING = re.compile(r"\s*#{1,6}\s")
-_WORD = re.compile(r"[^\W_]+")
-_PLAIN_FOLDERS = frozenset(
-    "home users user root src code work projects project repos repo git dev documents desktop tmp var opt srv mnt"
-    " memory notes workspace main master app apps web site test tests docs".split()
-)
 
 
-def project_words(cwd: str) -> tuple[str, ...]:
-    """Return the words by which notes may name the project of a folder; empty if the folder names none."""
-    name = PurePath(cwd).name
-    words = [fold(name), *(fold(part) for part in _WORD.findall(name))]
-    return tuple(
-        dict.fromkeys(
-            word for word in words if len(word) > 2 and word not in _PLAIN_FOLDERS and not word.isdigit()
-        )
-    )
-
-
-def sure_lines(query: str, hits: Iterable[Hit], project: Sequence[str] = ()) -> list[ShownLine]:
-    """Return the lines of explained hits that are surely about a query, best first.
-
-    `project` has the words that name the session's project.
-    """
+def sure_lines(query: str, hits: Iterable[Hit], project: Project) -> list[ShownLine]:
+    """Return the lines of explained hits that are surely about a query in a session's project, best first."""
     found: dict[bytes, tuple[float, ShownLine]] = {}
     for hit in hits:
         if hit.superseded_by is not None or hit.explain is None:
             continue
         words = telling_words(
-            ((word["word"], word["weight"]) for word in hit.explain["words"]), query, project
+            ((word["word"], word["weight"]) for word in hit.explain["words"]), query, project.words
         )
         if words:
             for weight, line in _sure_lines_of(hit, words, project):
@@ -79,20 +59,18 @@ def sure_lines(query: str, hits: Iterable[Hit], project: Sequence[str] = ()) -> 
 
 
 def _sure_lines_of(
-    hit: Hit, words: Sequence[TellingWord], project: Sequence[str]
+    hit: Hit, words: Sequence[TellingWord], project: Project
 ) -> Iterator[tuple[float, ShownLine]]:
     """Yield the sure lines of a hit with their weights."""
     lines = hit.snippet.split("\n")
     is_talk = hit.session is not None or hit.source == "sessions"
     has_places = not is_talk and hit.end_line - hit.start_line == len(lines) - 1
-    is_project_file = names_project(
-        project, f"{hit.path} {'' if hit.session is None else hit.session.project}"
-    )
+    is_project_file = project.is_path(hit.path if hit.session is None else hit.session.project)
     for at, line in enumerate(lines):
         if not line.strip() or _HEADING.match(line):
             continue
         evidence = line_evidence(words, line)
-        is_project = is_project_file or names_project(project, line)
+        is_project = is_project_file or project.is_named(line)
         if not _is_sure(evidence, is_project=is_project, is_talk=is_talk):
             continue
         text = _shown_text(line, lines[at + 1 :], words)
@@ -112,14 +90,6 @@ def _is_sure(evidence: LineEvidence, *, is_project: bool, is_talk: bool) -> bool
     if count >= MIN_OTHER_WORDS:
         return share >= (MIN_OTHER_SHARE if is_project or not is_talk else MIN_OTHER_TALK_SHARE)
     return not is_talk and count >= MIN_WORDS and evidence.names >= MIN_WORDS and share >= MIN_NAMED_SHARE
-
-
-def names_project(project: Sequence[str], text: str) -> bool:
-    """Return whether a text names a project by its words."""
-    if not project:
-        return False
-    folded = fold(text)
-    return project[0] in folded or not set(project[1:]).isdisjoint(_WORD.findall(folded))
 
 
 def _shown_text(line: str, following: Sequence[str], words: Sequence[TellingWord]) -> str:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from memd.lifecycle.hooks.sure_lines import MAX_LINES, project_words, sure_lines
+from memd.lifecycle.hooks.project import Project, project_in
+from memd.lifecycle.hooks.sure_lines import MAX_LINES, sure_lines
 from memd_client.messages import Hit, Supersession
 from memd_client.sources import SessionInfo
 
-PROJECT = project_words("/home/mara/code/harbor")
+PROJECT = project_in("/home/mara/code/harbor")
 
 
 def hit(snippet: str, *words: str, path: str = "memory/projects/harbor.md", start: int = 5) -> Hit:
@@ -18,7 +19,7 @@ def hit(snippet: str, *words: str, path: str = "memory/projects/harbor.md", star
     return Hit(path, start, end, 1.0, 0.5, 9.0, snippet, "memory", f"{path}#L{start}-L{end}", explain=explain)
 
 
-def texts(found: Hit, query: str = "", project: tuple[str, ...] = PROJECT) -> list[str]:
+def texts(found: Hit, query: str = "", project: Project = PROJECT) -> list[str]:
     """Return the texts of the sure lines of one hit."""
     return [line.text for line in sure_lines(query, [found], project)]
 
@@ -106,9 +107,3 @@ def test_the_best_lines_come_first_and_few() -> None:
     lines = "\n".join(f"- Upload jobs retry, case {number}" for number in range(9))
 
     assert len(texts(hit(lines, "upload", "retry"))) == MAX_LINES
-
-
-def test_a_folder_without_a_name_of_its_own_is_no_project() -> None:
-    assert project_words("/home/mara/code") == ()
-    assert project_words("") == ()
-    assert project_words("/home/mara/code/atlas-maps") == ("atlas-maps", "atlas", "maps")

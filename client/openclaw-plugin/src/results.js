@@ -9,6 +9,9 @@ import { codeOf, isAbsent, messageAndHint } from "./daemon.js";
 /** Characters that are invisible or change the direction of text; in JSON they occur only inside strings. */
 const UNSEEN = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu;
 
+/** Names in JSON: whoever creates a file chooses its name, which may imitate a tag. */
+const NAMES = /"(?:agent|citation|path|supersededBy|title)":"(?:[^"\\]|\\.)*"/gu;
+
 /**
  * Return a result that holds a map.
  * @param {Record<string, unknown>} payload
@@ -37,13 +40,18 @@ function cited(row) {
 }
 
 /**
- * Return a map as JSON with invisible characters escaped.
+ * Return a map as JSON with invisible characters escaped, and names without tags.
  * @param {unknown} payload
  */
 export function asJson(payload) {
-  return JSON.stringify(payload).replace(UNSEEN, (found) =>
-    [...Array(found.length).keys()].map((at) => `\\u${found.charCodeAt(at).toString(16).padStart(4, "0")}`).join(""),
-  );
+  return JSON.stringify(payload)
+    .replace(NAMES, (found) => found.replace(/[<>]/gu, escaped))
+    .replace(UNSEEN, escaped);
+}
+
+/** @param {string} found */
+function escaped(found) {
+  return [...Array(found.length).keys()].map((at) => `\\u${found.charCodeAt(at).toString(16).padStart(4, "0")}`).join("");
 }
 
 /**

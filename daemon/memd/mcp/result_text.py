@@ -3,34 +3,17 @@
 from __future__ import annotations
 
 import json
-import unicodedata
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from memd.mcp.definitions import APPEND_NOTE, CONVERSATION_READ, CONVERSATION_SEARCH
+from memd.system.untrusted import on_one_line, show_unseen
 from memd_client.errors import MemdError
-
-_JOINERS = "\u200c\u200d"
-"""Not escaped, because emoji and some scripts need them."""
-
-
-def escape_invisible(text: str) -> str:
-    r"""Return a text with invisible characters and direction marks escaped, such as `\u202e`."""
-    if text.isascii() and text.isprintable():
-        return text
-    return "".join(_shown(each) for each in text.replace("\r\n", "\n"))
-
-
-def _shown(character: str) -> str:
-    is_unseen = unicodedata.category(character) in ("Cc", "Cf", "Cs", "Zl", "Zp")
-    if not is_unseen or character in "\t\n" or character in _JOINERS:
-        return character
-    return f"\\u{ord(character):04x}"
 
 
 def answer_text(name: str, answer: Mapping[str, Any]) -> str:
     """Return a tool's result as text."""
-    return escape_invisible(_FORMATTERS[name](answer))
+    return show_unseen(_FORMATTERS[name](answer))
 
 
 def wrong_call_text(answer: Mapping[str, Any]) -> str:
@@ -40,12 +23,12 @@ def wrong_call_text(answer: Mapping[str, Any]) -> str:
         lines.append(f"Expected: {answer['expected']}")
     if answer.get("example"):
         lines.append(f"Example: {json.dumps(answer['example'], ensure_ascii=False)}")
-    return escape_invisible("\n".join(lines))
+    return show_unseen("\n".join(lines))
 
 
 def error_text(error: MemdError) -> str:
     """Return an error with its code and hint."""
-    return escape_invisible(f"{error.message or error.wire_code} ({error.wire_code})\n{error.hint}")
+    return f"{on_one_line(error.message or error.wire_code)} ({error.wire_code})\n{on_one_line(error.hint)}"
 
 
 def _search_text(answer: Mapping[str, Any]) -> str:
@@ -55,7 +38,7 @@ def _search_text(answer: Mapping[str, Any]) -> str:
         parts.append(str(answer.get("reason") or answer.get("warning") or "No relevant results."))
     degraded = answer.get("degraded")
     if degraded:
-        parts.append(f"Degraded: {degraded['reason']} {degraded['hint']}")
+        parts.append(f"Degraded: {on_one_line(degraded['reason'])} {degraded['hint']}")
     parts.extend(line for each in answer.get("agents", ()) for line in _degraded_lines(each))
     return "\n\n".join(parts)
 
@@ -65,34 +48,31 @@ def _heading(row: Mapping[str, Any]) -> str:
     weak = ", weak" if row.get("relevance") == "weak" else ""
     heading = f"{_owner(row)}{_place(row)} (score {row['score']:.2f}{weak})"
     later = row.get("supersededBy")
-    return f"{heading}\nsuperseded by {_on_one_line(later)}" if later else heading
+    return f"{heading}\nsuperseded by {on_one_line(later)}" if later else heading
 
 
 def _owner(row: Mapping[str, Any]) -> str:
     """Return the agent of a result, if several agents were searched."""
-    return f"agent {row['agent']}: " if row.get("agent") else ""
+    return f"agent {on_one_line(row['agent'])}: " if row.get("agent") else ""
 
 
 def _degraded_lines(agent: Mapping[str, Any]) -> Iterator[str]:
     """Yield the error or degradation of one agent, if several agents were searched."""
+    name = on_one_line(agent["agent"])
     if error := agent.get("error"):
-        yield f"Agent {agent['agent']} was not searched: {error['message']} {error['hint']}"
+        yield f"Agent {name} was not searched: {on_one_line(error['message'])} {error['hint']}"
     if degraded := agent.get("degraded"):
-        yield f"Agent {agent['agent']}, degraded: {degraded['reason']} {degraded['hint']}"
+        yield f"Agent {name}, degraded: {on_one_line(degraded['reason'])} {degraded['hint']}"
 
 
 def _place(row: Mapping[str, Any]) -> str:
     """Return the location of an excerpt on one line."""
-    return f"{_on_one_line(row['path'])}#L{row['startLine']}-L{row['endLine']}"
-
-
-def _on_one_line(text: object) -> str:
-    return str(text).replace("\n", "\\n")
+    return f"{on_one_line(row['path'])}#L{row['startLine']}-L{row['endLine']}"
 
 
 def _read(answer: Mapping[str, Any]) -> str:
     if answer.get("status") == "not_found":
-        return str(answer.get("reason") or f"No file {answer['path']}.")
+        return str(answer.get("reason") or f"No file {on_one_line(answer['path'])}.")
     text = str(answer["text"] or answer.get("reason", ""))
     if answer.get("truncated"):
         last = answer["next_from"] - 1
@@ -126,7 +106,7 @@ def _forget_text(answer: Mapping[str, Any]) -> str:
 
 
 def _append_text(answer: Mapping[str, Any]) -> str:
-    place = f"{answer['path']}#L{answer['start_line']}-L{answer['end_line']}"
+    place = f"{on_one_line(answer['path'])}#L{answer['start_line']}-L{answer['end_line']}"
     return f"Appended: {place}" if answer["appended"] else f"Present already: {place}"
 
 
@@ -140,7 +120,7 @@ def _conversation(row: Mapping[str, Any]) -> str:
     weak = ", weak" if row.get("relevance") == "weak" else ""
     lines = [
         f"{_session(row['session'])} (score {row['score']:.2f}{weak})",
-        f"session: {_on_one_line(row['path'])}",
+        f"session: {on_one_line(row['path'])}",
     ]
     for each in row["excerpts"]:
         lines += [f"line {each['line']}{', ' + each['date'] if each['date'] else ''}:", each["text"]]
@@ -151,18 +131,20 @@ def _session(session: Mapping[str, Any]) -> str:
     """Return a session on one line: program, title, project and day."""
     project = str(session["project"]).rstrip("/").rpartition("/")[2]
     facts = (session["program"], session["title"], project, session["date"])
-    return ", ".join(_on_one_line(fact) for fact in facts if fact)
+    return ", ".join(on_one_line(fact) for fact in facts if fact)
 
 
 def _messages_text(answer: Mapping[str, Any]) -> str:
     rows: Sequence[Mapping[str, Any]] = answer["messages"]
     head = f"{_session(answer['session'])}: {len(rows)} of {answer['total']} messages"
-    said = [f"{row['number']} (line {row['line']}) {row['speaker']}: {row['text']}" for row in rows]
+    said = [
+        f"{row['number']} (line {row['line']}) {on_one_line(row['speaker'])}: {row['text']}" for row in rows
+    ]
     return "\n".join([head, *said])
 
 
 def _fact(row: Mapping[str, Any]) -> str:
-    return f"- {row['text']} ({row['category']}, id {row['id']}, {row['path']}:{row['line']})"
+    return f"- {row['text']} ({row['category']}, id {row['id']}, {on_one_line(row['path'])}:{row['line']})"
 
 
 _FORMATTERS = {

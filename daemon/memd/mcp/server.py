@@ -30,6 +30,7 @@ from memd.mcp.result_text import error_text
 from memd.mcp.scope import AgentScope
 from memd.mcp.tool_calls import OnProgress, ProgressSteps, carry_out
 from memd.system.line_writer import EXIT_DRAIN_S, LineWriter, QueuedText
+from memd.system.untrusted import on_one_line
 from memd_client.aio import AsyncioClient
 from memd_client.errors import BadParamsError, DaemonUnreachableError, MemdError
 from memd_client.session import CLIENT_VERSION
@@ -247,9 +248,9 @@ def _resource(file: resources.MemoryFile) -> types.Resource:
     """Return a file as a type of the protocol."""
     return types.Resource(
         uri=AnyUrl(file.uri),
-        name=file.row.path,
-        title=file.row.title or None,
-        description=f"Memory of agent {file.agent}",
+        name=on_one_line(file.row.path),
+        title=on_one_line(file.row.title) or None,
+        description=f"Memory of agent {on_one_line(file.agent)}",
         mimeType=resources.MIME_TYPE,
         size=file.row.size_bytes,
     )

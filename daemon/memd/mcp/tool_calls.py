@@ -10,6 +10,7 @@ from memd.mcp.definitions import ALL_AGENTS, MAX_RESULTS, TOOLS, Tool
 from memd.mcp.own_requests import OWN_REQUESTS, check_arguments
 from memd.mcp.result_text import answer_text, error_text, wrong_call_text
 from memd.mcp.scope import AgentScope
+from memd.system.untrusted import on_one_line
 from memd_client import lifecycle_requests, requests
 from memd_client.errors import AgentUnknownError, BadParamsError, MemdError
 from memd_client.messages import Hit, Progress, SearchAgentsReply, SearchedAgent
@@ -113,7 +114,7 @@ async def _send(scope: AgentScope, ask: PreparedRequest[Any], on_progress: OnPro
 async def _known_agents(scope: AgentScope) -> list[str]:
     """Return a line with the known agents; none if the daemon doesn't reply."""
     agents = await scope.agents_or_none()
-    return [f"Known agents: {', '.join(agents)}."] if agents else []
+    return [f"Known agents: {', '.join(map(on_one_line, agents))}."] if agents else []
 
 
 # --- a search of all agents ------------------------------------------------------------------------------
@@ -154,7 +155,7 @@ def _reason(rows: Sequence[SearchedAgent]) -> str:
     reasons = {row.agent: row.empty.message for row in rows if row.empty is not None}
     if len(set(reasons.values())) <= 1:
         return next(iter(reasons.values()), "")
-    return " ".join(f"Agent {agent}: {message}" for agent, message in reasons.items())
+    return " ".join(f"Agent {on_one_line(agent)}: {message}" for agent, message in reasons.items())
 
 
 def _mode(rows: Sequence[SearchedAgent]) -> str:

@@ -30,9 +30,9 @@ from memd.lifecycle.facts.search import (
     superseded_in,
 )
 from memd.lifecycle.host import Host
-from memd.lifecycle.tools.untrusted import block
 from memd.system.clock import Clock
 from memd.system.events import EVENTS
+from memd.system.untrusted import block
 from memd.text.transcripts.scaffolding import without_headers
 from memd_client.errors import BadParamsError, MemoryDisabledError
 from memd_client.facts import (

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from memd.lifecycle.tools.untrusted import escape
+from memd.system.untrusted import escape, on_one_line
 from memd.text.redact.secrets import redact
 from memd.text.tokens import estimate_tokens
 from memd.text.transcripts.injected import CLOSING, OPENING
@@ -35,11 +35,11 @@ def inject(heading: str, lines: Sequence[ShownLine], max_tokens: int) -> tuple[s
 
 
 def _block(heading: str, rows: Sequence[str]) -> str:
-    return "\n".join((OPENING, heading, *rows, CLOSING))
+    return "\n".join((OPENING, on_one_line(heading), *rows, CLOSING))
 
 
 def _row(line: ShownLine) -> str:
     """Return a line as text that can't end its block, without secrets."""
     text, _ = redact(line.text)
     place = ", ".join(filter(None, (line.place, line.about)))
-    return f"- {escape(text)}" + (f" ({escape(place)})" if place else "")
+    return f"- {escape(text)}" + (f" ({on_one_line(place)})" if place else "")

@@ -15,9 +15,9 @@ import trio
 from memd.lifecycle.host import Host
 from memd.lifecycle.notes.daily import local_time
 from memd.lifecycle.notes.session_kinds import Kind, settle_kind
-from memd.lifecycle.tools.untrusted import show_unseen
 from memd.sync.disk.safe_open import open_file, open_listing
 from memd.system.clock import Clock
+from memd.system.untrusted import on_one_line, show_unseen
 from memd.text.cut.annotations import hide_annotations
 from memd_client.sessions import ContextFile, SessionStartedParams, SessionStartedReply
 
@@ -176,11 +176,10 @@ def build_context(files: Iterable[StartFile], most_of_a_file: int, most_together
             continue
         mark = f"[… cut: {more} more {'line' if more == 1 else 'lines'}, read them with memory_get]"
         body = f"{kept}\n{mark}" if more else kept
-        parts.append(
-            f'## {_LIKE_A_TAG.sub("&lt;", file.path)}\n\n<{_TAG} path="{_in_tag(file.path)}">\n{body}\n</{_TAG}>'
-        )
+        name = on_one_line(file.path)
+        parts.append(f'## {name}\n\n<{_TAG} path="{name.replace(chr(34), "&quot;")}">\n{body}\n</{_TAG}>')
     if unread:
-        names = _LIKE_A_TAG.sub("&lt;", ", ".join(unread[:MAX_UNREAD_NAMES]))
+        names = ", ".join(map(on_one_line, unread[:MAX_UNREAD_NAMES]))
         parts.append(f"[… left out: {len(unread)} more notes, read them with memory_get: {names}]")
     return StartContext("\n\n".join([HEADING, *parts]) if parts else "", tuple(rows))
 
@@ -196,7 +195,3 @@ def _cut(text: str, limit: int) -> tuple[str, int]:
     end = shown.rfind("\n", 0, limit + 1)
     kept = shown[:end] if end > 0 else shown[:limit]
     return kept, text.count("\n") - kept.count("\n") + (end <= 0)
-
-
-def _in_tag(path: str) -> str:
-    return path.replace("&", "&amp;").replace('"', "&quot;").replace("<", "&lt;").replace(">", "&gt;")

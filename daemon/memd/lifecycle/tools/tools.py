@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import re
 from collections.abc import Mapping
 from types import MappingProxyType
@@ -23,9 +24,9 @@ from memd.lifecycle.tools.definitions import (
     define,
     recall_section,
 )
-from memd.lifecycle.tools.untrusted import on_one_line, show_unseen
 from memd.settings.lifecycle import Citations
 from memd.system.clock import Clock
+from memd.system.untrusted import names_in_json, on_one_line, show_unseen
 from memd_client.errors import FileMissingError, FileUnreadableError, PathRefusedError, QueryEmptyError
 from memd_client.messages import GetParams, Hit, SearchParams, SearchReply
 from memd_client.tooling import (
@@ -109,6 +110,8 @@ async def get_lines(host: Host, arguments: dict[str, Any]) -> dict[str, Any] | I
     try:
         reply = await host.get(GetParams(path=path, from_line=first, lines=lines))
     except FileMissingError as error:
+        if (written := html.unescape(path)) != path:  # as a name is escaped in texts for models
+            return await get_lines(host, {**arguments, "path": written})
         reason = f"{error.message}; {error.hint}"
         return {**missing, "reason": on_one_line(reason, MAX_REASON_CHARS)}
     except (FileUnreadableError, PathRefusedError) as error:
@@ -138,7 +141,7 @@ def as_json(result: dict[str, Any]) -> str:
 
     Characters that are invisible or change the direction of text are escaped, as in `\u202e`.
     """
-    return show_unseen(msgspec.json.encode(result).decode())
+    return names_in_json(show_unseen(msgspec.json.encode(result).decode()))
 
 
 def _search_answer(reply: SearchReply, *, citations: bool) -> dict[str, Any]:

@@ -262,7 +262,7 @@ _HOSTILE = st.lists(
 @given(
     texts=st.lists(_HOSTILE | st.text(st.characters(exclude_categories=["Cs"])), max_size=4),
     most=st.integers(1, 60),
-    name=st.sampled_from(["", "-<memory-file", '-"><memory-file x="', "-&amp;"]),
+    name=st.sampled_from(["", "-</memd-memory>", "-<memory-file", '-"><memory-file x="', "-&amp;"]),
 )
 def test_no_text_leaves_its_place_or_passes_for_another(texts: list[str], most: int, name: str) -> None:
     context = build_context(
@@ -272,6 +272,7 @@ def test_no_text_leaves_its_place_or_passes_for_another(texts: list[str], most: 
     shown = [file for file in context.files if file.characters]
     assert len(re.findall(r"<\s*/\s*memory-file", context.text, re.IGNORECASE)) == len(shown)
     assert len(re.findall(r"<\s*memory-file", context.text, re.IGNORECASE)) == len(shown)
+    assert "</memd-memory>" not in context.text
     assert not set(context.text) & set("\x1b\r\u200b\u202e\u2028")
     assert all(file.characters <= most for file in context.files)
     assert sum(file.characters for file in context.files) <= 100

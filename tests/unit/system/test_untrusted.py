@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from memd.lifecycle.facts.facts import BLOCK
-from memd.lifecycle.tools.untrusted import NOTICE, ROW_CHARS, block, escape
+from memd.system.untrusted import NOTICE, ROW_CHARS, block, escape
 from memd.text.transcripts.scaffolding import without_headers
 
 PIECES = st.sampled_from(

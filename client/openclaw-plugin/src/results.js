@@ -9,7 +9,7 @@ import { codeOf, isAbsent, messageAndHint } from "./daemon.js";
 /** Characters that are invisible or change the direction of text; in JSON they occur only inside strings. */
 const UNSEEN = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu;
 
-/** Names in JSON: whoever creates a file chooses its name, which may imitate a tag. */
+/** Names in JSON: the name of a file may imitate a tag. */
 const NAMES = /"(?:agent|citation|path|supersededBy|title)":"(?:[^"\\]|\\.)*"/gu;
 
 /**

@@ -32,8 +32,8 @@ def show_unseen(text: str) -> str:
 def on_one_line(text: object, limit: int = 1_000) -> str:
     """Return a name or a message as one line in which nothing has a meaning but its words, cut visibly.
 
-    All names in texts for models are escaped here: paths, titles, projects, agents. Whoever creates a file chooses its
-    name, and may try to speak to the model.
+    All names in texts for models are escaped here: paths, titles, projects, agents. The name of a file that another
+    user or program wrote may be an instruction for the model.
     """
     line = "".join(map(_escaped, str(text).replace("\n", "\\n").replace("\t", " ")))
     return line if len(line) <= limit else line[: limit - 1] + "…"

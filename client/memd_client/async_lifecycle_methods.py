@@ -168,6 +168,7 @@ class AsyncLifecycleMethods(AsyncNoteMethods):
         source: str | None = None,
         reason: str = "new",
         next_session_id: str | None = None,
+        ended_ms: int | None = None,
     ) -> SessionEndedReply:
         """Report the end of a session and write the end of its conversation to a note.
 
@@ -180,6 +181,7 @@ class AsyncLifecycleMethods(AsyncNoteMethods):
             source: The place of the conversation, such as `telegram`.
             reason: `new` or `reset`.
             next_session_id: The session that follows; the same id if the transcript continues after a reset.
+            ended_ms: When it ended, as Unix time in milliseconds; None: now.
 
         Returns:
             `path` of the note (empty if there is none), `messages` in it, `slug`, `slug_from`, and `reason`: `written`,
@@ -202,6 +204,7 @@ class AsyncLifecycleMethods(AsyncNoteMethods):
             source=source,
             reason=reason,
             next_session_id=next_session_id,
+            ended_ms=ended_ms,
         )
         return await self.request(request)
 

@@ -129,6 +129,7 @@ def session_ended(
     source: str | None = None,
     reason: str = "new",
     next_session_id: str | None = None,
+    ended_ms: int | None = None,
 ) -> PreparedRequest[SessionEndedReply]:
     """Return the request of `Client.session_ended`."""
     params = SessionEndedParams(
@@ -140,6 +141,7 @@ def session_ended(
         source=source,
         reason=reason,
         next_session_id=next_session_id,
+        ended_ms=ended_ms,
     )
     return PreparedRequest(
         "session_ended", params, SessionEndedReply, min_timeout_s=30.0

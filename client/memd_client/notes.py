@@ -16,6 +16,7 @@ class SessionEndedParams:
     newest is used. `slug` is the name of the note; without it, a model or the words of the conversation name it.
     `source` is the place of the conversation. `reason` is `new` or `reset`. `next_session_id` is the session that
     follows; the same id means that the transcript continues, and that the conversation ended at its last reset.
+    `ended_ms` is when it ended (Unix time in milliseconds; None: now), for a request that is sent later.
     """
 
     session_key: str
@@ -26,6 +27,7 @@ class SessionEndedParams:
     source: str | None = None
     reason: str = "new"
     next_session_id: str | None = None
+    ended_ms: int | None = None
 
 
 @record

@@ -77,10 +77,10 @@ def header(session_id: str) -> str:
     return json.dumps({"type": "session", "version": 3, "id": session_id, "timestamp": moment(START_MS)})
 
 
-def reset(first_kept: str = "") -> str:
+def reset(first_kept: str = "", at_ms: int = START_MS) -> str:
     """Return the record between two conversations of a session; the later one continues with the given record."""
     kept = {"firstKeptEntryId": first_kept} if first_kept else {}
-    return json.dumps({"type": "reset", "id": "r", "timestamp": moment(START_MS), "reason": "new", **kept})
+    return json.dumps({"type": "reset", "id": "r", "timestamp": moment(at_ms), "reason": "new", **kept})
 
 
 def conversation(session_id: str, turns: int, words: str = "") -> list[str]:

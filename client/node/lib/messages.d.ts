@@ -937,6 +937,7 @@ export interface SessionStartedReply {
  * newest is used. `slug` is the name of the note; without it, a model or the words of the conversation name it.
  * `source` is the place of the conversation. `reason` is `new` or `reset`. `next_session_id` is the session that
  * follows; the same id means that the transcript continues, and that the conversation ended at its last reset.
+ * `ended_ms` is when it ended (Unix time in milliseconds; None: now), for a request that is sent later.
  */
 export interface SessionEndedParams {
   session_key: string;
@@ -947,6 +948,7 @@ export interface SessionEndedParams {
   source?: string | null;
   reason?: string;
   next_session_id?: string | null;
+  ended_ms?: number | null;
 }
 
 /**

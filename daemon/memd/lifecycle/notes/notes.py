@@ -75,7 +75,7 @@ class Notes:
         return f"<Notes {self._host.agent_id}>"
 
     async def session_ended(self, params: SessionEndedParams) -> SessionEndedReply:
-        """Write the end of an ended session's conversation to a note of today.
+        """Write the end of an ended session's conversation to a note of the day on which it ended.
 
         Cancellation: a started write completes.
         """
@@ -90,7 +90,7 @@ class Notes:
             return self._no_note("no_transcript")
         if not ended.messages:
             return self._no_note("nothing_said")
-        moment = self._now()
+        moment = self._now() if params.ended_ms is None else self._local(params.ended_ms)
         slug, slug_from = await self._slug_for(params.slug, ended.messages, moment)
         text, count = note_text(
             moment,
@@ -155,7 +155,7 @@ class Notes:
         try:
             wanted = transcripts_of(self._sessions.find().found, name, params.session_id)
             goes_on = params.next_session_id is not None and params.next_session_id == params.session_id
-            return read_ended(wanted, self._sessions.load, most, goes_on=goes_on)
+            return read_ended(wanted, self._sessions.load, most, goes_on=goes_on, ended_ms=params.ended_ms)
         finally:
             self._sessions.close()  # sessions end rarely; it reopens when needed
 
@@ -176,7 +176,10 @@ class Notes:
         return SessionEndedReply(self._host.agent_id, "", 0, "", "", reason)
 
     def _now(self) -> datetime:
-        return local_time(self._clock(), self._host.config.life.time_zone)
+        return self._local(self._clock())
+
+    def _local(self, moment_ms: int) -> datetime:
+        return local_time(moment_ms, self._host.config.life.time_zone)
 
     def _bring_in(self) -> None:
         """Request a sync that embeds the new text; keyword search finds it at once in any case."""

@@ -116,6 +116,14 @@ def conversation_in(talk: str, resets: Sequence[Reset], *, goes_on: bool) -> str
     return "\n".join(lines[first - 1 : end - 1])
 
 
+def resets_until(resets: Sequence[Reset], ended_ms: int | None) -> Sequence[Reset]:
+    """Return the resets up to the one at which a conversation ended: the one nearest in time, else the last one."""
+    if ended_ms is None or not all(reset.at_ms for reset in resets):
+        return resets
+    ages = [(-abs(reset.at_ms - ended_ms), at) for at, reset in enumerate(resets, start=1)]
+    return resets[: max(ages, default=(0, 0))[1]]
+
+
 def last_messages(talk: str, most: int) -> tuple[ConversationMessage, ...]:
     """Return the last messages of a transcript, without chat commands."""
     said: list[ConversationMessage] = []
@@ -140,18 +148,28 @@ def one_line(text: str) -> str:
 
 
 def read_ended(
-    wanted: list[SourceFile], load: Callable[[SourceFile], FileText], most: int, *, goes_on: bool = False
+    wanted: list[SourceFile],
+    load: Callable[[SourceFile], FileText],
+    most: int,
+    *,
+    goes_on: bool = False,
+    ended_ms: int | None = None,
 ) -> EndedSession | None:
-    """Return the end of the first transcript that has messages (blocking)."""
+    """Return the end of the first transcript that has messages (blocking).
+
+    With `goes_on`, the conversation ended at the reset nearest to `ended_ms`, or at the last one.
+    """
+    ended_ms = ended_ms if goes_on else None
     ended: EndedSession | None = None
     for found in wanted:
         try:
             is_file = not found.location.endswith(_NO_PLAIN_FILE)
             if is_file:
-                messages = _read_end(found, most, goes_on=goes_on)
+                messages = _read_end(found, most, goes_on, ended_ms)
             else:
                 file = load(found)
-                messages = last_messages(conversation_in(file.text, file.resets, goes_on=goes_on), most)
+                resets = resets_until(file.resets, ended_ms)
+                messages = last_messages(conversation_in(file.text, resets, goes_on=goes_on), most)
         except FileMissingError:
             continue
         session_id = find_session_id(found.path.removeprefix(PREFIX)) or ""
@@ -161,7 +179,9 @@ def read_ended(
     return ended
 
 
-def _read_end(found: SourceFile, most: int, *, goes_on: bool) -> tuple[ConversationMessage, ...]:
+def _read_end(
+    found: SourceFile, most: int, goes_on: bool, ended_ms: int | None
+) -> tuple[ConversationMessage, ...]:
     """Return the last messages of a conversation in a file, reading only as much of its end as needed."""
     try:
         with os.fdopen(open_unlinked(found.location), "rb") as file:
@@ -172,8 +192,11 @@ def _read_end(found: SourceFile, most: int, *, goes_on: bool) -> tuple[Conversat
             while True:
                 start = max(0, facts.st_size - room)
                 talk = _talk_in(os.pread(file.fileno(), room, start), is_whole=start == 0)
-                said = last_messages(conversation_in(talk.text, talk.resets, goes_on=goes_on), most)
-                has_begun = len(talk.resets) > goes_on or (len(said) == most and len(talk.resets) == goes_on)
+                resets = resets_until(talk.resets, ended_ms)
+                said = last_messages(conversation_in(talk.text, resets, goes_on=goes_on), most)
+                # Without an earlier reset in the part that was read, a reset before it may be nearer in time.
+                is_full = len(said) == most and len(resets) == goes_on and ended_ms is None
+                has_begun = len(resets) > goes_on or is_full
                 if start == 0 or has_begun:
                     return said
                 room *= 4

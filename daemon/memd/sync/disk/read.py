@@ -31,10 +31,12 @@ class Reset(NamedTuple):
     Attributes:
         end_line: The line before which the earlier conversation ends; one past the last line if nothing follows.
         first_line: The first line of the later one: `end_line`, or an earlier line that both share.
+        at_ms: Its time; 0 if unknown.
     """
 
     end_line: int
     first_line: int
+    at_ms: int = 0
 
 
 @dataclass(frozen=True, slots=True)

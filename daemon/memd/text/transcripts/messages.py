@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable
+from datetime import datetime
 from typing import Any, NamedTuple
 
 from memd.text.language.spelling import WHITESPACE
@@ -37,14 +38,15 @@ _decode = json.JSONDecoder(parse_constant=_refuse).decode
 class TranscriptRecord(NamedTuple):
     """One record of a transcript: its id, and its message with the speaker as one line, None without text.
 
-    At a reset one conversation ends and another begins in the same transcript; `first_kept` is the id of the first
-    earlier record that the new one continues with.
+    At a reset one conversation ends and another begins in the same transcript, at `at_ms` (0: unknown); `first_kept` is
+    the id of the first earlier record that the new one continues with.
     """
 
     line: str | None
     id: str = ""
     is_reset: bool = False
     first_kept: str = ""
+    at_ms: int = 0
 
 
 def read_record(record: str) -> TranscriptRecord:
@@ -52,9 +54,19 @@ def read_record(record: str) -> TranscriptRecord:
     value = _parse(record)
     if not isinstance(value, dict):
         return TranscriptRecord(None)
-    is_reset = value.get("type") == "reset"
-    first_kept = _text(value.get("firstKeptEntryId")) if is_reset else ""
-    return TranscriptRecord(_line_of(value), _text(value.get("id")), is_reset, first_kept)
+    line, record_id = _line_of(value), _text(value.get("id"))
+    if value.get("type") != "reset":
+        return TranscriptRecord(line, record_id)
+    first_kept, at_ms = _text(value.get("firstKeptEntryId")), _milliseconds(_text(value.get("timestamp")))
+    return TranscriptRecord(line, record_id, is_reset=True, first_kept=first_kept, at_ms=at_ms)
+
+
+def _milliseconds(moment: str) -> int:
+    """Return an ISO time as Unix milliseconds; 0 if it is none."""
+    try:
+        return int(datetime.fromisoformat(moment).timestamp() * 1000)
+    except (ValueError, OverflowError):
+        return 0
 
 
 def kind_of_key(session_key: str) -> str | None:

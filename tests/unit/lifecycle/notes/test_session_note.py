@@ -327,6 +327,7 @@ def test_two_at_once_get_two_names(home: Home) -> None:
 
 # --- several conversations in one session -----------------------------------------------------------
 
+DAY_MS = 86_400_000
 TALKS = [["about the heron", "it nests"], ["about the stork", "it left"], ["about the crane", "it dances"]]
 
 
@@ -373,6 +374,37 @@ def test_what_is_said_after_the_reset_is_in_no_note_of_the_conversation_before(h
 
     assert ended.endswith("\n\nuser: about the stork\nassistant: it left\n")
     assert last.endswith("\n\nuser: about the crane\nassistant: it dances\n")
+
+
+@pytest.mark.parametrize("era", ["jsonl", "sqlite"])
+@pytest.mark.parametrize("padding", [0, 300_000], ids=["short", "long"])
+def test_ends_reported_late_leave_a_note_each_of_their_own_conversation_and_day(
+    home: Home, era: str, padding: int
+) -> None:
+    append = _begin(home, era)
+    printed = message("toolResult", "x" * padding)
+    ends = [NOW - day * DAY_MS for day in (2, 1, 0)]
+    for said, ended in zip(TALKS, ends, strict=True):
+        append([*_turns(said), printed, reset(at_ms=ended)])
+    home.now_ms = NOW + DAY_MS
+
+    replies = [home.end(session_id="abc", next_session_id="abc", ended_ms=ended + 40) for ended in ends]
+    again = home.end(session_id="abc", next_session_id="abc", ended_ms=ends[0] + 40)
+
+    assert [reply.path[:17] for reply in replies] == [f"memory/2026-01-{day}" for day in (14, 15, 16)]
+    for reply, said in zip(replies, TALKS, strict=True):
+        assert home.note(reply).endswith(f"\n\nuser: {said[0]}\nassistant: {said[1]}\n")
+    assert (again.path, again.reason) == (replies[0].path, "known")
+
+
+def test_resets_without_a_time_end_the_last_conversation(home: Home) -> None:
+    append = _begin(home, "jsonl")
+    undated = json.dumps({"type": "reset", "id": "r", "timestamp": "yesterday"})
+    append([*_turns(TALKS[0]), reset(at_ms=NOW), *_turns(TALKS[1]), undated])
+
+    note = home.note(home.end(session_id="abc", next_session_id="abc", ended_ms=NOW))
+
+    assert note.endswith("\n\nuser: about the stork\nassistant: it left\n")
 
 
 def test_a_reset_that_follows_a_reset_leaves_no_note(home: Home) -> None:

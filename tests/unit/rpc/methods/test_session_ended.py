@@ -16,6 +16,8 @@ from tests.unit.lifecycle.session_home import ANSWERED, ASKED, Home
     [
         ({"session_key": " "}, "session_key"),
         ({"reason": "bored"}, "reason"),
+        ({"ended_ms": 0}, "ended_ms"),
+        ({"ended_ms": 10**15}, "ended_ms"),
     ],
 )
 def test_a_wrong_parameter_is_named(params: dict[str, Any], field: str, tmp_path: Path) -> None:

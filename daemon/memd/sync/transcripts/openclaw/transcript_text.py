@@ -50,11 +50,11 @@ class TranscriptText:
         redactions = self.redactions
         resets, record_lines = list(self.resets), dict(self.record_lines)
         for number, record in records:
-            line, record_id, is_reset, first_kept = read_record(record)
+            line, record_id, is_reset, first_kept, at_ms = read_record(record)
             next_line = len(numbers) + 1
             if is_reset:
                 first = record_lines.get(first_kept, next_line)
-                resets.append(Reset(next_line, first))
+                resets.append(Reset(next_line, first, at_ms))
                 record_lines = {each: at for each, at in record_lines.items() if at >= first}
             elif record_id:
                 record_lines[record_id] = next_line

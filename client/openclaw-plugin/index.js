@@ -10,7 +10,9 @@ import { listArtifacts } from "./src/artifacts.js";
 import { addCommands, DESCRIPTORS } from "./src/commands.js";
 import { Daemon, sentence } from "./src/daemon.js";
 import { listen } from "./src/events.js";
+import { entryReader, loadMarkdown } from "./src/entries.js";
 import { flushPlan } from "./src/flush.js";
+import { Outbox } from "./src/outbox.js";
 import { citesPlaces, promptSection } from "./src/prompt.js";
 import { searchRuntime } from "./src/search-runtime.js";
 import { hasMemory, ownSetting, PLUGIN_ID, readSettings } from "./src/settings.js";
@@ -25,8 +27,9 @@ const START_MS = 20_000; // starting the daemon takes some seconds; no reply wai
  * @param {MakeClient} makeClient creates a client of the daemon
  * @param {import("./src/types.js").ListSupplements} [supplements] wikis of other plugins
  * @param {typeof loadProvenance} [provenance] loads OpenClaw's records of who wrote memory files
+ * @param {typeof loadMarkdown} [markdown] loads OpenClaw's functions that split notes into entries
  */
-export function createPlugin(makeClient, supplements = listSupplements, provenance = loadProvenance) {
+export function createPlugin(makeClient, supplements = listSupplements, provenance = loadProvenance, markdown = loadMarkdown) {
   return {
     id: PLUGIN_ID,
     name: "memd",
@@ -41,13 +44,18 @@ export function createPlugin(makeClient, supplements = listSupplements, provenan
       const config = () => api.runtime.config?.current?.() ?? api.config;
       /** @type {SessionEntries} */
       const entries = (agentId) => api.runtime.agent.session.listSessionEntries({ agentId });
-      const parts = { daemon, settings, entries, config };
-      registerCapability(api, { ...parts, readProvenance: provenanceReader(api.logger, provenance) });
+      /** @type {import("./src/types.js").WorkspaceOf} */
+      const workspaceOf = (cfg, agent) => api.runtime.agent.resolveAgentWorkspaceDir(cfg, agent);
+      const outbox = new Outbox(api.runtime.state.resolveStateDir(process.env), daemon, api.logger);
+      daemon.onReturn = () => void outbox.deliver();
+      const parts = { daemon, outbox, settings, entries, config, workspaceOf };
+      const readProvenance = provenanceReader(api.logger, provenance);
+      registerCapability(api, { ...parts, readProvenance, readEntries: entryReader(api.logger, markdown) });
       for (const name of toolNames(settings)) {
         api.registerTool((context) => makeTool(name, context, { ...parts, supplements }), { names: [name] });
       }
       listen(api, parts);
-      api.registerService(service(api, daemon, config));
+      api.registerService(service(api, parts));
     },
   };
 }
@@ -55,7 +63,9 @@ export function createPlugin(makeClient, supplements = listSupplements, provenan
 /**
  * @param {Host} api
  * @param {{ daemon: Daemon, settings: import("./src/types.js").Settings, entries: SessionEntries,
- *           config: () => HostConfig | undefined, readProvenance: import("./src/types.js").ProvenanceReader }} parts
+ *           config: () => HostConfig | undefined, workspaceOf: import("./src/types.js").WorkspaceOf,
+ *           readProvenance: import("./src/types.js").ProvenanceReader,
+ *           readEntries: import("./src/types.js").EntryReader }} parts
  */
 function registerCapability(api, parts) {
   api.registerMemoryCapability({
@@ -70,18 +80,18 @@ function registerCapability(api, parts) {
     flushPlanResolver: flushPlan,
     runtime: searchRuntime(parts),
     publicArtifacts: {
-      listArtifacts: ({ cfg }) => listArtifacts(cfg, (agent) => api.runtime.agent.resolveAgentWorkspaceDir(cfg, agent)),
+      listArtifacts: ({ cfg }) => listArtifacts(cfg, (agent) => parts.workspaceOf(cfg, agent)),
     },
   });
 }
 
 /**
- * Return the service that connects to the daemon in the background when the gateway starts, and disconnects when it stops.
+ * Return the service that connects to the daemon in the background when the gateway starts, sends what an earlier run left, and
+ * disconnects when it stops.
  * @param {Host} api
- * @param {Daemon} daemon
- * @param {() => HostConfig | undefined} config
+ * @param {{ daemon: Daemon, outbox: Outbox, config: () => HostConfig | undefined }} parts
  */
-function service(api, daemon, config) {
+function service(api, { daemon, outbox, config }) {
   return {
     id: PLUGIN_ID,
     start() {
@@ -94,8 +104,12 @@ function service(api, daemon, config) {
         ({ version }) => api.logger.info(`memd: ${version} keeps the agents' memory`),
         (error) => api.logger.debug?.(`memd: not reached at start: ${sentence(error)}`),
       );
+      void outbox.deliver();
     },
-    stop: () => daemon.close(),
+    async stop() {
+      outbox.close();
+      await daemon.close();
+    },
   };
 }
 

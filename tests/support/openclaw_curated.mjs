@@ -21,6 +21,7 @@ const cfg = getRuntimeConfig();
 const { FakeHost } = await load(pluginDirectory, "test", "host.js");
 const { default: plugin } = await load(pluginDirectory, "index.js");
 const host = new FakeHost({ pluginConfig: { startDaemon: false }, config: cfg });
+host.workspaces = Object.fromEntries(Object.entries(cfg.agents.entries).map(([agent, { workspace }]) => [agent, workspace]));
 plugin.register(host);
 
 const lookups = {

@@ -1,12 +1,13 @@
 /**
  * Handlers of OpenClaw's events: starts and ends of sessions, compactions, and turns before and after which facts are recalled
- * and captured. They delay a reply at most by the hooks' deadline, and never fail it.
+ * and captured. Together they delay a turn at most by the hooks' deadline, and never fail it.
  */
 
 /** @import { AgentContext, Host, HostConfig, PromptEvent, SessionContext, SessionEndEvent, Settings, TurnEndEvent } from "./types.js" */
 /** @import { Daemon } from "./daemon.js" */
+/** @import { Outbox } from "./outbox.js" */
 
-import { isAbsent, sentence } from "./daemon.js";
+import { isAbsent, isHang, sentence } from "./daemon.js";
 import { agentOf, isShared } from "./sessions.js";
 import { hasConversationAccess, hasMemory, hostWritesNotes } from "./settings.js";
 
@@ -23,9 +24,9 @@ const MOST_PROMPT_CHARS = 2_000; // the daemon uses no more of a query
 /**
  * Listen to OpenClaw's events.
  * @param {Host} api
- * @param {{ daemon: Daemon, settings: Settings, config: () => HostConfig | undefined }} parts
+ * @param {{ daemon: Daemon, outbox: Outbox, settings: Settings, config: () => HostConfig | undefined }} parts
  */
-export function listen(api, { daemon, settings, config }) {
+export function listen(api, { daemon, outbox, settings, config }) {
   const has = (/** @type {{ agentId?: string, sessionKey?: string }} */ who) => hasMemory(config(), whose(who).agent);
   api.on("session_start", async (event, context) => {
     const who = { ...context, sessionKey: event.sessionKey ?? context.sessionKey };
@@ -35,7 +36,7 @@ export function listen(api, { daemon, settings, config }) {
   api.on("session_end", async (event, context) => {
     const params = noteOf(event, context);
     if (!settings.sessionNotes || params === undefined || !has(context) || hostWritesNotes(config())) return;
-    await daemon.tell("session_ended", params);
+    await daemon.inBackground(outbox.add(params));
   });
   api.on("after_compaction", async (_event, context) => {
     if (!has(context)) return;
@@ -52,7 +53,7 @@ export function listen(api, { daemon, settings, config }) {
   if (settings.autoRecall) {
     api.on("before_prompt_build", async (event, context) => {
       if (!isOwnTurn(context) || !has(context)) return undefined;
-      return await recalled(event, context, { daemon, settings, log: api.logger });
+      return await recalled(event, context, { daemon, log: api.logger });
     });
   }
   api.on("agent_end", async (event, context) => {
@@ -70,17 +71,17 @@ export function listen(api, { daemon, settings, config }) {
  * Return the facts relevant to a message, as text to put before it.
  * @param {PromptEvent} event
  * @param {AgentContext} context
- * @param {{ daemon: Daemon, settings: Settings, log: Host["logger"] }} parts
+ * @param {{ daemon: Daemon, log: Host["logger"] }} parts
  */
-async function recalled(event, context, { daemon, settings, log }) {
+async function recalled(event, context, { daemon, log }) {
   const prompt = (event.currentUserMessage ?? event.prompt).slice(0, MOST_PROMPT_CHARS);
   if (prompt.trim() === "") return undefined;
   try {
     const params = { ...whose(context), prompt, force: true };
-    const { text } = await daemon.ask("recall_for", params, { deadlineMs: settings.hookDeadlineMs });
+    const { text } = await daemon.askInTurn("recall_for", params);
     return text === "" ? undefined : { prependContext: text };
   } catch (error) {
-    if (!isAbsent(error)) log.warn(`memd: no facts were recalled: ${sentence(error)}`);
+    if (!isAbsent(error) && !isHang(error)) log.warn(`memd: no facts were recalled: ${sentence(error)}`);
     return undefined;
   }
 }
@@ -100,6 +101,7 @@ function noteOf(event, context) {
     session_id: event.sessionId,
     ...(event.nextSessionId ? { next_session_id: event.nextSessionId } : {}),
     reason,
+    ended_ms: Date.now(),
   };
 }
 

@@ -4,7 +4,7 @@
 
 /** @import { CorpusOutcome, ToolResult } from "./types.js" */
 
-import { codeOf, isAbsent, messageAndHint } from "./daemon.js";
+import { codeOf, isAbsent, isHang, messageAndHint } from "./daemon.js";
 
 /** Characters that are invisible or change the direction of text; in JSON they occur only inside strings. */
 const UNSEEN = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu;
@@ -61,7 +61,7 @@ function escaped(found) {
 export function searchUnavailable(error) {
   const { message } = messageAndHint(error);
   const late = codeOf(error) === "deadline_exceeded";
-  const warning = late ? "Memory did not reply in time." : `Memory search is unavailable: ${message}`;
+  const warning = late && !isHang(error) ? "Memory did not reply in time." : `Memory search is unavailable: ${message}`;
   const action = actionFor(error);
   return {
     results: [],
@@ -104,7 +104,7 @@ export function readFailed(path, error) {
  * @param {unknown} error
  */
 export function factsFailed(error) {
-  return { status: "error", unavailable: isAbsent(error), ...failure(error) };
+  return { status: "error", unavailable: isAbsent(error) || isHang(error), ...failure(error) };
 }
 
 /** @param {unknown} error */

@@ -2,30 +2,40 @@
  * OpenClaw's memory interface: a manager for each agent that searches, reads and reports the state of the index.
  */
 
-/** @import { ManagerStatus, MemoryManager, MemoryOrigin, MemoryRuntime, ProvenanceReader, SearchOptions, SearchRow, SessionEntries, Settings } from "./types.js" */
+/** @import { EntryReader, ManagerStatus, MemoryManager, MemoryOrigin, MemoryRuntime, ProvenanceReader, SearchOptions, SearchRow, SessionEntries, Settings, WorkspaceOf } from "./types.js" */
 /** @import { Daemon } from "./daemon.js" */
 
 import { activeProjects, annotatedRows, CURATED_FILES, entryLimit, entryRow, trustedPaths } from "./curated.js";
 import { codeOf, sentence } from "./daemon.js";
+import { hasMemory } from "./settings.js";
 import { visibleHits } from "./visibility.js";
 import { classifyWorkspaceMemoryPaths } from "./workspace-memory.js";
 
 const INDEX_MS = 10 * 60_000; // a requested sync waits for the whole index
 
+/** What OpenClaw shows the state of the index for. Everything else is part of a turn, which doesn't wait for it. */
+const SHOWN = new Set(["status", "cli"]);
+
 /**
  * Return the runtime of the memory capability.
- * @param {{ daemon: Daemon, settings: Settings, entries: SessionEntries, readProvenance: ProvenanceReader }} parts
+ * @param {{ daemon: Daemon, settings: Settings, entries: SessionEntries, workspaceOf: WorkspaceOf,
+ *           readProvenance: ProvenanceReader, readEntries: EntryReader }} parts
  * @returns {MemoryRuntime}
  */
-export function searchRuntime({ daemon, settings, entries, readProvenance }) {
+export function searchRuntime({ daemon, settings, entries, workspaceOf, readProvenance, readEntries }) {
   return {
-    async getMemorySearchManager({ agentId }) {
-      const manager = new AgentManager(daemon, settings, agentId, async (workspaceDir, relativePaths) => {
-        const rows = await classifyWorkspaceMemoryPaths({ workspaceDir, relativePaths }, readProvenance);
-        return new Map(rows.map(({ relativePath, originClass }) => [relativePath, originClass]));
+    async getMemorySearchManager({ cfg, agentId, purpose = "default" }) {
+      const manager = new AgentManager(agentId, workspaceOf(cfg, agentId), {
+        daemon,
+        settings,
+        readEntries: hasMemory(cfg, agentId) ? readEntries : async () => [],
+        async classify(workspaceDir, relativePaths) {
+          const rows = await classifyWorkspaceMemoryPaths({ workspaceDir, relativePaths }, readProvenance);
+          return new Map(rows.map(({ relativePath, originClass }) => [relativePath, originClass]));
+        },
       });
       try {
-        await manager.refresh();
+        if (SHOWN.has(purpose)) await manager.refresh();
       } catch (error) {
         return { manager: null, error: `memd: ${sentence(error)}` };
       }
@@ -47,24 +57,29 @@ export function searchRuntime({ daemon, settings, entries, readProvenance }) {
  * @implements {MemoryManager}
  */
 class AgentManager {
-  /** @type {Record<string, any>} */
-  #said = {};
+  /** @type {Record<string, any> | undefined} */
+  #said;
+  #agent;
+  #workspace;
   #daemon;
   #settings;
-  #agent;
+  #readEntries;
   #classify;
 
   /**
-   * @param {Daemon} daemon
-   * @param {Settings} settings
    * @param {string} agent
-   * @param {(workspaceDir: string, paths: string[]) => Promise<Map<string, MemoryOrigin>>} classify origins of notes
+   * @param {string} workspace
+   * @param {{ daemon: Daemon, settings: Settings, readEntries: EntryReader,
+   *           classify: (workspaceDir: string, paths: string[]) => Promise<Map<string, MemoryOrigin>> }} parts
+   *     `classify` returns the origins of notes
    */
-  constructor(daemon, settings, agent, classify) {
-    this.#classify = classify;
+  constructor(agent, workspace, { daemon, settings, readEntries, classify }) {
+    this.#agent = agent;
+    this.#workspace = workspace;
     this.#daemon = daemon;
     this.#settings = settings;
-    this.#agent = agent;
+    this.#readEntries = readEntries;
+    this.#classify = classify;
   }
 
   async refresh() {
@@ -87,10 +102,12 @@ class AgentManager {
       ...(lexicalOnly === true ? { lexical_only: true } : {}),
       ...activeProjects(activeProjectKeys),
     };
-    const reply = await this.#ask("search", params, signal);
+    const reply = lexicalOnly === true
+      ? await this.#daemon.askInTurn("search", { agent: this.#agent, ...params }, { signal })
+      : await this.#ask("search", params, signal);
     const fallback = reply.degraded?.reason;
     onDebug?.({ backend: "builtin", effectiveMode: reply.mode, ...(fallback ? { fallback } : {}) });
-    const workspace = this.#said.workspace;
+    const workspace = this.#workspace;
     return annotatedRows(reply.hits.map(row), reply.hits, workspace, (paths) => this.#classify(workspace, paths));
   }
 
@@ -117,12 +134,10 @@ class AgentManager {
    * @returns {Promise<SearchRow[]>}
    */
   async #entries(kind, limit, activeProjectKeys) {
-    const origins = await this.#classify(this.#said.workspace, CURATED_FILES);
-    const paths = trustedPaths(origins);
-    if (paths.length === 0) return [];
-    const params = { agent: this.#agent, kind, limit: entryLimit(kind, limit), paths, ...activeProjects(activeProjectKeys) };
-    const reply = await this.#daemon.ask("curated_entries", params, { deadlineMs: this.#settings.hookDeadlineMs });
-    return reply.entries.map((/** @type {Record<string, any>} */ entry) => entryRow(entry, origins));
+    const origins = await this.#classify(this.#workspace, CURATED_FILES);
+    const asked = { kind, limit: entryLimit(kind, limit), activeProjects: activeProjects(activeProjectKeys).active_projects };
+    const entries = await this.#readEntries(this.#workspace, trustedPaths(origins), asked);
+    return entries.map((entry) => entryRow(entry, origins));
   }
 
   /** @param {{ relPath: string, from?: number, lines?: number }} asked */
@@ -141,6 +156,7 @@ class AgentManager {
   /** @returns {ManagerStatus} */
   status() {
     const said = this.#said;
+    if (said === undefined) return { backend: "builtin", provider: "memd", workspaceDir: this.#workspace, custom: { keptBy: "memd" } };
     const vectors = said.vector_path !== "none";
     const whole = said.vectors >= said.chunks;
     return {
@@ -175,7 +191,7 @@ class AgentManager {
 
   async probeEmbeddingAvailability() {
     await this.refresh();
-    const { degraded, provider } = this.#said;
+    const { degraded, provider } = this.#said ?? {};
     if (degraded) return { ok: false, error: degraded.reason, checked: true };
     return provider === "none"
       ? { ok: false, error: "no embedding provider; keyword search only", checked: true }
@@ -184,7 +200,7 @@ class AgentManager {
 
   async probeVectorAvailability() {
     await this.refresh();
-    return this.#said.vector_path !== "none";
+    return this.#said?.vector_path !== "none";
   }
 
   async close() {}

@@ -10,7 +10,7 @@ const DEFAULTS = Object.freeze({
   startDaemon: true,
   daemonCommand: undefined,
   toolDeadlineMs: 10_000,
-  hookDeadlineMs: 2_000,
+  hookDeadlineMs: 1_000,
   factTools: false,
   autoRecall: false,
   autoCapture: false,

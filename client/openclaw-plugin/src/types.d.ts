@@ -140,6 +140,28 @@ export interface CorpusOutcome {
 /** Lists the sessions of an agent. */
 export type SessionEntries = (agentId: string) => Array<{ sessionKey: string; entry: SessionEntry }>;
 
+/** Returns the folder of an agent's workspace. */
+export type WorkspaceOf = (cfg: HostConfig, agentId: string) => string;
+
+/** An entry of a note with what its comments say. */
+export interface Annotated {
+  path: string;
+  start_line: number;
+  end_line: number;
+  text: string;
+  importance: number | null;
+  triggers: string[];
+  projects: string[];
+  mtime_ms: number;
+}
+
+/** Reads entries of notes in a workspace, the most important first. */
+export type EntryReader = (
+  workspaceDir: string,
+  paths: string[],
+  asked: { kind: "triggers" | "projects"; limit: number; activeProjects: string[] | undefined },
+) => Promise<Annotated[]>;
+
 /** Whether a transcript's path may be seen. */
 export type Visibility = (path: string) => boolean;
 
@@ -247,7 +269,7 @@ export interface SearchOptions {
 }
 
 export interface MemoryRuntime {
-  getMemorySearchManager(asked: { cfg: HostConfig; agentId: string }): Promise<{
+  getMemorySearchManager(asked: { cfg: HostConfig; agentId: string; purpose?: string }): Promise<{
     manager: MemoryManager | null;
     error?: string;
   }>;
@@ -353,8 +375,9 @@ export interface Host {
     config?: { current?: () => HostConfig };
     agent: {
       session: { listSessionEntries: (asked: { agentId: string }) => ReturnType<SessionEntries> };
-      resolveAgentWorkspaceDir: (cfg: HostConfig, agentId: string) => string;
+      resolveAgentWorkspaceDir: WorkspaceOf;
     };
+    state: { resolveStateDir: (environ: Record<string, string | undefined>) => string };
   };
   registerMemoryCapability(capability: MemoryCapability): void;
   registerTool(factory: (context: ToolContext) => Tool | null, options: { names: string[] }): void;

@@ -1,27 +1,50 @@
 import assert from "node:assert/strict";
-import { mkdtemp, rm, utimes, writeFile } from "node:fs/promises";
+import { copyFile, link, mkdir, mkdtemp, rm, symlink, unlink, utimes, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, test } from "node:test";
 
 import { FakeClient, FakeHost, register } from "./host.js";
 
-const ENTRY = { path: "MEMORY.md", start_line: 3, end_line: 4, text: "- tea at five", importance: 9, triggers: ["tea", "five"],
-  projects: ["a", "b"], mtime_ms: 1_700_000_000_123 };
 const HIT = { path: "MEMORY.md", start_line: 3, end_line: 3, score: 0.5, vector_score: null, text_score: 1, snippet: "- tea at five",
   source: "memory", citation: "MEMORY.md#L3", copies: 1 };
 
+const NOTES = {
+  "MEMORY.md": [
+    "- tea at five <!-- trigger: tea; five --><!-- importance: 9 --><!-- project: a; b -->",
+    "- the anvil has a dent <!-- project: a -->",
+    "- no comment",
+    "- milk on Mondays <!-- trigger: milk -->",
+    "- a project that can't be read <!-- project: --><!-- trigger: lost -->",
+  ],
+  "USER.md": ["- short answers <!-- trigger: style --><!-- project: a -->"],
+};
+
+/** OpenClaw's functions as far as a note of one line per entry needs them. */
+const MARKDOWN = {
+  stripMemoryAnnotationCarriers: (text) => text.replace(/ *<!--.*?-->/gu, ""),
+  chunkMarkdown: (text) => text.split("\n").map((line, at) => ({ startLine: at + 1, endLine: at + 1, text: line })),
+  extractCuratedEntryRecallMetadata({ sourceLines, projectScopeEligible }) {
+    const said = (kind) => new RegExp(`<!-- ${kind}:(.*?)-->`, "u").exec(sourceLines[0])?.[1].trim();
+    const project = projectScopeEligible ? said("project") : undefined;
+    return {
+      importance: said("importance") === undefined ? null : Number(said("importance")),
+      triggers: said("trigger") ?? null,
+      projectKey: project === "" ? "!invalid-project-annotation" : (project ?? null),
+    };
+  },
+};
+
 const workspace = await mkdtemp(join(tmpdir(), "memd-"));
-await writeFile(join(workspace, "MEMORY.md"), "");
-await writeFile(join(workspace, "USER.md"), "");
-await utimes(join(workspace, "MEMORY.md"), 1_700_000_000, 1_700_000_000);
+for (const [name, lines] of Object.entries(NOTES)) {
+  await writeFile(join(workspace, name), lines.join("\n"));
+  await utimes(join(workspace, name), 1_700_000_000, 1_700_000_000);
+}
 after(() => rm(workspace, { recursive: true }));
 
 /** A manager of an agent, and the client it asks; OpenClaw has recorded `origins`, and says `agent` of other notes. */
-async function managerOf({ entries = [ENTRY], hits = [HIT], origins } = {}) {
+async function managerOf({ hits = [HIT], origins, markdown = async () => MARKDOWN, config = {} } = {}) {
   const client = new FakeClient({
-    status: { agents: [{ agent: "main", workspace }] },
-    curated_entries: { agent: "main", entries },
     search: { hits, mode: "keyword", degraded: null },
     call_tool: { ok: true, result: { results: [] } },
   });
@@ -31,61 +54,85 @@ async function managerOf({ entries = [ENTRY], hits = [HIT], origins } = {}) {
     const originClass = origins?.[file.relativePath];
     return originClass === undefined ? undefined : { originClass };
   };
-  const host = await register(new FakeHost(), client, { provenance: async () => ({ readMemoryArtifactProvenance }) });
-  const { manager } = await host.capability.runtime.getMemorySearchManager({ cfg: {}, agentId: "main" });
-  client.asked.length = 0;
+  const bare = new FakeHost({ config });
+  bare.workspaces = { main: workspace };
+  const host = await register(bare, client, { provenance: async () => ({ readMemoryArtifactProvenance }), markdown });
+  const { manager } = await host.capability.runtime.getMemorySearchManager({ cfg: config, agentId: "main" });
   return { client, host, manager, classified };
 }
 
-test("triggers are asked for with OpenClaw's limits and come in its shape", async () => {
+const shown = (rows) => rows.map(({ path, startLine }) => `${path}:${startLine}`);
+
+test("entries with triggers come from the workspace in OpenClaw's shape, the most important first, without the daemon", async () => {
   const { client, manager, classified } = await managerOf({ origins: { "MEMORY.md": "owner" } });
-  const rows = await manager.listTriggerCandidates({ activeProjectKeys: [" a ", "", "b"] });
-  assert.deepEqual(rows, [{
-    path: "MEMORY.md", startLine: 3, endLine: 4, score: 0, snippet: "- tea at five", source: "memory", importance: 9,
+  const [first, ...rest] = await manager.listTriggerCandidates({ activeProjectKeys: [" a ", "", "b"] });
+  assert.deepEqual(first, {
+    path: "MEMORY.md", startLine: 1, endLine: 1, score: 0, snippet: "- tea at five", source: "memory", importance: 9,
     triggers: "tea; five", projectKey: "a; b",
-    provenance: { originClass: "owner", sessionKind: "unknown", observedAt: 1_700_000_000_123 },
-  }]);
-  const [{ method, params, options }] = client.asked;
-  assert.equal(method, "curated_entries");
-  assert.deepEqual(params, { agent: "main", kind: "triggers", limit: 512, paths: ["MEMORY.md", "USER.md"], active_projects: ["a", "b"] });
-  assert.equal(options.timeoutMs, 2_000);
+    provenance: { originClass: "owner", sessionKind: "unknown", observedAt: 1_700_000_000_000 },
+  });
+  assert.deepEqual(shown(rest), ["MEMORY.md:4", "USER.md:1"]);
+  assert.deepEqual(Object.keys(rest[0]), ["path", "startLine", "endLine", "score", "snippet", "source", "triggers", "provenance"]);
+  assert.deepEqual(client.asked, []);
   assert.deepEqual(classified.map(({ relativePath }) => relativePath).sort(), ["MEMORY.md", "USER.md"]);
 });
 
-test("an entry without annotations of a kind has no fields for them", async () => {
-  const { manager } = await managerOf({ entries: [{ ...ENTRY, importance: null, triggers: [], projects: [] }] });
-  const [row] = await manager.listTriggerCandidates();
-  assert.deepEqual(Object.keys(row), ["path", "startLine", "endLine", "score", "snippet", "source", "provenance"]);
+test("entries of projects are those whose projects are all active", async () => {
+  const { client, manager } = await managerOf();
+  const of = async (activeProjectKeys) => shown(await manager.listCuratedProjectCandidates({ activeProjectKeys }));
+  assert.deepEqual(await of(["a"]), ["MEMORY.md:2"]);
+  assert.deepEqual(await of(["b", "a"]), ["MEMORY.md:1", "MEMORY.md:2"]);
+  assert.deepEqual(await of(["c"]), []);
+  assert.deepEqual(await of([]), []);
+  assert.deepEqual(shown(await manager.listTriggerCandidates({ activeProjectKeys: [] })), ["MEMORY.md:4", "USER.md:1"]);
+  assert.deepEqual(client.asked, []);
 });
 
-for (const [kind, method, limit, asked] of [
-  ["triggers", "listTriggerCandidates", undefined, 512],
-  ["triggers", "listTriggerCandidates", 0, 1],
-  ["triggers", "listTriggerCandidates", 9_999, 512],
-  ["projects", "listCuratedProjectCandidates", undefined, 48],
-  ["projects", "listCuratedProjectCandidates", 7.9, 7],
-]) {
-  test(`a limit of ${limit} for ${kind} asks for ${asked}`, async () => {
-    const { client, manager } = await managerOf();
-    await manager[method]({ ...(limit === undefined ? {} : { limit }), activeProjectKeys: ["a"] });
-    assert.equal(client.asked[0].params.kind, kind);
-    assert.equal(client.asked[0].params.limit, asked);
+for (const [limit, count] of [[undefined, 3], [0, 1], [9_999, 3], [2.9, 2]]) {
+  test(`a limit of ${limit} gives ${count} entries`, async () => {
+    const { manager } = await managerOf();
+    assert.equal((await manager.listTriggerCandidates(limit === undefined ? {} : { limit })).length, count);
   });
 }
 
-test("no active project means no project entries, and the daemon is not asked", async () => {
-  const { client, manager } = await managerOf();
-  assert.deepEqual(await manager.listCuratedProjectCandidates({ activeProjectKeys: [] }), []);
-  assert.equal(client.asked.length, 0);
-});
-
-test("only notes of the owner or the agent are asked for", async () => {
+test("only notes of the owner or the agent give entries, and only if the agent has memory", async () => {
   const one = await managerOf({ origins: { "MEMORY.md": "untrusted" } });
-  await one.manager.listTriggerCandidates();
-  assert.deepEqual(one.client.asked[0].params.paths, ["USER.md"]);
+  assert.deepEqual(shown(await one.manager.listTriggerCandidates()), ["USER.md:1"]);
   const none = await managerOf({ origins: { "MEMORY.md": "untrusted", "USER.md": "system" } });
   assert.deepEqual(await none.manager.listTriggerCandidates(), []);
-  assert.equal(none.client.asked.length, 0);
+  const off = await managerOf({ config: { memory: { search: { enabled: false } } } });
+  assert.deepEqual(await off.manager.listTriggerCandidates(), []);
+});
+
+test("a note that is a link, a hard link or too large gives no entries", async () => {
+  const { host } = await managerOf();
+  const folder = await mkdtemp(join(tmpdir(), "memd-"));
+  after(() => rm(folder, { recursive: true }));
+  host.workspaces.main = folder;
+  const entries = async () => {
+    const { manager } = await host.capability.runtime.getMemorySearchManager({ cfg: {}, agentId: "main" });
+    return shown(await manager.listTriggerCandidates());
+  };
+  await mkdir(join(folder, "memory"));
+  await copyFile(join(workspace, "MEMORY.md"), join(folder, "memory", "a.md"));
+  await symlink("memory/a.md", join(folder, "MEMORY.md"));
+  assert.deepEqual(await entries(), []);
+  await unlink(join(folder, "MEMORY.md"));
+  await link(join(folder, "memory", "a.md"), join(folder, "MEMORY.md"));
+  assert.deepEqual(await entries(), []);
+  await unlink(join(folder, "memory", "a.md"));
+  assert.deepEqual(await entries(), ["MEMORY.md:1", "MEMORY.md:4"]);
+  await writeFile(join(folder, "MEMORY.md"), `- tea <!-- trigger: tea -->\n${"x".repeat(2 * 1024 * 1024)}`);
+  assert.deepEqual(await entries(), []);
+});
+
+test("if OpenClaw doesn't offer its functions there are no entries, and one log entry says what to do", async () => {
+  for (const markdown of [async () => ({}), () => Promise.reject(new Error("Cannot find package"))]) {
+    const { host, manager } = await managerOf({ markdown });
+    assert.deepEqual(await manager.listTriggerCandidates(), []);
+    assert.deepEqual(await manager.listTriggerCandidates(), []);
+    assert.equal(host.said.filter((line) => /^warn: memd: prompts have no entries .* Update memd's plugin/u.test(line)).length, 1);
+  }
 });
 
 test("a search passes on that it is lexical and which projects are active", async () => {

@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { setTimeout as wait } from "node:timers/promises";
 
 import { FakeClient, FakeHost, failure, register } from "./host.js";
 
@@ -29,9 +30,10 @@ test("a conversation that is over leaves a note, one that goes on or is deleted 
   for (const reason of ["new", "daily", "compaction", "deleted", "shutdown", undefined]) {
     await api.fire("session_end", { sessionId: "4f1c", sessionKey: WHO.sessionKey, messageCount: 2, reason }, WHO);
   }
-  assert.deepEqual(asked(client), [
-    ["session_ended", { agent: "main", session_key: WHO.sessionKey, session_id: "4f1c", reason: "new" }],
-    ["session_ended", { agent: "main", session_key: WHO.sessionKey, session_id: "4f1c", reason: "reset" }],
+  const ended = asked(client).map(([method, { ended_ms: endedMs, ...params }]) => [method, params, Math.abs(Date.now() - endedMs) < 60_000]);
+  assert.deepEqual(ended, [
+    ["session_ended", { agent: "main", session_key: WHO.sessionKey, session_id: "4f1c", reason: "new" }, true],
+    ["session_ended", { agent: "main", session_key: WHO.sessionKey, session_id: "4f1c", reason: "reset" }, true],
   ]);
 });
 
@@ -56,7 +58,8 @@ test("facts are put before what the user says to the agent alone", async () => {
   const event = { prompt: "history and all", currentUserMessage: "set up my editor", messages: [] };
   assert.deepEqual(await api.fire("before_prompt_build", event, USER), { prependContext: "<facts>" });
   assert.deepEqual(client.asked[0].params, { agent: "main", prompt: "set up my editor", force: true });
-  assert.equal(client.asked[0].options.timeoutMs, 700);
+  const { timeoutMs } = client.asked[0].options;
+  assert.ok(timeoutMs <= 700 && timeoutMs > 600);
   const elsewhere = [
     { ...USER, sessionKey: "agent:main:telegram:group:-100" },
     { ...USER, trigger: "cron" },
@@ -68,7 +71,8 @@ test("facts are put before what the user says to the agent alone", async () => {
 });
 
 test("without a daemon a turn continues without facts, with one log entry", async () => {
-  const { api } = await host({ autoRecall: true }, { replies: { recall_for: failure("daemon_unreachable", "no daemon") } });
+  const down = failure("daemon_unreachable", "no daemon");
+  const { api } = await host({ autoRecall: true }, { replies: { recall_for: down, hello: down } });
   for (let turn = 0; turn < 3; turn += 1) {
     assert.equal(await api.fire("before_prompt_build", { prompt: "hello", messages: [] }, USER), undefined);
   }
@@ -108,4 +112,27 @@ test("an event doesn't hold up OpenClaw longer than the hooks' deadline", { time
   const never = new Promise(() => {});
   const { api } = await host({ hookDeadlineMs: 50 }, { replies: { session_started: () => never } });
   await api.fire("session_start", { sessionId: "4f1c", sessionKey: WHO.sessionKey }, WHO);
+});
+
+test("what is spent in a turn is missing for its next request, and comes back", async () => {
+  const given = [];
+  let replyMs = 150;
+  const slow = async (_params, { timeoutMs }) => {
+    given.push(timeoutMs);
+    await wait(Math.min(timeoutMs, replyMs));
+    return { text: "" };
+  };
+  const { api } = await host({ autoRecall: true, hookDeadlineMs: 200 }, { replies: { recall_for: slow } });
+  const event = { prompt: "hello", messages: [] };
+  const turn = (agentId = "main") => api.fire("before_prompt_build", event, { ...USER, agentId });
+  for (let request = 0; request < 4; request += 1) await turn();
+  assert.ok(given[0] === 200 && given[1] < 100, `${given}`);
+  assert.ok(given.length <= 3, "without time left the daemon isn't asked");
+  await turn("other");
+  assert.equal(given.at(-1), 200);
+  replyMs = 0;
+  do {
+    await wait(50);
+    await turn();
+  } while (given.at(-1) < 180);
 });

@@ -1,11 +1,25 @@
 // The used part of OpenClaw's plugin API, and a client of the daemon with scripted replies: what was
 // registered and asked can be looked at.
 
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+
+const folders = [];
+process.on("exit", () => folders.forEach((folder) => rmSync(folder, { recursive: true, force: true })));
+
+/** Return a new state folder, removed when the process ends. */
+export function stateFolder() {
+  folders.push(mkdtempSync(join(tmpdir(), "memd-state-")));
+  return folders.at(-1);
+}
+
 /** A host that keeps what a plugin registers. */
 export class FakeHost {
-  constructor({ pluginConfig = {}, config = {}, sessions = [] } = {}) {
+  constructor({ pluginConfig = {}, config = {}, sessions = [], stateDir } = {}) {
     this.pluginConfig = pluginConfig;
     this.config = config;
+    this.stateDir = stateDir;
     this.registrationMode = "full";
     this.said = [];
     this.tools = new Map();
@@ -19,6 +33,7 @@ export class FakeHost {
         session: { listSessionEntries: () => sessions },
         resolveAgentWorkspaceDir: (_cfg, agent) => this.workspaces?.[agent] ?? "/nowhere",
       },
+      state: { resolveStateDir: () => (this.stateDir ??= stateFolder()) },
     };
   }
 
@@ -75,8 +90,8 @@ export function failure(code, message = code, hint = "try this") {
 }
 
 /** The plugin registered with a host, and a client in place of the daemon's. */
-export async function register(host, client, { supplements = async () => [], provenance } = {}) {
+export async function register(host, client, { supplements = async () => [], provenance, markdown } = {}) {
   const { createPlugin } = await import("../index.js");
-  createPlugin(() => client, supplements, provenance).register(host);
+  createPlugin(() => client, supplements, provenance, markdown).register(host);
   return host;
 }

@@ -64,12 +64,24 @@ test("the Markdown of each workspace is public, with the agents it belongs to; l
   assert.deepEqual(found[0].agentIds, ["main", "work"]);
 });
 
-test("without a daemon the search runtime returns the reason", async () => {
+test("without a daemon the search runtime returns the reason where OpenClaw shows its state", async () => {
   const client = new FakeClient({ status: failure("daemon_unreachable", "no daemon", "start memd") });
   const { capability } = await register(new FakeHost(), client);
-  const { manager, error } = await capability.runtime.getMemorySearchManager({ cfg: {}, agentId: "main" });
-  assert.equal(manager, null);
-  assert.equal(error, "memd: no daemon (start memd)");
+  for (const purpose of ["status", "cli"]) {
+    const { manager, error } = await capability.runtime.getMemorySearchManager({ cfg: {}, agentId: "main", purpose });
+    assert.equal(manager, null);
+    assert.equal(error, "memd: no daemon (start memd)");
+  }
+});
+
+test("a turn gets its manager without the daemon", async () => {
+  const client = new FakeClient({ status: () => new Promise(() => {}) });
+  const { capability } = await register(new FakeHost(), client);
+  for (const purpose of ["default", undefined]) {
+    const { manager } = await capability.runtime.getMemorySearchManager({ cfg: {}, agentId: "main", purpose });
+    assert.equal(manager.status().workspaceDir, "/nowhere");
+  }
+  assert.deepEqual(client.asked, []);
 });
 
 test("a stopped service disconnects from the daemon, and reconnects when needed", async () => {

@@ -376,7 +376,7 @@ class OpenClawGateway:
         """Call a method of the gateway and return its result."""
         return self._claw.json("gateway", "call", method, "--params", json.dumps(params))
 
-    def turn(self, message: str, agent: str = "main") -> None:
+    def turn(self, message: str, agent: str = "main", *, timeout_s: float = RUN_S) -> None:
         """Run one turn of an agent in a new session; needs the settings of `CHAT_COMPLETIONS`."""
         body = {"model": f"openclaw/{agent}", "messages": [{"role": "user", "content": message}]}
         request = urllib.request.Request(
@@ -384,7 +384,7 @@ class OpenClawGateway:
             json.dumps(body).encode(),
             {"Authorization": f"Bearer {self._token}", "Content-Type": "application/json"},
         )
-        with urllib.request.urlopen(request, timeout=RUN_S) as reply:
+        with urllib.request.urlopen(request, timeout=timeout_s) as reply:
             assert json.load(reply)["choices"][0]["finish_reason"] == "stop"
 
     def log(self) -> str:

@@ -64,7 +64,7 @@ test("the Markdown of each workspace is public, with the agents it belongs to; l
   assert.deepEqual(found[0].agentIds, ["main", "work"]);
 });
 
-test("without a daemon the search runtime returns the reason where OpenClaw shows its state", async () => {
+test("without a daemon the search runtime returns the reason if OpenClaw shows its state", async () => {
   const client = new FakeClient({ status: failure("daemon_unreachable", "no daemon", "start memd") });
   const { capability } = await register(new FakeHost(), client);
   for (const purpose of ["status", "cli"]) {

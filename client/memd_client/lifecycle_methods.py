@@ -54,6 +54,7 @@ class LifecycleMethods(NoteMethods):
         session_key: str = "",
         deadline_ms: int | None = None,
         active_projects: Sequence[str] | None = None,
+        recall: bool = False,
     ) -> CallToolReply:
         """Execute a model's call of a memory tool; mistakes in it are returned.
 
@@ -65,6 +66,7 @@ class LifecycleMethods(NoteMethods):
             session_key: The session's key; its own conversation is excluded from searches.
             deadline_ms: Limits a search, in milliseconds.
             active_projects: Keys of the current projects, as in `search`.
+            recall: Whether to search transcripts that are indexed for OpenClaw's look into other conversations alone.
 
         Returns:
             `result` as data, and `text`: the same as JSON for the model. If `ok` is false, the result describes the
@@ -83,6 +85,7 @@ class LifecycleMethods(NoteMethods):
             session_key=session_key,
             deadline_ms=deadline_ms,
             active_projects=active_projects,
+            recall=recall,
         )
         return self.request(request)
 

@@ -66,6 +66,7 @@ def call_tool(
     session_key: str = "",
     deadline_ms: int | None = None,
     active_projects: Sequence[str] | None = None,
+    recall: bool = False,
 ) -> PreparedRequest[CallToolReply]:
     """Return the request of `Client.call_tool`."""
     params = CallToolParams(
@@ -76,6 +77,7 @@ def call_tool(
         session_key=session_key,
         deadline_ms=deadline_ms,
         active_projects=None if active_projects is None else list(active_projects),
+        recall=recall,
     )
     min_timeout_s = 0.0 if deadline_ms is None else deadline_ms / 1000 + REPLY_MARGIN_S
     return PreparedRequest("call_tool", params, CallToolReply, min_timeout_s=min_timeout_s)

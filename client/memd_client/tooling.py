@@ -37,7 +37,8 @@ class CallToolParams:
     """A model's call of a tool. `arguments` are as the model wrote them: a map, or JSON as text.
 
     `session_kind` or `session_key` determine whether citations are added. `deadline_ms` limits a search;
-    `active_projects` are as in `SearchParams`.
+    `active_projects` are as in `SearchParams`. `recall` also searches transcripts that are indexed for OpenClaw's look
+    into other conversations alone.
     """
 
     name: str
@@ -47,6 +48,7 @@ class CallToolParams:
     session_key: str = ""
     deadline_ms: int | None = None
     active_projects: list[str] | None = None
+    recall: bool = False
 
 
 @record

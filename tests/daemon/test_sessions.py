@@ -57,6 +57,33 @@ def test_hit_in_a_transcript_file_has_the_lines_of_the_transcript() -> None:
         assert hit.snippet == "User: Question 0 of s1 about the cormorant\nAssistant: Answer 0 of s1"
 
 
+IN_THE_SLOT: dict[str, Any] = {"plugins": {"slots": {"memory": "memd"}}}
+
+
+@pytest.mark.parametrize(
+    ("search", "searched"), [({}, {"memory"}), ({"sources": ["memory", "sessions"]}, {"memory", "sessions"})]
+)
+def test_in_openclaws_memory_slot_a_personal_agent_keeps_its_conversations(
+    search: dict[str, Any], searched: set[str]
+) -> None:
+    with StateHome({**IN_THE_SLOT, "memory": {"search": {"provider": "none", **search}}}) as home:
+        home.note("memory/a.md", "the cormorant nests on the pier\n")
+        TranscriptHome(home.state).write_file("s1", conversation("s1", 1, "about the cormorant"))
+        with served(home) as client:
+
+            def called(corpus: dict[str, str], *, recall: bool) -> set[str]:
+                arguments = {"query": "cormorant", "minScore": 0, **corpus}
+                reply = client.call_tool("memory_search", arguments, recall=recall)
+                return {row["source"] for row in reply.result["results"]}
+
+            assert main_of(client).sources == ["memory", "sessions"]
+            assert {hit.source for hit in client.search("cormorant", min_score=0).hits} == searched
+            assert called({}, recall=False) == searched
+            assert called({"corpus": "sessions"}, recall=False) == searched & {"sessions"}
+            assert called({}, recall=True) == {"memory", "sessions"}
+            assert called({"corpus": "sessions"}, recall=True) == {"sessions"}
+
+
 def test_each_format_and_a_half_migrated_home_index_every_session_once() -> None:
     with StateHome(SETTINGS) as home:
         # given: three sessions in files, including a rotated one; two in the database, one also in a file

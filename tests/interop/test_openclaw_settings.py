@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -16,7 +18,7 @@ from memd.settings.fields import settings_of
 from memd.settings.memd_toml import MemdToml
 from memd.settings.names import DEFAULTS, REFUSED_AGENT, REFUSED_DEFAULTS, is_refused, life_settings
 from memd.settings.schema import MemorySearch
-from tests.support.openclaw import OpenClawInstallation, plugin_folder, settings
+from tests.support.openclaw import RUN_S, OpenClawInstallation, openclaw, plugin_folder, settings
 from tests.support.programs import examples
 from tests.support.sample_settings import SAMPLES, nested
 from tests.support.state_homes import StateHome
@@ -147,3 +149,76 @@ def has(schema: dict[str, Any], name: str) -> bool:
             return False
         schema = schema["properties"][key]
     return True
+
+
+SOURCES_OF_OPENCLAW = """
+import { readdir } from "node:fs/promises";
+const dist = process.argv[2];
+const resolvers = [];
+for (const name of (await readdir(dist)).filter((file) => /^memory-search-[^.]+\\.mjs$/.test(file))) {
+  const members = Object.values(await import(`${dist}/${name}`));
+  resolvers.push(...members.filter((member) => member.name === "resolveMemorySearchIndexConfig"));
+}
+const answers = JSON.parse(process.argv[3]).map((cfg) => resolvers[0](cfg, "main"));
+console.log(JSON.stringify(answers.map(({ sources, searchSources }) => [sources, searchSources])));
+process.exit(0);
+"""
+"""Prints the sources that OpenClaw indexes and searches for the agent `main` of each configuration."""
+
+BOTH = ["memory", "sessions"]
+SEARCH: list[dict[str, Any]] = [
+    {},
+    {"sources": BOTH},
+    {"sources": ["sessions"]},
+    {"sources": ["sessions", "memory"], "rememberAcrossConversations": True},
+    {"rememberAcrossConversations": False},
+    {"sources": BOTH, "rememberAcrossConversations": False},
+    {"sources": BOTH, "rememberAcrossConversations": False, "experimental": {"sessionMemory": True}},
+    {"experimental": {"sessionMemory": True}},
+    {"experimental": {"sessionMemory": False}, "sources": BOTH},
+]
+AROUND: list[dict[str, Any]] = [
+    {},
+    {"session": {"dmScope": "main"}},
+    {"session": {"dmScope": "per-channel-peer"}},
+    {"bindings": [{"agentId": "main", "match": {"channel": "x"}, "session": {"dmScope": "main"}}]},
+    {"bindings": [{"agentId": "main", "match": {"channel": "x"}}]},
+    {"agents": {"entries": {"main": {"memory": {"search": {"rememberAcrossConversations": False}}}}}},
+    {"agents": {"entries": {"main": {"memory": {"search": {"sources": BOTH}}}}}},
+]
+
+
+@pytest.mark.long
+def test_the_sources_of_an_agent_are_those_of_openclaw_once_memd_has_its_memory_slot(tmp_path: Path) -> None:
+    slot = {"plugins": {"slots": {"memory": "memd"}}}
+    documents = [{**slot, **around, "memory": {"search": search}} for around in AROUND for search in SEARCH]
+    (tmp_path / "sources.mjs").write_text(SOURCES_OF_OPENCLAW)
+    node, package = openclaw()
+
+    done = subprocess.run(
+        [node, tmp_path / "sources.mjs", package / "dist", json.dumps(documents)],
+        env={"HOME": str(tmp_path), "PATH": os.environ["PATH"]},
+        capture_output=True,
+        text=True,
+        timeout=RUN_S,
+        check=True,
+    )
+
+    def ours(document: dict[str, Any]) -> list[list[str]]:
+        (tmp_path / "openclaw.json").write_text(json.dumps(document))
+        home = load_home({"OPENCLAW_STATE_DIR": str(tmp_path)}, tmp_path)
+        assert (home.problems, home.unknown_keys) == ((), ())
+        agent = home.agents["main"].settings
+        return [list(agent.sources), list(agent.searched_sources or agent.sources)]
+
+    theirs = json.loads(done.stdout)
+    assert [ours(document) for document in documents] == theirs
+    assert [["memory", "sessions"], ["memory"]] in theirs
+    assert [["memory"], ["memory"]] in theirs
+
+
+def test_without_memd_in_the_memory_slot_transcripts_stay_opt_in(tmp_path: Path) -> None:
+    for search in ({}, {"sources": BOTH}):
+        (tmp_path / "openclaw.json").write_text(json.dumps({"memory": {"search": search}}))
+        home = load_home({"OPENCLAW_STATE_DIR": str(tmp_path)}, tmp_path)
+        assert home.agents["main"].settings.sources == ("memory",)

@@ -33,6 +33,7 @@ SAMPLES: Final[dict[str, Any]] = {
     "search.documentInputType": "passage",
     "search.outputDimensionality": 512,
     "search.experimental.sessionMemory": True,
+    "search.rememberAcrossConversations": True,
     "search.remote.baseUrl": "https://box.example/v1",
     "search.remote.apiKey": {"source": "env", "provider": "default", "id": "BOX_KEY"},
     "search.remote.headers": {"X-Team": "a"},

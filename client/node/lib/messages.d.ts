@@ -843,7 +843,8 @@ export interface ToolsReply {
  * A model's call of a tool. `arguments` are as the model wrote them: a map, or JSON as text.
  *
  * `session_kind` or `session_key` determine whether citations are added. `deadline_ms` limits a search;
- * `active_projects` are as in `SearchParams`.
+ * `active_projects` are as in `SearchParams`. `recall` also searches transcripts that are indexed for OpenClaw's look
+ * into other conversations alone.
  */
 export interface CallToolParams {
   name: string;
@@ -853,6 +854,7 @@ export interface CallToolParams {
   session_key?: string;
   deadline_ms?: number | null;
   active_projects?: string[] | null;
+  recall?: boolean;
 }
 
 /**

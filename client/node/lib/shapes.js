@@ -383,7 +383,7 @@ export const PARAMS = {
   embed: ["texts", "agent", "kind", "keep"],
   model: ["ref", "action", "force"],
   tools: ["agent", "shape", "include"],
-  call_tool: ["name", "arguments", "agent", "session_kind", "session_key", "deadline_ms", "active_projects"],
+  call_tool: ["name", "arguments", "agent", "session_kind", "session_key", "deadline_ms", "active_projects", "recall"],
   prompt_section: ["agent", "tools", "citations", "session_kind", "session_key"],
   session_started: ["session_key", "agent", "kind", "max_file_characters", "max_characters"],
   session_ended: ["session_key", "agent", "session_id", "transcript", "slug", "source", "reason", "next_session_id", "ended_ms"],

@@ -61,6 +61,7 @@ export function makeTool(name, context, { daemon, settings, entries, supplements
       };
       const wiki = { list: supplements, who: askedBy(context, agent), deadlineMs: settings.toolDeadlineMs };
       const call = { context, cfg: config(), agent, entries, given: argumentsOf(given), wiki, ask };
+          ...(name === "memory_search" && context.conversationRecall !== undefined ? { recall: true } : {}),
       try {
         const answer = await (CARRIED_OUT.get(name) ?? plain)(call);
         return name === "memory_search" && Array.isArray(answer.results) ? searchResult(answer) : toolResult(answer);

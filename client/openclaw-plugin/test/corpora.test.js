@@ -159,6 +159,7 @@ const EVERYTHING = [NOTE, ...SESSIONS.map(({ entry }) => talk(entry.sessionId)),
 async function recalled(context, sessions = SESSIONS, given = { query: "port", maxResults: 20 }) {
   const client = answering({ results: EVERYTHING });
   const { results } = await call("memory_search", given, { client, context: { ...RUN, ...context }, sessions });
+  assert.equal(client.asked[0].params.recall, true);
   return [results.map(({ path }) => path), client.asked[0].params.arguments];
 }
 

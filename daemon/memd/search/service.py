@@ -97,6 +97,9 @@ class SearchService:
         if "sessions" in config.settings.sources:
             self._talks["sessions"] = ""
         self._notes = ("memory", *(each.name for each in config.sources if each.kind == "notes"))
+        self._searched: tuple[str, ...] | None = None  # everything
+        if config.settings.searched_sources is not None:
+            self._searched = tuple(name for name in (*self._notes, *self._talks) if name != "sessions")
 
     async def search(self, params: SearchParams) -> SearchReply:
         """Return the hits of a query from what is on disk now."""
@@ -163,7 +166,7 @@ class SearchService:
     def _limits(self, params: SearchParams, left_out: str | None) -> SearchLimits:
         """Return the limits of a request, with settings as defaults."""
         settings = self._config.settings
-        sources = tuple(params.sources) if params.sources is not None else None
+        sources = tuple(params.sources) if params.sources is not None else self._searched
         since_ms = None if params.since is None else parse_since(params.since, self._clock())
         scope = Scope(
             sources,

@@ -25,6 +25,7 @@ from memd.settings.names import (
     SEARCH,
     SOURCES,
     refused_keys,
+    remembers_conversations,
 )
 from memd.settings.openclaw_file import (
     find_config_path,
@@ -263,6 +264,8 @@ class _Document:
             find.add_unknown(root, "$include")
         agents, memory = find.object_in(root, "agents"), find.object_in(root, "memory")
         defaults = find.object_in(agents, "defaults")
+        if remembers_conversations(root.values):
+            self.layers.search.append(Layer("", {"rememberAcrossConversations": True}, shared=True))
         self.workspace = _workspace(defaults, find)
         self.layers.search += [find.object_in(defaults, "memorySearch"), find.object_in(memory, "search")]
         self.layers.life.append(replace(root, places=PLACES, is_foreign=True))

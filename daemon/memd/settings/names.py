@@ -78,6 +78,17 @@ def release_of(document: object) -> tuple[int, int] | None:
     return None if version is None else (int(version[1]), int(version[2]))
 
 
+def remembers_conversations(document: Mapping[str, object]) -> bool:
+    """Return whether OpenClaw looks into an agent's other conversations by default, and memd answers it.
+
+    It does if direct conversations share one session, because they are then of one person.
+    """
+    bindings = document.get("bindings")
+    scopes = [value_at(each, "session.dmScope") for each in (bindings if isinstance(bindings, list) else ())]
+    is_shared = value_at(document, "session.dmScope") in (None, "main") and not any(scopes)
+    return is_shared and value_at(document, "plugins.slots.memory") == "memd"
+
+
 def is_refused(key: str) -> bool:
     """Return whether OpenClaw 2026.9 refuses a dotted key below `memory.search`."""
     return any(key == name or key.startswith(f"{name}.") for name in REFUSED_SEARCH)

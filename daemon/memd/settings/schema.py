@@ -221,9 +221,7 @@ class SessionSync(Settings, frozen=True, kw_only=True):
     delta_bytes: Annotated[
         int,
         Setting(
-            "Growth after which a transcript is indexed; a search indexes any growth.",
-            unit="bytes",
-            least=0,
+            "Growth after which a transcript is indexed; a search indexes any growth.", unit="bytes", least=0
         ),
     ] = 100_000
     delta_messages: Annotated[int, Setting("The same, in messages.", unit="messages", least=0)] = 50
@@ -335,8 +333,8 @@ class MemorySearch(Settings, frozen=True, kw_only=True):
     sources: Annotated[
         tuple[Source, ...],
         Setting(
-            "What is indexed; `sessions` (with `experimental.sessionMemory`) adds transcripts: see "
-            "[openclaw.md](openclaw.md#search-transcripts).",
+            "What is searched; `sessions` (with `experimental.sessionMemory` or `rememberAcrossConversations`) adds "
+            "transcripts: see [openclaw.md](openclaw.md#search-transcripts).",
             kind='a list of "memory", "sessions"',
         ),
     ] = ("memory",)
@@ -349,6 +347,14 @@ class MemorySearch(Settings, frozen=True, kw_only=True):
         ),
     ] = ()
     experimental: Experimental = Experimental()
+    remember_across_conversations: Annotated[
+        bool | None,
+        Setting(
+            "Whether transcripts are indexed for [OpenClaw's recall before replies](openclaw.md#search-transcripts).",
+            default="as in OpenClaw while memd is in its memory slot, else `false`",
+        ),
+    ] = None
+    searched_sources: Annotated[tuple[Source, ...] | None, Derived()] = None  # None: all `sources`
     chunking: Annotated[Chunking, REFUSED] = Chunking()
     store: Store = Store()
     cache: Cache = Cache()
@@ -378,10 +384,7 @@ class MemorySearch(Settings, frozen=True, kw_only=True):
     ] = None
     document_input_type: Annotated[
         str | None,
-        Setting(
-            "The `input_type` of chunks; a change starts a new vector space.",
-            default="`inputType`",
-        ),
+        Setting("The `input_type` of chunks; a change starts a new vector space.", default="`inputType`"),
     ] = None
     input_type: Annotated[
         str | None, Setting("The `input_type` of queries and chunks, unless set separately.")
@@ -485,10 +488,7 @@ class DaemonSettings(msgspec.Struct, frozen=True, kw_only=True):
     max_agent_mb: Annotated[AtLeast1, Setting("Limit of their total size.", unit="MB")] = 1024
     daily_token_budget: Annotated[
         AtLeast0,
-        Setting(
-            "Maximum tokens sent to all remote providers per day (UTC); 0: no limit.",
-            unit="tokens",
-        ),
+        Setting("Maximum tokens sent to all remote providers per day (UTC); 0: no limit.", unit="tokens"),
     ] = 20_000_000
     vector_cache_mb: Annotated[
         AtLeast0,

@@ -31,9 +31,13 @@ def read_search(
     provider = read.provider.strip() or "auto"
     input_type = _filled(read.input_type)
     index = _index_file(read.store.path, agent_id, state_dir, home)
+    remembers = read.remember_across_conversations is True
+    searched = _bounded_sources(read.sources, read.experimental.session_memory or remembers)
+    is_for_recall = remembers and "sessions" not in searched
     return replace(
         read,
-        sources=_bounded_sources(read.sources, read.experimental.session_memory),
+        sources=(*searched, "sessions") if is_for_recall else searched,
+        searched_sources=searched if is_for_recall else None,
         provider=provider,
         fallback=read.fallback.strip() or "none",
         model=read.model.strip() or DEFAULT_MODELS.get(provider, ""),
@@ -108,7 +112,7 @@ def _bounded_hybrid(hybrid: Hybrid) -> Hybrid:
     )
 
 
-def _bounded_sources(wanted: Sequence[Source], session_memory: bool) -> tuple[Source, ...]:
-    """Return the distinct sources, with transcripts only if both settings enable them; default: memory."""
-    allowed = [source for source in wanted if source != "sessions" or session_memory]
+def _bounded_sources(wanted: Sequence[Source], has_sessions: bool) -> tuple[Source, ...]:
+    """Return the distinct sources, with transcripts only if another setting allows them; default: memory."""
+    allowed = [source for source in wanted if source != "sessions" or has_sessions]
     return tuple(dict.fromkeys(allowed)) or ("memory",)

@@ -52,9 +52,9 @@ _UNAVAILABLE: dict[str, dict[str, Any]] = {
     "sessions": {
         "disabled": True,
         "unavailable": True,
-        "error": "transcripts are not indexed for this agent",
+        "error": "transcripts are not searched for this agent",
         "warning": "Past conversations can't be searched for this agent.",
-        "action": "Tell the user. To index them, set memory.search.experimental.sessionMemory to true and add "
+        "action": "Tell the user. To search them, set memory.search.experimental.sessionMemory to true and add "
         '"sessions" to memory.search.sources.',
     },
     "wiki": {
@@ -76,11 +76,14 @@ async def search_memory(
     deadline_ms: int | None,
     active_projects: list[str] | None = None,
     session_key: str = "",
+    recall: bool = False,
 ) -> dict[str, Any] | InvalidCall:
     """Return the result of `memory_search`."""
-    corpus = arguments.get("corpus")
-    if corpus == "wiki" or (corpus == "sessions" and corpus not in host.config.settings.sources):
+    corpus, settings = arguments.get("corpus"), host.config.settings
+    available = settings.sources if recall else settings.searched_sources or settings.sources
+    if corpus == "wiki" or (corpus == "sessions" and corpus not in available):
         return {"results": [], **_UNAVAILABLE[corpus]}
+    indexed = [*available, *(each.name for each in host.config.sources)] if recall else None
     try:
         reply = await host.search(
             SearchParams(
@@ -88,7 +91,7 @@ async def search_memory(
                 max_results=arguments.get("maxResults", _max_results(host)),
                 max_chars=arguments.get("maxChars", DEFAULT_SEARCH_CHARS),
                 min_score=arguments.get("minScore"),
-                sources=[corpus] if corpus in ("memory", "sessions") else None,
+                sources=[corpus] if corpus in ("memory", "sessions") else indexed,
                 deadline_ms=deadline_ms,
                 active_projects=active_projects,
                 exclude_session=session_key or None,
@@ -257,6 +260,7 @@ class Tools:
                 deadline_ms=params.deadline_ms,
                 active_projects=params.active_projects,
                 session_key=params.session_key,
+                recall=params.recall,
             )
         if params.name == GET.name:
             return await get_lines(self._host, arguments)

@@ -169,6 +169,7 @@ class LifecycleMethods(NoteMethods):
         reason: str = "new",
         next_session_id: str | None = None,
         ended_ms: int | None = None,
+        private: bool = False,
     ) -> SessionEndedReply:
         """Report the end of a session and write the end of its conversation to a note.
 
@@ -182,6 +183,7 @@ class LifecycleMethods(NoteMethods):
             reason: `new` or `reset`.
             next_session_id: The session that follows; the same id if the transcript continues after a reset.
             ended_ms: When it ended, as Unix time in milliseconds; None: now.
+            private: Whether the note is labelled with `session_key` and written to `memory/sessions/`.
 
         Returns:
             `path` of the note (empty if there is none), `messages` in it, `slug`, `slug_from`, and `reason`: `written`,
@@ -205,6 +207,7 @@ class LifecycleMethods(NoteMethods):
             reason=reason,
             next_session_id=next_session_id,
             ended_ms=ended_ms,
+            private=private,
         )
         return self.request(request)
 

@@ -132,6 +132,7 @@ def session_ended(
     reason: str = "new",
     next_session_id: str | None = None,
     ended_ms: int | None = None,
+    private: bool = False,
 ) -> PreparedRequest[SessionEndedReply]:
     """Return the request of `Client.session_ended`."""
     params = SessionEndedParams(
@@ -144,6 +145,7 @@ def session_ended(
         reason=reason,
         next_session_id=next_session_id,
         ended_ms=ended_ms,
+        private=private,
     )
     return PreparedRequest(
         "session_ended", params, SessionEndedReply, min_timeout_s=30.0

@@ -17,6 +17,8 @@ class SessionEndedParams:
     `source` is the place of the conversation. `reason` is `new` or `reset`. `next_session_id` is the session that
     follows; the same id means that the transcript continues, and that the conversation ended at its last reset.
     `ended_ms` is when it ended (Unix time in milliseconds; None: now), for a request that is sent later.
+    `private` writes the note to `memory/sessions/`, labelled with `session_key`: OpenClaw's plugin shows it only to
+    sessions that may see the conversation itself.
     """
 
     session_key: str
@@ -28,6 +30,7 @@ class SessionEndedParams:
     reason: str = "new"
     next_session_id: str | None = None
     ended_ms: int | None = None
+    private: bool = False
 
 
 @record

@@ -16,6 +16,7 @@ import { Outbox } from "./src/outbox.js";
 import { citesPlaces, promptSection } from "./src/prompt.js";
 import { searchRuntime } from "./src/search-runtime.js";
 import { hasMemory, ownSetting, PLUGIN_ID, readSettings } from "./src/settings.js";
+import { noteDescriber } from "./src/note-facts.js";
 import { makeTool, toolNames } from "./src/tools.js";
 import { listSupplements } from "./src/wiki.js";
 import { loadProvenance, provenanceReader } from "./src/workspace-memory.js";
@@ -48,8 +49,8 @@ export function createPlugin(makeClient, supplements = listSupplements, provenan
       const workspaceOf = (cfg, agent) => api.runtime.agent.resolveAgentWorkspaceDir(cfg, agent);
       const outbox = new Outbox(api.runtime.state.resolveStateDir(process.env), daemon, api.logger);
       daemon.onReturn = () => void outbox.deliver();
-      const parts = { daemon, outbox, settings, entries, config, workspaceOf };
       const readProvenance = provenanceReader(api.logger, provenance);
+      const parts = { daemon, outbox, settings, entries, config, workspaceOf, describe: noteDescriber(readProvenance) };
       registerCapability(api, { ...parts, readProvenance, readEntries: entryReader(api.logger, markdown) });
       for (const name of toolNames(settings)) {
         api.registerTool((context) => makeTool(name, context, { ...parts, supplements }), { names: [name] });
@@ -64,7 +65,7 @@ export function createPlugin(makeClient, supplements = listSupplements, provenan
  * @param {Host} api
  * @param {{ daemon: Daemon, settings: import("./src/types.js").Settings, entries: SessionEntries,
  *           config: () => HostConfig | undefined, workspaceOf: import("./src/types.js").WorkspaceOf,
- *           readProvenance: import("./src/types.js").ProvenanceReader,
+ *           describe: import("./src/types.js").DescribeNotes, readProvenance: import("./src/types.js").ProvenanceReader,
  *           readEntries: import("./src/types.js").EntryReader }} parts
  */
 function registerCapability(api, parts) {

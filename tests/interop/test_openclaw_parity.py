@@ -6,6 +6,7 @@ Conversations parted by `/new`, wikis, recall across conversations, the doctor a
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -35,6 +36,10 @@ TALKS = ["TALK of the heron", "TALK of the stork", "TALK of the crane"]
 def script(conversation: ModelRequest) -> TextReply | ToolCall:
     """Search when asked to, and as the look into memory before a reply; read what a wiki has; else say little."""
     results = [json.loads(result) for result in conversation.results]
+    path = re.search(r"SEARCH notes, then read (\S+)", conversation.prompt)
+    if path is not None and len(results) < 2:
+        query = {"query": "TALK of the stork", "corpus": "memory", "minScore": 0}
+        return [ToolCall("memory_search", query), ToolCall("memory_get", {"path": path[1]})][len(results)]
     if "SEARCH everything" in conversation.prompt:
         if not results:
             return ToolCall("memory_search", {"query": "heron gauge", "corpus": "all"})
@@ -72,24 +77,44 @@ def claw(model: ModelServer, tmp_path_factory: pytest.TempPathFactory) -> Iterat
         openclaw.install(plugin_folder(tmp_path_factory.mktemp("plugin")))
         openclaw.run("plugins", "disable", "memory-core")
         openclaw.run("plugins", "enable", "memory-wiki", "--accept-capabilities")
-        openclaw.change({"plugins": {"entries": {"memd": {"config": {"startDaemon": False}}}}})
+        own = {"startDaemon": False, "sessionNotes": True}
+        openclaw.change({"plugins": {"entries": {"memd": {"config": own}}}})
         yield openclaw
 
 
-def test_three_conversations_with_new_between_leave_three_notes_each_its_own(
+def test_three_conversations_with_new_between_leave_three_notes_each_its_own_and_private(
     claw: OpenClawInstallation, model: ModelServer
 ) -> None:
     workspace = claw.home.workspace()
 
     def notes() -> list[str]:
-        return sorted(path.read_text() for path in workspace.glob("memory/*.md"))
+        return sorted(path.read_text() for path in workspace.glob("memory/sessions/*.md"))
 
-    with DaemonProcess(claw.home) as daemon, OpenClawGateway(claw) as gateway, daemon.client() as memory:
-        for number, said in enumerate(TALKS, start=1):
-            claw.turn(said, local=False)
-            gateway.call("sessions.reset", key="agent:main:main", reason="new")
-            daemon.wait_for(lambda _, number=number: len(notes()) == number, WAIT_S)
-        hits = memory.search("TALK of the stork", sources=["sessions"], min_score=0).hits
+    def found(session: str) -> tuple[str, str]:
+        """Return what a session's search finds, and whether it can read the note of the second talk."""
+        model.asked.clear()
+        (note,) = [path for path in workspace.glob("memory/sessions/*.md") if TALKS[1] in path.read_text()]
+        claw.turn(
+            f"SEARCH notes, then read {note.relative_to(workspace)} please", session=session, local=False
+        )
+        search, read = model.asked[-1].results
+        return search, json.loads(read)["status"]
+
+    before = (claw.home.state / "openclaw.json").read_text()
+    claw.change({"tools": {"sessions": {"visibility": "self"}}})
+    try:
+        with DaemonProcess(claw.home) as daemon, OpenClawGateway(claw) as gateway, daemon.client() as memory:
+            for number, said in enumerate(TALKS, start=1):
+                claw.turn(said, local=False)
+                gateway.call("sessions.reset", key="agent:main:main", reason="new")
+                daemon.wait_for(lambda _, number=number: len(notes()) == number, WAIT_S)
+            hits = memory.search("TALK of the stork", sources=["sessions"], min_score=0).hits
+            own, of_group = found("agent:main:main"), found("agent:main:telegram:group:-100")
+    finally:
+        (claw.home.state / "openclaw.json").write_text(before)
+
+    assert (TALKS[1] in own[0], own[1]) == (True, "ok")
+    assert (TALKS[1] in of_group[0], of_group[1]) == (False, "not_found")
 
     for talk in TALKS:
         (note,) = [note for note in notes() if f"user: {talk}\n" in note]

@@ -209,21 +209,25 @@ def test_facts_are_put_before_a_message_and_kept_from_it(
 
 
 @pytest.mark.long
-def test_a_session_that_ends_in_the_gateway_leaves_a_note(folder: Path, model: ModelServer) -> None:
+def test_a_session_that_ends_in_the_gateway_leaves_a_note_if_the_settings_ask_for_it(
+    folder: Path, model: ModelServer
+) -> None:
     with StateHome(settings(model.url)) as home:
         home.note("memory/2026-03-04.md", NOTE)
         claw = OpenClawInstallation(home)
         claw.install(folder)
         claw.run("plugins", "disable", "memory-core")
+        claw.change({"plugins": {"entries": {"memd": {"config": {"sessionNotes": True}}}}})
         with DaemonProcess(home) as daemon, OpenClawGateway(claw) as gateway:
             answer = claw.turn("Which port does the staging gateway use?", local=False)
             gateway.call("sessions.reset", key="agent:main:main", reason="new")
-            daemon.wait_for(lambda _status: any(home.workspace().glob("memory/*staging*.md")))
+            daemon.wait_for(lambda _status: any(home.workspace().glob("memory/sessions/*staging*.md")))
             logged = gateway.log()
 
-        note = next(home.workspace().glob("memory/*staging*.md")).read_text()
+        note = next(home.workspace().glob("memory/sessions/*staging*.md")).read_text()
     assert "8443" in answer
     assert "memd: 0.1.0 keeps the agents' memory" in logged
+    assert note.startswith("<!-- memd:session=agent:main:main -->\n# Session: ")
     assert "user: Which port does the staging gateway use?" in note
     assert "assistant: My notes say: The staging gateway listens on port 8443." in note
 

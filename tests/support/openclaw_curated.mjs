@@ -3,8 +3,10 @@
 //     node openclaw_curated.mjs PACKAGE_DIRECTORY PLUGIN_DIRECTORY < questions.json
 //
 // Reads a JSON array of {"agent", "method", "args"} and writes {"openclaw": [...], "memd": [...]}: what the manager of each
-// side answered. State, settings and the daemon's socket are those of the environment.
+// side answered, or if the method is a tool, what its call returned. State, settings and the daemon's socket are those of
+// the environment.
 
+import { readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { text } from "node:stream/consumers";
 import { pathToFileURL } from "node:url";
@@ -24,12 +26,31 @@ const host = new FakeHost({ pluginConfig: { startDaemon: false }, config: cfg })
 host.workspaces = Object.fromEntries(Object.entries(cfg.agents.entries).map(([agent, { workspace }]) => [agent, workspace]));
 plugin.register(host);
 
-const lookups = {
-  openclaw: (agentId) => getActiveMemorySearchManager({ cfg, agentId, purpose: "default" }),
-  memd: (agentId) => host.capability.runtime.getMemorySearchManager({ cfg, agentId }),
+/** OpenClaw's own functions that make its tools, by the tools' names. */
+async function ownTools() {
+  const dist = join(packageDirectory, "dist");
+  for (const file of (await readdir(dist)).filter((name) => /^tools-[\w-]+\.mjs$/.test(name))) {
+    if (!(await readFile(join(dist, file), "utf8")).includes("function createMemorySearchTool(")) continue;
+    const members = Object.values(await load(dist, file)).filter((member) => typeof member === "function");
+    const find = (name) => members.find((member) => member.name === name);
+    return { memory_search: find("createMemorySearchTool"), memory_get: find("createMemoryGetTool") };
+  }
+  throw new Error("OpenClaw's memory tools are not found");
+}
+
+const own = await ownTools();
+const sides = {
+  openclaw: {
+    lookUp: (agentId) => getActiveMemorySearchManager({ cfg, agentId, purpose: "default" }),
+    toolOf: (name, agentId) => own[name]({ config: cfg, agentId, agentSessionKey: `agent:${agentId}:main` }),
+  },
+  memd: {
+    lookUp: (agentId) => host.capability.runtime.getMemorySearchManager({ cfg, agentId }),
+    toolOf: (name, agentId) => host.tools.get(name)({ config: cfg, agentId, sessionKey: `agent:${agentId}:main` }),
+  },
 };
 
-async function answers(lookUp, questions) {
+async function answers({ lookUp, toolOf }, questions) {
   const managers = new Map();
   const given = [];
   for (const { agent, method, args } of questions) {
@@ -39,13 +60,13 @@ async function answers(lookUp, questions) {
       await manager.sync({ reason: "test", force: true });
       managers.set(agent, manager);
     }
-    given.push(await managers.get(agent)[method](...args));
+    given.push(await (method in own ? toolOf(method, agent).execute("call", ...args) : managers.get(agent)[method](...args)));
   }
   return given;
 }
 
 const questions = JSON.parse(await text(process.stdin));
 const given = {};
-for (const [side, lookUp] of Object.entries(lookups)) given[side] = await answers(lookUp, questions);
+for (const [name, side] of Object.entries(sides)) given[name] = await answers(side, questions);
 await closeActiveMemorySearchManagers(cfg);
 write(JSON.stringify(given), () => process.exit(0));

@@ -940,6 +940,8 @@ export interface SessionStartedReply {
  * `source` is the place of the conversation. `reason` is `new` or `reset`. `next_session_id` is the session that
  * follows; the same id means that the transcript continues, and that the conversation ended at its last reset.
  * `ended_ms` is when it ended (Unix time in milliseconds; None: now), for a request that is sent later.
+ * `private` writes the note to `memory/sessions/`, labelled with `session_key`: OpenClaw's plugin shows it only to
+ * sessions that may see the conversation itself.
  */
 export interface SessionEndedParams {
   session_key: string;
@@ -951,6 +953,7 @@ export interface SessionEndedParams {
   reason?: string;
   next_session_id?: string | null;
   ended_ms?: number | null;
+  private?: boolean;
 }
 
 /**

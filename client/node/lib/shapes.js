@@ -386,7 +386,7 @@ export const PARAMS = {
   call_tool: ["name", "arguments", "agent", "session_kind", "session_key", "deadline_ms", "active_projects", "recall"],
   prompt_section: ["agent", "tools", "citations", "session_kind", "session_key"],
   session_started: ["session_key", "agent", "kind", "max_file_characters", "max_characters"],
-  session_ended: ["session_key", "agent", "session_id", "transcript", "slug", "source", "reason", "next_session_id", "ended_ms"],
+  session_ended: ["session_key", "agent", "session_id", "transcript", "slug", "source", "reason", "next_session_id", "ended_ms", "private"],
   flush_check: ["session_key", "agent", "total_tokens", "context_window", "next_input_tokens", "transcript_bytes", "compaction_count", "session_id", "kind", "cli_provider", "workspace_access"],
   flush_done: ["session_key", "agent", "compaction_count", "session_id"],
   compaction_done: ["session_key", "agent", "compaction_count", "session_id"],

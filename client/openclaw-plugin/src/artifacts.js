@@ -1,5 +1,6 @@
 /**
- * The files of memory that OpenClaw may export or show to other plugins: the Markdown of each agent's workspace.
+ * The files of memory that OpenClaw may export or show to other plugins: the Markdown of each agent's workspace, without the notes
+ * that keep a conversation, since an export is not limited to the sessions that may see it.
  */
 
 /** @import { Artifact, HostConfig } from "./types.js" */
@@ -7,6 +8,7 @@
 import { readdir } from "node:fs/promises";
 import { join, posix } from "node:path";
 
+import { readSessions } from "./note-facts.js";
 import { agentIds, hasMemory } from "./settings.js";
 
 const ROOT = "MEMORY.md"; // USER.md is about a person: OpenClaw's own memory doesn't show it either
@@ -27,7 +29,9 @@ export async function listArtifacts(cfg, workspaceOf) {
   }
   const artifacts = [];
   for (const [workspaceDir, agents] of owners) {
-    for (const relativePath of await memoryFiles(workspaceDir)) {
+    const files = await memoryFiles(workspaceDir);
+    const sessions = await readSessions(workspaceDir, files);
+    for (const relativePath of files.filter((path) => sessions.get(path) === undefined)) {
       artifacts.push({
         kind: kindOf(relativePath),
         workspaceDir,

@@ -2,10 +2,7 @@
  * Entries of curated notes in OpenClaw's shape, with their annotations and the origin of their note.
  */
 
-/** @import { MemoryOrigin, SearchRow } from "./types.js" */
-
-import { stat } from "node:fs/promises";
-import { join } from "node:path";
+/** @import { MemoryOrigin, NoteFacts, Provenance, SearchRow } from "./types.js" */
 
 export const CURATED_FILES = ["MEMORY.md", "USER.md"];
 
@@ -78,41 +75,32 @@ export function annotationFields({ importance, triggers, projects }) {
 }
 
 /**
- * Give rows of annotated hits what their comments say and their provenance: OpenClaw matches triggers in both lists, and
- * a hit without its triggers would replace the entry that has them.
+ * Return hits as rows with what their comments say and the provenance of their notes: OpenClaw matches triggers in both lists,
+ * and a hit without its triggers would replace the entry that has them. A row of a note that keeps a conversation counts as one
+ * of a conversation, so that other plugins don't show it to every session either.
  * @param {SearchRow[]} rows
  * @param {Record<string, any>[]} hits the same hits as the daemon gave them
- * @param {string} workspaceDir
- * @param {(paths: string[]) => Promise<Map<string, MemoryOrigin>>} classify
- * @returns {Promise<SearchRow[]>}
+ * @param {Map<string, NoteFacts>} notes
+ * @returns {SearchRow[]}
  */
-export async function annotatedRows(rows, hits, workspaceDir, classify) {
-  const paths = [...new Set(hits.filter((hit) => hit.annotations).map((hit) => hit.path))];
-  if (paths.length === 0) return rows;
-  const [origins, times] = await Promise.all([classify(paths), modificationTimes(workspaceDir, paths)]);
+export function describedRows(rows, hits, notes) {
   return rows.map((row, at) => {
+    const facts = notes.get(row.path);
     const said = hits[at]?.annotations;
-    if (!said) return row;
-    return { ...row, ...annotationFields(said), provenance: provenance(origins.get(row.path), times.get(row.path)) };
+    return {
+      ...row,
+      ...(facts?.session === undefined ? {} : { source: "sessions" }),
+      ...(said ? annotationFields(said) : {}),
+      provenance: facts?.provenance ?? provenance(undefined, undefined),
+    };
   });
 }
 
 /**
  * @param {MemoryOrigin | undefined} originClass
  * @param {number | undefined} observedAt
+ * @returns {Provenance}
  */
-function provenance(originClass, observedAt) {
-  return { originClass: originClass ?? "untrusted", sessionKind: /** @type {const} */ ("unknown"), observedAt: observedAt ?? 0 };
-}
-
-/**
- * @param {string} folder
- * @param {string[]} paths
- * @returns {Promise<Map<string, number>>}
- */
-async function modificationTimes(folder, paths) {
-  const times = await Promise.all(
-    paths.map((path) => stat(join(folder, path)).then(({ mtimeMs }) => Math.floor(mtimeMs), () => 0)),
-  );
-  return new Map(paths.map((path, at) => [path, times[at] ?? 0]));
+export function provenance(originClass, observedAt) {
+  return { originClass: originClass ?? "untrusted", sessionKind: "unknown", observedAt: observedAt ?? 0 };
 }

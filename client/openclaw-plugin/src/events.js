@@ -8,7 +8,7 @@
 /** @import { Outbox } from "./outbox.js" */
 
 import { isAbsent, isHang, sentence } from "./daemon.js";
-import { agentOf, isShared } from "./sessions.js";
+import { agentOf, isIncognito, isShared } from "./sessions.js";
 import { hasConversationAccess, hasMemory, hostWritesNotes } from "./settings.js";
 
 /** Ends after which a conversation is over for its user, and how the daemon calls them. */
@@ -94,7 +94,7 @@ async function recalled(event, context, { daemon, log }) {
 function noteOf(event, context) {
   const reason = OVER.get(event.reason ?? "");
   const key = event.sessionKey ?? context.sessionKey;
-  if (reason === undefined || !key) return undefined;
+  if (reason === undefined || !key || isIncognito(key)) return undefined;
   return {
     ...whose({ ...context, sessionKey: key }),
     session_key: key,
@@ -102,6 +102,7 @@ function noteOf(event, context) {
     ...(event.nextSessionId ? { next_session_id: event.nextSessionId } : {}),
     reason,
     ended_ms: Date.now(),
+    private: true,
   };
 }
 

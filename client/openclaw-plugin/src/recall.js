@@ -4,10 +4,10 @@
  * conversations alone, whatever `tools.sessions.visibility` says; in case of doubt there are none. Pure.
  */
 
-/** @import { ConversationRecall, SessionEntries, SessionEntry } from "./types.js" */
+/** @import { Asker, ConversationRecall, SessionEntry } from "./types.js" */
 
 import { agentOf, isIncognito } from "./sessions.js";
-import { keysOf, listed } from "./visibility.js";
+import { isOf, keysOf, listed, withKey } from "./visibility.js";
 
 const RUN = /:active-memory:[0-9a-f]{12}$/u; // what OpenClaw adds to the key of the conversation for the run
 const IMPERSONAL = new Set(["active-memory", "cron", "heartbeat", "hook", "node", "subagent", "group", "channel", "global"]);
@@ -19,11 +19,10 @@ const CORPORA = new Set(["sessions", "configured"]);
  * asked without it.
  * @template {{ path: string, source: string }} Hit
  * @param {Hit[]} hits
- * @param {{ recall: ConversationRecall, agent: string | undefined, requester: string | undefined, sandboxed: boolean,
- *           entries: SessionEntries }} asked
+ * @param {Omit<Asker, "cfg"> & { recall: ConversationRecall }} asked
  * @returns {Hit[]}
  */
-export function recalledHits(hits, { recall, agent, requester, sandboxed, entries }) {
+export function recalledHits(hits, { recall, agent, requester, sandboxed, entries, noteSessions }) {
   const notes = recall.corpus === "configured";
   const owner = (agent ?? agentOf(recall.anchorSessionKey))?.toLowerCase();
   const sessions = owner === undefined || sandboxed || !isTrusted(recall, owner, requester) ? undefined : listed(entries, owner);
@@ -31,6 +30,10 @@ export function recalledHits(hits, { recall, agent, requester, sandboxed, entrie
   const same = sessions?.filter(({ entry }) => anchor !== undefined && entry.sessionId === anchor.entry.sessionId) ?? [];
   const allowed = anchor !== undefined && same.every(({ key, entry }) => isPrivate(key, entry, owner));
   return hits.filter(({ path, source }) => {
+    const session = noteSessions?.get(path);
+    if (session !== undefined) {
+      return notes && allowed && isOf(owner ?? "", session) && isPrivate(session, withKey(session, sessions ?? []).entry, owner);
+    }
     if (source !== "sessions") return notes && source === "memory";
     if (!allowed || path.includes(".jsonl.deleted.")) return false;
     const keys = keysOf(path, sessions ?? []);

@@ -2,11 +2,12 @@
  * OpenClaw's memory interface: a manager for each agent that searches, reads and reports the state of the index.
  */
 
-/** @import { EntryReader, ManagerStatus, MemoryManager, MemoryOrigin, MemoryRuntime, ProvenanceReader, SearchOptions, SearchRow, SessionEntries, Settings, WorkspaceOf } from "./types.js" */
+/** @import { DescribeNotes, EntryReader, ManagerStatus, MemoryManager, MemoryOrigin, MemoryRuntime, ProvenanceReader, SearchOptions, SearchRow, SessionEntries, Settings, WorkspaceOf } from "./types.js" */
 /** @import { Daemon } from "./daemon.js" */
 
-import { activeProjects, annotatedRows, CURATED_FILES, entryLimit, entryRow, trustedPaths } from "./curated.js";
+import { activeProjects, CURATED_FILES, describedRows, entryLimit, entryRow, trustedPaths } from "./curated.js";
 import { codeOf, sentence } from "./daemon.js";
+import { pathsOfNotes, readSessions, sessionOf } from "./note-facts.js";
 import { hasMemory } from "./settings.js";
 import { visibleHits } from "./visibility.js";
 import { classifyWorkspaceMemoryPaths } from "./workspace-memory.js";
@@ -19,15 +20,16 @@ const SHOWN = new Set(["status", "cli"]);
 /**
  * Return the runtime of the memory capability.
  * @param {{ daemon: Daemon, settings: Settings, entries: SessionEntries, workspaceOf: WorkspaceOf,
- *           readProvenance: ProvenanceReader, readEntries: EntryReader }} parts
+ *           readProvenance: ProvenanceReader, readEntries: EntryReader, describe: DescribeNotes }} parts
  * @returns {MemoryRuntime}
  */
-export function searchRuntime({ daemon, settings, entries, workspaceOf, readProvenance, readEntries }) {
+export function searchRuntime({ daemon, settings, entries, workspaceOf, readProvenance, readEntries, describe }) {
   return {
     async getMemorySearchManager({ cfg, agentId, purpose = "default" }) {
       const manager = new AgentManager(agentId, workspaceOf(cfg, agentId), {
         daemon,
         settings,
+        describe,
         readEntries: hasMemory(cfg, agentId) ? readEntries : async () => [],
         async classify(workspaceDir, relativePaths) {
           const rows = await classifyWorkspaceMemoryPaths({ workspaceDir, relativePaths }, readProvenance);
@@ -43,7 +45,8 @@ export function searchRuntime({ daemon, settings, entries, workspaceOf, readProv
     },
     resolveMemoryBackendConfig: () => ({ backend: "builtin" }),
     async authorizeSearchHits({ cfg, agentId, requesterSessionKey, sandboxed, hits }) {
-      return visibleHits(hits, { cfg, agent: agentId, requester: requesterSessionKey, sandboxed, entries });
+      const noteSessions = await readSessions(workspaceOf(cfg, agentId), hits.map(({ path }) => path));
+      return visibleHits(hits, { cfg, agent: agentId, requester: requesterSessionKey, sandboxed, entries, noteSessions });
     },
     supportsWorkspaceMemoryReadSources: true,
     classifyWorkspaceMemoryPaths: (request) => classifyWorkspaceMemoryPaths(request, readProvenance),
@@ -65,17 +68,19 @@ class AgentManager {
   #settings;
   #readEntries;
   #classify;
+  #describe;
 
   /**
    * @param {string} agent
    * @param {string} workspace
-   * @param {{ daemon: Daemon, settings: Settings, readEntries: EntryReader,
+   * @param {{ daemon: Daemon, settings: Settings, readEntries: EntryReader, describe: DescribeNotes,
    *           classify: (workspaceDir: string, paths: string[]) => Promise<Map<string, MemoryOrigin>> }} parts
    *     `classify` returns the origins of notes
    */
-  constructor(agent, workspace, { daemon, settings, readEntries, classify }) {
+  constructor(agent, workspace, { daemon, settings, readEntries, describe, classify }) {
     this.#agent = agent;
     this.#workspace = workspace;
+    this.#describe = describe;
     this.#daemon = daemon;
     this.#settings = settings;
     this.#readEntries = readEntries;
@@ -107,8 +112,9 @@ class AgentManager {
       : await this.#ask("search", params, signal);
     const fallback = reply.degraded?.reason;
     onDebug?.({ backend: "builtin", effectiveMode: reply.mode, ...(fallback ? { fallback } : {}) });
-    const workspace = this.#workspace;
-    return annotatedRows(reply.hits.map(row), reply.hits, workspace, (paths) => this.#classify(workspace, paths));
+    const rows = reply.hits.map(row);
+    const notes = await this.#describe(this.#workspace, pathsOfNotes(rows));
+    return describedRows(rows, reply.hits, notes);
   }
 
   /**
@@ -140,16 +146,21 @@ class AgentManager {
     return entries.map((entry) => entryRow(entry, origins));
   }
 
-  /** @param {{ relPath: string, from?: number, lines?: number }} asked */
+  /**
+   * Read lines of a note. OpenClaw doesn't name the session that wants them, so a note that keeps a conversation is not found.
+   * @param {{ relPath: string, from?: number, lines?: number }} asked
+   */
   async readFile({ relPath, from, lines }) {
+    const missing = { status: /** @type {const} */ ("not_found"), path: relPath, text: /** @type {const} */ ("") };
     try {
       const params = { path: relPath, ...(from ? { from_line: from } : {}), ...(lines ? { lines } : {}) };
       const { path, text, from_line, lines: count, truncated } = await this.#ask("get", params);
+      if ((await sessionOf(this.#workspace, path)) !== undefined) return missing;
       const next = truncated ? { truncated: true, nextFrom: from_line + count } : {};
       return { status: /** @type {const} */ ("ok"), path, text, from: from_line, lines: count, ...next };
     } catch (error) {
       if (codeOf(error) !== "file_missing") throw error;
-      return { status: /** @type {const} */ ("not_found"), path: relPath, text: /** @type {const} */ ("") };
+      return missing;
     }
   }
 

@@ -14,7 +14,7 @@ const DEFAULTS = Object.freeze({
   factTools: false,
   autoRecall: false,
   autoCapture: false,
-  sessionNotes: true,
+  sessionNotes: false,
 });
 
 export const PLUGIN_ID = "memd";

@@ -1,15 +1,16 @@
 /**
  * The tools of an agent. The daemon executes calls and describes mistakes in them; results are converted to OpenClaw's shape,
- * without hits in transcripts that the session must not see.
+ * with the provenance of their text and without conversations that the session must not see.
  */
 
-/** @import { ConversationRecall, CorpusOutcome, HostConfig, ListSupplements, SearchRow, SessionEntries, Settings, Tool, ToolContext, ToolDefinition } from "./types.js" */
+/** @import { ConversationRecall, CorpusOutcome, DescribeNotes, HostConfig, ListSupplements, NoteFacts, SearchRow, SessionEntries, Settings, Tool, ToolContext, ToolDefinition, WorkspaceOf } from "./types.js" */
 /** @import { Daemon } from "./daemon.js" */
 
-import { activeProjects } from "./curated.js";
+import { activeProjects, provenance } from "./curated.js";
 import { DEFAULT_SEARCH_CHARS, DEFINITIONS, MAX_SEARCH_CHARS, USUAL } from "./definitions.js";
+import { pathsOfNotes, sessionsOf } from "./note-facts.js";
 import { recalledHits } from "./recall.js";
-import { corporaOf, factsFailed, readFailed, searchResult, searchUnavailable, toolResult } from "./results.js";
+import { corporaOf, factsFailed, readFailed, searchResult, searchUnavailable, toolResult, withNotice } from "./results.js";
 import { agentOf } from "./sessions.js";
 import { hasMemory } from "./settings.js";
 import { visibleHits } from "./visibility.js";
@@ -18,13 +19,16 @@ import { askedBy, fitting, merged, readWiki, searchWiki } from "./wiki.js";
 /**
  * One run's call of a tool.
  * @typedef {{ context: ToolContext, cfg: HostConfig | undefined, agent: string | undefined, entries: SessionEntries,
- *             given: Record<string, any>, wiki: { list: ListSupplements, who: Record<string, unknown>, deadlineMs: number },
+ *             describe: (paths: string[]) => Promise<Map<string, NoteFacts>>, given: Record<string, any>, wiki: { list: ListSupplements, who: Record<string, unknown>, deadlineMs: number },
  *             ask: (changes?: Record<string, unknown>) => Promise<any> }} Call
  */
 
 /** @typedef {Record<string, any>} Answer */
 
-const MAX_RECALLED = 50; // hits of a recall before those it must not show are removed
+const MAX_RECALLED = 50; // hits before those that must not be shown are removed
+const MAIN = "main"; // OpenClaw's agent if none is named
+const CITED = /^(.+)#L\d/u; // what `supersededBy` names
+const NOT_VISIBLE = "the note keeps a conversation that this session may not see";
 
 /**
  * Return the names of the tools these settings give.
@@ -38,10 +42,11 @@ export function toolNames(settings) {
  * Return one tool for one agent's run; null if the agent has no memory.
  * @param {string} name
  * @param {ToolContext} context
- * @param {{ daemon: Daemon, settings: Settings, entries: SessionEntries, supplements: ListSupplements }} parts
+ * @param {{ daemon: Daemon, settings: Settings, entries: SessionEntries, supplements: ListSupplements, workspaceOf: WorkspaceOf,
+ *           describe: DescribeNotes }} parts
  * @returns {Tool | null}
  */
-export function makeTool(name, context, { daemon, settings, entries, supplements }) {
+export function makeTool(name, context, { daemon, settings, entries, supplements, workspaceOf, describe }) {
   const config = () => context.getRuntimeConfig?.() ?? context.runtimeConfig ?? context.config;
   const agent = context.agentId ?? agentOf(context.sessionKey);
   const definition = /** @type {ToolDefinition} */ (DEFINITIONS.find((one) => one.name === name));
@@ -56,14 +61,18 @@ export function makeTool(name, context, { daemon, settings, entries, supplements
           ...(agent === undefined ? {} : { agent }),
           session_key: context.sessionKey ?? "",
           ...(name === "memory_search" ? activeProjects(context.activeProjectKeys) : {}),
+          ...(name === "memory_search" && context.conversationRecall !== undefined ? { recall: true } : {}),
         };
         return daemon.ask("call_tool", params, { deadlineMs: settings.toolDeadlineMs, signal });
       };
       const wiki = { list: supplements, who: askedBy(context, agent), deadlineMs: settings.toolDeadlineMs };
-      const call = { context, cfg: config(), agent, entries, given: argumentsOf(given), wiki, ask };
-          ...(name === "memory_search" && context.conversationRecall !== undefined ? { recall: true } : {}),
+      const cfg = config();
+      const call = {
+        context, cfg, agent, entries, given: argumentsOf(given), wiki, ask,
+        describe: (/** @type {string[]} */ paths) => describe(workspaceOf(cfg ?? {}, agent ?? MAIN), paths),
+      };
       try {
-        const answer = await (CARRIED_OUT.get(name) ?? plain)(call);
+        const answer = withNotice(await (CARRIED_OUT.get(name) ?? plain)(call));
         return name === "memory_search" && Array.isArray(answer.results) ? searchResult(answer) : toolResult(answer);
       } catch (error) {
         signal?.throwIfAborted();
@@ -131,19 +140,21 @@ async function search(call) {
  * @param {ConversationRecall | undefined} recall
  * @returns {Promise<Answer>}
  */
-async function searchMemory({ context, cfg, agent, entries, given, ask }, recall) {
-  const changes = { maxResults: MAX_RECALLED, maxChars: MAX_SEARCH_CHARS, ...(recall?.corpus === "sessions" ? { corpus: "sessions" } : {}) };
-  const reply = await ask(recall === undefined ? undefined : changes);
+async function searchMemory(call, recall) {
+  const wide = { maxResults: MAX_RECALLED, maxChars: MAX_SEARCH_CHARS, ...(recall?.corpus === "sessions" ? { corpus: "sessions" } : {}) };
+  const reply = await call.ask(recall === undefined ? undefined : wide);
   if (reply.ok !== true) return { status: "error", ...reply.result };
   /** @type {{ results: SearchRow[], [key: string]: any }} */
   const { results, degraded, ...rest } = reply.result;
-  const who = { agent, requester: context.sessionKey, sandboxed: context.sandboxed === true, entries };
-  const shown = recall === undefined ? visibleHits(results, { cfg, ...who }) : recalledHits(results, { recall, ...who });
-  const { maxResults, maxChars } = limitsOf(given);
-  const best = recall === undefined ? shown : fitting(shown.slice(0, maxResults), maxChars);
+  const { maxResults = recall === undefined ? results.length : undefined, maxChars } = limitsOf(call.given);
+  let shown = await shownRows(call, results, recall);
   const withheld = results.length - shown.length;
+  if (withheld > 0 && recall === undefined) {
+    const more = await call.ask(wide).catch(() => reply); // what is withheld takes no place
+    shown = await shownRows(call, more.result?.results ?? results, recall);
+  }
   return {
-    results: best.map((row) => ({ ...row, corpus: row.source })),
+    results: recall === undefined && withheld === 0 ? shown : fitting(shown.slice(0, maxResults), maxChars),
     ...rest,
     ...(withheld > 0 ? { withheld } : {}),
     ...(degraded ? { degraded, partial: true, warning: degraded.reason, action: degraded.hint } : {}),
@@ -151,23 +162,91 @@ async function searchMemory({ context, cfg, agent, entries, given, ask }, recall
 }
 
 /**
+ * Return the rows that the session may see, with their corpus and provenance.
+ * @param {Call} call
+ * @param {SearchRow[]} rows
+ * @param {ConversationRecall | undefined} recall
+ * @returns {Promise<SearchRow[]>}
+ */
+async function shownRows(call, rows, recall) {
+  const cited = rows.flatMap(({ supersededBy }) => CITED.exec(supersededBy ?? "")?.[1] ?? []);
+  const notes = await call.describe([...pathsOfNotes(rows), ...cited]);
+  const asHits = cited.map((path) => ({ path, source: path.startsWith("sessions/") ? "sessions" : "memory" }));
+  const citable = new Set(visible(call, asHits, notes, recall).map(({ path }) => path));
+  return visible(call, rows, notes, recall).map(({ supersededBy, ...row }) => ({
+    ...row,
+    ...(supersededBy !== undefined && citable.has(CITED.exec(supersededBy)?.[1] ?? "") ? { supersededBy } : {}),
+    corpus: row.source,
+    provenance: notes.get(row.path)?.provenance ?? provenance(undefined, undefined),
+  }));
+}
+
+/**
+ * Return the hits that the session may see.
+ * @template {{ path: string, source: string }} Hit
+ * @param {Call} call
+ * @param {Hit[]} hits
+ * @param {Map<string, NoteFacts>} notes
+ * @param {ConversationRecall | undefined} recall
+ * @returns {Hit[]}
+ */
+function visible({ context, cfg, agent, entries }, hits, notes, recall) {
+  const sandboxed = context.sandboxed === true;
+  const asked = { cfg, agent, requester: context.sessionKey, sandboxed, entries, noteSessions: sessionsOf(notes) };
+  return recall === undefined ? visibleHits(hits, asked) : recalledHits(hits, { ...asked, recall });
+}
+
+/**
  * Read lines of a note, of a page of a wiki, or of whichever is there.
  * @param {Call} call
  * @returns {Promise<Answer>}
  */
-async function read({ given, wiki, ask }) {
-  const { path, corpus } = given;
-  if ((corpus !== "wiki" && corpus !== "all") || typeof path !== "string" || path.trim() === "") return lines(await ask());
-  const pages = () => readWiki({ path, from: positive(given.from), lines: positive(given.lines) }, wiki);
+async function read(call) {
+  const { given: { path, from, lines: count, corpus }, wiki } = call;
+  if ((corpus !== "wiki" && corpus !== "all") || typeof path !== "string" || path.trim() === "") return await readNote(call);
+  const pages = () => readWiki({ path, from: positive(from), lines: positive(count) }, wiki);
   if (corpus === "wiki") {
     const { page, outcome } = await pages();
     const missed = outcome.outcome === "unavailable" ? "error" : "not_found";
     return { ...(page ?? { status: missed, path, text: "" }), ...corporaOf([outcome]) };
   }
-  const note = await ask().then(lines).catch((/** @type {unknown} */ error) => readFailed(path, error));
+  const note = await readNote(call).catch((/** @type {unknown} */ error) => readFailed(path, error));
   if (note.status === "ok") return note;
   const { page, outcome } = await pages();
   return { ...(page ?? note), ...corporaOf([outcome]) };
+}
+
+/**
+ * Read lines of a note that the session may see.
+ * @param {Call} call
+ * @returns {Promise<Answer>}
+ */
+async function readNote(call) {
+  const note = lines(await call.ask());
+  if (note.status !== "ok" || typeof note.path !== "string") return note;
+  const notes = await call.describe([note.path]);
+  const facts = notes.get(note.path);
+  const hit = { path: note.path, source: "memory" };
+  if (facts?.session !== undefined && visible(call, [hit], notes, call.context.conversationRecall).length === 0) {
+    return { status: "not_found", path: note.path, text: "", reason: NOT_VISIBLE };
+  }
+  return { ...note, provenance: facts?.provenance };
+}
+
+/**
+ * Find or forget facts; each has the provenance of its note.
+ * @param {Call} call
+ * @returns {Promise<Answer>}
+ */
+async function factRows(call) {
+  const answer = await plain(call);
+  const lists = { facts: answer.facts, candidates: answer.candidates };
+  const given = Object.entries(lists).filter(([, rows]) => Array.isArray(rows));
+  const notes = await call.describe(given.flatMap(([, rows]) => rows.map((/** @type {Answer} */ row) => row.path)));
+  const described = given.map(([name, rows]) => [
+    name, rows.map((/** @type {Answer} */ row) => ({ ...row, provenance: notes.get(row.path)?.provenance })),
+  ]);
+  return { ...answer, ...Object.fromEntries(described) };
 }
 
 /**
@@ -201,6 +280,8 @@ function positive(value) {
 const CARRIED_OUT = new Map([
   ["memory_search", search],
   ["memory_get", read],
+  ["memory_recall", factRows],
+  ["memory_forget", factRows],
 ]);
 
 /**

@@ -162,8 +162,38 @@ export type EntryReader = (
   asked: { kind: "triggers" | "projects"; limit: number; activeProjects: string[] | undefined },
 ) => Promise<Annotated[]>;
 
-/** Whether a transcript's path may be seen. */
-export type Visibility = (path: string) => boolean;
+/** What a session may see: a transcript by its path, and a conversation by the key of its session. */
+export interface Visibility {
+  seeTranscript(path: string): boolean;
+  seeSession(key: string): boolean;
+}
+
+/** Who asks for hits. `entries` lists an agent's sessions, `noteSessions` the sessions of notes that keep a conversation. */
+export interface Asker {
+  cfg: HostConfig | undefined;
+  agent: string | undefined;
+  requester: string | undefined;
+  sandboxed: boolean;
+  entries: SessionEntries;
+  noteSessions?: NoteSessions;
+}
+
+/** The key of the session whose conversation a note keeps, by the note's path. */
+export type NoteSessions = ReadonlyMap<string, string | undefined>;
+
+export interface Provenance {
+  originClass: MemoryOrigin;
+  sessionKind: "unknown";
+  observedAt: number;
+}
+
+/** Whose conversation a note keeps, if any, and on whose behalf it was written. */
+export interface NoteFacts {
+  session: string | undefined;
+  provenance: Provenance;
+}
+
+export type DescribeNotes = (workspaceDir: string, paths: string[]) => Promise<Map<string, NoteFacts>>;
 
 export interface SearchRow {
   path: string;
@@ -180,7 +210,7 @@ export interface SearchRow {
   importance?: number;
   triggers?: string;
   projectKey?: string;
-  provenance?: { originClass: MemoryOrigin; sessionKind: "unknown"; observedAt: number };
+  provenance?: Provenance;
 }
 
 export interface ToolResult {

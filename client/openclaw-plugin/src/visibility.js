@@ -1,10 +1,11 @@
 /**
- * Visibility of hits in transcripts: only those of sessions that `tools.sessions.visibility` shows to the requesting session.
+ * Visibility of conversations: hits in transcripts, and in notes that keep a conversation, are only shown if
+ * `tools.sessions.visibility` shows the session to the requesting one.
  *
- * Notes belong to the agent and are always visible. In case of doubt a hit is withheld.
+ * All other notes belong to the agent and are always visible. In case of doubt a hit is withheld.
  */
 
-/** @import { HostConfig, SearchRow, SessionEntries, SessionEntry, Visibility } from "./types.js" */
+/** @import { Asker, SessionEntries, SessionEntry, Visibility, HostConfig } from "./types.js" */
 
 import { agentOf, isIncognito } from "./sessions.js";
 
@@ -14,37 +15,64 @@ const SCOPES = new Set(["self", "tree", "agent", "all"]);
  * Return the hits that may be shown, in their order.
  * @template {{ path: string, source: string }} Hit
  * @param {Hit[]} hits
- * @param {{ cfg: HostConfig | undefined, agent: string | undefined, requester: string | undefined, sandboxed: boolean,
- *           entries: SessionEntries }} asked `entries` lists an agent's sessions
+ * @param {Asker} asked
  * @returns {Hit[]}
  */
-export function visibleHits(hits, asked) {
-  if (!hits.some((hit) => hit.source !== "memory")) return hits;
+export function visibleHits(hits, { noteSessions, ...asked }) {
+  if (!hits.some(({ path, source }) => source !== "memory" || noteSessions?.get(path) !== undefined)) return hits;
   const may = visibility(asked);
-  return hits.filter((hit) => hit.source === "memory" || (hit.source === "sessions" && may(hit.path)));
+  return hits.filter(({ path, source }) => {
+    const session = noteSessions?.get(path);
+    if (session !== undefined) return may.seeSession(session);
+    return source === "memory" || (source === "sessions" && may.seeTranscript(path));
+  });
 }
 
 /**
- * @param {{ cfg: HostConfig | undefined, agent: string | undefined, requester: string | undefined, sandboxed: boolean,
- *           entries: SessionEntries }} asked
+ * @param {Asker} asked
  * @returns {Visibility}
  */
 function visibility({ cfg, agent, requester, sandboxed, entries }) {
+  const nothing = { seeTranscript: () => false, seeSession: () => false };
   const owner = agent ?? agentOf(requester);
-  if (requester === undefined || requester === "" || owner === undefined) return () => false;
-  if ((agentOf(requester) ?? owner).toLowerCase() !== owner.toLowerCase()) return () => false;
+  if (requester === undefined || requester === "" || owner === undefined) return nothing;
+  if ((agentOf(requester) ?? owner).toLowerCase() !== owner.toLowerCase()) return nothing;
   const clamped = sandboxed && (cfg?.agents?.defaults?.sandbox?.sessionToolsVisibility ?? "spawned") === "spawned";
   const scope = scopeOf(cfg, clamped);
   const sessions = listed(entries, owner);
-  if (sessions === undefined) return () => false;
+  if (sessions === undefined) return nothing;
   const everything = scope === "all" || scope === "agent" || (scope === "tree" && !clamped && isMain(cfg, owner, requester));
-  return (path) => {
-    const keys = keysOf(path, sessions);
-    if (keys.some(({ key }) => isIncognito(key))) return false;
+  const may = (/** @type {Session[]} */ found) => {
+    if (found.some(({ key }) => isIncognito(key))) return false;
     if (everything) return true;
-    return keys.some(({ key, entry }) => key === requester || (scope === "tree" && isChild(entry, requester)));
+    return found.some(({ key, entry }) => key === requester || (scope === "tree" && isChild(entry, requester)));
+  };
+  return {
+    seeTranscript: (path) => may(keysOf(path, sessions)),
+    seeSession: (key) => isOf(owner, key) && may([withKey(key, sessions)]),
   };
 }
+
+/**
+ * Whether a session belongs to an agent; agents that share a workspace have notes of one another's conversations.
+ * @param {string} owner
+ * @param {string} key empty if it could not be read
+ */
+export function isOf(owner, key) {
+  return key !== "" && (agentOf(key) ?? owner).toLowerCase() === owner.toLowerCase();
+}
+
+/**
+ * Return the session with a key; one that OpenClaw no longer lists has an empty entry.
+ * @param {string} key
+ * @param {Session[]} sessions
+ * @returns {Session}
+ */
+export function withKey(key, sessions) {
+  return sessions.find((session) => session.key === key) ?? { key, entry: {} };
+}
+
+/** @typedef {{ key: string, entry: SessionEntry }} Session */
 
 /**
  * @param {HostConfig | undefined} cfg

@@ -143,7 +143,7 @@ test("a search passes on that it is lexical and which projects are active", asyn
   assert.deepEqual(client.asked[1].params, { agent: "main", query: "tea" });
 });
 
-test("a hit of an annotated entry has what its comments say and its provenance; another hit has neither", async () => {
+test("a hit of an annotated entry has what its comments say, and every hit its provenance", async () => {
   const annotations = { importance: 2, triggers: ["tea"], projects: ["a"] };
   const hits = [{ ...HIT, annotations }, { ...HIT, path: "memory/a.md", annotations: null }];
   const { manager, classified } = await managerOf({ hits, origins: { "MEMORY.md": "owner" } });
@@ -152,7 +152,8 @@ test("a hit of an annotated entry has what its comments say and its provenance; 
   assert.equal(first.triggers, "tea");
   assert.equal(first.projectKey, "a");
   assert.deepEqual(first.provenance, { originClass: "owner", sessionKind: "unknown", observedAt: 1_700_000_000_000 });
-  assert.ok(!("provenance" in second) && !("triggers" in second));
+  assert.deepEqual(second.provenance, { originClass: "untrusted", sessionKind: "unknown", observedAt: 0 }); // it is gone
+  assert.ok(!("triggers" in second));
   assert.deepEqual(classified, [{ workspaceDir: workspace, relativePath: "MEMORY.md" }]);
 });
 

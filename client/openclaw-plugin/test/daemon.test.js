@@ -12,20 +12,22 @@ import { createPlugin } from "../index.js";
 import { DEFINITIONS } from "../src/definitions.js";
 import { flushPlan } from "../src/flush.js";
 import { promptSection } from "../src/prompt.js";
-import { FakeHost } from "./host.js";
+import { FakeHost, recorded } from "./host.js";
 
 const KEY = "agent:main:main";
 const WHO = { agentId: "main", sessionKey: KEY, sessionId: "4f1c" };
 const client = new Client();
 after(() => client.close());
+const { workspace } = (await client.request("status", {})).agents[0];
 
 /** The plugin in a host that lets it do everything, on the real client. */
 function plugged(config = {}) {
   const open = { plugins: { entries: { memd: { hooks: { allowConversationAccess: true } } } }, ...config };
-  const pluginConfig = { startDaemon: false, factTools: true, autoRecall: true, autoCapture: true };
+  const pluginConfig = { startDaemon: false, factTools: true, autoRecall: true, autoCapture: true, sessionNotes: true };
   const sessions = [{ sessionKey: KEY, entry: { sessionId: "4f1c" } }];
   const host = new FakeHost({ pluginConfig, config: open, sessions });
-  createPlugin((options) => new Client(options)).register(host);
+  host.workspaces = { main: workspace };
+  createPlugin((options) => new Client(options), undefined, recorded({})).register(host);
   after(() => host.services[0].stop());
   const call = async (name, given, context = WHO) =>
     (await host.tools.get(name)({ ...context, config: open }).execute("id", given)).details;
@@ -107,7 +109,7 @@ test("facts are stored, recalled before a prompt, kept from a turn, and forgotte
   assert.equal((await call("memory_forget", { id: facts[0].id })).forgotten.id, facts[0].id);
 });
 
-test("a session that ended leaves a note, and compactions are counted", async () => {
+test("compactions are counted", async () => {
   const { host } = plugged();
   await host.fire("session_start", { sessionId: "4f1c", sessionKey: KEY }, WHO);
   await host.fire("after_compaction", { messageCount: 2, compactedCount: 1 }, WHO);
@@ -115,10 +117,25 @@ test("a session that ended leaves a note, and compactions are counted", async ()
   assert.equal((await client.request("flush_check", flush)).compaction_count, 1);
   await host.fire("agent_end", { success: true, messages: [] }, { ...WHO, trigger: "memory" });
   assert.equal((await client.request("flush_check", flush)).reason, "flushed_already");
+});
+
+test("a conversation that ended leaves a note, which only sessions that see the conversation find and read", async () => {
+  const self = { tools: { sessions: { visibility: "self" } } };
+  const { host, call } = plugged(self);
   await host.fire("session_end", { sessionId: "4f1c", sessionKey: KEY, messageCount: 2, reason: "new" }, WHO);
-  const { workspace } = (await client.request("status", {})).agents[0];
-  const { path } = (await client.request("search", { query: "marmalade tasting", sources: ["memory"], min_score: 0 })).hits[0];
-  assert.match(await readFile(join(workspace, path), "utf8"), /marmalade/u);
+  const query = { query: "marmalade tasting", corpus: "memory", minScore: 0 };
+  const { path } = (await client.request("search", { query: query.query, sources: ["memory"], min_score: 0 })).hits[0];
+  assert.match(await readFile(join(workspace, path), "utf8"), /^<!-- memd:session=agent:main:main -->\n# Session: [^]*marmalade/u);
+  assert.match(path, /^memory\/sessions\//u);
+  const seen = async (sessionKey) => {
+    const who = { ...WHO, sessionKey };
+    const { results } = await call("memory_search", query, who);
+    return [results.some((row) => row.path === path), (await call("memory_get", { path }, who)).status];
+  };
+  assert.deepEqual(await seen(KEY), [true, "ok"]);
+  assert.deepEqual(await seen("agent:main:telegram:group:-100"), [false, "not_found"]);
+  const { reason } = await call("memory_get", { path: "memory/sessions/x.md" }, { ...WHO, sessionKey: "agent:main:telegram:group:-100" });
+  assert.ok(!reason.includes("marmalade"), reason);
 });
 
 test("OpenClaw's own search runtime searches, reads, syncs and reports the state of the index", async () => {

@@ -25,20 +25,28 @@ test("sessions that begin, and compactions, are passed on", async () => {
   ]);
 });
 
-test("a conversation that is over leaves a note, one that goes on or is deleted leaves none", async () => {
+test("a conversation leaves no note unless the settings ask for notes", async () => {
   const { api, client } = await host({});
+  await api.fire("session_end", { sessionId: "4f1c", sessionKey: WHO.sessionKey, messageCount: 2, reason: "new" }, WHO);
+  assert.deepEqual(asked(client), []);
+});
+
+test("a conversation that is over leaves a private note, one that goes on, is deleted or incognito leaves none", async () => {
+  const { api, client } = await host({ sessionNotes: true });
+  const hidden = "agent:main:dashboard:incognito-1";
+  await api.fire("session_end", { sessionId: "4f1c", sessionKey: hidden, messageCount: 2, reason: "new" }, WHO);
   for (const reason of ["new", "daily", "compaction", "deleted", "shutdown", undefined]) {
     await api.fire("session_end", { sessionId: "4f1c", sessionKey: WHO.sessionKey, messageCount: 2, reason }, WHO);
   }
   const ended = asked(client).map(([method, { ended_ms: endedMs, ...params }]) => [method, params, Math.abs(Date.now() - endedMs) < 60_000]);
   assert.deepEqual(ended, [
-    ["session_ended", { agent: "main", session_key: WHO.sessionKey, session_id: "4f1c", reason: "new" }, true],
-    ["session_ended", { agent: "main", session_key: WHO.sessionKey, session_id: "4f1c", reason: "reset" }, true],
+    ["session_ended", { agent: "main", session_key: WHO.sessionKey, session_id: "4f1c", reason: "new", private: true }, true],
+    ["session_ended", { agent: "main", session_key: WHO.sessionKey, session_id: "4f1c", reason: "reset", private: true }, true],
   ]);
 });
 
 test("a conversation that ends within its session says that the session goes on", async () => {
-  const { api, client } = await host({});
+  const { api, client } = await host({ sessionNotes: true });
   const event = { sessionId: "4f1c", nextSessionId: "4f1c", sessionKey: WHO.sessionKey, messageCount: 0, reason: "new" };
   await api.fire("session_end", event, WHO);
   assert.equal(client.asked[0].params.next_session_id, "4f1c");
@@ -46,7 +54,7 @@ test("a conversation that ends within its session says that the session goes on"
 
 test("no note is written if OpenClaw's hook writes one or the settings turn notes off", async () => {
   const own = { hooks: { internal: { entries: { "session-memory": { enabled: true } } } } };
-  for (const [settings, config] of [[{}, own], [{ sessionNotes: false }, {}]]) {
+  for (const [settings, config] of [[{ sessionNotes: true }, own], [{ sessionNotes: false }, {}]]) {
     const { api, client } = await host(settings, { config });
     await api.fire("session_end", { sessionId: "4f1c", reason: "new" }, WHO);
     assert.deepEqual(client.asked, []);

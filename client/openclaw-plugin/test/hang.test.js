@@ -38,7 +38,7 @@ const NO_RECORDS = { readMemoryArtifactProvenance: async () => undefined };
 /** A gateway: the plugin on the real client, in a host that lets it do everything. */
 function gateway() {
   const config = { plugins: { entries: { memd: { hooks: { allowConversationAccess: true } } } } };
-  const pluginConfig = { startDaemon: false, autoRecall: true, autoCapture: true };
+  const pluginConfig = { startDaemon: false, autoRecall: true, autoCapture: true, sessionNotes: true };
   const host = new FakeHost({ pluginConfig, config, stateDir });
   host.workspaces = { main: WORKSPACE };
   createPlugin((options) => new Client(options), undefined, async () => NO_RECORDS).register(host);

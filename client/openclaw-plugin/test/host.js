@@ -2,8 +2,10 @@
 // registered and asked can be looked at.
 
 import { mkdtempSync, rmSync } from "node:fs";
+import { mkdir, mkdtemp, rm, utimes, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
+import { after } from "node:test";
 
 const folders = [];
 process.on("exit", () => folders.forEach((folder) => rmSync(folder, { recursive: true, force: true })));
@@ -89,8 +91,35 @@ export function failure(code, message = code, hint = "try this") {
   return Object.assign(new Error(message), { code, hint, data: {} });
 }
 
+/** OpenClaw's records of who wrote memory files: the origin of each path. */
+export function recorded(origins) {
+  const readMemoryArtifactProvenance = async ({ relativePath }) => {
+    const originClass = origins[relativePath];
+    return originClass === undefined ? undefined : { originClass };
+  };
+  return async () => ({ readMemoryArtifactProvenance });
+}
+
+/** A workspace with files, all of one time, removed after the tests; returns its folder. */
+export async function workspaceOf(files) {
+  const folder = await mkdtemp(join(tmpdir(), "memd-"));
+  after(() => rm(folder, { recursive: true }));
+  for (const [path, text] of Object.entries(files)) {
+    await mkdir(dirname(join(folder, path)), { recursive: true });
+    await writeFile(join(folder, path), text);
+    await utimes(join(folder, path), OBSERVED_AT / 1000, OBSERVED_AT / 1000);
+  }
+  return folder;
+}
+
+/** When the files of `workspaceOf` were changed. */
+export const OBSERVED_AT = 1_700_000_000_000;
+
+/** The provenance of a note in them. */
+export const from = (originClass) => ({ originClass, sessionKind: "unknown", observedAt: OBSERVED_AT });
+
 /** The plugin registered with a host, and a client in place of the daemon's. */
-export async function register(host, client, { supplements = async () => [], provenance, markdown } = {}) {
+export async function register(host, client, { supplements = async () => [], provenance = recorded({}), markdown } = {}) {
   const { createPlugin } = await import("../index.js");
   createPlugin(() => client, supplements, provenance, markdown).register(host);
   return host;

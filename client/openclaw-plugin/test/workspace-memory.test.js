@@ -6,7 +6,7 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import { after, before, beforeEach, describe, test } from "node:test";
 
-import { classifyWorkspaceMemoryPaths, provenanceReader } from "../src/workspace-memory.js";
+import { classifyWorkspaceMemoryPaths, loadProvenance, provenanceReader } from "../src/workspace-memory.js";
 import { FakeClient, FakeHost, register } from "./host.js";
 
 const noRecords = async () => undefined;
@@ -270,7 +270,7 @@ test("the plugin's runtime classifies with the daemon hung, and fails closed out
   await write("MEMORY.md");
   await write("DREAMS.md");
   const client = new FakeClient({ status: () => new Promise(() => {}) });
-  const host = await register(new FakeHost(), client);
+  const host = await register(new FakeHost(), client, { provenance: loadProvenance });
   const { runtime } = host.capability;
 
   const request = { cfg: {}, agentId: "main", workspaceDir: workspace, relativePaths: ["MEMORY.md", "DREAMS.md"] };

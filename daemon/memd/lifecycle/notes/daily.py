@@ -52,9 +52,9 @@ def day_of(text: str) -> date | None:
     return day if day.year >= MIN_YEAR else None
 
 
-def note_path(day: date, slug: str = "") -> str:
+def note_path(day: date, slug: str = "", folder: str = "memory") -> str:
     """Return the path of a note below the workspace."""
-    return f"memory/{day.isoformat()}{'-' if slug else ''}{slug}.md"
+    return f"{folder}/{day.isoformat()}{'-' if slug else ''}{slug}.md"
 
 
 def is_key(text: str) -> bool:

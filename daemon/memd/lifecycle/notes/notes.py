@@ -1,7 +1,7 @@
 """Writing of notes: the note of an ended session, and entries of a daily note.
 
-Only `memory/YYYY-MM-DD.md` and `memory/YYYY-MM-DD-<slug>.md` are written, never notes that the agent curates
-(`MEMORY.md`).
+Only `memory/YYYY-MM-DD.md`, `memory/YYYY-MM-DD-<slug>.md` and the latter in `memory/sessions/` are written, never notes
+that the agent curates (`MEMORY.md`).
 """
 
 from __future__ import annotations
@@ -31,6 +31,7 @@ from memd.lifecycle.notes.session_note import (
     ConversationMessage,
     EndedSession,
     body_of,
+    label_of,
     name_in_folder,
     note_text,
     read_ended,
@@ -45,6 +46,7 @@ from memd.lifecycle.notes.slug import (
     slug_of_time,
 )
 from memd.sync.disk.capacity import SourceLimits, find_capacity
+from memd.sync.disk.read import PRIVATE_FOLDER
 from memd.sync.transcripts.openclaw.agent_sessions import AgentSessions
 from memd.system.clock import Clock
 from memd.system.events import EVENTS
@@ -100,9 +102,11 @@ class Notes:
             source=params.source,
             messages=ended.messages,
         )
-        workspace, limits = self._host.config.workspace, self._host.limits
+        workspace, limits, folder = self._host.config.workspace, self._host.limits, "memory"
+        if params.private:
+            text, folder = label_of(params.session_key) + text, PRIVATE_FOLDER
         path, slug, is_new = await trio.to_thread.run_sync(
-            lambda: _create(workspace, moment.date(), slug, text, limits)
+            lambda: _create(workspace, folder, moment.date(), slug, text, limits)
         )
         if is_new:
             log.info("lifecycle.session_noted", agent=self._host.agent_id, path=path, messages=count)
@@ -191,11 +195,13 @@ class Notes:
             raise MemoryDisabledError(f"memory search is off for agent {self._host.agent_id}")
 
 
-def _create(root: Path, day: date, slug: str, text: str, limits: SourceLimits) -> tuple[str, str, bool]:
+def _create(
+    root: Path, folder: str, day: date, slug: str, text: str, limits: SourceLimits
+) -> tuple[str, str, bool]:
     """Write a note under the first free name, unless the same note exists."""
     for number in range(1, MAX_NAMES + 1):
         name = numbered(slug, number)
-        path = note_path(day, name)
+        path = note_path(day, name, folder)
         is_known = _holds(root, path, text)
         if not is_known:
             find_capacity(root, limits).require(path, len(text.encode()), is_new=True)

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 from typing import NamedTuple
+from urllib.parse import quote
 
 from memd.sync.disk.discover import SourceFile
 from memd.sync.disk.read import FileText, Reset
@@ -294,9 +295,14 @@ def fact(text: str) -> str:
     )
 
 
+def label_of(session_key: str) -> str:
+    """Return the comment at the start of a private note: hosts show the note to sessions that may see this one."""
+    return f"<!-- memd:session={quote(session_key, safe=':')} -->\n"
+
+
 def body_of(note: str) -> str:
-    """Return a note without its first line (the time), to compare it with another one."""
-    return note.partition("\n")[2]
+    """Return a note without its label and its heading (the time), to compare it with another one."""
+    return note[note.startswith("<!--") and note.find("\n") + 1 :].partition("\n")[2]
 
 
 def _said_lines(messages: Sequence[ConversationMessage]) -> list[str]:

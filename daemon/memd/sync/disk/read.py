@@ -21,6 +21,9 @@ from memd.system import units
 from memd.text.query.typos import find_similar_paths
 from memd_client.errors import FileMissingError, FileUnreadableError, MemdError, PathRefusedError
 
+PRIVATE_FOLDER = "memory/sessions"
+"""Folder of notes that keep a private conversation: their names are not suggested."""
+
 READ_TRIES = 3
 """Attempts to read a file that changes while it is read, before it is left to the next sync."""
 
@@ -199,7 +202,9 @@ def refusal_of(path: str, disk: Discovery, workspace: str) -> MemdError:
             hint="narrow `extraPaths`, or raise `max_agent_files` and `max_agent_mb` in memd.toml",
             data={"path": shown},
         )
-    near = find_similar_paths(path, disk.files)
+    near = find_similar_paths(
+        path, (name for name in disk.files if not name.startswith(f"{PRIVATE_FOLDER}/"))
+    )
     if not near:
         return FileMissingError(f"there is no {shown}", data={"path": shown})
     hint = f"did you mean {_either(near)}?"

@@ -3,9 +3,10 @@
 `<!-- trigger: a; b -->`, `<!-- importance: 8 -->` and `<!-- project: key -->` are read as OpenClaw 2026.9 reads them.
 An entry is a list item that starts a line with `- `, with all lines up to the next such item or heading; otherwise a
 heading with its text. Annotated entries are chunks of their own. Annotations are hidden from the index, and so are
-memd's markers: fact ids (`memd.lifecycle.facts.lines`), keys of appended entries (`memd.lifecycle.notes.daily`), and
-origins of files that earlier releases copied from other programs (`memd.sync.disk.imported`), the latter a YAML
-comment in files with frontmatter. Other comments are text of the note.
+memd's markers: fact ids (`memd.lifecycle.facts.lines`), keys of appended entries (`memd.lifecycle.notes.daily`),
+sessions of private notes (`memd.lifecycle.notes.session_note`), and origins of files that earlier releases copied from
+other programs (`memd.sync.disk.imported`), the latter a YAML comment in files with frontmatter. Other comments are text
+of the note.
 """
 
 from __future__ import annotations
@@ -85,7 +86,7 @@ def _without_cuts(line: str) -> str:
 _FACT_FILE: Final = re.compile(r"memory/facts(?:-\d+)?\.md")
 _FACT_DAY: Final = re.compile(rf"<!--[{SPACES}]*fact[{SPACES}][^<>\n]*created=(\d{{4}}-\d\d-\d\d)")
 _OWN_MARKER: Final = re.compile(
-    rf"<!--[{SPACES}]*(?:memd:key=|memd-import[{SPACES}]*\{{|fact[{SPACES}]+(?:id|importance|category|created)=)",
+    rf"<!--[{SPACES}]*(?:memd:(?:key|session)=|memd-import[{SPACES}]*\{{|fact[{SPACES}]+(?:id|importance|category|created)=)",
     re.ASCII | re.IGNORECASE,
 )
 """The opening of an HTML comment written by memd."""

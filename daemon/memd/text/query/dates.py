@@ -9,19 +9,19 @@ from typing import Literal
 MIN_YEAR = 100
 """Lowest year of a date: smaller numbers have another meaning."""
 
-_DATED = re.compile(r"(?:^|/)memory/([0-9]{4})-([0-9]{2})-([0-9]{2})(?:[^0-9/][^/]*)?\.md\Z")
+_DATED = re.compile(r"(?:^|/)memory/(?:sessions/)?([0-9]{4})-([0-9]{2})-([0-9]{2})(?:[^0-9/][^/]*)?\.md\Z")
 _NAMED_BY_DAY = re.compile(r"(?:^|/)([0-9]{4})-([0-9]{2})-([0-9]{2})(?:[^0-9/][^/]*)?\.md\Z")
 
 
 def date_in_path(path: str) -> datetime.date | None:
-    """Return the day of a daily note: `memory/YYYY-MM-DD.md`, or with a suffix after the day."""
+    """Return the day of a daily note, `memory/YYYY-MM-DD.md`, also with a suffix or in `memory/sessions/`."""
     return _day(_DATED.search(_plain(path)))
 
 
 def day_of_note(path: str) -> datetime.date | None:
     """Return the day at the start of a Markdown file's name, in any folder.
 
-    `date_in_path` finds the notes that decay, which are in `memory/` itself.
+    `date_in_path` finds the notes that decay, which are in `memory/` itself or in `memory/sessions/`.
     """
     return _day(_NAMED_BY_DAY.search(_plain(path)))
 

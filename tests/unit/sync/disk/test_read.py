@@ -275,6 +275,15 @@ def test_missing_file_error_suggests_similar_paths() -> None:
     assert error.data["near"] == DAYS
 
 
+def test_missing_file_error_suggests_no_private_notes() -> None:
+    path = "memory/sessions/2026-01-17-salary.md"
+    found = SourceFile(path, f"/w/{path}", 1, 1, 1, 1)
+
+    error = refusal_of("memory/sessions/2026-01-17.md", Discovery({path: found}, [], []), "/w")
+
+    assert "near" not in error.data
+
+
 def test_file_beyond_the_agents_limits_is_not_reported_as_missing(tmp_path: Path) -> None:
     (tmp_path / "memory").mkdir()
     (tmp_path / "memory" / "old.md").write_text("old")

@@ -19,6 +19,7 @@ from memd.text.query.dates import date_in_path, day_of_note
         "memory/2026-01-16 1 on 1.md",
         "memory/2026-01-16_2.md",
         "notes/memory/2026-01-16-a.b.md",
+        "memory/sessions/2026-01-16-standup.md",
     ],
 )
 def test_a_file_name_that_begins_with_a_day_has_that_date(path: str) -> None:

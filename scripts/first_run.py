@@ -18,10 +18,10 @@ import bootstrap
 
 from memd.sample import QUERY, use_sample
 from memd.settings.agents import load_settings
-from memd.system.state_dirs import own_state_dir
 from memd_client import Client
 from memd_client.discovery import home_directory
 from memd_client.errors import MemdError
+from memd_client.state_folder import own_state_dir
 
 MEMCTL = Path(sys.executable).parent / "memctl"
 
@@ -53,7 +53,7 @@ def has_no_memory() -> bool:
     """Return whether this user has no OpenClaw and no notes of memd or `memd.toml`."""
     home_dir = Path(home_directory())
     found, _, _ = load_settings(os.environ, home_dir)
-    if found.state_dir != own_state_dir(os.environ, home_dir):
+    if str(found.state_dir) != own_state_dir(os.environ, str(home_dir)):
         return False
     agents = found.agents.values()
     return not any(agent.settings.extra_paths or agent.workspace.is_dir() for agent in agents)

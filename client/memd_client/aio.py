@@ -30,11 +30,14 @@ class AsyncioClient(AsyncClientBase):
         timeout_s: The longest time a request may take, in seconds; None: until the connection breaks.
         connect_timeout_s: The longest time connecting and greeting may take, in seconds; None: 5, for a host 20.
         daemon_command: The command that `autostart` runs; None: found by `discovery.daemon_command`.
+        state_dir: The state folder of the agents, such as `~/.openclaw-work`; None: found as `discovery.state_folder`
+            describes; empty: any. A daemon of another folder refuses this client.
         client_name: The name of this client in the daemon's log.
 
     Raises:
         SocketPathError: The path can't be a socket's.
-        ConfigInvalidError: The host can't be one, or is combined with `socket_path`, `autostart` or `daemon_command`.
+        ConfigInvalidError: The host can't be one, or is combined with `socket_path`, `autostart`, `daemon_command` or
+            `state_dir`.
 
     Every method raises `DaemonUnreachableError` (with `autostart` also `DaemonStartError`), `DeadlineExceededError`,
     `ConnectionLostError`, and the errors of the daemon, as the class of their code; with `host` also

@@ -58,10 +58,16 @@ class AsyncClientBase(AsyncMethods, ABC):
         timeout_s: float | None = 30.0,
         connect_timeout_s: float | None = None,
         daemon_command: Sequence[str] | None = None,
+        state_dir: str | os.PathLike[str] | None = None,
         client_name: str = CLIENT_NAME,
     ) -> None:
         self._destination = Destination(
-            socket_path, host, connect_timeout_s, autostart=autostart, daemon_command=daemon_command
+            socket_path,
+            host,
+            connect_timeout_s,
+            autostart=autostart,
+            daemon_command=daemon_command,
+            state_dir=state_dir,
         )
         self.socket_path = self._destination.path
         self.host = host
@@ -301,7 +307,7 @@ class AsyncClientBase(AsyncMethods, ABC):
         connection.end_message = end_message
         greeting = AsyncExchange()
         try:
-            connection.greet(greeting)
+            connection.greet(greeting, self._destination.required_state_dir())
             await self._wait_for_step(connection, greeting, deadline)
             greeting.result()
         except BaseException as error:
@@ -321,12 +327,18 @@ class AsyncClientBase(AsyncMethods, ABC):
         def greet() -> None:
             if cancelled.is_set():
                 raise RequestCancelledError("the request that started the daemon was cancelled")
+            state_dir = self._destination.required_state_dir()
             sock = open_socket(self.socket_path, self._connect_timeout_s)
-            ThreadedConnection(sock, self._connect_timeout_s, self._client_name).close()
+            ThreadedConnection(sock, self._connect_timeout_s, self._client_name, state_dir=state_dir).close()
 
         try:
             await self._in_thread(
-                lambda: discovery.start_and_wait(self.socket_path, greet, command=self._daemon_command)
+                lambda: discovery.start_and_wait(
+                    self.socket_path,
+                    greet,
+                    command=self._daemon_command,
+                    state_dir=self._destination.state_dir,
+                )
             )
         finally:
             cancelled.set()

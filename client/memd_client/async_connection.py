@@ -71,9 +71,9 @@ class AsyncConnection:
         state = "broken" if self.broken else f"{len(self._waiting)} waiting"
         return f"<AsyncConnection {state}, {self.session!r}>"
 
-    def greet(self, waiting: AsyncExchange) -> None:
-        """Send `hello`, the first request of a connection."""
-        self._begin(waiting, self.session.hello)
+    def greet(self, waiting: AsyncExchange, state_dir: str) -> None:
+        """Send `hello`, the first request of a connection; an empty state folder means any."""
+        self._begin(waiting, lambda: self.session.hello(state_dir))
 
     def begin(self, waiting: AsyncExchange, method: str, params: Mapping[str, Any]) -> None:
         """Send a request. The caller must call `end`, whether or not this succeeds.

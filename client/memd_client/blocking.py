@@ -53,11 +53,14 @@ class Client(Methods):
         timeout_s: The longest time a request may take, in seconds; None: until the connection breaks.
         connect_timeout_s: The longest time connecting and greeting may take, in seconds; None: 5, for a host 20.
         daemon_command: The command that `autostart` runs; None: found by `discovery.daemon_command`.
+        state_dir: The state folder of the agents, such as `~/.openclaw-work`; None: found as `discovery.state_folder`
+            describes; empty: any. A daemon of another folder refuses this client.
         client_name: The name of this client in the daemon's log.
 
     Raises:
         SocketPathError: The path can't be a socket's.
-        ConfigInvalidError: The host can't be one, or is combined with `socket_path`, `autostart` or `daemon_command`.
+        ConfigInvalidError: The host can't be one, or is combined with `socket_path`, `autostart`, `daemon_command` or
+            `state_dir`.
 
     Every method raises `DaemonUnreachableError` (with `autostart` also `DaemonStartError`), `DeadlineExceededError`,
     `ConnectionLostError`, and the errors of the daemon, as the class of their code; with `host` also
@@ -75,10 +78,16 @@ class Client(Methods):
         timeout_s: float | None = 30.0,
         connect_timeout_s: float | None = None,
         daemon_command: Sequence[str] | None = None,
+        state_dir: str | os.PathLike[str] | None = None,
         client_name: str = CLIENT_NAME,
     ) -> None:
         self._destination = Destination(
-            socket_path, host, connect_timeout_s, autostart=autostart, daemon_command=daemon_command
+            socket_path,
+            host,
+            connect_timeout_s,
+            autostart=autostart,
+            daemon_command=daemon_command,
+            state_dir=state_dir,
         )
         self.socket_path = self._destination.path
         self.host = host
@@ -192,7 +201,12 @@ class Client(Methods):
             if not self._autostart:
                 raise
         self._before_start()
-        return discovery.start_and_wait(self.socket_path, self._try_connect, command=self._daemon_command)
+        return discovery.start_and_wait(
+            self.socket_path,
+            self._try_connect,
+            command=self._daemon_command,
+            state_dir=self._destination.state_dir,
+        )
 
     def _before_start(self) -> None:
         """Do nothing; a subclass may report that the daemon is being started."""
@@ -203,7 +217,9 @@ class Client(Methods):
         if self._destination.ssh is not None:
             return self._connect_to_host(self._destination.ssh)
         try:
-            return ThreadedConnection(open_socket(self.socket_path, timeout_s), timeout_s, self._client_name)
+            state_dir = self._destination.required_state_dir()
+            sock = open_socket(self.socket_path, timeout_s)
+            return ThreadedConnection(sock, timeout_s, self._client_name, state_dir=state_dir)
         except ConnectionLostError:
             raise ended_before_greeting_error(self.socket_path) from None
 

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 from . import discovery
 from .errors import ConfigInvalidError
+from .state_folder import names_state_dir
 
 TYPE_CHECKING = False  # importing subprocess takes a client several milliseconds
 if TYPE_CHECKING:
@@ -22,7 +23,8 @@ HOST_CONNECT_TIMEOUT_S = 20.0
 class Destination:
     """The arguments of a client that say what it connects to, checked.
 
-    `path` is the socket's path, empty for a host; `ssh` is None for a socket.
+    `path` is the socket's path, empty for a host; `ssh` is None for a socket. `state_dir` is the given state folder;
+    None: found by the environment.
 
     Raises:
         SocketPathError: The path can't be a socket's.
@@ -37,12 +39,18 @@ class Destination:
         *,
         autostart: bool,
         daemon_command: Sequence[str] | None,
+        state_dir: str | os.PathLike[str] | None,
     ) -> None:
         self.ssh: SshHost | None = None
+        self.state_dir = discovery.state_folder(state_dir=state_dir) if state_dir else None
+        self._is_any = state_dir == "" or host is not None
+        self._has_path = socket_path is not None
         if host is None:
             default_s = CONNECT_TIMEOUT_S
             self.path = (
-                discovery.socket_path() if socket_path is None else discovery.check_socket_path(socket_path)
+                discovery.socket_path(state_dir=self.state_dir)
+                if socket_path is None
+                else discovery.check_socket_path(socket_path)
             )
         else:
             from .ssh_host import SshHost
@@ -52,11 +60,22 @@ class Destination:
                 "socket_path": socket_path,
                 "autostart": autostart or None,
                 "daemon_command": daemon_command,
+                "state_dir": state_dir,
             }
             _refuse([name for name, value in local.items() if value is not None])
             self.ssh = SshHost(host)
             self.path = ""
         self.connect_timeout_s = default_s if connect_timeout_s is None else connect_timeout_s
+
+    def required_state_dir(self) -> str:
+        """Return the state folder that the daemon must serve, for `hello`; empty if any will do.
+
+        Found again for each connection, because the default folder changes when OpenClaw is installed. A program that
+        names a socket has chosen the daemon itself, unless the environment names a state folder as well.
+        """
+        if self._is_any or (self._has_path and self.state_dir is None and not names_state_dir(os.environ)):
+            return ""
+        return self.state_dir or discovery.state_folder()
 
     def __str__(self) -> str:
         return self.path if self.ssh is None else self.ssh.name

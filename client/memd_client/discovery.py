@@ -17,6 +17,7 @@ from .socket_location import MAX_PATH_BYTES as MAX_PATH_BYTES
 from .socket_location import SOCKET_NAME as SOCKET_NAME
 from .socket_location import peer_uid as peer_uid
 from .socket_location import socket_location
+from .state_folder import CONFIG_VARIABLE, STATE_VARIABLE, find_state_dir, is_same_folder, named_path
 
 TYPE_CHECKING = False  # importing typing takes a client several milliseconds; type checkers know the name
 if TYPE_CHECKING:
@@ -45,21 +46,51 @@ MAX_LOG_BYTES = 8 * 1024 * 1024
 """A started daemon's log is truncated at this size: the runtime directory is often in RAM."""
 
 
-def socket_path(environ: Mapping[str, str] | None = None) -> str:
+def socket_path(
+    environ: Mapping[str, str] | None = None, state_dir: str | os.PathLike[str] | None = None
+) -> str:
     """Return the path of the daemon's socket.
 
     In this order: `MEMD_SOCKET`; `memd/memd.sock` in `XDG_RUNTIME_DIR`; the same in `/run/user/<uid>` if that exists
     (so a login without the variable finds the daemon of a login with it); else in a directory of the home directory;
-    if the home directory's path is too long for a socket, in `/tmp/memd-<uid>`.
+    if the home directory's path is too long for a socket, in `/tmp/memd-<uid>`. The socket of a state folder other than
+    the user's default folder has a number in its name, such as `memd-5f2c1a07.sock`, because each folder has its own
+    daemon.
 
     Args:
         environ: The environment; None: the process's own.
+        state_dir: The state folder; None: found by the environment.
 
     Raises:
         SocketPathError: The path is too long, or not absolute.
+        ConfigInvalidError: The home directory is needed and invalid.
     """
     env = os.environ if environ is None else environ
-    return check_socket_path(socket_location(env, lambda: home_directory(env)))
+    folder = None if state_dir is None else state_folder(env, state_dir)
+    return check_socket_path(socket_location(env, lambda: home_directory(env), folder))
+
+
+def state_folder(
+    environ: Mapping[str, str] | None = None, state_dir: str | os.PathLike[str] | None = None
+) -> str:
+    """Return the real path of the state folder, which may be missing.
+
+    In this order: `state_dir`; `OPENCLAW_STATE_DIR`; `.openclaw` or `.clawdbot` in `OPENCLAW_HOME` or the home
+    directory; without OpenClaw memd's own folder.
+
+    Args:
+        environ: The environment; None: the process's own.
+        state_dir: The state folder, with `~` and relative paths as in `OPENCLAW_STATE_DIR`.
+
+    Raises:
+        ConfigInvalidError: The path is not UTF-8, or the home directory is needed and invalid.
+    """
+    env = os.environ if environ is None else environ
+    if state_dir is None:
+        folder = find_state_dir(env, lambda: home_directory(env))
+    else:
+        folder = named_path(os.fspath(state_dir), env, lambda: home_directory(env))
+    return require_utf8(os.path.realpath(folder), STATE_VARIABLE)
 
 
 def home_directory(environ: Mapping[str, str] | None = None) -> str:
@@ -198,11 +229,14 @@ def log_path(socket: str) -> str:
     return f"{os.path.splitext(socket)[0]}.log"
 
 
-def start_daemon(socket: str, command: Sequence[str] | None = None) -> subprocess.Popen[bytes]:
+def start_daemon(
+    socket: str, command: Sequence[str] | None = None, state_dir: str | None = None
+) -> subprocess.Popen[bytes]:
     """Start the daemon in a process session of its own and return its process, without waiting for it.
 
-    It listens on `socket` (passed in MEMD_SOCKET), has no standard input, and writes to `log_path(socket)`. If another
-    daemon holds the lock, it ends with `EXIT_ALREADY_RUNNING`.
+    It listens on `socket` (passed in MEMD_SOCKET), serves `state_dir` or the state folder of this environment, has no
+    standard input, and writes to `log_path(socket)`. If another daemon holds the lock, it ends with
+    `EXIT_ALREADY_RUNNING`.
 
     Raises:
         DaemonStartError: The command is missing or can't be run.
@@ -213,10 +247,7 @@ def start_daemon(socket: str, command: Sequence[str] | None = None) -> subproces
     argv = daemon_command() if command is None else list(command)
     directory = os.path.dirname(socket)
     ensure_private_directory(directory)
-    env = {**os.environ, "MEMD_SOCKET": socket}
-    if "PYTHONPATH" in env:  # it may be relative, and the daemon runs in another directory
-        parts = env["PYTHONPATH"].split(os.pathsep)
-        env["PYTHONPATH"] = os.pathsep.join(os.path.abspath(part) for part in parts if part)
+    env = _daemon_environ(socket, state_dir)
     flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC | os.O_NONBLOCK  # a FIFO must not block
     try:
         log = os.open(log_path(socket), flags, 0o600)
@@ -238,11 +269,28 @@ def start_daemon(socket: str, command: Sequence[str] | None = None) -> subproces
         raise DaemonStartError(f"`{' '.join(argv)}` can't be run: {error.strerror or error}") from error
 
 
+def _daemon_environ(socket: str, state_dir: str | None) -> dict[str, str]:
+    """Return the environment of a daemon, which runs in another directory: relative paths become absolute."""
+    env = {**os.environ, "MEMD_SOCKET": socket}
+    if state_dir is not None:
+        if not is_same_folder(state_dir, state_folder(env)):
+            env.pop(CONFIG_VARIABLE, None)  # the settings of the other folder
+        env[STATE_VARIABLE] = state_dir
+    for name in (STATE_VARIABLE, CONFIG_VARIABLE):
+        if env.get(name, "").strip():
+            env[name] = named_path(env[name].strip(), env, lambda: home_directory(env))
+    if "PYTHONPATH" in env:
+        parts = env["PYTHONPATH"].split(os.pathsep)
+        env["PYTHONPATH"] = os.pathsep.join(os.path.abspath(part) for part in parts if part)
+    return env
+
+
 def start_and_wait(
     socket: str,
     connect: Callable[[], T],
     *,
     command: Sequence[str] | None = None,
+    state_dir: str | None = None,
     timeout_s: float = START_TIMEOUT_S,
 ) -> T:
     """Start the daemon, wait until it is ready, and return the result of `connect`.
@@ -254,6 +302,7 @@ def start_and_wait(
         socket: The socket's path.
         connect: Connects and greets; raises `DaemonUnreachableError` while the daemon is not ready.
         command: The command that starts the daemon; None: found by `daemon_command`.
+        state_dir: The state folder of a started daemon; None: found by its environment.
         timeout_s: The longest time until `connect` succeeds, in seconds.
 
     Raises:
@@ -281,7 +330,7 @@ def start_and_wait(
                 raise _start_error(socket, f"the daemon was not ready in {timeout_s:g} s")
             is_due = process is None or (ended == EXIT_ALREADY_RUNNING and now - started > RESTART_INTERVAL_S)
             if is_due and _try_start_lock(lock):
-                process = start_daemon(socket, command)
+                process = start_daemon(socket, command, state_dir)
                 started = now
             threading.Event().wait(START_POLL_INTERVAL_S)
     finally:

@@ -189,6 +189,16 @@ class DaemonRunningError(MemdError):
     hint = "use the running daemon, or stop it first"
 
 
+class StateDirMismatchError(MemdError):
+    """The daemon serves another state folder than the client's."""
+
+    code = "state_dir_mismatch"
+    hint = (
+        "unset MEMD_SOCKET to get a daemon of your own folder, or set OPENCLAW_STATE_DIR to this daemon's folder; "
+        "if you installed OpenClaw meanwhile, run `memctl service restart`"
+    )
+
+
 class ServiceUnavailableError(MemdError):
     """No service manager is available to this user."""
 

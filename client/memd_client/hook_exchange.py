@@ -35,11 +35,14 @@ class ExchangeFailedError(Exception):
     """No usable reply: the daemon is away, slow, or of another version."""
 
 
-def ask_daemon(path: str, params: Mapping[str, str | None], timeout_s: float) -> dict[str, Any]:
+def ask_daemon(
+    path: str, state_dir: str, params: Mapping[str, str | None], timeout_s: float
+) -> dict[str, Any]:
     """Return the reply to a `hook` request.
 
     Args:
         path: The daemon's socket.
+        state_dir: The state folder that the daemon must serve; empty: any.
         params: The parameters of the request.
         timeout_s: The longest time for all of it, in seconds.
 
@@ -51,7 +54,12 @@ def ask_daemon(path: str, params: Mapping[str, str | None], timeout_s: float) ->
     try:
         if peer_uid(sock) not in (None, 0, os.geteuid()):
             raise ExchangeFailedError("the daemon belongs to another user")
-        hello: dict[str, str | int | None] = {"protocol": 1, "client": "memd-hook", "version": ""}
+        hello: dict[str, str | int | None] = {
+            "protocol": 1,
+            "client": "memd-hook",
+            "version": "",
+            "state_dir": state_dir,
+        }
         # Both at once: the daemon serves a connection's frames in order, and this saves the wait for the first reply.
         sock.settimeout(_seconds_left(deadline))
         sock.sendall(request_frame(HELLO_ID, "hello", hello) + request_frame(HOOK_ID, "hook", params))

@@ -12,6 +12,7 @@ import time
 
 from .hook_exchange import ask_daemon
 from .socket_location import socket_location
+from .state_folder import STATE_VARIABLE, find_state_dir, names_state_dir
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -54,7 +55,8 @@ def main(arguments: Sequence[str]) -> None:
     """Run the hook of a program and an event.
 
     Args:
-        arguments: The program, the event, and the options `--agent NAME` and `--socket PATH`.
+        arguments: The program, the event, and the options `--agent NAME`, `--socket PATH` and `--state-dir PATH`, whose
+            folder counts if the environment names none.
     """
     program, event, options = read_arguments(arguments)
     given = read_input()
@@ -64,11 +66,24 @@ def main(arguments: Sequence[str]) -> None:
     if params is None:
         return
     params["agent"] = options.get("--agent")
-    path = options.get("--socket") or socket_location(os.environ, lambda: os.path.expanduser("~"))
-    reply = ask_daemon(path, params, SOCKET_TIMEOUT_S)
+    reply = ask_daemon(*find_daemon(options, os.environ), params, SOCKET_TIMEOUT_S)
     printed = output(program, event, reply.get("text"))
     while printed:
         printed = printed[os.write(1, printed) :]
+
+
+def find_daemon(options: Mapping[str, str], environ: Mapping[str, str]) -> tuple[str, str]:
+    """Return the daemon's socket and the state folder that it must serve; empty: any."""
+    env = dict(environ)
+    if "--state-dir" in options and not names_state_dir(env):
+        env[STATE_VARIABLE] = options["--state-dir"]
+
+    def home() -> str:
+        return os.path.expanduser("~")
+
+    is_any = "--socket" in options and not names_state_dir(env)
+    state_dir = "" if is_any else os.path.realpath(find_state_dir(env, home))
+    return options.get("--socket") or socket_location(env, home), state_dir
 
 
 def read_arguments(arguments: Sequence[str]) -> tuple[str, str, dict[str, str]]:

@@ -112,22 +112,28 @@ PROTOCOL_VERSION = 1
 
 @record
 class HelloParams:
-    """The first request of a connection."""
+    """The first request of a connection.
+
+    `state_dir` is the real path of the client's state folder; a daemon of another folder refuses it. Empty: any folder,
+    as a client on another machine has to leave the choice to that machine.
+    """
 
     protocol: int = PROTOCOL_VERSION
     client: str = ""
     version: str = ""
+    state_dir: str = ""
 
 
 @record
 class HelloReply:
-    """The daemon's release, its process, the requests it knows (`capabilities`) and its limits."""
+    """The daemon's release, its process, the requests it knows (`capabilities`), its limits and its state folder."""
 
     protocol: int
     version: str
     pid: int
     capabilities: list[str]
     limits: dict[str, int]
+    state_dir: str = ""
 
 
 @record

@@ -98,15 +98,18 @@ class ClientSession:
     def __repr__(self) -> str:
         return f"<ClientSession {self.state}, {len(self._waiting)} waiting, {len(self._abandoned)} abandoned>"
 
-    def hello(self) -> tuple[int, bytes]:
+    def hello(self, state_dir: str = "") -> tuple[int, bytes]:
         """Return the id and the bytes of the greeting; send nothing else before its reply.
+
+        Args:
+            state_dir: The state folder that the daemon must serve; empty: any.
 
         Raises:
             ConnectionLostError: The session has greeted already, or is closed.
         """
         if self.state != "new":
             raise ConnectionLostError(f"the session has greeted before; it is {self.state}")
-        params = HelloParams(client=self._client, version=CLIENT_VERSION)
+        params = HelloParams(client=self._client, version=CLIENT_VERSION, state_dir=state_dir)
         self._hello_id, data = self._send("hello", to_wire(params))
         self.state = "greeting"
         return self._hello_id, data

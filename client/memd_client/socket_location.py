@@ -8,36 +8,41 @@ from __future__ import annotations
 import os
 import sys
 
+from .state_folder import daemon_name
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from typing import Any
 
 SOCKET_NAME = "memd.sock"
+"""Name of the socket of the user's default state folder; other folders have a number in it."""
 
 MAX_PATH_BYTES = 103 if sys.platform == "darwin" else 107
 """Longest socket path in bytes: `sun_path` of the system without its closing NUL."""
 
 
-def socket_location(env: Mapping[str, str], home: Callable[[], str]) -> str:
+def socket_location(env: Mapping[str, str], home: Callable[[], str], state_dir: str | None = None) -> str:
     """Return the path of the daemon's socket by the environment, as `discovery.socket_path` documents.
 
     Args:
         env: The environment.
-        home: Returns the home directory; called only if no runtime directory is known.
+        home: Returns the home directory; called only if it is needed.
+        state_dir: The absolute path of the state folder; None: found by the environment.
     """
     given = env.get("MEMD_SOCKET")
     if given:
         return os.path.expanduser(given)
+    name = f"{daemon_name(env, home, state_dir)}.sock"
     runtime = env.get("XDG_RUNTIME_DIR")
     if runtime and os.path.isabs(runtime):
-        return os.path.join(runtime, "memd", SOCKET_NAME)
+        return os.path.join(runtime, "memd", name)
     user_runtime = f"/run/user/{os.getuid()}"
     if sys.platform == "linux" and os.path.isdir(user_runtime):
-        return os.path.join(user_runtime, "memd", SOCKET_NAME)
-    path = os.path.join(_home_runtime(env, home()), SOCKET_NAME)
+        return os.path.join(user_runtime, "memd", name)
+    path = os.path.join(_home_runtime(env, home()), name)
     if len(os.fsencode(path)) > MAX_PATH_BYTES:
-        return os.path.join(f"/tmp/memd-{os.getuid()}", SOCKET_NAME)
+        return os.path.join(f"/tmp/memd-{os.getuid()}", name)
     return path
 
 

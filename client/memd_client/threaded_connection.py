@@ -37,6 +37,7 @@ class ThreadedConnection:
         timeout_s: The longest time the greeting may take.
         client_name: The name sent in the greeting.
         end_message: The message of the error if the other end closes the connection.
+        state_dir: The state folder that the daemon must serve; empty: any.
 
     `on_close` is called once after the socket was closed.
 
@@ -51,6 +52,7 @@ class ThreadedConnection:
         timeout_s: float,
         client_name: str = CLIENT_NAME,
         end_message: str = DAEMON_CLOSED,
+        state_dir: str = "",
     ) -> None:
         self.session = ClientSession(client_name)
         self.broken: MemdError | None = None
@@ -64,7 +66,7 @@ class ThreadedConnection:
         self._is_reading = False
         greeting = Exchange(timeout_s)
         try:
-            self._send_first(greeting, self.session.hello)
+            self._send_first(greeting, lambda: self.session.hello(state_dir))
             self.step(greeting)
             greeting.result()
         except DeadlineExceededError:

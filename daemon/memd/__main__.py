@@ -26,16 +26,17 @@ import trio
 from memd import __version__, app
 from memd.settings.schema import DaemonSettings
 from memd.settings.agents import load_settings
+from memd.settings.openclaw_file import files_of_openclaw
 from memd.settings.paths import daemon_config_file, models_dir
 from memd.settings.reload import CurrentSettings
 from memd.service.heap import bound_heap
 from memd.service.lock import DaemonLock
 from memd.service.logfile import LogStream
 from memd.agents.agent import first_error
-from memd.system.state_dirs import files_of_openclaw, own_state_dir
 from memd.system.temp_files import remove_leftovers
 from memd_client.discovery import EXIT_ALREADY_RUNNING, home_directory, log_path, socket_path
 from memd_client.errors import DaemonRunningError, MemdError
+from memd_client.state_folder import USUAL_NAME, daemon_name, own_state_dir
 
 LOG = LogStream()
 
@@ -49,7 +50,8 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         prog="memd",
         description="The memory daemon. It runs in the foreground; `memctl` starts it automatically when needed.",
-        epilog="Environment: OPENCLAW_STATE_DIR, OPENCLAW_CONFIG_PATH, MEMD_SOCKET, MEMD_CONFIG, MEMD_MODEL_DIR.",
+        epilog="Environment: OPENCLAW_STATE_DIR, OPENCLAW_HOME, OPENCLAW_CONFIG_PATH, MEMD_SOCKET, MEMD_CONFIG, "
+        "MEMD_MODEL_DIR.",
     )
     parser.add_argument("--version", action="version", version=f"memd {__version__}")
     parser.parse_args()
@@ -79,14 +81,15 @@ def serve_forever() -> None:
     _start_logging(first.daemon)
     _raise_descriptor_limit()
     bound_heap()
-    wanted = first.daemon.socket
-    socket = Path(socket_path(environ) if environ.get("MEMD_SOCKET") or not wanted else wanted)
-    state_dir = first.home.state_dir
+    state_dir, name = first.home.state_dir, daemon_name(environ, lambda: str(home_dir))
+    # `memd.toml` is shared by the daemons of all state folders, which can't share a socket.
+    wanted = "" if environ.get("MEMD_SOCKET") or name != USUAL_NAME else first.daemon.socket
+    socket = Path(wanted or socket_path(environ))
     files = [daemon_config_file(environ), first.home.config_path, state_dir / "agents"]
-    if state_dir == own_state_dir(environ, home_dir):
+    if str(state_dir) == own_state_dir(environ, str(home_dir)):
         files += files_of_openclaw(home_dir)
     with DaemonLock.acquire(socket):
-        _limit_log_size(socket, home_dir)
+        _limit_log_size(socket, home_dir, name)
         for folder in (state_dir, state_dir / "memory", models_dir(environ)):
             remove_leftovers(folder)
         trio.run(
@@ -111,12 +114,12 @@ def _raise_descriptor_limit() -> None:
         resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
 
 
-def _limit_log_size(socket: Path, home_dir: Path) -> None:
+def _limit_log_size(socket: Path, home_dir: Path, name: str) -> None:
     """Limit the size of the log file, if a client or launchd created it."""
     if not LOG.rotate_file(log_path(str(socket))) and sys.platform == "darwin":
         from memd.service.install import launchd
 
-        LOG.rotate_file(launchd.log_file(str(home_dir)))
+        LOG.rotate_file(launchd.log_file(str(home_dir), name))
 
 
 def _start_logging(settings: DaemonSettings) -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from memd.system.state_dirs import own_state_dir
+from memd_client.state_folder import own_state_dir
 from tests.support.daemon import DaemonProcess
 from tests.support.models import minilm_path
 from tests.support.sockets import wait_until
@@ -70,7 +70,7 @@ def test_first_search_in_other_words_waits_for_the_first_vectors() -> None:
 
 def test_memd_uses_its_own_folders_until_openclaw_is_installed(daemon: DaemonProcess) -> None:
     home = daemon.home.root
-    own = own_state_dir({}, home)
+    own = Path(own_state_dir({}, str(home)))
     for arguments in ([], ["status"], ["index"], ["search", "lease"], ["agents"]):
         ran = daemon.memctl(*arguments)
         assert ran.returncode == 0, ran.stderr

@@ -41,7 +41,7 @@ NODE_EXPORTS: Final = {
 }
 """Exports of Node without a counterpart in `memd_client`, and why."""
 
-PYTHON_ARGUMENTS: Final = {"hello": {"protocol", "client", "version"}}
+PYTHON_ARGUMENTS: Final = {"hello": {"protocol", "client", "version", "state_dir"}}
 """Parameters that the Python method fills in."""
 
 

@@ -58,7 +58,7 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def environ(daemon: DaemonProcess) -> dict[str, str]:
-    return {"MEMD_SOCKET": str(daemon.home.socket), "PYTHONUNBUFFERED": "1"}
+    return {**daemon.home.environ(), "PYTHONUNBUFFERED": "1"}
 
 
 def change_note(daemon: DaemonProcess) -> None:

@@ -177,7 +177,12 @@ def test_a_process_ends_though_its_client_is_open(tmp_path: Path) -> None:
         "process.on('exit', () => console.log(String(client).includes('0 waiting')));\n"
     )
     with short_directory() as directory, ServerThread(directory / "s") as server:
-        ended = run_node(["end.mjs"], cwd=tmp_path, environ={"MEMD_SOCKET": str(server.path)}, timeout_s=30)
+        ended = run_node(
+            ["end.mjs"],
+            cwd=tmp_path,
+            environ={"MEMD_SOCKET": str(server.path), "OPENCLAW_STATE_DIR": "/state"},
+            timeout_s=30,
+        )
 
     assert (ended.stdout, ended.stderr, ended.returncode) == ("x\ntrue\n", "", 0)
 

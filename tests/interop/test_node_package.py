@@ -161,7 +161,11 @@ def test_it_can_be_installed_as_its_readme_says_and_does_what_it_says(tmp_path: 
     (tmp_path / "readme.js").write_text(code)
 
     with short_directory() as directory, ServerThread(directory / "s") as server:
-        ended = run_node(["readme.js"], cwd=tmp_path, environ={"MEMD_SOCKET": str(server.path)})
+        ended = run_node(
+            ["readme.js"],
+            cwd=tmp_path,
+            environ={"MEMD_SOCKET": str(server.path), "OPENCLAW_STATE_DIR": "/state"},
+        )
 
     question = "which port does the staging gateway use"
     assert (ended.stdout, ended.stderr) == (f"MEMORY.md#L1\n{question}\n", "")

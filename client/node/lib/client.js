@@ -8,6 +8,7 @@ import { checkCall, checkClientOptions } from "./names.js";
 import { parseReply } from "./replies.js";
 import { REQUESTS, isRepeatable, methodName, replyTimeout, withAgent } from "./requests.js";
 import { startAndWait } from "./starting.js";
+import { namesStateFolder, stateFolder } from "./state-folder.js";
 import { Subscription } from "./subscription.js";
 
 /** Default of `connectTimeoutMs`. */
@@ -35,6 +36,10 @@ export class Client {
   #autostart;
   #daemonCommand;
   #clientName;
+  /** @type {string | undefined} The given state folder; undefined: found by the environment. */
+  #stateDir;
+  #isAnyFolder;
+  #hasPath;
   /** @type {Connection | null} */
   #connection = null;
   /** @type {Promise<Connection> | null} */
@@ -48,10 +53,16 @@ export class Client {
   constructor(options = {}) {
     checkClientOptions(options);
     const { agent, timeoutMs = 30_000, connectTimeoutMs = CONNECT_MS, autostart = false } = options;
-    const { clientName = "memd-client-node", daemonCommand } = options;
+    const { clientName = "memd-client-node", daemonCommand, stateDir } = options;
     if (timeoutMs !== null) checkTime("timeoutMs", timeoutMs);
     checkTime("connectTimeoutMs", connectTimeoutMs);
-    this.socketPath = options.socketPath === undefined ? socketPath() : checkSocketPath(options.socketPath);
+    this.#stateDir = stateDir ? stateFolder(process.env, stateDir) : undefined;
+    this.#isAnyFolder = stateDir === "";
+    this.#hasPath = options.socketPath !== undefined;
+    this.socketPath =
+      options.socketPath === undefined
+        ? socketPath(process.env, process.platform, this.#stateDir)
+        : checkSocketPath(options.socketPath);
     this.#agent = agent;
     this.#timeoutMs = timeoutMs;
     this.#connectTimeoutMs = connectTimeoutMs;
@@ -143,6 +154,7 @@ export class Client {
       if (!this.#autostart || error.code !== "daemon_unreachable") throw error;
       return startAndWait(this.socketPath, () => this.#open(), {
         command: this.#daemonCommand,
+        stateDir: this.#stateDir,
         signal: this.#closing.signal,
       });
     });
@@ -156,8 +168,20 @@ export class Client {
     return Connection.open(this.socketPath, {
       timeoutMs: this.#connectTimeoutMs,
       clientName: this.#clientName,
+      stateDir: this.#requiredFolder(),
       signal: this.#closing.signal,
     });
+  }
+
+  /**
+   * Return the state folder that the daemon must serve; empty: any. Found again for each connection, because the default
+   * folder changes when OpenClaw is installed. A program that names a socket has chosen the daemon itself, unless the
+   * environment names a state folder as well.
+   */
+  #requiredFolder() {
+    const isNamed = this.#stateDir !== undefined || namesStateFolder(process.env);
+    if (this.#isAnyFolder || (this.#hasPath && !isNamed)) return "";
+    return this.#stateDir ?? stateFolder();
   }
 
   #checkOpen() {

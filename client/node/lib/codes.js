@@ -99,6 +99,8 @@ export const HINTS = {
     "run `memd` in a terminal to see why",
   daemon_running:
     "use the running daemon, or stop it first",
+  state_dir_mismatch:
+    "unset MEMD_SOCKET to get a daemon of your own folder, or set OPENCLAW_STATE_DIR to this daemon's folder; if you installed OpenClaw meanwhile, run `memctl service restart`",
   service_unavailable:
     "run `memctl service start` to run the daemon without one",
   service_failed:

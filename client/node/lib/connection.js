@@ -61,7 +61,8 @@ export class Connection {
   /**
    * Connect and greet.
    * @param {string} path The socket's path.
-   * @param {{ timeoutMs: number, clientName: string, signal?: AbortSignal }} options The signal cancels it.
+   * @param {{ timeoutMs: number, clientName: string, stateDir?: string, signal?: AbortSignal }} options The signal cancels
+   *     it. The daemon must serve `stateDir`; empty: any.
    * @returns {Promise<Connection>}
    * @throws {MemdError} `daemon_unreachable`: no daemon listens there; `deadline_exceeded`: the daemon hangs;
    *     `peer_refused`: it belongs to another user; and the daemon's error if it rejects the greeting.
@@ -84,10 +85,10 @@ export class Connection {
 
   /**
    * @param {string} path
-   * @param {{ timeoutMs: number, clientName: string, signal?: AbortSignal }} options
+   * @param {{ timeoutMs: number, clientName: string, stateDir?: string, signal?: AbortSignal }} options
    * @param {number} listenMs How long to wait for an error of the daemon before greeting.
    */
-  static async #openOnce(path, { timeoutMs, clientName, signal }, listenMs) {
+  static async #openOnce(path, { timeoutMs, clientName, stateDir, signal }, listenMs) {
     const connection = new Connection(await openSocket(path, timeoutMs), clientName);
     const close = () => connection.close();
     signal?.addEventListener("abort", close, { once: true });
@@ -95,7 +96,7 @@ export class Connection {
       if (signal?.aborted) close();
       if (listenMs > 0) await wait(listenMs);
       if (connection.broken !== null) throw connection.broken;
-      await connection.#greet(timeoutMs);
+      await connection.#greet(timeoutMs, stateDir);
     } finally {
       signal?.removeEventListener("abort", close);
     }
@@ -143,13 +144,13 @@ export class Connection {
     this.#break(new MemdError("connection_lost", "the client closed the connection"));
   }
 
-  /** @param {number} timeoutMs */
-  async #greet(timeoutMs) {
+  /** @type {(timeoutMs: number, stateDir?: string) => Promise<void>} */
+  async #greet(timeoutMs, stateDir) {
     /** @type {NodeJS.Timeout | undefined} */
     let timer;
     try {
       await new Promise((resolve, reject) => {
-        const hello = this.session.hello();
+        const hello = this.session.hello(stateDir);
         this.#register(hello, { onReply: resolve, onFailure: reject, onStep() {} });
         timer = setTimeout(() => setImmediate(() => reject(greetingTimeoutError(timeoutMs))), timeoutMs);
       });

@@ -4,21 +4,22 @@ import { mkdirSync, statSync } from "node:fs";
 import { homedir } from "node:os";
 import { dirname, isAbsolute, join } from "node:path";
 import { MemdError } from "./errors.js";
-
-const SOCKET_NAME = "memd.sock";
+import { daemonName } from "./state-folder.js";
 
 /**
  * Return the path of the daemon's socket.
  *
  * In this order: `MEMD_SOCKET`; `memd/memd.sock` in `XDG_RUNTIME_DIR`; the same in `/run/user/<uid>` if that exists (so a
  * login without the variable finds the daemon of a login with it); else in a directory of the home directory; if the home
- * directory's path is too long for a socket, in `/tmp/memd-<uid>`.
+ * directory's path is too long for a socket, in `/tmp/memd-<uid>`. The socket of a state folder other than the user's
+ * default folder has a number in its name, such as `memd-5f2c1a07.sock`, because each folder has its own daemon.
  * @param {NodeJS.ProcessEnv} [environ] The environment; by default, the process's own.
  * @param {NodeJS.Platform} [platform] The operating system, for tests.
+ * @param {string} [stateDir] The real path of the state folder; by default, found by the environment.
  * @returns {string} An absolute path.
  * @throws {MemdError} `socket_path_invalid`: it is too long or not absolute, or the system is not supported.
  */
-export function socketPath(environ = process.env, platform = process.platform) {
+export function socketPath(environ = process.env, platform = process.platform, stateDir = undefined) {
   const home = environ.HOME || homedir();
   if (environ.MEMD_SOCKET) return checkSocketPath(environ.MEMD_SOCKET.replace(/^~(?=\/|$)/, home), platform);
   if (platform === "win32" || process.getuid === undefined) {
@@ -27,15 +28,16 @@ export function socketPath(environ = process.env, platform = process.platform) {
       "memd runs on Linux and macOS only; this system has no Unix sockets for it",
     );
   }
+  const name = `${daemonName(environ, stateDir, platform)}.sock`;
   const runtime = environ.XDG_RUNTIME_DIR;
-  if (runtime && isAbsolute(runtime)) return checkSocketPath(join(runtime, "memd", SOCKET_NAME), platform);
+  if (runtime && isAbsolute(runtime)) return checkSocketPath(join(runtime, "memd", name), platform);
   const uid = process.getuid();
   if (platform === "linux" && isDirectory(`/run/user/${uid}`)) {
-    return checkSocketPath(`/run/user/${uid}/memd/${SOCKET_NAME}`, platform);
+    return checkSocketPath(`/run/user/${uid}/memd/${name}`, platform);
   }
-  const path = join(homeRuntime(environ, home, platform), SOCKET_NAME);
+  const path = join(homeRuntime(environ, home, platform), name);
   return Buffer.byteLength(path) > maxPathBytes(platform)
-    ? checkSocketPath(`/tmp/memd-${uid}/${SOCKET_NAME}`, platform)
+    ? checkSocketPath(`/tmp/memd-${uid}/${name}`, platform)
     : checkSocketPath(path, platform);
 }
 

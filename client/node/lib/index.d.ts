@@ -45,6 +45,11 @@ export interface ClientOptions {
   autostart?: boolean;
   /** The command that `autostart` runs; by default, `memd` from PATH or `~/.local/bin`. */
   daemonCommand?: string[];
+  /**
+   * The state folder of the agents, such as `~/.openclaw-work`; by default, that of `OPENCLAW_STATE_DIR` or the user's
+   * default folder; empty: any. A daemon of another folder refuses this client.
+   */
+  stateDir?: string;
   /** The name of this client in the daemon's log (default `memd-client-node`). */
   clientName?: string;
 }

@@ -3,15 +3,19 @@
 
 /**
  * The first request of a connection.
+ *
+ * `state_dir` is the real path of the client's state folder; a daemon of another folder refuses it. Empty: any folder,
+ * as a client on another machine has to leave the choice to that machine.
  */
 export interface HelloParams {
   protocol?: number;
   client?: string;
   version?: string;
+  state_dir?: string;
 }
 
 /**
- * The daemon's release, its process, the requests it knows (`capabilities`) and its limits.
+ * The daemon's release, its process, the requests it knows (`capabilities`), its limits and its state folder.
  */
 export interface HelloReply {
   protocol: number;
@@ -19,6 +23,7 @@ export interface HelloReply {
   pid: number;
   capabilities: string[];
   limits: Record<string, number>;
+  state_dir: string;
 }
 
 /**
@@ -1634,6 +1639,7 @@ export type ErrorCode =
   | "host_command_failed"
   | "daemon_start_failed"
   | "daemon_running"
+  | "state_dir_mismatch"
   | "service_unavailable"
   | "service_failed"
   | "socket_path_invalid"

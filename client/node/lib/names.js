@@ -11,6 +11,7 @@ const CLIENT_OPTIONS = [
   "connectTimeoutMs",
   "autostart",
   "daemonCommand",
+  "stateDir",
   "clientName",
 ];
 

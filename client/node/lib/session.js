@@ -56,14 +56,15 @@ export class ClientSession {
 
   /**
    * Return the id and the bytes of the greeting; send nothing else before its reply.
+   * @param {string} [stateDir] The state folder that the daemon must serve; empty: any.
    * @returns {{ id: number, data: Buffer }}
    */
-  hello() {
+  hello(stateDir = "") {
     if (this.state !== "new") {
       throw new MemdError("connection_lost", `the session has greeted before; it is ${this.state}`);
     }
-    const params = { protocol: PROTOCOL_VERSION, client: this.#client, version: CLIENT_VERSION };
-    const greeting = this.#send("hello", params);
+    const about = { protocol: PROTOCOL_VERSION, client: this.#client, version: CLIENT_VERSION };
+    const greeting = this.#send("hello", { ...about, state_dir: stateDir });
     this.#helloId = greeting.id;
     this.state = "greeting";
     return greeting;

@@ -15,6 +15,7 @@
 export const SHAPES = {
   HelloReply: {
     needs: ["protocol", "version", "pid", "capabilities", "limits"],
+    defaults: {"state_dir": ""},
   },
   ModelStatus: {
     needs: ["model", "path", "state", "pid", "rss_bytes", "queued", "restarts"],
@@ -369,7 +370,7 @@ export const REPLIES = {
 
 /** The parameters of each request. @type {Record<string, string[]>} */
 export const PARAMS = {
-  hello: ["protocol", "client", "version"],
+  hello: ["protocol", "client", "version", "state_dir"],
   status: ["agent", "deep"],
   metrics: [],
   search: ["query", "agent", "max_results", "min_score", "sources", "path", "deadline_ms", "explain", "lexical_only", "active_projects", "exclude_session", "max_chars", "include_weak", "project", "since"],

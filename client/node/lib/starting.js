@@ -8,6 +8,7 @@ import { delimiter, dirname, isAbsolute, join, resolve } from "node:path";
 import { setTimeout as wait } from "node:timers/promises";
 import { ensurePrivateDirectory } from "./discovery.js";
 import { MemdError } from "./errors.js";
+import { isSameFolder, namedPath, stateFolder } from "./state-folder.js";
 
 /** Longest time until a started daemon replies to `hello`: a cold start of Python from a slow disk. */
 const START_TIMEOUT_MS = 15_000;
@@ -32,12 +33,14 @@ const TAIL_BYTES = 600;
  * @template T
  * @param {string} socket The socket's path.
  * @param {() => Promise<T>} connect Connects and greets; fails with `daemon_unreachable` while the daemon is not ready.
- * @param {{ command?: string[], signal?: AbortSignal, timeoutMs?: number }} [options] The command that starts it; by
- *     default, that of `daemonCommand`. The signal ends the wait; a started daemon keeps running.
+ * @param {{ command?: string[], stateDir?: string, signal?: AbortSignal, timeoutMs?: number }} [options] The command that
+ *     starts it; by default, that of `daemonCommand`. The state folder of a started daemon; by default, that of its
+ *     environment. The signal ends the wait; a started daemon keeps running.
  * @returns {Promise<T>}
  * @throws {MemdError} `daemon_start_failed`: it ended, or was not ready in time. The message ends with its log.
  */
-export async function startAndWait(socket, connect, { command, signal, timeoutMs = START_TIMEOUT_MS } = {}) {
+export async function startAndWait(socket, connect, options = {}) {
+  const { command, stateDir, signal, timeoutMs = START_TIMEOUT_MS } = options;
   const until = performance.now() + timeoutMs;
   ensurePrivateDirectory(dirname(socket));
   const lock = new StartLock(`${socket}.starting`);
@@ -58,7 +61,7 @@ export async function startAndWait(socket, connect, { command, signal, timeoutMs
         throw startError(socket, `the daemon was not ready in ${timeoutMs / 1000} s`);
       const isDue =
         started === null || (ended !== null && performance.now() - started.atMs > RESTART_INTERVAL_MS);
-      if (isDue && lock.acquire()) started = startDaemon(socket, command);
+      if (isDue && lock.acquire()) started = startDaemon(socket, command, stateDir);
       await wait(START_POLL_INTERVAL_MS);
     }
   } finally {
@@ -73,20 +76,13 @@ export async function startAndWait(socket, connect, { command, signal, timeoutMs
  * and writes to a log next to the socket. If another daemon holds the lock, it ends with `EXIT_ALREADY_RUNNING`.
  * @param {string} socket
  * @param {string[]} [command]
+ * @param {string} [stateDir]
  * @returns {StartedDaemon}
  * @throws {MemdError} `daemon_start_failed`.
  */
-function startDaemon(socket, command) {
+function startDaemon(socket, command, stateDir) {
   const [program, ...rest] = command ?? daemonCommand();
-  /** @type {NodeJS.ProcessEnv} */
-  const env = { ...process.env, MEMD_SOCKET: socket };
-  if (env.PYTHONPATH) {
-    // It may be relative, and the daemon runs in another directory.
-    env.PYTHONPATH = env.PYTHONPATH.split(delimiter)
-      .filter(Boolean)
-      .map((part) => resolve(part))
-      .join(delimiter);
-  }
+  const env = daemonEnviron(socket, stateDir);
   /** @type {StartedDaemon} */
   const started = { ended: null, atMs: performance.now() };
   const log = openLog(socket);
@@ -110,6 +106,32 @@ function startDaemon(socket, command) {
     closeSync(log);
   }
   return started;
+}
+
+/**
+ * Return the environment of a daemon, which runs in another directory: relative paths become absolute.
+ * @param {string} socket
+ * @param {string} [stateDir]
+ */
+function daemonEnviron(socket, stateDir) {
+  /** @type {NodeJS.ProcessEnv} */
+  const env = { ...process.env, MEMD_SOCKET: socket };
+  if (stateDir !== undefined) {
+    // The settings of another folder are not those of this one.
+    if (!isSameFolder(stateDir, stateFolder(env))) delete env.OPENCLAW_CONFIG_PATH;
+    env.OPENCLAW_STATE_DIR = stateDir;
+  }
+  for (const name of ["OPENCLAW_STATE_DIR", "OPENCLAW_CONFIG_PATH"]) {
+    const path = env[name]?.trim();
+    if (path) env[name] = namedPath(path, env);
+  }
+  if (env.PYTHONPATH) {
+    env.PYTHONPATH = env.PYTHONPATH.split(delimiter)
+      .filter(Boolean)
+      .map((part) => resolve(part))
+      .join(delimiter);
+  }
+  return env;
 }
 
 /**

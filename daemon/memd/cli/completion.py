@@ -58,7 +58,7 @@ def _request(ctx: click.Context, what: Callable[[Client], list[T]]) -> list[T]:
             socket = socket_path()
             if not find_holder(socket):  # connecting to systemd's socket would start a daemon
                 return
-            with Client(socket, timeout_s=DEADLINE_S, connect_timeout_s=DEADLINE_S) as client:
+            with Client(timeout_s=DEADLINE_S, connect_timeout_s=DEADLINE_S) as client:
                 replies.append(what(client))
         except (MemdError, OSError):
             return

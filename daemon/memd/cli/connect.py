@@ -82,17 +82,17 @@ def open_passive_client() -> Client:
 
 def has_memory() -> bool:
     """Return whether this user has OpenClaw, notes in memd's own folder, or a `memd.toml`."""
-    from memd.system.state_dirs import find_openclaw, own_state_dir
     from memd_client.discovery import home_directory
     from memd_client.errors import MemdError
+    from memd_client.state_folder import CONFIG_VARIABLE, find_openclaw, names_state_dir, own_state_dir
 
-    if any(os.environ.get(name, "").strip() for name in ("OPENCLAW_STATE_DIR", "OPENCLAW_CONFIG_PATH")):
+    if names_state_dir(os.environ) or os.environ.get(CONFIG_VARIABLE, "").strip():
         return True
     try:
-        home = Path(home_directory())
+        home = home_directory()
     except MemdError:
         return True
-    if find_openclaw(home) is not None or (own_state_dir(os.environ, home) / "workspace").is_dir():
+    if find_openclaw(home) is not None or Path(own_state_dir(os.environ, home), "workspace").is_dir():
         return True
     from memd.settings.paths import daemon_config_file
 
@@ -103,10 +103,10 @@ def offer_sample(session: CliSession) -> None:
     """Print how to start with notes, if this user has none."""
     if session.has_memory():
         return
-    from memd.system.state_dirs import own_state_dir
     from memd_client.discovery import home_directory
+    from memd_client.state_folder import own_state_dir
 
-    notes = own_state_dir(os.environ, Path(home_directory())) / "workspace" / "memory"
+    notes = Path(own_state_dir(os.environ, home_directory()), "workspace", "memory")
     session.output.note("no OpenClaw and no notes found; run `memctl sample` to try searches on sample notes")
     session.output.note(
         f"to search your own Markdown notes, put them into {notes} or name their folder in memd.toml"

@@ -96,13 +96,14 @@ def examine(environ: Mapping[str, str], home: Path, now_ms: int) -> list[Finding
         check_settings,
         check_watches,
     )
+    from memd_client.state_folder import USUAL_NAME, daemon_name
 
     socket, probe = _probe_daemon(environ)
     report, findings = (probe.report, []) if probe.report else _run_check("settings")
     if report:
         findings += [*check_programs(report), *check_settings(report)]
-        configured = report["daemon_config"]["socket"]
-        findings += check_config_socket(socket, configured, bool(environ.get("MEMD_SOCKET")))
+        is_shared = daemon_name(environ, lambda: str(home)) == USUAL_NAME and not environ.get("MEMD_SOCKET")
+        findings += check_config_socket(socket, report["daemon_config"]["socket"] if is_shared else "")
     findings += probe.findings
     findings += run_with_timeout(
         FILES_TIMEOUT_S,
@@ -130,7 +131,7 @@ def _run_check(what: str) -> tuple[dict[str, Any], list[Finding]]:
 def _probe_daemon(environ: Mapping[str, str]) -> tuple[str, DaemonProbe]:
     """Return the socket's path, empty if it is invalid, and the findings on the daemon."""
     from memd.cli.checks.daemon import DaemonProbe, probe_daemon, run_with_timeout
-    from memd_client.discovery import socket_path
+    from memd_client.discovery import socket_path, state_folder
     from memd_client.errors import SocketPathError
 
     def hangs() -> DaemonProbe:
@@ -139,10 +140,10 @@ def _probe_daemon(environ: Mapping[str, str]) -> tuple[str, DaemonProbe]:
         return DaemonProbe([Finding("daemon", "socket", WRONG, found, hint)], is_running=True)
 
     try:
-        socket = socket_path(environ)
+        socket, state_dir = socket_path(environ), state_folder(environ)
     except SocketPathError as error:
         return "", DaemonProbe([Finding("daemon", "socket", WRONG, error.message, error.hint)])
-    return socket, run_with_timeout(PROBE_TIMEOUT_S, lambda: probe_daemon(socket), hangs)
+    return socket, run_with_timeout(PROBE_TIMEOUT_S, lambda: probe_daemon(socket, state_dir), hangs)
 
 
 def finding_lines(findings: Iterable[Finding], *, plain: bool = False) -> list[Line]:

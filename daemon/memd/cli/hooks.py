@@ -55,7 +55,8 @@ def install(session: CliSession, program: str, agent: str | None, dry_run: bool)
     """Install memd's hooks in the settings of a program.
 
     PROGRAM is claude-code, codex, gemini, cursor or copilot. Other hooks and settings are unchanged, and a backup is
-    kept next to the file. Running the command again changes nothing.
+    kept next to the file. Running the command again changes nothing. If OPENCLAW_STATE_DIR is set, hooks use the memory
+    of that directory, unless the program runs with a directory of its own.
     """
     files = _files_of(program)
     changes = [each for each in files.plan_install(agent) if not each.is_none]

@@ -21,10 +21,11 @@ import click
 from memd.cli.arguments import MAX_LOG_LINES, ArgumentChoice, examples
 from memd.cli.connect import CliSession
 from memd.cli.lines import Line, Piece, line, printable
-from memd.service.install.unit_names import SERVICE
+from memd.service.install.unit_names import unit_names
 from memd.system.state_file import open_regular
 from memd_client.discovery import log_path
 from memd_client.errors import LogUnavailableError
+from memd_client.state_folder import USUAL_NAME, daemon_name
 
 LEVELS = ("debug", "info", "warning", "error", "critical")
 STYLE_OF_LEVEL = {"debug": "quiet", "info": "good", "warning": "warn", "error": "bad", "critical": "bad"}
@@ -237,10 +238,10 @@ class FileLog:
 
 
 class JournalLog:
-    """The log of the systemd service in the journal."""
+    """The log of a systemd service in the journal."""
 
-    def __init__(self, program: str) -> None:
-        self._command = [program, "--user", "--unit", SERVICE, "--output", "json", "--no-pager", "--quiet"]
+    def __init__(self, program: str, unit: str) -> None:
+        self._command = [program, "--user", "--unit", unit, "--output", "json", "--no-pager", "--quiet"]
         self._cursor = ""
 
     def last(self, number: int, matches: RecordFilter) -> list[Record]:
@@ -280,8 +281,10 @@ def _split_lines(octets: bytes) -> list[str]:
     return [text for text in octets.decode("utf-8", "replace").split("\n") if text]
 
 
-def find_log(socket: str, *, has_unit: bool, agent_log: str = "", processes: str = "/proc") -> LogSource:
-    """Return the log of the daemon on a socket.
+def find_log(
+    socket: str, *, has_unit: bool, name: str = USUAL_NAME, agent_log: str = "", processes: str = "/proc"
+) -> LogSource:
+    """Return the log of the daemon with a name on a socket.
 
     For a running daemon, the target of its standard error; else the journal if a service is installed, or the file next
     to the socket.
@@ -291,7 +294,7 @@ def find_log(socket: str, *, has_unit: bool, agent_log: str = "", processes: str
         return FileLog(target)
     journal = shutil.which("journalctl")
     if journal is not None and (target.startswith("socket:") or (has_unit and not target)):
-        return JournalLog(journal)
+        return JournalLog(journal, unit_names(name)[1])
     if target:
         raise LogUnavailableError(
             f"the daemon writes its log to {target}", hint="read it in the terminal that started the daemon"
@@ -353,9 +356,10 @@ def command(session: CliSession, number: int, follow: bool, level: str, as_json:
     from memd.cli.checks.installation import find_launchd_log, has_systemd_unit
     from memd_client.discovery import home_directory, socket_path
 
-    source = find_log(
-        socket_path(), has_unit=has_systemd_unit(), agent_log=find_launchd_log(Path(home_directory()))
-    )
+    home = home_directory()
+    name = daemon_name(os.environ, lambda: home)
+    agent_log = find_launchd_log(Path(home), name)
+    source = find_log(socket_path(), has_unit=has_systemd_unit(), name=name, agent_log=agent_log)
 
     def has_level(record: Record) -> bool:
         return record.is_at_least(level)

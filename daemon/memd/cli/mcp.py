@@ -15,7 +15,7 @@ from memd.cli.lines import stamp
 from memd.mcp.client_files import CLIENTS, McpClient
 from memd_client.discovery import home_directory
 
-PASSED_ON = ("MEMD_SOCKET", "MEMD_CONFIG", "OPENCLAW_STATE_DIR")
+PASSED_ON = ("MEMD_SOCKET", "MEMD_CONFIG", "OPENCLAW_STATE_DIR", "OPENCLAW_HOME", "OPENCLAW_CONFIG_PATH")
 """Variables written into the entry: an MCP client doesn't pass the shell's environment to its servers."""
 
 
@@ -120,7 +120,9 @@ def _entry_of(client: McpClient, agent: str | None, project: str | None) -> dict
     """Return memd's entry; a project's entry has no paths of this machine, as other users may share it."""
     if project is not None:
         return client.entry("memctl", agent, {})
-    environ = {name: os.environ[name] for name in PASSED_ON if os.environ.get(name)}
+    named = {name: value for name in PASSED_ON if (value := os.environ.get(name, "").strip())}
+    # A client starts the server in any folder; `~` is a matter of the variables together.
+    environ = {name: value if value[0] in "/~" else os.path.abspath(value) for name, value in named.items()}
     return client.entry(_program(), agent, environ)
 
 

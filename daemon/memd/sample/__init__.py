@@ -9,8 +9,8 @@ from importlib.resources import files
 from importlib.resources.abc import Traversable
 from pathlib import Path
 
-from memd.system.state_dirs import data_dir
 from memd_client.discovery import home_directory, socket_path
+from memd_client.state_folder import data_dir
 
 QUERY = "why was the archive search slow"
 """A query on the sample that keyword search and vector search both answer."""
@@ -35,7 +35,7 @@ def copy_sample(target: Path) -> None:
 
 def sample_dir() -> Path:
     """Return the folder of the user's copy of the sample; may be missing."""
-    return data_dir(os.environ, Path(home_directory())) / "sample"
+    return Path(data_dir(os.environ, home_directory()), "sample")
 
 
 def sample_variables() -> dict[str, str]:

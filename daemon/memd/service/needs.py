@@ -10,6 +10,7 @@ import json
 import os
 import sys
 from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -20,14 +21,22 @@ from memd.settings.paths import models_dir
 from memd.settings.reference import VARIABLES
 from memd_client.discovery import home_directory
 from memd_client.errors import MemdError
+from memd_client.state_folder import (
+    CONFIG_VARIABLE,
+    STATE_VARIABLE,
+    USUAL_NAME,
+    absolute_path,
+    daemon_name,
+    openclaw_home,
+)
 
 CARRIED = (
-    "OPENCLAW_STATE_DIR", "OPENCLAW_CONFIG_PATH", "MEMD_CONFIG", "MEMD_MODEL_DIR", "MEMD_SOCKET", "HF_ENDPOINT",
-    "HF_HUB_OFFLINE", "SSL_CERT_FILE", "XDG_CONFIG_HOME", "XDG_CACHE_HOME",
+    "OPENCLAW_STATE_DIR", "OPENCLAW_HOME", "OPENCLAW_CONFIG_PATH", "MEMD_CONFIG", "MEMD_MODEL_DIR", "MEMD_SOCKET",
+    "HF_ENDPOINT", "HF_HUB_OFFLINE", "SSL_CERT_FILE", "XDG_CONFIG_HOME", "XDG_CACHE_HOME",
 )  # fmt: skip
 """Variables copied into the service's file. None of them is a secret."""
 
-FOLDERS = ("OPENCLAW_STATE_DIR", "OPENCLAW_CONFIG_PATH", "MEMD_CONFIG", "MEMD_MODEL_DIR", "MEMD_SOCKET")
+FOLDERS = CARRIED[:6]
 """Variables with a path, which is made absolute."""
 
 SECRET_ENDS = ("_KEY", "_TOKEN", "_PROXY")
@@ -37,12 +46,16 @@ SECRET_ENDS = ("_KEY", "_TOKEN", "_PROXY")
 def find_needs(environ: Mapping[str, str], home_dir: Path) -> dict[str, Any]:
     """Return the requirements as data for `plan.Needs`."""
     home, daemon, _ = load_settings(environ, home_dir)
+    home_path = partial(str, home_dir)
     carried = {name: environ[name] for name in CARRIED if environ.get(name, "").strip()}
     for name in FOLDERS:
         if name in carried:
-            carried[name] = os.path.abspath(os.path.expanduser(carried[name].strip()))
+            has_own_home = name in (STATE_VARIABLE, CONFIG_VARIABLE)
+            home_of = partial(openclaw_home, environ, home_path) if has_own_home else home_path
+            carried[name] = absolute_path(carried[name].strip(), home_of)
+    shared = daemon.socket if daemon_name(environ, home_path) == USUAL_NAME else ""
     return {
-        "socket": carried.get("MEMD_SOCKET") or daemon.socket or "",
+        "socket": carried.get("MEMD_SOCKET") or shared or "",
         "written": [str(each) for each in _written(home, models_dir(environ))],
         "read": [str(each) for each in _read(home)],
         "memory_mb": budget_of(daemon, load_memory_bytes()).total // MB,

@@ -12,48 +12,38 @@ import json5
 import msgspec
 
 from memd.settings.fields import describe_value
-from memd.settings.layers import Findings, Layer, absolute_path, read_layers, shown_key
+from memd.settings.layers import Findings, Layer, read_layers, shown_key
 from memd.settings.schema import ProviderEntry
-from memd.system.state_dirs import (
-    CONFIG_NAME,
-    OLD_CONFIG_NAME,
-    OLD_STATE_FOLDER,
-    STATE_FOLDER,
-    find_openclaw,
-    own_state_dir,
-)
 from memd.system.state_file import MAX_SETTINGS_BYTES, UnreadableFileError, load_text
+from memd_client import state_folder
 from memd_client.discovery import require_utf8
 from memd_client.errors import ConfigInvalidError
+from memd_client.state_folder import CONFIG_NAME, OLD_CONFIG_NAME, OLD_STATE_FOLDER, STATE_FOLDER
 
 _JSON5_PLACE = re.compile(r":(\d+) .* at column (\d+)$", re.DOTALL)
 
 
 def find_state_dir(environ: Mapping[str, str], home: Path) -> Path:
     """Return the state directory: the one named in the environment, OpenClaw's, or memd's own."""
-    named = environ.get("OPENCLAW_STATE_DIR", "").strip()
-    if named:
-        return _absolute(named, "OPENCLAW_STATE_DIR", home)
-    found = find_openclaw(home)
-    if found is not None:
-        return found
-    has_config = bool(environ.get("OPENCLAW_CONFIG_PATH", "").strip())
-    return home / STATE_FOLDER if has_config else own_state_dir(environ, home)
+    path = state_folder.find_state_dir(environ, lambda: str(home))
+    return Path(require_utf8(path, state_folder.STATE_VARIABLE))
 
 
 def find_config_path(environ: Mapping[str, str], home: Path) -> Path:
     """Return the path of openclaw.json, which may not exist."""
-    named = environ.get("OPENCLAW_CONFIG_PATH", "").strip()
+    named = state_folder.value_of(environ, state_folder.CONFIG_VARIABLE)
     if named:
-        return _absolute(named, "OPENCLAW_CONFIG_PATH", home)
+        path = state_folder.named_path(named, environ, lambda: str(home))
+        return Path(require_utf8(path, state_folder.CONFIG_VARIABLE))
     state_dir = find_state_dir(environ, home)
     new, old = state_dir / CONFIG_NAME, state_dir / OLD_CONFIG_NAME
     return old if os.path.lexists(old) and not os.path.lexists(new) else new
 
 
-def _absolute(named: str, variable: str, home: Path) -> Path:
-    """Return the path in a variable."""
-    return Path(require_utf8(str(absolute_path(named, base=Path.cwd(), home=home)), variable))
+def files_of_openclaw(home: Path) -> tuple[Path, ...]:
+    """Return the paths that appear once OpenClaw is installed; a caller watches them."""
+    names = {STATE_FOLDER: ("", CONFIG_NAME, "agents"), OLD_STATE_FOLDER: ("", OLD_CONFIG_NAME, "agents")}
+    return tuple(home / folder / name for folder in names for name in names[folder])
 
 
 def workspace_of(agent_id: str | None, state_dir: Path, home: Path) -> Path:

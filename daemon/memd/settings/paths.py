@@ -32,7 +32,7 @@ class WrittenPath:
 WRITTEN_PATHS: tuple[WrittenPath, ...] = (
     WrittenPath(
         "socket",
-        "memd.sock in the runtime directory, or MEMD_SOCKET",
+        "memd.sock in the runtime directory, memd-<number>.sock for another state directory, or MEMD_SOCKET",
         "memd.app, or the service manager",
         "the daemon when it stops; the next daemon replaces a stale one",
     ),
@@ -44,13 +44,13 @@ WRITTEN_PATHS: tuple[WrittenPath, ...] = (
     ),
     WrittenPath(
         "start lock",
-        "memd.sock.start next to the socket",
+        ".start next to the socket",
         "memd_client.discovery",
         "not removed: the process that locks it may start the daemon",
     ),
     WrittenPath(
         "start log",
-        "memd.log next to the socket, .1, .2 and a temporary .new, of a daemon that a client started",
+        ".log instead of .sock next to the socket, .1, .2 and a temporary .new, of a daemon that a client started",
         "memd_client.discovery, memd.service.logfile",
         "the daemon, which keeps three files of 5 MB",
     ),

@@ -8,8 +8,9 @@ VARIABLES: Final[dict[str, str]] = {
     "OPENCLAW_STATE_DIR": (
         "The state directory; default: OpenClaw's, `~/.openclaw` or `~/.clawdbot`, or without OpenClaw memd's own."
     ),
+    "OPENCLAW_HOME": "The folder in which OpenClaw's state directory is looked for, instead of the home directory.",
     "OPENCLAW_CONFIG_PATH": "The settings file; default: `openclaw.json` in the state directory.",
-    "MEMD_SOCKET": "The path of the socket.",
+    "MEMD_SOCKET": "The path of the socket; default: a socket for each state directory.",
     "MEMD_CONFIG": "The daemon's own settings; default: `memd.toml` in the user's config directory.",
     "MEMD_MODEL_DIR": "The folder of pulled models; default: `memd/models` in the user's cache directory.",
     "MEMD_AUTOSTART": "With `0`, `memctl` never starts the daemon.",

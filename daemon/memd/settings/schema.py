@@ -409,7 +409,7 @@ class DaemonSettings(msgspec.Struct, frozen=True, kw_only=True):
     socket: Annotated[
         str | None,
         Setting(
-            "The socket's path; clients need the same path in `MEMD_SOCKET`.",
+            "The socket's path, for the default state directory; clients need the same path in `MEMD_SOCKET`.",
             default="see [protocol.md](protocol.md)",
         ),
     ] = None

@@ -235,12 +235,11 @@ def test_disk_without_locks_is_reported(path: Path, monkeypatch: pytest.MonkeyPa
 
 
 def test_different_sockets_of_clients_and_daemon_are_reported() -> None:
-    (finding,) = check_config_socket("/run/a.sock", "/run/b.sock", environ_names_one=False)
+    (finding,) = check_config_socket("/run/a.sock", "/run/b.sock")
 
     assert (finding.state, finding.fix) == (WRONG, "export MEMD_SOCKET=/run/b.sock")
-    assert check_config_socket("/run/a.sock", "/run/b.sock", environ_names_one=True) == []
-    assert check_config_socket("/run/a.sock", "/run/a.sock", environ_names_one=False) == []
-    assert check_config_socket("/run/a.sock", "", environ_names_one=False) == []
+    assert check_config_socket("/run/a.sock", "/run/a.sock") == []
+    assert check_config_socket("/run/a.sock", "") == []
 
 
 def test_hanging_check_is_abandoned() -> None:

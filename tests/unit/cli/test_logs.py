@@ -234,7 +234,7 @@ def test_journalctl_is_called_for_the_users_unit(tmp_path: Path) -> None:
         _journal(event(f"e{n}", level), _COMM="x") for n, level in enumerate(("info", "error"))
     )
     (tmp_path / "entries").write_text(entries + "\n")
-    journal = JournalLog(_journalctl(tmp_path, f"cat {tmp_path}/entries"))
+    journal = JournalLog(_journalctl(tmp_path, f"cat {tmp_path}/entries"), "memd.service")
 
     serious = journal.last(5, lambda record: record.is_at_least("error"))
     followed = list(journal.follow(everything, FollowSteps()))
@@ -249,7 +249,9 @@ def test_journalctl_is_called_for_the_users_unit(tmp_path: Path) -> None:
 
 def test_unreadable_journal_is_reported(tmp_path: Path) -> None:
     with pytest.raises(LogUnavailableError, match="failed with exit code 1: No journal files were found"):
-        JournalLog(_journalctl(tmp_path, "echo No journal files were found >&2; exit 1")).last(5, everything)
+        JournalLog(
+            _journalctl(tmp_path, "echo No journal files were found >&2; exit 1"), "memd.service"
+        ).last(5, everything)
 
 
 def _daemon(tmp_path: Path, leads_to: str, program: str = "memd") -> tuple[str, str]:

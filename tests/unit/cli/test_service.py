@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import plistlib
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -11,6 +13,7 @@ import pytest
 from memd.service.install import machine
 from memd.service.lock import DaemonLock
 from memd_client.errors import ProtocolMismatchError
+from memd_client.state_folder import daemon_name
 from tests.support.state_homes import StateHome
 from tests.unit.cli.memctl_runner import memctl
 from tests.unit.service.machines import FakeManagers
@@ -20,8 +23,9 @@ ACTIVE = "LoadState=loaded\\nActiveState=active\\nSubState=running\\nResult=succ
 
 @pytest.fixture
 def home(monkeypatch: pytest.MonkeyPatch) -> Iterator[StateHome]:
-    """A user without an installed service."""
+    """A user without an installed service; the state folder is the default one, under another name."""
     with StateHome() as home:
+        (home.root / ".openclaw").symlink_to(home.state)
         for name, value in home.environ().items():
             monkeypatch.setenv(name, value)
         monkeypatch.setenv("HOME", str(home.root))
@@ -69,6 +73,52 @@ def test_install_and_uninstall_are_idempotent(
         "systemctl --user disable --now memd.socket memd.service",
         "systemctl --user daemon-reload",
     ]  # fmt: skip
+
+
+def test_another_state_folder_has_a_service_of_its_own(
+    home: StateHome, units: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _managers(home, monkeypatch)
+    memctl("service", "install")
+    texts = {each.name: each.read_text() for each in units.iterdir()}
+    work = home.root / ".openclaw-work"
+    monkeypatch.setenv("OPENCLAW_STATE_DIR", str(work))
+    monkeypatch.delenv("MEMD_SOCKET")
+    name = daemon_name({"OPENCLAW_STATE_DIR": str(work)}, lambda: str(home.root))
+
+    assert json.loads(memctl("service", "status", "--json").out)["installed"] is False
+    assert memctl("service", "install").code == 0
+
+    found = {each.name: each.read_text() for each in units.iterdir()}
+    assert {each: found.pop(each) for each in texts} == texts, "the first service is unchanged"
+    assert sorted(found) == [f"{name}.service", f"{name}.socket"]
+    assert f"ListenStream=%t/memd/{name}.sock" in found[f"{name}.socket"]
+    service = found[f"{name}.service"]
+    assert f"Environment=OPENCLAW_STATE_DIR={work}" in service
+    assert [f"{key}={name}.socket" in service for key in ("Requires", "After", "Also")] == [True] * 3
+    assert "memd.socket" not in service
+
+    assert memctl("service", "uninstall").code == 0
+    assert {each.name: each.read_text() for each in units.iterdir()} == texts
+
+
+def test_another_state_folder_has_a_launch_agent_of_its_own(
+    home: StateHome, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _managers(home, monkeypatch, fails=("launchctl print",))
+    monkeypatch.setattr(machine, "platform", lambda: "darwin")
+    monkeypatch.setenv("OPENCLAW_STATE_DIR", str(home.root / ".openclaw-work"))
+    name = daemon_name(os.environ, lambda: str(home.root))
+
+    assert memctl("service", "install").code == 0
+
+    label = f"ai.memd.daemon{name.removeprefix('memd')}"
+    (plist,) = (home.root / "Library" / "LaunchAgents").iterdir()
+    assert label != "ai.memd.daemon"
+    assert plist.name == f"{label}.plist"
+    agent = plistlib.loads(plist.read_bytes())
+    assert agent["Label"] == label
+    assert agent["StandardErrorPath"] == str(home.root / "Library" / "Logs" / "memd" / f"{name}.log")
 
 
 def test_dry_run_prints_all_steps_and_changes_nothing(

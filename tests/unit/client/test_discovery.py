@@ -163,7 +163,7 @@ def test_clients_that_autostart_concurrently_share_one_daemon(directory: Path) -
 def test_only_one_of_many_clients_starts_a_daemon(directory: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     started: list[int] = []
 
-    def start(socket: str, command: Sequence[str] | None = None) -> Any:
+    def start(socket: str, command: Sequence[str] | None = None, state_dir: str | None = None) -> Any:
         process = start_daemon(socket, command)
         started.append(process.pid)
         return process

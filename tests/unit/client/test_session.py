@@ -56,8 +56,9 @@ def test_hello_comes_first_and_sends_the_protocol_version() -> None:
     session = ClientSession()
     with pytest.raises(HelloRequiredError):
         session.request("status", {})
-    _, data = session.hello()
-    assert sent(data) == [0, 1, "hello", {"protocol": 1, "client": "memd-client", "version": CLIENT_VERSION}]
+    _, data = session.hello("/state")
+    params = {"protocol": 1, "client": "memd-client", "version": CLIENT_VERSION, "state_dir": "/state"}
+    assert sent(data) == [0, 1, "hello", params]
     assert repr(session) == "<ClientSession greeting, 1 waiting, 0 abandoned>"
     with pytest.raises(HelloRequiredError):
         session.request("status", {})
@@ -319,7 +320,7 @@ class FakeTransport:
         self._decoder = FrameDecoder()
         self._writing: Coroutine[Any, Any, None] = self.traffic.write(self._send)
         greeting = AsyncExchange()
-        self.traffic.greet(greeting)
+        self.traffic.greet(greeting, "")
         self.turn()
         self.arrive([1, greeting.id, None, HELLO_FRAME])
         self.traffic.end(greeting)

@@ -67,16 +67,27 @@ def test_variables_of_settings_are_copied_and_keys_only_named(
 
 def test_socket_of_the_environment_overrides_the_settings(environ: dict[str, str], tmp_path: Path) -> None:
     named = {**environ, "MEMD_SOCKET": "/run/y"}
+    (tmp_path / ".openclaw").symlink_to(tmp_path / "state")
 
     assert find_needs(environ, tmp_path)["socket"] == "/run/x"
     assert find_needs(named, tmp_path)["socket"] == "/run/y"
     assert find_needs({"OPENCLAW_STATE_DIR": str(tmp_path), "MEMD_CONFIG": "/none"}, tmp_path)["socket"] == ""
 
 
-def test_command_line_reads_them_from_a_new_process(environ: dict[str, str]) -> None:
+def test_settings_name_the_socket_of_the_default_state_folder_alone(
+    environ: dict[str, str], tmp_path: Path
+) -> None:
+    """`memd.toml` is shared: another folder's service would take the first one's socket."""
+    work = {**environ, "OPENCLAW_STATE_DIR": str(tmp_path / ".openclaw-work")}
+
+    assert find_needs(work, tmp_path)["socket"] == ""
+
+
+def test_command_line_reads_them_from_a_new_process(environ: dict[str, str], tmp_path: Path) -> None:
+    (tmp_path / ".openclaw").symlink_to(tmp_path / "state")
     ran = subprocess.run(
         [sys.executable, "-P", "-m", "memd.service.needs"],
-        env={**os.environ, **environ},
+        env={**os.environ, **environ, "HOME": str(tmp_path)},
         capture_output=True,
         text=True,
         timeout=120,

@@ -10,11 +10,11 @@ import pytest
 
 from memd.settings.agents import load_home
 from memd.settings.schema import MemorySearch
-from memd.system.state_dirs import own_state_dir
+from memd_client.state_folder import own_state_dir
 
 
 def test_state_directory_is_configured_or_new_or_old(tmp_path: Path) -> None:
-    assert load_home({}, tmp_path).state_dir == own_state_dir({}, tmp_path)
+    assert load_home({}, tmp_path).state_dir == Path(own_state_dir({}, str(tmp_path)))
 
     (tmp_path / ".clawdbot").mkdir()
     (tmp_path / ".clawdbot" / "clawdbot.json").write_text('{"agents": {"list": [{"id": "crab"}]}}')

@@ -14,7 +14,12 @@ from memd import __version__
 from memd.cli.checks.installation import OK, WARNING, WRONG, Finding
 from memd.service.install.lock_holder import find_holder
 from memd_client.discovery import MAX_PATH_BYTES, SOCKET_NAME
-from memd_client.errors import DaemonUnreachableError, MemdError, ProtocolMismatchError
+from memd_client.errors import (
+    DaemonUnreachableError,
+    MemdError,
+    ProtocolMismatchError,
+    StateDirMismatchError,
+)
 
 if TYPE_CHECKING:
     from memd_client.messages import HelloReply, StatusReply
@@ -59,9 +64,12 @@ class DaemonProbe:
 
 
 def probe_daemon(
-    socket: str, *, hello_s: float = HELLO_TIMEOUT_S, status_s: float = STATUS_TIMEOUT_S
+    socket: str, state_dir: str = "", *, hello_s: float = HELLO_TIMEOUT_S, status_s: float = STATUS_TIMEOUT_S
 ) -> DaemonProbe:
-    """Return the findings on a socket and its daemon; takes at most `hello_s` and `status_s`."""
+    """Return the findings on a socket and its daemon, which must serve a state folder; empty: any.
+
+    Takes at most `hello_s` and `status_s`.
+    """
     probe = DaemonProbe()
     size = len(os.fsencode(socket))
     probe.add("socket", OK, f"{socket} ({size} of at most {MAX_PATH_BYTES} bytes)")
@@ -77,7 +85,7 @@ def probe_daemon(
         _add_no_daemon(probe, socket)
         return probe
     probe.is_running = True
-    hello = _greet(probe, socket, holder, hello_s)
+    hello = _greet(probe, socket, state_dir, holder, hello_s)
     if hello is None:
         return probe
     probe.pid = hello.pid
@@ -86,7 +94,7 @@ def probe_daemon(
         probe.add("version", WRONG, found, RESTART)
     else:
         probe.add("answers", OK, f"memd {hello.version}, pid {hello.pid}")
-    _ask_status(probe, socket, status_s)
+    _ask_status(probe, socket, state_dir, status_s)
     if probe.status is not None and hello.version == __version__:
         probe.report = probe.status.installation or {}
     return probe
@@ -153,7 +161,9 @@ def _has_listener(socket: str) -> bool:
     )
 
 
-def _greet(probe: DaemonProbe, socket: str, holder: int, timeout_s: float) -> HelloReply | None:
+def _greet(
+    probe: DaemonProbe, socket: str, state_dir: str, holder: int, timeout_s: float
+) -> HelloReply | None:
     """Return the reply to `hello`; add a finding if there is none."""
     from memd_client import Client
 
@@ -161,7 +171,9 @@ def _greet(probe: DaemonProbe, socket: str, holder: int, timeout_s: float) -> He
     deadline = time.monotonic() + timeout_s
     while True:
         try:
-            with Client(socket, timeout_s=timeout_s, connect_timeout_s=timeout_s) as client:
+            with Client(
+                socket, state_dir=state_dir, timeout_s=timeout_s, connect_timeout_s=timeout_s
+            ) as client:
                 return client.hello()
         except DaemonUnreachableError as error:
             if time.monotonic() < deadline:  # it may be starting
@@ -171,6 +183,8 @@ def _greet(probe: DaemonProbe, socket: str, holder: int, timeout_s: float) -> He
             probe.add("answers", WRONG, found, fix)
         except ProtocolMismatchError as error:
             probe.add("version", WRONG, f"{process} has another protocol version: {error.message}", RESTART)
+        except StateDirMismatchError as error:
+            probe.add("state folder", WRONG, error.message, error.hint)
         except MemdError as error:
             probe.add(
                 "answers", WRONG, f"{process} holds the lock but does not respond: {error.message}", fix
@@ -178,20 +192,20 @@ def _greet(probe: DaemonProbe, socket: str, holder: int, timeout_s: float) -> He
         return None
 
 
-def _ask_status(probe: DaemonProbe, socket: str, timeout_s: float) -> None:
+def _ask_status(probe: DaemonProbe, socket: str, state_dir: str, timeout_s: float) -> None:
     from memd_client import Client
 
     try:
-        with Client(socket, timeout_s=timeout_s, connect_timeout_s=timeout_s) as client:
+        with Client(socket, state_dir=state_dir, timeout_s=timeout_s, connect_timeout_s=timeout_s) as client:
             probe.status = client.status(deep=True)
     except MemdError as error:
         fix = f"read `memctl logs`, then run `{RESTART}`"
         probe.add("status", WRONG, f"status request failed: {error.message}", fix)
 
 
-def check_config_socket(socket: str, configured: str, environ_names_one: bool) -> list[Finding]:
+def check_config_socket(socket: str, configured: str) -> list[Finding]:
     """Return whether clients and the daemon use the same socket: clients don't read `memd.toml`."""
-    if not configured or environ_names_one or configured == socket:
+    if configured in ("", socket):
         return []
     found = f"memd.toml makes the daemon listen on {configured}, but clients connect to {socket}"
     return [Finding(AREA, "socket path", WRONG, found, f"export MEMD_SOCKET={configured}")]

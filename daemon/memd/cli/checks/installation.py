@@ -16,9 +16,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from memd.cli.lines import count, size
-from memd.service.install.unit_names import SERVICE, SOCKET, units_folder
+from memd.service.install.unit_names import unit_names, units_folder
 from memd.system.state_file import load_text
 from memd_client.discovery import home_directory
+from memd_client.state_folder import USUAL_NAME, daemon_name
 
 if TYPE_CHECKING:
     from subprocess import Popen
@@ -315,10 +316,9 @@ INSTALL_SERVICE = "memctl service install"
 
 def find_systemd_unit(environ: Mapping[str, str], home: Path) -> Path | None:
     """Return the path of the installed systemd unit; None if there is none."""
-    for folder in (Path(units_folder(environ, str(home))), *map(Path, SYSTEM_FOLDERS)):
-        if (folder / SERVICE).is_file():
-            return folder / SERVICE
-    return None
+    _, service = unit_names(daemon_name(environ, lambda: str(home)))
+    units = (Path(folder, service) for folder in (units_folder(environ, str(home)), *SYSTEM_FOLDERS))
+    return next((unit for unit in units if unit.is_file()), None)
 
 
 def has_systemd_unit() -> bool:
@@ -326,26 +326,26 @@ def has_systemd_unit() -> bool:
     return find_systemd_unit(os.environ, Path(home_directory())) is not None
 
 
-def find_launchd_log(home: Path, platform: str = sys.platform) -> str:
-    """Return the path of launchd's log; empty if no launch agent is installed."""
-    if platform != "darwin" or not _plist_path(home).is_file():
+def find_launchd_log(home: Path, name: str = USUAL_NAME, platform: str = sys.platform) -> str:
+    """Return the path of launchd's log of a daemon; empty if no launch agent is installed."""
+    if platform != "darwin" or not _plist_path(home, name).is_file():
         return ""
     from memd.service.install import launchd
 
-    return launchd.log_file(str(home))
+    return launchd.log_file(str(home), name)
 
 
-def _plist_path(home: Path) -> Path:
+def _plist_path(home: Path, name: str) -> Path:
     """Return the path of the launch agent's file."""
     from memd.service.install import launchd  # imported here: plistlib is slow, and Linux doesn't need it
 
-    return Path(launchd.plist_path(launchd.agents_folder(str(home))))
+    return Path(launchd.plist_path(launchd.agents_folder(str(home)), name))
 
 
 def check_service(environ: Mapping[str, str], home: Path, platform: str = sys.platform) -> list[Finding]:
     """Return the finding on the installed service."""
     if platform == "darwin":
-        plist = _plist_path(home)
+        plist = _plist_path(home, daemon_name(environ, lambda: str(home)))
         found = f"{plist}" if plist.is_file() else "not installed; clients start the daemon when needed"
         return [Finding("service", "launchd", OK, found)]
     unit = find_systemd_unit(environ, home)
@@ -358,7 +358,7 @@ def check_service(environ: Mapping[str, str], home: Path, platform: str = sys.pl
     wants = Path(units_folder(environ, str(home)))
     enabled = [
         name
-        for name, target in ((SOCKET, "sockets.target"), (SERVICE, "default.target"))
+        for name, target in ((f"{unit.stem}.socket", "sockets.target"), (unit.name, "default.target"))
         if (wants / f"{target}.wants" / name).is_symlink()
     ]
     if not enabled:

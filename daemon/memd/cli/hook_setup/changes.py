@@ -17,7 +17,9 @@ from memd.cli.hook_setup.programs import HookProgram
 from memd.system.json_edit import UneditableTextError
 from memd.system.settings_change import SettingsChange, backups_of, carry_out, read_settings, uneditable
 from memd_client import CLIENT_VERSION
+from memd_client.discovery import state_folder
 from memd_client.errors import ConfigInvalidError, MemdError
+from memd_client.state_folder import names_state_dir
 
 HINT = "add or remove the hooks yourself; see docs/cli.md"
 
@@ -25,14 +27,16 @@ MAX_BACKUPS = 20
 """Backups that uninstalling compares."""
 
 
-def command_of(program: str, event: str, agent: str | None, socket: str | None) -> str:
+def command_of(program: str, event: str, agent: str | None, environ: Mapping[str, str]) -> str:
     """Return the command of a hook.
 
-    It doesn't run `memctl` or the environment's packages: `-S` skips them, which halves the start of Python.
+    It doesn't run `memctl` or the environment's packages: `-S` skips them, which halves the start of Python. It names
+    the socket and the state folder of the environment, because a program may be started without these variables.
     """
     words = [sys.executable, "-I", "-S", os.path.abspath(memd_client.hook.__file__), program, event]
     words += ["--agent", agent] if agent else []
-    words += ["--socket", socket] if socket else []
+    words += ["--socket", environ["MEMD_SOCKET"]] if environ.get("MEMD_SOCKET") else []
+    words += ["--state-dir", state_folder(environ)] if names_state_dir(environ) else []
     return shlex.join(words)
 
 
@@ -51,9 +55,8 @@ class HookFiles:
 
     def plan_install(self, agent: str | None) -> list[SettingsChange]:
         """Return the changes that install the hooks."""
-        socket = self.environ.get("MEMD_SOCKET")
         wanted = {
-            name: self.program.hook(command_of(self.program.name, event, agent, socket))
+            name: self.program.hook(command_of(self.program.name, event, agent, self.environ))
             for event, name in self.program.events.items()
         }
         before = self._read_own() if self.program.is_own_file else read_settings(self.path)

@@ -32,7 +32,7 @@ def start(machine: Machine, socket: str) -> InstallPlan:
             hint="run `memctl service restart` to replace it by the service",
             data={"pid": machine.unmanaged_pid},
         )
-    return InstallPlan(launchd.start(machine) if machine.kind == "launchd" else systemd.start())
+    return InstallPlan(launchd.start(machine) if machine.kind == "launchd" else systemd.start(machine))
 
 
 def stop(machine: Machine, socket: str) -> InstallPlan:
@@ -41,7 +41,7 @@ def stop(machine: Machine, socket: str) -> InstallPlan:
         if not machine.holder_pid:
             return InstallPlan((), ("the daemon is not running",))
         return InstallPlan((EndDaemon(socket, machine.holder_pid),))
-    steps = launchd.stop(machine) if machine.kind == "launchd" else systemd.stop()
+    steps = launchd.stop(machine) if machine.kind == "launchd" else systemd.stop(machine)
     return InstallPlan((*steps, *_end_unmanaged(machine, socket)))
 
 
@@ -53,7 +53,7 @@ def restart(machine: Machine, socket: str) -> InstallPlan:
     if not _is_managed(machine):
         end = (EndDaemon(socket, machine.holder_pid),) if machine.holder_pid else ()
         return InstallPlan((*end, StartDaemon(socket)))
-    steps = launchd.restart(machine) if machine.kind == "launchd" else systemd.restart()
+    steps = launchd.restart(machine) if machine.kind == "launchd" else systemd.restart(machine)
     return InstallPlan((*_end_unmanaged(machine, socket), *steps))
 
 
@@ -62,8 +62,8 @@ def logs(machine: Machine, lines: int, follow: bool, plain: str) -> tuple[str, .
     if not _is_managed(machine):
         return ("tail", "-n", str(lines), *(("-F",) if follow else ()), plain)
     if machine.kind == "launchd":
-        return launchd.logs(machine.home, lines, follow)
-    return systemd.logs(lines, follow)
+        return launchd.logs(machine, lines, follow)
+    return systemd.logs(machine.name, lines, follow)
 
 
 def _is_managed(machine: Machine) -> bool:

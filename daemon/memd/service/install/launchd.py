@@ -19,9 +19,7 @@ from memd.service.install.plan import (
     with_mark,
     write_steps,
 )
-
-LABEL = "ai.memd.daemon"
-FILE = f"{LABEL}.plist"
+from memd_client.state_folder import USUAL_NAME
 
 BOOTSTRAP_TRIES = 10
 """launchd releases an agent some time after `bootout` returns; until then it can't be loaded again."""
@@ -32,27 +30,33 @@ def agents_folder(home: str) -> str:
     return os.path.join(home, "Library", "LaunchAgents")
 
 
-def plist_path(folder: str) -> str:
-    """Return the path of the agent's file in the folder of launch agents."""
-    return os.path.join(folder, FILE)
+def label_of(name: str) -> str:
+    """Return the label of a daemon's launch agent."""
+    return "ai.memd.daemon" + name.removeprefix(USUAL_NAME)
 
 
-def log_file(home: str) -> str:
-    """Return the path of the daemon's log."""
-    return os.path.join(home, "Library", "Logs", "memd", "memd.log")
+def plist_path(folder: str, name: str = USUAL_NAME) -> str:
+    """Return the path of a daemon's file in the folder of launch agents."""
+    return os.path.join(folder, f"{label_of(name)}.plist")
 
 
-def plist_text(needs: Needs, home: str) -> str:
-    """Return the agent's property list."""
-    template = resources.files("memd.service").joinpath("units", FILE).read_bytes()
+def log_file(home: str, name: str = USUAL_NAME) -> str:
+    """Return the path of a daemon's log."""
+    return os.path.join(home, "Library", "Logs", "memd", f"{name}.log")
+
+
+def plist_text(needs: Needs, home: str, name: str = USUAL_NAME) -> str:
+    """Return the property list of a daemon's launch agent."""
+    template = resources.files("memd.service").joinpath("units", plist_path("")).read_bytes()
     agent = plistlib.loads(template)
+    agent["Label"] = label_of(name)
     agent["ProgramArguments"] = list(needs.command)
     environ = dict(needs.environ)
     if needs.socket:
         environ["MEMD_SOCKET"] = needs.socket
     if environ:
         agent["EnvironmentVariables"] = dict(sorted(environ.items()))
-    agent["StandardOutPath"] = agent["StandardErrorPath"] = log_file(home)
+    agent["StandardOutPath"] = agent["StandardErrorPath"] = log_file(home, name)
     return plistlib.dumps(agent, sort_keys=False).decode()
 
 
@@ -62,8 +66,9 @@ def install(needs: Needs, machine: Machine) -> InstallPlan:
     If a daemon runs without the service, the agent isn't loaded: launchd would restart it again and again, because the
     lock is held.
     """
-    path = plist_path(machine.folder)
-    files = write_steps(machine, {path: with_mark(plist_text(needs, machine.home), "<!-- {} -->", after=2)})
+    path = plist_path(machine.folder, machine.name)
+    text = with_mark(plist_text(needs, machine.home, machine.name), "<!-- {} -->", after=2)
+    files = write_steps(machine, {path: text})
     folders = (machine.folder, os.path.dirname(log_file(machine.home)), *needs.written)
     steps: list[Step] = [*(MakeDirectory(each) for each in folders), *files]
     steps.append(RunCommand(("launchctl", "enable", _target(machine))))
@@ -77,7 +82,7 @@ def install(needs: Needs, machine: Machine) -> InstallPlan:
 
 def uninstall(machine: Machine) -> InstallPlan:
     """Return the plan to stop and remove the agent."""
-    files = remove_steps(machine, [plist_path(machine.folder)])
+    files = remove_steps(machine, [plist_path(machine.folder, machine.name)])
     if not files and not machine.loaded:
         return InstallPlan((), (f"the service is not installed in {machine.folder}",))
     bootout = RunCommand(("launchctl", "bootout", _target(machine)), may_fail=True)
@@ -107,9 +112,9 @@ def restart(machine: Machine) -> tuple[RunCommand, ...]:
     return (RunCommand(("launchctl", "kickstart", "-k", _target(machine))),)
 
 
-def logs(home: str, lines: int, follow: bool) -> tuple[str, ...]:
+def logs(machine: Machine, lines: int, follow: bool) -> tuple[str, ...]:
     """Return the command that shows the log."""
-    return ("tail", "-n", str(lines), *(("-F",) if follow else ()), log_file(home))
+    return ("tail", "-n", str(lines), *(("-F",) if follow else ()), log_file(machine.home, machine.name))
 
 
 def pid_of(printed: str) -> int:
@@ -124,17 +129,17 @@ def state_of(printed: str) -> str:
     return found[1] if found else ""
 
 
-def print_command(uid: int) -> tuple[str, ...]:
-    """Return the command that prints the agent's state."""
-    return ("launchctl", "print", f"gui/{uid}/{LABEL}")
+def print_command(uid: int, name: str = USUAL_NAME) -> tuple[str, ...]:
+    """Return the command that prints the state of a daemon's launch agent."""
+    return ("launchctl", "print", f"gui/{uid}/{label_of(name)}")
 
 
 def _target(machine: Machine) -> str:
     """Return the agent's name for launchctl."""
-    return f"gui/{machine.uid}/{LABEL}"
+    return f"gui/{machine.uid}/{label_of(machine.name)}"
 
 
 def _bootstrap(machine: Machine) -> RunCommand:
     """Return the command that loads the agent."""
-    argv = ("launchctl", "bootstrap", f"gui/{machine.uid}", plist_path(machine.folder))
+    argv = ("launchctl", "bootstrap", f"gui/{machine.uid}", plist_path(machine.folder, machine.name))
     return RunCommand(argv, tries=BOOTSTRAP_TRIES)

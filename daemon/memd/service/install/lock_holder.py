@@ -47,7 +47,10 @@ def stop_holder(socket: str, pid: int, *, timeout_s: float = STOP_S) -> None:
     process by now.
     """
     try:
-        with Client(socket, connect_timeout_s=HELLO_TIMEOUT_S, timeout_s=HELLO_TIMEOUT_S) as client:
+        # A daemon of any state folder: a changed folder is a reason to restart it.
+        with Client(
+            socket, state_dir="", connect_timeout_s=HELLO_TIMEOUT_S, timeout_s=HELLO_TIMEOUT_S
+        ) as client:
             reported = client.hello().pid
     except MemdError as error:
         raise DaemonRunningError(

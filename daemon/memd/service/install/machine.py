@@ -19,6 +19,7 @@ from memd.service.install.unit_names import units_folder
 from memd.system.state_file import MAX_SETTINGS_BYTES, load_whole
 from memd_client.discovery import daemon_command, home_directory, socket_path
 from memd_client.errors import ServiceFailedError, ServiceUnavailableError
+from memd_client.state_folder import daemon_name
 
 COMMAND_TIMEOUT_S = 120.0
 """Timeout of a service manager's command: starting waits until the daemon is ready."""
@@ -61,8 +62,9 @@ def platform() -> str:
 def inspect_machine(environ: Mapping[str, str], run: Runner = run_command) -> Machine:
     """Return the service manager and the state of the service."""
     home = home_directory(environ)
+    name = daemon_name(environ, lambda: home)
     on_mac = platform() == "darwin"
-    machine = _inspect_launchd(home, run) if on_mac else _inspect_systemd(home, environ, run)
+    machine = _inspect_launchd(home, name, run) if on_mac else _inspect_systemd(home, name, environ, run)
     return replace(machine, holder_pid=find_holder(socket_path(environ)))
 
 
@@ -106,10 +108,10 @@ def find_command() -> list[str]:
     return [installed] if os.access(installed, os.X_OK) else daemon_command()
 
 
-def _inspect_systemd(home: str, environ: Mapping[str, str], run: Runner) -> Machine:
+def _inspect_systemd(home: str, name: str, environ: Mapping[str, str], run: Runner) -> Machine:
     """Return the state of the service in systemd; kind `none` if the user has no manager."""
     folder = units_folder(environ, home)
-    paths = systemd.unit_paths(folder)
+    paths = systemd.unit_paths(folder, name)
     installed = os.path.exists(paths[0])
     is_running = (
         shutil.which("systemctl") is not None and run((*systemd.SYSTEMCTL, "show-environment")).code == 0
@@ -117,13 +119,13 @@ def _inspect_systemd(home: str, environ: Mapping[str, str], run: Runner) -> Mach
     if not is_running:
         if installed and os.path.isdir(BOOTED):
             raise _no_user_manager()
-        return _machine("none", folder, home, paths)
-    shown = run(systemd.show_command()).out
+        return _machine("none", folder, home, name, paths)
+    shown = run(systemd.show_command(name)).out
     facts = dict(each.split("=", 1) for each in shown.splitlines() if "=" in each)
     pid = facts.get("MainPID", "0")
     loaded = facts.get("LoadState") == "loaded"
     return replace(
-        _machine("systemd", folder, home, paths),
+        _machine("systemd", folder, home, name, paths),
         installed=installed or loaded,  # a distribution's package may install the units elsewhere
         loaded=loaded,
         state=systemd.state_of(facts),
@@ -131,13 +133,13 @@ def _inspect_systemd(home: str, environ: Mapping[str, str], run: Runner) -> Mach
     )
 
 
-def _inspect_launchd(home: str, run: Runner) -> Machine:
+def _inspect_launchd(home: str, name: str, run: Runner) -> Machine:
     """Return the state of the agent in launchd."""
     folder = launchd.agents_folder(home)
-    path = launchd.plist_path(folder)
-    shown = run(launchd.print_command(os.getuid()))
+    path = launchd.plist_path(folder, name)
+    shown = run(launchd.print_command(os.getuid(), name))
     return replace(
-        _machine("launchd", folder, home, (path,)),
+        _machine("launchd", folder, home, name, (path,)),
         installed=os.path.exists(path),
         loaded=shown.code == 0,
         state=launchd.state_of(shown.out),
@@ -145,7 +147,7 @@ def _inspect_launchd(home: str, run: Runner) -> Machine:
     )
 
 
-def _machine(kind: Kind, folder: str, home: str, paths: Sequence[str]) -> Machine:
+def _machine(kind: Kind, folder: str, home: str, name: str, paths: Sequence[str]) -> Machine:
     """Return a machine with the contents of the service's files."""
     files = {path: text for path in paths if (text := _text_of(path)) is not None}
     return Machine(
@@ -153,6 +155,7 @@ def _machine(kind: Kind, folder: str, home: str, paths: Sequence[str]) -> Machin
         folder=folder,
         home=home,
         uid=os.getuid(),
+        name=name,
         files=files,
         free_names={path: _free_name(path) for path in files},
     )

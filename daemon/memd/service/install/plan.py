@@ -8,6 +8,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
+from memd_client.state_folder import USUAL_NAME
+
 Kind = Literal["systemd", "launchd", "none"]
 
 MARK = "Written by `memctl service install`, sha256 "
@@ -46,6 +48,7 @@ class Machine:
         folder: The folder of the service's files.
         home: The user's home directory.
         uid: The user.
+        name: The name of the state folder's daemon, which is the service's name.
         namespaces: Whether the manager can give a service a user namespace.
         installed: Whether the service's file exists.
         loaded: Whether the manager knows the service.
@@ -60,6 +63,7 @@ class Machine:
     folder: str
     home: str
     uid: int
+    name: str = USUAL_NAME
     namespaces: bool = True
     installed: bool = False
     loaded: bool = False

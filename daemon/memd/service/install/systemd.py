@@ -21,7 +21,8 @@ from memd.service.install.plan import (
     with_mark,
     write_steps,
 )
-from memd.service.install.unit_names import SERVICE, SOCKET
+from memd.service.install.unit_names import unit_names
+from memd_client.state_folder import USUAL_NAME
 
 NAMESPACE_SECTION = re.compile(r"\n# Options below need a user namespace.*?\n(?=\n)", re.DOTALL)
 """Options that fail if user namespaces are not permitted, as on Ubuntu since 24.04 and in most containers."""
@@ -32,9 +33,10 @@ TEMP_FOLDERS = ("/tmp", "/var/tmp")
 SYSTEMCTL = ("systemctl", "--user")
 
 
-def unit_paths(folder: str) -> tuple[str, str]:
-    """Return the paths of the service and socket units in the manager's folder."""
-    return os.path.join(folder, SERVICE), os.path.join(folder, SOCKET)
+def unit_paths(folder: str, name: str) -> tuple[str, str]:
+    """Return the paths of a daemon's service and socket units in the manager's folder."""
+    socket, service = unit_names(name)
+    return os.path.join(folder, service), os.path.join(folder, socket)
 
 
 def probe_command() -> tuple[str, ...]:
@@ -47,9 +49,10 @@ def probe_command() -> tuple[str, ...]:
     )  # fmt: skip
 
 
-def show_command() -> tuple[str, ...]:
-    """Return the command that prints the service's state."""
-    return (*SYSTEMCTL, "show", SERVICE, "--property=LoadState,ActiveState,SubState,Result,MainPID")
+def show_command(name: str) -> tuple[str, ...]:
+    """Return the command that prints the state of a daemon's service."""
+    properties = "--property=LoadState,ActiveState,SubState,Result,MainPID"
+    return (*SYSTEMCTL, "show", unit_names(name)[1], properties)
 
 
 def state_of(facts: Mapping[str, str]) -> str:
@@ -59,11 +62,13 @@ def state_of(facts: Mapping[str, str]) -> str:
     return f"{active} ({detail})" if active and detail else active
 
 
-def service_text(needs: Needs, namespaces: bool) -> str:
-    """Return the unit of the service."""
+def service_text(needs: Needs, namespaces: bool, name: str = USUAL_NAME) -> str:
+    """Return the unit of a daemon's service."""
+    socket, _ = unit_names(name)
     values: dict[str, Sequence[str]] = {
         "ExecStart": [" ".join(_quoted(each, dollar=True) for each in needs.command)],
         "MemoryMax": [f"{needs.memory_mb}M"],
+        **{key: [socket] for key in ("Requires", "After", "Also")},
     }
     if namespaces:
         written = (*needs.written, *([os.path.dirname(needs.socket)] if needs.socket else ()))
@@ -72,14 +77,16 @@ def service_text(needs: Needs, namespaces: bool) -> str:
         values["ReadWritePaths"] = [" ".join([*(_quoted("-" + each) for each in writable), "-%t/memd"])]
         values["PrivateTmp"] = ["no" if in_tmp else "yes"]
     extra = [f"Environment={_quoted(f'{name}={value}')}" for name, value in sorted(needs.environ.items())]
-    template = _template(SERVICE) if namespaces else NAMESPACE_SECTION.sub("", _template(SERVICE))
+    template = _template("memd.service")
+    if not namespaces:
+        template = NAMESPACE_SECTION.sub("", template)
     return _filled(template, values, {"ExecStart": extra})
 
 
-def socket_text(needs: Needs) -> str:
-    """Return the unit of the socket."""
-    listen = needs.socket.replace("%", "%%") if needs.socket else "%t/memd/memd.sock"
-    return _filled(_template(SOCKET), {"ListenStream": [listen]}, {})
+def socket_text(needs: Needs, name: str = USUAL_NAME) -> str:
+    """Return the unit of a daemon's socket."""
+    listen = needs.socket.replace("%", "%%") if needs.socket else f"%t/memd/{name}.sock"
+    return _filled(_template("memd.socket"), {"ListenStream": [listen]}, {})
 
 
 def install(needs: Needs, machine: Machine) -> InstallPlan:
@@ -88,20 +95,20 @@ def install(needs: Needs, machine: Machine) -> InstallPlan:
     If a daemon runs without the service, the service isn't started: it would replace the socket of that daemon's
     clients.
     """
-    service, socket = unit_paths(machine.folder)
+    service, socket = unit_paths(machine.folder, machine.name)
     texts = {
-        socket: with_mark(socket_text(needs)),
-        service: with_mark(service_text(needs, machine.namespaces)),
+        socket: with_mark(socket_text(needs, machine.name)),
+        service: with_mark(service_text(needs, machine.namespaces, machine.name)),
     }
     files = write_steps(machine, texts)
     steps: list[Step] = [MakeDirectory(each) for each in (machine.folder, *needs.written)]
     steps += [
         *files,
         RunCommand((*SYSTEMCTL, "daemon-reload")),
-        RunCommand((*SYSTEMCTL, "enable", SOCKET, SERVICE)),
+        RunCommand((*SYSTEMCTL, "enable", *unit_names(machine.name))),
     ]
     if not machine.unmanaged_pid:
-        steps.append(RunCommand((*SYSTEMCTL, "start", SOCKET, SERVICE)))
+        steps += start(machine)
     notes = install_notes(machine, needs, changed=bool(files))
     if not machine.namespaces:
         notes.append("this system permits no user namespaces: the service runs with less hardening")
@@ -110,38 +117,38 @@ def install(needs: Needs, machine: Machine) -> InstallPlan:
 
 def uninstall(machine: Machine) -> InstallPlan:
     """Return the plan to stop and remove the service."""
-    files = remove_steps(machine, unit_paths(machine.folder))
+    files = remove_steps(machine, unit_paths(machine.folder, machine.name))
     if not files:
         return InstallPlan((), (f"the service is not installed in {machine.folder}",))
-    disable = RunCommand((*SYSTEMCTL, "disable", "--now", SOCKET, SERVICE), may_fail=True)
+    disable = RunCommand((*SYSTEMCTL, "disable", "--now", *unit_names(machine.name)), may_fail=True)
     return InstallPlan((disable, *files, RunCommand((*SYSTEMCTL, "daemon-reload"))))
 
 
-def start() -> tuple[RunCommand, ...]:
+def start(machine: Machine) -> tuple[RunCommand, ...]:
     """Return the command that starts the socket and the service."""
-    return (RunCommand((*SYSTEMCTL, "start", SOCKET, SERVICE)),)
+    return (RunCommand((*SYSTEMCTL, "start", *unit_names(machine.name))),)
 
 
-def stop() -> tuple[RunCommand, ...]:
+def stop(machine: Machine) -> tuple[RunCommand, ...]:
     """Return the command that stops the service and its socket: an open socket would start it again."""
-    return (RunCommand((*SYSTEMCTL, "stop", SOCKET, SERVICE)),)
+    return (RunCommand((*SYSTEMCTL, "stop", *unit_names(machine.name))),)
 
 
-def restart() -> tuple[RunCommand, ...]:
+def restart(machine: Machine) -> tuple[RunCommand, ...]:
     """Return the commands that restart the service; its socket stays open, so clients wait instead of failing.
 
     The failure counter is reset first.
     """
     return (
-        RunCommand((*SYSTEMCTL, "reset-failed", SOCKET, SERVICE), may_fail=True),
-        RunCommand((*SYSTEMCTL, "restart", SERVICE)),
+        RunCommand((*SYSTEMCTL, "reset-failed", *unit_names(machine.name)), may_fail=True),
+        RunCommand((*SYSTEMCTL, "restart", unit_names(machine.name)[1])),
     )
 
 
-def logs(lines: int, follow: bool) -> tuple[str, ...]:
+def logs(name: str, lines: int, follow: bool) -> tuple[str, ...]:
     """Return the command that shows the log."""
     more = ("--follow",) if follow else ()
-    return ("journalctl", "--user", f"--unit={SERVICE}", f"--lines={lines}", "--no-pager", *more)
+    return ("journalctl", "--user", f"--unit={unit_names(name)[1]}", f"--lines={lines}", "--no-pager", *more)
 
 
 def _template(name: str) -> str:

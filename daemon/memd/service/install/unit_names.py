@@ -5,8 +5,10 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 
-SERVICE = "memd.service"
-SOCKET = "memd.socket"
+
+def unit_names(name: str) -> tuple[str, str]:
+    """Return the names of the socket unit and the service unit of a daemon."""
+    return f"{name}.socket", f"{name}.service"
 
 
 def units_folder(environ: Mapping[str, str], home: str) -> str:

@@ -39,7 +39,8 @@ export function createPlugin(makeClient, supplements = listSupplements, provenan
     /** @param {Host} api */
     register(api) {
       const settings = readSettings(api.pluginConfig);
-      const daemon = new Daemon(settings, api.logger, makeClient);
+      const stateDir = () => api.runtime.state.resolveStateDir(process.env);
+      const daemon = new Daemon(settings, api.logger, makeClient, stateDir);
       api.registerCli(({ program }) => addCommands(program, { daemon, settings }), { descriptors: DESCRIPTORS });
       if (api.registrationMode === "cli-metadata" || api.registrationMode === "setup-only") return;
       const config = () => api.runtime.config?.current?.() ?? api.config;
@@ -47,7 +48,7 @@ export function createPlugin(makeClient, supplements = listSupplements, provenan
       const entries = (agentId) => api.runtime.agent.session.listSessionEntries({ agentId });
       /** @type {import("./src/types.js").WorkspaceOf} */
       const workspaceOf = (cfg, agent) => api.runtime.agent.resolveAgentWorkspaceDir(cfg, agent);
-      const outbox = new Outbox(api.runtime.state.resolveStateDir(process.env), daemon, api.logger);
+      const outbox = new Outbox(stateDir(), daemon, api.logger);
       daemon.onReturn = () => void outbox.deliver();
       const readProvenance = provenanceReader(api.logger, provenance);
       const parts = { daemon, outbox, settings, entries, config, workspaceOf, describe: noteDescriber(readProvenance) };

@@ -209,10 +209,11 @@ def plugin_folder(where: Path) -> Path:
 
 
 class OpenClawInstallation:
-    """OpenClaw on the state directory of a `StateHome`, used through its commands."""
+    """OpenClaw on the state directory of a `StateHome`, or of a profile of its own, used through its commands."""
 
-    def __init__(self, home: StateHome) -> None:
+    def __init__(self, home: StateHome, profile: str = "") -> None:
         self.home = home
+        self._profile = ["--profile", profile] if profile else []
         self._package = openclaw()
 
     def run(self, *arguments: str, ok: bool = True) -> subprocess.CompletedProcess[str]:
@@ -281,7 +282,7 @@ class OpenClawInstallation:
     def command(self, *arguments: str) -> list[str | Path]:
         """Return an `openclaw` command line."""
         node, package = self._package
-        return [node, package / "openclaw.mjs", *arguments]
+        return [node, package / "openclaw.mjs", *self._profile, *arguments]
 
     def environ(self) -> dict[str, str]:
         """Return environment variables without the tester's accounts."""
@@ -340,7 +341,7 @@ class OpenClawGateway:
 
     def __init__(self, claw: OpenClawInstallation) -> None:
         self._claw = claw
-        self._log = claw.home.root / "gateway.log"
+        self._log = claw.home.state / "gateway.log"
         with socket.socket() as probe:
             probe.bind(("127.0.0.1", 0))
             self._port: int = probe.getsockname()[1]

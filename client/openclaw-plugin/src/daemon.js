@@ -21,7 +21,7 @@ const MIN_WAIT_MS = 20;
 
 /** Codes that say the daemon isn't there, rather than that it couldn't do something. */
 const ABSENT = new Set(["daemon_unreachable", "daemon_start_failed", "socket_path_invalid", "connection_lost", "shutting_down",
-  "peer_refused", "protocol_mismatch"]);
+  "peer_refused", "protocol_mismatch", "state_dir_mismatch"]);
 
 export class Daemon {
   /** Called when the daemon answers again. */
@@ -39,17 +39,20 @@ export class Daemon {
   #settings;
   #log;
   #make;
+  #stateDir;
   #watch;
 
   /**
    * @param {Settings} settings
    * @param {Logger} log
    * @param {MakeClient} make
+   * @param {() => string} stateDir returns OpenClaw's state folder
    */
-  constructor(settings, log, make) {
+  constructor(settings, log, make, stateDir) {
     this.#settings = settings;
     this.#log = log;
     this.#make = make;
+    this.#stateDir = stateDir;
     this.#watch = new Watch((timeoutMs) => this.#unstarted().request("hello", {}, { timeoutMs }), {
       doubtMs: Math.max(MIN_DOUBT_MS, DOUBT * settings.hookDeadlineMs),
       onHang: (error) => this.#missed(error),
@@ -186,6 +189,7 @@ export class Daemon {
     const { socketPath, daemonCommand, toolDeadlineMs } = this.#settings;
     return this.#make({
       ...(socketPath === undefined ? {} : { socketPath }),
+      stateDir: this.#stateDir(),
       autostart,
       ...(daemonCommand === undefined ? {} : { daemonCommand }),
       timeoutMs: toolDeadlineMs,

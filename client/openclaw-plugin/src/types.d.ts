@@ -23,6 +23,7 @@ export interface MemdClient {
 
 export type MakeClient = (options: {
   socketPath?: string;
+  stateDir: string;
   autostart: boolean;
   daemonCommand?: string[];
   timeoutMs: number;

@@ -10,7 +10,7 @@ import { setTimeout as wait } from "node:timers/promises";
 import { Client } from "memd-client";
 
 import { createPlugin } from "../index.js";
-import { FakeHost, stateFolder } from "./host.js";
+import { FakeHost } from "./host.js";
 
 const PID = Number(process.env.MEMD_PID);
 const WORKSPACE = join(process.env.OPENCLAW_STATE_DIR, "workspace");
@@ -26,7 +26,7 @@ const TOOL_MS = 6_000;
 
 const LIMIT = { timeout: 60_000 }; // only a test that waits for nothing reaches it
 
-const stateDir = stateFolder();
+const stateDir = process.env.OPENCLAW_STATE_DIR;
 const stop = () => process.kill(PID, "SIGSTOP");
 const go = () => process.kill(PID, "SIGCONT");
 const talk = (said) => writeFile(join(process.env.OPENCLAW_STATE_DIR, "agents/main/sessions/4f1c.jsonl"),

@@ -11,7 +11,7 @@ const folders = [];
 process.on("exit", () => folders.forEach((folder) => rmSync(folder, { recursive: true, force: true })));
 
 /** Return a new state folder, removed when the process ends. */
-export function stateFolder() {
+function stateFolder() {
   folders.push(mkdtempSync(join(tmpdir(), "memd-state-")));
   return folders.at(-1);
 }

@@ -123,7 +123,7 @@ async function command(words, given, client, said) {
   const written = [];
   const log = { info() {}, warn() {} };
   const settings = readSettings({});
-  const daemon = new Daemon(settings, log, () => client);
+  const daemon = new Daemon(settings, log, () => client, () => "/home/eva/.openclaw");
   const write = (text) => written.push(text);
   addCommands(new Program(actions), { daemon, settings, write, complain: write, confirm: async () => said });
   await actions.get(words)(...given);
@@ -237,9 +237,26 @@ test("an error in JSON is JSON", async () => {
 test("the settings reach the client", async () => {
   const made = [];
   const settings = readSettings({ socketPath: "/s", startDaemon: false, daemonCommand: ["/opt/memd"], toolDeadlineMs: 500 });
-  const daemon = new Daemon(settings, { info() {}, warn() {} }, (options) => made.push(options) && new FakeClient());
+  const make = (options) => made.push(options) && new FakeClient();
+  const daemon = new Daemon(settings, { info() {}, warn() {} }, make, () => "/home/eva/.openclaw-work");
   await daemon.ask("status", {}, { deadlineMs: 5 });
   assert.deepEqual(made, [
-    { socketPath: "/s", autostart: false, daemonCommand: ["/opt/memd"], timeoutMs: 500, clientName: "openclaw-plugin" },
+    {
+      socketPath: "/s",
+      stateDir: "/home/eva/.openclaw-work",
+      autostart: false,
+      daemonCommand: ["/opt/memd"],
+      timeoutMs: 500,
+      clientName: "openclaw-plugin",
+    },
   ]);
+});
+
+test("the client is made for the state folder of OpenClaw", async () => {
+  const made = [];
+  const { createPlugin } = await import("../index.js");
+  const host = new FakeHost({ stateDir: "/home/eva/.openclaw-work" });
+  createPlugin((options) => made.push(options) && new FakeClient(), async () => []).register(host);
+  host.services[0].start();
+  assert.deepEqual(made.map((options) => options.stateDir), ["/home/eva/.openclaw-work"]);
 });

@@ -108,7 +108,7 @@ def measure(options: Options) -> Part:
         for number in range(notes):
             text = "\n\n".join(" ".join(rng.choices(words, k=60)) for _ in range(3))
             home.note(f"memory/{number % 20}/{number:04}.md", f"# Note {number}\n\n{text}\n")
-        environ = {"HOME": str(home.root), "MEMD_SOCKET": str(home.socket)}
+        environ = {"HOME": str(home.root), **home.environ()}
         hook = HookRun(words, environ)
         with DaemonProcess(home) as daemon, daemon.client(timeout_s=600) as client:
             client.index()

@@ -85,7 +85,7 @@ def examine(environ: Mapping[str, str], home: Path, now_ms: int) -> list[Finding
     makes the report on the installation, because its modules are loaded already; else a new process does.
     """
     from memd.cli.checks.agents import check_memory
-    from memd.cli.checks.daemon import check_config_socket, run_with_timeout
+    from memd.cli.checks.daemon import check_config_file, check_config_socket, run_with_timeout
     from memd.cli.checks.installation import (
         check_clock,
         check_descriptors,
@@ -105,6 +105,8 @@ def examine(environ: Mapping[str, str], home: Path, now_ms: int) -> list[Finding
         is_shared = daemon_name(environ, lambda: str(home)) == USUAL_NAME and not environ.get("MEMD_SOCKET")
         findings += check_config_socket(socket, report["daemon_config"]["socket"] if is_shared else "")
     findings += probe.findings
+    if probe.status is not None:
+        findings += check_config_file(environ, home, probe.status.config_path)
     findings += run_with_timeout(
         FILES_TIMEOUT_S,
         lambda: check_service(environ, home),
@@ -132,7 +134,7 @@ def _probe_daemon(environ: Mapping[str, str]) -> tuple[str, DaemonProbe]:
     """Return the socket's path, empty if it is invalid, and the findings on the daemon."""
     from memd.cli.checks.daemon import DaemonProbe, probe_daemon, run_with_timeout
     from memd_client.discovery import socket_path, state_folder
-    from memd_client.errors import SocketPathError
+    from memd_client.errors import ConfigInvalidError, SocketPathError
 
     def hangs() -> DaemonProbe:
         found = f"check of {os.path.dirname(socket)} timed out after {PROBE_TIMEOUT_S:g} s"
@@ -141,7 +143,7 @@ def _probe_daemon(environ: Mapping[str, str]) -> tuple[str, DaemonProbe]:
 
     try:
         socket, state_dir = socket_path(environ), state_folder(environ)
-    except SocketPathError as error:
+    except (ConfigInvalidError, SocketPathError) as error:
         return "", DaemonProbe([Finding("daemon", "socket", WRONG, error.message, error.hint)])
     return socket, run_with_timeout(PROBE_TIMEOUT_S, lambda: probe_daemon(socket, state_dir), hangs)
 

@@ -93,7 +93,11 @@ class PageServer:
         port = int(listener.socket.getsockname()[1])
         opening: Opening | None = None
         try:
-            async with listener, TrioClient(self._socket, state_dir="") as client, trio.open_nursery() as nursery:
+            async with (
+                listener,
+                TrioClient(self._socket, state_dir="") as client,
+                trio.open_nursery() as nursery,
+            ):
                 opening = Opening(port, assets, Gateway(client), version=self._version, limits=self._limits)
                 self._opening = opening
                 nursery.start_soon(self._accept, listener, opening)

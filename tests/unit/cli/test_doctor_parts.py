@@ -14,7 +14,13 @@ from typing import Any
 
 import pytest
 
-from memd.cli.checks.daemon import DaemonProbe, check_config_socket, probe_daemon, run_with_timeout
+from memd.cli.checks.daemon import (
+    DaemonProbe,
+    check_config_file,
+    check_config_socket,
+    probe_daemon,
+    run_with_timeout,
+)
 from memd.cli.checks.installation import (
     OK,
     WARNING,
@@ -240,6 +246,18 @@ def test_different_sockets_of_clients_and_daemon_are_reported() -> None:
     assert (finding.state, finding.fix) == (WRONG, "export MEMD_SOCKET=/run/b.sock")
     assert check_config_socket("/run/a.sock", "/run/a.sock") == []
     assert check_config_socket("/run/a.sock", "") == []
+
+
+def test_settings_file_of_this_environment_must_be_the_daemons(tmp_path: Path) -> None:
+    def check(named: str) -> list[Finding]:
+        return check_config_file({"OPENCLAW_CONFIG_PATH": named}, tmp_path, str(tmp_path / "a.json"))
+
+    (finding,) = check("~/b.json")
+
+    assert finding.state == WARNING
+    assert f"reads {tmp_path}/a.json" in finding.found
+    assert f"is {tmp_path}/b.json" in finding.found
+    assert check("") == check("~/a.json") == []
 
 
 def test_hanging_check_is_abandoned() -> None:

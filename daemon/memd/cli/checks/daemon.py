@@ -6,8 +6,9 @@ import os
 import stat
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from memd import __version__
@@ -20,6 +21,7 @@ from memd_client.errors import (
     ProtocolMismatchError,
     StateDirMismatchError,
 )
+from memd_client.state_folder import CONFIG_VARIABLE, named_path, value_of
 
 if TYPE_CHECKING:
     from memd_client.messages import HelloReply, StatusReply
@@ -209,6 +211,16 @@ def check_config_socket(socket: str, configured: str) -> list[Finding]:
         return []
     found = f"memd.toml makes the daemon listen on {configured}, but clients connect to {socket}"
     return [Finding(AREA, "socket path", WRONG, found, f"export MEMD_SOCKET={configured}")]
+
+
+def check_config_file(environ: Mapping[str, str], home: Path, served: str) -> list[Finding]:
+    """Return whether the daemon reads the settings file of this environment: it keeps that of its start."""
+    named = value_of(environ, CONFIG_VARIABLE)
+    path = named_path(named, environ, lambda: str(home))
+    if not named or os.path.realpath(path) == os.path.realpath(served):
+        return []
+    found = f"the daemon reads {served}, but {CONFIG_VARIABLE} is {path}"
+    return [Finding(AREA, "settings file", WARNING, found, RESTART)]
 
 
 def run_with_timeout(seconds: float, look: Callable[[], T], otherwise: Callable[[], T]) -> T:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from . import discovery
 from .errors import ConfigInvalidError
-from .state_folder import names_state_dir
+from .state_folder import named_path, names_state_dir
 
 TYPE_CHECKING = False  # importing subprocess takes a client several milliseconds
 if TYPE_CHECKING:
@@ -42,7 +42,10 @@ class Destination:
         state_dir: str | os.PathLike[str] | None,
     ) -> None:
         self.ssh: SshHost | None = None
-        self.state_dir = discovery.state_folder(state_dir=state_dir) if state_dir else None
+        # With its links: a started daemon also looks at the name of the folder.
+        self.state_dir = (
+            named_path(os.fspath(state_dir), os.environ, discovery.home_directory) if state_dir else None
+        )
         self._is_any = state_dir == "" or host is not None
         self._has_path = socket_path is not None
         if host is None:
@@ -75,7 +78,7 @@ class Destination:
         """
         if self._is_any or (self._has_path and self.state_dir is None and not names_state_dir(os.environ)):
             return ""
-        return self.state_dir or discovery.state_folder()
+        return discovery.state_folder(state_dir=self.state_dir)
 
     def __str__(self) -> str:
         return self.path if self.ssh is None else self.ssh.name

@@ -8,7 +8,7 @@ import { checkCall, checkClientOptions } from "./names.js";
 import { parseReply } from "./replies.js";
 import { REQUESTS, isRepeatable, methodName, replyTimeout, withAgent } from "./requests.js";
 import { startAndWait } from "./starting.js";
-import { namesStateFolder, stateFolder } from "./state-folder.js";
+import { namedPath, namesStateFolder, stateFolder } from "./state-folder.js";
 import { Subscription } from "./subscription.js";
 
 /** Default of `connectTimeoutMs`. */
@@ -56,7 +56,8 @@ export class Client {
     const { clientName = "memd-client-node", daemonCommand, stateDir } = options;
     if (timeoutMs !== null) checkTime("timeoutMs", timeoutMs);
     checkTime("connectTimeoutMs", connectTimeoutMs);
-    this.#stateDir = stateDir ? stateFolder(process.env, stateDir) : undefined;
+    // With its links: a started daemon also looks at the name of the folder.
+    this.#stateDir = stateDir ? namedPath(stateDir, process.env) : undefined;
     this.#isAnyFolder = stateDir === "";
     this.#hasPath = options.socketPath !== undefined;
     this.socketPath =
@@ -181,7 +182,7 @@ export class Client {
   #requiredFolder() {
     const isNamed = this.#stateDir !== undefined || namesStateFolder(process.env);
     if (this.#isAnyFolder || (this.#hasPath && !isNamed)) return "";
-    return this.#stateDir ?? stateFolder();
+    return stateFolder(process.env, this.#stateDir);
   }
 
   #checkOpen() {

@@ -15,7 +15,7 @@ import { daemonName } from "./state-folder.js";
  * default folder has a number in its name, such as `memd-5f2c1a07.sock`, because each folder has its own daemon.
  * @param {NodeJS.ProcessEnv} [environ] The environment; by default, the process's own.
  * @param {NodeJS.Platform} [platform] The operating system, for tests.
- * @param {string} [stateDir] The real path of the state folder; by default, found by the environment.
+ * @param {string} [stateDir] The path of the state folder; by default, found by the environment.
  * @returns {string} An absolute path.
  * @throws {MemdError} `socket_path_invalid`: it is too long or not absolute, or the system is not supported.
  */

@@ -48,7 +48,7 @@ export function namedPath(path, environ) {
 /**
  * Return the name of a state folder's daemon: `memd` for the user's default folder, `memd-5f2c1a07` for another.
  * @param {Environ} environ
- * @param {string} [stateDir] The real path of the folder; by default, found by the environment.
+ * @param {string} [stateDir] The absolute path of the folder; by default, found by the environment.
  * @param {NodeJS.Platform} [platform]
  */
 export function daemonName(environ, stateDir, platform = process.platform) {

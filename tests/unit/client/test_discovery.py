@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import socket
@@ -229,3 +230,32 @@ def test_a_missing_daemon_command_raises_an_error(directory: Path) -> None:
     path = directory / "s"
     with pytest.raises(DaemonStartError, match="/nowhere/memd"):
         start_and_wait(str(path), lambda: _connect(path), command=["/nowhere/memd"])
+
+
+def test_started_daemon_serves_the_folder_of_the_client_under_its_own_name(
+    directory: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The settings file in the environment is that of another folder, and relative paths of the client are lost."""
+    monkeypatch.setenv("HOME", str(directory))
+    monkeypatch.setenv("OPENCLAW_STATE_DIR", "work")
+    monkeypatch.setenv("OPENCLAW_CONFIG_PATH", "work/openclaw.json")
+    (directory / ".clawdbot").symlink_to("elsewhere")
+    monkeypatch.syspath_prepend(os.getcwd())
+    monkeypatch.chdir(directory)
+    program = "import json, os; print(json.dumps(dict(os.environ)), flush=True)"
+    shown = []
+    for state_dir in (None, ".clawdbot", "./work/"):
+        client = Client(directory / "memd.sock", state_dir=state_dir, autostart=True)
+        process = start_daemon(
+            client.socket_path, [sys.executable, "-c", program], client._destination.state_dir
+        )
+        process.wait(20)
+        shown.append(json.loads((directory / "memd.log").read_text().splitlines()[-1]))
+
+    names = ("OPENCLAW_STATE_DIR", "OPENCLAW_CONFIG_PATH")
+    config = str(directory / "work" / "openclaw.json")
+    assert [[each.get(name) for name in names] for each in shown] == [
+        [str(directory / "work"), config],
+        [str(directory / ".clawdbot"), None],
+        [str(directory / "work"), config],
+    ]

@@ -26,7 +26,7 @@ from tests.support.profiles import FOLDERS, NOTES, QUERY, ProfileHome, Profiles,
 from tests.support.sockets import wait_until
 
 PLUGIN_ENTRY = {
-    "config": {"autoCapture": True, "daemonCommand": [sys.executable, "-m", "memd"]},
+    "config": {"autoCapture": True, "sessionNotes": True, "daemonCommand": [sys.executable, "-m", "memd"]},
     "hooks": {"allowConversationAccess": True},
 }
 

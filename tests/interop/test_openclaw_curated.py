@@ -166,6 +166,54 @@ LIMITED = [
 SEARCHES = [searched(active) for active in ACTIVE]
 OF_MANAGER = Question("origins", "search", ("gooseberry", {"maxResults": 20, "minScore": 0}))
 OF_TOOL = Question("origins", "memory_search", ({"query": "gooseberry", "maxResults": 20, "minScore": 0},))
+PATHS = {
+    "{workspace}/MEMORY.md": "ok",
+    "{workspace}/memory/2026-03-04.md": "ok",
+    "{workspace}/memory/gone.md": "not_found",
+    "{workspace}/AGENTS.md": "error",
+    "{workspace}/../other.md": "error",
+    "/etc/hostname": "error",
+    "./MEMORY.md": "ok",
+    "memory//2026-03-04.md": "ok",
+    "memory/./2026-03-04.md": "ok",
+    "memory/../MEMORY.md": "ok",
+    "memory/../../other.md": "error",
+    "../MEMORY.md": "error",
+    "memory\\2026-03-04.md": "not_found",
+    ".\\memory\\2026-03-04.md": "not_found",
+    "{workspace}\\MEMORY.md": "error",
+    " MEMORY.md ": "ok",
+    "{workspace}/recipes/jam.md": "ok",
+    "recipes/../recipes/jam.md": "ok",
+    "memory/gone.md": "not_found",
+    "memory": "error",
+    " ": "error",
+    "memory/a\0.md": "error",
+}
+"""Paths as models write them, and what becomes of the read in OpenClaw's own memory."""
+
+LINES: dict[str, list[Any]] = {"from": [0, 1.5, "2", "two", "", 10_000], "lines": [0, -1, "3", None, 5_000]}
+LIMITS: dict[str, list[Any]] = {
+    "maxResults": [500, 51, 10**9, 0, -3, "5", "many", 2.5, None, ""],
+    "minScore": [-1, "0", "low", ""],
+    "corpus": ["memory", "", "nope"],
+}
+QUERIES = ["gooseberry " * 2_000, "x" * 9_000, "", " ", "gooseberry\\jam", "?"]
+CALLS = [
+    *(Question("origins", "memory_get", ({"path": path},)) for path in PATHS),
+    *(
+        Question("origins", "memory_get", ({"path": "MEMORY.md", name: value},))
+        for name, values in {**LINES, "corpus": ["memory", "", "nope"]}.items()
+        for value in values
+    ),
+    *(
+        Question("origins", "memory_search", ({"query": "gooseberry", name: value},))
+        for name, values in LIMITS.items()
+        for value in values
+    ),
+    *(Question("origins", "memory_search", ({"query": query},)) for query in QUERIES),
+]
+
 READS = [Question("origins", "memory_get", ({"path": path},)) for path in FOUND]
 
 
@@ -188,7 +236,7 @@ def asked(home: OpenClawInstallation, plugin: Path, questions: list[Question]) -
         [package.node, SCRIPT, package.package, plugin],
         input=json.dumps(
             [{"agent": each.agent, "method": each.method, "args": each.args} for each in questions]
-        ),
+        ).replace("{workspace}", str(home.home.workspace("origins"))),
         cwd=home.home.root,
         env=home.environ(),
         capture_output=True,
@@ -220,7 +268,7 @@ def answers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Answers]:
         claw.record_origins("poisoned", {"MEMORY.md": "untrusted", "USER.md": "agent"})
         claw.record_origins("origins", ORIGINS)
         with DaemonProcess(state):
-            questions = [*LISTS, LONG_LIST, *LIMITED, *SEARCHES, OF_MANAGER, OF_TOOL, *READS]
+            questions = [*LISTS, LONG_LIST, *LIMITED, *SEARCHES, OF_MANAGER, OF_TOOL, *READS, *CALLS]
             yield asked(claw, plugin, questions)
 
 
@@ -317,3 +365,29 @@ def test_results_mark_untrusted_text_for_the_model(answers: Answers) -> None:
         origin = FOUND[said["path"]]
         assert (said["status"], said["provenance"]["originClass"]) == ("ok", origin)
         assert ("notice" in said) is (origin in ("untrusted", "system"))
+
+
+def outcome(result: dict[str, Any]) -> str:
+    """Return what became of a call: `ok`, `not_found` or `error`, or for a search `hits` or `none`."""
+    details = result["details"]
+    if "results" not in details:
+        return str(details["status"])
+    assert not details.get("unavailable")
+    return "hits" if details["results"] else "none"
+
+
+@pytest.mark.parametrize("question", CALLS, ids=lambda each: f"{each.method}-{str(each.args)[:60]}")
+def test_a_call_has_the_outcome_that_it_has_with_openclaws_own_memory(
+    answers: Answers, question: Question
+) -> None:
+    theirs, ours = map(outcome, answers.both(question))
+
+    assert ours == theirs
+    if question.method == "memory_get" and len(question.args[0]) == 1:
+        assert ours == PATHS[question.args[0]["path"]]
+
+
+def test_a_path_with_backslashes_is_answered_with_the_one_that_is_meant(answers: Answers) -> None:
+    question = Question("origins", "memory_get", ({"path": ".\\memory\\2026-03-04.md"},))
+
+    assert "did you mean memory/2026-03-04.md?" in answers.both(question)[1]["details"]["reason"]

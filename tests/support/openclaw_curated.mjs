@@ -60,7 +60,9 @@ async function answers({ lookUp, toolOf }, questions) {
       await manager.sync({ reason: "test", force: true });
       managers.set(agent, manager);
     }
-    given.push(await (method in own ? toolOf(method, agent).execute("call", ...args) : managers.get(agent)[method](...args)));
+    const refused = ({ message }) => ({ details: { status: "error", error: message } }); // by the tool's own check of arguments
+    const call = () => toolOf(method, agent).execute("call", ...args).catch(refused);
+    given.push(await (method in own ? call() : managers.get(agent)[method](...args)));
   }
   return given;
 }

@@ -37,20 +37,16 @@ export const DEFINITIONS = [
         maxResults: {
           type: "integer",
           minimum: 1,
-          maximum: 50,
-          description: "How many excerpts at most; as many as fit maxChars if left out.",
+          description: "How many excerpts at most, up to 50; as many as fit maxChars if left out.",
         },
         maxChars: {
           type: "integer",
           minimum: 1,
-          maximum: MAX_SEARCH_CHARS,
-          description: `How many characters all excerpts have at most; ${DEFAULT_SEARCH_CHARS} if left out.`,
+          description: `How many characters all excerpts have at most, up to 50,000; ${DEFAULT_SEARCH_CHARS} if left out.`,
         },
         minScore: {
           type: "number",
-          minimum: 0,
-          maximum: 1,
-          description: "Leave out what scores lower. 0 returns the nearest notes even if none is relevant.",
+          description: "Leave out what scores lower, from 0 to 1. 0 returns the nearest notes even if none is relevant.",
         },
         corpus: {
           type: "string",
@@ -95,7 +91,7 @@ export const DEFINITIONS = [
       type: "object",
       properties: {
         text: { ...text("The fact, in one sentence."), maxLength: 4000 },
-        importance: { type: "number", minimum: 0, maximum: 1, description: "How much it matters; 0.7 if left out." },
+        importance: { type: "number", description: "How much it matters, from 0 to 1; 0.7 if left out." },
         category: {
           type: "string",
           enum: ["preference", "fact", "decision", "entity", "other"],
@@ -114,7 +110,7 @@ export const DEFINITIONS = [
       type: "object",
       properties: {
         query: text("What the facts should be about."),
-        limit: { type: "integer", minimum: 1, maximum: 50, description: "How many; 5 if left out." },
+        limit: { type: "integer", minimum: 1, description: "How many, up to 50; 5 if left out." },
       },
       required: ["query"],
       additionalProperties: false,

@@ -25,6 +25,7 @@ from memd.settings.memory_budget import MB
 from memd.settings.schema import DaemonSettings
 from memd.sync.disk.capacity import SourceLimits, limits_of
 from memd.sync.disk.read import lines_of, refusal_of
+from memd.sync.disk.rules import name_in
 from memd.sync.empty_result import SearchedSources, explain_empty
 from memd.sync.listing import list_curated, list_memory
 from memd.sync.text.text_sync import ProgressSink
@@ -309,16 +310,18 @@ class Agent:
 
         def load() -> GetReply:
             disk = opened.sources.find_notes()
-            found = disk.files.get(params.path) or opened.sources.find_added_note(params.path)
+            workspace, path = str(self.config.workspace), params.path
+            found = disk.files.get(path) or opened.sources.find_added_note(path)
             if found is None:
-                raise refusal_of(params.path, disk, str(self.config.workspace))
+                path = name_in(workspace, path)
+                found = disk.files.get(path)
+            if found is None:
+                raise refusal_of(path, disk, workspace)
             file = opened.sources.load(found)
             text, count, total, truncated = lines_of(
                 file.text, params.from_line, params.lines, MAX_GET_CHARACTERS
             )
-            return GetReply(
-                self.config.id, params.path, text, max(1, params.from_line), count, total, truncated
-            )
+            return GetReply(self.config.id, path, text, max(1, params.from_line), count, total, truncated)
 
         return await trio.to_thread.run_sync(load, limiter=opened.disk)
 

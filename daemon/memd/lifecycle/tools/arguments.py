@@ -45,7 +45,8 @@ def read_arguments(tool: ToolDefinition, written: object) -> dict[str, Any] | In
         facts = tool.properties.get(name) if isinstance(name, str) else None
         if facts is None:
             return invalid_call(tool, f"{tool.name} has no argument {quoted(name)}")
-        if value is None:
+        is_blank = isinstance(value, str) and not value.strip()
+        if value is None or (is_blank and name not in tool.required):
             continue
         fitting, problem = _fit(value, facts)
         if problem:
@@ -109,8 +110,8 @@ def _fit(value: object, facts: Mapping[str, Any]) -> tuple[Any, str]:
     """Return a value as its argument's type, or why it is invalid."""
     fitting: Any = value
     if facts["type"] == "string":
-        if isinstance(value, str) and len(value) > MAX_QUERY_CHARS:
-            return None, f"must have at most {facts.get('maxLength', MAX_QUERY_CHARS)} characters"
+        if isinstance(value, str) and "maxLength" not in facts:
+            value = value.strip()[:MAX_QUERY_CHARS]  # models paste whole messages as a query
         fits = isinstance(value, str) and value.strip() and len(value) <= facts.get("maxLength", math.inf)
         if not fits or value not in facts.get("enum", [value]):
             return None, f"must be {_described(facts)}"
@@ -118,8 +119,10 @@ def _fit(value: object, facts: Mapping[str, Any]) -> tuple[Any, str]:
     fitting = _as_number(value)
     if fitting is None or (facts["type"] == "integer" and fitting != int(fitting)):
         return None, f"must be {_described(facts)}"
-    if not facts.get("minimum", -math.inf) <= fitting <= facts.get("maximum", math.inf):
+    low, high = facts.get("minimum", -math.inf), facts.get("maximum", math.inf)
+    if facts["type"] == "integer" and fitting < low:
         return None, f"must be {_described(facts)}"
+    fitting = min(max(fitting, low), high)  # beyond a limit, a model gets the limit
     return (int(fitting) if facts["type"] == "integer" else float(fitting)), ""
 
 

@@ -28,10 +28,14 @@ class ToolDefinition:
     example: dict[str, Any]
 
     def schema(self) -> dict[str, Any]:
-        """Return the JSON Schema of its arguments."""
+        """Return the JSON Schema of its arguments, without limits that a call may exceed: hosts would refuse it."""
+        lenient = {"integer": {"maximum"}, "number": {"minimum", "maximum"}}
         return {
             "type": "object",
-            "properties": {name: dict(facts) for name, facts in self.properties.items()},
+            "properties": {
+                name: {key: facts[key] for key in facts if key not in lenient.get(facts["type"], ())}
+                for name, facts in self.properties.items()
+            },
             "required": list(self.required),
             "additionalProperties": False,
         }

@@ -119,7 +119,7 @@ async def get_lines(host: Host, arguments: dict[str, Any]) -> dict[str, Any] | I
         return {**missing, "reason": on_one_line(reason, MAX_REASON_CHARS)}
     except (FileUnreadableError, PathRefusedError) as error:
         return _refused(path, error)
-    text, count = reply.text, reply.lines
+    path, text, count = reply.path, reply.text, reply.lines
     if len(text) > MAX_TEXT_CHARS:
         end = text.rfind("\n", 0, MAX_TEXT_CHARS + 1)
         text = text[: end if end > 0 else MAX_TEXT_CHARS]

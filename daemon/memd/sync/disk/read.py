@@ -9,6 +9,7 @@ from __future__ import annotations
 import errno
 import hashlib
 import os
+import posixpath
 import stat
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -194,7 +195,8 @@ def refusal_of(path: str, disk: Discovery, workspace: str) -> MemdError:
     for skipped in disk.skipped:
         if path == skipped.path or path.startswith(f"{skipped.path}/"):
             return PathRefusedError(f"{shown} is not indexed: {skipped.reason}", data={"path": shown})
-    if not is_memory_path(path):
+    slashed = posixpath.normpath(path.replace("\\", "/"))  # a separator on Windows; no note's name contains it
+    if not is_memory_path(slashed):
         return PathRefusedError(f"{shown!r} is refused: {describe_refusal(path)}", data={"path": shown})
     if disk.beyond_limits and os.path.lexists(os.path.join(workspace, path)):
         return PathRefusedError(
@@ -202,9 +204,8 @@ def refusal_of(path: str, disk: Discovery, workspace: str) -> MemdError:
             hint="narrow `extraPaths`, or raise `max_agent_files` and `max_agent_mb` in memd.toml",
             data={"path": shown},
         )
-    near = find_similar_paths(
-        path, (name for name in disk.files if not name.startswith(f"{PRIVATE_FOLDER}/"))
-    )
+    names = [name for name in disk.files if not name.startswith(f"{PRIVATE_FOLDER}/")]
+    near = [slashed] if slashed in names else find_similar_paths(path, names)
     if not near:
         return FileMissingError(f"there is no {shown}", data={"path": shown})
     hint = f"did you mean {_either(near)}?"

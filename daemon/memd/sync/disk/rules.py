@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import fnmatch
+import os
 import re
 from pathlib import PurePosixPath
 
@@ -58,6 +59,12 @@ def is_memory_path(path: str) -> bool:
     if len(parts) == 1:
         return path in ROOT_FILES
     return parts[0] == MEMORY_FOLDER and all(is_walked(part) for part in parts[1:-1])
+
+
+def name_in(workspace: str, path: str) -> str:
+    """Return a path as notes are named: relative to the workspace and normal; unchanged if it leads outside."""
+    relative = os.path.relpath(os.path.join(workspace, path), workspace)
+    return path if relative.split("/")[0] == ".." else relative
 
 
 def describe_refusal(path: str) -> str:

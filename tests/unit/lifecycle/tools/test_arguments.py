@@ -11,7 +11,9 @@ import trio
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from memd.lifecycle.tools.definitions import TOOLS
 from memd.lifecycle.tools.tools import Tools
+from memd.search.query import MAX_QUERY_CHARS
 from memd_client.errors import AgentReloadingError, QueryEmptyError
 from memd_client.tooling import CallToolParams, CallToolReply
 from tests.unit.lifecycle.scripted_host import ScriptedHost
@@ -38,11 +40,9 @@ def host(tmp_path: Path) -> ScriptedHost:
         ({"query": "x", "limit": 5}, 'has no argument "limit"'),
         ({"query": "x", 5: 5}, 'has no argument "5"'),
         ({"query": "x", "maxResults": 0}, "a whole number from 1 to 50"),
-        ({"query": "x", "maxResults": 51}, "a whole number from 1 to 50"),
         ({"query": "x", "maxResults": 2.5}, "a whole number from 1 to 50"),
         ({"query": "x", "maxResults": True}, "a whole number from 1 to 50"),
         ({"query": "x", "maxResults": "many"}, "a whole number from 1 to 50"),
-        ({"query": "x", "maxResults": 10**400}, "a whole number from 1 to 50"),
         ({"query": "x", "minScore": float("nan")}, "a number from 0 to 1"),
         ({"query": "x", "minScore": float("inf")}, "a number from 0 to 1"),
         ({"query": "x", "minScore": []}, "a number from 0 to 1"),
@@ -73,6 +73,9 @@ def test_wrong_arguments_are_answered_with_right_ones(host: ScriptedHost, argume
         ({"query": "x", "maxResults": 5.0}, 5),
         ('{"query": "x", "maxResults": "5"}', 5),
         ({"query": "x", "maxResults": None}, None),
+        ({"query": "x", "maxResults": " "}, None),
+        ({"query": "x", "maxResults": 51}, 50),
+        ({"query": "x", "maxResults": 10**400}, 50),
     ],
 )
 def test_a_number_may_be_written_as_text_and_arguments_as_json(
@@ -80,6 +83,24 @@ def test_a_number_may_be_written_as_text_and_arguments_as_json(
 ) -> None:
     assert _call(host, "memory_search", arguments).ok
     assert host.searched[0].max_results == asked
+
+
+def test_a_score_beyond_its_range_is_its_limit_and_a_long_query_is_cut(host: ScriptedHost) -> None:
+    query = "word " * 4_000
+
+    assert _call(host, "memory_search", {"query": query, "minScore": 2, "corpus": ""}).ok
+    assert _call(host, "memory_search", {"query": query, "minScore": -1}).ok
+
+    assert [asked.min_score for asked in host.searched] == [1, 0]
+    assert host.searched[0].query == query[:MAX_QUERY_CHARS]
+
+
+def test_no_schema_has_a_limit_that_a_call_may_exceed() -> None:
+    """A host checks calls against it, and refuses what the daemon accepts."""
+    parameters = [facts for tool in TOOLS.values() for facts in tool.schema()["properties"].values()]
+
+    assert not any("maximum" in facts for facts in parameters)
+    assert not any("minimum" in facts for facts in parameters if facts["type"] == "number")
 
 
 def test_a_question_without_a_word_is_answered(host: ScriptedHost) -> None:

@@ -275,6 +275,15 @@ def test_missing_file_error_suggests_similar_paths() -> None:
     assert error.data["near"] == DAYS
 
 
+def test_missing_file_error_suggests_the_path_that_backslashes_mean() -> None:
+    error = refusal_of(r".\memory\2026-01-18.md", _days(), "/w")
+
+    assert isinstance(error, FileMissingError)
+    assert error.hint == "did you mean memory/2026-01-18.md?"
+    assert isinstance(refusal_of(r"..\memory\2026-01-18.md", _days(), "/w"), PathRefusedError)
+    assert isinstance(refusal_of(r"\etc\hosts.md", _days(), "/w"), PathRefusedError)
+
+
 def test_missing_file_error_suggests_no_private_notes() -> None:
     path = "memory/sessions/2026-01-17-salary.md"
     found = SourceFile(path, f"/w/{path}", 1, 1, 1, 1)

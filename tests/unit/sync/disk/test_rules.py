@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memd.sync.disk.rules import describe_refusal, is_memory_path, is_walked, matches_pattern
+from memd.sync.disk.rules import describe_refusal, is_memory_path, is_walked, matches_pattern, name_in
 
 
 @pytest.mark.parametrize("path", ["MEMORY.md", "memory.md", "USER.md", "memory/a.md", "memory/x/y/z.MD"])
@@ -43,6 +43,25 @@ def test_path_outside_the_workspace_is_not_memory(path: str) -> None:
     if is_memory_path(path):
         assert ".." not in path.split("/")
         assert not path.startswith("/")
+
+
+@pytest.mark.parametrize(
+    ("path", "name"),
+    [
+        ("/home/ada/work/MEMORY.md", "MEMORY.md"),
+        ("/home/ada/work/memory/a.md", "memory/a.md"),
+        ("./memory//b/../a.md", "memory/a.md"),
+        ("memory/a.md", "memory/a.md"),
+        ("..notes/a.md", "..notes/a.md"),
+        ("../work/MEMORY.md", "MEMORY.md"),
+        ("../other.md", "../other.md"),
+        ("memory/../../other.md", "memory/../../other.md"),
+        ("/home/ada/workshop/a.md", "/home/ada/workshop/a.md"),
+        ("/etc/hostname", "/etc/hostname"),
+    ],
+)
+def test_path_inside_the_workspace_becomes_the_name_of_a_note(path: str, name: str) -> None:
+    assert name_in("/home/ada/work", path) == name
 
 
 def test_hidden_and_third_party_folders_are_skipped() -> None:

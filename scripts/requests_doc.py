@@ -25,7 +25,7 @@ FRAMES = ROOT / "tests" / "conformance" / "frames.json"
 
 GROUPS = {
     "Connection": ("hello", "cancel", "subscribe"),
-    "Search": ("search", "search_agents", "get", "files", "curated_entries"),
+    "Search": ("search", "search_agents", "get", "files"),
     "Sources and conversations": ("sources", "conversation_search", "conversation_read"),
     "Several machines": ("remote",),
     "Notes and facts": (

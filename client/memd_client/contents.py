@@ -47,48 +47,6 @@ class FilesReply:
 
 
 @record
-class CuratedEntriesParams:
-    """Which entries of `MEMORY.md` and `USER.md` to list, the most important first.
-
-    `kind` is `triggers` (entries with triggers) or `projects` (entries about projects that are all active).
-    `active_projects` are keys of the current projects; entries about other projects are left out. Without it,
-    `triggers` lists entries of all projects, and `projects` none. `limit` defaults to 512 for `triggers` and 48 for
-    `projects`. `paths` restricts the list to these notes.
-    """
-
-    kind: str
-    agent: str | None = None
-    active_projects: list[str] | None = None
-    limit: int | None = None
-    paths: list[str] | None = None
-
-
-@record
-class CuratedEntry:
-    """An entry of a note, or a part of a long one: its text without comments, and the annotations of the comments.
-
-    `importance` is from 1 to 10, None without an annotation. `mtime_ms` is the note's time of change.
-    """
-
-    path: str
-    start_line: int
-    end_line: int
-    text: str
-    importance: int | None
-    triggers: list[str]
-    projects: list[str]
-    mtime_ms: int
-
-
-@record
-class CuratedEntriesReply:
-    """Entries, the most important first."""
-
-    agent: str
-    entries: list[CuratedEntry]
-
-
-@record
 class ShowParams:
     """Which memory the page shows: only that of one agent, or (None) that of all agents."""
 

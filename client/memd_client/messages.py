@@ -6,9 +6,6 @@ fields; `wire.from_wire` ignores fields that this release doesn't know.
 
 from __future__ import annotations
 
-from memd_client.contents import CuratedEntriesParams as CuratedEntriesParams
-from memd_client.contents import CuratedEntriesReply as CuratedEntriesReply
-from memd_client.contents import CuratedEntry as CuratedEntry
 from memd_client.contents import FileEntry as FileEntry
 from memd_client.contents import FilesParams as FilesParams
 from memd_client.contents import FilesReply as FilesReply
@@ -442,7 +439,6 @@ REQUESTS: dict[str, tuple[type[Any], type[Any]]] = {
     "search_agents": (SearchAgentsParams, SearchAgentsReply),
     "get": (GetParams, GetReply),
     "files": (FilesParams, FilesReply),
-    "curated_entries": (CuratedEntriesParams, CuratedEntriesReply),
     "index": (IndexParams, IndexReply),
     "reset": (ResetParams, ResetReply),
     "vacuum": (VacuumParams, VacuumReply),

@@ -13,7 +13,6 @@ from . import requests
 from .lifecycle_methods import LifecycleMethods
 from .maintenance_methods import MaintenanceMethods
 from .messages import (
-    CuratedEntriesReply,
     EmbedReply,
     FilesReply,
     GetReply,
@@ -256,40 +255,6 @@ class Methods(LifecycleMethods, MaintenanceMethods):
             DaemonUnreachableError, DeadlineExceededError, ConnectionLostError: As with every request.
         """
         return self.request(requests.files(agent=agent, sources=sources, offset=offset, limit=limit))
-
-    def curated_entries(
-        self,
-        kind: str,
-        *,
-        agent: str | None = None,
-        active_projects: Sequence[str] | None = None,
-        limit: int | None = None,
-        paths: Sequence[str] | None = None,
-    ) -> CuratedEntriesReply:
-        """List the annotated entries of `MEMORY.md` and `USER.md`, best first.
-
-        Args:
-            kind: `triggers`: entries with triggers; `projects`: entries about projects that are all active.
-            agent: The agent's id; None: the client's own agent, else the daemon's default agent.
-            active_projects: Keys of the current projects; entries about other projects are left out. None: with
-                `triggers` entries of all projects, with `projects` none.
-            limit: How many to list, 1 to 512; None: 512 with `triggers`, 48 with `projects`.
-            paths: Only entries of these notes.
-
-        Returns:
-            `entries`, the most important first, each with `path`, `start_line`, `end_line`, `text`, `importance` (1 to
-            10, or None), `triggers`, `projects` and `mtime_ms` of its note.
-
-        Raises:
-            AgentUnknownError: No agent has that id.
-            MemoryDisabledError: The agent's settings turn memory off.
-            BadParamsError: A parameter has the wrong type or is out of its range.
-            DaemonUnreachableError, DeadlineExceededError, ConnectionLostError: As with every request.
-        """
-        request = requests.curated_entries(
-            kind, agent=agent, active_projects=active_projects, limit=limit, paths=paths
-        )
-        return self.request(request)
 
     def embed(
         self, texts: Sequence[str], *, agent: str | None = None, kind: str = "document", keep: bool = False

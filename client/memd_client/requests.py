@@ -20,8 +20,6 @@ from .messages import (
     ConversationReadReply,
     ConversationSearchParams,
     ConversationSearchReply,
-    CuratedEntriesParams,
-    CuratedEntriesReply,
     EmbedParams,
     EmbedReply,
     FilesParams,
@@ -181,25 +179,6 @@ def files(
     return PreparedRequest(
         "files", FilesParams(agent=agent, sources=wanted, offset=offset, limit=limit), FilesReply
     )
-
-
-def curated_entries(
-    kind: str,
-    *,
-    agent: str | None = None,
-    active_projects: Sequence[str] | None = None,
-    limit: int | None = None,
-    paths: Sequence[str] | None = None,
-) -> PreparedRequest[CuratedEntriesReply]:
-    """Return the request of `Client.curated_entries`."""
-    params = CuratedEntriesParams(
-        kind=kind,
-        agent=agent,
-        active_projects=None if active_projects is None else list(active_projects),
-        limit=limit,
-        paths=None if paths is None else list(paths),
-    )
-    return PreparedRequest("curated_entries", params, CuratedEntriesReply)
 
 
 def index(

@@ -26,7 +26,6 @@ NO_COMMAND = {
     "flush_done": "an agent's runtime says it",
     "append_note": "people say `memctl note`",
     "files": "people list the folder, or see it in `memctl show`",
-    "curated_entries": "an agent's runtime asks; people read MEMORY.md",
     "memory_edit": "people say `memctl facts edit`",
     "memory_store": "people say `memctl facts add`",
     "memory_recall": "people say `memctl facts list`",

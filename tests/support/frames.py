@@ -86,7 +86,6 @@ PARAMS: Final[dict[str, dict[str, Any]]] = {
     "remote": {},
     "conversation_search": {"query": "nightly backup"},
     "conversation_read": {"session": "ses_1"},
-    "curated_entries": {"kind": "triggers", "active_projects": ["github.com/acme/anvil"]},
     "memory_edit": {"id": "theme", "text": "I prefer light mode", "was": "I prefer dark mode"},
     "memory_forget": {"id": "theme"},
     "capture_from": {"messages": [{"role": "user", "content": "I prefer tabs over spaces"}], "force": True},

@@ -23,9 +23,6 @@ from memd_client.errors import (
 from memd_client.messages import (
     AccountStatus,
     AgentStatus,
-    CuratedEntriesParams,
-    CuratedEntriesReply,
-    CuratedEntry,
     DownloadStatus,
     EmbedParams,
     EmbedReply,
@@ -126,12 +123,6 @@ class FakeAgent:
         """Return one file."""
         await trio.lowlevel.checkpoint()
         return FilesReply(self.agent_id, [FileEntry("MEMORY.md", "memory", 0, 4, 1, self.agent_id)], 1)
-
-    async def curated_entries(self, params: CuratedEntriesParams) -> CuratedEntriesReply:
-        """Return one entry."""
-        await trio.lowlevel.checkpoint()
-        entry = CuratedEntry("MEMORY.md", 1, 1, self.agent_id, 8, ["tea"], [], 0)
-        return CuratedEntriesReply(self.agent_id, [entry])
 
     async def index(self, force: bool, progress: ProgressSink) -> IndexedAgent:
         """Report progress from the loop and from a thread, as a real agent may."""

@@ -634,46 +634,6 @@ export interface FilesReply {
 }
 
 /**
- * Which entries of `MEMORY.md` and `USER.md` to list, the most important first.
- *
- * `kind` is `triggers` (entries with triggers) or `projects` (entries about projects that are all active).
- * `active_projects` are keys of the current projects; entries about other projects are left out. Without it,
- * `triggers` lists entries of all projects, and `projects` none. `limit` defaults to 512 for `triggers` and 48 for
- * `projects`. `paths` restricts the list to these notes.
- */
-export interface CuratedEntriesParams {
-  kind: string;
-  agent?: string | null;
-  active_projects?: string[] | null;
-  limit?: number | null;
-  paths?: string[] | null;
-}
-
-/**
- * An entry of a note, or a part of a long one: its text without comments, and the annotations of the comments.
- *
- * `importance` is from 1 to 10, None without an annotation. `mtime_ms` is the note's time of change.
- */
-export interface CuratedEntry {
-  path: string;
-  start_line: number;
-  end_line: number;
-  text: string;
-  importance: number | null;
-  triggers: string[];
-  projects: string[];
-  mtime_ms: number;
-}
-
-/**
- * Entries, the most important first.
- */
-export interface CuratedEntriesReply {
-  agent: string;
-  entries: CuratedEntry[];
-}
-
-/**
  * Which agent's index to update (None: all); `force` reads, chunks and embeds everything again.
  */
 export interface IndexParams {
@@ -1557,7 +1517,6 @@ export interface Requests {
   search_agents: { params: SearchAgentsParams; reply: SearchAgentsReply };
   get: { params: GetParams; reply: GetReply };
   files: { params: FilesParams; reply: FilesReply };
-  curated_entries: { params: CuratedEntriesParams; reply: CuratedEntriesReply };
   index: { params: IndexParams; reply: IndexReply };
   reset: { params: ResetParams; reply: ResetReply };
   vacuum: { params: VacuumParams; reply: VacuumReply };

@@ -146,13 +146,6 @@ export const SHAPES = {
     defaults: {"skipped": []},
     holds: {"files": ["FileEntry", true], "skipped": ["SkippedFile", true]},
   },
-  CuratedEntry: {
-    needs: ["path", "start_line", "end_line", "text", "importance", "triggers", "projects", "mtime_ms"],
-  },
-  CuratedEntriesReply: {
-    needs: ["agent", "entries"],
-    holds: {"entries": ["CuratedEntry", true]},
-  },
   IndexedAgent: {
     needs: ["agent", "files", "chunks", "files_changed", "files_removed", "embedded", "reused", "took_ms"],
     defaults: {"degraded": null, "skipped": [], "error": null},
@@ -335,7 +328,6 @@ export const REPLIES = {
   search_agents: "SearchAgentsReply",
   get: "GetReply",
   files: "FilesReply",
-  curated_entries: "CuratedEntriesReply",
   index: "IndexReply",
   reset: "ResetReply",
   vacuum: "VacuumReply",
@@ -377,7 +369,6 @@ export const PARAMS = {
   search_agents: ["query", "agents", "max_results", "min_score", "sources", "path", "deadline_ms", "explain", "lexical_only", "active_projects", "exclude_session", "max_chars", "include_weak", "project", "since"],
   get: ["path", "agent", "from_line", "lines"],
   files: ["agent", "sources", "offset", "limit"],
-  curated_entries: ["kind", "agent", "active_projects", "limit", "paths"],
   index: ["agent", "force"],
   reset: ["agent", "vectors"],
   vacuum: ["agent"],

@@ -27,7 +27,7 @@ from memd.sync.disk.capacity import SourceLimits, limits_of
 from memd.sync.disk.read import lines_of, refusal_of
 from memd.sync.disk.rules import name_in
 from memd.sync.empty_result import SearchedSources, explain_empty
-from memd.sync.listing import list_curated, list_memory
+from memd.sync.listing import list_memory
 from memd.sync.text.text_sync import ProgressSink
 from memd.system.clock import Clock
 from memd.vector_search.kept_vectors import embed_kept, keep_vector
@@ -41,8 +41,6 @@ from memd_client.errors import (
 )
 from memd_client.messages import (
     AgentStatus,
-    CuratedEntriesParams,
-    CuratedEntriesReply,
     EmbedParams,
     EmbedReply,
     FilesParams,
@@ -330,16 +328,6 @@ class Agent:
         """List the agent's memory files as they are on disk now."""
         self._require_enabled()
         return await list_memory(self.config.id, opened.text, opened.index_file, params)
-
-    @_when_open
-    async def curated_entries(self, opened: OpenAgent, params: CuratedEntriesParams) -> CuratedEntriesReply:
-        """List entries of the curated notes as they are on disk now."""
-        self._require_enabled()
-        chunking = self.config.settings.chunking
-        entries = await trio.to_thread.run_sync(
-            list_curated, opened.sources, chunking, params, limiter=opened.disk
-        )
-        return CuratedEntriesReply(self.config.id, entries)
 
     @_when_open
     async def index(self, opened: OpenAgent, force: bool, progress: ProgressSink) -> IndexedAgent:

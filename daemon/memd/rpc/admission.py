@@ -19,7 +19,6 @@ REQUEST_CLASSES = {
     "files": "reading",
     "conversation_search": "reading",
     "conversation_read": "reading",
-    "curated_entries": "reading",
     "hook": "reading",
     "facts": "reading",
     "call_tool": "reading",

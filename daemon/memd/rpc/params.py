@@ -80,7 +80,6 @@ COMMON: Mapping[str, Bound] = {
 BOUNDS: Mapping[str, Mapping[str, Bound]] = {
     "search_agents": {"agents": Bound(MAX_AGENTS * _AGENT.chars, items=MAX_AGENTS)},
     "hello": {"client": Bound(256), "version": Bound(256), "state_dir": Bound(4096)},
-    "curated_entries": {"paths": _NAMES},
     "embed": {"texts": Bound(MAX_TEXTS_CHARS, items=10_000)},
     "model": {"ref": Bound(MAX_PATH_CHARS), "action": _WORD},
     "tools": {"shape": _WORD, "include": _NAMES},

@@ -25,7 +25,6 @@ VALID: dict[str, dict[str, Any]] = {
     "capture_from": {"messages": [MESSAGE]},
     "conversation_read": {"session": "s1"},
     "conversation_search": {"query": "x"},
-    "curated_entries": {"kind": "triggers"},
     "embed": {"texts": ["x"]},
     "flush_check": {"session_key": "k"},
     "flush_done": {"session_key": "k"},
@@ -51,12 +50,6 @@ OUT_OF_RANGE: dict[str, dict[str, list[Any]]] = {
     "compaction_done": {"compaction_count": [-1]},
     "conversation_read": {"line": [0], "first": [0], "messages": [0, 201]},
     "conversation_search": {"max_results": [0, 51], "deadline_ms": [0], "sources": [[]], "since": ["soon"]},
-    "curated_entries": {
-        "kind": ["facts"],
-        "limit": [0, 513],
-        "paths": [["memory/a.md"]],
-        "active_projects": [[""], ["a" * (MAX_PATH_CHARS + 1)]],
-    },
     "embed": {"texts": [[]], "kind": ["poem"]},
     "facts": {"offset": [-1], "limit": [0, 1_001]},
     "files": {"offset": [-1], "limit": [0, 1_001], "sources": [[], ["Mail"]]},
@@ -180,10 +173,6 @@ def test_an_unknown_agent_is_refused(request_name: str) -> None:
             },
         ),
         ("get", {"from_line": 1, "lines": 1}),
-        (
-            "curated_entries",
-            {"active_projects": ["a" * MAX_PATH_CHARS] * 64, "limit": 512, "paths": ["MEMORY.md", "USER.md"]},
-        ),
     ],
 )
 async def test_the_bounds_themselves_are_taken_and_the_agent_named_answers(

@@ -195,7 +195,9 @@ def refusal_of(path: str, disk: Discovery, workspace: str) -> MemdError:
     for skipped in disk.skipped:
         if path == skipped.path or path.startswith(f"{skipped.path}/"):
             return PathRefusedError(f"{shown} is not indexed: {skipped.reason}", data={"path": shown})
-    slashed = posixpath.normpath(path.replace("\\", "/"))  # a separator on Windows; no note's name contains it
+    slashed = posixpath.normpath(
+        path.replace("\\", "/")
+    )  # a separator on Windows; no note's name contains it
     if not is_memory_path(slashed):
         return PathRefusedError(f"{shown!r} is refused: {describe_refusal(path)}", data={"path": shown})
     if disk.beyond_limits and os.path.lexists(os.path.join(workspace, path)):

@@ -22,7 +22,6 @@ from memd.lifecycle.notes.session_note import (
     note_text,
 )
 from memd.settings.lifecycle import LifecycleSettings, SessionNote
-from memd.text.cut.annotations import hide_annotations
 from memd_client.errors import BadParamsError, MemoryDisabledError, PathRefusedError
 from memd_client.notes import SessionEndedReply
 from tests.support.transcripts import conversation, header, message, reset
@@ -308,22 +307,6 @@ def test_the_same_session_ended_twice_leaves_one_note(home: Home) -> None:
     again = home.end(session_id="abc")
     assert (again.path, again.reason) == (first.path, "known")
     assert home.written() == [first.path]
-
-
-def test_a_private_note_is_labelled_with_its_session_apart_from_the_others(home: Home) -> None:
-    home.say("abc", ASKED, ANSWERED)
-    shared = home.note(home.end(session_id="abc"))
-    key = "agent:main:telegram:direct:7 --> x"
-    reply = home.end(session_id="abc", session_key=key, private=True)
-    home.now_ms += 5_000
-    again = home.end(session_id="abc", session_key=key, private=True)
-
-    label, text = home.note(reply).split("\n", 1)
-    assert reply.path == "memory/sessions/2026-01-16-api-design.md"
-    assert label == "<!-- memd:session=agent:main:telegram:direct:7%20--%3E%20x -->"
-    assert text == shared.replace("agent:main:main", key)
-    assert (again.path, again.reason) == (reply.path, "known")
-    assert hide_annotations(home.note(reply)).split("\n", 1) == ["", text]
 
 
 def test_two_at_once_get_two_names(home: Home) -> None:

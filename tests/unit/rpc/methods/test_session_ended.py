@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from memd.text.cut.annotations import hide_annotations
 from memd_client.errors import BadParamsError
 from tests.unit.lifecycle.session_home import ANSWERED, ASKED, Home
 
@@ -33,3 +34,20 @@ def test_the_flushes_of_the_session_are_forgotten_with_it(tmp_path: Path) -> Non
 
     assert home.end(session_key="agent:main:main", session_id="abc").reason == "written"
     assert home.forgotten == ["agent:main:main"]
+
+
+def test_a_private_note_is_labelled_with_its_session_apart_from_the_others(tmp_path: Path) -> None:
+    home = Home(tmp_path)
+    home.say("abc", ASKED, ANSWERED)
+    shared = home.note(home.end(session_id="abc"))
+    key = "agent:main:telegram:direct:7 --> x"
+    reply = home.end(session_id="abc", session_key=key, private=True)
+    home.now_ms += 5_000
+    again = home.end(session_id="abc", session_key=key, private=True)
+
+    label, text = home.note(reply).split("\n", 1)
+    assert reply.path == "memory/sessions/2026-01-16-api-design.md"
+    assert label == "<!-- memd:session=agent:main:telegram:direct:7%20--%3E%20x -->"
+    assert text == shared.replace("agent:main:main", key)
+    assert (again.path, again.reason) == (reply.path, "known")
+    assert hide_annotations(home.note(reply)).split("\n", 1) == ["", text]

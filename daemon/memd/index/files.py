@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections import defaultdict
+from collections import defaultdict, deque
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
@@ -130,31 +130,39 @@ def touch_file(db: Database, row: FileRow) -> None:
 
 
 def publish_file(db: Database, row: FileRow, chunks: Sequence[Chunk], now_ms: int) -> IndexChange:
-    """Replace one file's chunks and their keyword rows; unchanged chunks keep their id."""
-    old: dict[tuple[int, int, int, str, str], list[int]] = defaultdict(list)
+    """Replace one file's chunks and their keyword rows; chunks with the same text keep their id."""
+    old: dict[tuple[str, str], deque[tuple[int, tuple[int, ...]]]] = defaultdict(deque)
     sources = set()
-    for key, source, *content in db.execute(
-        "SELECT id, source, start_line, end_line, start_char, hash, text FROM chunks WHERE path = ?",
+    for key, source, digest, text, *place in db.execute(
+        "SELECT id, source, hash, text, start_line, end_line, start_char FROM chunks WHERE path = ? ORDER BY id",
         (row.path,),
     ):
-        old[tuple(content)].append(key)
+        old[digest, text].append((key, tuple(place)))
         sources.add(source)
     new: list[Chunk] = []
+    moved: list[tuple[int, ...]] = []
     for chunk in chunks:
-        same = old.get((chunk.start_line, chunk.end_line, chunk.start, chunk.hash, chunk.text))
-        if same:
-            same.pop()
-        else:
+        same, place = old.get((chunk.hash, chunk.text)), (chunk.start_line, chunk.end_line, chunk.start)
+        if not same:
             new.append(chunk)
-    gone = [key for keys in old.values() for key in keys]
+            continue
+        key, before = same.popleft()
+        if place != before:
+            moved.append((*place, chunk.start + len(chunk.text), key))
+    gone = [key for keys in old.values() for key, _ in keys]
     arriving = _hashes_unused(db, (chunk.hash for chunk in new))
-    leaving = {digest for (_, _, _, digest, _), keys in old.items() if keys}
+    leaving = {digest for (digest, _), keys in old.items() if keys}
     _insert_chunks(db, row, new, now_ms)
     _delete_chunks(db, gone)
+    db.executemany(
+        "UPDATE chunks SET start_line = ?, end_line = ?, start_char = ?, end_char = ? WHERE id = ?", moved
+    )
     if sources - {row.source}:
         db.execute("UPDATE chunks SET source = ? WHERE path = ?", (row.source, row.path))
     touch_file(db, row)
-    published = _follow(db, row.path, len(new), len(gone), arriving, _hashes_unused(db, leaving))
+    published = _follow(
+        db, row.path, len(new) + len(moved), len(gone) + len(moved), arriving, _hashes_unused(db, leaving)
+    )
     lengths = {chunk.hash: len(chunk.text) for chunk in new}
     return replace(published, added_characters=sum(lengths[digest] for digest in arriving))
 

@@ -68,6 +68,20 @@ def test_a_chunk_that_only_moved_gets_its_new_lines() -> None:
     assert (row.start_line, row.end_line) == (2, 2)
 
 
+def test_chunks_below_a_change_keep_their_ids_and_keyword_rows() -> None:
+    db = new_index()
+    publish(db, "memory/a.md", ["one", "two", "three", "two"])
+    before = db.execute("SELECT text, id FROM chunks ORDER BY id").fetchall()
+    writes = db.total_changes()
+    published = publish(db, "memory/a.md", ["zero", "one", "two", "three", "two"])
+    after = db.execute("SELECT text, id FROM chunks ORDER BY start_line").fetchall()
+    assert [row for row in after if row[0] != "zero"] == before
+    assert published.added_hashes == (hash_of("zero"),)
+    assert published.generation == 2
+    assert db.total_changes() - writes < 4 * len(after)  # a keyword row alone is several writes
+    assert find_inconsistencies(db) == []
+
+
 def test_equal_chunks_in_one_file_are_both_kept() -> None:
     db = new_index()
     with transaction(db):

@@ -115,7 +115,7 @@ class Facts:
         if not query:
             listed = [ScoredFact(fact, 0.0) for fact in newest_first(facts)[: params.limit]]
             return MemoryRecallReply(self._host.agent_id, _rows(listed), "none", len(facts))
-        found = await self._search.find(query, facts)
+        found = await self._search.find(query, facts, 0 if params.min_score else params.limit)
         near = [each for each in found.facts if each.score >= params.min_score][: params.limit]
         return MemoryRecallReply(
             self._host.agent_id, _rows(near), found.compared, len(facts), found.unread, found.reason
@@ -172,7 +172,9 @@ class Facts:
         facts = await self._load()
         if not facts:
             return RecallForReply(agent, "", "no_facts")
-        found = await self._search.find(query, facts)
+        found = await self._search.find(
+            query, facts, 0 if settings.recall_min_score else settings.recall_limit
+        )
         near = [each for each in found.facts if each.score >= settings.recall_min_score]
         near = near[: settings.recall_limit]
         text = block(BLOCK, [f"[{each.fact.category}] {each.fact.text}" for each in near])

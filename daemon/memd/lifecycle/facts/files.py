@@ -38,7 +38,7 @@ def edit_fact(
     The values of its comment stay, unless others are given. A line without a comment stays without one, and the fact's
     id changes, because it is derived from the text.
     """
-    taken = [each.id for each in others if each.position < (len(path), path, 0)]
+    taken = tuple(each.id for each in others if each.position < (len(path), path, 0))
     facts = fact_lines.read(markdown, path, taken)
     found = next((each for each in facts if each.id == params.id), None)
     if found is None:
@@ -94,8 +94,8 @@ class FactFiles:
         facts: list[Fact] = []
         for path in find_parts(self._root, [PATH]) or [PATH]:
             text = writing.read(self._root, path, self._limits.file_bytes, cut=True) or ""
-            facts += fact_lines.read(text, path, [fact.id for fact in facts])
-        return [fact for fact in facts if fact.path != without]
+            facts += fact_lines.read(text, path, tuple(fact.id for fact in facts))
+        return [fact for fact in facts if fact.path != without] if without else facts
 
     def append(self, fact: Fact) -> tuple[Fact, bool]:
         """Append a fact's line, unless a fact with its id or its words exists by now."""
@@ -104,7 +104,7 @@ class FactFiles:
 
         def make(path: str, held: str) -> str:
             facts = self.load(path)
-            taken = [each.id for each in facts]
+            taken = tuple(each.id for each in facts)
             twin[:] = [
                 each
                 for each in (*facts, *fact_lines.read(held, path, taken))
@@ -138,9 +138,9 @@ class FactFiles:
         gone: list[Fact] = []
 
         def edit(held: str) -> str:
-            taken = [each.id for each in self.load(path) if each.position < (len(path), path, 0)]
+            taken = tuple(each.id for each in self.load(path) if each.position < (len(path), path, 0))
             gone[:] = [each for each in fact_lines.read(held, path, taken) if each.id == fact_id]
-            return fact_lines.without(held, fact_id, taken)
+            return fact_lines.without(held, fact_id, path, taken)
 
         # A workspace without facts stays unchanged: forgetting must not create the folder.
         is_there = path in find_parts(self._root, [PATH])

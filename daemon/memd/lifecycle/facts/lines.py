@@ -30,8 +30,9 @@ DEFAULT_IMPORTANCE = 0.7
 ID_LETTERS = re.compile(r"[A-Za-z0-9_-]{1,64}")
 """Valid ids: they can't end a comment or look like another key."""
 
-LINE_CACHE_SIZE = 4_096
-"""Lines with cached parse results: a store reads a file with all lines but one known."""
+LINE_CACHE_SIZE = 131_072
+"""Lines with cached parse results: a store reads a file with all lines but one known. With fewer than an agent's facts
+no line would be known, because they are read in order."""
 
 MAX_DATE_MS = 253_402_300_799_999
 """The last millisecond with a four-digit year."""
@@ -133,23 +134,25 @@ def write(fact: Fact, *, plain: bool = False) -> str:
     return f"- {_escape(one_line(fact.text))} <!-- {meta} -->\n"
 
 
-def read(markdown: str, path: str = PATH, taken: Collection[str] = ()) -> list[Fact]:
-    """Return the facts of a file in order."""
+@lru_cache(maxsize=2)
+def read(markdown: str, path: str = PATH, taken: tuple[str, ...] = ()) -> tuple[Fact, ...]:
+    """Return the facts of a file in order; a request reads the same text several times."""
     facts: list[Fact] = []
     seen = set(taken)
     for number, line in enumerate(markdown.split("\n"), 1):
-        fact = _fact_in(line)
+        fact = _fact_at(line, number, path)
         if fact is None:
             continue
-        fact_id = fact.id if fact.id not in seen else _free_id(_id_of(fact.text), seen)
-        seen.add(fact_id)
-        facts.append(replace(fact, id=fact_id, line=number, path=path))
-    return facts
+        if fact.id in seen:
+            fact = replace(fact, id=_free_id(_id_of(fact.text), seen))
+        seen.add(fact.id)
+        facts.append(fact)
+    return tuple(facts)
 
 
-def without(markdown: str, fact_id: str, taken: Collection[str] = ()) -> str:
+def without(markdown: str, fact_id: str, path: str = PATH, taken: tuple[str, ...] = ()) -> str:
     """Return a file without the line of one fact; all other lines are unchanged."""
-    number = next((fact.line for fact in read(markdown, taken=taken) if fact.id == fact_id), None)
+    number = next((fact.line for fact in read(markdown, path, taken) if fact.id == fact_id), None)
     if number is None:
         return markdown
     lines = markdown.split("\n")
@@ -161,6 +164,12 @@ def has_comment(line: str) -> bool:
     """Return whether a line ends with a comment that has the values of its fact."""
     start = line.rfind("<!--")
     return start >= 0 and _COMMENT.fullmatch(line, start) is not None
+
+
+@lru_cache(maxsize=LINE_CACHE_SIZE)
+def _fact_at(line: str, number: int, path: str) -> Fact | None:
+    fact = _fact_in(line)
+    return None if fact is None else replace(fact, line=number, path=path)
 
 
 @lru_cache(maxsize=LINE_CACHE_SIZE)

@@ -12,7 +12,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from hashlib import sha256
+from operator import attrgetter
 
 import numpy as np
 import trio
@@ -37,6 +37,9 @@ MIN_CLEAR_SCORE, MIN_CLEAR_LEAD = 0.9, 0.05
 
 MAX_VECTORS = 2_000
 """Cached vectors of an agent, of its newest facts: 3 MB with 384 dimensions. Others are compared without vectors."""
+
+WORD_CACHE_SIZE = 16_384
+"""Words with cached roots: a language's common words, which most facts are made of."""
 
 MAX_FACTS_COMPARED = 32
 """Nearest facts whose values are compared with those of a new one."""
@@ -64,7 +67,7 @@ class ScoredFact:
 
 @dataclass(frozen=True, slots=True)
 class FactMatches:
-    """All facts, nearest first.
+    """Facts, nearest first; of those that score 0 only some.
 
     `compared` is `vectors`, or `words` with the code of the `reason`; `unread` counts facts without a vector yet.
     """
@@ -88,10 +91,10 @@ class FactSearch:
 
     def __init__(self, host: Host) -> None:
         self._host = host
-        self._vectors: dict[bytes, Vector] = {}
+        self._vectors: dict[str, Vector] = {}
         self._space = ("", "", 0)
 
-    async def find(self, query: str, facts: Sequence[Fact]) -> FactMatches:
+    async def find(self, query: str, facts: Sequence[Fact], most_unrelated: int = 0) -> FactMatches:
         """Return facts by their score for a query; from shared words if vectors fail or take too long.
 
         Cancellation keeps the vectors cached so far.
@@ -99,7 +102,7 @@ class FactSearch:
         if not facts:
             return FactMatches([], "words")
         target, reason = await self.prepare(query, "query", facts, MAX_IN_RECALL)
-        return await self._compare(query, target, facts, reason)
+        return await self._compare(query, target, facts, reason, most_unrelated)
 
     async def find_duplicates(
         self, text: str, target: Target | None, reason: str, facts: Sequence[Fact]
@@ -107,7 +110,7 @@ class FactSearch:
         """Return facts by their similarity to a new one, from what `prepare` returned; never waits for the network."""
         found = await self._compare(text, target, facts, reason)
         if target is not None and len(self._vectors) < MAX_VECTORS and target.space == self._space:
-            self._vectors[_key(text)] = target.vector
+            self._vectors[text] = target.vector
         return found
 
     async def prepare(
@@ -123,20 +126,21 @@ class FactSearch:
         return target, ""
 
     async def _compare(
-        self, query: str, target: Target | None, facts: Sequence[Fact], reason: str
+        self, query: str, target: Target | None, facts: Sequence[Fact], reason: str, most_unrelated: int = 0
     ) -> FactMatches:
         """Return all facts with their scores, computed in a thread, since there may be many."""
         fits = target is not None and target.space == self._space
-        known = self._known(facts) if fits else {}
-        by_vectors = bool(known) or (fits and not facts)
-        unread = len(facts) - len(known) if by_vectors else 0
+        known = dict(self._vectors) if fits else {}
         vector = target.vector if target is not None else None
-        scored = await trio.to_thread.run_sync(rank, query, facts, vector, known)
+        scored = await trio.to_thread.run_sync(rank, query, facts, vector, known, most_unrelated)
+        compared = sum(each.cosine is not None for each in scored)
+        by_vectors = compared > 0 or (fits and not facts)
+        unread = len(facts) - compared if by_vectors else 0
         return FactMatches(scored, "vectors" if by_vectors else "words", unread, reason)
 
     async def _target(self, text: str, kind: str) -> Target:
         """Return the vector of a text."""
-        kept = self._vectors.get(_key(text)) if kind == "document" else None
+        kept = self._vectors.get(text) if kind == "document" else None
         if kept is None:
             wanted = EmbedParams([text], self._host.agent_id, kind, keep=kind == "document")
             kept = self._rows(await self._host.embed(wanted, TIMEOUT_S), 1)[0]
@@ -144,19 +148,20 @@ class FactSearch:
 
     async def _fill(self, facts: Sequence[Fact], at_most: int, until: float) -> None:
         """Load missing vectors, of the newest facts first, and drop vectors of removed facts."""
-        wanted = {_key(fact.text): fact.text for fact in newest_first(facts)[:MAX_VECTORS]}
-        for key in self._vectors.keys() - wanted.keys():
-            del self._vectors[key]
-        missing = [key for key in wanted if key not in self._vectors][:at_most]
+        newest = await trio.to_thread.run_sync(newest_first, facts)
+        wanted = dict.fromkeys(fact.text for fact in newest[:MAX_VECTORS])
+        for text in self._vectors.keys() - wanted.keys():
+            del self._vectors[text]
+        missing = [text for text in wanted if text not in self._vectors][:at_most]
         for start in range(0, len(missing), EMBED_BATCH_SIZE):
-            keys = missing[start : start + EMBED_BATCH_SIZE]
-            texts = EmbedParams([wanted[key] for key in keys], self._host.agent_id, "document", keep=True)
-            reply = await self._host.embed(texts, max(0.0, until - trio.current_time()))
+            texts = missing[start : start + EMBED_BATCH_SIZE]
+            params = EmbedParams(texts, self._host.agent_id, "document", keep=True)
+            reply = await self._host.embed(params, max(0.0, until - trio.current_time()))
             before = self._space
-            rows = self._rows(reply, len(keys))
+            rows = self._rows(reply, len(texts))
             if self._space != before:
                 raise ProviderReplyError("the embedding provider changed while facts were compared")
-            self._vectors.update(zip(keys, rows, strict=True))
+            self._vectors.update(zip(texts, rows, strict=True))
 
     def _rows(self, reply: EmbedReply, count: int) -> NDArray[np.float32]:
         """Return a reply's vectors; if its vector space is another one, drop the cached vectors."""
@@ -168,22 +173,31 @@ class FactSearch:
             raise ProviderReplyError(f"the reply has {reply.count} vectors instead of {count}")
         return rows.reshape(count, reply.dims).astype(np.float32)
 
-    def _known(self, facts: Sequence[Fact]) -> dict[str, Vector]:
-        vectors = {fact.id: self._vectors.get(_key(fact.text)) for fact in facts}
-        return {fact_id: vector for fact_id, vector in vectors.items() if vector is not None}
-
 
 def rank(
-    query: str, facts: Sequence[Fact], target: Vector | None, known: Mapping[str, Vector]
+    query: str,
+    facts: Sequence[Fact],
+    target: Vector | None,
+    known: Mapping[str, Vector],
+    most_unrelated: int = 0,
 ) -> list[ScoredFact]:
-    """Return all facts with their scores, best first; equal scores by importance."""
+    """Return facts, given in order of position, with their scores, best first; equal scores by importance.
+
+    `known` has vectors by text. Facts without a vector and a shared word score 0: at most `most_unrelated` of them.
+    """
     words, form = content_words(query), normal_form(query)
-    scored = []
-    for fact in facts:
-        vector = known.get(fact.id)
+    scored, unrelated = list[ScoredFact](), list[Fact]()
+    for fact in reversed(facts):
+        text = fact.text
+        shared = 1.0 if form == normal_form(text) else overlap(words, content_words(text))
+        vector = known.get(text)
+        if not shared and vector is None:
+            unrelated.append(fact)
+            continue
         cosine = None if vector is None or target is None else float(np.dot(vector, target))
-        shared = 1.0 if form == normal_form(fact.text) else overlap(words, content_words(fact.text))
         scored.append(ScoredFact(fact, score_of(cosine, shared), cosine))
+    foremost = sorted(unrelated, key=attrgetter("importance"), reverse=True)[:most_unrelated]
+    scored += [ScoredFact(fact, 0.0) for fact in foremost]
     scored.sort(
         key=lambda each: (round(each.score, 4), each.fact.importance, each.fact.position), reverse=True
     )
@@ -234,9 +248,8 @@ def score_of(cosine: float | None, shared: float) -> float:
 
 def overlap(one: frozenset[str], other: frozenset[str]) -> float:
     """Return the cosine of two sets of words, below 1."""
-    if not one or not other:
-        return 0.0
-    return min(0.99, len(one & other) / math.sqrt(len(one) * len(other)))
+    common = len(one & other)
+    return min(0.99, common / math.sqrt(len(one) * len(other))) if common else 0.0
 
 
 @lru_cache(maxsize=LINE_CACHE_SIZE)
@@ -248,6 +261,7 @@ def content_words(text: str) -> frozenset[str]:
     return frozenset([*map(_root, words), *stems])
 
 
+@lru_cache(maxsize=WORD_CACHE_SIZE)
 def _root(word: str) -> str:
     """Return an English word without a plural, third-person or past-tense ending."""
     for ending in ("ing", "ies", "ed", "es", "s", "e", "y"):
@@ -256,7 +270,3 @@ def _root(word: str) -> str:
             doubled = ending in ("ing", "ed") and root[-1] == root[-2] and root[-1] not in "lsz"
             return root[:-1] if doubled else root
     return word
-
-
-def _key(text: str) -> bytes:
-    return sha256(text.encode("utf-8", "replace")).digest()

@@ -196,7 +196,7 @@ def _entries(files: Mapping[str, str]) -> dict[str, _Entry]:
     entries: dict[str, _Entry] = {}
     for path in sorted(files, key=_part_order):
         lines = files[path].split("\n")
-        for fact in fact_lines.read(files[path], path, list(entries)):
+        for fact in fact_lines.read(files[path], path, tuple(entries)):
             entries[fact.id] = _Entry(path, lines[fact.line - 1].removesuffix("\r"), fact)
     return entries
 

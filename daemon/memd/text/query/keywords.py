@@ -10,6 +10,7 @@ import re
 import unicodedata
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import pairwise
 
 from memd.text.language.spelling import WHITESPACE, unify_width
@@ -105,6 +106,7 @@ def _count_phrases(match: str) -> int:
     return match.count('"') // 2
 
 
+@lru_cache(maxsize=4_096)  # characters repeat: the query of a search has few, but many facts are read
 def _is_separator(character: str) -> bool:
     """Return whether OpenClaw splits a query at a character: whitespace or punctuation."""
     return unicodedata.category(character).startswith("P") or _SPACE.match(character) is not None
@@ -144,6 +146,7 @@ def _korean_words(word: str) -> list[str]:
     return [word, stem] if useful else [word]
 
 
+@lru_cache(maxsize=16_384)
 def _is_keyword(word: str) -> bool:
     """Return whether OpenClaw keeps a word: not one or two Latin letters, not a number, not only signs."""
     if re.fullmatch("[A-Za-z]{1,2}", word) or re.fullmatch("[0-9]+", word):

@@ -7,8 +7,9 @@ from pathlib import Path
 import pytest
 import trio
 
+from memd.lifecycle.facts import lines as fact_lines
 from memd.lifecycle.facts.lines import PATH, TITLE, read
-from memd.lifecycle.facts.search import MIN_CLEAR_SCORE
+from memd.lifecycle.facts.search import MIN_CLEAR_SCORE, content_words
 from memd.lifecycle.facts.tools import fact_tools
 from memd.lifecycle.tools.arguments import InvalidCall
 from memd.lifecycle.tools.definitions import FORGET
@@ -128,6 +129,22 @@ def test_a_line_that_another_process_wrote_meanwhile_is_seen(
 
     assert not reply.stored
     assert stage.file.read_text() == "- I prefer dark mode\n"
+
+
+def test_of_many_facts_each_is_read_once(stage: FactsFixture) -> None:
+    stage.file.parent.mkdir()
+    stage.file.write_text("".join(f"- Fact {at} of many <!-- fact id=f{at} -->\n" for at in range(5_000)))
+    stage.store("Anna lives in Lisbon", id="anna")
+    caches = (fact_lines._fact_in, fact_lines.normal_form, content_words)
+    before = [cache.cache_info().misses for cache in caches]
+
+    stage.store("Ben lives in Porto")
+    stage.run(lambda: stage.facts.edit(MemoryEditParams("anna", "Anna lives in Faro")))
+    stage.forget(id="f2500")
+    assert stage.recall("who lives in Faro").total == 5_001
+
+    # the lines and texts that are new, and the query
+    assert all(cache.cache_info().misses - old < 10 for cache, old in zip(caches, before, strict=True))
 
 
 async def test_other_requests_are_answered_while_a_store_waits_for_its_vector(

@@ -104,7 +104,7 @@ def test_a_fact_is_one_line_and_comes_back_with_all_it_says(fact: Fact) -> None:
     assert line.splitlines() == [line.removesuffix("\n")]
     assert not [each for each in line[:-1] if unicodedata.category(each) in ("Cc", "Cs", "Zl", "Zp")]
     expected = Fact(fact.id, one_line(fact.text), fact.importance, fact.category, fact.created_ms, 1)
-    assert read(line) == [expected]
+    assert read(line) == (expected,)
 
 
 @settings(max_examples=50)
@@ -163,7 +163,7 @@ def test_an_edited_text_keeps_its_id() -> None:
 
     edited = read(line.replace("tea", "coffee, black"))
 
-    assert edited == [Fact("A1", "I prefer coffee, black", 0.9, "preference", NOON, 1)]
+    assert edited == (Fact("A1", "I prefer coffee, black", 0.9, "preference", NOON, 1),)
 
 
 @pytest.mark.parametrize(

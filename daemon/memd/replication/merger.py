@@ -76,7 +76,8 @@ async def plan_merge(repository: Repository, base: str, ours: str, theirs: str, 
         elif path.startswith(conflict_folder_prefix(sides)):
             needed.add(each)
     contents = await repository.load(oid for oid in needed if oid is not None)
-    return await trio.to_thread.run_sync(_merge, (before, mine, others), merged, contents, sides)
+    versions = before, mine, others
+    return await trio.to_thread.run_sync(_merge, versions, merged, contents, sides, abandon_on_cancel=True)
 
 
 def _merge(

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterable
 from typing import cast
 
 import pytest
+import trio
 
 from memd.replication.check import LEDGER
 from memd.replication.git.repository import FILE, Repository, TreeEntry, blob_id
@@ -14,6 +16,8 @@ from memd.replication.merger import MergePlan, plan_merge
 from memd_client.errors import RemoteRefusedError
 
 Files = dict[str, bytes]
+
+NEVER_S = 3_600.0
 
 SIDES = Sides("laptop", "desktop", "2026-11-26")
 
@@ -120,3 +124,26 @@ async def test_file_that_is_no_text_refuses_the_merge() -> None:
     base, ours = {"MEMORY.md": b"a\n"}, {"MEMORY.md": b"ours\n"}
     with pytest.raises(RemoteRefusedError, match="is not text in UTF-8"):
         await merge(base, ours, {"MEMORY.md": b"\xff\n"})
+
+
+def test_merge_in_a_thread_does_not_delay_the_end_of_the_daemon(monkeypatch: pytest.MonkeyPatch) -> None:
+    is_ended, is_started = threading.Event(), threading.Event()
+
+    def merge_forever(*_: object) -> MergePlan:
+        is_started.set()
+        is_ended.wait(NEVER_S)
+        return MergePlan()
+
+    async def cancel_merge() -> bool:
+        commits = StoredCommits({"ours": {"MEMORY.md": b"a\n"}, "theirs": {"MEMORY.md": b"b\n"}})
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(plan_merge, cast(Repository, commits), "", "ours", "theirs", SIDES)
+            assert await trio.to_thread.run_sync(is_started.wait, 30)
+            nursery.cancel_scope.cancel()
+        return is_ended.is_set()
+
+    monkeypatch.setattr("memd.replication.merger._merge", merge_forever)
+    try:
+        assert not trio.run(cancel_merge)
+    finally:
+        is_ended.set()

@@ -13,7 +13,6 @@ import secrets
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
-from difflib import SequenceMatcher
 
 from memd.lifecycle.files import kernel_files
 from memd.lifecycle.files.folder_files import (
@@ -31,6 +30,7 @@ from memd.lifecycle.files.folder_files import (
     write_temporary,
 )
 from memd.system.temp_files import temp_name
+from memd.text.alignment import align, changes
 from memd_client.errors import MemdError, NoteUnwritableError
 
 
@@ -41,21 +41,29 @@ def merge_changes(before: str, after: str, held: str) -> str:
     `held` still has it; if `held` has changed it too, both versions stay.
     """
     old, new, lines = before.split("\n"), after.split("\n"), held.split("\n")
-    places = _places(old, lines)
+    places = dict(align(old, lines))
     known = Counter(lines) - Counter(old)
-    result = list(lines)
-    # From the end, so that earlier line numbers stay valid.
-    for tag, i1, i2, j1, j2 in reversed(SequenceMatcher(None, old, new).get_opcodes()):
-        if tag == "equal":
-            continue
-        added = [line for line in new[j1:j2] if not known[line]]
+    removed: set[int] = set()
+    added: dict[int, list[str]] = {}
+    passed, behind = (
+        0,
+        0,
+    )  # lines of `old` that were passed, and the place behind the last of them that is in `lines`
+    for i1, i2, j1, j2 in changes(old, new):
+        for number in range(passed, i1):
+            behind = places.get(number, behind - 1) + 1
+        passed = i1
         at = [places.get(number) for number in range(i1, i2)]
         start = at[0] if at else None
         if start is not None and at == list(range(start, start + len(at))):
-            result[start : start + len(at)] = added
+            removed.update(range(start, start + len(at)))
         else:
-            start = next((places[number] + 1 for number in range(i1 - 1, -1, -1) if number in places), 0)
-            result[start:start] = added
+            start = behind
+        added.setdefault(start, []).extend(line for line in new[j1:j2] if not known[line])
+    result: list[str] = []
+    for number in range(len(lines) + 1):
+        result += added.get(number, ())
+        result += lines[number : number + 1] if number not in removed else ()
     return "\n".join(result)
 
 
@@ -67,16 +75,6 @@ def has_change(before: str, after: str, held: str) -> bool:
     return all(lines[line] >= new[line] for line in new - old) and all(
         lines[line] <= new[line] for line in old - new
     )
-
-
-def _places(old: list[str], lines: list[str]) -> dict[int, int]:
-    """Return the line numbers of one version mapped to those of another."""
-    places: dict[int, int] = {}
-    for block in SequenceMatcher(None, old, lines).get_matching_blocks():
-        places.update(
-            zip(range(block.a, block.a + block.size), range(block.b, block.b + block.size), strict=True)
-        )
-    return places
 
 
 MAX_CHANGE_TRIES = 5

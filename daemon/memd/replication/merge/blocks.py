@@ -10,12 +10,12 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from memd.replication.merge.alignment import align
 from memd.replication.merge.fences import fence_of, is_end
+from memd.text.alignment import align
 
 _ITEM = re.compile(r"[-*+] |\d{1,9}[.)] ")
 _HEADING = re.compile(r"#{1,6}(?:\s|$)")
-_DELIMITER = re.compile(r"\|?[\s:|-]*-[\s:|-]*")
+_DELIMITER = re.compile(r"[\s:|-]*")
 _TIME = re.compile(
     r"[#>\-*+\s\[(_|]*(?:(?P<day>\d{4}-\d{2}-\d{2})[T ,]+)?(?P<hour>[01]?\d|2[0-3]):(?P<minute>[0-5]\d)"
     r"(?::(?P<second>[0-5]\d))?(?!\d)(?:\s?(?P<half>[ap])\.?m\b)?",
@@ -43,7 +43,9 @@ class _Block:
     @property
     def is_rows(self) -> bool:
         """Whether it is rows of a table without the line below the header, which continue the table above."""
-        return all(line.startswith("|") and not _DELIMITER.fullmatch(line) for line in self.lines)
+        return all(
+            line.startswith("|") and not ("-" in line and _DELIMITER.fullmatch(line)) for line in self.lines
+        )
 
     @property
     def time(self) -> tuple[str, int] | None:

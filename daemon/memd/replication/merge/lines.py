@@ -10,7 +10,7 @@ from collections import deque
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from memd.replication.merge.alignment import changes
+from memd.text.alignment import changes
 
 
 @dataclass(frozen=True, slots=True)

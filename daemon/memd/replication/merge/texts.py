@@ -100,8 +100,8 @@ def _merge_region(
     if inner is not None:
         return MergedPart([inner], is_changed=True)
     base = set(region.base)
-    ours = _without(region.ours, base & deleted[0] - set(region.theirs))
-    theirs = _without(region.theirs, base & deleted[1] - set(region.ours))
+    ours = _without(region.ours, (base & deleted[0]) - set(region.theirs))
+    theirs = _without(region.theirs, (base & deleted[1]) - set(region.ours))
     if not _has_added(theirs, base):
         return MergedPart(ours, is_changed=True)
     if not _has_added(ours, base):

@@ -14,8 +14,14 @@ from typing import NamedTuple
 MAX_EDITS = 200
 """Insertions and deletions after which a search is continued from the furthest pair of positions."""
 
+MAX_STEPS = 4_000_000
+"""Most steps of all searches together, about: searches in long sequences are shorter, and in the longest left out."""
+
 MAX_ROUNDS = 32
 """How often the anchors of a range are searched for again between its anchors."""
+
+SEARCH_ROUNDS = 8
+"""As many rounds a search counts as: it continues in a range that is hardly shorter."""
 
 
 class _Range(NamedTuple):
@@ -31,6 +37,7 @@ class _Range(NamedTuple):
 def align(one: Sequence[Hashable], other: Sequence[Hashable]) -> list[tuple[int, int]]:
     """Return pairs of positions of equal items, increasing on both sides."""
     pairs: list[tuple[int, int]] = []
+    most_edits = min(MAX_EDITS, MAX_STEPS // (len(one) + len(other) + 1))
     ranges = [_Range(0, len(one), 0, len(other), 0)]
     while ranges:
         inner = _trim(one, other, ranges.pop(), pairs)
@@ -38,8 +45,9 @@ def align(one: Sequence[Hashable], other: Sequence[Hashable]) -> list[tuple[int,
             continue
         anchors = _anchors(one, other, inner) if inner.rounds < MAX_ROUNDS else []
         if not anchors:
-            at, there = _add_shortest(one, other, inner, pairs)
-            ranges.append(_Range(at, inner.end, there, inner.other_end, inner.rounds))
+            if most_edits:
+                at, there = _add_shortest(one, other, inner, pairs, most_edits)
+                ranges.append(_Range(at, inner.end, there, inner.other_end, inner.rounds + SEARCH_ROUNDS))
             continue
         pairs += anchors
         start, other_start = inner.start, inner.other_start
@@ -102,7 +110,11 @@ def _anchors(one: Sequence[Hashable], other: Sequence[Hashable], found: _Range) 
 
 
 def _add_shortest(
-    one: Sequence[Hashable], other: Sequence[Hashable], found: _Range, pairs: list[tuple[int, int]]
+    one: Sequence[Hashable],
+    other: Sequence[Hashable],
+    found: _Range,
+    pairs: list[tuple[int, int]],
+    most_edits: int,
 ) -> tuple[int, int]:
     """Add the pairs of the shortest edit of a range (Myers 1986); return the positions that it reaches."""
     start, end, other_start, other_end, _ = found
@@ -110,7 +122,7 @@ def _add_shortest(
     reached = {1: 0}  # by diagonal, how far `one` is read
     traces: list[dict[int, int]] = []
     best = 0, 0, 0
-    for edits in range(MAX_EDITS + 1):
+    for edits in range(most_edits + 1):
         traces.append(dict(reached))
         for diagonal in range(-edits, edits + 1, 2):
             at = _step(reached, diagonal, edits)

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memd.replication.merge import alignment
-from memd.replication.merge.alignment import align, changes
+from memd.text import alignment
+from memd.text.alignment import align, changes
 
 SEQUENCES = st.lists(st.sampled_from("abcdef"), max_size=30)
 

@@ -39,7 +39,7 @@ class MergedPart:
 
 
 def drop_twins(parts: Sequence[MergedPart], versions: NoteVersions) -> None:
-    """Drop blocks that each side has once and the parts have twice: both sides added or moved them.
+    """Drop what each side has once and the parts have twice: lines that both sides moved, and blocks that both added.
 
     A block is a list item, a paragraph or a fenced code block. The place in our version is used. Headings stay, because
     each may have other text below it.
@@ -49,15 +49,17 @@ def drop_twins(parts: Sequence[MergedPart], versions: NoteVersions) -> None:
     if not twice:
         return
     shared = set(_blocks(versions.ours, twice)) & set(_blocks(versions.theirs, twice))
-    twins = {unit for block in shared for unit in block}
+    sides = [Counter(side) for side in (versions.base, versions.ours, versions.theirs)]
+    moved = {unit for unit in twice if not is_heading(unit) and all(side[unit] == 1 for side in sides)}
+    twins = moved.union(*shared)
     for part in sorted(parts, key=lambda each: not each.is_theirs):
         if not part.is_changed:
             continue
         kept: list[str] = []
-        for unit in part.units:
+        for unit, following in zip(part.units, [*part.units[1:], ""], strict=False):
             if unit in twins and counts[unit] > 1:
                 counts[unit] -= 1
-                if kept and not kept[-1].strip():
+                if kept and not kept[-1].strip() and not following.strip():
                     kept.pop()
             else:
                 kept.append(unit)
@@ -67,10 +69,10 @@ def drop_twins(parts: Sequence[MergedPart], versions: NoteVersions) -> None:
 def keep_moved(parts: Sequence[MergedPart], versions: NoteVersions) -> None:
     """Add the units of conflicts that all versions have and no part: the other side moved them there."""
     units = {unit for part in parts for unit in part.units}
-    shared = set(versions.base) & set(versions.ours) & set(versions.theirs) - units
+    shared = set(versions.base) & set(versions.ours) & set(versions.theirs)
     for part in parts:
         for unit in part.lost:
-            if unit in shared:
+            if unit in shared and unit not in units:
                 part.units += [unit] if is_item(unit) else ["", unit]
         part.lost = [unit for unit in part.lost if unit not in shared]
 
@@ -116,14 +118,14 @@ class _Spacing:
 def _blocks(units: Sequence[str], wanted: set[str]) -> list[tuple[str, ...]]:
     """Return the blocks that have only wanted units that occur once."""
     counts = Counter(units)
-    blocks: list[tuple[str, ...]] = []
+    blocks: list[list[str]] = []
     here: list[str] = []
     for unit in [*units, ""]:
         if here and (not unit.strip() or is_item(unit) or is_heading(unit)):
-            blocks.append(tuple(here))
+            blocks.append(here)
             here = []
         if not here and is_indented(unit) and blocks:
-            here = list(blocks.pop())  # a paragraph of the list item before it
+            here = blocks.pop()  # a paragraph of the list item before it
         if unit.strip() and not is_heading(unit):
             here.append(unit)
-    return [block for block in blocks if all(each in wanted and counts[each] == 1 for each in block)]
+    return [tuple(block) for block in blocks if all(each in wanted and counts[each] == 1 for each in block)]

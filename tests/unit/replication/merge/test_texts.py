@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import time
 from collections import Counter
 from itertools import pairwise
+from random import Random
 
 import pytest
 from hypothesis import given, settings
@@ -15,6 +17,10 @@ from tests.unit.replication.note_edits import EDITS, FENCE, EditedNote, block_of
 TEXTS = st.lists(st.sampled_from(["a", "b", "- c", "## d", "", FENCE, "10:30 e", "  f"]), max_size=10).map(
     "\n".join
 )
+
+MOVED = ["a", "b", "- c", "- d", "e", "", "  f", "10:30 g"]
+
+NEWLINE = "\n"
 
 LONG_FUZZ = 20_000
 """Examples of a long run."""
@@ -89,7 +95,9 @@ def test_long_fuzz_of_edited_notes_loses_and_doubles_no_line(
 
 @pytest.mark.parametrize("is_appended", [True, False])
 @given(note=edited_notes((*EDITS, "move", "move")))
-def test_merge_of_moved_blocks_loses_no_line(note: EditedNote, is_appended: bool) -> None:
+def test_merge_of_moved_blocks_loses_no_line_and_doubles_none_that_both_moved(
+    note: EditedNote, is_appended: bool
+) -> None:
     merged = merge(note, is_appended=is_appended)
     base, ours, theirs, result = map(lines_of, (note.base, note.ours, note.theirs, merged.text))
     conflicts = {line for each in merged.conflicts for line in each.lines}
@@ -97,7 +105,36 @@ def test_merge_of_moved_blocks_loses_no_line(note: EditedNote, is_appended: bool
     assert set(theirs - base) <= set(result) | conflicts
     base, ours, theirs, result = map(outside_code, (note.base, note.ours, note.theirs, merged.text))
     assert set(base & ours & theirs) <= set(result)
+    kept = base & ours & theirs
+    assert not [line for line in kept if result[line] > 1 and not line.startswith("#")]
     check_markdown(merged)
+
+
+@pytest.mark.parametrize("is_appended", [True, False])
+@given(base=st.permutations(MOVED), ours=st.permutations(MOVED), theirs=st.permutations(MOVED))
+def test_merge_of_lines_in_any_order_has_each_once(
+    base: list[str], ours: list[str], theirs: list[str], is_appended: bool
+) -> None:
+    note = EditedNote(*(f"{NEWLINE.join(lines)}\n" for lines in (base, [*ours, "ours"], ["theirs", *theirs])))
+    merged = merge(note, is_appended=is_appended)
+    lines = lines_of(merged.text) + Counter(line for each in merged.conflicts for line in each.lines)
+    assert lines == Counter([*filter(None, MOVED), "ours", "theirs"])
+
+
+@pytest.mark.parametrize(("kinds", "is_appended"), [(3, True), (200_000, False)])
+def test_merge_of_200_000_short_lines_ends_soon_and_loses_none(kinds: int, is_appended: bool) -> None:
+    random = Random(7)
+    base = [str(random.randrange(kinds)) for _ in range(200_000)]
+    ours, theirs = (list(base) for _ in range(2))
+    for number in range(2_000):
+        ours[random.randrange(len(ours))] = f"ours {number}"
+        theirs.insert(random.randrange(len(theirs)), f"theirs {number}")
+    note = EditedNote(*map(NEWLINE.join, (base, ours, theirs)))
+    started_s = time.process_time()
+    merged = merge(note, is_appended=is_appended)
+    assert time.process_time() - started_s < 60  # it took several minutes when it grew with the square
+    lines = {*merged.text.splitlines(), *(line for each in merged.conflicts for line in each.lines)}
+    assert {line for line in [*ours, *theirs] if " " in line} <= lines
 
 
 @given(note=edited_notes())

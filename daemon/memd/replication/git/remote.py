@@ -9,6 +9,8 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import Final
 
+import trio
+
 from memd.replication.git.program import GitResult, failed, one_message, ssh_command, without_password
 from memd.replication.git.repository import INCOMING, Repository
 from memd_client.errors import (
@@ -28,6 +30,12 @@ STATE: Final = "refs/memd/"
 """Further references: `<agent>/machines/<name>` and `<agent>/purges/<commit>`."""
 
 MAX_URL_CHARS: Final = 2_048
+
+_FAR_GIT: Final = (
+    "GIT_NO_LAZY_FETCH=1 GIT_ALLOW_PROTOCOL=none git -c core.hooksPath=/dev/null -c core.fsmonitor=false"
+    " -c core.alternateRefsCommand=true -c receive.autogc=false -c receive.denyCurrentBranch=refuse"
+)
+"""Runs git in the repository of a local folder, whose hooks and settings would run programs."""
 
 _MACHINE: Final = re.compile(r"[a-z0-9][a-z0-9-]{0,62}")
 """Names of machines that memd gives; other references of a remote are no machines."""
@@ -109,6 +117,7 @@ class GitRemote:
         self._repository = repository
         self._agent = agent_id
         self._ssh = ""
+        self._is_folder = False
 
     def __repr__(self) -> str:
         return f"<Remote {self.shown}>"
@@ -136,6 +145,10 @@ class GitRemote:
         patterns = (self.branch, f"{STATE}{self._agent}/*")
         command = ("ls-remote", "--quiet", "--refs", "--", self.url, *patterns)
         result = await self._run(*command, timeout_s=LOOK_TIMEOUT_S)
+        return await trio.to_thread.run_sync(self._heads_in, result)
+
+    def _heads_in(self, result: GitResult) -> RemoteHeads:
+        """Return the references in the output of `ls-remote`, which can be thousands."""
         tip, machines, purges = "", dict[str, str](), dict[str, str]()
         for name, oid in _refs(result).items():
             if name == self.branch:
@@ -167,11 +180,17 @@ class GitRemote:
 
         Args:
             refs: Commits by reference. The agent's branch only moves forward, unless `force_from` is given.
-            force_from: The commit the branch must have, to replace it by any other.
+            force_from: The commit the branch must have, to replace it by any other. All other references of the agent
+                are removed.
         """
         specs = [f"{'+' if oid and name != self.branch else ''}{oid}:{name}" for name, oid in refs.items()]
         # A purge that is refused must not be announced, nor forget the other machines.
-        force = () if force_from is None else ("--atomic", f"--force-with-lease={self.branch}:{force_from}")
+        force: tuple[str, ...] = ()
+        if force_from is not None:
+            force = "--atomic", "--prune", f"--force-with-lease={self.branch}:{force_from}"
+            specs.append(
+                f"{STATE}none/*:{STATE}{self._agent}/*"
+            )  # removes all others: nothing has that prefix
         result = await self._attempt(
             *(
                 "push",
@@ -186,7 +205,7 @@ class GitRemote:
             ),
             timeout_s=TRANSFER_TIMEOUT_S,
         )
-        rows = _push_rows(result)
+        rows = await trio.to_thread.run_sync(_push_rows, result)
         reason = rows.get(self.branch, "") if self.branch in refs else next(iter(rows.values()), "")
         if result.status and not rows:
             raise remote_error(self.url, result)
@@ -215,14 +234,24 @@ class GitRemote:
                 "core.sshCommand"
             )
             self._ssh = ssh_command(configured)
+            address = await self._repository.git.attempt("ls-remote", "--get-url", "--", self.url)
+            self._is_folder = is_folder(address.text)
         environ = (
             {}
             if os.environ.get("GIT_SSH") and "GIT_SSH_COMMAND" not in os.environ
             else {"GIT_SSH_COMMAND": self._ssh}
         )
+        command, *rest = arguments
+        far = "receive-pack" if command == "push" else "upload-pack"
+        options = [f"--{far}={_FAR_GIT} {far}"] if self._is_folder else []
         return await self._repository.git.attempt(
-            *arguments, timeout_s=timeout_s, file_limit_bytes=limit_bytes, environ=environ
+            command, *options, *rest, timeout_s=timeout_s, file_limit_bytes=limit_bytes, environ=environ
         )
+
+
+def is_folder(url: str) -> bool:
+    """Return whether git finds an address in the file system, and runs its commands there itself."""
+    return url.startswith("file://") or ("://" not in url and not re.match(r"[^/]*:", url))
 
 
 def check_url(url: str) -> str:

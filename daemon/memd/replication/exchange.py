@@ -17,7 +17,7 @@ from memd.replication.check import (
     is_tracked,
     refused,
 )
-from memd.replication.git.purge import rewrite_without
+from memd.replication.git.purge import find_history, rewrite_without
 from memd.replication.git.remote import GitRemote, PushOutcome, RemoteHeads
 from memd.replication.git.repository import (
     APPLIED,
@@ -345,31 +345,47 @@ class RemoteExchange:
             await self._repository.set_refs(refs)
             state.refs |= refs
 
-    async def purge(self, state: ExchangeState, path: str, author: Author, at_s: int) -> int:
-        """Rewrite the history on the remote without earlier contents of a file; return how many commits it has.
+    async def purge(
+        self, state: ExchangeState, path: str, author: Author, at_s: int
+    ) -> tuple[int, list[str]]:
+        """Rewrite the history on the remote without earlier contents of a file, or of all files of a folder.
 
-        The present version of the file stays, and so does every other file. Files of conflicts with it are included.
+        The present version of every file stays. Other names that the file had, files of conflicts with it, and copies
+        of its earlier contents are included.
+
+        Returns:
+            How many commits the history has, and the names of the files.
 
         Raises:
-            BadParamsError: The history has no such file.
+            BadParamsError: The history has no such file, or another file still has an earlier content of it.
             RemoteRefusedError: The remote does not accept a rewritten history.
         """
         repository, tip = self._repository, state.refs.get(TIP, "")
-        if not tip or not await repository.git.text("rev-list", "-1", tip, "--", f":(literal){path}"):
-            raise BadParamsError(f"the history has no file {path[:200]!r}", data={"path": path[:200]})
+        path = path.removeprefix("./").rstrip("/")
+        data = {"path": path[:200]}
+        found = None
+        if tip:
+            found = await find_history(repository, tip, lambda each: f"{each}/".startswith(f"{path}/"))
+        if found is None or not found.names:
+            raise BadParamsError(f"the history has no file or folder {path[:200]!r}", data=data)
         if state.refs.get(APPLIED) != tip:
-            raise RemoteRefusedError(
-                "other programs are writing to files that the remote changed", hint="try again in a moment"
-            )
+            raise RemoteRefusedError("changes wait to be applied to files", hint="see `memctl remote`")
+        files = {each: entry.oid for each, entry in (await repository.tree(tip)).items()}
 
         def is_purged(each: str) -> bool:
-            return each == path or is_conflict_with(each, path)
+            return each in found.names or any(is_conflict_with(each, name) for name in found.names)
 
-        kept = {each: entry.oid for each, entry in (await repository.tree(tip)).items() if is_purged(each)}
-        rewritten = await rewrite_without(repository, tip, is_purged)
+        kept = {each: oid for each, oid in files.items() if is_purged(each)}
+        purged = found.oids - set(kept.values())
+        if copies := sorted(each for each in found.copies if files.get(each) in purged):
+            raise BadParamsError(
+                f"{copies[0][:200]!r} still has an earlier content of {path[:200]!r}",
+                hint="delete it from that file first, or the file",
+                data=data,
+            )
+        rewritten = await rewrite_without(repository, tip, lambda each, oid: oid in purged or is_purged(each))
         commit = await repository.commit([rewritten], kept, f"Purge {path} from the history\n", author, at_s)
-        refs = dict.fromkeys((*map(self.remote.machine_ref, self.heads.machines), *self.heads.purges), "")
-        refs |= {self.remote.branch: commit, self.remote.purge_ref(commit): commit}
+        refs = {self.remote.branch: commit, self.remote.purge_ref(commit): commit}
         refs[self.remote.machine_ref(self._machine)] = commit
         outcome = await self.remote.push(refs, force_from=self.heads.tip)
         if outcome is PushOutcome.STALE:
@@ -383,7 +399,7 @@ class RemoteExchange:
         local |= {name: "" for name in (INCOMING, WORK) if name in await repository.refs()}
         await repository.set_refs(local)
         self.heads = replace(self.heads, tip=commit, machines={self._machine: commit})
-        return await repository.count_commits("", commit)
+        return await repository.count_commits("", commit), sorted(found.names | found.copies)
 
 
 def file_name_of(machine: str) -> str:

@@ -3,16 +3,67 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Final
+from typing import Final, NamedTuple
+
+import trio
 
 from memd.replication.git.program import failed
-from memd.replication.git.repository import WORK, Repository
+from memd.replication.git.repository import EMPTY_ID, WORK, Repository
 
 TIMEOUT_S: Final = 600.0
 
+NO_FILE: Final = "0" * 40
 
-async def rewrite_without(repository: Repository, tip: str, is_purged: Callable[[str], bool]) -> str:
-    """Return a new commit whose history is that of another one, without the files that `is_purged` selects.
+
+class FileHistory(NamedTuple):
+    """The names that files have had, the ids of their contents, and other files that have had one of these."""
+
+    names: set[str]
+    oids: set[str]
+    copies: set[str]
+
+
+async def find_history(repository: Repository, tip: str, is_selected: Callable[[str], bool]) -> FileHistory:
+    """Return the history of the files that `is_selected` names, also under earlier and later names."""
+    commits = await repository.git.run("rev-list", tip, timeout_s=TIMEOUT_S)
+    options = ("--stdin", "-r", "-m", "--root", "-M50%", "-z", "--no-abbrev", "--no-commit-id")
+    output = await repository.git.run("diff-tree", *options, stdin=commits, timeout_s=TIMEOUT_S)
+    return await trio.to_thread.run_sync(_history, output, is_selected)
+
+
+def _history(output: bytes, is_selected: Callable[[str], bool]) -> FileHistory:
+    """Return the history of files from the output of `diff-tree`."""
+    states: set[tuple[str, str]] = set()  # names with ids of contents
+    renames: set[tuple[str, str]] = set()
+    parts = iter(output.decode("utf-8", "surrogateescape").split("\0"))
+    for head in filter(None, parts):
+        _, _, old_oid, new_oid, status = head.split(" ")
+        old = next(parts)
+        new = next(parts) if status.startswith("R") else old
+        states |= {(old, old_oid), (new, new_oid)}
+        renames |= {(old, new)}
+    selected = {name for name, _ in states if is_selected(name)}
+    names = _reached(selected, renames) | _reached(selected, {(new, old) for old, new in renames})
+    oids = {oid for name, oid in states if name in names} - {NO_FILE, EMPTY_ID}
+    return FileHistory(names, oids, {name for name, oid in states if oid in oids} - names)
+
+
+def _reached(names: set[str], steps: set[tuple[str, str]]) -> set[str]:
+    """Return the names that steps lead to, and those they begin with."""
+    reached, size = set(names), -1
+    while len(reached) != size:
+        size = len(reached)
+        reached |= {end for start, end in steps if start in reached}
+    return reached
+
+
+async def rewrite_without(repository: Repository, tip: str, is_purged: Callable[[str, str], bool]) -> str:
+    """Return a new commit whose history is that of another one, without some files.
+
+    Args:
+        repository: Has the history.
+        tip: Its last commit.
+        is_purged: Returns whether a content is left out, from its path and its id ("" for a deletion).
 
     Raises:
         GitFailedError: The history can't be read or written.
@@ -21,7 +72,7 @@ async def rewrite_without(repository: Repository, tip: str, is_purged: Callable[
     exported = await repository.git.run(
         "fast-export", "--no-data", "--signed-tags=strip", "--reencode=no", WORK, timeout_s=TIMEOUT_S
     )
-    stream, mark = _without(exported, is_purged)
+    stream, mark = await trio.to_thread.run_sync(_without, exported, is_purged)
     if not mark:
         raise failed("fast-export", "the history has no commits")
     stream += b"get-mark " + mark + b"\ndone\n"
@@ -30,7 +81,7 @@ async def rewrite_without(repository: Repository, tip: str, is_purged: Callable[
     return output.decode("ascii").strip()
 
 
-def _without(exported: bytes, is_purged: Callable[[str], bool]) -> tuple[bytes, bytes]:
+def _without(exported: bytes, is_purged: Callable[[str, str], bool]) -> tuple[bytes, bytes]:
     """Return a stream for fast-import without some files, and the mark of its last commit."""
     result = bytearray()
     mark = b""
@@ -47,9 +98,14 @@ def _without(exported: bytes, is_purged: Callable[[str], bool]) -> tuple[bytes, 
         elif line.startswith(b"mark "):
             mark = line[5:]
             result += line + b"\n"
-        elif not (line[:2] in (b"M ", b"D ") and is_purged(_path_in(line))):
+        elif not (line[:2] in (b"M ", b"D ") and is_purged(_path_in(line), _oid_in(line))):
             result += line + b"\n"
     return bytes(result), mark
+
+
+def _oid_in(line: bytes) -> str:
+    """Return the id of the content in a line that changes a file."""
+    return line.split(b" ", 3)[2].decode("ascii") if line.startswith(b"M ") else ""
 
 
 def _path_in(line: bytes) -> str:

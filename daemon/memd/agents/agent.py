@@ -62,6 +62,9 @@ Answer = TypeVar("Answer")
 REQUEST_GRACE_S = 2.0
 """How long requests in progress may continue before their agent is closed."""
 
+LOOK_TIMEOUT_S = 0.3
+"""How long a search without hits waits for changes of other machines."""
+
 OPEN_TIMEOUT_S = 8.0
 """How long a request waits for its agent to be reopened."""
 
@@ -126,7 +129,7 @@ class Agent:
         *,
         daemon: Callable[[], DaemonSettings],
         clock: Clock,
-        on_use: Callable[[str], None] = lambda _: None,
+        on_use: Callable[[str], trio.Event | None] = lambda _: None,
     ) -> None:
         self.config = config
         self.state = AgentState.OPENING
@@ -285,12 +288,17 @@ class Agent:
     async def search(self, opened: OpenAgent, params: SearchParams) -> SearchReply:
         """Return hits from what is on disk now."""
         self._require_enabled()
-        self._on_use(self.config.id)
+        look = self._on_use(self.config.id)
         reply = await opened.search.search(params)
+        if not reply.hits and look is not None:
+            with trio.move_on_after(LOOK_TIMEOUT_S):
+                await look.wait()
+            if look.is_set():
+                reply, look = await opened.search.search(params), None
         if reply.hits:
             return reply
         sources = (*self.config.settings.sources, *(each.name for each in self.config.sources))
-        memory = SearchedSources(self.config.id, self.config.workspace, sources)
+        memory = SearchedSources(self.config.id, self.config.workspace, sources, is_looking=look is not None)
         return replace(reply, empty=await explain_empty(reply, params, memory, opened.text))
 
     @_when_open

@@ -55,7 +55,8 @@ RELEASE_INTERVAL_S = 30.0
 class AgentRegistry:
     """Every agent by id. `models`, `library`, `downloads` and `accounts` are shared by agents.
 
-    `on_use` is called with the agent's id when a search or a session begins.
+    `on_use` is called with the agent's id when a search or a session begins, and returns what is set once changes of
+    other machines that are being received now have arrived; None if there is nothing to wait for.
     """
 
     def __init__(
@@ -79,7 +80,7 @@ class AgentRegistry:
             models_dir, models, downloads, self._all_settings, self.on_model_downloaded
         )
         self.chooser = chooser
-        self.on_use: Callable[[str], None] = lambda _: None
+        self.on_use: Callable[[str], trio.Event | None] = lambda _: None
         self._home = home
         self._daemon = daemon
         self._extension = extension

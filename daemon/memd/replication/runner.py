@@ -70,6 +70,7 @@ class ReplicaRunner:
         self._due_s = 0.0
         self._scan_s = float("inf")
         self._woken = trio.Event()
+        self._look: trio.Event | None = None
 
     def __repr__(self) -> str:
         return f"<ReplicaRunner of {self.replica!r}, {self.state}>"
@@ -79,6 +80,8 @@ class ReplicaRunner:
         """One word for the status."""
         if self.is_paused:
             return "paused"
+        if self.replica.view.question is not None:
+            return "held"
         if isinstance(self.problem, RemoteUnreachableError):
             return "offline" if self.problem.data.get("reason") in OFFLINE_REASONS else "failed"
         if isinstance(self.problem, RemoteRefusedError | RemoteRewrittenError):
@@ -102,10 +105,17 @@ class ReplicaRunner:
         self._scan_s = trio.current_time()
         self._woken.set()
 
-    def on_activity(self) -> None:
-        """Look at the remote soon: the agent is being used."""
+    def on_activity(self) -> trio.Event | None:
+        """Look at the remote soon: the agent is being used.
+
+        Returns:
+            What is set once a look that begins now or is under way has ended; None if there is none.
+        """
         spacing_s = OFFLINE_INTERVAL_S if self._failures else ACTIVE_INTERVAL_S
         self._advance(max(trio.current_time(), self._looked_s + spacing_s))
+        if self._look is None and self._due_s <= trio.current_time():
+            self._look = trio.Event()
+        return None if self.is_paused or self._failures else self._look
 
     def on_network(self) -> None:
         """Look at the remote now: the network changed."""
@@ -176,6 +186,9 @@ class ReplicaRunner:
             elif report.committed:
                 self.on_activity()
         self._plan_scan()
+        if is_full and self._look is not None:
+            self._look.set()
+            self._look = None
 
     def _plan_scan(self) -> None:
         """Look at the workspace again when changes may have settled."""

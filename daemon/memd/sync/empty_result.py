@@ -30,6 +30,7 @@ class SearchedSources:
         sources: Sources that the settings include.
         disk: Existing files and transcripts; None if they could not be scanned.
         left_out: Files that are not indexed, or only in part.
+        is_looking: Whether memd is still asking the remote for changes of other machines.
     """
 
     agent: str
@@ -37,6 +38,7 @@ class SearchedSources:
     sources: Collection[str]
     disk: Discovery | None = None
     left_out: Collection[SkippedFile] = ()
+    is_looking: bool = False
 
 
 async def explain_empty(
@@ -71,6 +73,12 @@ def find_reason(reply: SearchReply, params: SearchParams, memory: SearchedSource
             "source_unknown",
             f"Agent {memory.agent} has no source {unknown[0]}.",
             f"Its sources are {', '.join(memory.sources)}; `memctl sources` lists what can be added.",
+        )
+    if memory.is_looking:
+        return EmptyResult(
+            "remote_pending",
+            "Nothing found yet: memd is asking the remote for changes.",
+            "Search again in a moment.",
         )
     disk = memory.disk
     if disk is None:

@@ -69,7 +69,7 @@ class ReplicaRecorder:
     @property
     def view(self) -> SimpleNamespace:
         """Return what the status needs."""
-        return SimpleNamespace(ahead=self.ahead)
+        return SimpleNamespace(ahead=self.ahead, question=None)
 
     @property
     def times(self) -> list[float]:
@@ -186,6 +186,24 @@ def test_change_during_a_sync_is_synced_after_it() -> None:
 def test_search_leads_to_a_look_at_the_remote_soon(activity_s: float, looked_s: float) -> None:
     _, recorder = watch(20, at(activity_s, lambda runner, _: runner.on_activity()))
     assert recorder.calls[1:] == [RecordedSync(looked_s)]
+
+
+def test_search_learns_when_the_look_that_it_leads_to_has_ended() -> None:
+    seen: list[tuple[bool, float]] = []
+
+    async def search(runner: ReplicaRunner, recorder: ReplicaRecorder) -> None:
+        recorder.duration_s = 1.0
+        for at_s in (0.5, 1.5, 3.5):
+            await trio.sleep(at_s - (trio.current_time() - recorder.started_s))
+            look = runner.on_activity()
+            if look is not None:
+                await look.wait()
+            seen.append((look is not None, round(trio.current_time() - recorder.started_s, 3)))
+
+    recorder = ReplicaRecorder(duration_s=1.0)
+    watch(20, search, recorder)
+    # The first look is under way. Soon after it there is none, but the search leads to one two seconds later.
+    assert seen == [(True, 1.0), (False, 1.5), (True, 4.0)]
 
 
 def test_searches_lead_to_one_look_each_spacing() -> None:

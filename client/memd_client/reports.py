@@ -32,7 +32,7 @@ class EmptyResult:
     """Why a search has no hits, and what to do; `min_score` in the hint is the request's parameter.
 
     `code` is one of `source_unknown`, `sessions_not_indexed`, `no_transcripts`, `workspace_missing`, `no_notes`,
-    `path_matches_nothing`, `indexing`, `no_match`.
+    `path_matches_nothing`, `indexing`, `remote_pending`, `no_match`.
     """
 
     code: str
@@ -185,9 +185,10 @@ class RemoteStatus:
     """An agent's memory on a remote.
 
     `state` is `ok`, `pending` (changes wait to be sent), `offline`, `refused` (the remote has what memd doesn't
-    accept, or doesn't accept our changes), `failed`, or `paused`. `ahead` counts commits that the remote lacks,
-    `is_behind` tells whether it has commits that are not here yet. `waiting` are received files that another program is
-    writing to, `left_out` files that are not replicated. `next_sync_ms` is None while paused.
+    accept, or doesn't accept our changes), `failed`, `held` (a folder lost most of its files, and memd asks before it
+    deletes them elsewhere), or `paused`. `ahead` counts commits that the remote lacks, `is_behind` tells whether it has
+    commits that are not here yet. `waiting` are files that wait for another program that writes to them, or for the
+    answer to a question, `left_out` files that are not replicated. `next_sync_ms` is None while paused.
     """
 
     agent: str

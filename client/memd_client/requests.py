@@ -243,10 +243,19 @@ def remote(
     path: str = "",
     paths: Sequence[str] = (),
     take_over: bool = False,
+    missing: str = "",
+    confirmed: bool = False,
 ) -> PreparedRequest[RemoteReply]:
     """Return the request of `Client.remote`."""
     params = RemoteParams(
-        action=action, agent=agent, url=url, path=path, paths=list(paths), take_over=take_over
+        action=action,
+        agent=agent,
+        url=url,
+        path=path,
+        paths=list(paths),
+        take_over=take_over,
+        missing=missing,
+        confirmed=confirmed,
     )
     wait_s = 0.0 if action == "status" else REMOTE_TIMEOUT_S
     return PreparedRequest("remote", params, RemoteReply, uses_client_agent=False, min_timeout_s=wait_s)

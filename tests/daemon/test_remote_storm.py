@@ -1,4 +1,7 @@
-"""Random edits on three machines, with partitions, kills, skewed clocks and a full disk: nothing written is lost."""
+"""Random edits on three machines, with partitions, kills, skewed clocks, a full disk and lost workspaces.
+
+Nothing written is lost.
+"""
 
 from __future__ import annotations
 
@@ -74,8 +77,9 @@ def scene() -> Iterator[StormScene]:
 class StormFaults:
     """Faults of a scene; each is over when it returns, or after `heal`."""
 
-    def __init__(self, scene: StormScene, seed: int) -> None:
+    def __init__(self, scene: StormScene, storm: ReplicationStorm, seed: int) -> None:
         self._scene = scene
+        self._storm = storm
         self._random = random.Random(seed)
         self._ballast: Path | None = None
         self._is_apart = False
@@ -92,6 +96,9 @@ class StormFaults:
             self._kill_connections,
             self._fill_disk,
             self._free_disk,
+            self._lose_files,
+            self._lose_files,
+            self._return_files,
         ]
         self._random.choice(every)()
         self.count += 1
@@ -100,6 +107,7 @@ class StormFaults:
         """End all faults."""
         self._meet()
         self._free_disk()
+        self._return_files()
 
     def _part(self) -> None:
         """Take the server away."""
@@ -138,6 +146,22 @@ class StormFaults:
             self._ballast.unlink(missing_ok=True)
             self._ballast = None
 
+    def _lose_files(self) -> None:
+        """Take a workspace or its `memory` away, as a disk that is unmounted; an empty folder may stay in its place."""
+        machine = self._random.choice(self._scene.made)
+        if not self._storm.away and machine.home.state != self._scene.disk:
+            lost = machine.workspace / self._random.choice(["", "memory"])
+            lost.rename(machine.home.state / "away")
+            if self._random.random() < 0.7:
+                lost.mkdir()
+            self._storm.away[machine] = lost
+
+    def _return_files(self) -> None:
+        for machine, lost in self._storm.away.items():
+            shutil.rmtree(lost, ignore_errors=True)
+            (machine.home.state / "away").rename(lost)
+        self._storm.away.clear()
+
 
 def descendants(pid: int) -> list[int]:
     """Return the processes below a process."""
@@ -157,15 +181,21 @@ def descendants(pid: int) -> list[int]:
 def run_storm(edits: int, seed: int) -> None:
     """Run a storm, let the machines meet, and check what must be true."""
     with scene() as at:
-        storm, faults = ReplicationStorm(at.made, seed), StormFaults(at, seed)
+        storm = ReplicationStorm(at.made, seed)
+        faults = StormFaults(at, storm, seed)
         while storm.log.edits < edits:
             storm.edit(BURST)
             faults.strike()
             storm.pause(1.5)
+            storm.answer()
         faults.heal()
-        try_until_equal(at.made)
+        try_until_equal(at.made, storm)
 
-        print(f"{storm.log.edits} edits, {faults.count} faults, {len(storm.log.written)} lines", flush=True)
+        log = storm.log
+        print(
+            f"{log.edits} edits, {faults.count} faults, {log.answers} answers, {len(log.written)} lines",
+            flush=True,
+        )
         for machine in at.made:
             assert storm.missing(machine) == set()
             assert machine.status().problem is None
@@ -176,13 +206,15 @@ def run_storm(edits: int, seed: int) -> None:
         at.repository.git("fsck", "--full", "--no-dangling")
 
 
-def try_until_equal(made: list[MemoryMachine]) -> None:
-    """Sync until all machines have the same files."""
+def try_until_equal(made: list[MemoryMachine], storm: ReplicationStorm) -> None:
+    """Sync until all machines have the same files and no question is open."""
 
     def is_equal() -> bool:
         for machine in made:
             with suppress(MemdError):
                 machine.remote("sync")
+        if storm.answer():
+            return False
         states = [machine.files() for machine in made]
         return all(state == states[0] for state in states)
 

@@ -9,13 +9,13 @@ from pathlib import Path
 
 import pytest
 
+from memd.system.clock import wall_clock_ms
 from memd_client.errors import (
     BadParamsError,
     GitFailedError,
     GitMissingError,
     MemdError,
     RemoteExistsError,
-    RemoteRefusedError,
     RemoteRewrittenError,
     RemoteUnknownError,
     RemoteUnreachableError,
@@ -64,6 +64,25 @@ def test_note_of_one_machine_is_found_by_search_on_the_other_without_a_request(
     laptop.note("memory/zebra.md", "The zebra enclosure is done.\n")
 
     wait_until(lambda: server.hits("zebra"))
+
+
+def test_first_search_after_a_change_elsewhere_finds_it_or_names_the_reason(
+    pair: tuple[MemoryMachine, MemoryMachine, BareRepository],
+) -> None:
+    laptop, server, _ = pair
+    settle([laptop, server])
+    laptop.note("memory/okapi.md", "The okapi enclosure is done.\n")
+    laptop.remote("sync")
+    # Within two seconds after a look, a search leads to none.
+    wait_until(lambda: wall_clock_ms() - (server.status().last_sync_ms or 0) > 2_100)
+    if (server.workspace / "memory/okapi.md").exists():
+        pytest.skip("the regular sync was first")
+
+    with server.daemon.client() as client:
+        reply = client.search("okapi")
+
+    assert reply.hits or (reply.empty is not None and reply.empty.code == "remote_pending")
+    wait_until(lambda: server.hits("okapi"))
 
 
 def test_machines_have_names_of_their_own_and_status_says_how_far_each_is(
@@ -118,6 +137,23 @@ def test_one_repository_has_several_agents_and_clone_makes_those_that_are_missin
             assert client.search("deploys", agent="main").hits == []
 
 
+def test_clone_of_many_agents_needs_a_confirmation() -> None:
+    with machines(1) as ([laptop], hub):
+        laptop.note("MEMORY.md", "first\n")
+        laptop.remote("add", url=hub.url)
+        for number in range(11):
+            hub.git("update-ref", f"refs/heads/memd/crew-{number:02}", "refs/heads/memd/main")
+
+        with pytest.raises(BadParamsError, match="memory of 11 agents that are missing here") as raised:
+            laptop.remote("clone", url=hub.url)
+        assert raised.value.data["agents"] == 11
+        assert not list((laptop.home.state / "agents").glob("crew-*"))
+        assert [row.agent for row in laptop.remote("clone", url=hub.url, agent="crew-03").remotes] == [
+            "crew-03"
+        ]
+        assert len(laptop.remote("clone", url=hub.url).remotes) == 12  # 10 were missing
+
+
 def test_folder_that_is_no_repository_is_refused_and_nothing_is_kept_of_it(
     pair: tuple[MemoryMachine, MemoryMachine, BareRepository], tmp_path: Path
 ) -> None:
@@ -156,6 +192,50 @@ def test_machine_without_git_says_so(tmp_path: Path) -> None:
     environ = {"PATH": str(tmp_path)}
     with machines(1, environ) as ([machine], hub), pytest.raises(GitMissingError, match="not installed"):
         machine.remote("add", url=hub.url)
+
+
+def test_hooks_and_settings_of_a_folder_run_no_programs(tmp_path: Path) -> None:
+    with machines(2) as ((laptop, server), hub):
+        ran = tmp_path / "ran"
+        script = f"#!/bin/sh\ntouch {ran}\n"
+        hooks = (
+            "pre-receive",
+            "update",
+            "post-receive",
+            "post-update",
+            "reference-transaction",
+            "pre-auto-gc",
+        )
+        for name in (*hooks, "proc-receive", "push-to-checkout", "post-checkout", "fsmonitor-watchman"):
+            hook = hub.path / "hooks" / name
+            hook.write_text(script)
+            hook.chmod(0o755)
+        program = hub.path / "program"
+        program.write_text(script)
+        program.chmod(0o755)
+        for name in (
+            "core.fsmonitor",
+            "core.alternateRefsCommand",
+            "core.sshCommand",
+            "gc.recentObjectsHook",
+        ):
+            hub.git("config", name, str(program))
+        hub.git("config", "uploadpack.packObjectsHook", str(program))
+        hub.git("config", "core.hooksPath", str(hub.path / "hooks"))
+        hub.git("config", "gc.auto", "1")
+        (hub.path / "objects/info/alternates").write_text(f"{laptop.repository()}/objects\n")
+        laptop.note("MEMORY.md", "first\n")
+
+        laptop.remote("add", url=f"file://{hub.path}")
+        server.remote("clone", url=hub.url)
+        server.append("MEMORY.md", "second\n")
+        settle([laptop, server])
+        server.remote("purge", path="MEMORY.md")
+        settle([laptop, server])
+        server.remote("remove")
+
+        assert laptop.text("MEMORY.md") == "first\nsecond\n"
+        assert not ran.exists()
 
 
 # --- merging --------------------------------------------------------------------------------------------
@@ -295,18 +375,29 @@ def test_killed_daemon_continues_and_leaves_no_lock() -> None:
     with machines(2) as ((laptop, server), hub):
         laptop.note("MEMORY.md", "first\n")
         connect([laptop, server], hub.url)
-        for name in ("refs/heads/memory.lock", "packed-refs.lock", "index.lock", "objects/pack/tmp_pack_x"):
-            (laptop.repository() / name).parent.mkdir(parents=True, exist_ok=True)
-            (laptop.repository() / name).write_text("")
         laptop.append("MEMORY.md", "second\n")
         laptop.daemon.kill()
+        plant_locks(laptop)
         laptop.daemon.start()
         settle([laptop, server])
+        plant_locks(laptop)
+        laptop.remote("pause")
+        laptop.remote("resume")
+        laptop.append("MEMORY.md", "third\n")
+        wait_until(lambda: server.remote("sync") and server.text("MEMORY.md") == "first\nsecond\nthird\n")
+        laptop.remote("sync")
 
         left = [path.name for path in laptop.repository().rglob("*.lock") if path.name != "memd.lock"]
         assert left == []
-        assert server.text("MEMORY.md") == "first\nsecond\n"
         git_in(laptop.repository(), "fsck", "--full", "--no-dangling")
+
+
+def plant_locks(machine: MemoryMachine) -> None:
+    """Leave what killed commands of git leave."""
+    locks = ("config", "HEAD", "index", "packed-refs", "shallow", "refs/heads/memory", "refs/memd/applied")
+    for name in (*(f"{each}.lock" for each in locks), "objects/pack/tmp_pack_x"):
+        (machine.repository() / name).parent.mkdir(parents=True, exist_ok=True)
+        (machine.repository() / name).write_text("")
 
 
 def test_damaged_repository_of_memd_is_reported_and_search_continues() -> None:
@@ -320,20 +411,6 @@ def test_damaged_repository_of_memd_is_reported_and_search_continues() -> None:
             laptop.remote("sync")
         assert laptop.status().state == "failed"
         assert laptop.hits("second") == ["MEMORY.md"]
-
-
-def test_workspace_whose_files_are_all_gone_deletes_nothing_elsewhere() -> None:
-    with machines(2) as ((laptop, server), hub):
-        for number in range(5):
-            laptop.note(f"memory/note-{number}.md", f"note {number}\n")
-        connect([laptop, server], hub.url)
-        shutil.rmtree(laptop.workspace / "memory")
-
-        with pytest.raises(RemoteRefusedError, match="are gone"):
-            laptop.remote("sync")
-        server.remote("sync")
-
-        assert len(server.files()) == 5
 
 
 def test_pause_survives_a_restart_and_resume_ends_it() -> None:
@@ -395,6 +472,60 @@ def test_purge_removes_a_secret_from_the_history_everywhere() -> None:
         assert "correct-horse" not in all_contents(hub.path)
         assert laptop.text("MEMORY.md") == "first\nnot sent yet\n"
         assert server.text("memory/keys.md") == "the password is in the vault\n"
+
+
+def test_purge_removes_earlier_names_and_copies_of_a_note() -> None:
+    with machines(1) as ([laptop], hub):
+        body = "".join(f"line {number}\n" for number in range(20))
+        laptop.note("memory/keys.md", f"{body}the password is correct-horse\n")
+        laptop.note("memory/keys-2026-03-05.md", "kept\n")
+        laptop.remote("add", url=hub.url)
+        laptop.note("memory/copy.md", laptop.text("memory/keys.md"))
+        laptop.remote("sync")
+        (laptop.workspace / "memory/keys.md").rename(laptop.workspace / "memory/codes.md")
+        laptop.append("memory/codes.md", "renamed\n")
+        laptop.remote("sync")
+        laptop.note("memory/codes.md", f"{body}the password is in the vault\n")
+        laptop.remote("sync")
+
+        with pytest.raises(BadParamsError, match=r"'memory/copy.md' still has an earlier content"):
+            laptop.remote("purge", path="memory/codes.md")
+        laptop.note("memory/copy.md", "nothing\n")
+        purged = laptop.remote("purge", path="memory/codes.md").purged
+
+        assert purged == ["memory/codes.md", "memory/copy.md", "memory/keys.md"]
+        assert "correct-horse" not in all_contents(laptop.repository())
+        hub.git("reflog", "expire", "--expire=now", "--all")
+        hub.git("gc", "--quiet", "--prune=now")
+        assert "correct-horse" not in all_contents(hub.path)
+        assert sorted(laptop.files()) == ["memory/codes.md", "memory/copy.md", "memory/keys-2026-03-05.md"]
+
+
+def test_purge_of_a_folder_forgets_thousands_of_machines_and_no_match_is_an_error() -> None:
+    with machines(1) as ([laptop], hub):
+        for name in ("a", "b"):
+            laptop.note(f"memory/doors/{name}.md", f"the code is correct-horse-{name}\n")
+        laptop.note("memory/doors-2.md", "the code of the shed\n")
+        laptop.remote("add", url=hub.url)
+        for name in ("a", "b"):
+            laptop.note(f"memory/doors/{name}.md", "the code is in the vault\n")
+        laptop.note("memory/doors-2.md", "changed\n")
+        laptop.remote("sync")
+        tip = hub.git("rev-parse", "memd/main")
+        names = (f"refs/memd/main/machines/{'z' * 50}{number:06}" for number in range(30_000))
+        hub.git("pack-refs", "--all")
+        with (hub.path / "packed-refs").open("a") as packed:
+            packed.writelines(f"{tip} {name}\n" for name in names)
+
+        for path in ("memory/door", "memory/doors/c.md", "."):
+            with pytest.raises(BadParamsError, match="the history has no file or folder"):
+                laptop.remote("purge", path=path)
+        purged = laptop.remote("purge", path="memory/doors/").purged
+
+        assert purged == ["memory/doors/a.md", "memory/doors/b.md"]
+        assert "correct-horse" not in all_contents(laptop.repository())
+        assert "the code of the shed" in all_contents(laptop.repository())
+        assert len(hub.git("for-each-ref").splitlines()) == 3
 
 
 def test_rewritten_history_is_refused_and_taken_over_without_losing_what_was_not_sent() -> None:

@@ -34,6 +34,7 @@ class StormLog:
     deleted: set[str] = field(default_factory=set)
     facts: dict[str, set[str]] = field(default_factory=dict)
     edits: int = 0
+    answers: int = 0
 
 
 class ReplicationStorm:
@@ -49,6 +50,8 @@ class ReplicationStorm:
         self._machines = made
         self._random = random.Random(seed)
         self._numbers = itertools.count(1)
+        self.away: dict[MemoryMachine, Path] = {}
+        """The missing folder of each machine that has one: nobody edits there."""
         self._actions: list[tuple[int, Callable[[MemoryMachine], None]]] = [
             (40, self._append_to_day),
             (14, self._append_to_note),
@@ -65,7 +68,7 @@ class ReplicationStorm:
         """Make random edits on random machines."""
         weights = [weight for weight, _ in self._actions]
         for _ in range(count):
-            machine = self._random.choice(self._machines)
+            machine = self._random.choice([each for each in self._machines if each not in self.away])
             [(_, action)] = self._random.choices(self._actions, weights)
             # A full disk or a daemon that is down refuses an edit: then nothing was written.
             with contextlib.suppress(OSError, MemdError):
@@ -75,6 +78,17 @@ class ReplicationStorm:
     def pause(self, most_s: float) -> None:
         """Let the daemons work for a random time."""
         time.sleep(self._random.uniform(0, most_s))
+
+    def answer(self) -> bool:
+        """Answer questions about deletions where no folder is missing; return whether there was any."""
+        is_asked = False
+        for machine in self._machines:
+            with contextlib.suppress(OSError, MemdError):
+                if machine not in self.away and machine.status().state == "held":
+                    is_asked = True
+                    machine.remote("resume", missing=self._random.choice(["delete", "restore"]))
+                    self.log.answers += 1
+        return is_asked
 
     def missing(self, machine: MemoryMachine) -> set[str]:
         """Return words that a machine should have and has not."""

@@ -40,8 +40,12 @@ DOWNLOAD_TIMEOUT_S: Final = 120.0
 START_ATTEMPTS: Final = 5
 """How often sshd is started: another process may take the free port meanwhile."""
 
-PRIVATE_RUN: Final = 'mount -t tmpfs tmpfs /run && mkdir /run/sshd && exec "$@"'
-"""sshd of root needs an empty folder in /run, which it gets in a mount namespace of its own."""
+PRIVATE_RUN: Final = (
+    "mount -t tmpfs tmpfs /run && mkdir /run/sshd && cp /etc/passwd /run/passwd"
+    " && { grep -q ^sshd: /run/passwd || echo sshd:x:65533:65534::/run/sshd:/usr/sbin/nologin >> /run/passwd; }"
+    ' && mount --bind /run/passwd /etc/passwd && exec "$@"'
+)
+"""sshd of root needs an empty folder in /run and a user, which it gets in a mount namespace of its own."""
 
 
 @functools.cache

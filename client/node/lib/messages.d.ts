@@ -180,9 +180,10 @@ export interface SkippedFile {
  * An agent's memory on a remote.
  *
  * `state` is `ok`, `pending` (changes wait to be sent), `offline`, `refused` (the remote has what memd doesn't
- * accept, or doesn't accept our changes), `failed`, or `paused`. `ahead` counts commits that the remote lacks,
- * `is_behind` tells whether it has commits that are not here yet. `waiting` are received files that another program is
- * writing to, `left_out` files that are not replicated. `next_sync_ms` is None while paused.
+ * accept, or doesn't accept our changes), `failed`, `held` (a folder lost most of its files, and memd asks before it
+ * deletes them elsewhere), or `paused`. `ahead` counts commits that the remote lacks, `is_behind` tells whether it has
+ * commits that are not here yet. `waiting` are files that wait for another program that writes to them, or for the
+ * answer to a question, `left_out` files that are not replicated. `next_sync_ms` is None while paused.
  */
 export interface RemoteStatus {
   agent: string;
@@ -489,7 +490,7 @@ export interface PendingChanges {
  * Why a search has no hits, and what to do; `min_score` in the hint is the request's parameter.
  *
  * `code` is one of `source_unknown`, `sessions_not_indexed`, `no_transcripts`, `workspace_missing`, `no_notes`,
- * `path_matches_nothing`, `indexing`, `no_match`.
+ * `path_matches_nothing`, `indexing`, `remote_pending`, `no_match`.
  */
 export interface EmptyResult {
   code: string;
@@ -1329,8 +1330,10 @@ export interface SourcesReply {
  *
  * `action` is one of `status`, `add` (connect an agent to `url`), `clone` (connect all agents that `url` has memory
  * of, or one), `sync`, `pause`, `resume`, `remove`, `settle` (delete files of conflicts: `paths`, or all if empty) and
- * `purge` (remove earlier contents of the file `path` from the history). `agent`: None means all agents with a remote,
- * for `add`, `settle` and `purge` the default agent. `take_over` lets `sync` accept a rewritten history.
+ * `purge` (remove earlier contents of the file or folder `path` from the history). `agent`: None means all agents with
+ * a remote, for `add`, `settle`, `purge` and `missing` the default agent. `take_over` lets `sync` accept a rewritten
+ * history. With `missing`, `resume` deletes the files that are missing (`delete`) or restores them (`restore`).
+ * `confirmed` lets `clone` create more than 10 agents.
  */
 export interface RemoteParams {
   action?: string;
@@ -1339,15 +1342,20 @@ export interface RemoteParams {
   path?: string;
   paths?: string[];
   take_over?: boolean;
+  missing?: string;
+  confirmed?: boolean;
 }
 
 /**
  * The remotes concerned, files of conflicts that were deleted, and how many commits were rewritten.
+ *
+ * `purged` are the files whose earlier contents were removed, with their earlier names.
  */
 export interface RemoteReply {
   remotes: RemoteStatus[];
   settled: string[];
   commits: number;
+  purged: string[];
 }
 
 /**

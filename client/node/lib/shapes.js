@@ -277,7 +277,7 @@ export const SHAPES = {
     holds: {"sources": ["SourceStatus", true], "found": ["SourceStatus", true]},
   },
   RemoteReply: {
-    defaults: {"remotes": [], "settled": [], "commits": 0},
+    defaults: {"remotes": [], "settled": [], "commits": 0, "purged": []},
     holds: {"remotes": ["RemoteStatus", true]},
   },
   Excerpt: {
@@ -393,7 +393,7 @@ export const PARAMS = {
   recall_for: ["prompt", "agent", "force"],
   capture_from: ["messages", "agent", "force"],
   sources: ["action", "name", "session", "agent"],
-  remote: ["action", "agent", "url", "path", "paths", "take_over"],
+  remote: ["action", "agent", "url", "path", "paths", "take_over", "missing", "confirmed"],
   conversation_search: ["query", "agent", "max_results", "sources", "project", "since", "exclude_session", "deadline_ms"],
   conversation_read: ["session", "agent", "line", "first", "messages"],
   show: ["agent"],

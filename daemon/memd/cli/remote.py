@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import sys
 from typing import TYPE_CHECKING
 
 import click
@@ -12,6 +13,7 @@ from memd.cli.arguments import MAX_PATH_CHARS, CommandGroup, agent_option, at_mo
 from memd.cli.connect import CliSession
 from memd.cli.lines import count
 from memd.cli.remote_lines import remote_lines
+from memd_client.errors import BadParamsError
 
 if TYPE_CHECKING:
     from memd_client.messages import RemoteReply
@@ -97,13 +99,21 @@ def pause(session: CliSession, agent: str | None) -> None:
     session.output.text(f"paused {count(len(reply.remotes), 'remote')}\n")
 
 
-@command.command("resume", epilog=examples("memctl remote resume"))
+@command.command("resume", epilog=examples("memctl remote resume", "memctl remote resume --restore"))
 @agent_option
+@click.option(
+    "--delete-missing", "missing", flag_value="delete", help="Delete missing files on all machines."
+)
+@click.option("--restore", "missing", flag_value="restore", help="Restore missing files, here and elsewhere.")
 @click.pass_obj
-def resume(session: CliSession, agent: str | None) -> None:
-    """Send and receive again after `memctl remote pause`."""
+def resume(session: CliSession, agent: str | None, missing: str | None) -> None:
+    """Send and receive again after `memctl remote pause`.
+
+    If a folder lost most of its files, memd deletes them nowhere else until you decide with one of the options, for the
+    default agent or the one of --agent. It continues by itself when the files are back.
+    """
     with session.client() as client:
-        reply = client.remote("resume", agent=agent)
+        reply = client.remote("resume", agent=agent, missing=missing or "")
     session.output.text(f"resumed {count(len(reply.remotes), 'remote')}\n")
 
 
@@ -151,14 +161,18 @@ def settle(
 @agent_option
 @click.pass_obj
 def purge(session: CliSession, file: str, agent: str | None) -> None:
-    """Remove earlier contents of FILE from the history everywhere.
+    """Remove earlier contents of FILE, or of all files in a folder, from the history everywhere.
 
-    Delete the secret from FILE first: the present contents stay. The other machines receive the new history. A
-    server may keep the old objects until it runs `git gc`; a secret that was ever sent should be changed anyway.
+    Delete the secret from FILE first: the present contents stay. Names that FILE had before, and copies of its earlier
+    contents, are included and listed. The other machines receive the new history. A server may keep the old objects
+    until it runs `git gc`; a secret that was ever sent should be changed anyway.
     """
     with session.client() as client:
         reply = client.remote("purge", path=file, agent=agent)
     session.output.text(f"removed earlier contents of {file} from {count(reply.commits, 'commit')}\n")
+    for path in reply.purged:
+        if path != file:
+            session.output.text(f"including {path}\n")
     session.output.note(
         "the server may keep the old objects until `git gc --prune=now` runs there; change the secret"
     )
@@ -170,9 +184,10 @@ def purge(session: CliSession, file: str, agent: str | None) -> None:
 )
 @click.argument("url", type=at_most(MAX_URL_CHARS))
 @agent_option
+@click.option("--yes", is_flag=True, help="Don't ask before creating more than 10 agents.")
 @json_option
 @click.pass_obj
-def clone(session: CliSession, url: str, agent: str | None, as_json: bool) -> None:
+def clone(session: CliSession, url: str, agent: str | None, yes: bool, as_json: bool) -> None:
     """Fetch the memory at URL to this machine, and keep it in sync.
 
     URL is a git repository that `memctl remote add` has filled. All agents with memory there are connected, or only
@@ -180,7 +195,14 @@ def clone(session: CliSession, url: str, agent: str | None, as_json: bool) -> No
     merged.
     """
     with session.client() as client:
-        reply = client.remote("clone", url=_address(session, url), agent=agent)
+        address = _address(session, url)
+        try:
+            reply = client.remote("clone", url=address, agent=agent, confirmed=yes)
+        except BadParamsError as error:
+            if "agents" not in error.data or sys.stdin is None or not sys.stdin.isatty():
+                raise
+            click.confirm(f"Create {error.data['agents']} agents?", abort=True, err=True)
+            reply = client.remote("clone", url=address, agent=agent, confirmed=True)
     _print(session, reply, as_json=as_json)
 
 

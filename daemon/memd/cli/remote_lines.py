@@ -27,6 +27,7 @@ STATES = {
     "offline": ("offline", "warn"),
     "refused": ("refused", "bad"),
     "failed": ("failed", "bad"),
+    "held": ("files are missing", "bad"),
     "paused": ("paused", "warn"),
 }
 """Text and style of the states of a remote."""

@@ -8,6 +8,9 @@ from typing import Final
 MAX_SUBJECT_CHARS: Final = 72
 MAX_LISTED: Final = 50
 
+CONFIRMED: Final = "Deletion-Confirmed: yes"
+"""Line of a message: the user confirmed the deletions, and other machines need not ask."""
+
 
 def describe_changes(contents: Mapping[str, object | None], before: Mapping[str, object]) -> str:
     """Return the message of a commit of local changes.

@@ -7,10 +7,9 @@ any of them.
 
 from __future__ import annotations
 
-import os
-from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Final, NamedTuple
 
@@ -20,29 +19,29 @@ import trio
 from memd.replication.apply import PendingChange, apply_changes
 from memd.replication.check import LEDGER, is_tracked
 from memd.replication.exchange import ExchangeState, RemoteExchange
-from memd.replication.git.repository import APPLIED, TIP, Author, Repository, TreeEntry
+from memd.replication.git.repository import APPLIED, EMPTY_ID, TIP, Author, Repository, TreeEntry
+from memd.replication.guard import DELETED, MISSING, DeletionGuard, Loss
 from memd.replication.merge.facts import is_facts_path, note_changes, read_ledger, write_ledger
 from memd.replication.merge.files import Sides
-from memd.replication.messages import describe_changes
+from memd.replication.messages import CONFIRMED, describe_changes
 from memd.replication.names import LocalNames
 from memd.replication.workspace import (
-    EMPTY_ID,
     MAX_WAIT_S,
     SETTLE_S,
     Settling,
     WorkspaceReader,
     WorkspaceScan,
-    is_below,
 )
 from memd.settings.agents import AgentConfig
 from memd.sync.disk.capacity import SourceLimits
 from memd.system.clock import Clock
-from memd_client.errors import RemoteRefusedError
+from memd_client.errors import BadParamsError
+from memd_client.messages import Problem
 
 log = structlog.get_logger(__name__)
 
-MIN_GUARDED_FILES: Final = 3
-"""A workspace that had so many files and has none left is treated as lost, not as emptied by the user."""
+LOSS_INTERVAL_S: Final = 10.0
+"""Interval of scans while files are missing: no event comes when a disk is mounted."""
 
 MAX_SETTLE_ROUNDS: Final = 8
 
@@ -86,6 +85,7 @@ class ReplicaView:
     left_out: Mapping[str, str] = field(default_factory=dict)
     waiting: Mapping[str, str] = field(default_factory=dict)
     conflicts: tuple[str, ...] = ()
+    question: Problem | None = None
 
 
 class Replica:
@@ -128,6 +128,7 @@ class Replica:
         self._ledger = ""
         self._names = LocalNames((), is_folding=is_folding)
         self._waiting: dict[str, PendingChange] = {}
+        self._guard = DeletionGuard()
         self._left_out: dict[str, str] = {}
         self._described: dict[str, str] = {}
         self._lock = trio.Lock()
@@ -225,21 +226,24 @@ class Replica:
 
     def next_scan_s(self) -> float | None:
         """Return in how many seconds a change here may have settled; None if none is waiting."""
-        waits = [self._settling.next_s(trio.current_time())]
+        waits = [
+            self._settling.next_s(trio.current_time()),
+            LOSS_INTERVAL_S if self._guard.lost.paths else None,
+        ]
         if self._waiting:
             waits.append(min(MAX_WAIT_S, SETTLE_S * 2 ** min(self._attempts, MAX_DOUBLINGS)))
         return min((wait_s for wait_s in waits if wait_s is not None), default=None)
 
-    async def purge(self, path: str) -> int:
-        """Rewrite the history without earlier contents of a file; return how many commits it has."""
+    async def purge(self, path: str) -> tuple[int, list[str]]:
+        """Rewrite the history without earlier contents of a file or folder; return as `RemoteExchange.purge`."""
         await self.sync(settle=True)
         async with self._exclusive():
             state = ExchangeState(self._refs, self._files, self._sides())
-            count = await self.exchange.purge(state, path, self.author, self._now_s())
+            result = await self.exchange.purge(state, path, self.author, self._now_s())
             await self._load()
             await self._describe()
             await self.repository.forget_unused()
-            return count
+            return result
 
     # --- steps ----------------------------------------------------------------------------------------
 
@@ -260,25 +264,26 @@ class Replica:
         self._left_out = {path: why for path, why in scan.left_out.items() if path}
         return scan
 
-    def _changes_in(self, scan: WorkspaceScan) -> dict[str, str | None]:
-        """Return contents that differ from the last commit, by path; None: the file is gone."""
+    async def _changes_in(self, scan: WorkspaceScan) -> dict[str, str | None]:
+        """Return contents that differ from the last commit, by path; None: the file is gone, and was not lost."""
         changes: dict[str, str | None] = {}
         for path, oid in scan.files.items():
             if self._files.get(path) != oid and path not in self._waiting:
                 changes[path] = oid
-        for path in self._files:
-            is_gone = path not in scan.files and path not in scan.busy and path not in self._waiting
-            if is_gone and not is_below(path, scan.left_out):
-                changes[path] = None
-        return changes
+        before = {path: oid for path, oid in self._files.items() if path not in self._waiting}
+        before |= {path: each.before for path, each in self._waiting.items() if each.before is not None}
+        gone = await self._guard.find_gone(before, scan)
+        self._guard.confirmed &= gone | self._waiting.keys()
+        changes |= dict.fromkeys(gone - self._waiting.keys())
+        # What is written to the place of a missing file is no edit of it.
+        return {path: oid for path, oid in changes.items() if not self._guard.lost.has(path)}
 
     async def _commit(self, report: SyncReport, *, settle: bool) -> bool:
         """Commit what changed in the workspace and has settled; return whether there was anything."""
         settled: dict[str, str | None] = {}
         for _ in range(MAX_SETTLE_ROUNDS):
             scan = await self._scan()
-            changes = self._changes_in(scan)
-            self._require_workspace(len(self._files), is_empty=not (scan.files or scan.busy))
+            changes = await self._changes_in(scan)
             now_s = trio.current_time()
             settled = {path: oid for path, oid in settled.items() if changes.get(path, "") == oid}
             fresh = {path: oid for path, oid in changes.items() if path not in settled}
@@ -291,10 +296,7 @@ class Replica:
             return False
         contents = {path: None if oid is None else scan.contents[oid] for path, oid in settled.items()}
         commit = await self._make_commit(contents)
-        refs = {TIP: commit}
-        if not self._waiting:
-            refs[APPLIED] = commit
-        await self.repository.set_refs(refs)
+        await self.repository.set_refs({TIP: commit, APPLIED: await self._applied_commit(commit)})
         await self._load()
         report.committed = len(settled)
         log.info("remote.committed", agent=self.config.id, files=len(settled))
@@ -318,63 +320,111 @@ class Replica:
             ledger = read_ledger(kept.get(self._ledger, b"").decode("utf-8", "replace"))
             changes[LEDGER] = write_ledger(note_changes(ledger, before, after, self._clock())).encode()
         message = describe_changes(contents, self._files)
+        if not self._guard.confirmed.isdisjoint(path for path, data in contents.items() if data is None):
+            message += f"\n{CONFIRMED}\n"
         return await self.repository.commit(
             [tip] if tip else [], changes, message, self.author, self._now_s()
         )
-
-    def _require_any(self, paths: Sequence[str]) -> None:
-        """Raise if the workspace should have files and has none of them (blocking)."""
-        root = self.config.workspace
-        if not any(os.path.lexists(root / self._names.local(path)) for path in paths):
-            self._require_workspace(len(paths), is_empty=True)
-
-    def _require_workspace(self, expected: int, *, is_empty: bool) -> None:
-        """Raise if the workspace seems lost: its files are not treated as deleted."""
-        if is_empty and expected >= MIN_GUARDED_FILES:
-            raise RemoteRefusedError(
-                f"all {expected} replicated files of {self.config.workspace} are gone; "
-                "they are not deleted on the remote",
-                hint="restore the folder, or run `memctl remote remove` and `memctl clone` to fetch them again",
-            )
 
     async def _apply(self, report: SyncReport) -> None:
         """Bring the workspace to the last commit; what other programs are writing to waits."""
         tip, applied = self._refs.get(TIP, ""), self._refs.get(APPLIED, "")
         if tip == applied:
-            self._waiting = {}
+            self._waiting, self._guard.deleted = {}, Loss()
             return
         before, after = await self.repository.tree(applied), await self.repository.tree(tip)
-        await trio.to_thread.run_sync(self._require_any, [path for path in before if is_tracked(path)])
         changes: list[PendingChange] = []
         for path in sorted({*before, *after}):
             old, new = (tree[path].oid if path in tree else None for tree in (before, after))
             if old != new and is_tracked(path):
                 changes.append(PendingChange(path, self._names.local(path), old, new))
-        waiting: list[PendingChange] = []
-        for batch in _batches(changes, before, after):
+        waiting = await self._held(changes, before, after)
+        ready = [each for each in changes if each.path not in {change.path for change in waiting}]
+        for batch in _batches(ready, before, after):
             contents = await self.repository.load(
                 oid for each in batch for oid in (each.before, each.after) if oid is not None
             )
             root, sides, now_ms = self.config.workspace, self._sides(), self._clock()
             waiting += await apply_changes(root, batch, contents, sides, now_ms)
+        if ready:  # a disk that was unmounted meanwhile does not have what was written
+            kept = {path: entry.oid for path, entry in before.items() if path in after and is_tracked(path)}
+            await self._guard.find_gone(kept, await self._scan())
+            waiting += [replace(each, reason=MISSING) for each in ready if self._guard.lost.has(each.path)]
         self._waiting = {each.path: each for each in waiting}
         self._attempts = self._attempts + 1 if waiting else 0
-        report.received += len(changes) - len(waiting)
-        await self._record_applied(tip)
+        report.received += len(changes) - len(self._waiting)
+        if len(self._waiting) < len(changes) or not changes:
+            await self._record_applied(tip)
         if changes:
             log.info("remote.applied", agent=self.config.id, files=len(changes), waiting=len(waiting))
 
+    async def _held(
+        self,
+        changes: Sequence[PendingChange],
+        before: Mapping[str, TreeEntry],
+        after: Mapping[str, TreeEntry],
+    ) -> list[PendingChange]:
+        """Return the changes that wait for an answer: in a folder that was lost, or deletions of most of a folder."""
+        guard, scan = self._guard, await self._scan()
+        kept = {path: entry.oid for path, entry in before.items() if is_tracked(path)}
+        await guard.find_gone(kept, scan)
+        gone = {each.path for each in changes if each.after is None and each.path in scan.files}
+        added = {entry.oid for path, entry in after.items() if path not in before}
+        guard.deleted = await guard.find(kept, gone, added)
+        if guard.deleted.paths:
+            span = self._refs.get(APPLIED, ""), self._refs[TIP]
+            gone -= await self.repository.paths_with(*span, "--diff-filter=D", "-F", f"--grep={CONFIRMED}")
+            gone -= (await self.repository.renames(*span)).keys()
+            guard.deleted = await guard.find(kept, gone, added)
+        held = []
+        for each in changes:
+            if guard.lost.has(each.path):
+                held.append(replace(each, reason=MISSING))
+            elif each.path in guard.deleted.paths:
+                held.append(replace(each, reason=DELETED))
+        return held
+
+    async def _applied_commit(self, tip: str) -> str:
+        """Return the commit that the workspace is equal to: the last one without the changes that wait."""
+        if not self._waiting:
+            return tip
+        back = {path: each.before for path, each in self._waiting.items()}
+        return await self.repository.commit([tip], back, "Not applied yet\n", self.author, self._now_s())
+
     async def _record_applied(self, tip: str) -> None:
-        """Record which commit the workspace is equal to, apart from changes that wait."""
-        commit = tip
-        if self._waiting:
-            back = {path: each.before for path, each in self._waiting.items()}
-            commit = await self.repository.commit(
-                [tip], back, "Not applied yet\n", self.author, self._now_s()
-            )
+        """Record which commit the workspace is equal to."""
+        commit = await self._applied_commit(tip)
         await self.repository.set_refs({APPLIED: commit})
         self._refs[APPLIED] = commit
         await self.repository.refresh_index(commit)
+
+    # --- questions --------------------------------------------------------------------------------------
+
+    def confirm(self, paths: Iterable[str]) -> None:
+        """Let deletions happen without a question: the user requested them."""
+        self._guard.confirmed.update(paths)
+
+    async def resolve(self, *, delete: bool) -> None:
+        """Delete the files that a question is about everywhere, or restore them here and on the remote.
+
+        Raises:
+            BadParamsError: There is no question.
+        """
+        await self.sync(is_local=True)
+        async with self._exclusive():
+            paths = {path for path, each in self._waiting.items() if each.reason in (MISSING, DELETED)}
+            paths |= self._guard.lost.paths
+            if not paths:
+                raise BadParamsError(
+                    f"no files of agent {self.config.id} are missing", hint="see `memctl remote`"
+                )
+            if delete:
+                self.confirm(paths)
+            else:  # as if the workspace never had them: what is in the commit is created, what is here is added to it
+                for path in paths | {path for path in self._files if self._guard.lost.has(path)}:
+                    self._waiting[path] = PendingChange(path, self._names.local(path), None, None)
+                await self._record_applied(self._refs[TIP])
+        await self.sync(is_local=True, settle=True)
 
     async def _describe(self) -> None:
         """Record the state for `status`."""
@@ -387,8 +437,10 @@ class Replica:
             is_behind=self.exchange.heads.tip not in ("", known),
             machines=await self._machines(tip),
             left_out=dict(self._left_out),
-            waiting={path: each.reason for path, each in self._waiting.items()},
+            waiting=dict.fromkeys(self._guard.lost.paths, MISSING)
+            | {path: each.reason for path, each in self._waiting.items()},
             conflicts=tuple(sorted(path for path in self._files if path.startswith("memory/conflicts/"))),
+            question=self._guard.question(self.config),
         )
 
     async def _machines(self, tip: str) -> tuple[MachineView, ...]:

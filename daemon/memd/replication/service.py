@@ -19,7 +19,7 @@ from memd.agents.status import as_problem
 from memd.lifecycle.files import writing
 from memd.replication.exchange import RemoteExchange
 from memd.replication.git.program import find_git
-from memd.replication.git.remote import GitRemote, check_url
+from memd.replication.git.remote import GitRemote, check_url, is_folder
 from memd.replication.git.repository import Repository
 from memd.replication.merge.texts import CONFLICTS_FOLDER
 from memd.replication.replica import Replica
@@ -47,6 +47,9 @@ FOLDER: Final = "remotes"
 
 CHANGE_KINDS: Final = ("sync", "note", "fact")
 """Events after which a workspace may have changed."""
+
+MAX_NEW_AGENTS: Final = 10
+"""Agents that a clone creates without a confirmation."""
 
 MAX_CONCURRENT_SYNCS: Final = 4
 """Syncs of all agents at a time: a server of ssh refuses many logins at once."""
@@ -157,10 +160,10 @@ class ReplicationService:
         with trio.move_on_after(OPEN_TIMEOUT_S):
             await self._opened.wait()
 
-    def on_use(self, agent_id: str) -> None:
-        """Look at an agent's remote soon, because the agent is being used."""
-        if (found := self._running.get(agent_id)) is not None:
-            found.runner.on_activity()
+    def on_use(self, agent_id: str) -> trio.Event | None:
+        """Look at an agent's remote soon, because the agent is being used; return as `ReplicaRunner.on_activity`."""
+        found = self._running.get(agent_id)
+        return None if found is None else found.runner.on_activity()
 
     # --- requests -------------------------------------------------------------------------------------
 
@@ -197,11 +200,12 @@ class ReplicationService:
         await found.runner.sync()
         return describe_replica(found.runner)
 
-    async def clone(self, url: str, agent_id: str | None) -> list[RemoteStatus]:
+    async def clone(self, url: str, agent_id: str | None, *, confirmed: bool) -> list[RemoteStatus]:
         """Connect the agents that a remote has memory of, or one of them; create agents that are missing here.
 
         Raises:
-            BadParamsError: The remote has no memory of that agent, or of any.
+            BadParamsError: The remote has no memory of that agent, or of any, or it has more than `MAX_NEW_AGENTS` that
+                are missing here, which was not `confirmed`.
         """
         address = absolute_url(check_url(url))
         none = Repository(self.folder / "none", await self._program())
@@ -212,6 +216,13 @@ class ReplicationService:
             empty = "run `memctl remote add` on a machine that has memory"
             hint = f"it has memory of: {', '.join(sorted(known))}" if known else empty
             raise BadParamsError(f"the remote has {what}", hint=hint)
+        new = [name for name in wanted if name not in self._agents.agents]
+        if len(new) > MAX_NEW_AGENTS and not confirmed:
+            raise BadParamsError(
+                f"the remote has memory of {len(new)} agents that are missing here",
+                hint="name one with `--agent`, or create all of them with `--yes`",
+                data={"agents": len(new)},
+            )
         for name in wanted:
             await self._ensure_agent(name)
         return [await self.add(name, url) for name in wanted]
@@ -230,10 +241,15 @@ class ReplicationService:
             rows.append(describe_replica(each.runner))
         return rows
 
-    async def pause(self, agent_id: str | None, *, is_paused: bool) -> list[RemoteStatus]:
-        """Pause or resume the remotes of one agent or all; this survives a restart."""
+    async def pause(self, agent_id: str | None, *, is_paused: bool, missing: str = "") -> list[RemoteStatus]:
+        """Pause or resume the remotes of one agent or all; this survives a restart.
+
+        `missing` is what to do with missing files of one agent: `delete`, `restore`, or "".
+        """
         rows = []
-        for each in self._wanted(agent_id):
+        for each in self._wanted(self._agents.agent(agent_id).config.id if missing else agent_id):
+            if missing:
+                await each.runner.replica.resolve(delete=missing == "delete")
             await each.runner.replica.repository.set_config("memd.paused", "true" if is_paused else "")
             if is_paused:
                 each.runner.is_paused = True
@@ -281,11 +297,12 @@ class ReplicationService:
         for path in settled:
             await trio.to_thread.run_sync(writing.remove, config.workspace, path, lambda _: True)
         if (found := self._running.get(config.id)) is not None:
+            found.runner.replica.confirm(settled)
             found.runner.on_change()
         return settled
 
-    async def purge(self, agent_id: str | None, path: str) -> int:
-        """Rewrite an agent's history without earlier contents of a file; return how many commits it has."""
+    async def purge(self, agent_id: str | None, path: str) -> tuple[int, list[str]]:
+        """Rewrite an agent's history without earlier contents of a file or folder; as `RemoteExchange.purge`."""
         [found] = self._wanted(self._agents.agent(agent_id).config.id)
         return await found.runner.replica.purge(path)
 
@@ -438,7 +455,7 @@ def free_name(wanted: str, taken: Mapping[str, object]) -> str:
 
 def absolute_url(url: str) -> str:
     """Return an address with the home folder filled in; raise for a folder relative to a folder of the client."""
-    if "://" in url or re.match(r"[^/]*:", url):
+    if not is_folder(url) or "://" in url:
         return url
     path = os.path.expanduser(url)
     if not os.path.isabs(path):

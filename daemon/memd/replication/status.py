@@ -45,7 +45,7 @@ def describe_replica(runner: ReplicaRunner) -> RemoteStatus:
         conflicts=[_conflict(path, replica.files) for path in view.conflicts if _exists(workspace, path)],
         waiting=[SkippedFile(path, reason) for path, reason in sorted(view.waiting.items())],
         left_out=[SkippedFile(path, reason) for path, reason in sorted(view.left_out.items())],
-        problem=None if runner.problem is None else as_problem(runner.problem),
+        problem=view.question or (None if runner.problem is None else as_problem(runner.problem)),
     )
 
 

@@ -15,7 +15,7 @@ from typing import Final, NamedTuple
 from memd.lifecycle.files.folder_files import LIMIT_BYTES, read_bytes
 from memd.lifecycle.files.kernel_files import is_open_for_writing
 from memd.replication.check import is_tracked
-from memd.replication.git.repository import blob_id
+from memd.replication.git.repository import EMPTY_ID, blob_id
 from memd.replication.names import LocalNames
 from memd.sync.disk.capacity import SourceLimits
 from memd.sync.disk.discover import Discovery, SourceFile, discover
@@ -32,8 +32,6 @@ MAX_SETTLE_S: Final = 30.0
 
 MIN_WAIT_S, MAX_WAIT_S = 0.1, 60.0
 """Bounds of the wait for a change to settle: it grows while a program keeps a file open."""
-
-EMPTY_ID: Final = blob_id(b"")
 
 BUSY: Final = ""
 """In place of the id of a content that can't be read because a program has the file open for writing."""

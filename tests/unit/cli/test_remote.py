@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from memd_client.errors import RemoteUnreachableError
+from memd_client.errors import BadParamsError, RemoteUnreachableError
 from memd_client.messages import (
     MachineStatus,
     MemoryConflict,
@@ -147,6 +147,42 @@ def test_remote_sync_take_over_and_purge_send_their_options() -> None:
     assert sent(purged) == {"action": "purge", "path": "MEMORY.md"}
     assert purged.out == "removed earlier contents of MEMORY.md from 3 commits\n"
     assert "change the secret" in purged.err
+
+
+def test_purge_lists_the_other_names_of_a_note() -> None:
+    purged = answered("remote", "purge", "b.md", reply=RemoteReply(commits=3, purged=["a.md", "b.md"]))
+    assert purged.out == "removed earlier contents of b.md from 3 commits\nincluding a.md\n"
+
+
+@pytest.mark.parametrize(("option", "missing"), [("--delete-missing", "delete"), ("--restore", "restore")])
+def test_resume_sends_what_to_do_with_missing_files(option: str, missing: str) -> None:
+    assert sent(answered("remote", "resume", option)) == {"action": "resume", "missing": missing}
+
+
+@pytest.mark.parametrize("is_terminal", [True, False])
+def test_clone_of_many_agents_asks_on_a_terminal(monkeypatch: pytest.MonkeyPatch, is_terminal: bool) -> None:
+    refusal = BadParamsError("memory of 11 agents", data={"agents": 11})
+    requests: list[bool] = []
+
+    def answer(self: Any, action: str, *, confirmed: bool, **params: Any) -> RemoteReply:
+        requests.append(confirmed)
+        if not confirmed:
+            raise refusal
+        return RemoteReply([REMOTE])
+
+    monkeypatch.setattr(memctl_runner.FakeClient, "remote", answer)
+    monkeypatch.setattr(
+        "memd.cli.remote.sys.stdin", type("Keyboard", (), {"isatty": lambda self: is_terminal})()
+    )
+    monkeypatch.setattr("memd.cli.remote.click.confirm", lambda text, **options: text == "Create 11 agents?")
+
+    cloned = memctl("clone", "me@server:memory.git")
+
+    assert requests == ([False, True] if is_terminal else [False])
+    assert ("main" in cloned.out) == is_terminal
+    requests.clear()
+    memctl("clone", "me@server:memory.git", "--yes")
+    assert requests == [True]
 
 
 @pytest.mark.parametrize(

@@ -10,11 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from memd.replication.git.repository import blob_id
+from memd.replication.git.repository import EMPTY_ID, blob_id
 from memd.replication.names import LocalNames
 from memd.replication.workspace import (
     EMPTIED_SETTLE_S,
-    EMPTY_ID,
     MAX_SETTLE_S,
     MAX_WAIT_S,
     MIN_WAIT_S,

@@ -76,6 +76,9 @@ def blob_id(data: bytes) -> str:
     return hashlib.sha1(b"blob %d\0" % len(data) + data, usedforsecurity=False).hexdigest()
 
 
+EMPTY_ID: Final = blob_id(b"")
+
+
 class Repository:
     """One agent's repository.
 
@@ -86,6 +89,7 @@ class Repository:
         self.directory = directory
         self._program = program
         self._lock = -1
+        self._config_lock = trio.Lock()
         self.git = Git(directory, program)
 
     def __repr__(self) -> str:
@@ -105,6 +109,7 @@ class Repository:
         except OSError as error:
             raise failed("init", f"{self.directory}: {error.strerror}") from None
         await self._wait_for_lock()
+        await self.remove_stale_files()
         self.git = Git(self.directory, self._program, (self._lock,))
         if not (self.directory / "HEAD").exists() or not (self.directory / "config").exists():
             await self.git.run(
@@ -117,7 +122,6 @@ class Repository:
             )
             await self.set_config("core.bare", "false")
         await self.set_config("core.worktree", str(workspace))
-        await trio.to_thread.run_sync(self._remove_stale_files)
 
     def close(self) -> None:
         """Release the lock."""
@@ -127,7 +131,8 @@ class Repository:
 
     async def remove_stale_files(self) -> None:
         """Remove locks and unfinished files of commands that were killed; none may be running."""
-        await trio.to_thread.run_sync(self._remove_stale_files)
+        async with self._config_lock:
+            await trio.to_thread.run_sync(self._remove_stale_files)
 
     # --- settings -------------------------------------------------------------------------------------
 
@@ -138,10 +143,13 @@ class Repository:
 
     async def set_config(self, name: str, value: str) -> None:
         """Change a setting of the repository; an empty value removes it."""
-        if value:
-            await self.git.run("config", "--local", name, value)
-        else:
-            await self.git.attempt("config", "--local", "--unset-all", name)
+        async with self._config_lock:
+            with contextlib.suppress(OSError):  # left by a command that was killed
+                (self.directory / "config.lock").unlink()
+            if value:
+                await self.git.run("config", "--local", name, value)
+            else:
+                await self.git.attempt("config", "--local", "--unset-all", name)
 
     async def user_config(self, name: str) -> str:
         """Return a setting of the user or the system, "" if it is not set."""
@@ -179,6 +187,20 @@ class Repository:
     async def commits_between(self, since: str, until: str) -> set[str]:
         """Return the commits that lead to `until` and that `since` does not include."""
         return set((await self.git.text("rev-list", until, f"^{since}", "--")).split())
+
+    async def paths_with(self, since: str, until: str, *options: str) -> set[str]:
+        """Return the paths in the commits between two others that options of `git log` select."""
+        command = (
+            "log",
+            "-z",
+            "--format=",
+            "--name-only",
+            "--no-renames",
+            *options,
+            until,
+            *([f"^{since}"] if since else []),
+        )
+        return set((await self.git.run(*command)).decode("utf-8", "surrogateescape").split("\0"))
 
     async def count_commits(self, since: str, until: str) -> int:
         """Return how many commits lead to `until` that `since` (empty: none) does not include."""
@@ -297,7 +319,8 @@ class Repository:
 
     async def refresh_index(self, commit: str) -> None:
         """Write git's index of a commit, so that `git status` and `git diff` in this repository make sense."""
-        await self.git.attempt("read-tree", commit)
+        if (await self.git.attempt("read-tree", commit)).status:
+            await self.remove_stale_files()
 
     async def pack_if_needed(self) -> None:
         """Pack the repository if it has many small objects."""

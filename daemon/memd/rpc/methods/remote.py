@@ -8,12 +8,14 @@ from memd.rpc.params import check_filled, check_word
 from memd_client.errors import RemoteUnknownError
 from memd_client.messages import RemoteParams, RemoteReply
 
+MISSING = ("", "delete", "restore")
 ACTIONS = ("status", "add", "clone", "sync", "pause", "resume", "remove", "settle", "purge")
 
 
 async def handle(call: Call, params: RemoteParams) -> RemoteReply:
     """Carry out one action on remotes."""
     check_word("remote", "action", params.action, ACTIONS)
+    check_word("remote", "missing", params.missing, MISSING)
     if params.action in ("add", "clone"):
         check_filled("remote", "url", params.url)
     if params.action == "purge":
@@ -34,16 +36,18 @@ async def _carry_out(service: ReplicationService, params: RemoteParams) -> Remot
         case "add":
             return RemoteReply([await service.add(agent, params.url)])
         case "clone":
-            return RemoteReply(await service.clone(params.url, agent))
+            return RemoteReply(await service.clone(params.url, agent, confirmed=params.confirmed))
         case "sync":
             return RemoteReply(await service.sync(agent, take_over=params.take_over))
-        case "pause" | "resume":
-            return RemoteReply(await service.pause(agent, is_paused=params.action == "pause"))
+        case "pause":
+            return RemoteReply(await service.pause(agent, is_paused=True))
+        case "resume":
+            return RemoteReply(await service.pause(agent, is_paused=False, missing=params.missing))
         case "remove":
             return RemoteReply(await service.remove(agent))
         case "settle":
             return RemoteReply(settled=await service.settle(agent, params.paths))
         case "purge":
-            commits = await service.purge(agent, params.path)
-            return RemoteReply(service.status(agent), commits=commits)
+            commits, purged = await service.purge(agent, params.path)
+            return RemoteReply(service.status(agent), commits=commits, purged=purged)
     return RemoteReply(service.status(agent))

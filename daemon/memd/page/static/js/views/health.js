@@ -76,7 +76,7 @@ function freshness(agent) {
  */
 function machines({ remote }) {
   if (!remote) return "";
-  const states = { ok: "in sync", pending: "changes wait to be sent" };
+  const states = { ok: "in sync", pending: "changes wait to be sent", held: "files are missing" };
   const last = remote.last_sync_ms === null ? "" : `, last sync ${ago(remote.last_sync_ms)}`;
   const ahead = remote.ahead > 0 ? `${counted(remote.ahead, "commit")} ahead` : "up to date";
   const behind = (/** @type {number} */ commits) => (commits < 0 ? "unknown" : commits > 0 ? `${counted(commits, "commit")} behind` : "up to date");

@@ -232,7 +232,8 @@ def sources(
 ) -> PreparedRequest[SourcesReply]:
     """Return the request of `Client.sources`."""
     params = SourcesParams(action=action, name=name, session=session, agent=agent)
-    return PreparedRequest("sources", params, SourcesReply, uses_client_agent=False)
+    wait_s = REMOTE_TIMEOUT_S if action == "forget" else 0.0
+    return PreparedRequest("sources", params, SourcesReply, uses_client_agent=False, min_timeout_s=wait_s)
 
 
 def remote(

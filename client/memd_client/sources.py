@@ -41,11 +41,16 @@ class SourcesParams:
 
 @record
 class SourcesReply:
-    """The sources of all agents, sources found on this machine that no agent has, and how many copies were deleted."""
+    """Sources, or the result of `forget`.
+
+    `sources` are those of agents, `found` those on this machine that no agent has. Of `removed` ones only copies of
+    conversations remain. `forgotten` is the number of deleted copies.
+    """
 
     sources: list[SourceStatus] = field(default_factory=list)
     found: list[SourceStatus] = field(default_factory=list)
     forgotten: int = 0
+    removed: list[SourceStatus] = field(default_factory=list)
 
 
 @record

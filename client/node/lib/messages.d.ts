@@ -1317,12 +1317,16 @@ export interface SourcesParams {
 }
 
 /**
- * The sources of all agents, sources found on this machine that no agent has, and how many copies were deleted.
+ * Sources, or the result of `forget`.
+ *
+ * `sources` are those of agents, `found` those on this machine that no agent has. Of `removed` ones only copies of
+ * conversations remain. `forgotten` is the number of deleted copies.
  */
 export interface SourcesReply {
   sources: SourceStatus[];
   found: SourceStatus[];
   forgotten: number;
+  removed: SourceStatus[];
 }
 
 /**

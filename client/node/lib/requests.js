@@ -74,6 +74,7 @@ export function replyTimeout(name, params, callMs, clientMs) {
   if (renewsDeadline) minTimeoutMs = PROGRESS_TIMEOUT_MS;
   else if (name === "session_ended") minTimeoutMs = SESSION_ENDED_MS;
   else if (name === "remote" && isGiven(params.action) && params.action !== "status") minTimeoutMs = REMOTE_MS;
+  else if (name === "sources" && params.action === "forget") minTimeoutMs = REMOTE_MS;
   else if (typeof params.deadline_ms === "number") minTimeoutMs = params.deadline_ms + REPLY_MARGIN_MS;
   return { deadlineMs: Math.max(clientMs, minTimeoutMs), renewsDeadline };
 }

@@ -273,8 +273,8 @@ export const SHAPES = {
     holds: {"stored": ["CapturedMessage", true], "skipped": ["SkippedMessage", true]},
   },
   SourcesReply: {
-    defaults: {"sources": [], "found": [], "forgotten": 0},
-    holds: {"sources": ["SourceStatus", true], "found": ["SourceStatus", true]},
+    defaults: {"sources": [], "found": [], "forgotten": 0, "removed": []},
+    holds: {"sources": ["SourceStatus", true], "found": ["SourceStatus", true], "removed": ["SourceStatus", true]},
   },
   RemoteReply: {
     defaults: {"remotes": [], "settled": [], "commits": 0, "purged": []},

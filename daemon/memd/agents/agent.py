@@ -18,8 +18,7 @@ from memd.agents.open_agent import OpenAgent
 from memd.agents.status import as_problem, describe_agent
 from memd.index.cache import trim
 from memd.index.files import count_all
-from memd.index.housekeeping import release_all_free_pages
-from memd.index.keyword import merge_segments
+from memd.index.housekeeping import compact
 from memd.settings.agents import AgentConfig
 from memd.settings.memory_budget import MB
 from memd.settings.schema import DaemonSettings
@@ -388,8 +387,7 @@ class Agent:
         removed = await index.write(
             lambda db: trim(db, entries, max_unused_bytes=unused_bytes, spaces=spaces or None)
         )
-        await index.write(merge_segments)
-        await release_all_free_pages(index)
+        await compact(index)
         took_ms = round((trio.current_time() - started) * 1000, 1)
         return VacuumedAgent(self.config.id, before, index.size_bytes(), removed, took_ms)
 

@@ -5,9 +5,13 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Mapping, Sequence
 
+import trio
+
 from memd.agents.open_agent import OpenAgent
 from memd.agents.source_status import describe_sources
+from memd.index.care.quarantine import remove_quarantined
 from memd.index.database import Database
+from memd.index.housekeeping import compact
 from memd.index.transcripts import (
     NO_FACTS,
     SessionFacts,
@@ -157,9 +161,11 @@ async def kept_copies(name: str, config: AgentConfig, opened: OpenAgent) -> Kept
     return kept
 
 
-async def follow_files(config: AgentConfig, opened: OpenAgent) -> None:
-    """Make an agent's index equal to the files on disk."""
+async def erase_deleted(config: AgentConfig, opened: OpenAgent) -> None:
+    """Make an agent's index equal to the files, and erase deleted text from it and with quarantined indexes."""
     await opened.text.sync()
+    await compact(opened.index_file)
+    await trio.to_thread.run_sync(remove_quarantined, opened.index_file.path)
 
 
 def _read(

@@ -14,6 +14,7 @@ import structlog
 import trio
 
 from memd.agents.agent import Agent
+from memd.agents.conversations import erase_deleted
 from memd.agents.open_agent import OpenAgent
 from memd.agents.source_status import find_sources
 from memd.agents.status import as_problem
@@ -25,16 +26,20 @@ from memd.embedding.local.owner import ModelOwner
 from memd.embedding.query_vectors import SharedQueryVectors
 from memd.embedding.remote.accounts import Accounts
 from memd.index.agent_index import AgentIndexes
+from memd.index.care.file_check import is_memd_index
+from memd.index.care.quarantine import drop
 from memd.index.database import limit_page_caches, page_cache_bytes
 from memd.index.vectors.cache import MatrixBudget, VectorCache
 from memd.index.vectors.sqlite_vec import VectorExtension
 from memd.settings.agents import OPENCLAW_DATABASE, AgentConfig, OpenClawHome, agent_id_of
 from memd.settings.memory_budget import MB, budget_of
 from memd.settings.schema import DaemonSettings, MemorySearch
+from memd.settings.search import usual_index
 from memd.settings.sources import SHARED_AGENT
 from memd.sync.added_sources import open_source
 from memd.sync.search_scheduler import SearchScheduler
 from memd.sync.sources import Sources, limits_of
+from memd.sync.transcripts.kept import KeptCopies, find_retained
 from memd.sync.transcripts.openclaw.agent_sessions import AgentSessions
 from memd.sync.transcripts.programs.program import Places
 from memd.sync.watch.watcher import Watcher, WatchPlan
@@ -47,6 +52,9 @@ from memd_client.errors import AgentUnknownError, MemdError
 from memd_client.messages import MemoryStatus, Problem, SourceStatus
 
 log = structlog.get_logger(__name__)
+
+KEPT = "memory/kept"
+"""Folder of retained copies in the state directory."""
 
 RELEASE_INTERVAL_S = 30.0
 """How often to check for unused vector matrices."""
@@ -148,6 +156,23 @@ class AgentRegistry:
         """Return the sources of other programs on this machine that no agent has, except `known` ones."""
         limit = limits_of(self._daemon).file_bytes
         return await trio.to_thread.run_sync(find_sources, self._places, known, limit)
+
+    async def find_removed(self) -> dict[tuple[str, str], KeptCopies]:
+        """Return the retained copies of sources that no agent retains copies of any more, by agent and source."""
+        retained = await trio.to_thread.run_sync(find_retained, self._home.state_dir / KEPT)
+        for agent in self._agents.values():
+            for source in agent.config.sources:
+                if source.keep:
+                    retained.pop((agent.agent_id, source.name), None)
+        return retained
+
+    async def erase_deleted(self, agent_id: str) -> None:
+        """Erase deleted text from an agent's index, or the whole index of an agent that the settings lack."""
+        path = usual_index(agent_id, self._home.state_dir)
+        if agent_id in self._agents:
+            await self._agents[agent_id].ask(erase_deleted)
+        elif await trio.to_thread.run_sync(is_memd_index, path):
+            await trio.to_thread.run_sync(partial(drop, path, vectors=True))
 
     def memory_status(self) -> MemoryStatus:
         """Return RAM usage and budgets."""
@@ -291,7 +316,7 @@ class AgentRegistry:
                 self._places,
                 limits.file_bytes,
                 partial(self._watcher.queue, config.id),
-                state_dir / "memory" / "kept" / config.id,
+                state_dir / KEPT / config.id,
                 self._clock,
             )
             for each in config.sources

@@ -8,6 +8,7 @@ from memd.index.transcripts import SourceCounts
 from memd.settings.known_sources import KNOWN_SOURCES
 from memd.sync.added_sources import AddedSource, known_configs, open_source
 from memd.sync.sources import Sources
+from memd.sync.transcripts.kept import KeptCopies
 from memd.sync.transcripts.programs.program import Places
 from memd.sync.transcripts.session_source import Transcripts
 from memd_client.reports import SourceStatus
@@ -37,6 +38,13 @@ def find_sources(places: Places, known: Collection[str], max_file_bytes: int) ->
         if status.files or status.left_out or status.problems:
             found.append(status)
     return found
+
+
+def describe_removed(agent_id: str, name: str, copies: KeptCopies) -> SourceStatus:
+    """Return the status of a removed source, of which only copies exist."""
+    kept = copies.all().values()
+    places, number, size = [str(copies.folder)], len(kept), sum(copy.size for copy in kept)
+    return SourceStatus(name, name, "transcripts", agent_id, places, kept=number, kept_bytes=size)
 
 
 def describe_source(

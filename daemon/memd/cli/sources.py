@@ -22,10 +22,11 @@ from memd.cli.arguments import (
 )
 from memd.cli.connect import CliSession
 from memd.cli.lines import ago, count, size
+from memd_client.errors import AgentReloadingError
 
 if TYPE_CHECKING:
     from memd_client import Client
-    from memd_client.messages import SourceStatus
+    from memd_client.messages import SourcesReply, SourceStatus
 
 FILE_MODE = 0o600
 RELOAD_S = 15.0
@@ -65,7 +66,7 @@ def show(session: CliSession, *, as_json: bool) -> None:
         session.output.reply(reply)
         return
     every = [*reply.sources, *reply.found]
-    if not every:
+    if not every and not reply.removed:
         session.output.note(
             "found no files of other programs; add a folder with `memctl sources add NAME --path`"
         )
@@ -76,8 +77,23 @@ def show(session: CliSession, *, as_json: bool) -> None:
     for each in every:
         for problem in each.problems:
             session.output.note(f"{each.name}: {problem.message}")
+    for each in reply.removed:
+        session.output.note(_remaining(each))
     if reply.found:
         session.output.note("to search one that has no agent: memctl sources add NAME")
+
+
+def _remaining(source: SourceStatus) -> str:
+    """Return what remains of a removed source."""
+    copies = f"{_copies(source.kept)} of conversations ({size(source.kept_bytes)}) remain"
+    return (
+        f"{source.name}: {copies} in {source.locations[0]}; "
+        f"to delete them: memctl sources forget {source.name}"
+    )
+
+
+def _copies(number: int) -> str:
+    return "1 copy" if number == 1 else f"{number:,} copies"
 
 
 def _row(source: SourceStatus, now_ms: int) -> tuple[str, ...]:
@@ -163,20 +179,31 @@ def add(
     )
 
 
-@command.command("remove", epilog=examples("memctl sources remove claude-code"))
+@command.command(
+    "remove",
+    epilog=examples("memctl sources remove claude-code", "memctl sources remove claude-code --forget"),
+)
 @click.argument("name", type=at_most(MAX_SOURCE_CHARS))
+@click.option("--forget", "and_forget", is_flag=True, help="Delete memd's copies of conversations as well.")
 @click.pass_obj
-def remove(session: CliSession, name: str) -> None:
+def remove(session: CliSession, name: str, and_forget: bool) -> None:
     """Remove the source NAME from the memory of its agent.
 
-    The program's files are not touched. Kept copies stay until `memctl sources forget`.
+    The program's files are not touched. Copies of conversations stay until `memctl sources forget NAME`, unless you
+    pass --forget.
     """
     _refuse_host(session, "remove")
     with session.client() as client:
         file = _edit(name, None)
         if _wait_for(client, name, present=False) is not None:
             raise HintedError(f"the daemon has not removed {name} yet", f"see {file}")
-    session.output.text(f"removed {name}\n")
+        session.output.text(f"removed {name}\n")
+        remaining = [each for each in client.sources().removed if each.name == name]
+        if remaining and and_forget:
+            _print_forgotten(session, client.sources("forget", name))
+        else:
+            for each in remaining:
+                session.output.note(_remaining(each))
 
 
 @command.command(
@@ -195,7 +222,8 @@ def remove(session: CliSession, name: str) -> None:
 def forget(session: CliSession, name: str, session_id: str | None, as_json: bool) -> None:
     """Delete copies of deleted conversations for good.
 
-    They are those that --keep made of conversations which the program of NAME has deleted.
+    They are those that --keep made of conversations which the program of NAME has deleted. After `memctl sources
+    remove NAME` it deletes all copies. The index is rewritten, so that no file of memd has their text.
     """
     if session_id is not None and not session_id.strip():
         raise HintedError("--session is empty", "name a session, or leave out --session to forget all")
@@ -204,8 +232,11 @@ def forget(session: CliSession, name: str, session_id: str | None, as_json: bool
     if as_json:
         session.output.reply(reply)
     else:
-        copies = "copy" if reply.forgotten == 1 else "copies"
-        session.output.text(f"deleted {reply.forgotten:,} {copies}\n")
+        _print_forgotten(session, reply)
+
+
+def _print_forgotten(session: CliSession, reply: SourcesReply) -> None:
+    session.output.text(f"deleted {_copies(reply.forgotten)}\n")
 
 
 def _refuse_host(session: CliSession, name: str) -> None:
@@ -269,7 +300,11 @@ def _wait_for(client: Client, name: str, *, present: bool) -> SourceStatus | Non
     """Wait until the daemon has added or removed a source; return the source, or None."""
     until = time.monotonic() + RELOAD_S
     while True:
-        found = next((each for each in client.sources().sources if each.name == name), None)
-        if (found is not None) == present or time.monotonic() > until:
-            return found
+        try:
+            found = next((each for each in client.sources().sources if each.name == name), None)
+            if (found is not None) == present or time.monotonic() > until:
+                return found
+        except AgentReloadingError:  # its agent is being closed or opened again
+            if time.monotonic() > until:
+                raise
         time.sleep(STEP_S)

@@ -87,6 +87,11 @@ def enforce_foreign_keys(db: Database) -> None:
     db.pragma("foreign_keys", 1)
 
 
+def overwrite_deleted(db: Database) -> None:
+    """Overwrite what is deleted with zeros, so that forgotten text doesn't stay in the file's free space."""
+    db.pragma("secure_delete", 1)
+
+
 def cache_for_writing(db: Database) -> None:
     """Set the writer's page cache."""
     db.pragma("cache_size", -WRITER_CACHE_KIB)
@@ -126,6 +131,7 @@ WRITER: tuple[Setting, ...] = (
     log_ahead,
     sync_at_checkpoints,
     enforce_foreign_keys,
+    overwrite_deleted,
     cache_for_writing,
 )
 READER: tuple[Setting, ...] = (wait_for_locks, cache_for_reading, refuse_writing)

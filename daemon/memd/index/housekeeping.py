@@ -9,9 +9,9 @@ from functools import partial
 import structlog
 import trio
 
-from memd.index.care.upkeep import FREE_PAGES_AT_ONCE, checkpoint, file_size, wal_path
-from memd.index.connection import Database, IndexFile
-from memd.index.database import get_int
+from memd.index.care.upkeep import checkpoint, file_size, wal_path
+from memd.index.connection import IndexFile
+from memd.index.keyword import merge_segments
 from memd.index.meta import set_meta
 from memd.index.vectors.cache import VectorCache
 from memd_client.errors import MemdError
@@ -27,7 +27,8 @@ FIRST_TRY_S, LAST_TRY_S = 1.0, 30.0
 TRIED = "writing_tried"
 
 IDLE_S = 20.0
-"""Idle time after which an index releases its page caches, which are filled again within a millisecond."""
+"""Idle time after which an index releases its page caches, which are filled again within a millisecond, and empties its
+log, which has text that was deleted since."""
 
 LOCATIONS_S = 0.5
 """Delay between a search that lacked chunk locations and reading them, so that a burst of searches runs first."""
@@ -43,11 +44,12 @@ async def keep_log_short(index: IndexFile) -> None:
 
 
 async def release_caches(index: IndexFile) -> None:
-    """Release the page caches of an index whenever it is idle; runs until cancelled."""
+    """Release the page caches and the log of an index whenever it is idle; runs until cancelled."""
     while True:
         await index.used.wait_for_pause(IDLE_S)
         with suppress(MemdError):
             await index.release_caches()
+            await index.use_writer(partial(checkpoint, wait=False))
             index.used.clear()  # this write doesn't count as use
 
 
@@ -60,22 +62,17 @@ async def keep_locations(index: IndexFile, vectors: VectorCache) -> None:
             await index.read(vectors.refresh_locations)
 
 
-async def release_all_free_pages(index: IndexFile) -> None:
-    """Release all free pages and the space of the log; writers wait only milliseconds at a time.
+async def compact(index: IndexFile) -> None:
+    """Write an index anew: without free pages, and without a trace of deleted text.
 
-    Not by `VACUUM`, which may renumber the rows of sqlite-vec's tables and blocks writers for long.
+    Overwriting deleted rows isn't enough: pages that SQLite split or merged may have copies of them, and FTS5's
+    segments have their words. Other writes wait meanwhile, 5 s for 100,000 chunks; searches don't.
 
-    Cancellation: between two steps; released pages stay released.
+    Cancellation: a step that has started completes.
     """
-    while await index.write(_release_some_pages):
-        pass
+    await index.write(merge_segments)
+    await index.use_writer(lambda db: db.execute("VACUUM").fetchall())
     await index.use_writer(partial(checkpoint, wait=True))
-
-
-def _release_some_pages(db: Database) -> bool:
-    """Release some free pages; return whether there are more."""
-    db.execute(f"PRAGMA incremental_vacuum({FREE_PAGES_AT_ONCE})").fetchall()
-    return get_int(db, "PRAGMA freelist_count") > 0
 
 
 async def recover_writing(index: IndexFile, catch_up: Callable[[], Awaitable[object]]) -> None:

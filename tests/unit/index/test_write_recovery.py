@@ -22,8 +22,8 @@ from memd.index.housekeeping import (
     IDLE_S,
     LOG_KEPT_BYTES,
     REST_S,
+    compact,
     keep_log_short,
-    release_all_free_pages,
     release_caches,
 )
 from memd.index.keyword import find_keyword
@@ -220,7 +220,7 @@ async def test_file_shrunk_by_its_writer_is_not_reported_as_truncated(tmp_path: 
     async with filled_index(tmp_path) as index:
         before = index.size_bytes()
         await index.write(lambda db: db.execute("DELETE FROM embedding_cache"))
-        await release_all_free_pages(index)
+        await compact(index)
         assert index.size_bytes() < before
         assert (await index.read(count_all)).files == FILES
         assert not index.is_lost

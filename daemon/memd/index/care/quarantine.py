@@ -74,7 +74,8 @@ def drop(path: Path, *, vectors: bool) -> None:
     if os.path.lexists(dropped) and not is_memd_index(dropped):
         raise FileExistsError(errno.EEXIST, f"{dropped.name} is another file", str(dropped))
     if vectors:
-        for other in (*corrupt_files(path), dropped, path):
+        remove_quarantined(path)
+        for other in (dropped, path):
             other.unlink(missing_ok=True)
     else:
         os.replace(path, dropped)
@@ -89,6 +90,12 @@ def corrupt_files(path: Path) -> list[Path]:
             each.name for each in entries if name.fullmatch(each.name) and each.is_file(follow_symlinks=False)
         ]
     return sorted(path.parent / each for each in found)
+
+
+def remove_quarantined(path: Path) -> None:
+    """Remove the quarantined files of an index."""
+    for other in corrupt_files(path):
+        other.unlink(missing_ok=True)
 
 
 def dropped_file(path: Path) -> Path:

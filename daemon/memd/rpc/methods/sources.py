@@ -2,38 +2,57 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import partial
 
 import trio
 
-from memd.agents.conversations import follow_files, kept_copies, list_sources
+from memd.agents.agent import Agent
+from memd.agents.conversations import kept_copies, list_sources
+from memd.agents.source_status import describe_removed
 from memd.rpc.call import Call
 from memd.rpc.params import match_prefix, wrong
+from memd.sync.transcripts.kept import KeptCopies, KeptTranscripts
 from memd_client.messages import SourcesParams, SourcesReply
 
 
 async def handle(call: Call, params: SourcesParams) -> SourcesReply:
-    """List sources, those of agents and those found on this machine."""
+    """List sources, those of agents and those found on this machine, or forget copies."""
     registry = call.registry
     agents = list(registry.agents.values()) if params.agent is None else [registry.agent(params.agent)]
-    if params.action == "list":
-        sources = [each for agent in agents for each in await agent.ask(list_sources)]
-        names = {each.name for agent in registry.agents.values() for each in agent.config.sources}
-        found = await registry.find_sources(names)
-        return SourcesReply(sources, found)
-    if params.action != "forget":
+    if params.action == "forget":
+        return SourcesReply(forgotten=await _forget(call, agents, params))
+    if params.action != "list":
         raise wrong("sources", "action", "must be list or forget")
+    sources = [each for agent in agents for each in await agent.ask(list_sources)]
+    names = {each.name for agent in registry.agents.values() for each in agent.config.sources}
+    found, removed = await registry.find_sources(names), await registry.find_removed()
+    return SourcesReply(
+        sources, found, removed=[describe_removed(*key, copies) for key, copies in removed.items()]
+    )
+
+
+async def _forget(call: Call, agents: Sequence[Agent], params: SourcesParams) -> int:
+    """Delete a source's copies of deleted conversations, or of one, and all of a removed source; return how many."""
     owners = [agent for agent in agents if any(each.name == params.name for each in agent.config.sources)]
-    if not owners:
+    stores: dict[str, tuple[KeptTranscripts | KeptCopies, list[str]]] = {
+        agent: (copies, list(copies.all()))
+        for (agent, name), copies in (await call.registry.find_removed()).items()
+        if name == params.name and params.agent in (None, agent)
+    }
+    if not owners and not stores:
         raise wrong("sources", "name", "must be the name of a source", "`memctl sources` lists them")
-    kept = {agent: await agent.ask(partial(kept_copies, params.name)) for agent in owners}
-    session = None
+    for owner in owners:
+        kept = await owner.ask(partial(kept_copies, params.name))
+        if kept is not None:
+            stores[owner.agent_id] = (kept, kept.copies.deleted())
+    session = ""
     if params.session:
-        sessions = [name for store in kept.values() if store is not None for name in store.copies.deleted()]
+        sessions = [name for _, names in stores.values() for name in names]
         session = match_prefix("sources", "session", params.session, sessions)
     forgotten = 0
-    for agent, store in kept.items():
-        if store is not None:
-            forgotten += await trio.to_thread.run_sync(store.forget, session)
-            await agent.ask(follow_files)
-    return SourcesReply(forgotten=forgotten)
+    for agent, (store, names) in stores.items():
+        chosen = [name for name in names if session in ("", name)]
+        forgotten += await trio.to_thread.run_sync(store.forget, chosen)
+        await call.registry.erase_deleted(agent)
+    return forgotten

@@ -9,7 +9,7 @@ from memd_client.messages import Problem, VacuumedAgent, VacuumParams, VacuumRep
 
 
 async def handle(call: Call, params: VacuumParams) -> VacuumReply:
-    """Remove unused vectors and free disk space; searches and writes continue meanwhile."""
+    """Remove unused vectors and free disk space; searches continue meanwhile."""
 
     async def ask(agent: Agent, progress: ProgressSink) -> VacuumedAgent:
         progress("vacuum", 0, 0, "")

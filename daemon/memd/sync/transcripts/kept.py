@@ -10,6 +10,7 @@ import contextlib
 import gzip
 import os
 import zlib
+from collections.abc import Collection
 from pathlib import Path
 from threading import Lock
 from typing import Final, NamedTuple
@@ -22,7 +23,8 @@ from memd.settings.memory_budget import MB
 from memd.sync.disk.discover import SourceFile
 from memd.sync.disk.read import FileText
 from memd.sync.transcripts.session_source import SessionSource, Transcripts, unreadable
-from memd.system.clock import Clock
+from memd.system.clock import Clock, wall_clock_ms
+from memd.system.state_file import replace_synced
 
 log = structlog.get_logger(__name__)
 
@@ -32,6 +34,7 @@ DELETED: Final = ".deleted" + ENDING
 
 MAX_COPY_BYTES: Final = 256 * MB
 DAY_MS: Final = 24 * 60 * 60 * 1000
+DAYS_FILE: Final = ".days.json"
 
 
 class _Copy(msgspec.Struct):
@@ -58,7 +61,11 @@ class KeptCopy(NamedTuple):
 
 
 class KeptLimits(NamedTuple):
-    """Limits of a source's copies; 0 days: no limit of their age."""
+    """Limits of a source's copies; 0 days: no limit of their age.
+
+    Only days on which the source was scanned count: neither a wrong clock nor a machine that was off for long may
+    delete what exists nowhere else.
+    """
 
     days: int
     megabytes: int
@@ -68,19 +75,20 @@ class KeptCopies:
     """The copies of one source in a folder, by the names of their conversations."""
 
     def __init__(self, folder: Path, limits: KeptLimits, clock: Clock) -> None:
-        self._folder = folder
+        self.folder = folder
         self._limits = limits
         self._clock = clock
         self._copies: dict[str, KeptCopy] | None = None
+        self._days: list[int] | None = None
 
     def __repr__(self) -> str:
-        return f"<KeptCopies in {self._folder}>"
+        return f"<KeptCopies in {self.folder}>"
 
     def all(self) -> dict[str, KeptCopy]:
         """Return all copies (blocking; reads the folder once)."""
         if self._copies is None:
             self._copies = {}
-            with contextlib.suppress(FileNotFoundError), os.scandir(self._folder) as entries:
+            with contextlib.suppress(FileNotFoundError), os.scandir(self.folder) as entries:
                 for entry in entries:
                     name = _name_of(entry.name)
                     if name and entry.is_file(follow_symlinks=False):
@@ -92,10 +100,10 @@ class KeptCopies:
         copy = _Copy(
             path, file.text, list(file.line_map), list(file.times), file.redactions, file.hash, file.facts
         )
-        target = self._folder / f"{name}{ENDING}"
-        draft = self._folder / f".{name}.tmp"
+        target = self.folder / f"{name}{ENDING}"
+        draft = self.folder / f".{name}.tmp"
         try:
-            self._folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+            self.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
             handle = os.open(
                 draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600
             )
@@ -103,7 +111,7 @@ class KeptCopies:
                 opened.write(gzip.compress(msgspec.json.encode(copy), 6, mtime=0))
             os.replace(draft, target)
         except OSError as error:
-            log.warning("sources.copy_not_kept", folder=str(self._folder), error=error.strerror)
+            log.warning("sources.copy_not_kept", folder=str(self.folder), error=error.strerror)
             return
         before = self.all().get(name)
         if before is not None and before.is_deleted:
@@ -116,7 +124,7 @@ class KeptCopies:
         known = self.all().get(name)
         if known is None or known.is_deleted == is_deleted:
             return
-        target = str(self._folder / f"{name}{DELETED if is_deleted else ENDING}")
+        target = str(self.folder / f"{name}{DELETED if is_deleted else ENDING}")
         try:
             now_ns = self._clock() * 1_000_000
             os.utime(known.location, ns=(now_ns, now_ns))
@@ -153,30 +161,68 @@ class KeptCopies:
         copies = self.all()
         left = sum(copy.size for copy in copies.values())
         for name, copy in sorted(copies.items(), key=lambda item: (not item[1].is_deleted, item[1].mtime_ns)):
-            if left > self._limits.megabytes * MB or (copy.is_deleted and self.is_outdated(copy.mtime_ns)):
+            if left > self._limits.megabytes * MB or (copy.is_deleted and self._is_outdated(copy.mtime_ns)):
                 left -= copy.size
                 self._remove(name)
 
-    def is_outdated(self, deleted_ns: int) -> bool:
+    def _is_outdated(self, deleted_ns: int) -> bool:
         """Return whether the copy of a conversation that was deleted at a time is beyond the limit of age."""
-        limit_ns = (self._clock() - self._limits.days * DAY_MS) * 1_000_000
-        return bool(self._limits.days) and deleted_ns < limit_ns
+        later = [day for day in self._observed_days() if day > deleted_ns // (DAY_MS * 1_000_000)]
+        return 0 < self._limits.days < len(later)
+
+    def has_new_day(self) -> bool:
+        """Return whether a new day has begun since the last call of `observe_day` (blocking)."""
+        return bool(self._limits.days) and self._observed_days()[-1:] != [self._clock() // DAY_MS]
+
+    def observe_day(self) -> None:
+        """Record that the source was scanned today (blocking). Later days are dropped: the clock was wrong then."""
+        if not self.has_new_day():
+            return
+        today = self._clock() // DAY_MS
+        before = [day for day in self._observed_days() if day < today]
+        self._days = [*before[-self._limits.days - 1 :], today]
+        with contextlib.suppress(
+            OSError
+        ):  # without a folder there are no copies; a lost day lengthens the limit
+            replace_synced(self.folder / DAYS_FILE, msgspec.json.encode(self._days), 0o600)
+
+    def _observed_days(self) -> list[int]:
+        if self._days is None:
+            try:
+                self._days = msgspec.json.decode((self.folder / DAYS_FILE).read_bytes(), type=list[int])
+            except (OSError, msgspec.MsgspecError, UnicodeDecodeError):
+                self._days = []  # counting starts again
+        return self._days
 
     def deleted(self) -> list[str]:
         """Return the names of the deleted conversations (blocking)."""
         return [name for name, copy in self.all().items() if copy.is_deleted]
 
-    def forget(self, session: str | None = None) -> int:
-        """Delete the copies of deleted conversations, or of one; return how many (blocking)."""
-        names = [name for name in self.deleted() if session is None or name == session]
+    def forget(self, names: Collection[str]) -> int:
+        """Delete copies, and unfinished ones; return how many (blocking)."""
+        count = len(self.all().keys() & set(names))
         for name in names:
             self._remove(name)
-        return len(names)
+        for draft in self.folder.glob(".*.tmp"):
+            draft.unlink(missing_ok=True)
+        if not self.all():
+            (self.folder / DAYS_FILE).unlink(missing_ok=True)
+        return count
 
     def _remove(self, name: str) -> None:
         copy = self.all().pop(name, None)
         if copy is not None:
             Path(copy.location).unlink(missing_ok=True)
+
+
+def find_retained(folder: Path) -> dict[tuple[str, str], KeptCopies]:
+    """Return the copies below a folder, by agent and source (blocking)."""
+    found = {}
+    for place in sorted(folder.glob("*/*")):
+        copies = KeptCopies(place, KeptLimits(0, 0), wall_clock_ms)
+        if place.is_dir() and not place.is_symlink() and copies.all():
+            found[place.parent.name, place.name] = copies
+    return found
 
 
 class KeptTranscripts:
@@ -189,7 +235,6 @@ class KeptTranscripts:
         self._seen: Transcripts | None = None
         self._found = Transcripts()
         self._kept: dict[str, str] = {}
-        self._first_deleted_ns: int | None = None
         self.copies = copies
 
     def __repr__(self) -> str:
@@ -199,7 +244,7 @@ class KeptTranscripts:
         """Return the current transcripts and copies of deleted ones; see `SessionSource.find`."""
         seen = self._store.find()
         with self._lock:
-            if seen is not self._seen or self._has_outdated_copy():
+            if seen is not self._seen or self.copies.has_new_day():
                 self._seen = seen
                 self._add_copies(seen)
             return self._found
@@ -216,10 +261,10 @@ class KeptTranscripts:
                 self.copies.write(found.path.removeprefix(f"{self._name}/"), found.path, text)
         return text
 
-    def forget(self, session: str | None = None) -> int:
-        """Delete copies of deleted conversations for good; return how many."""
+    def forget(self, names: Collection[str]) -> int:
+        """Delete copies for good; return how many."""
         with self._lock:
-            count = self.copies.forget(session)
+            count = self.copies.forget(names)
             self._seen = None
         return count
 
@@ -227,33 +272,20 @@ class KeptTranscripts:
         """Close the source."""
         self._store.close()
 
-    def _has_outdated_copy(self) -> bool:
-        return self._first_deleted_ns is not None and self.copies.is_outdated(self._first_deleted_ns)
-
     def _add_copies(self, seen: Transcripts) -> None:
         """Combine existing conversations and copies of deleted ones."""
         self._kept = {}
         kept: dict[str, SourceFile] = {}
         if seen.complete:
-            self.copies.prune()
+            self.copies.observe_day()
             for name in list(self.copies.all()):
-                path = f"{self._name}/{name}"
-                is_deleted = path not in seen.found
-                self.copies.mark(name, is_deleted=is_deleted)
-                copy = self.copies.all().get(name)
-                if is_deleted and copy is not None:
-                    self._kept[path] = name
-                    kept[path] = SourceFile(
-                        path,
-                        copy.location,
-                        copy.mtime_ns,
-                        copy.size,
-                        copy.inode,
-                        copy.ctime_ns,
-                        self._name,
-                        is_talk=True,
-                    )
-        self._first_deleted_ns = min((copy.mtime_ns for copy in kept.values()), default=None)
+                self.copies.mark(name, is_deleted=f"{self._name}/{name}" not in seen.found)
+            self.copies.prune()
+            for name in self.copies.deleted():
+                path, copy = f"{self._name}/{name}", self.copies.all()[name]
+                self._kept[path] = name
+                facts = (copy.mtime_ns, copy.size, copy.inode, copy.ctime_ns)
+                kept[path] = SourceFile(path, copy.location, *facts, self._name, is_talk=True)
         self._found = Transcripts(
             seen.found | kept,
             seen.left_out,

@@ -61,6 +61,13 @@ class Kept:
         self.program, self.clock, self.folder = Program(), SetClock(), folder
         self.source = KeptTranscripts("p", self.program, KeptCopies(folder, limits, self.clock))
 
+    def pass_days(self, days: int) -> dict[str, FileText]:
+        """Scan once on each of the next days; return what is found at the end."""
+        for _ in range(days):
+            self.clock.now_ms += DAY_MS
+            found = self.read()
+        return found
+
     def read(self) -> dict[str, FileText]:
         """Load everything that is found, as a sync does."""
         return {path: self.source.load(found) for path, found in self.source.find().found.items()}
@@ -89,7 +96,7 @@ def test_a_conversation_that_comes_back_is_the_programs_again(kept: Kept) -> Non
     kept.read()
     kept.program.texts["one"] = "User: hello again"
     assert kept.read()["p/one"].text == "User: hello again"
-    assert [path.name for path in kept.folder.iterdir()] == ["one.json.gz"]
+    assert [path.name for path in kept.folder.glob("*.gz")] == ["one.json.gz"]
 
 
 def test_nothing_counts_as_deleted_while_the_program_can_not_be_read(kept: Kept) -> None:
@@ -97,7 +104,7 @@ def test_nothing_counts_as_deleted_while_the_program_can_not_be_read(kept: Kept)
     kept.read()
     kept.program.complete = False
     assert kept.source.find().found == {}
-    assert [path.name for path in kept.folder.iterdir()] == ["one.json.gz"]
+    assert [path.name for path in kept.folder.glob("*.gz")] == ["one.json.gz"]
 
 
 def test_copies_end_at_their_age(kept: Kept) -> None:
@@ -105,9 +112,46 @@ def test_copies_end_at_their_age(kept: Kept) -> None:
     kept.read()
     kept.program.texts.clear()
     assert set(kept.read()) == {"p/one"}
-    kept.clock.now_ms += 31 * DAY_MS
-    assert set(kept.read()) == set()
-    assert list(kept.folder.iterdir()) == []
+    assert set(kept.pass_days(30)) == {"p/one"}
+    assert set(kept.pass_days(1)) == set()
+    assert list(kept.folder.glob("*.gz")) == []
+
+
+def test_clock_that_jumps_forward_and_back_deletes_no_copy(kept: Kept) -> None:
+    kept.program.texts |= {"one": "User: hello", "two": "User: again"}
+    kept.read()
+    kept.program.texts.clear()
+    kept.pass_days(20)
+    now_ms = kept.clock.now_ms
+    for years in (100, 1, -60):
+        for _ in range(12):
+            kept.clock.now_ms = now_ms + years * 365 * DAY_MS
+            assert set(kept.read()) == {"p/one", "p/two"}
+            kept.clock.now_ms = now_ms
+            assert set(kept.read()) == {"p/one", "p/two"}
+    assert set(Kept(kept.folder).read()) == {"p/one", "p/two"}
+
+
+def test_machine_that_was_off_for_a_year_keeps_its_copies(kept: Kept) -> None:
+    kept.program.texts["one"] = "User: hello"
+    kept.read()
+    kept.program.texts.clear()
+    kept.pass_days(2)
+    started = Kept(kept.folder)
+    started.clock.now_ms = kept.clock.now_ms + 366 * DAY_MS
+    assert set(started.read()) == {"p/one"}
+    assert set(started.pass_days(27)) == {"p/one"}
+    assert set(started.pass_days(2)) == set()
+
+
+def test_conversation_deleted_while_the_clock_was_wrong_keeps_its_whole_time(kept: Kept) -> None:
+    kept.program.texts |= {"one": "User: hello", "two": "User: again"}
+    kept.pass_days(40)
+    now_ms, kept.clock.now_ms = kept.clock.now_ms, 0
+    del kept.program.texts["one"]
+    kept.read()
+    kept.clock.now_ms = now_ms
+    assert set(kept.pass_days(30)) == {"p/one", "p/two"}
 
 
 def test_copies_end_at_their_age_while_their_program_changes_nothing(kept: Kept) -> None:
@@ -116,11 +160,9 @@ def test_copies_end_at_their_age_while_their_program_changes_nothing(kept: Kept)
     kept.program.texts.clear()
     kept.program.unchanged = kept.program.find()
     assert set(kept.read()) == {"p/one"}
-    kept.clock.now_ms += 29 * DAY_MS
-    assert set(kept.read()) == {"p/one"}
-    kept.clock.now_ms += 2 * DAY_MS
-    assert set(kept.read()) == set()
-    assert list(kept.folder.iterdir()) == []
+    assert set(kept.pass_days(29)) == {"p/one"}
+    assert set(kept.pass_days(2)) == set()
+    assert list(kept.folder.glob("*.gz")) == []
 
 
 def test_copies_beyond_the_size_are_removed_deleted_ones_first(tmp_path: Path) -> None:
@@ -140,11 +182,15 @@ def test_forgotten_copies_are_gone_and_others_stay(kept: Kept) -> None:
     kept.program.texts |= {"one": "User: a", "two": "User: b", "three": "User: c"}
     kept.read()
     del kept.program.texts["one"], kept.program.texts["two"]
-    kept.read()
-    assert kept.source.forget("one") == 1
+    kept.pass_days(1)
+    (kept.folder / ".one.tmp").write_text("an unfinished copy of a killed daemon")
+    assert kept.source.forget(["one"]) == 1
     assert set(kept.read()) == {"p/two", "p/three"}
-    assert kept.source.forget() == 1
+    assert kept.source.forget(["two", "nothing"]) == 1
     assert set(kept.read()) == {"p/three"}
+    assert sorted(path.name for path in kept.folder.iterdir()) == [".days.json", "three.json.gz"]
+    assert kept.source.forget(["three"]) == 1
+    assert list(kept.folder.iterdir()) == []
 
 
 def test_a_new_process_knows_the_copies(kept: Kept) -> None:

@@ -212,6 +212,25 @@ def test_sessions_in_new_moved_and_removed_folders_are_seen_by_the_next_search()
             assert found("cormorant") == [f"claude-code/{one}"]
 
 
+@pytest.mark.parametrize("table", ["session", "message"])
+def test_endless_view_in_a_database_is_reported_and_stops_nothing(table: str) -> None:
+    with StateHome(KEYWORD_ONLY) as home, opencode(home) as program:
+        endless = "WITH RECURSIVE n (x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n)"
+        columns = [str(row[1]) for row in program.db.execute(f"PRAGMA table_info({table})")]
+        program.db.execute(f"DROP TABLE {table}")
+        program.db.execute(
+            f"CREATE VIEW {table} AS {endless} SELECT {', '.join(f'x AS {name}' for name in columns)} FROM n"
+        )
+        home.note("MEMORY.md", "The cormorant is a bird.\n")
+        (home.root / "memd.toml").write_text("[sources.opencode]\n")
+        with DaemonProcess(home, {"HOME": str(home.root / "user")}) as daemon:
+            with daemon.client() as client:
+                assert [hit.path for hit in client.search("cormorant").hits] == ["MEMORY.md"]
+                (source,) = client.sources().sources
+                assert "no tables of sessions and messages" in source.problems[0].message
+            assert daemon.stop() == 0
+
+
 def test_an_agent_may_have_nothing_but_sources() -> None:
     with StateHome(KEYWORD_ONLY) as home, opencode(home) as program:
         program.session("ses_1")

@@ -49,6 +49,9 @@ indexes release their caches, and `limit_page_caches` bounds all of them togethe
 MAPPED_BYTES = 2_147_418_112
 """Largest part of a file that SQLite maps; nearly all indexes are smaller."""
 
+MAX_FOREIGN_BYTES = 64 * 1_048_576
+"""Longest value that is read from a file of another program."""
+
 UNREADABLE_CODES = (
     apsw.SQLITE_IOERR_READ,
     apsw.SQLITE_IOERR_SHORT_READ,
@@ -120,6 +123,15 @@ def page_cache_bytes() -> int:
     return int(apsw.memory_used())
 
 
+def distrust_schema(db: Database) -> None:
+    """Run no view, trigger or function that the file defines, and load no value that fills the RAM."""
+    for switch in (apsw.SQLITE_DBCONFIG_ENABLE_VIEW, apsw.SQLITE_DBCONFIG_ENABLE_TRIGGER):
+        db.config(switch, 0)
+    db.config(apsw.SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0)
+    db.config(apsw.SQLITE_DBCONFIG_DEFENSIVE, 1)
+    db.limit(apsw.SQLITE_LIMIT_LENGTH, MAX_FOREIGN_BYTES)
+
+
 def refuse_writing(db: Database) -> None:
     """Make the connection read-only."""
     db.pragma("query_only", 1)
@@ -138,7 +150,7 @@ READER: tuple[Setting, ...] = (wait_for_locks, cache_for_reading, refuse_writing
 MAPPING_READER: tuple[Setting, ...] = (*READER, map_pages)
 NEW_FILE: tuple[Setting, ...] = (wait_for_locks, enable_auto_vacuum, cache_for_writing)
 """For a file that is built under a temporary name and then moved: no log, synced at its only commit."""
-READ_ONLY: tuple[Setting, ...] = (wait_for_locks, refuse_writing)
+READ_ONLY: tuple[Setting, ...] = (wait_for_locks, distrust_schema, refuse_writing)
 
 
 def connect(path: Path | str, settings: Sequence[Setting]) -> Database:

@@ -1,19 +1,26 @@
-"""Databases of other programs, opened for short reads that create no file."""
+"""Databases of other programs, opened for short reads that create no file and end, whatever the file contains."""
 
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import apsw
+import trio
 
 from memd.index.database import Database, connect_read_only
+from memd.index.reads import STEPS_BETWEEN_CHECKS
 from memd.index.unlogged import unlogged_vfs
 
 BUSY_MS = 100
 """How long a read waits for a lock, which readers of a write-ahead log rarely need."""
+
+
+READ_LIMIT_S = 5.0
+"""Longest read; listing a million messages takes 0.1 s."""
 
 
 class ForeignDatabaseError(Exception):
@@ -30,6 +37,36 @@ class ForeignDatabaseError(Exception):
         self.reason = reason
         self.busy = busy
         self.unknown = unknown
+
+
+@contextmanager
+def bounded(db: Database) -> Iterator[None]:
+    """Interrupt statements after `READ_LIMIT_S`, and when the task that waits for this thread is cancelled.
+
+    What another program wrote may be endless.
+    """
+    until = time.monotonic() + READ_LIMIT_S
+
+    def must_end() -> bool:
+        with suppress(RuntimeError):  # not a thread of trio
+            trio.from_thread.check_cancelled()
+        return time.monotonic() > until
+
+    db.set_progress_handler(must_end, STEPS_BETWEEN_CHECKS)
+    try:
+        yield
+    finally:
+        db.set_progress_handler(None)
+
+
+def columns_of(db: Database, table: str) -> dict[str, str]:
+    """Return the columns of a table with their declared types; empty for a view, a virtual table, and without one."""
+    rows = db.execute(
+        """SELECT i.name, upper(i.type) FROM pragma_table_list(?1) AS t JOIN pragma_table_info(?1) AS i
+           WHERE t.schema = 'main' AND t.type = 'table'""",
+        (table,),
+    )
+    return {str(name): str(kind) for name, kind in rows}
 
 
 @contextmanager
@@ -52,7 +89,7 @@ def opened_foreign(path: Path) -> Iterator[Database]:
         raise as_foreign_error(error) from None
     try:
         db.set_busy_timeout(BUSY_MS)
-        with db:
+        with db, bounded(db):
             yield db
         if not has_log and (_is_there(path, "-wal") or _state_of(path) != before):
             raise ForeignDatabaseError("its program opened it during the read", busy=True)
@@ -67,9 +104,12 @@ def opened_foreign(path: Path) -> Iterator[Database]:
 def as_foreign_error(error: apsw.Error) -> ForeignDatabaseError:
     """Return an error of SQLite as one of a foreign database."""
     busy = isinstance(error, (apsw.BusyError, apsw.LockedError))
-    missing = "no such table" in str(error) or "no such column" in str(error)
+    is_endless = isinstance(error, apsw.InterruptError)
+    missing = isinstance(error, apsw.SQLError)
     reason = "it is locked" if busy else f"it has another schema ({error})" if missing else str(error)
-    return ForeignDatabaseError(reason, busy=busy, unknown=missing)
+    if is_endless:
+        reason = f"reading it takes longer than {READ_LIMIT_S:g} s"
+    return ForeignDatabaseError(reason, busy=busy, unknown=missing or is_endless)
 
 
 def _is_there(path: Path, ending: str) -> bool:

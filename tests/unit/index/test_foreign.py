@@ -9,8 +9,13 @@ from pathlib import Path
 
 import apsw
 import pytest
+import trio
 
-from memd.index.foreign import ForeignDatabaseError, opened_foreign
+from memd.index import foreign
+from memd.index.database import MAX_FOREIGN_BYTES
+from memd.index.foreign import ForeignDatabaseError, columns_of, opened_foreign
+from memd.index.programs import values
+from memd.index.programs.values import MAX_NAME_BYTES, json_column, text_column
 
 
 def write(path: Path, journal: str = "wal") -> apsw.Connection:
@@ -141,3 +146,68 @@ def test_database_is_never_written(tmp_path: Path) -> None:
     with pytest.raises(ForeignDatabaseError), opened_foreign(tmp_path / "a.db") as db:
         db.execute("INSERT INTO t VALUES (2)")
     assert rows(tmp_path / "a.db") == [(1,)]
+
+
+ENDLESS = "WITH RECURSIVE n (x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n) SELECT x FROM n"
+
+
+def test_view_is_never_read(tmp_path: Path) -> None:
+    writer = write(tmp_path / "a.db")
+    writer.execute(f"CREATE VIEW v AS {ENDLESS}; CREATE VIRTUAL TABLE f USING fts5 (x)")
+    writer.close()
+    with opened_foreign(tmp_path / "a.db") as db:
+        assert columns_of(db, "t") == {"x": ""}
+        assert columns_of(db, "v") == columns_of(db, "f") == columns_of(db, "f_content") == {}
+    with pytest.raises(ForeignDatabaseError) as raised, opened_foreign(tmp_path / "a.db") as db:
+        db.execute("SELECT x FROM v LIMIT 1").fetchall()
+    assert raised.value.unknown
+
+
+def test_endless_read_ends_at_its_limit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write(tmp_path / "a.db").close()
+    monkeypatch.setattr(foreign, "READ_LIMIT_S", 0.05)
+    with (
+        pytest.raises(ForeignDatabaseError, match="takes longer than") as raised,
+        opened_foreign(tmp_path / "a.db") as db,
+    ):
+        db.execute(f"SELECT max(x) FROM ({ENDLESS})").fetchall()
+    assert raised.value.unknown
+
+
+async def test_endless_read_ends_with_the_task_that_waits_for_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write(tmp_path / "a.db").close()
+    monkeypatch.setattr(foreign, "READ_LIMIT_S", 1e6)
+    begun = trio.Event()
+
+    def read() -> None:
+        with opened_foreign(tmp_path / "a.db") as db:
+            trio.from_thread.run_sync(begun.set)
+            db.execute(f"SELECT max(x) FROM ({ENDLESS})").fetchall()
+
+    with trio.fail_after(60):
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(trio.to_thread.run_sync, read)
+            await begun.wait()
+            nursery.cancel_scope.cancel()
+
+
+def test_row_with_a_long_value_does_not_hide_the_other_rows(tmp_path: Path) -> None:
+    writer = write(tmp_path / "a.db")
+    writer.execute("CREATE TABLE s (id TEXT, title TEXT, data TEXT)")
+    writer.execute(
+        f"INSERT INTO s VALUES ('a', zeroblob({MAX_NAME_BYTES + 1}), zeroblob({MAX_FOREIGN_BYTES + 1}))"
+    )
+    writer.execute("INSERT INTO s VALUES ('b', 'title', '{}')")
+    writer.close()
+    statement = f"SELECT id, {text_column('title')}, {json_column('data')} FROM s ORDER BY id"
+    with opened_foreign(tmp_path / "a.db") as db:
+        assert list(db.execute(statement)) == [("a", None, None), ("b", b"title", b"{}")]
+
+
+def test_more_rows_than_the_limit_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(values, "MAX_ROWS", 3)
+    assert list(values.limited("abc")) == ["a", "b", "c"]
+    with pytest.raises(ForeignDatabaseError, match="more than 3 rows"):
+        list(values.limited("abcd"))

@@ -20,9 +20,9 @@ from numpy.typing import NDArray
 
 from memd.index.cache import find_dims
 from memd.index.database import Database, connect_read_only, get_int
+from memd.index.foreign import columns_of
 from memd.index.keyword import insert_words
 from memd.index.meta import set_active_space, set_adopted_chunking_scheme
-from memd.index.openclaw.schema import columns_of
 
 log = structlog.get_logger(__name__)
 

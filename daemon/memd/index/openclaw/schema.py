@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from memd.index.database import Database, get_int
+from memd.index.foreign import ForeignDatabaseError, columns_of
 
 KNOWN_SCHEMAS = range(4, 24)
 """Supported schema versions: from the first with transcripts to 2026.9. A newer one may store parts of a transcript
@@ -20,20 +21,8 @@ _NEEDED = {
 _REWRITES = "transcript_rewrite_watermarks"
 
 
-class OpenClawDatabaseError(Exception):
-    """The database can't be read now.
-
-    Attributes:
-        reason: The cause, as part of a sentence.
-        busy: Whether it is only locked temporarily.
-        unknown: Whether it is not a database with a supported schema, and must not be read at all.
-    """
-
-    def __init__(self, reason: str, *, busy: bool = False, unknown: bool = False) -> None:
-        super().__init__(reason)
-        self.reason = reason
-        self.busy = busy
-        self.unknown = unknown
+class OpenClawDatabaseError(ForeignDatabaseError):
+    """OpenClaw's database can't be read now."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,9 +131,3 @@ def quoted(name: str) -> str:
 def as_number(value: object) -> int:
     """Return a value of another program's table as an integer; 0 if it is not a number."""
     return int(value) if isinstance(value, (int, float)) else 0
-
-
-def columns_of(db: Database, table: str) -> dict[str, str]:
-    """Return the columns of a table with their declared types; empty if there is no such table."""
-    rows = db.execute("SELECT name, upper(type) FROM pragma_table_info(?)", (table,))
-    return {str(name): str(kind) for name, kind in rows}

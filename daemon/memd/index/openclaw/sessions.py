@@ -14,6 +14,7 @@ from typing import NamedTuple
 import apsw
 
 from memd.index.database import Database, connect_read_only, get_int
+from memd.index.foreign import BUSY_MS, bounded
 from memd.index.openclaw.schema import (
     COLD,
     OpenClawDatabaseError,
@@ -90,9 +91,6 @@ def _name_of(known: dict[str, object]) -> str:
     hashes = [text + _ENDING for text in texts if len(text) == 64 and set(text) <= _HEX]
     return next(iter(named + hashes), "")
 
-
-BUSY_MS = 100
-"""How long a read waits for a lock, which readers of a write-ahead log rarely need."""
 
 PAGE_ROWS = 256
 PAGE_BYTES = 1_048_576
@@ -248,8 +246,9 @@ class OpenClawSessions:
                 return
             db.execute("BEGIN")
             try:
-                shape = self._known_shape(db)
-                yield None if shape.empty else _View(db, shape)
+                with bounded(db):
+                    shape = self._known_shape(db)
+                    yield None if shape.empty else _View(db, shape)
             finally:
                 if db.in_transaction:
                     db.execute("COMMIT")
@@ -260,11 +259,13 @@ class OpenClawSessions:
         except (apsw.NotADBError, apsw.CorruptError) as error:
             self.close()
             raise OpenClawDatabaseError(f"it is damaged ({type(error).__name__})", unknown=True) from None
-        except apsw.SQLError:
+        except (apsw.SQLError, apsw.InterruptError) as error:
             self.close()
-            raise OpenClawDatabaseError(
-                "its tables are not supported by this release", unknown=True
-            ) from None
+            is_endless = isinstance(error, apsw.InterruptError)
+            reason = (
+                "reading it takes too long" if is_endless else "its tables are not supported by this release"
+            )
+            raise OpenClawDatabaseError(reason, unknown=True) from None
         except apsw.Error as error:
             self.close()
             raise OpenClawDatabaseError(f"it can't be read ({type(error).__name__})") from None

@@ -11,11 +11,11 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from memd.index.database import Database
-from memd.index.foreign import ForeignDatabaseError, opened_foreign
+from memd.index.foreign import ForeignDatabaseError, columns_of, opened_foreign
 from memd.index.programs.values import (
     blob_of,
-    column_names,
     json_column,
+    limited,
     number_of,
     text_column,
     text_of,
@@ -79,7 +79,7 @@ def list_composers(path: Path) -> list[CursorComposer]:
             (_COMPOSER, _end(_COMPOSER), _BUBBLE, len(_COMPOSER) + 1, _AFTER_COLON),
         )
         composers = []
-        for key, row, size, bubbles, last in rows:
+        for key, row, size, bubbles, last in limited(rows):
             composer_id = text_of(key)[len(_COMPOSER) :]
             updated, is_subagent = headers.get(composer_id, (0, False))
             if composer_id:
@@ -114,7 +114,7 @@ def _bubbles(db: Database, composer_id: str) -> Iterator[CursorBubble]:
             ORDER BY key""",
         (start, _end(start)),
     )
-    for key, data in rows:
+    for key, data in limited(rows):
         yield CursorBubble(text_of(key)[len(start) :], blob_of(data))
 
 
@@ -129,18 +129,19 @@ def _value(db: Database, key: str) -> tuple[bool, bytes | None]:
 def _read_headers(db: Database) -> dict[str, tuple[int, bool]]:
     """Return update times, and whether it is a subagent, by conversation; newer releases list them in a table."""
     _check(db)
-    columns = column_names(db, "composerHeaders")
-    if not columns >= {"composerId", "lastUpdatedAt"}:
+    columns = columns_of(db, "composerHeaders")
+    if not columns.keys() >= {"composerId", "lastUpdatedAt"}:
         return {}
     subagent = "isSubagent" if "isSubagent" in columns else "0"
     rows = db.execute(f"SELECT {text_column('composerId')}, lastUpdatedAt, {subagent} FROM composerHeaders")
     return {
-        text_of(key): (time_of(updated), bool(number_of(is_subagent))) for key, updated, is_subagent in rows
+        text_of(key): (time_of(updated), bool(number_of(is_subagent)))
+        for key, updated, is_subagent in limited(rows)
     }
 
 
 def _check(db: Database) -> None:
-    if not column_names(db, "cursorDiskKV") >= {"key", "value"}:
+    if not columns_of(db, "cursorDiskKV").keys() >= {"key", "value"}:
         raise ForeignDatabaseError("it has no table cursorDiskKV with keys and values", unknown=True)
 
 

@@ -16,11 +16,11 @@ from typing import Final, NamedTuple
 import msgspec
 
 from memd.index.database import Database
-from memd.index.foreign import ForeignDatabaseError, opened_foreign
+from memd.index.foreign import ForeignDatabaseError, columns_of, opened_foreign
 from memd.index.programs.values import (
     blob_of,
-    column_names,
     json_column,
+    limited,
     number_of,
     text_column,
     text_of,
@@ -150,12 +150,12 @@ def _is_v2(schema: _Schema, is_listed: bool, has_v2: bool, has_v1: int) -> bool:
 
 def _read_schema(db: Database) -> _Schema:
     """Return the tables of a database; raise if they are not supported."""
-    session, session_v2 = column_names(db, "session"), column_names(db, "session_v2")
-    message, part = column_names(db, "message"), column_names(db, "part")
+    names = ("session", "session_v2", "message", "part", "session_message")
+    session, session_v2, message, part, session_message = (frozenset(columns_of(db, name)) for name in names)
     v1 = session if session >= _SESSION and message >= _MESSAGE and part >= _PART else frozenset()
     v2_table = "session_v2" if session_v2 else "session"
     v2 = session_v2 or session
-    if not (v2 >= _SESSION and column_names(db, "session_message") >= _SESSION_MESSAGE):
+    if not (v2 >= _SESSION and session_message >= _SESSION_MESSAGE):
         v2 = frozenset()
     if not v1 and not v2:
         raise ForeignDatabaseError("it has no tables of sessions and messages that are known", unknown=True)
@@ -186,7 +186,7 @@ def _list_v1(db: Database, schema: _Schema) -> dict[str, OpencodeSession]:
             max(map(time_of, times)),
             number_of(count) * 1_000 + number_of(parts),
         )
-        for key, parent, *times, parts, count in rows
+        for key, parent, *times, parts, count in limited(rows)
         if key
     }
 
@@ -201,7 +201,7 @@ def _list_v2(db: Database, schema: _Schema) -> dict[str, OpencodeSession]:
     )
     return {
         text_of(key): OpencodeSession(text_of(key), text_of(parent), max(map(time_of, times)), number_of(seq))
-        for key, parent, *times, seq in rows
+        for key, parent, *times, seq in limited(rows)
         if key
     }
 
@@ -263,7 +263,7 @@ def _messages_v1(db: Database, schema: _Schema, talk: OpencodeTalk) -> Iterator[
             WHERE session_id = ? ORDER BY time_created, id""",
         (talk.id,),
     )
-    for key, name, created, data in rows:
+    for key, name, created, data in limited(rows):
         yield OpencodeMessage(text_of(name), "", time_of(created), blob_of(data), _parts(db, key))
 
 
@@ -272,7 +272,7 @@ def _parts(db: Database, message_id: str) -> Iterator[OpencodePart]:
         f"SELECT {text_column('id')}, {json_column('data')} FROM part WHERE message_id = ? ORDER BY id",
         (message_id,),
     )
-    for key, data in rows:
+    for key, data in limited(rows):
         yield OpencodePart(text_of(key), blob_of(data))
 
 
@@ -286,7 +286,7 @@ def _messages_v2(db: Database, talk: OpencodeTalk, copied_up_to: int | None) -> 
             FROM session_message WHERE session_id = ? ORDER BY seq, id""",
         (talk.id,),
     )
-    for key, kind, seq, created, data in rows:
+    for key, kind, seq, created, data in limited(rows):
         name = text_of(key)
         is_copy = number_of(seq) <= copied_up_to if copied_up_to is not None else name.endswith(f"_{seq}")
         if not (talk.forked_from and is_copy):

@@ -2,12 +2,21 @@
 
 from __future__ import annotations
 
-from typing import Final
+from collections.abc import Iterable, Iterator
+from typing import Final, TypeVar
 
-from memd.index.database import Database
+from memd.index.foreign import ForeignDatabaseError
+
+T = TypeVar("T")
 
 MAX_VALUE_BYTES: Final = 32 * 1_048_576
 """Longest JSON value that is read."""
+
+MAX_NAME_BYTES: Final = 65_536
+"""Longest id, title or path that is read."""
+
+MAX_ROWS: Final = 500_000
+"""Most rows of one table that are read at once."""
 
 LATEST_MS: Final = 9_000_000_000_000
 """The year 2255: later times don't fit the index's nanoseconds."""
@@ -46,12 +55,13 @@ def json_column(name: str) -> str:
 
 
 def text_column(name: str) -> str:
-    """Return the SQL of a text column as bytes, because it may not be valid UTF-8."""
-    return f"CAST({name} AS BLOB)"
+    """Return the SQL of a text column as bytes, which may not be valid UTF-8; NULL if it is too long."""
+    return f"CASE WHEN octet_length({name}) <= {MAX_NAME_BYTES} THEN CAST({name} AS BLOB) END"
 
 
-def column_names(db: Database, table: str) -> frozenset[str]:
-    """Return the names of a table's columns; empty if there is no such table."""
-    return frozenset(
-        text_of(name) for (name,) in db.execute("SELECT name FROM pragma_table_info(?)", (table,))
-    )
+def limited(rows: Iterable[T]) -> Iterator[T]:
+    """Yield rows; raise if there are more than `MAX_ROWS`."""
+    for number, row in enumerate(rows):
+        if number >= MAX_ROWS:
+            raise ForeignDatabaseError(f"it has more than {MAX_ROWS:,} rows", unknown=True)
+        yield row

@@ -116,24 +116,25 @@ class DatabaseTranscripts:
         if state == known.state:
             return False
         before, problem = known.state, known.problem
-        known.state, known.problem = state, None
+        known.state, known.problem = None, None  # the next scan tries again, unless this one ends
         if state is None:
             known.sessions = []
             return before is not None
         if known.path.is_symlink():
+            known.state = state
             known.problem = Problem("database_unreadable", f"{known.path} is a {LINK}", "")
             return problem is None
         try:
             known.sessions = self._open(known).sessions()
+            known.state = state
         except ForeignDatabaseError as error:
-            known.state = None  # the next scan tries again
             if error.busy:
                 known.problem = problem
                 return False
             hint = "the next search or sync retries"
             if error.unknown:
                 known.state = state
-                hint = f"this release of memd doesn't know it: update memd, or remove the source {self._name}"
+                hint = f"this release of memd can't read it: update memd, or remove the source {self._name}"
             message = f"{known.path} can't be read: {error.reason}"
             known.problem = Problem("database_unreadable", message, hint)
             if problem is None or problem.message != message:

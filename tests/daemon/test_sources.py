@@ -105,6 +105,16 @@ def test_conversations_are_filtered_by_project_time_and_session() -> None:
             reply = client.search("cormorant", sources=["codex"])
             assert reply.empty is not None
             assert reply.empty.code == "source_unknown"
+            reply = client.search("cormorant", project="shops")
+            assert reply.empty is not None
+            assert (reply.empty.code, reply.empty.hint) == (
+                "project_unknown",
+                "Known projects are blog, shop.",
+            )
+            for known in ("shop", "/home/eva/shop", "SHOP", "/home/eva/shop/"):
+                reply = client.search("heron", project=known)
+                assert reply.empty is not None
+                assert reply.empty.code == "no_match"
 
 
 def test_a_conversation_is_found_and_read_as_a_session() -> None:
@@ -241,6 +251,18 @@ def test_an_agent_may_have_nothing_but_sources() -> None:
             reply = client.search("heron")
             assert reply.empty is not None
             assert reply.empty.code == "no_match"
+
+
+def test_search_in_a_source_without_conversations_says_so() -> None:
+    with StateHome(KEYWORD_ONLY) as home, opencode(home):
+        home.note("MEMORY.md", "The cormorant is a bird.\n")
+        with served(home, "[sources.opencode]\n") as client:
+            reply = client.search("cormorant", sources=["opencode"])
+            assert reply.empty is not None
+            assert (reply.empty.code, reply.empty.message) == (
+                "source_empty",
+                "There are no conversations in opencode.",
+            )
 
 
 def test_without_keep_a_deleted_conversation_is_gone_at_once() -> None:

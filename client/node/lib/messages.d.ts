@@ -489,8 +489,9 @@ export interface PendingChanges {
 /**
  * Why a search has no hits, and what to do; `min_score` in the hint is the request's parameter.
  *
- * `code` is one of `source_unknown`, `sessions_not_indexed`, `no_transcripts`, `workspace_missing`, `no_notes`,
- * `path_matches_nothing`, `indexing`, `remote_pending`, `no_match`.
+ * `code` is one of `source_unknown`, `sessions_not_indexed`, `no_transcripts`, `source_empty`, `workspace_missing`,
+ * `no_notes`, `path_matches_nothing`, `indexing`, `remote_pending`, `project_unknown`,
+ * `no_match`.
  */
 export interface EmptyResult {
   code: string;

@@ -6,7 +6,7 @@ import math
 from collections.abc import Awaitable, Callable, Coroutine
 from dataclasses import replace
 from enum import Enum
-from functools import wraps
+from functools import partial, wraps
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
 import numpy as np
@@ -19,6 +19,7 @@ from memd.agents.status import as_problem, describe_agent
 from memd.index.cache import trim
 from memd.index.files import count_all
 from memd.index.housekeeping import compact
+from memd.index.transcripts import find_other_projects
 from memd.settings.agents import AgentConfig
 from memd.settings.memory_budget import MB
 from memd.settings.schema import DaemonSettings
@@ -296,8 +297,14 @@ class Agent:
                 reply, look = await opened.search.search(params), None
         if reply.hits:
             return reply
-        sources = (*self.config.settings.sources, *(each.name for each in self.config.sources))
-        memory = SearchedSources(self.config.id, self.config.workspace, sources, is_looking=look is not None)
+        sources: dict[str, str] = dict.fromkeys(self.config.settings.sources, "notes")
+        sources |= {each.name: each.kind for each in self.config.sources}
+        projects = None
+        if params.project is not None:
+            projects = await opened.index_file.read(partial(find_other_projects, project=params.project))
+        memory = SearchedSources(
+            self.config.id, self.config.workspace, sources, is_looking=look is not None, projects=projects
+        )
         return replace(reply, empty=await explain_empty(reply, params, memory, opened.text))
 
     @_when_open

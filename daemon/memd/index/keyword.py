@@ -19,6 +19,10 @@ LAST_CHARACTER = "\U0010ffff"
 """Sorts after every other character: ends the range of a path prefix."""
 
 
+IN_PROJECT = """(lower(t.project) = :project OR lower(t.cwd) = :project
+    OR substr(lower(t.project), -length(:project) - 1) = '/' || :project)"""
+"""Condition on a transcript `t`: it belongs to a project, named by its folder or its path."""
+
 RANK = "bm25(1.0, 0.4, 0.6)"
 """BM25 weights of the columns: the text; stems and parts of words; the file's name or the headings above."""
 
@@ -67,10 +71,7 @@ def scope_sql(scope: Scope | None, alias: str = "c") -> tuple[str, Bindings]:
         terms.append(f"NOT {_of_transcript(alias, 't.session = :except_session')}")
         values["except_session"] = scope.except_session
     if scope is not None and scope.project is not None:
-        named = (
-            "lower(t.project) = :project OR substr(lower(t.project), -length(:project) - 1) = '/' || :project"
-        )
-        terms.append(_of_transcript(alias, f"({named} OR lower(t.cwd) = :project)"))
+        terms.append(_of_transcript(alias, IN_PROJECT))
         values["project"] = scope.project.lower().rstrip("/")
     if scope is not None and scope.since_ms is not None:
         terms.append(

@@ -12,6 +12,7 @@ from typing import NamedTuple
 import msgspec
 
 from memd.index.database import Database
+from memd.index.keyword import IN_PROJECT
 
 
 class SessionFacts(NamedTuple):
@@ -137,6 +138,17 @@ def find_session(db: Database, session: str) -> str | None:
     """Return the path of the transcript of a session, by the program's id of it."""
     row = db.execute("SELECT path FROM transcripts WHERE session = ? LIMIT 1", (session,)).fetchone()
     return None if row is None else str(row[0])
+
+
+def find_other_projects(db: Database, project: str) -> list[str] | None:
+    """Return the names of all projects, the latest first, if none has the name or path; else None."""
+    known = f"SELECT 1 FROM transcripts AS t WHERE {IN_PROJECT} LIMIT 1"
+    if db.execute(known, {"project": project.lower().rstrip("/")}).fetchone() is not None:
+        return None
+    rows = db.execute(
+        "SELECT project FROM transcripts WHERE project != '' GROUP BY project ORDER BY max(updated_ms) DESC"
+    )
+    return list(dict.fromkeys(str(path).rpartition("/")[2] or str(path) for (path,) in rows))
 
 
 def count_transcripts(db: Database) -> TranscriptCounts:

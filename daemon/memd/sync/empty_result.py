@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -16,6 +16,9 @@ from memd.text.query.typos import find_similar_paths, folders_of
 from memd_client.errors import MemdError
 from memd_client.messages import EmptyResult, SearchParams, SearchReply, SkippedFile
 
+MAX_PROJECTS = 10
+"""Most projects that a hint names."""
+
 SCAN_TIMEOUT_S = 1.0
 """How long an empty reply waits for a scan of the files; without one its reason is `no_match`."""
 
@@ -27,18 +30,20 @@ class SearchedSources:
     Attributes:
         agent: Id of the agent.
         workspace: Folder of its notes.
-        sources: Sources that the settings include.
+        sources: Sources that the settings include, each with its kind: `notes` or `transcripts`.
         disk: Existing files and transcripts; None if they could not be scanned.
         left_out: Files that are not indexed, or only in part.
         is_looking: Whether memd is still asking the remote for changes of other machines.
+        projects: Names of all projects if the requested one is none of them.
     """
 
     agent: str
     workspace: Path
-    sources: Collection[str]
+    sources: Mapping[str, str]
     disk: Discovery | None = None
     left_out: Collection[SkippedFile] = ()
     is_looking: bool = False
+    projects: Sequence[str] | None = None
 
 
 async def explain_empty(
@@ -98,6 +103,13 @@ def find_reason(reply: SearchReply, params: SearchParams, memory: SearchedSource
         return EmptyResult(
             "indexing", f"Nothing found yet: {files} not indexed.", "Search again in a moment."
         )
+    if memory.projects is not None:
+        known = ", ".join(memory.projects[:MAX_PROJECTS]) or "none yet"
+        return EmptyResult(
+            "project_unknown",
+            f"No conversation of agent {memory.agent} was held in a project {params.project!r}.",
+            f"Known projects are {known}.",
+        )
     return _no_match(reply, params)
 
 
@@ -108,6 +120,14 @@ def _no_files(memory: SearchedSources, disk: Discovery, wanted: set[str]) -> Emp
             "no_transcripts",
             f"Agent {memory.agent} has no transcripts.",
             "The first conversation of the agent leaves one.",
+        )
+    if not wanted & set(BUILT_IN_SOURCES):
+        has_notes = "notes" in {memory.sources.get(name) for name in wanted}
+        what, names = "files" if has_notes else "conversations", " or ".join(sorted(wanted))
+        return EmptyResult(
+            "source_empty",
+            f"There are no {what} in {names}.",
+            "`memctl sources` shows where it is read, and problems.",
         )
     if disk.workspace_missing:
         return EmptyResult(

@@ -22,11 +22,17 @@ def file(path: str, source: str = "memory") -> SourceFile:
 def memory(*files: SourceFile, sources: tuple[str, ...] = ("memory",), **facts: Any) -> SearchedSources:
     disk = Discovery(files={each.path: each for each in files}, workspace_missing=facts.pop("missing", False))
     disk.skipped = list(facts.pop("skipped", ()))
-    return SearchedSources("main", WORKSPACE, sources, disk, [*disk.skipped, *facts.pop("refused", ())])
+    left_out, kinds = (
+        [*disk.skipped, *facts.pop("refused", ())],
+        {name: KINDS.get(name, "notes") for name in sources},
+    )
+    return SearchedSources("main", WORKSPACE, kinds, disk, left_out, facts.pop("projects", None))
 
 
+KINDS = {"opencode": "transcripts"}
 NOTE = file("memory/2026-01-16.md")
 BOTH = ("memory", "sessions")
+ADDED = ("memory", "opencode", "vault")
 BAD = SkippedFile("memory/bad.md", "memory/bad.md is not UTF-8 (byte 3). Save the file as UTF-8.")
 
 CASES: list[tuple[dict[str, Any], SearchedSources, dict[str, Any], str, str]] = [
@@ -35,6 +41,14 @@ CASES: list[tuple[dict[str, Any], SearchedSources, dict[str, Any], str, str]] = 
     ({}, memory(missing=True), {}, "workspace_missing", "workspace"),
     ({}, memory(file("s", "sessions"), missing=True, sources=BOTH), {}, "workspace_missing", "workspace"),
     ({}, memory(), {"pending": PendingChanges(2)}, "no_notes", "MEMORY.md or memory/ in /home/ann/notes"),
+    ({"sources": ["opencode"]}, memory(NOTE, sources=ADDED), {}, "source_empty", "memctl sources"),
+    ({"sources": ["opencode"]}, memory(missing=True, sources=ADDED), {}, "source_empty", "memctl sources"),
+    ({"sources": ["vault"]}, memory(NOTE, sources=ADDED), {}, "source_empty", "memctl sources"),
+    ({"sources": ["vault"], "project": "x"}, memory(sources=ADDED, projects=["a"]), {}, "source_empty", ""),
+    ({"project": "x"}, memory(NOTE, projects=["shop", "blog"]), {}, "project_unknown", "are shop, blog."),
+    ({"project": "x"}, memory(NOTE, projects=["a"]), {"pending": PendingChanges(1)}, "indexing", "again"),
+    ({"project": "x"}, memory(NOTE, projects=[]), {}, "project_unknown", "are none yet."),
+    ({"project": "shop"}, memory(NOTE), {}, "no_match", "min_score 0"),
     ({"path": "memory/2026-01-17"}, memory(NOTE), {}, "path_matches_nothing", "Use memory/2026-01-16.md"),
     ({"path": "memroy/"}, memory(NOTE), {}, "path_matches_nothing", "Use memory/ as path"),
     ({"path": f"{WORKSPACE}/memory/"}, memory(NOTE), {}, "path_matches_nothing", "Use memory/ as path"),
@@ -73,6 +87,6 @@ def test_empty_reply_has_the_first_applicable_reason(
 
 
 def test_reply_without_a_scan_of_the_files_has_a_reason() -> None:
-    searched = SearchedSources("main", WORKSPACE, ("memory",))
+    searched = SearchedSources("main", WORKSPACE, {"memory": "notes"})
 
     assert find_reason(found(), SearchParams("x", path="y"), searched).code == "no_match"

@@ -1,4 +1,4 @@
-"""What a user told memd to forget is in none of its files, while the daemon goes on running."""
+"""What a user made memd forget is in none of its files, while the daemon goes on running."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def serving(home: StateHome, toml: str) -> Iterator[tuple[DaemonProcess, Client]
 
 
 def traces(home: StateHome, *words: str) -> list[str]:
-    """Return where words are in files of memd: state, workspace, sockets' folder and log, copies unpacked."""
+    """Return the files of memd that have some words: state, workspace, sockets' folder and log, copies unpacked."""
     found = []
     for path in sorted(home.root.rglob("*")):
         with contextlib.suppress(FileNotFoundError):  # a log that SQLite removes

@@ -41,7 +41,7 @@ def find_sources(places: Places, known: Collection[str], max_file_bytes: int) ->
 
 
 def describe_removed(agent_id: str, name: str, copies: KeptCopies) -> SourceStatus:
-    """Return the status of a removed source, of which only copies exist."""
+    """Return the status of a removed source: only its copies exist."""
     kept = copies.all().values()
     places, number, size = [str(copies.folder)], len(kept), sum(copy.size for copy in kept)
     return SourceStatus(name, name, "transcripts", agent_id, places, kept=number, kept_bytes=size)

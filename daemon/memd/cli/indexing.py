@@ -124,7 +124,7 @@ def reset(
 def vacuum(ctx: click.Context, session: CliSession, agent: str | None, as_json: bool) -> None:
     """Compact the index of one agent, or of all agents.
 
-    Deletes vectors that no chunk uses and the settings don't keep, and writes the file anew, so that nothing of deleted
+    Deletes vectors that no chunk uses and the settings don't keep, and rewrites the file, so that nothing of deleted
     notes is left in it. Searches continue meanwhile. Exits with 1 if an agent had an error.
     """
     split = split_agent if agent is None else for_agent(agent)

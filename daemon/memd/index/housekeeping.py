@@ -63,7 +63,7 @@ async def keep_locations(index: IndexFile, vectors: VectorCache) -> None:
 
 
 async def compact(index: IndexFile) -> None:
-    """Write an index anew: without free pages, and without a trace of deleted text.
+    """Rewrite an index, without free pages and without a trace of deleted text.
 
     Overwriting deleted rows isn't enough: pages that SQLite split or merged may have copies of them, and FTS5's
     segments have their words. Other writes wait meanwhile, 5 s for 100,000 chunks; searches don't.

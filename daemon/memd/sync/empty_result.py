@@ -127,7 +127,7 @@ def _no_files(memory: SearchedSources, disk: Discovery, wanted: set[str]) -> Emp
         return EmptyResult(
             "source_empty",
             f"There are no {what} in {names}.",
-            "`memctl sources` shows where it is read, and problems.",
+            "`memctl sources` shows its folders and problems.",
         )
     if disk.workspace_missing:
         return EmptyResult(

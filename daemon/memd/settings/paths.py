@@ -73,6 +73,42 @@ WRITTEN_PATHS: tuple[WrittenPath, ...] = (
         "the next quarantined index: the newest is kept, and a larger one",
     ),
     WrittenPath(
+        "dropped index",
+        ".dropped or .adopting next to the index, while it is rebuilt",
+        "memd.index.care",
+        "the daemon, after it has copied the vectors",
+    ),
+    WrittenPath(
+        "sessions",
+        "<agentId>.sessions.json next to the index: sessions that were flushed",
+        "memd.lifecycle.flush",
+        "the user: sessions are flushed a second time",
+    ),
+    WrittenPath(
+        "copies",
+        "<state>/memory/kept/<agentId>/<source>: copies of conversations that their program may delete",
+        "memd.sync.transcripts.kept",
+        "`memctl sources forget`, or the limits of the source; they exist nowhere else",
+    ),
+    WrittenPath(
+        "notes",
+        "facts, daily notes and session notes in memory/ of a workspace; <state>/memory/shared is one",
+        "memd.lifecycle",
+        "the user: they exist nowhere else",
+    ),
+    WrittenPath(
+        "settings",
+        "memd.toml, and settings of programs with memd's hooks or MCP server, with dated .bak copies of the latter",
+        "memd.cli, memd.system.settings_change",
+        "`memctl sources remove`, `memctl hooks uninstall`, `memctl mcp install --remove`; copies: the user",
+    ),
+    WrittenPath(
+        "service",
+        "unit or property list of the service manager, and on macOS its log",
+        "memd.service.install",
+        "`memctl service uninstall`; the log: the user",
+    ),
+    WrittenPath(
         "temporary file",
         ".memd-<16 hex digits>.tmp next to its target: state, index, note, model, settings of MCP clients",
         "memd.system.temp_files, memd.lifecycle.files.writing",
@@ -122,7 +158,7 @@ WRITTEN_PATHS: tuple[WrittenPath, ...] = (
     ),
     WrittenPath(
         "unfinished model",
-        "an incomplete download or conversion in models_dir()",
+        "an incomplete download or conversion in models_dir(), and the lock .pull.lock",
         "memd.embedding.model",
         "the next attempt, which resumes a download and repeats a conversion",
     ),
@@ -137,7 +173,7 @@ def models_dir(environ: Mapping[str, str] | None = None) -> Path:
 
 
 def daemon_config_file(environ: Mapping[str, str] | None = None) -> Path:
-    """Return the path of `memd.toml`: `MEMD_CONFIG`, else in the user's config folder. memd only reads it."""
+    """Return the path of `memd.toml`: `MEMD_CONFIG`, else in the user's config folder."""
     named = _named("MEMD_CONFIG", environ)
     return named or platformdirs.user_config_path("memd", appauthor=False) / "memd.toml"
 

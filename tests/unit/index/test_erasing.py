@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from functools import partial
 from pathlib import Path
 
 import trio
@@ -48,7 +49,7 @@ async def filled(path: Path) -> IndexFile:
     await index.write(lambda db: write_sessions(db, list(range(KEYS)), pick))
     for _ in range(20):
         some = pick.sample(range(KEYS), CHANGED)
-        await index.write(lambda db, some=some: write_sessions(db, some, pick))
+        await index.write(partial(write_sessions, numbers=some, pick=pick))
     return index
 
 
@@ -64,7 +65,7 @@ async def test_compacted_index_has_no_trace_of_deleted_sessions(tmp_path: Path) 
     try:
         assert count_traces(tmp_path, [mark(number) for number in gone]) == len(gone)
         for number in gone:
-            await index.write(lambda db, number=number: forget_file(db, path_of(number)))
+            await index.write(partial(forget_file, path=path_of(number)))
         await compact(index)
         assert count_traces(tmp_path, [mark(number) for number in gone]) == 0
         assert count_traces(tmp_path, [mark(number) for number in remaining]) == len(remaining)

@@ -22,6 +22,9 @@ if TYPE_CHECKING:
 SOCKET_TIMEOUT_S = 0.1
 """For connecting and the reply together: a person waits for it at every prompt."""
 
+START_TIMEOUT_S = 0.5
+"""The same at the start of a session, once in it, for which the daemon reads notes."""
+
 INPUT_TIMEOUT_S = 2.0
 """For the program's JSON, which it writes at once; some programs leave the pipe open behind it."""
 
@@ -66,7 +69,8 @@ def main(arguments: Sequence[str]) -> None:
     if params is None:
         return
     params["agent"] = options.get("--agent")
-    reply = ask_daemon(*find_daemon(options, os.environ), params, SOCKET_TIMEOUT_S)
+    timeout_s = START_TIMEOUT_S if event == "session_start" else SOCKET_TIMEOUT_S
+    reply = ask_daemon(*find_daemon(options, os.environ), params, timeout_s)
     printed = output(program, event, reply.get("text"))
     while printed:
         printed = printed[os.write(1, printed) :]

@@ -86,6 +86,7 @@ def examine(environ: Mapping[str, str], home: Path, now_ms: int) -> list[Finding
     """
     from memd.cli.checks.agents import check_memory
     from memd.cli.checks.daemon import check_config_file, check_config_socket, run_with_timeout
+    from memd.cli.checks.hooks import check_hooks
     from memd.cli.checks.installation import (
         check_clock,
         check_descriptors,
@@ -120,6 +121,7 @@ def examine(environ: Mapping[str, str], home: Path, now_ms: int) -> list[Finding
         findings += check_watches(report)
         findings += [check_descriptors(probe.pid), check_clock(report, now_ms)]
         findings += [*check_folders(report), *check_leftovers(report)]
+    findings += check_hooks(home, environ)
     return findings + check_memory(report, indexes, probe.status)
 
 

@@ -13,6 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from memd.cli.checks.hooks import check_hooks
 from memd.cli.hook_setup.entries import find_hooks, with_hooks, without_hooks
 from memd.cli.hook_setup.programs import PROGRAMS
 from memd_client.hooks import EVENTS, HookLogEntry, HookLogReply
@@ -284,6 +285,62 @@ def test_the_installed_command_runs_and_prints_nothing_without_a_daemon(
             words, input=b'{"session_id": "a", "prompt": "b"}', capture_output=True, check=True
         )
         assert (ran.stdout, ran.stderr) == (b"", b"")
+
+
+def hook_commands(name: str, home: Path) -> list[str]:
+    """Return the commands in a program's file, as the program gives them to a shell."""
+    program = PROGRAMS[name]
+    return [
+        str(hook[program.command_key]) for _, hook in find_hooks(program, file_of(name, home).read_text())
+    ]
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+@pytest.mark.parametrize("lost", ["python", "hook.py", "library"])
+def test_the_installed_command_succeeds_silently_once_memd_is_gone(
+    home: Path, monkeypatch: pytest.MonkeyPatch, name: str, lost: str
+) -> None:
+    python, hook = home / "memd's venv" / "python", home / "memd_client" / "hook.py"
+    for file in (python, hook):
+        file.parent.mkdir()
+        file.write_text("#!/bin/sh\necho broken >&2\nexit 127\n")
+        file.chmod(0o755)
+    monkeypatch.setattr("sys.executable", str(python))
+    monkeypatch.setattr("memd_client.hook.__file__", str(hook))
+    assert memctl("hooks", "install", name).code == 0
+    if lost != "library":
+        (python if lost == "python" else hook).unlink()
+
+    for command in hook_commands(name, home):
+        ran = subprocess.run(["sh", "-c", command], input=b"{}", capture_output=True, check=False)
+        assert (ran.returncode, ran.stdout, ran.stderr) == (0, b"", b"")
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_hooks_of_the_form_before_are_found_replaced_and_removed(home: Path, name: str) -> None:
+    memctl("hooks", "install", name)
+    file = file_of(name, home)
+    written = file.read_text()
+    settings = json.loads(written)
+    for place, hook in find_hooks(PROGRAMS[name], written):
+        command = shlex.join(shlex.split(hook[PROGRAMS[name].command_key])[3:])
+        here = settings
+        for key in place:
+            here = here[key]
+        here[PROGRAMS[name].command_key] = command
+    file.write_text(json.dumps(settings, indent=2))
+
+    assert f"{name}  incomplete" in memctl("hooks", "list").out
+    assert f"run `memctl hooks install {name}`" in "".join(each.fix for each in check_hooks(home, {}))
+    before = file.read_text()
+    assert memctl("hooks", "install", name).code == 0
+    assert hook_commands(name, home) == [
+        str(hook[PROGRAMS[name].command_key]) for _, hook in find_hooks(PROGRAMS[name], written)
+    ]
+    assert check_hooks(home, {}) == []
+    file.write_text(before)
+    memctl("hooks", "uninstall", name)
+    assert not file.exists() or not find_hooks(PROGRAMS[name], file.read_text())
 
 
 def test_list_tells_what_is_installed(home: Path) -> None:

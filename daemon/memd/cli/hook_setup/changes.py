@@ -12,7 +12,14 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import memd_client.hook
-from memd.cli.hook_setup.entries import find_hooks, new_file, original_of, with_hooks, without_hooks
+from memd.cli.hook_setup.entries import (
+    HOOK_FILE,
+    find_hooks,
+    new_file,
+    original_of,
+    with_hooks,
+    without_hooks,
+)
 from memd.cli.hook_setup.programs import HookProgram
 from memd.system.json_edit import UneditableTextError
 from memd.system.settings_change import SettingsChange, backups_of, carry_out, read_settings, uneditable
@@ -27,13 +34,18 @@ MAX_BACKUPS = 20
 """Backups that uninstalling compares."""
 
 
+IF_INSTALLED = 'test -x "$0" && test -f "$3" && "$0" "$@" 2>/dev/null; exit 0'
+"""Runs the hook. It succeeds silently if memd, its Python or a library of it is gone: its hooks may outlive it."""
+
+
 def command_of(program: str, event: str, agent: str | None, environ: Mapping[str, str]) -> str:
     """Return the command of a hook.
 
     It doesn't run `memctl` or the environment's packages: `-S` skips them, which halves the start of Python. It names
     the socket and the state folder of the environment, because a program may be started without these variables.
     """
-    words = [sys.executable, "-I", "-S", os.path.abspath(memd_client.hook.__file__), program, event]
+    hook = os.path.abspath(memd_client.hook.__file__)
+    words = ["sh", "-c", IF_INSTALLED, sys.executable, "-I", "-S", hook, program, event]
     words += ["--agent", agent] if agent else []
     words += ["--socket", environ["MEMD_SOCKET"]] if environ.get("MEMD_SOCKET") else []
     words += ["--state-dir", state_folder(environ)] if names_state_dir(environ) else []
@@ -171,15 +183,16 @@ def installed_hooks(files: HookFiles) -> InstalledHooks:
         return InstalledHooks(name, "command missing", events, path, f"there is no {missing[0]}")
     if not found:
         return InstalledHooks(name, "not installed", [], path)
-    state = "installed" if set(events) == set(files.program.events.values()) else "incomplete"
-    return InstalledHooks(name, state, events, path)
+    is_whole = set(events) == set(files.program.events.values())
+    is_silent = all(IF_INSTALLED in str(hook[files.program.command_key]) for _, hook in found)
+    return InstalledHooks(name, "installed" if is_whole and is_silent else "incomplete", events, path)
 
 
 def _missing_file(command: str) -> str:
-    """Return the file of a command that doesn't exist; empty if all exist."""
+    """Return the file of a command that doesn't exist; empty if all exist. Both are in earlier releases' form too."""
     try:
         words = shlex.split(command)
     except ValueError:
         return command
-    files = [words[0], *(word for word in words if word.endswith("hook.py"))]
-    return next((each for each in files if not os.path.isfile(each)), "")
+    at = next((at for at, word in enumerate(words) if word.endswith(HOOK_FILE)), 0)
+    return next((each for each in (words[max(at - 3, 0)], words[at]) if not os.path.isfile(each)), "")

@@ -288,3 +288,27 @@ def test_what_no_agent_has_is_listed_as_found_and_can_be_added_and_removed() -> 
             assert daemon.memctl("sources", "remove", "opencode").returncode == 0
             assert client.sources().sources == []
             assert daemon.memctl("sources", "add", "opencde").returncode == 1
+
+
+def test_who_is_given_lines_of_what_is_said_when_programs_and_sources_are_added() -> None:
+    with StateHome(KEYWORD_ONLY) as home, opencode(home) as program:
+        program.session("ses_1")
+        program.v1("ses_1", "user", "The cormorant")
+        environ = {"HOME": str(home.root / "user")}
+        with DaemonProcess(home, environ) as daemon:
+
+            def said(*arguments: str) -> str:
+                done = daemon.memctl(*arguments, environ=environ)
+                assert done.returncode == 0, done.stderr
+                return done.stderr
+
+            assert "Codex will be given lines of: notes\n" in said("hooks", "install", "codex")
+            added = said("sources", "add", "opencode")
+            assert "lines of opencode will be given to: agent main, Codex\n" in added
+            cursor = said("mcp", "install", "cursor")
+            assert "Cursor will be given lines of: notes, opencode\n" in cursor
+            claude = said("hooks", "install", "claude-code", "--agent", "work")
+            assert "Claude Code will be given lines of: notes; of opencode only if work is" in claude
+            said("sources", "remove", "opencode")
+            moved = said("sources", "add", "opencode", "--agent", "shared")
+            assert "lines of opencode will be given to: agent shared, Codex, Cursor\n" in moved

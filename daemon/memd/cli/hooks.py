@@ -58,8 +58,12 @@ def install(session: CliSession, program: str, agent: str | None, dry_run: bool)
     kept next to the file. Running the command again changes nothing. If OPENCLAW_STATE_DIR is set, hooks use the memory
     of that directory, unless the program runs with a directory of its own.
     """
+    from memd.cli.readers import hook_agent, shown_to
+
     files = _files_of(program)
     changes = [each for each in files.plan_install(agent) if not each.is_none]
+    if "prompt" in files.program.events:
+        session.output.note(shown_to(files.program.title, hook_agent(agent)))
     if not changes:
         session.output.text(f"hooks are installed in {files.program.title} already: {files.path}\n")
         return

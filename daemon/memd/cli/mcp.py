@@ -81,6 +81,7 @@ def install(
     CLIENT is claude-code, codex, cursor, vscode or claude-desktop. The rest of the file is unchanged, and a backup is
     kept next to it. Running the command again changes nothing.
     """
+    from memd.cli.readers import ALL, shown_to
     from memd.mcp.client_entry import plan
     from memd.system.settings_change import carry_out
 
@@ -88,6 +89,8 @@ def install(
     path = _file_of(chosen, project)
     entry = None if remove else _entry_of(chosen, agent, project)
     change = plan(chosen, path, entry)
+    if not remove:
+        session.output.note(shown_to(chosen.title, agent or ALL))
     if change.is_none:
         state = "has no entry for memd" if remove else "is configured already"
         session.output.text(f"{chosen.title} {state}: {path}\n")

@@ -149,6 +149,8 @@ def add(
     NAME is one that `memctl sources` lists, or any other name with --path for a folder of notes. The agent `shared` is
     made if it doesn't exist.
     """
+    from memd.cli.readers import readers_of
+
     _refuse_host(session, "add")
     values: dict[str, Any] = {}
     if agent is not None:
@@ -171,9 +173,11 @@ def add(
                 if f"sources.{name}" in problem.message
             )
             raise HintedError(f"the daemon did not add {name}: {problems or 'no answer yet'}", f"see {file}")
+        readers = [f"agent {found.agent}", *readers_of(found.agent, client.files(limit=1).agent)]
     session.output.text(
         f"added {name} to agent {found.agent}: {count(found.files, 'file')}, {size(found.bytes)}\n"
     )
+    session.output.note(f"lines of {name} will be given to: {', '.join(readers)}")
     session.output.note(
         "it is being indexed; `memctl sources` shows the progress, and searches find it already"
     )

@@ -15,7 +15,10 @@ HINT = "add the entry yourself; see docs/mcp-clients.md"
 
 
 def plan(client: McpClient, path: Path, entry: dict[str, Any] | None) -> SettingsChange:
-    """Return the change to add the entry to a client's settings, or to remove it for None."""
+    """Return the change to add the entry to a client's settings, or to remove it for None.
+
+    Keys that the user added to the present entry are kept.
+    """
     before = read_settings(path)
     text = before or ""
     try:
@@ -29,17 +32,12 @@ def plan(client: McpClient, path: Path, entry: dict[str, Any] | None) -> Setting
 def _toml(text: str, section: str, entry: dict[str, Any] | None) -> str:
     if entry is None:
         return toml_edit.remove(text, section, SERVER)
-    return toml_edit.put(text, section, SERVER, _merged(toml_edit.value_of(text), section, entry))
+    servers = toml_edit.value_of(text).get(section)
+    present = servers.get(SERVER) if isinstance(servers, dict) else None
+    return toml_edit.put(text, section, SERVER, {**(present if isinstance(present, dict) else {}), **entry})
 
 
 def _json(text: str, section: str, entry: dict[str, Any] | None) -> str:
     if entry is None:
         return json_edit.take_out(text, (section, SERVER))
-    return json_edit.put(text, (section, SERVER), _merged(json_edit.value_of(text), section, entry))
-
-
-def _merged(settings: Any, section: str, entry: dict[str, Any]) -> dict[str, Any]:
-    """Return an entry merged with the keys that the user added to the present one."""
-    servers = settings.get(section) if isinstance(settings, dict) else None
-    present = servers.get(SERVER) if isinstance(servers, dict) else None
-    return {**(present if isinstance(present, dict) else {}), **entry}
+    return json_edit.put(text, (section, SERVER), entry, merge=True)

@@ -1,16 +1,17 @@
-"""Setting, appending and removing one value of a JSON or JSON5 text without changing anything else."""
+"""Setting, appending and removing one value of a JSON text without changing anything else."""
 
 from __future__ import annotations
 
 import json
+import time
+from collections.abc import Callable
 from typing import Any
 
-import json5
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memd.system.json_edit import JSON5, UneditableTextError, append, put, take_out, value_of
+from memd.system.json_edit import UneditableTextError, append, put, take_out, value_of
 
 KEYS = ("mcpServers", "memd")
 ENTRY = {"command": "memctl", "args": ["mcp"]}
@@ -121,10 +122,8 @@ def test_put_and_take_out_keep_all_other_settings(held: dict[str, Any], indent: 
     assert json.loads(take_out(after, KEYS)) == held
 
 
-# --- JSON5 ----------------------------------------------------------------------------------------------
-
 KEY_NAMES = st.sampled_from(["agents", "list", "memory", "search", "extraPaths", "x y"])
-JSON5_VALUES = st.recursive(
+JSON_VALUES = st.recursive(
     st.none() | st.booleans() | st.integers(-9, 9) | st.text("ab{}[]:,'\\/*\n", max_size=5),
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(KEY_NAMES, inner, max_size=3),
     max_leaves=8,
@@ -134,22 +133,21 @@ SPACES = st.sampled_from(["", " ", "\n", "\r\n  ", " // a, {\n", "/* ] */", "\t"
 
 @st.composite
 def written(draw: st.DrawFn, value: Any) -> str:
-    """Return a value as JSON5 with arbitrary quotes, gaps and comments."""
+    """Return a value as JSON with arbitrary gaps and comments."""
 
     def gap() -> str:
         return draw(SPACES)
 
     if isinstance(value, dict):
         inner = ",".join(
-            f"{gap()}{draw(st.sampled_from([repr(key), key if ' ' not in key else repr(key)]))}{gap()}:{gap()}"
-            f"{draw(written(each))}{gap()}"
+            f"{gap()}{json.dumps(key)}{gap()}:{gap()}{draw(written(each))}{gap()}"
             for key, each in value.items()
         )
         return "{" + inner + ("," if inner and draw(st.booleans()) else "") + gap() + "}"
     if isinstance(value, list):
         inner = ",".join(f"{gap()}{draw(written(each))}{gap()}" for each in value)
         return "[" + inner + ("," if inner and draw(st.booleans()) else "") + gap() + "]"
-    return str(json5.dumps(value))
+    return json.dumps(value)
 
 
 def expected(value: Any, keys: list[str]) -> Any:
@@ -169,7 +167,7 @@ def expected(value: Any, keys: list[str]) -> Any:
 
 @given(
     st.data(),
-    st.dictionaries(KEY_NAMES, JSON5_VALUES, max_size=4),
+    st.dictionaries(KEY_NAMES, JSON_VALUES, max_size=4),
     st.lists(KEY_NAMES, min_size=1, max_size=3),
 )
 def test_append_changes_nothing_but_the_new_item(data: st.DataObject, value: Any, keys: list[str]) -> None:
@@ -178,10 +176,10 @@ def test_append_changes_nothing_but_the_new_item(data: st.DataObject, value: Any
 
     if wanted is None:
         with pytest.raises(UneditableTextError):
-            append(text, keys, "new", JSON5)
+            append(text, keys, "new")
         return
-    made = append(text, keys, "new", JSON5)
-    assert json5.loads(made) == wanted
+    made = append(text, keys, "new")
+    assert value_of(made) == wanted
     rest = iter(made)
     assert all(char in rest for char in text if not char.isspace()), "all of it is still there, in its order"
 
@@ -189,7 +187,7 @@ def test_append_changes_nothing_but_the_new_item(data: st.DataObject, value: Any
 @given(st.text("{}[]:,'\"/*a1 \n\\", max_size=30), st.lists(KEY_NAMES, max_size=2))
 def test_append_raises_only_uneditable_text_errors(text: str, keys: list[str]) -> None:
     try:
-        made = append(text, keys, "new", JSON5)
+        made = append(text, keys, "new")
     except UneditableTextError:
         return
     assert len(made) > len(text)
@@ -198,13 +196,13 @@ def test_append_raises_only_uneditable_text_errors(text: str, keys: list[str]) -
 def test_append_keeps_comments_and_style() -> None:
     text = """{
   // mine
-  agents: {
-    list: [
+  "agents": {
+    "list": [
       {
-        id: 'work', // the other one
-        memorySearch: {
-          extraPaths: [
-            '~/notes', // shared
+        "id": "work", // the other one
+        "memorySearch": {
+          "extraPaths": [
+            "~/notes", // shared
           ],
         },
       },
@@ -212,7 +210,7 @@ def test_append_keeps_comments_and_style() -> None:
   },
 }
 """
-    made = append(text, ["agents", "list", 0, "memorySearch", "extraPaths"], "/vault", JSON5)
+    made = append(text, ["agents", "list", 0, "memorySearch", "extraPaths"], "/vault")
 
     assert made == text.replace("// shared\n", '// shared\n            "/vault"\n')
 
@@ -221,11 +219,11 @@ def test_append_keeps_comments_and_style() -> None:
     ("text", "keys", "after"),
     [
         (
-            "{a: 1}",
+            '{"a": 1}',
             ["memory", "search", "extraPaths"],
-            '{a: 1, memory: {"search": {"extraPaths": ["/v"]}}}',
+            '{"a": 1, "memory": {"search": {"extraPaths": ["/v"]}}}',
         ),
-        ("{ a: [ 1 ] }", ["a"], '{ a: [ 1, "/v" ] }'),
+        ('{ "a": [ 1 ] }', ["a"], '{ "a": [ 1, "/v" ] }'),
         (
             '{\r\n  "a": 1 // one\r\n}',
             ["b"],
@@ -237,12 +235,39 @@ def test_append_keeps_comments_and_style() -> None:
 def test_missing_parents_are_created_in_the_style_of_their_neighbours(
     text: str, keys: list[str], after: str
 ) -> None:
-    assert append(text, keys, "/v", JSON5) == after
+    assert append(text, keys, "/v") == after
 
 
 def test_deep_nesting_is_refused() -> None:
     with pytest.raises(UneditableTextError):
-        append("[" * 5_000, ["a"], "/v", JSON5)
+        append("[" * 5_000, ["a"], "/v")
+
+
+@pytest.mark.parametrize("number", ["NaN", "Infinity", "-Infinity"])
+def test_what_only_python_reads_as_a_number_is_refused(number: str) -> None:
+    with pytest.raises(UneditableTextError):
+        value_of(f'{{"a": [{number}]}}')
+
+
+def test_reading_and_editing_take_a_few_times_as_long_as_parsing() -> None:
+    """Claude Code keeps its history in the file that has the servers."""
+    history = [
+        {"display": f"prompt {number} " + "x" * 80, "pasted": {"a": [1, 2.5, None]}}
+        for number in range(6_000)
+    ]
+    text = json.dumps({"projects": {"/home/eva/shop": {"history": history}}, "mcpServers": {}}, indent=2)
+
+    def best(action: Callable[[], object]) -> float:
+        def once() -> float:
+            start = time.process_time()
+            action()
+            return time.process_time() - start
+
+        return min(once() for _ in range(3))
+
+    parsing = best(lambda: json.loads(text))
+    assert best(lambda: put(text, KEYS, ENTRY)) < 8 * parsing
+    assert best(lambda: value_of(text)) < 4 * parsing
 
 
 LISTED = '{\n  "hooks": [\n    {"a": 1}, // first\n    {"b": 2},\n    {"a": 1}\n  ]\n}\n'

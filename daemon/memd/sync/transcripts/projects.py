@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 import os
+import re
 from functools import lru_cache
 
 from memd.index.transcripts import SessionFacts
 from memd.sync.transcripts.conversation import Conversation
-from memd.sync.transcripts.programs.records import title_of
+from memd.sync.transcripts.programs.records import request_title
 from memd.sync.transcripts.talk_text import clean_title
 
 MAX_DEPTH = 40
 MAX_POINTER_BYTES = 4_096
+
+_PLACEHOLDER = re.compile(
+    r"(?:New|Child) session - \d{4}-\d\d-\d\d.*|New (?:agent|chat|session)", re.IGNORECASE
+)
+"""Titles that opencode and Cursor give to sessions that have no title yet."""
 
 
 def facts_of(
@@ -31,7 +37,7 @@ def facts_of(
         program=source,
         session=session.id or session_id,
         kind=session.kind,
-        title=clean_title(session.title or _first_prompt(conversation)),
+        title=clean_title(_title_of(conversation)),
         cwd=session.cwd,
         project=find_project(session.cwd),
         branch=session.branch,
@@ -41,9 +47,12 @@ def facts_of(
     )
 
 
-def _first_prompt(conversation: Conversation) -> str:
-    """Return the first prompt as a title: programs show it for a session without one."""
-    return next((title_of(each.text) for each in conversation.messages if each.role == "user"), "")
+def _title_of(conversation: Conversation) -> str:
+    """Return the recorded title, unless it only holds the place of one, else the first request."""
+    title = conversation.session.title
+    if title and _PLACEHOLDER.fullmatch(title) is None:
+        return title
+    return request_title(each.text for each in conversation.messages if each.role == "user")
 
 
 @lru_cache(maxsize=1_024)

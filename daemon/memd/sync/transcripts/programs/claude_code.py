@@ -35,13 +35,13 @@ from memd.sync.transcripts.programs.claude_records import (
     read_prompt,
     read_queued_prompt,
     read_record,
-    words_of_person,
 )
 from memd.sync.transcripts.programs.program import Places, TranscriptFile, TranscriptReader
 from memd.sync.transcripts.programs.records import (
     count_unknown,
     decode_record,
     is_marked,
+    request_title,
     text_of,
     time_ms_of,
     title_of,
@@ -132,9 +132,9 @@ class ClaudeCodeReader:
         if not self._is_subagent:
             session.kind = "machine" if self._has_headless and not self._has_person else "main"
         messages = self._messages()
-        first_prompt = next((title_of(each.text) for each in messages if each.role == "user"), self._task)
-        kinds = ("custom", "ai", "last prompt", "summary")
-        session.title = next((self._titles[kind] for kind in kinds if kind in self._titles), first_prompt)
+        prompts = (each.text for each in messages if each.role == "user")
+        recorded = (self._titles.get(kind) for kind in ("custom", "ai", "summary"))
+        session.title = next(filter(None, recorded), "") or request_title(prompts) or self._task
         self._conversation.messages = messages
         return self._conversation
 
@@ -207,8 +207,6 @@ class ClaudeCodeReader:
                 self._add_title("custom", record.custom_title)
             case "ai-title":
                 self._add_title("ai", record.ai_title)
-            case "last-prompt":
-                self._add_title("last prompt", words_of_person(record.last_prompt))
             case "summary":
                 self._add_title("summary", record.summary)
             case "relocated":

@@ -62,7 +62,6 @@ class ClaudeRecord(msgspec.Struct, rename="camel", gc=False):
     subtype: object = None
     custom_title: object = None
     ai_title: object = None
-    last_prompt: object = None
     summary: object = None
     relocated_cwd: object = None
     message: msgspec.Raw = msgspec.Raw()

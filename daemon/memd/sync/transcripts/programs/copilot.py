@@ -23,6 +23,7 @@ from memd.sync.transcripts.programs.records import (
     decode_record,
     is_marked,
     is_utf8,
+    request_title,
     text_of,
     time_ms_of,
     title_of,
@@ -130,8 +131,8 @@ class CopilotReader:
     def conversation(self) -> Conversation:
         """Return the conversation; see `TranscriptReader.conversation`."""
         messages = [message for _, message in self._messages]
-        first_prompt = next((title_of(each.text) for each in messages if each.role == "user"), "")
-        self._session.title = self._title or first_prompt
+        prompts = (each.text for each in messages if each.role == "user")
+        self._session.title = self._title or request_title(prompts)
         self._conversation.messages = messages
         return self._conversation
 

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from collections.abc import Iterable
 from datetime import UTC, datetime
 from typing import Final, TypeVar
 
 import msgspec
+
+from memd.text.transcripts.injected import without_injected
+from memd.text.transcripts.tags import opens_with_tag
 
 T = TypeVar("T")
 
@@ -23,6 +27,11 @@ _ESCAPE = re.compile(
     rb"\\(?:u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|(u[dD][89a-fA-F][0-9a-fA-F]{2})|.)", re.S
 )
 """An escape in a JSON string; the group is a surrogate without its other half."""
+
+_NO_REQUEST = re.compile(
+    r"!|/[a-z][\w:.-]*(?:\s|$)|Caveat: The messages below|# AGENTS\.md instructions\b", re.IGNORECASE
+)
+"""How prompts begin that are no requests: commands of the shell and of the program, and text that programs add."""
 
 
 def decode_record(data: bytes | None, decoder: msgspec.json.Decoder[T]) -> T | None:
@@ -70,6 +79,20 @@ def text_of(value: object) -> str:
 def title_of(text: str) -> str:
     """Return a text as a title: one line, cut."""
     return " ".join(text[: MAX_TITLE_CHARS * 4].split())[:MAX_TITLE_CHARS]
+
+
+def request_title(prompts: Iterable[str]) -> str:
+    """Return the first request among the prompts of a conversation as a title.
+
+    A command, or text that a program added, is only taken if there is nothing else.
+    """
+    first = ""
+    for prompt in prompts:
+        title = title_of(without_injected(prompt))
+        if title and not opens_with_tag(title) and _NO_REQUEST.match(title) is None:
+            return title
+        first = first or title
+    return first
 
 
 def count_unknown(unknown: Counter[str], kind: str) -> None:

@@ -187,18 +187,20 @@ def test_best_title_wins_and_of_a_kind_the_last(known: int) -> None:
         ]
     expected = [
         "The first prompt",
-        *("a summary", "a last prompt", "a title by Claude", "a title by a person"),
+        *("a summary", "a summary", "a title by Claude", "a title by a person"),
     ]
 
     assert read_claude_code(file.lines).session.title == expected[known]
 
 
-def test_last_prompt_of_a_machine_is_no_title() -> None:
+def test_session_without_a_title_is_named_by_its_first_request() -> None:
     file = ClaudeFile()
-    file.prompt("The first prompt")
-    file.add({"type": "last-prompt", "lastPrompt": MACHINE_TEXTS[0]})
+    file.prompt("<bash-input>git status</bash-input>")
+    file.prompt("/home/eva/shop/run.py crashes, why?")
+    file.prompt("thanks, ship it")
+    file.add({"type": "last-prompt", "lastPrompt": "thanks, ship it"})
 
-    assert read_claude_code(file.lines).session.title == "The first prompt"
+    assert read_claude_code(file.lines).session.title == "/home/eva/shop/run.py crashes, why?"
 
 
 def test_headless_session_is_a_machine() -> None:

@@ -65,7 +65,7 @@ def session_info(
         branch=facts.branch,
         date=day_of(time_ms or facts.updated_ms),
         speakers=list(speakers),
-        open=how_to_open(program, facts.session),
+        open=how_to_open(program, facts.session, facts.cwd),
         deleted=facts.is_deleted,
     )
 

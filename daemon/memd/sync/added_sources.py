@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import shlex
 from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
@@ -86,10 +88,17 @@ def _open(config: SourceConfig, places: Places, max_file_bytes: int, queue_of: Q
     return AddedSource(config, files, tuple(roots))
 
 
-def how_to_open(program: str, session_id: str) -> str:
-    """Return the command that opens a session in its program; empty without one."""
+def how_to_open(program: str, session_id: str, folder: str = "") -> str:
+    """Return the command that opens a session in its program, from any folder; empty without one."""
     found = FILE_PROGRAMS.get(program) or DATABASE_PROGRAMS.get(program)
-    return found.how_to_open(session_id) if found is not None else ""
+    command = found.how_to_open(session_id) if found is not None else ""
+    if not command or not folder.startswith("/"):
+        return command
+    home, quoted = os.path.expanduser("~").rstrip("/"), shlex.quote(folder)
+    if home and (folder + "/").startswith(home + "/"):
+        rest = folder[len(home) + 1 :]
+        quoted = f"~/{shlex.quote(rest)}" if rest else "~"
+    return f"cd {quoted} && {command}"
 
 
 def known_configs() -> list[SourceConfig]:

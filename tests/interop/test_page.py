@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import json
+import os
 
 import pytest
 
 from tests.support.chromium import Browser, Page
-from tests.support.chromium_page import memory_home, open_page, search_for
+from tests.support.chromium_page import KEYWORD_SEARCH, memory_home, open_page, search_for
 from tests.support.daemon import DaemonProcess
 from tests.support.models import minilm_path
 from tests.support.state_homes import StateHome, agents_config
-from tests.support.transcripts import TranscriptHome, conversation
+from tests.support.transcript_programs.plain import claude_code
+from tests.support.transcripts import TranscriptHome, conversation, message
 
 Running = tuple[StateHome, DaemonProcess]
 
@@ -313,10 +315,66 @@ def test_a_page_of_one_agent_offers_no_other(browser: Browser) -> None:
                 assert "main-canary" not in page.text()
 
 
-def test_a_hit_in_a_transcript_shows_what_was_said_without_lines_of_its_own(browser: Browser) -> None:
+BUBBLES = (
+    "[...document.querySelectorAll('.message')]"
+    ".map((one) => [one.classList[1], one.querySelector('.bubble').innerText])"
+)
+"""Who speaks in each bubble, and its text."""
+
+SESSION = "0199a213-81c4-7000-8000-000000000001"
+
+
+def test_a_conversation_opens_as_bubbles_with_its_title_project_day_and_program(browser: Browser) -> None:
+    with StateHome(KEYWORD_SEARCH) as home:
+        user = home.root / "user"
+        user.mkdir()
+        program = claude_code(user)
+        program.append(SESSION, "user", "Why does the **cormorant** dive?")
+        program.append(SESSION, "assistant", "For fish: <img src=x onerror=alert(1)> `eel`")
+        for turn in range(70):
+            program.append(SESSION, "user", f"Question {turn}")
+            program.append(SESSION, "assistant", f"Answer {turn}")
+        (home.root / "memd.toml").write_text("[sources.claude-code]\n")
+        with DaemonProcess(home, {"HOME": str(user)}) as daemon, daemon.client() as client:
+            client.index()
+            with open_page(browser, daemon) as page:
+                search_for(page, "cormorant")
+                assert page.text(".hit h3") == "Why does the cormorant dive?"
+                page.click(".hit .open")
+                page.wait("document.querySelector('.bubble')")
+
+                assert page.text(".reader h2") == "Why does the cormorant dive?"
+                head = page.text(".reader header")
+                assert SESSION not in head.replace(f"claude --resume {SESSION}", "")
+                for shown in ("Claude Code", "shop (main)", "2 Nov 2026", "messages 1 to", "of 142"):
+                    assert shown in head
+                said = page.run(BUBBLES)
+                assert said[:2] == [
+                    ["user", "Why does the cormorant dive?"],
+                    ["assistant", "For fish: <img src=x onerror=alert(1)> eel"],
+                ]
+                assert page.run("document.querySelectorAll('.message.found').length") > 0
+                assert "User" in page.text(".message.user .speaker")
+
+                shown = len(said)
+                page.click(".reader .more", "below")
+                page.wait(f"document.querySelectorAll('.message').length > {shown}")
+                page.send("Page.reload")
+                page.wait("document.querySelector('.reader .bubble')")
+                assert page.run(BUBBLES)[0] == ["user", "Why does the cormorant dive?"]
+                assert page.complaints == []
+                program.delete(SESSION)
+                client.index()
+                page.wait_text("no conversation")
+
+
+def test_a_hit_in_a_transcript_opens_the_conversation_around_it(browser: Browser) -> None:
     search = {"provider": "none", "sources": ["memory", "sessions"], "experimental": {"sessionMemory": True}}
     with StateHome({"agents": {"defaults": {"memorySearch": search}}}) as home:
-        TranscriptHome(home.state).write_file("s1", conversation("s1", 1, "about the cormorant"))
+        records = conversation("s1", 40)
+        records.append(message("user", "And the cormorant?"))
+        file = TranscriptHome(home.state).write_file("s1", records)
+        os.utime(file, (1_767_607_200, 1_767_607_200))
         with DaemonProcess(home) as daemon, daemon.client() as client:
             client.index()
             with open_page(browser, daemon) as page:
@@ -326,9 +384,17 @@ def test_a_hit_in_a_transcript_shows_what_was_said_without_lines_of_its_own(brow
                 page.wait("document.querySelector('[aria-pressed=true]').textContent === 'Transcripts'")
                 page.click(".hit .open")
 
-                page.wait_text("only what was found is shown")
-                assert "User: Question 0 of s1 about the cormorant" in page.text(".reader")
-                assert page.run("document.querySelectorAll('.line .no').length") == 0
+                page.wait("document.querySelector('.message.found')")
+                assert page.text(".reader h2") == "Question 0 of s1"
+                assert "OpenClaw" in page.text(".reader header")
+                assert "5 Jan 2026" in page.text(".reader header")
+                assert page.run(BUBBLES)[-2:] == [
+                    ["assistant", "Answer 39 of s1"],
+                    ["user", "And the cormorant?"],
+                ]
+                page.click(".reader .more", "above")
+                page.wait("document.querySelectorAll('.message').length === 81")
+                assert page.run(BUBBLES)[0] == ["user", "Question 0 of s1"]
 
 
 def test_a_failing_provider_is_shown_with_a_hint(browser: Browser) -> None:

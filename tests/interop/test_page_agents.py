@@ -292,11 +292,10 @@ def test_weak_and_superseded_hits_are_marked_and_the_later_statement_opens(
         page.wait("document.querySelector('.reader')?.innerText.includes('Tomatoes')")
 
 
-def test_later_statement_in_a_transcript_is_named_but_not_opened(
-    browser: Browser, daemon: DaemonProcess
-) -> None:
+def test_later_statement_in_a_conversation_opens_it(browser: Browser, daemon: DaemonProcess) -> None:
     with open_page(browser, daemon) as page:
         page.run(MARKED_REPLIES.replace("PATH", "'sessions/s1.jsonl'"))
         search_for(page, "heron ferry")
         page.wait("document.querySelector('.hit .chip.warn')")
-        assert page.run("document.querySelector('.hit .chip.warn').tagName") == "SPAN"
+        page.click(".hit .chip.warn", "superseded by")
+        page.wait_text("no conversation 'sessions/s1.jsonl'")

@@ -20,8 +20,8 @@ from memd_client.trio import TrioClient
 
 OFFERED = frozenset(
     (
-        "status search search_agents get files facts memory_recall memory_store memory_edit memory_forget"
-        " metrics index"
+        "status search search_agents get files conversation_read facts memory_recall memory_store memory_edit"
+        " memory_forget metrics index"
     ).split()
 )
 """The requests that the page may send."""

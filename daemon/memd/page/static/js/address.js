@@ -42,7 +42,7 @@ export function addressOf(view = state.view) {
   const { session, agent, reader } = state;
   const parts = [`view=${view}`];
   if (session.agent === null) parts.unshift(`agent=${encoded(agent)}`);
-  if (reader && isAddressable(reader)) {
+  if (reader) {
     parts.push(`file=${encoded(reader.path)}`);
     if (reader.agent !== agent) parts.push(`of=${encoded(reader.agent)}`);
     if (reader.found) parts.push(`lines=${reader.found.start}-${reader.found.end}`);
@@ -53,14 +53,6 @@ export function addressOf(view = state.view) {
 /** @param {string} value */
 function encoded(value) {
   return encodeURIComponent(value).replaceAll("%2F", "/");
-}
-
-/**
- * Say whether an open file can be opened from an address: the daemon doesn't give out transcripts by their path.
- * @param {import("./kinds.js").Reader} reader
- */
-export function isAddressable(reader) {
-  return reader.source !== "sessions";
 }
 
 /** Put what is shown into the address, as a new entry of the browser's history. */

@@ -3,6 +3,7 @@
 // Made once: a formatter takes a hundred times longer to make than to use.
 const NUMBERS = new Intl.NumberFormat("en");
 const MOMENTS = new Intl.DateTimeFormat("en-GB", { dateStyle: "medium", timeStyle: "short" });
+const CLOCK = new Intl.DateTimeFormat("en-GB", { timeStyle: "short" });
 const DAYS = new Intl.DateTimeFormat("en-GB", { day: "numeric", month: "short", year: "numeric" });
 const SHORT_DAYS = new Intl.DateTimeFormat("en-GB", { day: "numeric", month: "short" });
 const WEEKDAYS = new Intl.DateTimeFormat("en-GB", { weekday: "long" });
@@ -125,6 +126,11 @@ export function about(ms) {
  */
 export function percent(done, total) {
   return `${done < total ? Math.min(99, Math.floor((100 * done) / total)) : 100} %`;
+}
+
+/** @param {number} at epoch milliseconds */
+export function clockTime(at) {
+  return CLOCK.format(at);
 }
 
 /** @param {number} at epoch milliseconds */

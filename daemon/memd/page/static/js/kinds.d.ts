@@ -16,12 +16,18 @@ export interface Explain {
   chunk_lines: [number, number];
 }
 
+/** A conversation and its program. */
+export interface Session { program: string; id: string; title: string; project: string; branch: string; date: string; open: string; deleted: boolean }
+export interface Message { number: number; line: number; speaker: string; text: string; time_ms: number | null }
+export interface ConversationReply { path: string; session: Session; messages: Message[]; total: number }
+
 /** A later statement about the same subject with another value. */
 export interface Supersession { path: string; start_line: number; end_line: number; citation: string; date: string }
 
 export interface Hit {
   path: string; start_line: number; end_line: number; score: number; snippet: string; source: string;
   citation: string; copies: number; explain: Explain | null; agent?: string | null; relevance: string; superseded_by: Supersession | null;
+  session?: Session | null;
 }
 
 /** Why there are no hits. */
@@ -99,6 +105,8 @@ export interface Reader {
   /** The lines of the hit; null if a whole note was opened. */
   found: { start: number; end: number } | null;
   evidence: ((text: string) => [number, number][]) | null;
+  /** What is shown of a conversation; null for a file, and until it has come. */
+  talk: { session: Session; messages: Message[] } | null;
   from: number; lines: string[]; total: number; truncated: boolean; error: RequestFailure | null; loading: boolean;
   /** What was asked for last, whether or not it has come. */
   wanted: { from: number; lines: number };

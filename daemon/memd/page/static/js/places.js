@@ -1,6 +1,6 @@
 /** The location on the page: agent, view, file, and whether the help is shown. */
 
-import { correctAddress, isAddressable, parseAddress, pushAddress } from "./address.js";
+import { correctAddress, parseAddress, pushAddress } from "./address.js";
 import { loadFacts } from "./facts.js";
 import { loadMetrics, loadStatus } from "./health.js";
 import { loadNotes } from "./notes.js";
@@ -15,7 +15,7 @@ export function followAddress() {
   state.view = view;
   if (view === "health") void loadMetrics();
   if (place) openAddressed(place);
-  else if (state.reader && isAddressable(state.reader)) hideReader();
+  else if (state.reader) hideReader();
   correctAddress();
   changed();
 }

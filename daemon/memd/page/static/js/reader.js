@@ -1,12 +1,14 @@
-/** The reader: a file, or the part of it around a hit, line by line. */
+/** The reader: a file, or the part of it around a hit, line by line; a conversation message by message. */
 
 import { pushAddress } from "./address.js";
 import { ask, shown } from "./api.js";
+import { isConversation, readAround, readMessages, sourceOf } from "./conversation.js";
 import { changed, focusDrawn, state } from "./state.js";
 
 /** Lines shown around a hit, and how many more a step brings. */
 const AROUND = 12;
 const STEP = 200;
+const STEP_MESSAGES = 60;
 
 let turn = 0;
 
@@ -29,21 +31,29 @@ export function openAddressed({ path, agent, found }) {
   const isOpen = reader && reader.path === path && reader.agent === agent && reader.found?.start === found?.start && reader.found?.end === found?.end;
   if (isOpen) return;
   const title = agent === state.agent ? (state.notes.files.find((file) => file.path === path)?.title ?? "") : "";
-  const what = { agent, path, title, source: "memory", found, evidence: null, opener: "" };
-  void (found ? openAround(what, found) : open(what, 1, STEP));
+  const what = { agent, path, title, source: sourceOfPlace(path, "memory"), found, evidence: null, opener: "" };
+  void (isConversation(path) ? openConversation(what) : found ? openAround(what, found) : open(what, 1, STEP));
 }
 
 /**
  * Open a file around what was found in it.
- * @param {{agent?: string | null, path: string, start_line: number, end_line: number, source: string, snippet?: string}} place
+ * @param {{agent?: string | null, path: string, start_line: number, end_line: number, source: string}} place
  * @param {((text: string) => [number, number][]) | null} evidence
  * @param {string} opener
  */
 export function openPlace(place, evidence, opener) {
   const found = { start: place.start_line, end: place.end_line };
-  const what = { agent: place.agent ?? state.agent, path: place.path, title: "", source: place.source, found, evidence, opener };
-  if (place.source === "sessions") return openTalk(what, place.snippet ?? "");
+  const what = { agent: place.agent ?? state.agent, path: place.path, title: "", source: sourceOfPlace(place.path, place.source), found, evidence, opener };
+  if (isConversation(place.path)) return openConversation(what);
   return openAround(what, found);
+}
+
+/**
+ * @param {string} path
+ * @param {string} source of a file
+ */
+function sourceOfPlace(path, source) {
+  return isConversation(path) ? sourceOf(path) : source;
 }
 
 /**
@@ -56,14 +66,43 @@ function openAround(what, found) {
 }
 
 /**
- * Show what was found in a transcript: the daemon gives out no more of one.
+ * Open a conversation around what was found in it, or from its beginning.
  * @param {any} what
- * @param {string} snippet
  */
-function openTalk(what, snippet) {
+async function openConversation(what) {
+  begin(what, 1, 0);
+  await take((reader) => readAround(reader));
+  requestAnimationFrame(() => (document.querySelector("#reader .found mark") ?? document.querySelector("#reader .found"))?.scrollIntoView({ block: "center" }));
+}
+
+/**
+ * Show what a request for messages returns.
+ * @param {(reader: import("./kinds.js").Reader) => Promise<import("./kinds.js").ConversationReply>} read
+ */
+async function take(read) {
   turn += 1;
-  const from = what.found.start;
-  state.reader = { ...what, from, lines: snippet.split("\n"), wanted: { from, lines: 0 }, total: 0, truncated: false, error: null, loading: false };
+  const mine = turn;
+  const reader = state.reader;
+  if (!reader) return;
+  try {
+    const { session, messages, total } = await read(reader);
+    if (mine !== turn) return;
+    Object.assign(reader, { talk: { session, messages }, from: messages[0]?.number ?? 1, total, error: null, loading: false });
+  } catch (error) {
+    if (mine !== turn) return;
+    Object.assign(reader, { error: shown(error), loading: false });
+  }
+  changed();
+}
+
+/**
+ * Show the reader before its text has come.
+ * @param {any} what
+ * @param {number} from
+ * @param {number} lines
+ */
+function begin(what, from, lines) {
+  state.reader = { ...what, talk: null, from, lines: [], wanted: { from, lines }, total: 0, truncated: false, error: null, loading: true };
   pushAddress();
   changed();
 }
@@ -74,9 +113,7 @@ function openTalk(what, snippet) {
  * @param {number} lines
  */
 async function open(what, from, lines) {
-  state.reader = { ...what, from, lines: [], wanted: { from, lines }, total: 0, truncated: false, error: null, loading: true };
-  pushAddress();
-  changed();
+  begin(what, from, lines);
   await load(from, lines);
 }
 
@@ -103,24 +140,35 @@ async function load(from, lines) {
   changed();
 }
 
-/** Show the lines above too. */
+/** Return how many lines or messages are shown. @param {import("./kinds.js").Reader} reader */
+export function shownCount(reader) {
+  return reader.talk ? reader.talk.messages.length : reader.lines.length;
+}
+
+/** Show what is above too. */
 export function earlier() {
   const { reader } = state;
   if (!reader) return;
+  if (reader.talk) {
+    void take((one) => readMessages(one, Math.max(1, one.from - STEP_MESSAGES), one.from + shownCount(one) - 1));
+    return;
+  }
   const from = Math.max(1, reader.from - STEP);
   void load(from, reader.from + reader.lines.length - from);
 }
 
-/** Show the lines below too. */
+/** Show what is below too. */
 export function later() {
   const { reader } = state;
-  if (reader) void load(reader.from, reader.lines.length + STEP);
+  if (reader?.talk) void take((one) => readMessages(one, one.from, one.from + shownCount(one) - 1 + STEP_MESSAGES));
+  else if (reader) void load(reader.from, reader.lines.length + STEP);
 }
 
 /** Read again what is shown, or was asked for just now, after the file may have changed. */
 export function refreshReader() {
   const { reader } = state;
-  if (reader && reader.source !== "sessions") void load(reader.wanted.from, Math.max(reader.wanted.lines, STEP));
+  if (reader && isConversation(reader.path)) void take((one) => (one.talk ? readMessages(one, one.from, one.from + Math.max(1, shownCount(one)) - 1) : readAround(one)));
+  else if (reader) void load(reader.wanted.from, Math.max(reader.wanted.lines, STEP));
 }
 
 /** Close the reader. */
@@ -143,7 +191,7 @@ export function closeReader() {
  * @param {import("./kinds.js").Reader} reader
  */
 export function isRendered(reader) {
-  if (reader.source === "sessions") return false;
+  if (isConversation(reader.path)) return false;
   return state.reading === "" ? reader.found === null : state.reading === "rendered";
 }
 

@@ -1,6 +1,7 @@
 /** Markdown drawn: blocks as elements, and every text in text nodes. Links are text, pictures are named and not loaded. */
 
 import { html } from "../../vendor/lit-html/lit-html.js";
+import { inline } from "../inline.js";
 import { blocksOf } from "../markdown.js";
 import { seen, seenLeft } from "../text.js";
 
@@ -17,6 +18,15 @@ import { seen, seenLeft } from "../text.js";
  */
 export function rendered(lines, from, evidence, found) {
   return html`<div class="rendered">${drawBlocks(blocksOf(lines, from), { evidence, found })}</div>`;
+}
+
+/**
+ * Draw a text whose lines were joined: emphasis and code, no blocks.
+ * @param {string} text
+ * @param {Marks["evidence"]} evidence
+ */
+export function inlineText(text, evidence) {
+  return drawParts(inline(text), { evidence, found: null });
 }
 
 /**

@@ -1,24 +1,26 @@
-/** The reader next to the view: a file's lines, with the hit marked. */
+/** The reader next to the view: a file's lines, or a conversation's messages, with the hit marked. */
 
 import { html } from "../../vendor/lit-html/lit-html.js";
+import { isConversation } from "../conversation.js";
 import { counted } from "../format.js";
-import { chooseReading, closeReader, earlier, isRendered, later } from "../reader.js";
+import { chooseReading, closeReader, earlier, isRendered, later, shownCount } from "../reader.js";
 import { state } from "../state.js";
 import { seen } from "../text.js";
-import { rendered } from "./markdown.js";
+import { about, bubbles, resume, titleOf } from "./conversation.js";
+import { inlineText, rendered } from "./markdown.js";
 import { failure, numbered, pathOf } from "./shared.js";
 
 /** @param {import("../kinds.js").Reader} reader */
 export function readerView(reader) {
-  const last = reader.from + reader.lines.length - 1;
-  return html`<aside class="reader appears" aria-label="File" id="reader">
+  const last = reader.from + shownCount(reader) - 1;
+  const isTalk = isConversation(reader.path);
+  return html`<aside class="reader appears" aria-label=${isTalk ? "Conversation" : "File"} id="reader">
     <header>
-      <div><h2>${reader.title ? html`<bdi>${seen(reader.title)}</bdi>` : pathOf(reader.path)}</h2>
-        <p class="quiet small">${reader.agent === state.agent ? "" : html`<span class="chip">${seen(reader.agent)}</span> `}${reader.title ? html`${pathOf(reader.path)} · ` : ""}${caption(reader, last)}</p></div>
-      ${reader.source === "sessions" ? "" : modes(reader)}
-      <button class="button icon" aria-label="Close the file (Esc)" title="Close (Esc)" @click=${closeReader}>✕</button>
+      <div>${isTalk ? talkHead(reader, last) : fileHead(reader, last)}</div>
+      ${isTalk ? "" : modes(reader)}
+      <button class="button icon" aria-label=${isTalk ? "Close the conversation (Esc)" : "Close the file (Esc)"} title="Close (Esc)" @click=${closeReader}>✕</button>
     </header>
-    <div class="body" id="reader-lines" tabindex="0" aria-label="The file's text">
+    <div class="body" id="reader-lines" tabindex="0" aria-label=${isTalk ? "The messages" : "The file's text"}>
       ${reader.error ? html`<div class="lines">${failure(reader.error)}</div>` : ""}
       ${reader.from > 1 && reader.total > 0 ? html`<button class="button more" @click=${earlier}>Show what is above</button>` : ""}
       ${text(reader)}
@@ -27,10 +29,35 @@ export function readerView(reader) {
   </aside>`;
 }
 
+/**
+ * @param {import("../kinds.js").Reader} reader
+ * @param {number} last
+ */
+function fileHead(reader, last) {
+  return html`<h2>${reader.title ? html`<bdi>${seen(reader.title)}</bdi>` : pathOf(reader.path)}</h2>
+    <p class="quiet small">${whose(reader)}${reader.title ? html`${pathOf(reader.path)} · ` : ""}${caption(reader, last)}</p>`;
+}
+
+/**
+ * @param {import("../kinds.js").Reader} reader
+ * @param {number} last
+ */
+function talkHead(reader, last) {
+  const session = reader.talk?.session;
+  return html`<h2 title=${reader.path}><bdi>${inlineText(titleOf(reader.source, session), null)}</bdi></h2>
+    <p class="quiet small meta">${whose(reader)}${about(reader.source, session)}<span>${caption(reader, last, "message")}</span></p>
+    ${session ? resume(session) : ""}`;
+}
+
+/** @param {import("../kinds.js").Reader} reader */
+function whose(reader) {
+  return reader.agent === state.agent ? "" : html`<span class="chip">${seen(reader.agent)}</span> `;
+}
+
 /** @param {import("../kinds.js").Reader} reader */
 function text(reader) {
-  const { lines, from, evidence, found } = reader;
-  if (reader.source === "sessions") return numbered(lines, null, evidence);
+  const { lines, from, evidence, found, talk } = reader;
+  if (isConversation(reader.path)) return talk ? bubbles(talk.messages, evidence, found) : "";
   return isRendered(reader) ? rendered(lines, from, evidence, found) : numbered(lines, from, evidence, found);
 }
 
@@ -46,11 +73,11 @@ function modes(reader) {
 /**
  * @param {import("../kinds.js").Reader} reader
  * @param {number} last
+ * @param {string} [unit]
  */
-function caption(reader, last) {
+function caption(reader, last, unit = "line") {
   if (reader.loading) return "reading…";
-  if (reader.source === "sessions") return "part of a transcript: only what was found is shown";
-  if (reader.lines.length === 0) return "";
-  if (reader.from === 1 && last >= reader.total) return counted(reader.total, "line");
-  return `lines ${reader.from} to ${last} of ${reader.total}`;
+  if (shownCount(reader) === 0) return "";
+  if (reader.from === 1 && last >= reader.total) return counted(reader.total, unit);
+  return `${unit}s ${reader.from} to ${last} of ${reader.total}`;
 }

@@ -4,13 +4,16 @@ import { html } from "../../vendor/lit-html/lit-html.js";
 import { live } from "../../vendor/lit-html/directives/live.js";
 import { repeat } from "../../vendor/lit-html/directives/repeat.js";
 import { bars, meter } from "../charts.js";
+import { isConversation } from "../conversation.js";
 import { evidenceOf } from "../evidence.js";
 import { counted, span, lineRange } from "../format.js";
 import { openPlace } from "../reader.js";
 import { canSearchAll, choose, hasTranscripts, keyOf, search, toggleExplain, type } from "../search.js";
 import { state } from "../state.js";
 import { seen } from "../text.js";
-import { empty, failure, flowing, notice, numbered, pathOf } from "./shared.js";
+import { about, excerpt, titleOf } from "./conversation.js";
+import { inlineText } from "./markdown.js";
+import { empty, failure, flowing, notice, pathOf } from "./shared.js";
 
 const SOURCES = [["all", "Everything"], ["memory", "Notes"], ["sessions", "Transcripts"]];
 /** @type {["agent" | "all", string][]} */
@@ -95,19 +98,20 @@ function hit(found) {
   const key = keyOf(found);
   const explained = state.search.open.has(key);
   const evidence = evidenceOf(found.explain);
+  const isTalk = isConversation(found.path);
   const item = `hit:${key}`;
   const open = () => openPlace(found, evidence, item);
   return html`<article class="card hit" data-hit=${key}>
     <div class="top">
-      <h3>${found.agent ? html`<span class="chip agent">${seen(found.agent)}</span> ` : ""}<button class="open" data-item=${item} @click=${open}>${pathOf(found.path)}
-        <span class="quiet small within">${lineRange(found)}</span></button></h3>
+      <h3>${found.agent ? html`<span class="chip agent">${seen(found.agent)}</span> ` : ""}<button class="open" data-item=${item} @click=${open}>${isTalk ? html`<bdi>${inlineText(titleOf(found.source, found.session), null)}</bdi>` : html`${pathOf(found.path)}
+        <span class="quiet small within">${lineRange(found)}</span>`}</button></h3>
       <span class="score number" title="score, 0 to 1">${meter(found.score)}${found.score.toFixed(2)}</span>
     </div>
+    ${isTalk ? html`<p class="meta">${about(found.source, found.session)}</p>` : ""}
     <div class="evidence" @click=${() => { if (getSelection()?.isCollapsed) open(); }}>${text(found, evidence)}</div>
     <div class="below">
       ${found.relevance === "weak" ? html`<span class="chip weak" title="hardly related to the query">weak</span>` : ""}
       ${found.superseded_by ? superseded(found.superseded_by, found.agent) : ""}
-      ${found.source === "sessions" ? html`<span class="chip">transcript</span>` : ""}
       ${found.copies > 1 ? html`<span class="chip">in ${found.copies} places</span>` : ""}
       <button class="button plain" data-why aria-expanded=${explained} @click=${() => toggleExplain(key)}>${explained ? "Hide why" : "Why this?"}</button>
       ${explained ? "" : html`<span class="because">${seen(found.explain?.because[0] ?? "")}</span>`}
@@ -122,7 +126,6 @@ function hit(found) {
  */
 function superseded(later, agent) {
   const label = html`superseded by ${seen(later.citation)} (${seen(later.date)})`;
-  if (later.path.startsWith("sessions/")) return html`<span class="chip warn">${label}</span>`; // `get` reads no transcripts
   const item = `later:${agent ?? ""}:${later.citation}`;
   const open = () => openPlace({ ...later, agent, source: "memory" }, null, item);
   return html`<button class="chip warn" data-item=${item} @click=${open}>${label}</button>`;
@@ -134,7 +137,7 @@ function superseded(later, agent) {
  */
 function text(found, evidence) {
   const lines = found.snippet.replace(/\n$/, "").split("\n");
-  return found.source === "sessions" ? numbered(lines, null, evidence) : flowing(lines, found.start_line, evidence);
+  return isConversation(found.path) ? excerpt(lines, evidence) : flowing(lines, found.start_line, evidence);
 }
 
 /** @param {import("../kinds.js").Explain} explain */

@@ -9,12 +9,12 @@ import { seen, seenLine } from "../text.js";
 /**
  * Draw lines of a note, each with its number.
  * @param {string[]} lines
- * @param {number | null} from the first line's number; null for lines that have none, as those of a talk
+ * @param {number} from the first line's number
  * @param {Evidence} evidence
  * @param {{start: number, end: number} | null} [found] lines to point out
  */
 export function numbered(lines, from, evidence, found = null) {
-  return html`<div class="lines">${lines.map((line, place) => row(line, from === null ? 0 : from + place, evidence, found))}</div>`;
+  return html`<div class="lines">${lines.map((line, place) => row(line, from + place, evidence, found))}</div>`;
 }
 
 /**
@@ -29,13 +29,13 @@ export function flowing(lines, from, evidence) {
 
 /**
  * @param {string} line
- * @param {number} no its number, 0 for none
+ * @param {number} no its number
  * @param {Evidence} evidence
  * @param {{start: number, end: number} | null} found
  */
 function row(line, no, evidence, found) {
-  const kinds = `line${no === 0 ? " talk" : ""}${/^#{1,6}\s/.test(line) ? " heading" : ""}${found && no >= found.start && no <= found.end ? " found" : ""}`;
-  return html`<div class=${kinds} data-line=${no}>${no === 0 ? "" : html`<span class="no">${no}</span>`}<span class="said" dir="auto">${seenLine(line, evidence)}</span></div>`;
+  const kinds = `line${/^#{1,6}\s/.test(line) ? " heading" : ""}${found && no >= found.start && no <= found.end ? " found" : ""}`;
+  return html`<div class=${kinds} data-line=${no}><span class="no">${no}</span><span class="said" dir="auto">${seenLine(line, evidence)}</span></div>`;
 }
 
 /**

@@ -1,0 +1,70 @@
+/** Conversations: their paths, the programs they were held with, and their messages page by page. */
+
+import { ask } from "./api.js";
+
+/** Messages shown around a hit, and of a conversation that is opened from its beginning. */
+const AROUND = 24;
+const BEGINNING = 60;
+/** Messages that one request returns at most; long ones make a reply shorter. */
+const PAGE = 200;
+
+/** @type {Map<string, string>} */
+const PROGRAMS = new Map([
+  ["sessions", "OpenClaw"], ["claude-code", "Claude Code"], ["codex", "Codex"], ["opencode", "opencode"], ["kilo", "Kilo Code"],
+  ["gemini", "Gemini CLI"], ["cursor", "Cursor CLI"], ["cursor-editor", "Cursor"], ["copilot", "Copilot CLI"], ["copilot-vscode", "Copilot in VS Code"],
+]);
+
+/**
+ * Say whether a path is one of a conversation: notes are Markdown.
+ * @param {string} path
+ */
+export function isConversation(path) {
+  return !/\.md$/i.test(path);
+}
+
+/**
+ * Return the source of a conversation by its path.
+ * @param {string} path
+ */
+export function sourceOf(path) {
+  return path.split("/")[0];
+}
+
+/**
+ * Return the name of the program that a conversation was held with; a source may have any other name.
+ * @param {string} source
+ */
+export function programOf(source) {
+  return PROGRAMS.get(source) ?? source;
+}
+
+/**
+ * Return the messages in and around some lines of the transcript, or the first ones.
+ * @param {import("./kinds.js").Reader} reader
+ * @returns {Promise<import("./kinds.js").ConversationReply>}
+ */
+export function readAround({ agent, path, found }) {
+  // A reply is centred on one line, and there are at most as many messages as lines.
+  const place = found ? { line: found.start, messages: Math.min(PAGE, AROUND + 2 * (found.end - found.start)) } : { first: 1, messages: BEGINNING };
+  return ask("conversation_read", { agent, session: path, ...place });
+}
+
+/**
+ * Return some messages by their numbers.
+ * @param {import("./kinds.js").Reader} reader
+ * @param {number} first
+ * @param {number} last
+ * @returns {Promise<import("./kinds.js").ConversationReply>}
+ */
+export async function readMessages({ agent, path }, first, last) {
+  /** @type {import("./kinds.js").ConversationReply | null} */
+  let all = null;
+  do {
+    const from = first + (all?.messages.length ?? 0);
+    const reply = await ask("conversation_read", { agent, session: path, first: from, messages: Math.max(1, Math.min(PAGE, last - from + 1)) });
+    const isEnd = reply.messages.length === 0;
+    all = { ...reply, messages: [...(all?.messages ?? []), ...reply.messages] };
+    if (isEnd) break;
+  } while (first + all.messages.length <= Math.min(last, all.total));
+  return all;
+}

@@ -58,6 +58,7 @@ class AsyncLifecycleMethods(AsyncNoteMethods):
         deadline_ms: int | None = None,
         active_projects: Sequence[str] | None = None,
         recall: bool = False,
+        include_conversations: bool = False,
     ) -> CallToolReply:
         """Execute a model's call of a memory tool; mistakes in it are returned.
 
@@ -70,6 +71,7 @@ class AsyncLifecycleMethods(AsyncNoteMethods):
             deadline_ms: Limits a search, in milliseconds.
             active_projects: Keys of the current projects, as in `search`.
             recall: Whether to search transcripts that are indexed for OpenClaw's look into other conversations alone.
+            include_conversations: Whether `memory_get` may read all conversations of the agent, as in `get`.
 
         Returns:
             `result` as data, and `text`: the same as JSON for the model. If `ok` is false, the result describes the
@@ -89,6 +91,7 @@ class AsyncLifecycleMethods(AsyncNoteMethods):
             deadline_ms=deadline_ms,
             active_projects=active_projects,
             recall=recall,
+            include_conversations=include_conversations,
         )
         return await self.request(request)
 

@@ -203,18 +203,27 @@ class AsyncMethods(AsyncLifecycleMethods, AsyncMaintenanceMethods):
         return await self.request(request)
 
     async def get(
-        self, path: str, *, agent: str | None = None, from_line: int = 1, lines: int | None = None
+        self,
+        path: str,
+        *,
+        agent: str | None = None,
+        from_line: int = 1,
+        lines: int | None = None,
+        include_conversations: bool = False,
     ) -> GetReply:
-        """Return lines of a memory file, unchanged.
+        """Return lines of a memory file, unchanged, or messages of a conversation.
 
         Args:
             path: The file, as in a hit: relative to the agent's workspace.
             agent: The agent's id; None: the client's own agent, else the daemon's default agent.
             from_line: The first line, counted from 1.
             lines: How many lines; None: to the end of the file.
+            include_conversations: Whether `path` may be a conversation, by the path of its hits or its session's id.
+                Lines are then those of its transcript, as in a hit.
 
         Returns:
             `text`, `from_line`, `lines` (how many were returned), `total_lines`, and `truncated` if a frame was full.
+            For a conversation, `text` has a line for each message, and `line_numbers` their lines in the transcript.
 
         Raises:
             PathRefusedError: The path is not a memory file, or leads out of the workspace.
@@ -224,7 +233,14 @@ class AsyncMethods(AsyncLifecycleMethods, AsyncMaintenanceMethods):
             MemoryDisabledError: The agent's settings turn memory off.
             DaemonUnreachableError, DeadlineExceededError, ConnectionLostError: As with every request.
         """
-        return await self.request(requests.get(path, agent=agent, from_line=from_line, lines=lines))
+        request = requests.get(
+            path,
+            agent=agent,
+            from_line=from_line,
+            lines=lines,
+            include_conversations=include_conversations,
+        )
+        return await self.request(request)
 
     async def files(
         self,

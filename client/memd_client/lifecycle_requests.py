@@ -67,6 +67,7 @@ def call_tool(
     deadline_ms: int | None = None,
     active_projects: Sequence[str] | None = None,
     recall: bool = False,
+    include_conversations: bool = False,
 ) -> PreparedRequest[CallToolReply]:
     """Return the request of `Client.call_tool`."""
     params = CallToolParams(
@@ -78,6 +79,7 @@ def call_tool(
         deadline_ms=deadline_ms,
         active_projects=None if active_projects is None else list(active_projects),
         recall=recall,
+        include_conversations=include_conversations,
     )
     min_timeout_s = 0.0 if deadline_ms is None else deadline_ms / 1000 + REPLY_MARGIN_S
     return PreparedRequest("call_tool", params, CallToolReply, min_timeout_s=min_timeout_s)

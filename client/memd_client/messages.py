@@ -304,17 +304,26 @@ class SearchAgentsReply:
 
 @record
 class GetParams:
-    """Which lines of a memory file to return; `lines` defaults to the rest of the file."""
+    """Which lines of a memory file to return; `lines` defaults to the rest of the file.
+
+    With `include_conversations`, `path` may also be a conversation: the path of its hits, or its session's id. Its
+    lines are those of the transcript, as in a hit.
+    """
 
     path: str
     agent: str | None = None
     from_line: int = 1
     lines: int | None = None
+    include_conversations: bool = False
 
 
 @record
 class GetReply:
-    """The requested lines, unchanged; `truncated` if the frame limit cut them off."""
+    """The requested lines, unchanged; `truncated` if the frame limit cut them off.
+
+    For a conversation, `text` has a line for each message, with its speaker, and `line_numbers` has the line of the
+    transcript for each of them; `total_lines` is the last of all its messages. It is empty for a file.
+    """
 
     agent: str
     path: str
@@ -323,6 +332,7 @@ class GetReply:
     lines: int
     total_lines: int
     truncated: bool = False
+    line_numbers: list[int] = field(default_factory=list)
 
 
 @record

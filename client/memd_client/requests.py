@@ -159,12 +159,22 @@ def search_agents(
 
 
 def get(
-    path: str, *, agent: str | None = None, from_line: int = 1, lines: int | None = None
+    path: str,
+    *,
+    agent: str | None = None,
+    from_line: int = 1,
+    lines: int | None = None,
+    include_conversations: bool = False,
 ) -> PreparedRequest[GetReply]:
     """Return the request of `Client.get`."""
-    return PreparedRequest(
-        "get", GetParams(path=path, agent=agent, from_line=from_line, lines=lines), GetReply
+    params = GetParams(
+        path=path,
+        agent=agent,
+        from_line=from_line,
+        lines=lines,
+        include_conversations=include_conversations,
     )
+    return PreparedRequest("get", params, GetReply)
 
 
 def files(

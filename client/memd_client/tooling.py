@@ -38,7 +38,8 @@ class CallToolParams:
 
     `session_kind` or `session_key` determine whether citations are added. `deadline_ms` limits a search;
     `active_projects` are as in `SearchParams`. `recall` also searches transcripts that are indexed for OpenClaw's look
-    into other conversations alone.
+    into other conversations alone. With `include_conversations`, `memory_get` also reads conversations, as in
+    `GetParams`: set it only for a model that may see all conversations of the agent.
     """
 
     name: str
@@ -49,6 +50,7 @@ class CallToolParams:
     deadline_ms: int | None = None
     active_projects: list[str] | None = None
     recall: bool = False
+    include_conversations: bool = False
 
 
 @record

@@ -578,16 +578,23 @@ export interface SearchAgentsReply {
 
 /**
  * Which lines of a memory file to return; `lines` defaults to the rest of the file.
+ *
+ * With `include_conversations`, `path` may also be a conversation: the path of its hits, or its session's id. Its
+ * lines are those of the transcript, as in a hit.
  */
 export interface GetParams {
   path: string;
   agent?: string | null;
   from_line?: number;
   lines?: number | null;
+  include_conversations?: boolean;
 }
 
 /**
  * The requested lines, unchanged; `truncated` if the frame limit cut them off.
+ *
+ * For a conversation, `text` has a line for each message, with its speaker, and `line_numbers` has the line of the
+ * transcript for each of them; `total_lines` is the last of all its messages. It is empty for a file.
  */
 export interface GetReply {
   agent: string;
@@ -597,6 +604,7 @@ export interface GetReply {
   lines: number;
   total_lines: number;
   truncated: boolean;
+  line_numbers: number[];
 }
 
 /**
@@ -811,7 +819,8 @@ export interface ToolsReply {
  *
  * `session_kind` or `session_key` determine whether citations are added. `deadline_ms` limits a search;
  * `active_projects` are as in `SearchParams`. `recall` also searches transcripts that are indexed for OpenClaw's look
- * into other conversations alone.
+ * into other conversations alone. With `include_conversations`, `memory_get` also reads conversations, as in
+ * `GetParams`: set it only for a model that may see all conversations of the agent.
  */
 export interface CallToolParams {
   name: string;
@@ -822,6 +831,7 @@ export interface CallToolParams {
   deadline_ms?: number | null;
   active_projects?: string[] | null;
   recall?: boolean;
+  include_conversations?: boolean;
 }
 
 /**

@@ -135,7 +135,7 @@ export const SHAPES = {
   },
   GetReply: {
     needs: ["agent", "path", "text", "from_line", "lines", "total_lines"],
-    defaults: {"truncated": false},
+    defaults: {"truncated": false, "line_numbers": []},
   },
   FileEntry: {
     needs: ["path", "source", "mtime_ms", "size_bytes", "chunks"],
@@ -367,7 +367,7 @@ export const PARAMS = {
   metrics: [],
   search: ["query", "agent", "max_results", "min_score", "sources", "path", "deadline_ms", "explain", "lexical_only", "active_projects", "exclude_session", "max_chars", "include_weak", "project", "since"],
   search_agents: ["query", "agents", "max_results", "min_score", "sources", "path", "deadline_ms", "explain", "lexical_only", "active_projects", "exclude_session", "max_chars", "include_weak", "project", "since"],
-  get: ["path", "agent", "from_line", "lines"],
+  get: ["path", "agent", "from_line", "lines", "include_conversations"],
   files: ["agent", "sources", "offset", "limit"],
   index: ["agent", "force"],
   reset: ["agent", "vectors"],
@@ -375,7 +375,7 @@ export const PARAMS = {
   embed: ["texts", "agent", "kind", "keep"],
   model: ["ref", "action", "force"],
   tools: ["agent", "shape", "include"],
-  call_tool: ["name", "arguments", "agent", "session_kind", "session_key", "deadline_ms", "active_projects", "recall"],
+  call_tool: ["name", "arguments", "agent", "session_kind", "session_key", "deadline_ms", "active_projects", "recall", "include_conversations"],
   prompt_section: ["agent", "tools", "citations", "session_kind", "session_key"],
   session_started: ["session_key", "agent", "kind", "max_file_characters", "max_characters"],
   session_ended: ["session_key", "agent", "session_id", "transcript", "slug", "source", "reason", "next_session_id", "ended_ms", "private"],

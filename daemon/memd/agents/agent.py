@@ -14,6 +14,7 @@ import structlog
 import trio
 from numpy.typing import NDArray
 
+from memd.agents.conversations import get_conversation
 from memd.agents.open_agent import OpenAgent
 from memd.agents.status import as_problem, describe_agent
 from memd.index.cache import trim
@@ -70,9 +71,6 @@ OPEN_TIMEOUT_S = 8.0
 
 MIN_RETRY_S, MAX_RETRY_S = 1.0, 60.0
 """Back-off between attempts to open a failed agent: doubles from the first to the second value."""
-
-MAX_GET_CHARACTERS = 4_000_000
-"""Most characters of one `get` reply: at four bytes each they fill a frame."""
 
 
 class AgentState(Enum):
@@ -317,8 +315,12 @@ class Agent:
 
     @_when_open
     async def get(self, opened: OpenAgent, params: GetParams) -> GetReply:
-        """Return lines of an allowed file."""
+        """Return lines of an allowed file, or of a conversation if the caller may read them."""
         self._require_enabled()
+        if params.include_conversations and not params.path.endswith(".md"):
+            talk = await get_conversation(params, self.config, opened)
+            if talk is not None:
+                return talk
 
         def load() -> GetReply:
             disk = opened.sources.find_notes()
@@ -330,9 +332,7 @@ class Agent:
             if found is None:
                 raise refusal_of(path, disk, workspace)
             file = opened.sources.load(found)
-            text, count, total, truncated = lines_of(
-                file.text, params.from_line, params.lines, MAX_GET_CHARACTERS
-            )
+            text, count, total, truncated = lines_of(file.text, params.from_line, params.lines)
             return GetReply(self.config.id, path, text, max(1, params.from_line), count, total, truncated)
 
         return await trio.to_thread.run_sync(load, limiter=opened.disk)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import replace
 
 import trio
 
@@ -20,13 +22,17 @@ from memd.index.transcripts import (
     load_line_maps,
     load_session_facts,
 )
-from memd.search.sessions import session_info
+from memd.search.sessions import day_of, session_info
 from memd.settings.agents import AgentConfig
-from memd.sync.disk.read import FileText
+from memd.settings.known_sources import KNOWN_SOURCES
+from memd.sync.disk.discover import SourceFile
+from memd.sync.disk.read import FileText, lines_of
 from memd.sync.transcripts.kept import KeptTranscripts
+from memd.sync.transcripts.programs.records import request_title
 from memd.text.query.keywords import plan_match
 from memd.text.query.word_forms import has_words
 from memd_client.errors import FileMissingError
+from memd_client.locations import split_location
 from memd_client.messages import (
     ConversationReadParams,
     ConversationReadReply,
@@ -34,6 +40,8 @@ from memd_client.messages import (
     ConversationSearchReply,
     Excerpt,
     FoundConversation,
+    GetParams,
+    GetReply,
     Hit,
     SearchParams,
     SearchReply,
@@ -146,6 +154,11 @@ async def read_conversation(
     return await opened.index_file.read(lambda db: _read(config, opened, db, params))
 
 
+async def get_conversation(params: GetParams, config: AgentConfig, opened: OpenAgent) -> GetReply | None:
+    """Return lines of a conversation as it is on disk now; None if the path isn't one of a conversation."""
+    return await opened.index_file.read(lambda db: _get(config, opened, db, params))
+
+
 async def list_sources(config: AgentConfig, opened: OpenAgent) -> list[SourceStatus]:
     """Return the status of an agent's sources of other programs."""
     counts = await opened.index_file.read(count_by_source)
@@ -172,15 +185,13 @@ def _read(
     config: AgentConfig, opened: OpenAgent, db: Database, params: ConversationReadParams
 ) -> ConversationReadReply:
     """Return messages of a session as it is on disk (blocking)."""
-    disk = opened.sources.find()
-    path = params.session if params.session in disk.files else find_session(db, params.session)
-    found = disk.files.get(path or "")
-    if found is None or not found.is_talk:
-        raise FileMissingError(
-            f"agent {config.id} has no session {params.session[:80]!r}",
-            hint="take the session or path of a hit or of `conversation_search`",
-            data={"path": params.session[:80]},
-        )
+    with suppress(ValueError):
+        session, line, _ = split_location(params.session)
+        line = params.line or (line if params.first is None else None)
+        params = replace(params, session=session, line=line)
+    found = _find(opened, db, params.session)
+    if found is None:
+        raise _missing(config, params.session)
     file = opened.sources.load(found)
     lines, total = file.text.split("\n") if file.text else [], len(file.line_map)
     start, end = _page(params, file.line_map, total)
@@ -191,6 +202,39 @@ def _read(
         messages=list(_fitting([_message(lines[at], file, at) for at in range(start, end)])),
         total=total,
     )
+
+
+def _find(opened: OpenAgent, db: Database, session: str) -> SourceFile | None:
+    """Return the conversation with a path or a session's id."""
+    disk = opened.sources.find()
+    path = session if session in disk.files else find_session(db, session)
+    found = disk.files.get(path or "")
+    return found if found is not None and found.is_talk else None
+
+
+def _missing(config: AgentConfig, session: str) -> FileMissingError:
+    return FileMissingError(
+        f"agent {config.id} has no conversation {session[:80]!r}",
+        hint="pass the path and the agent of a search hit; its program may have deleted the conversation since",
+        data={"path": session[:80]},
+    )
+
+
+def _get(config: AgentConfig, opened: OpenAgent, db: Database, params: GetParams) -> GetReply | None:
+    """Return the messages in some lines of a transcript (blocking)."""
+    found = _find(opened, db, params.path)
+    if found is None:
+        source = params.path.partition("/")[0]
+        if source in talk_sources(config) or KNOWN_SOURCES.get(source) or source == "sessions":
+            raise _missing(config, params.path)
+        return None
+    file = opened.sources.load(found)
+    line_map, last = file.line_map, max(file.line_map, default=0)
+    upto = last if params.lines is None else params.from_line + params.lines - 1
+    start, end = bisect_left(line_map, params.from_line), bisect_right(line_map, upto)
+    text, count, _, truncated = lines_of(file.text, start + 1, end - start)
+    numbers = list(line_map[start : min(end, start + count)])
+    return GetReply(config.id, found.path, text, params.from_line, len(numbers), last, truncated, numbers)
 
 
 def _page(params: ConversationReadParams, line_map: Sequence[int], total: int) -> tuple[int, int]:
@@ -226,4 +270,7 @@ def _session(config: AgentConfig, path: str, file: FileText) -> SessionInfo:
     """Return the session of a transcript."""
     if file.facts.program:
         return session_info(file.facts, talk_sources(config).get(file.facts.program, ""))
-    return SessionInfo("sessions", path.removeprefix("sessions/").removesuffix(".jsonl"))
+    session_id = path.removeprefix("sessions/").removesuffix(".jsonl")
+    day = day_of(max(file.times, default=file.mtime_ns // 1_000_000))
+    prompts = (line[6:] for line in file.text.split("\n") if line.startswith("User: "))
+    return SessionInfo("sessions", session_id, title=request_title(prompts), date=day)

@@ -100,9 +100,6 @@ MAX_SOURCE_CHARS = 40
 
 MAX_LOG_LINES = 1_000_000
 
-MAX_LINE = 1_000_000_000
-"""Bound of line numbers, so that they fit into a message; the daemon has no limit of its own."""
-
 
 class ArgumentChoice(_AnyChoice):
     """An argument with a few possible words; the error for a mistyped one suggests the closest."""

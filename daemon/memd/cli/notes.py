@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING
 
 import click
 
 from memd.cli.arguments import (
-    MAX_LINE,
     MAX_PATH_CHARS,
     CommandWithArguments,
     agent_option,
@@ -22,6 +20,7 @@ from memd.cli.arguments import (
 )
 from memd.cli.connect import CliSession
 from memd.cli.lines import count
+from memd_client.locations import MAX_LINE, split_location
 
 if TYPE_CHECKING:
     from memd_client.messages import GetReply
@@ -68,16 +67,13 @@ def note(
     session.output.text(f"{'added to' if reply.appended else 'already in'} {place}\n")
 
 
-LOCATION = re.compile(r"(?P<path>.+\.md)(?::|#L)(?P<first>[1-9]\d*)(?:-L?(?P<last>[1-9]\d*))?", re.DOTALL)
-"""A path with lines, as printed by `memctl search` (`a.md:3-9`) or in a citation (`a.md#L3-L9`)."""
-
-
 @click.command(
     "get",
     epilog=examples(
         "memctl get MEMORY.md",
         "memctl get memory/2026-05-08.md:12-18",
         "memctl get memory/2026-05-08.md --from 12 --lines 7 --agent main",
+        "memctl get claude-code/5f2c0a1e-77b0-4f0e-9b1c-2f0d7a1c9e55:120-131",
     ),
 )
 @click.argument("path", type=at_most(MAX_PATH_CHARS))
@@ -89,14 +85,20 @@ LOCATION = re.compile(r"(?P<path>.+\.md)(?::|#L)(?P<first>[1-9]\d*)(?:-L?(?P<las
 def get(
     session: CliSession, path: str, agent: str | None, from_line: int | None, lines: int | None, as_json: bool
 ) -> None:
-    """Print lines of the file PATH, unchanged.
+    """Print lines of the file PATH, unchanged, or messages of a conversation.
 
-    PATH may include lines, as printed by `memctl search`: memory/notes.md:12-18.
+    PATH may include lines, as printed by `memctl search`: memory/notes.md:12-18. Lines of a conversation are those of
+    its transcript; each message is printed on one line.
     """
     if from_line is None and lines is None:
-        path, from_line, lines = split_location(path)
+        try:
+            path, from_line, lines = split_location(path)
+        except ValueError as error:
+            raise click.BadParameter(str(error), param_hint="PATH") from None
     with session.client() as client:
-        reply = client.get(path, agent=agent, from_line=from_line or 1, lines=lines)
+        reply = client.get(
+            path, agent=agent, from_line=from_line or 1, lines=lines, include_conversations=True
+        )
     if as_json:
         session.output.reply(reply)
         return
@@ -104,7 +106,7 @@ def get(
     if not reply.lines:
         session.output.note(_no_lines(reply))
     if reply.truncated:
-        after = reply.from_line + reply.lines
+        after = (reply.line_numbers or [reply.from_line + reply.lines - 1])[-1] + 1
         session.output.note(
             f"truncated before line {after:,} of {reply.total_lines:,}; continue with --from {after}"
         )
@@ -112,22 +114,8 @@ def get(
 
 def _no_lines(reply: GetReply) -> str:
     """Return why a reply has no lines."""
+    if reply.from_line <= reply.total_lines:
+        return f"no message of {reply.path} is in these lines; its last one is in line {reply.total_lines:,}"
     if not reply.total_lines:
         return f"{reply.path} is empty"
     return f"{reply.path} has no line {reply.from_line:,}, only {count(reply.total_lines, 'line')}"
-
-
-def split_location(location: str) -> tuple[str, int | None, int | None]:
-    """Return the path, the first line and the number of lines of a location such as `memory/a.md:3-9`."""
-    match = LOCATION.fullmatch(location)
-    if match is None:
-        return location, None, None
-    numbers = [match["first"], match["last"] or match["first"]]
-    for number in numbers:
-        if len(number) > len(str(MAX_LINE)) or int(number) > MAX_LINE:
-            reason = f"line {number[:20]} is not in the range 1<=x<={MAX_LINE}"
-            raise click.BadParameter(reason, param_hint="PATH")
-    first, last = map(int, numbers)
-    if last < first:
-        raise click.BadParameter(f"line {last} is before line {first}", param_hint="PATH")
-    return match["path"], first, last - first + 1

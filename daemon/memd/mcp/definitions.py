@@ -237,7 +237,7 @@ _CONVERSATION_READ = Tool(
     "Read a conversation",
     "Read messages of an earlier session: around a place from conversation_search, or page by page.",
     {
-        "session": _text("The session's id or path from conversation_search."),
+        "session": _text("The session's id, path or citation, as in a search result."),
         "line": _count("A place from conversation_search: messages around it are returned."),
         "first": _count("Number of the first message; without it and `line` the last messages are returned."),
         "messages": _count("Maximum number of messages; default: 20.", 200),

@@ -52,7 +52,7 @@ async def carry_out(
         agent = scope.checked(given.pop("agent", None))
         if name in OWN_REQUESTS:
             return await _ask_own(scope, tool, agent, given, on_progress)
-        ask = lifecycle_requests.call_tool(name, given, agent=agent)
+        ask = lifecycle_requests.call_tool(name, given, agent=agent, include_conversations=True)
         ask.repeatable = tool.repeatable
         reply = await _send(scope, ask, on_progress)
         return (

@@ -67,6 +67,8 @@ def test_lines_on_a_terminal_are_escaped_and_end_with_a_newline() -> None:
         (["memory/a.md#L12"], ("memory/a.md", 12, 1)),
         (["memory/a.md:12-18", "--from", "1"], ("memory/a.md:12-18", 1, None)),
         (["memory/a:1-2.md"], ("memory/a:1-2.md", 1, None)),
+        (["claude-code/5f2c0a1e:12-18"], ("claude-code/5f2c0a1e", 12, 7)),
+        (["sessions/s1.jsonl#L2-L4"], ("sessions/s1.jsonl", 2, 3)),
     ],
 )
 def test_lines_are_selected_by_options_or_by_a_location(
@@ -75,13 +77,23 @@ def test_lines_are_selected_by_options_or_by_a_location(
     ran = memctl("get", "--agent", "main", *arguments, get=lines_of("x\n"))
 
     path, from_line, lines = asked
-    assert ran.client.calls == [
-        ("get", {"path": path, "agent": "main", "from_line": from_line, "lines": lines})
-    ]
+    ((name, sent),) = ran.client.calls
+    assert sent.pop("include_conversations")
+    assert (name, sent) == (
+        "get",
+        {"path": path, "agent": "main", "from_line": from_line, "lines": lines},
+    )
 
 
 @pytest.mark.parametrize(
-    "wrong", [["get"], ["get", "a", "--from", "0"], ["get", "a", "--lines", "0"], ["get", "a.md:9-3"]]
+    "wrong",
+    [
+        ["get"],
+        ["get", "a", "--from", "0"],
+        ["get", "a", "--lines", "0"],
+        ["get", "a.md:9-3"],
+        ["get", "a.md:0"],
+    ],
 )
 def test_a_wrong_call_exits_2(wrong: list[str]) -> None:
     ran = memctl(*wrong, get=lines_of(""))

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import html
-import re
 from collections.abc import Mapping
+from contextlib import suppress
 from types import MappingProxyType
 from typing import Any, cast
 
@@ -28,6 +28,7 @@ from memd.settings.lifecycle import Citations
 from memd.system.clock import Clock
 from memd.system.untrusted import names_in_json, on_one_line, show_unseen
 from memd_client.errors import FileMissingError, FileUnreadableError, PathRefusedError, QueryEmptyError
+from memd_client.locations import split_location
 from memd_client.messages import GetParams, Hit, SearchParams, SearchReply
 from memd_client.tooling import (
     DEFAULT_SEARCH_CHARS,
@@ -63,9 +64,6 @@ _UNAVAILABLE: dict[str, dict[str, Any]] = {
     },
 }
 """Fields of the result of a search in an unavailable corpus, besides its empty results."""
-
-_PLACE = re.compile(r"(?P<path>.+\.md)#L(?P<first>[0-9]{1,9})(?:-L?(?P<last>[0-9]{1,9}))?", re.IGNORECASE)
-"""A citation, which models pass as a path."""
 
 
 async def search_memory(
@@ -104,17 +102,23 @@ async def search_memory(
     return _search_answer(reply, citations=citations)
 
 
-async def get_lines(host: Host, arguments: dict[str, Any]) -> dict[str, Any] | InvalidCall:
+async def get_lines(
+    host: Host, arguments: dict[str, Any], *, include_conversations: bool = False
+) -> dict[str, Any] | InvalidCall:
     """Return the result of `memory_get`."""
     path, first, lines = _read_location(arguments)
     missing = {"status": "not_found", "path": path, "text": ""}
     if arguments.get("corpus") == "wiki":
         return missing  # the daemon has no wiki; OpenClaw's plugin reads wikis
     try:
-        reply = await host.get(GetParams(path=path, from_line=first, lines=lines))
+        wanted = GetParams(
+            path=path, from_line=first, lines=lines, include_conversations=include_conversations
+        )
+        reply = await host.get(wanted)
     except FileMissingError as error:
         if (written := html.unescape(path)) != path:  # as a name is escaped in texts for models
-            return await get_lines(host, {**arguments, "path": written})
+            arguments = {**arguments, "path": written}
+            return await get_lines(host, arguments, include_conversations=include_conversations)
         reason = f"{error.message}; {error.hint}"
         return {**missing, "reason": on_one_line(reason, MAX_REASON_CHARS)}
     except (FileUnreadableError, PathRefusedError) as error:
@@ -132,7 +136,9 @@ async def get_lines(host: Host, arguments: dict[str, Any]) -> dict[str, Any] | I
         "total_lines": reply.total_lines,
     }
     if reply.truncated or count < reply.lines or len(text) < len(reply.text):
-        answer |= {"truncated": True, "next_from": reply.from_line + count}
+        numbers = [*reply.line_numbers, reply.total_lines + 1]
+        next_from = numbers[count] if reply.line_numbers else reply.from_line + count
+        answer |= {"truncated": True, "next_from": next_from}
     elif not count:
         lines_there = "1 line" if reply.total_lines == 1 else f"{reply.total_lines} lines"
         answer["reason"] = f"The file has {lines_there}." if reply.total_lines else "The file is empty."
@@ -194,12 +200,9 @@ def _row(hit: Hit) -> dict[str, Any]:
 
 def _read_location(arguments: dict[str, Any]) -> tuple[str, int, int | None]:
     path, first, lines = arguments["path"].strip(), arguments.get("from"), arguments.get("lines")
-    cited = _PLACE.fullmatch(path)
-    if cited is not None:
-        path = cited["path"]
-        if first is None and lines is None:
-            first = max(1, int(cited["first"]))
-            lines = max(1, int(cited["last"] or first) - first + 1)
+    with suppress(ValueError):
+        path, *cited = split_location(path)  # models pass citations as paths
+        first, lines = cited if first is None and lines is None else (first, lines)
     return path, min(first or 1, MAX_LINE), None if lines is None else min(lines, MAX_LINE)
 
 
@@ -263,7 +266,8 @@ class Tools:
                 recall=params.recall,
             )
         if params.name == GET.name:
-            return await get_lines(self._host, arguments)
+            may_read = params.include_conversations
+            return await get_lines(self._host, arguments, include_conversations=may_read)
         return await self._others[params.name](arguments)
 
     def prompt_section(self, params: PromptSectionParams) -> PromptSectionReply:

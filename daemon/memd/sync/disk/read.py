@@ -28,6 +28,9 @@ PRIVATE_FOLDER = "memory/sessions"
 READ_TRIES = 3
 """Attempts to read a file that changes while it is read, before it is left to the next sync."""
 
+MAX_GET_CHARACTERS = 4_000_000
+"""Most characters of one `get` reply: at four bytes each they fill a frame."""
+
 
 class Reset(NamedTuple):
     """A reset in a transcript: one conversation ends, and the next begins under the same session id.
@@ -128,7 +131,9 @@ def _check_binary(data: bytes, path: str) -> None:
         )
 
 
-def lines_of(text: str, from_line: int, lines: int | None, limit: int) -> tuple[str, int, int, bool]:
+def lines_of(
+    text: str, from_line: int, lines: int | None, limit: int = MAX_GET_CHARACTERS
+) -> tuple[str, int, int, bool]:
     """Return (text, its lines, lines in all, is truncated) of some lines, at most `limit` characters."""
     every = text.split("\n")
     total = len(every) - 1 if every[-1] == "" else len(every)

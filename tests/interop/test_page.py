@@ -346,8 +346,8 @@ def test_a_conversation_opens_as_bubbles_with_its_title_project_day_and_program(
                 assert page.text(".reader h2") == "Why does the cormorant dive?"
                 head = page.text(".reader header")
                 assert SESSION not in head.replace(f"claude --resume {SESSION}", "")
-                for shown in ("Claude Code", "shop (main)", "2 Nov 2026", "messages 1 to", "of 142"):
-                    assert shown in head
+                for words in ("Claude Code", "shop (main)", "2 Nov 2026", "messages 1 to", "of 142"):
+                    assert words in head
                 said = page.run(BUBBLES)
                 assert said[:2] == [
                     ["user", "Why does the cormorant dive?"],

@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memd.cli.notes import split_location
 from memd.cli.search import marked, pattern_for
 from memd_client.errors import AgentUnknownError, MemoryDisabledError
+from memd_client.locations import split_location
 from memd_client.messages import (
     EmptyResult,
     Fallback,

@@ -8,7 +8,7 @@ from dataclasses import replace
 from memd.agents.agent import Agent
 from memd.search.rank.agents import HitScores, count_fitting, merge_agents
 from memd.search.service import MAX_RESULTS_WITHIN_BUDGET
-from memd.search.snippets import MAX_SNIPPET_CHARACTERS
+from memd.search.snippets import MAX_SNIPPET_CHARACTERS, with_falling_scores
 from memd.settings.schema import QuerySettings
 from memd_client.messages import Hit, SearchAgentsParams, SearchReply
 
@@ -48,7 +48,7 @@ def merged_hits(
     for at, rank in merge_agents(rankings, sum(map(len, rankings)), comparable=len(made) <= 1):
         agent, hit = found[at][0], found[at][1].hits[rank]
         hits.setdefault(_place(agent, hit), replace(hit, agent=agent.agent_id))
-    best = list(hits.values())[:most]
+    best = with_falling_scores(hits.values())[:most]
     if max_chars is None:
         return best
     return best[: count_fitting((len(hit.snippet) for hit in best), max_chars)]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -269,6 +269,18 @@ class HitBuilder:
         return False
 
 
+def with_falling_scores(hits: Iterable[Hit]) -> list[Hit]:
+    """Return hits in their order; a stage that moves a hit down lowers its score to that of the hit before it.
+
+    The scores of the first hits don't depend on how many follow.
+    """
+    falling: list[Hit] = []
+    for hit in hits:
+        above = falling[-1].score if falling else hit.score
+        falling.append(hit if hit.score <= above else replace(hit, score=above))
+    return falling
+
+
 def build_hits(
     snapshot: Snapshot, query: Query, ranking: Ranking, is_current: Callable[[Hit], bool]
 ) -> list[Hit]:
@@ -277,7 +289,7 @@ def build_hits(
     `is_current` returns whether a hit's text is still on disk; the next candidate replaces a stale one.
     """
     cutter = HitBuilder(snapshot, query, ranking, is_current)
-    hits = cutter.cut()
+    hits = with_falling_scores(cutter.cut())
     if query.limits.explain:
         shown = [(item, where, hit.copies) for (item, where), hit in zip(cutter.shown, hits, strict=True)]
         explained = explain_hits(snapshot.db, query, ranking, shown)

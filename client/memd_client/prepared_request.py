@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 
 from .errors import ConnectionLostError, FrameInvalidError, IdleTimeoutError, MemdError, RequestCancelledError
 from .messages import Progress
-from .wire import from_wire, to_wire
+from .wire import from_wire, require_finite, to_wire
 
 TYPE_CHECKING = False  # importing typing takes a client several milliseconds; type checkers know the name
 if TYPE_CHECKING:
@@ -113,10 +113,13 @@ class PreparedRequest(Generic[T]):
         """Return a reply as its record.
 
         Raises:
-            FrameInvalidError: A field is missing.
+            FrameInvalidError: A field is missing, or a number is not finite.
         """
         try:
+            require_finite(result)
             return from_wire(self.reply, result)
+        except ValueError as error:
+            raise FrameInvalidError(f"the daemon's reply to {self.method} is invalid: {error}") from error
         except (TypeError, AttributeError) as error:
             raise FrameInvalidError(f"the daemon's reply to {self.method} is incomplete: {error}") from error
 

@@ -16,6 +16,9 @@ if TYPE_CHECKING:
 _PLAIN = frozenset({str, int, float, bool, bytes, type(None)})
 """Types that msgpack encodes without conversion: most values of a reply."""
 
+_CHECKED = _PLAIN - {float}
+"""Types that have no numbers to check."""
+
 _known: dict[type[Any], dict[str, tuple[type[Any] | None, bool]]] = {}
 
 
@@ -55,6 +58,25 @@ def from_wire(kind: type[T], value: Mapping[str, Any]) -> T:
         else:
             facts[name] = [from_wire(nested, each) for each in item] if many else from_wire(nested, item)
     return kind(**facts)
+
+
+def require_finite(value: Any, name: str = "") -> None:
+    """Raise if a number in a value received from a peer is infinite or NaN: neither can be compared or is JSON.
+
+    Raises:
+        ValueError: The value has such a number; the message names its field.
+    """
+    if isinstance(value, float):
+        if value - value != 0:
+            raise ValueError(f"`{name}` is {value}, not a finite number")
+    elif isinstance(value, dict):
+        for key, item in value.items():
+            if type(item) not in _CHECKED:
+                require_finite(item, str(key))
+    elif isinstance(value, list):
+        for item in value:
+            if type(item) not in _CHECKED:
+                require_finite(item, name)
 
 
 def _fields_of(kind: type[Any]) -> dict[str, tuple[type[Any] | None, bool]]:

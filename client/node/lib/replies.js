@@ -11,11 +11,29 @@ const RECORDS = { ...REPLIES, progress: "Progress", event: "Event" };
  * @param {string} name The request, or `progress` or `event`.
  * @param {Record<string, unknown>} value The received map; changed in place.
  * @returns {Record<string, unknown>}
- * @throws {MemdError} `frame_invalid`: a required field is missing.
+ * @throws {MemdError} `frame_invalid`: a required field is missing, or a number is not finite.
  */
 export function parseReply(name, value) {
   const record = Object.hasOwn(RECORDS, name) ? RECORDS[name] : undefined;
+  requireFinite(value, name, "it");
   return record === undefined ? value : complete(record, value, `the daemon's reply to ${name}`);
+}
+
+/**
+ * Throw if a number in a received value is infinite or NaN: neither can be compared or is JSON.
+ * @param {unknown} value
+ * @param {string} name The request.
+ * @param {string} field The field that has the value.
+ */
+function requireFinite(value, name, field) {
+  if (typeof value === "number") {
+    if (!Number.isFinite(value))
+      throw new MemdError("frame_invalid", `the daemon's reply to ${name} is invalid: \`${field}\` is ${value}, not a finite number`);
+  } else if (Array.isArray(value)) {
+    for (const each of value) requireFinite(each, name, field);
+  } else if (value !== null && typeof value === "object" && !ArrayBuffer.isView(value)) {
+    for (const [key, each] of Object.entries(value)) requireFinite(each, name, key);
+  }
 }
 
 /**

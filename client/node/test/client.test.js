@@ -82,6 +82,18 @@ test("an incomplete reply names the missing field and keeps the connection open"
   assert.equal(got.truncated, false); // an older daemon leaves it out
 });
 
+test("a reply with a number that is not finite names its field", async (context) => {
+  const { path } = await scripted(context, ([, id, , params], peer) => {
+    peer.send([1, id, null, { ...GOT, total_lines: params.path === "a" ? NaN : 1 }]);
+  });
+  const client = clientOf(context, path);
+  await assert.rejects(client.get({ path: "a" }), {
+    code: "frame_invalid",
+    message: /reply to get is invalid: `total_lines` is NaN/,
+  });
+  assert.equal((await client.get({ path: "b" })).total_lines, 1);
+});
+
 test("bytes outside the protocol fail the request without ending the process", async (context) => {
   for (const bytes of [Buffer.from("HTTP/1.1 400 Bad Request\r\n\r\n"), Buffer.from([0, 0, 0, 1, 0xc1])]) {
     const { path } = await scripted(context, (_, peer) => peer.socket.write(bytes));

@@ -85,10 +85,10 @@ def note(
 def get(
     session: CliSession, path: str, agent: str | None, from_line: int | None, lines: int | None, as_json: bool
 ) -> None:
-    """Print lines of the file PATH, unchanged, or messages of a conversation.
+    """Print lines of a file or a conversation.
 
-    PATH may include lines, as printed by `memctl search`: memory/notes.md:12-18. Lines of a conversation are those of
-    its transcript; each message is printed on one line.
+    PATH may include lines, as printed by `memctl search`: memory/notes.md:12-18. Text of a file is unchanged. Lines of a
+    conversation are those of its transcript, and each message is printed on one line.
     """
     if from_line is None and lines is None:
         try:

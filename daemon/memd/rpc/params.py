@@ -5,6 +5,7 @@ A new parameter needs a line in `COMMON` or `BOUNDS`; `test_param_bounds.py` che
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -16,7 +17,7 @@ from memd.lifecycle.flush.flushes import MAX_KEY_CHARS
 from memd.lifecycle.notes.daily import MAX_ENTRY_BYTES as MAX_NOTE_ENTRY_BYTES
 from memd.search.query import MAX_QUERY_CHARS
 from memd.text.query.since import parse_since
-from memd_client.errors import BadParamsError
+from memd_client.errors import BadParamsError, PathRefusedError
 from memd_client.messages import REQUESTS, SearchAgentsParams, SearchParams
 
 MAX_PATH_CHARS = 4_096
@@ -58,6 +59,9 @@ _AGENT = Bound(256)
 _WORD = Bound(64)
 _KEY = Bound(MAX_KEY_CHARS)
 _NAMES = Bound(4_096, items=64)
+
+_PATHS = frozenset("path paths project active_projects cwd transcript transcript_path ref".split())
+"""Parameters that are paths, or may be."""
 
 COMMON: Mapping[str, Bound] = {
     "agent": _AGENT,
@@ -173,8 +177,10 @@ def bound_of(request: str, field: str) -> Bound | None:
 
 
 def check_bounds(request: str, params: Mapping[Any, Any]) -> None:
-    """Raise if a parameter exceeds its limits; numbers and unknown parameters are not checked."""
+    """Raise if a parameter exceeds its limits; numbers must be finite, and unknown parameters are not checked."""
     for field, value in params.items():
+        for each in value if field in _PATHS and isinstance(value, list) else (value,):
+            _check_scalar(request, field, each)
         if not isinstance(value, str | bytes | list | dict):
             continue
         bound = bound_of(request, field) if isinstance(field, str) else None
@@ -186,6 +192,15 @@ def check_bounds(request: str, params: Mapping[Any, Any]) -> None:
             raise wrong(request, field, f"must have at most {bound.chars} bytes")
         if isinstance(value, list | dict):
             _check_inside(request, field, value, bound)
+
+
+def _check_scalar(request: str, field: str, value: Any) -> None:
+    """Raise if a value is a number that isn't finite, or a text that can't be a path on any system."""
+    if isinstance(value, float) and not math.isfinite(value):
+        raise wrong(request, field, "must be a finite number")
+    if field in _PATHS and isinstance(value, str) and "\0" in value:
+        hint = "remove it: no file system allows it in a path"
+        raise PathRefusedError(f"{request}: `{field}` has a NUL character", hint=hint, data={"field": field})
 
 
 def _check_inside(request: str, field: str, value: list[Any] | dict[Any, Any], bound: Bound) -> None:
@@ -281,8 +296,6 @@ def check_search(request: str, params: SearchParams | SearchAgentsParams) -> Non
         raise wrong(request, "max_chars", f"must be from 1 to {MAX_CHARS}", hint)
     if params.deadline_ms is not None and params.deadline_ms < 1:
         raise wrong(request, "deadline_ms", "must be at least 1")
-    if params.min_score is not None and not params.min_score == params.min_score:
-        raise wrong(request, "min_score", "must be a number")
     check_sources(request, params.sources)
     check_time(request, params.since)
     check_projects(request, params.active_projects)

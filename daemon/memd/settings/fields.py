@@ -205,7 +205,7 @@ def describe_value(value: object) -> str:
         case int() | float():
             return f"the number {value}" if abs(value) < 1e15 else "a very large number"
         case str():
-            return "a string"
+            return "a string with a NUL character" if "\0" in value else "a string"
         case Mapping():
             return "an object"
         case list() | tuple():

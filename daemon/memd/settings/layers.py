@@ -257,7 +257,8 @@ def _read_extra_paths(
             for extra in sorted(item.keys() - {"path", "pattern"}):
                 findings.add_unknown(layer, f"{place}.{shown_key(extra)}")
         if entry is None or not is_path_text(entry.path):
-            findings.add_wrong(layer, place, "a path, or an object with a path and a pattern", item)
+            found = item if entry is None else entry.path
+            findings.add_wrong(layer, place, "a path, or an object with a path and a pattern", found)
         elif entry.path.strip():
             pattern = (entry.pattern or "").strip() or None
             paths.setdefault(ExtraPath(path=entry.path.strip(), pattern=pattern))

@@ -38,9 +38,10 @@ from memd_client.errors import (
     TooManyRequestsError,
 )
 from memd_client.framing import FrameDecoder, encode_frame
-from memd_client.messages import REQUESTS, EmbedParams, EmbedReply
+from memd_client.messages import REQUESTS, EmbedParams, EmbedReply, Hit
 from memd_client.methods import Methods
 from memd_client.prepared_request import PROGRESS_TIMEOUT_S, REPLY_MARGIN_S, PreparedRequest
+from memd_client.wire import to_wire
 from tests.contracts.client import ClientContract
 from tests.contracts.client_streams import StreamContract
 from tests.support.scripted_daemon import ScriptedDaemon, answer_hello
@@ -305,6 +306,27 @@ def test_an_incomplete_reply_raises_an_error() -> None:
         ScriptedDaemon(directory / "s", half),
         Client(directory / "s") as client,
         pytest.raises(FrameInvalidError, match="reply to search"),
+    ):
+        client.search("x")
+
+
+@pytest.mark.parametrize("number", [float("nan"), float("inf"), float("-inf")])
+@pytest.mark.parametrize("place", ["score", "explain"])
+def test_a_reply_with_a_number_that_is_not_finite_raises_an_error(number: float, place: str) -> None:
+    hit = {**to_wire(Hit("a.md", 1, 1, 0.5, None, None, "x", "memory", "a.md#L1"))}
+    hit[place] = number if place == "score" else {"steps": {"fused": [0.5, number]}}
+
+    def lie(connection: socket.socket) -> None:
+        answer_hello(connection)
+        (request,) = FrameDecoder().feed(connection.recv(65536))
+        reply = {"agent": "main", "hits": [hit], "mode": "keyword", "degraded": None, "abstained": False}
+        connection.sendall(encode_frame([1, request[1], None, reply]))
+
+    with (
+        short_directory() as directory,
+        ScriptedDaemon(directory / "s", lie),
+        Client(directory / "s") as client,
+        pytest.raises(FrameInvalidError, match=r"reply to search is invalid: `(score|fused)` is"),
     ):
         client.search("x")
 

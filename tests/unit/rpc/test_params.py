@@ -12,7 +12,7 @@ import trio
 from memd.rpc.call import Call
 from memd.rpc.dispatch import HANDLERS
 from memd.rpc.params import MAX_MATCHES, MAX_PATH_CHARS, decode_params, match_prefix
-from memd_client.errors import AgentUnknownError, BadParamsError
+from memd_client.errors import AgentUnknownError, BadParamsError, PathRefusedError
 from memd_client.messages import REQUESTS
 from tests.unit.rpc.methods.calling import call_of
 from tests.unit.rpc.methods.living import AskedFacts
@@ -122,6 +122,42 @@ async def test_a_value_out_of_range_is_named_before_anything_is_asked(
     with pytest.raises(BadParamsError, match=f"^{request_name}: ") as caught:
         await ask(unreachable, request_name, {**VALID.get(request_name, {}), field: value})
     assert caught.value.data["field"] == ("id" if request_name == "memory_forget" else field)
+
+
+def fields_of(*words: str) -> list[tuple[str, str]]:
+    """Return (request, parameter) of all parameters whose type has one of some words."""
+    return [
+        (request, name)
+        for request, (params, _) in REQUESTS.items()
+        for name, kind in params.__annotations__.items()
+        if any(word in str(kind) for word in words)
+    ]
+
+
+@pytest.mark.parametrize(("request_name", "field"), fields_of("int", "float"))
+@pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf])
+def test_a_number_that_is_not_finite_is_named(request_name: str, field: str, value: float) -> None:
+    with pytest.raises(BadParamsError, match=f"^{request_name}: `{field}` must be a finite number"):
+        decode_params(request_name, {**VALID.get(request_name, {}), field: value})
+
+
+PATHS = {"path", "paths", "project", "active_projects", "cwd", "transcript", "transcript_path", "ref"}
+
+
+@pytest.mark.parametrize(
+    ("request_name", "field"), [(request, name) for request, name in fields_of("str") if name in PATHS]
+)
+def test_a_path_with_a_nul_character_is_refused(request_name: str, field: str) -> None:
+    kind = str(REQUESTS[request_name][0].__annotations__[field])
+    value = ["/fine", "/tmp/a\0b"] if "list" in kind else "/tmp/a\0b"
+    with pytest.raises(PathRefusedError, match=f"^{request_name}: `{field}` has a NUL character"):
+        decode_params(request_name, {**VALID.get(request_name, {}), field: value})
+
+
+def test_text_that_is_no_path_may_have_any_character() -> None:
+    assert decode_params("search", {"query": "a\0b"}).query == "a\0b"
+    arguments = {"query": "x", "minScore": math.nan}  # the tool explains it to the model
+    assert decode_params("call_tool", {"name": "memory_search", "arguments": arguments}).arguments
 
 
 @pytest.mark.parametrize(

@@ -162,7 +162,7 @@ def test_extra_paths_add_up_without_duplicates() -> None:
             {"remote": {"headers": {"A": 1}}},
             "remote.headers: expected an object whose values are strings, found an object",
         ),
-        ({"store": {"path": "a\0b"}}, "store.path: expected a path, found a string"),
+        ({"store": {"path": "a\0b"}}, "store.path: expected a path, found a string with a NUL character"),
         ({"store": {"driver": "lancedb"}}, 'store.driver: expected one of "sqlite", found a string'),
     ],
 )

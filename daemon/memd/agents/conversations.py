@@ -24,11 +24,10 @@ from memd.index.transcripts import (
 )
 from memd.search.sessions import day_of, session_info
 from memd.settings.agents import AgentConfig
-from memd.settings.known_sources import KNOWN_SOURCES
 from memd.sync.disk.discover import SourceFile
 from memd.sync.disk.read import FileText, lines_of
 from memd.sync.transcripts.kept import KeptTranscripts
-from memd.sync.transcripts.programs.records import request_title
+from memd.sync.transcripts.programs.records import session_title
 from memd.text.query.keywords import plan_match
 from memd.text.query.word_forms import has_words
 from memd_client.errors import FileMissingError
@@ -154,8 +153,14 @@ async def read_conversation(
     return await opened.index_file.read(lambda db: _read(config, opened, db, params))
 
 
-async def get_conversation(params: GetParams, config: AgentConfig, opened: OpenAgent) -> GetReply | None:
-    """Return lines of a conversation as it is on disk now; None if the path isn't one of a conversation."""
+def is_conversation(path: str, config: AgentConfig) -> bool:
+    """Return whether a path is one of a conversation, or the id of a session: notes have an extension."""
+    source, _, name = path.rpartition("/")
+    return "." not in name or source == "sessions" or source in talk_sources(config)
+
+
+async def get_conversation(params: GetParams, config: AgentConfig, opened: OpenAgent) -> GetReply:
+    """Return lines of a conversation as it is on disk now."""
     return await opened.index_file.read(lambda db: _get(config, opened, db, params))
 
 
@@ -189,9 +194,7 @@ def _read(
         session, line, _ = split_location(params.session)
         line = params.line or (line if params.first is None else None)
         params = replace(params, session=session, line=line)
-    found = _find(opened, db, params.session)
-    if found is None:
-        raise _missing(config, params.session)
+    found = _find(config, opened, db, params.session)
     file = opened.sources.load(found)
     lines, total = file.text.split("\n") if file.text else [], len(file.line_map)
     start, end = _page(params, file.line_map, total)
@@ -204,30 +207,23 @@ def _read(
     )
 
 
-def _find(opened: OpenAgent, db: Database, session: str) -> SourceFile | None:
+def _find(config: AgentConfig, opened: OpenAgent, db: Database, session: str) -> SourceFile:
     """Return the conversation with a path or a session's id."""
     disk = opened.sources.find()
     path = session if session in disk.files else find_session(db, session)
     found = disk.files.get(path or "")
-    return found if found is not None and found.is_talk else None
+    if found is None or not found.is_talk:
+        raise FileMissingError(
+            f"agent {config.id} has no conversation {session[:80]!r}",
+            hint="pass the path and agent of a search hit; its program may have deleted the conversation since",
+            data={"path": session[:80]},
+        )
+    return found
 
 
-def _missing(config: AgentConfig, session: str) -> FileMissingError:
-    return FileMissingError(
-        f"agent {config.id} has no conversation {session[:80]!r}",
-        hint="pass the path and the agent of a search hit; its program may have deleted the conversation since",
-        data={"path": session[:80]},
-    )
-
-
-def _get(config: AgentConfig, opened: OpenAgent, db: Database, params: GetParams) -> GetReply | None:
+def _get(config: AgentConfig, opened: OpenAgent, db: Database, params: GetParams) -> GetReply:
     """Return the messages in some lines of a transcript (blocking)."""
-    found = _find(opened, db, params.path)
-    if found is None:
-        source = params.path.partition("/")[0]
-        if source in talk_sources(config) or KNOWN_SOURCES.get(source) or source == "sessions":
-            raise _missing(config, params.path)
-        return None
+    found = _find(config, opened, db, params.path)
     file = opened.sources.load(found)
     line_map, last = file.line_map, max(file.line_map, default=0)
     upto = last if params.lines is None else params.from_line + params.lines - 1
@@ -273,4 +269,4 @@ def _session(config: AgentConfig, path: str, file: FileText) -> SessionInfo:
     session_id = path.removeprefix("sessions/").removesuffix(".jsonl")
     day = day_of(max(file.times, default=file.mtime_ns // 1_000_000))
     prompts = (line[6:] for line in file.text.split("\n") if line.startswith("User: "))
-    return SessionInfo("sessions", session_id, title=request_title(prompts), date=day)
+    return SessionInfo("sessions", session_id, title=session_title("", prompts), date=day)

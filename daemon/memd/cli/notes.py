@@ -87,8 +87,8 @@ def get(
 ) -> None:
     """Print lines of a file or a conversation.
 
-    PATH may include lines, as printed by `memctl search`: memory/notes.md:12-18. Text of a file is unchanged. Lines of a
-    conversation are those of its transcript, and each message is printed on one line.
+    PATH may include lines, as printed by `memctl search`: memory/notes.md:12-18. Text of a file is unchanged. Lines of
+    a conversation are those of its transcript, and each message is printed on one line.
     """
     if from_line is None and lines is None:
         try:

@@ -48,7 +48,7 @@ def merged_hits(
     for at, rank in merge_agents(rankings, sum(map(len, rankings)), comparable=len(made) <= 1):
         agent, hit = found[at][0], found[at][1].hits[rank]
         hits.setdefault(_place(agent, hit), replace(hit, agent=agent.agent_id))
-    best = with_falling_scores(hits.values())[:most]
+    best = with_falling_scores(list(hits.values())[:most])
     if max_chars is None:
         return best
     return best[: count_fitting((len(hit.snippet) for hit in best), max_chars)]

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from itertools import accumulate
 from typing import Any
 
 from memd.index.copies import count_copies, find_copies
@@ -269,16 +270,13 @@ class HitBuilder:
         return False
 
 
-def with_falling_scores(hits: Iterable[Hit]) -> list[Hit]:
+def with_falling_scores(hits: Sequence[Hit]) -> list[Hit]:
     """Return hits in their order; a stage that moves a hit down lowers its score to that of the hit before it.
 
     The scores of the first hits don't depend on how many follow.
     """
-    falling: list[Hit] = []
-    for hit in hits:
-        above = falling[-1].score if falling else hit.score
-        falling.append(hit if hit.score <= above else replace(hit, score=above))
-    return falling
+    falling = accumulate((hit.score for hit in hits), min)
+    return [replace(hit, score=score) for hit, score in zip(hits, falling, strict=True)]
 
 
 def build_hits(

@@ -94,11 +94,9 @@ def how_to_open(program: str, session_id: str, folder: str = "") -> str:
     command = found.how_to_open(session_id) if found is not None else ""
     if not command or not folder.startswith("/"):
         return command
-    home, quoted = os.path.expanduser("~").rstrip("/"), shlex.quote(folder)
-    if home and (folder + "/").startswith(home + "/"):
-        rest = folder[len(home) + 1 :]
-        quoted = f"~/{shlex.quote(rest)}" if rest else "~"
-    return f"cd {quoted} && {command}"
+    home, below, rest = folder.partition(os.path.expanduser("~/"))
+    place = f"~/{shlex.quote(rest)}" if below and not home and rest else shlex.quote(folder)
+    return f"cd {place} && {command}"
 
 
 def known_configs() -> list[SourceConfig]:

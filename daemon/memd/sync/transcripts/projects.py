@@ -3,21 +3,15 @@
 from __future__ import annotations
 
 import os
-import re
 from functools import lru_cache
 
 from memd.index.transcripts import SessionFacts
 from memd.sync.transcripts.conversation import Conversation
-from memd.sync.transcripts.programs.records import request_title
+from memd.sync.transcripts.programs.records import session_title
 from memd.sync.transcripts.talk_text import clean_title
 
 MAX_DEPTH = 40
 MAX_POINTER_BYTES = 4_096
-
-_PLACEHOLDER = re.compile(
-    r"(?:New|Child) session - \d{4}-\d\d-\d\d.*|New (?:agent|chat|session)", re.IGNORECASE
-)
-"""Titles that opencode and Cursor give to sessions that have no title yet."""
 
 
 def facts_of(
@@ -33,11 +27,12 @@ def facts_of(
         skipped: Lines that were not read.
     """
     session = conversation.session
+    prompts = (each.text for each in conversation.messages if each.role == "user")
     return SessionFacts(
         program=source,
         session=session.id or session_id,
         kind=session.kind,
-        title=clean_title(_title_of(conversation)),
+        title=clean_title(session_title(session.title, prompts)),
         cwd=session.cwd,
         project=find_project(session.cwd),
         branch=session.branch,
@@ -45,14 +40,6 @@ def facts_of(
         updated_ms=session.updated_ms or updated_ms,
         unknown=sum(conversation.unknown.values()) + conversation.broken + skipped,
     )
-
-
-def _title_of(conversation: Conversation) -> str:
-    """Return the recorded title, unless it only holds the place of one, else the first request."""
-    title = conversation.session.title
-    if title and _PLACEHOLDER.fullmatch(title) is None:
-        return title
-    return request_title(each.text for each in conversation.messages if each.role == "user")
 
 
 @lru_cache(maxsize=1_024)

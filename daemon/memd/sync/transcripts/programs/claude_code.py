@@ -41,7 +41,7 @@ from memd.sync.transcripts.programs.records import (
     count_unknown,
     decode_record,
     is_marked,
-    request_title,
+    session_title,
     text_of,
     time_ms_of,
     title_of,
@@ -133,8 +133,8 @@ class ClaudeCodeReader:
             session.kind = "machine" if self._has_headless and not self._has_person else "main"
         messages = self._messages()
         prompts = (each.text for each in messages if each.role == "user")
-        recorded = (self._titles.get(kind) for kind in ("custom", "ai", "summary"))
-        session.title = next(filter(None, recorded), "") or request_title(prompts) or self._task
+        recorded = (self._titles[kind] for kind in ("custom", "ai", "summary") if kind in self._titles)
+        session.title = session_title(next(recorded, ""), prompts) or self._task
         self._conversation.messages = messages
         return self._conversation
 

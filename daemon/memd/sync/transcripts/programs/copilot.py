@@ -23,7 +23,7 @@ from memd.sync.transcripts.programs.records import (
     decode_record,
     is_marked,
     is_utf8,
-    request_title,
+    session_title,
     text_of,
     time_ms_of,
     title_of,
@@ -132,7 +132,7 @@ class CopilotReader:
         """Return the conversation; see `TranscriptReader.conversation`."""
         messages = [message for _, message in self._messages]
         prompts = (each.text for each in messages if each.role == "user")
-        self._session.title = self._title or request_title(prompts)
+        self._session.title = session_title(self._title, prompts)
         self._conversation.messages = messages
         return self._conversation
 

@@ -28,10 +28,11 @@ _ESCAPE = re.compile(
 )
 """An escape in a JSON string; the group is a surrogate without its other half."""
 
-_NO_REQUEST = re.compile(
-    r"!|/[a-z][\w:.-]*(?:\s|$)|Caveat: The messages below|# AGENTS\.md instructions\b", re.IGNORECASE
-)
+_NO_REQUEST = re.compile(r"!|/[a-z][\w:.-]*(?:\s|$)|Caveat: The messages below|# AGENTS\.md instructions\b")
 """How prompts begin that are no requests: commands of the shell and of the program, and text that programs add."""
+
+_PLACEHOLDER = re.compile(r"(?:New|Child) session - \d{4}-\d\d-\d\d.*|New (?:Agent|Chat|Session)")
+"""Titles that opencode and Cursor give to sessions that have no title yet."""
 
 
 def decode_record(data: bytes | None, decoder: msgspec.json.Decoder[T]) -> T | None:
@@ -81,11 +82,13 @@ def title_of(text: str) -> str:
     return " ".join(text[: MAX_TITLE_CHARS * 4].split())[:MAX_TITLE_CHARS]
 
 
-def request_title(prompts: Iterable[str]) -> str:
-    """Return the first request among the prompts of a conversation as a title.
+def session_title(recorded: str, prompts: Iterable[str]) -> str:
+    """Return the recorded title of a conversation, else its first request.
 
     A command, or text that a program added, is only taken if there is nothing else.
     """
+    if recorded and _PLACEHOLDER.fullmatch(recorded) is None:
+        return recorded
     first = ""
     for prompt in prompts:
         title = title_of(without_injected(prompt))

@@ -212,7 +212,7 @@ def _find(config: AgentConfig, opened: OpenAgent, db: Database, session: str) ->
     disk = opened.sources.find()
     path = session if session in disk.files else find_session(db, session)
     found = disk.files.get(path or "")
-    if found is None or not found.is_talk:
+    if found is None or found.source not in talk_sources(config):  # others are indexed for OpenClaw alone
         raise FileMissingError(
             f"agent {config.id} has no conversation {session[:80]!r}",
             hint="pass the path and agent of a search hit; its program may have deleted the conversation since",

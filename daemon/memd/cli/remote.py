@@ -161,9 +161,9 @@ def settle(
 @agent_option
 @click.pass_obj
 def purge(session: CliSession, file: str, agent: str | None) -> None:
-    """Remove earlier contents of FILE, or of all files in a folder, from the history everywhere.
+    """Remove earlier contents of FILE from the history, everywhere.
 
-    Delete the secret from FILE first: the present contents stay. Names that FILE had before, and copies of its earlier
+    FILE may be a folder. Delete the secret from the file first: the present contents stay. Names that FILE had before, and copies of its earlier
     contents, are included and listed. The other machines receive the new history. A server may keep the old objects
     until it runs `git gc`; a secret that was ever sent should be changed anyway.
     """

@@ -26,7 +26,7 @@ def memory(*files: SourceFile, sources: tuple[str, ...] = ("memory",), **facts: 
         [*disk.skipped, *facts.pop("refused", ())],
         {name: KINDS.get(name, "notes") for name in sources},
     )
-    return SearchedSources("main", WORKSPACE, kinds, disk, left_out, facts.pop("projects", None))
+    return SearchedSources("main", WORKSPACE, kinds, disk, left_out, projects=facts.pop("projects", None))
 
 
 KINDS = {"opencode": "transcripts"}

@@ -35,3 +35,8 @@ def _line_number(text: str) -> int:
     if not 1 <= number <= MAX_LINE:
         raise ValueError(f"line {text[:20]} is not in the range 1<=x<={MAX_LINE}")
     return number
+
+
+def citation(path: str, start_line: int, end_line: int) -> str:
+    """Return a location as a citation, such as `memory/a.md#L3-L9`."""
+    return f"{path}#L{start_line}" if start_line == end_line else f"{path}#L{start_line}-L{end_line}"

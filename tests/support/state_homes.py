@@ -32,6 +32,7 @@ class StateHome:
         self.state = self.root / "state"
         self.state.mkdir(mode=0o700)
         self.socket = self.root / "run" / "memd.sock"
+        (self.root / "memd.toml").touch()
         self.configure(config if config is not None else {})
 
     def __enter__(self) -> StateHome:

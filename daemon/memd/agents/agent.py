@@ -14,7 +14,7 @@ import structlog
 import trio
 from numpy.typing import NDArray
 
-from memd.agents.conversations import get_conversation, is_conversation
+from memd.agents.conversations import is_conversation, read_lines
 from memd.agents.open_agent import OpenAgent
 from memd.agents.status import as_problem, describe_agent
 from memd.index.cache import trim
@@ -318,7 +318,7 @@ class Agent:
         """Return lines of an allowed file, or of a conversation if the caller may read them."""
         self._require_enabled()
         if params.include_conversations and is_conversation(params.path, self.config):
-            return await get_conversation(params, self.config, opened)
+            return await opened.index_file.read(partial(read_lines, self.config, opened, params))
 
         def load() -> GetReply:
             disk = opened.sources.find_notes()

@@ -22,7 +22,7 @@ from memd.index.transcripts import (
     load_line_maps,
     load_session_facts,
 )
-from memd.search.sessions import day_of, session_info
+from memd.search.sessions import SPEAKERS, day_of, session_info
 from memd.settings.agents import AgentConfig
 from memd.sync.disk.discover import SourceFile
 from memd.sync.disk.read import FileText, lines_of
@@ -61,8 +61,6 @@ LINES_BEFORE, LINES_AFTER = 1, 2
 MAX_MESSAGES = 200
 MAX_READ_CHARS = 100_000
 """Most characters of the messages of one reply."""
-
-_SPEAKERS = {"User": "user", "Assistant": "assistant"}
 
 
 def talk_sources(config: AgentConfig) -> dict[str, str]:
@@ -159,11 +157,6 @@ def is_conversation(path: str, config: AgentConfig) -> bool:
     return "." not in name or source == "sessions" or source in talk_sources(config)
 
 
-async def get_conversation(params: GetParams, config: AgentConfig, opened: OpenAgent) -> GetReply:
-    """Return lines of a conversation as it is on disk now."""
-    return await opened.index_file.read(lambda db: _get(config, opened, db, params))
-
-
 async def list_sources(config: AgentConfig, opened: OpenAgent) -> list[SourceStatus]:
     """Return the status of an agent's sources of other programs."""
     counts = await opened.index_file.read(count_by_source)
@@ -221,8 +214,8 @@ def _find(config: AgentConfig, opened: OpenAgent, db: Database, session: str) ->
     return found
 
 
-def _get(config: AgentConfig, opened: OpenAgent, db: Database, params: GetParams) -> GetReply:
-    """Return the messages in some lines of a transcript (blocking)."""
+def read_lines(config: AgentConfig, opened: OpenAgent, params: GetParams, db: Database) -> GetReply:
+    """Return the messages in some lines of a transcript as it is on disk now (blocking)."""
     found = _find(config, opened, db, params.path)
     file = opened.sources.load(found)
     line_map, last = file.line_map, max(file.line_map, default=0)
@@ -249,7 +242,9 @@ def _message(line: str, file: FileText, at: int) -> SessionMessage:
     """Return one line of a conversation."""
     label, _, said = line.partition(": ")
     time_ms = file.times[at] if at < len(file.times) else 0
-    return SessionMessage(at + 1, file.line_map[at], _SPEAKERS.get(label, ""), said, time_ms or None)
+    return SessionMessage(
+        at + 1, file.line_map[at], label.lower() if label in SPEAKERS else "", said, time_ms or None
+    )
 
 
 def _fitting(messages: Sequence[SessionMessage]) -> Sequence[SessionMessage]:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import os
 import re
+import stat
 import sys
 import unicodedata
 from collections.abc import Callable, Mapping, Sequence
-from datetime import date
+from contextlib import suppress
+from datetime import date, timedelta
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
@@ -48,7 +51,8 @@ class CommandGroup(click.Group):
         """Return the command of a name."""
         command = self.get_command(ctx, name)
         if command is None:
-            meant = did_you_mean(name, self.list_commands(ctx))
+            elsewhere = [f"service {each}" for each in ("start", "stop", "restart")]
+            meant = did_you_mean(name, [*elsewhere, *self.list_commands(ctx)])
             raise click.UsageError(f"no such command {name!r}{meant}", ctx)
         return command
 
@@ -73,7 +77,7 @@ class CommandWithArguments(click.Command):
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Parse the arguments, or print the help and exit with 2 if there are none."""
-        if not args and not ctx.resilient_parsing:
+        if not args and not ctx.resilient_parsing and (self.name != "note" or not is_piped()):
             ctx.obj.output.err.write(ctx.get_help() + "\n")
             ctx.exit(2)
         return super().parse_args(ctx, args)
@@ -208,14 +212,23 @@ _DAY = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
 _KEY = re.compile(r"[A-Za-z0-9._:-]{1,128}")
 
 
+def named_day(text: str) -> str:
+    """Return `today`, `yesterday` or the last day with the name of a weekday as YYYY-MM-DD; other text as it is."""
+    days = [date.today() - timedelta(days=age) for age in range(8)]
+    names = {f"{each:%A}".lower(): each for each in days[:0:-1]} | {"today": days[0], "yesterday": days[1]}
+    found = names.get(text.strip().lower())
+    return text if found is None else found.isoformat()
+
+
 def day(text: str) -> str:
     """Return a valid date as YYYY-MM-DD."""
+    text = named_day(text)
     try:
         is_day = _DAY.fullmatch(text) is not None and date.fromisoformat(text).year >= OLDEST_YEAR
     except ValueError:
         is_day = False
     if not is_day:
-        raise click.BadParameter(f"{text[:80]!r} is not a date (YYYY-MM-DD)")
+        raise click.BadParameter(f"{text[:80]!r} is not a date (YYYY-MM-DD, today, yesterday or a weekday)")
     return text
 
 
@@ -262,8 +275,8 @@ def fact_text(words: Sequence[str]) -> str:
 
 
 def _read_text(words: Sequence[str], max_bytes: int, limit: str) -> str:
-    """Return the text made of words, or standard input if the only word is `-`."""
-    octets = _read_stdin(max_bytes + 1) if list(words) == [STDIN] else " ".join(words).encode()
+    """Return the text made of words, or standard input if there are none or the only one is `-`."""
+    octets = _read_stdin(max_bytes + 1) if list(words or [STDIN]) == [STDIN] else " ".join(words).encode()
     if len(octets) > max_bytes:
         raise _refused(f"it has more than {limit}")
     if b"\0" in octets:
@@ -275,6 +288,13 @@ def _read_text(words: Sequence[str], max_bytes: int, limit: str) -> str:
     if not text.strip():
         raise _refused("it is empty")
     return text
+
+
+def is_piped() -> bool:
+    """Return whether standard input is a pipe or a file."""
+    with suppress(AttributeError, OSError, ValueError):
+        return not stat.S_ISCHR(os.fstat(sys.stdin.fileno()).st_mode)
+    return False
 
 
 def _read_stdin(max_bytes: int) -> bytes:

@@ -32,14 +32,14 @@ if TYPE_CHECKING:
     short_help="Append to an agent's note of today.",
     epilog=examples(
         "memctl note the lease was renewed until June",
-        "git log -1 --format=%B | memctl note - --agent work",
-        "memctl note --date 2026-05-08 'Dentist at ten'",
+        "git log -1 --format=%B | memctl note --agent work",
+        "memctl note --date yesterday 'Dentist at ten'",
         "memctl note --key backup-2026-05-08 the backup was verified",
     ),
 )
-@click.argument("text", nargs=-1, required=True, type=utf8)
+@click.argument("text", nargs=-1, type=utf8)
 @agent_option
-@click.option("--date", type=day, metavar="YYYY-MM-DD", help="The date of the note; default: today.")
+@click.option("--date", type=day, metavar="DAY", help="The note's date or weekday; default: today.")
 @click.option(
     "--key", type=note_key, metavar="KEY", help="Append only if the note has no entry with this key."
 )
@@ -55,7 +55,7 @@ def note(
 ) -> None:
     """Append TEXT to today's note, memory/YYYY-MM-DD.md in the agent's workspace.
 
-    TEXT `-` reads standard input. Prints the path and lines of the entry, which `memctl get` accepts.
+    Without TEXT, or with `-`, reads standard input. Prints the path and lines of the entry, which `memctl get` accepts.
     """
     entry = note_text(text)
     with session.client() as client:
@@ -73,7 +73,6 @@ def note(
         "memctl get MEMORY.md",
         "memctl get memory/2026-05-08.md:12-18",
         "memctl get memory/2026-05-08.md --from 12 --lines 7 --agent main",
-        "memctl get claude-code/5f2c0a1e-77b0-4f0e-9b1c-2f0d7a1c9e55:120-131",
     ),
 )
 @click.argument("path", type=at_most(MAX_PATH_CHARS))

@@ -19,6 +19,7 @@ from memd.cli.arguments import (
     at_most,
     examples,
     json_option,
+    named_day,
     search_text,
     utf8,
 )
@@ -108,6 +109,7 @@ def _stem(word: str) -> str:
 
 
 SNIPPET_INDENT = 2
+WEAK_HITS_SHOWN = 3
 BECAUSE = "because: "
 BECAUSE_INDENT = SNIPPET_INDENT + len(BECAUSE)
 
@@ -220,7 +222,7 @@ def _embedder_of(found: SearchReply | SearchedAgent) -> str:
 @click.argument("query", nargs=-1, required=True, type=utf8)
 @agent_or_all_option
 @click.option(
-    "--max-results", type=click.IntRange(1, MAX_RESULTS), metavar="N", help="Maximum number of hits."
+    "--max-results", "--limit", type=click.IntRange(1, MAX_RESULTS), metavar="N", help="Number of hits."
 )
 @click.option(
     "--max-chars",
@@ -255,7 +257,7 @@ def _embedder_of(found: SearchReply | SearchedAgent) -> str:
     "--since",
     type=at_most(MAX_SOURCE_CHARS),
     metavar="TIME",
-    help="Search only what was said or written since a day (2026-11-02) or within a duration (7d).",
+    help="Search only what was said or written since a day (2026-11-02, yesterday) or within a duration (7d).",
 )
 @click.option(
     "--path",
@@ -294,7 +296,7 @@ def command(
         "sources": list(sources) or None,
         "path": path,
         "project": project,
-        "since": since,
+        "since": since and named_day(since),
         "explain": explain,
     }
     with session.client() as client:
@@ -304,10 +306,11 @@ def command(
         return
     from memd_client.messages import SearchAgentsReply
 
+    shows_all = include_weak or min_score is not None
     if isinstance(reply, SearchAgentsReply):
-        session.output.lines(search_agents_lines(reply, text, session.now_ms()))
+        session.output.lines(search_agents_lines(reply, text, session.now_ms(), shows_all=shows_all))
     else:
-        session.output.lines(search_lines(reply, text, session.now_ms()))
+        session.output.lines(search_lines(reply, text, session.now_ms(), shows_all=shows_all))
     if not reply.hits:
         offer_sample(session)
 
@@ -328,9 +331,9 @@ def _search(
     return reply
 
 
-def search_lines(reply: SearchReply, query: str, now_ms: int) -> list[Line]:
+def search_lines(reply: SearchReply, query: str, now_ms: int, *, shows_all: bool = False) -> list[Line]:
     """Return the hits of a search as lines, followed by a summary and notices."""
-    lines = _all_hit_lines(reply.hits, query) or _empty_lines(reply)
+    lines = _all_hit_lines(reply.hits, query, shows_all) or _empty_lines(reply)
     lines.append(line(*_summary(reply)))
     if reply.timings:
         lines.append(
@@ -353,16 +356,24 @@ def _timing_name(key: str) -> str:
     return {"look": "changed files", "words": "keywords", "meaning": "vectors"}.get(name, name)
 
 
-def search_agents_lines(reply: SearchAgentsReply, query: str, now_ms: int) -> list[Line]:
+def search_agents_lines(
+    reply: SearchAgentsReply, query: str, now_ms: int, *, shows_all: bool = False
+) -> list[Line]:
     """Return the hits of several agents as lines, followed by a summary and notices."""
-    lines = _all_hit_lines(reply.hits, query) or [line("No relevant results.")]
+    lines = _all_hit_lines(reply.hits, query, shows_all) or [line("No relevant results.")]
     return [*lines, *summary_lines(reply, now_ms)]
 
 
-def _all_hit_lines(hits: Sequence[Hit], query: str) -> list[Line]:
-    """Return the hits with the query's words highlighted, and a blank line after each."""
-    pattern = pattern_for(query)
-    return [each for hit in hits for each in (*_hit_lines(hit, pattern), BLANK)]
+def _all_hit_lines(hits: Sequence[Hit], query: str, shows_all: bool) -> list[Line]:
+    """Return the hits with the query's words highlighted, and a blank line after each; only few if all are weak."""
+    pattern, are_weak = pattern_for(query), all(hit.relevance == "weak" for hit in hits)
+    shown = hits[:WEAK_HITS_SHOWN] if are_weak and not shows_all else hits
+    lines = [each for hit in shown for each in (*_hit_lines(hit, pattern), BLANK)]
+    if are_weak and hits:
+        lines[:0] = [line(("nothing here clearly answers this; weakly related:", "warn")), BLANK]
+    if len(shown) < len(hits):
+        lines.append(line((f"{len(hits) - len(shown)} more, weakly related; `--all` shows them", "quiet")))
+    return lines
 
 
 def _hit_lines(hit: Hit, pattern: re.Pattern[str] | None) -> list[Line]:

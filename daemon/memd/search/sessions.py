@@ -10,7 +10,7 @@ from memd.index.transcripts import SessionFacts, load_line_maps, load_session_fa
 from memd.sync.added_sources import how_to_open
 from memd_client.messages import SessionInfo
 
-_SPEAKERS = {"User:": "user", "Assistant:": "assistant"}
+SPEAKERS = ("User", "Assistant")
 
 
 class HitSessions:
@@ -72,8 +72,8 @@ def session_info(
 
 def speakers_in(text: str) -> list[str]:
     """Return who speaks in lines of a transcript, in order of appearance."""
-    found = (_SPEAKERS.get(line.partition(" ")[0]) for line in text.split("\n"))
-    return list(dict.fromkeys(speaker for speaker in found if speaker is not None))
+    labels = (line.partition(": ")[0] for line in text.split("\n"))
+    return list(dict.fromkeys(label.lower() for label in labels if label in SPEAKERS))
 
 
 def day_of(time_ms: int) -> str:

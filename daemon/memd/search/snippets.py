@@ -24,6 +24,7 @@ from memd.text.cut.annotations import Annotations
 from memd.text.cut.snippets import Snippet, cut_snippet
 from memd.text.cut.windows import Region, SpanScore, grow_window
 from memd.text.query.word_forms import has_words
+from memd_client.locations import citation
 from memd_client.messages import Hit, Supersession
 
 MAX_SNIPPET_CHARACTERS = 695
@@ -203,7 +204,7 @@ class HitBuilder:
             text_score=None if item.text_score is None else round(item.text_score, 6),
             snippet=cut.text,
             source=row.source,
-            citation=_citation(row.path, cut.start_line, cut.end_line),
+            citation=citation(row.path, cut.start_line, cut.end_line),
             copies=copies,
             annotations=_as_map(self._annotations(row)),
             relevance="strong" if self._relevance.is_strong(item) else "weak",
@@ -221,7 +222,7 @@ class HitBuilder:
                 if other != path or current.line not in lines:
                     at = current.line
                     return Supersession(
-                        other, at, at, _citation(other, at, at), str(current.day), str(outdated.day)
+                        other, at, at, citation(other, at, at), str(current.day), str(outdated.day)
                     )
         return None
 
@@ -271,10 +272,7 @@ class HitBuilder:
 
 
 def with_falling_scores(hits: Sequence[Hit]) -> list[Hit]:
-    """Return hits in their order; a stage that moves a hit down lowers its score to that of the hit before it.
-
-    The scores of the first hits don't depend on how many follow.
-    """
+    """Return hits in their order, each with at most the score of the one before it."""
     falling = accumulate((hit.score for hit in hits), min)
     return [replace(hit, score=score) for hit, score in zip(hits, falling, strict=True)]
 
@@ -328,8 +326,3 @@ def _placed(cut: Snippet, line_map: Sequence[int] | None) -> Snippet:
     if line_map is None or cut.end_line > len(line_map):
         return cut
     return replace(cut, start_line=line_map[cut.start_line - 1], end_line=line_map[cut.end_line - 1])
-
-
-def _citation(path: str, start_line: int, end_line: int) -> str:
-    """Return a hit's location as a citation: path#L3-L9."""
-    return f"{path}#L{start_line}" if start_line == end_line else f"{path}#L{start_line}-L{end_line}"

@@ -62,7 +62,7 @@ def report(environ: Mapping[str, str], home_dir: Path) -> Report:
             "exists": home.config_path.exists(),
             "readable": home.readable,
             "problems": [describe_error(error) for error in home.problems if error not in of_toml],
-            "unknown_keys": list(home.unknown_keys),
+            "unknown_keys": [key for key in home.unknown_keys if not key.startswith(f"{toml.name}: ")],
             "refused_keys": list(home.refused_keys),
         },
         "daemon_config": {

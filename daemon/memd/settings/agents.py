@@ -15,7 +15,7 @@ import msgspec
 
 from memd.settings.layers import Findings, Layer, absolute_path, is_path_text, read_layers, shown_key
 from memd.settings.lifecycle import LifecycleSettings
-from memd.settings.memd_toml import MemdToml, load_memd_toml, read_daemon_settings
+from memd.settings.memd_toml import MemdToml, load_memd_toml, read_daemon_settings, toml_problem
 from memd.settings.names import (
     AGENT_PLACES,
     AGENTS,
@@ -89,6 +89,7 @@ class OpenClawHome:
     default_agent: str
     problems: tuple[ConfigInvalidError, ...] = ()
     unknown_keys: tuple[str, ...] = ()
+    typos: tuple[ConfigInvalidError, ...] = ()
     readable: bool = True
     has_own: bool = True
     refused_keys: tuple[str, ...] = ()
@@ -113,7 +114,10 @@ def load_settings(
 ) -> tuple[OpenClawHome, DaemonSettings, tuple[ConfigInvalidError, ...]]:
     """Return all agents, the daemon's own settings, and the problems of the latter; see `load_home`."""
     toml = load_memd_toml(daemon_config_file(environ))
-    return load_home(environ, home, toml), *read_daemon_settings(toml)
+    found, (daemon, problems) = load_home(environ, home, toml), read_daemon_settings(toml)
+    if environ.get("MEMD_CONFIG", "").strip() and not toml.problem and not toml.path.exists():
+        problems += (toml_problem(toml.path, "does not exist, although MEMD_CONFIG names it", "MEMD_CONFIG"),)
+    return found, daemon, (*problems, *found.typos)
 
 
 def load_home(environ: Mapping[str, str], home: Path, toml: MemdToml | None = None) -> OpenClawHome:
@@ -189,6 +193,7 @@ def resolve(
         default_agent=default,
         problems=tuple(read.findings.shared.values()),
         unknown_keys=tuple(sorted(read.findings.unknown)),
+        typos=tuple(read.findings.typos.values()),
         has_own=toml is None or toml.tables is not None,
         refused_keys=refused_keys(document),
         providers=read.providers,
@@ -318,7 +323,7 @@ class _Document:
             for name, values in table.values.items():
                 draft = self.drafts.get(agent_id_of(name) or "")
                 if draft is None:
-                    self.findings.add_unknown(table, shown_key(name))
+                    self.findings.add_unknown(table, shown_key(name), self.drafts)
                 elif not isinstance(values, Mapping):
                     draft.findings.add_wrong(table, shown_key(name), "an object", values)
                 else:
@@ -377,7 +382,7 @@ class _Document:
     def _draft(self, agent_id: str) -> _Draft:
         """Return the draft of an agent, created if missing."""
         common = self.findings
-        new = _Draft(Findings(common.file, shared=common.shared, unknown=common.unknown))
+        new = _Draft(Findings(common.file, shared=common.shared, unknown=common.unknown, typos=common.typos))
         return self.drafts.setdefault(agent_id, new)
 
 

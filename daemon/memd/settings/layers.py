@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import os
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar, get_args
@@ -17,6 +17,7 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from memd.settings.fields import Field, Settings, convert, describe_type, describe_value, fields_of
 from memd.settings.schema import KEY_KINDS, ExtraPath, Source
+from memd.system.nearest_name import did_you_mean
 from memd_client.errors import ConfigInvalidError
 
 S = TypeVar("S", bound=Settings)
@@ -84,15 +85,19 @@ class Findings:
     shared: dict[str, ConfigInvalidError] = field(default_factory=dict)
     own: dict[str, ConfigInvalidError] = field(default_factory=dict)
     unknown: dict[str, None] = field(default_factory=dict)
+    typos: dict[str, ConfigInvalidError] = field(default_factory=dict)
 
     def add_wrong(self, layer: Layer, name: str, expected: str, value: object) -> None:
         """Add the problem that a key has a value of the wrong type."""
         self.add(layer, name, f"expected {expected}, found {describe_value(value)}", expected)
 
-    def add_unknown(self, layer: Layer, name: str) -> None:
-        """Add an unknown key of a layer, with the file if it is not openclaw.json."""
+    def add_unknown(self, layer: Layer, name: str, known: Iterable[str] = ()) -> None:
+        """Add an unknown key of a layer, with the file if it is not openclaw.json; in memd.toml it is a typo."""
         key = layer.key(name)
         self.unknown.setdefault(key if layer.file is None else f"{layer.file.name}: {key}")
+        if layer.file is not None:
+            message = f"{layer.file}: `{key}` is not a setting{did_you_mean(name, known)}"
+            self.typos[key] = ConfigInvalidError(message, data={"file": str(layer.file), "key": key})
 
     def add(self, layer: Layer, name: str, what: str, expected: str = "") -> None:
         """Add a problem with a key of a layer."""
@@ -116,7 +121,7 @@ def read_layers(kind: type[S], layers: Sequence[Layer], findings: Findings) -> S
     for layer in layers:
         if not layer.is_foreign:
             for key in layer.values.keys() - fields.keys():
-                findings.add_unknown(layer, shown_key(key))
+                findings.add_unknown(layer, shown_key(key), fields)
     values: dict[str, Any] = {}
     for key, known in fields.items():
         if known.group is not None:

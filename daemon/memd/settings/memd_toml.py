@@ -13,6 +13,7 @@ import msgspec
 from memd.settings.fields import convert, describe_type, describe_value, fields_of
 from memd.settings.names import OWN_NAMES, SOURCES
 from memd.settings.schema import DaemonSettings
+from memd.system.nearest_name import did_you_mean
 from memd.system.state_file import UnreadableFileError, load_text
 from memd_client.errors import ConfigInvalidError
 
@@ -40,7 +41,7 @@ def load_memd_toml(path: Path) -> MemdToml:
         what = str(error)
     except (ValueError, RecursionError) as error:
         what = f"is not TOML: {error}"
-    return MemdToml(path, None, _problem(path, what))
+    return MemdToml(path, None, toml_problem(path, what))
 
 
 def load_daemon_settings(path: Path) -> tuple[DaemonSettings, Problems]:
@@ -66,7 +67,8 @@ def _read_table(
     for name, raw in table.items():
         key, field = f"{prefix}{name}", known.get(name)
         if field is None:
-            problems.append(_problem(path, f"`{key}` is not a setting", key))
+            near = did_you_mean(name, [*known, *OWN_NAMES, SOURCES])
+            problems.append(toml_problem(path, f"`{key}` is not a setting{near}", key))
         elif field.group is not None and isinstance(raw, Mapping):
             values[name] = _read_table(path, field.group, raw, f"{key}.", problems)
         elif field.group is None and (value := convert(raw, field.type)) is not None:
@@ -74,11 +76,11 @@ def _read_table(
         else:
             expected = "a table" if field.group is not None else describe_type(field.type)
             message = f"{key}: expected {expected}, found {describe_value(raw)}"
-            problems.append(_problem(path, message, key, expected))
+            problems.append(toml_problem(path, message, key, expected))
     return kind(**values)
 
 
-def _problem(path: Path, what: str, key: str = "", expected: str = "") -> ConfigInvalidError:
+def toml_problem(path: Path, what: str, key: str = "", expected: str = "") -> ConfigInvalidError:
     """Return the error for a problem of `memd.toml`."""
     facts = {"file": str(path), "key": key, "expected": expected}
     return ConfigInvalidError(f"{path}: {what}", data={name: fact for name, fact in facts.items() if fact})

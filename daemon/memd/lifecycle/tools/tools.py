@@ -111,10 +111,7 @@ async def get_lines(
     if arguments.get("corpus") == "wiki":
         return missing  # the daemon has no wiki; OpenClaw's plugin reads wikis
     try:
-        wanted = GetParams(
-            path=path, from_line=first, lines=lines, include_conversations=include_conversations
-        )
-        reply = await host.get(wanted)
+        reply = await host.get(GetParams(path, None, first, lines, include_conversations))
     except FileMissingError as error:
         if (written := html.unescape(path)) != path:  # as a name is escaped in texts for models
             arguments = {**arguments, "path": written}

@@ -83,10 +83,7 @@ def title_of(text: str) -> str:
 
 
 def session_title(recorded: str, prompts: Iterable[str]) -> str:
-    """Return the recorded title of a conversation, else its first request.
-
-    A command, or text that a program added, is only taken if there is nothing else.
-    """
+    """Return the recorded title of a conversation, else its first request, else its first command or added text."""
     if recorded and _PLACEHOLDER.fullmatch(recorded) is None:
         return recorded
     first = ""

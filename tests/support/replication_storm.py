@@ -51,7 +51,7 @@ class ReplicationStorm:
         self._random = random.Random(seed)
         self._numbers = itertools.count(1)
         self.away: dict[MemoryMachine, Path] = {}
-        """The missing folder of each machine that has one: nobody edits there."""
+        """The missing folder of each machine that has one. It gets no edits."""
         self._actions: list[tuple[int, Callable[[MemoryMachine], None]]] = [
             (40, self._append_to_day),
             (14, self._append_to_note),
@@ -80,7 +80,7 @@ class ReplicationStorm:
         time.sleep(self._random.uniform(0, most_s))
 
     def answer(self) -> bool:
-        """Answer questions about deletions where no folder is missing; return whether there was any."""
+        """Answer the questions of machines that have no missing folder; return whether there was any."""
         is_asked = False
         for machine in self._machines:
             with contextlib.suppress(OSError, MemdError):

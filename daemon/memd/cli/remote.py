@@ -110,7 +110,7 @@ def resume(session: CliSession, agent: str | None, missing: str | None) -> None:
     """Send and receive again after `memctl remote pause`.
 
     If a folder lost most of its files, memd deletes them nowhere else until you decide with one of the options, for the
-    default agent or the one of --agent. It continues by itself when the files are back.
+    default agent or the one of --agent. It continues when the files are back.
     """
     with session.client() as client:
         reply = client.remote("resume", agent=agent, missing=missing or "")

@@ -119,6 +119,7 @@ BOUNDS: Mapping[str, Mapping[str, Bound]] = {
     "remote": {
         "action": _WORD,
         "url": Bound(2_048),
+        "missing": _WORD,
         "paths": Bound(64 * MAX_PATH_CHARS, items=1_000),
     },
     "conversation_read": {"session": Bound(MAX_PATH_CHARS)},

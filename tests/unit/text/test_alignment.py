@@ -19,17 +19,23 @@ LINES = 20_000
 MAX_COMPARISONS = 4 * alignment.MAX_EDITS * LINES
 """For two texts of `LINES` lines; all pairs of lines are 25 times as many."""
 
+MAX_HASHES = 100 * LINES
+"""The same for lines that are counted, to find those that occur once."""
+
 
 class CountedLine(str):
-    """A line that counts how often it is compared."""
+    """A line that counts how often it is compared, and how often it is looked up."""
 
     comparisons = 0
+    hashes = 0
 
     def __eq__(self, other: object) -> bool:
         CountedLine.comparisons += 1
         return str.__eq__(self, str(other))
 
-    __hash__ = str.__hash__
+    def __hash__(self) -> int:
+        CountedLine.hashes += 1
+        return str.__hash__(self)
 
 
 def check_alignment(one: list[str], other: list[str]) -> None:
@@ -110,9 +116,10 @@ UNIQUE = [f"- line {number}" for number in range(LINES)]
 )
 def test_alignment_of_long_texts_needs_few_comparisons(one: list[str], other: list[str]) -> None:
     lines, others = [CountedLine(line) for line in one], [CountedLine(line) for line in other]
-    CountedLine.comparisons = 0
+    CountedLine.comparisons = CountedLine.hashes = 0
     align(lines, others)
     assert CountedLine.comparisons < MAX_COMPARISONS
+    assert CountedLine.hashes < MAX_HASHES
 
 
 def test_alignment_of_long_texts_with_few_changes_finds_all_other_lines() -> None:

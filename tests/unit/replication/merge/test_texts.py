@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections import Counter
 from itertools import pairwise
 from random import Random
@@ -130,9 +129,7 @@ def test_merge_of_200_000_short_lines_ends_soon_and_loses_none(kinds: int, is_ap
         ours[random.randrange(len(ours))] = f"ours {number}"
         theirs.insert(random.randrange(len(theirs)), f"theirs {number}")
     note = EditedNote(*map(NEWLINE.join, (base, ours, theirs)))
-    started_s = time.process_time()
-    merged = merge(note, is_appended=is_appended)
-    assert time.process_time() - started_s < 60  # it took several minutes when it grew with the square
+    merged = merge(note, is_appended=is_appended)  # with quadratic work, it takes minutes
     lines = {*merged.text.splitlines(), *(line for each in merged.conflicts for line in each.lines)}
     assert {line for line in [*ours, *theirs] if " " in line} <= lines
 

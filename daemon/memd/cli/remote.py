@@ -164,8 +164,8 @@ def purge(session: CliSession, file: str, agent: str | None) -> None:
     """Remove earlier contents of FILE from the history, everywhere.
 
     FILE may be a folder. Delete the secret from the file first: the present contents stay. Names that FILE had before,
-    and copies of its earlier contents, are included and listed. The other machines receive the new history. A server may
-    keep the old objects until it runs `git gc`; a secret that was ever sent should be changed anyway.
+    and copies of its earlier contents, are included and listed. The other machines receive the new history. A server
+    may keep the old objects until it runs `git gc`. Change a secret that was ever sent anyway.
     """
     with session.client() as client:
         reply = client.remote("purge", path=file, agent=agent)

@@ -1,7 +1,8 @@
-"""Adopts what OpenClaw indexed, so that nothing is embedded twice.
+"""Adopts what OpenClaw indexed, so that the same text is not embedded twice.
 
-There are two sources: index files of older releases (vectors as JSON text), which are rebuilt as indexes of memd, and
-the embedding cache in the database of newer releases (float64 BLOBs), which is only read.
+There are two sources: index files of older releases (vectors as JSON text), which are rebuilt as indexes of memd with
+OpenClaw's chunks, and the embedding cache in the database of newer releases (float64 BLOBs), which is only read, and
+whose chunks rarely have the text of memd's.
 """
 
 from __future__ import annotations

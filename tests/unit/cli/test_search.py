@@ -102,6 +102,8 @@ def test_degraded_reply_shows_reason_and_hint() -> None:
 LATER = Supersession("memory/2026-06-02.md", 4, 4, "memory/2026-06-02.md#L4", "2026-06-02", "2026-05-08")
 
 MARKED = """\
+nothing here clearly answers this; weakly related:
+
 MEMORY.md:3-3  0.50  memory  weak
   superseded by memory/2026-06-02.md#L4 (2026-06-02)
   Keys: with the neighbour.

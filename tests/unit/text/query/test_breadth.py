@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memd.text.query.breadth import is_broad, split_parts, without_framing
+from tests.support.growth import check_linear
 
 
 @pytest.mark.parametrize(
@@ -69,6 +70,17 @@ def test_a_query_for_one_fact_is_not_broad(query: str) -> None:
 )
 def test_a_query_for_two_subjects_is_split_into_one_for_each(query: str, parts: tuple[str, ...]) -> None:
     assert split_parts(query) == parts
+
+
+@pytest.mark.parametrize("start", ["", "what are the ", "between ", "compare ", "Ann-"])
+@pytest.mark.parametrize("unit", ["a", "aB", "_", "'", "数"])
+def test_work_on_a_long_word_grows_with_its_length(start: str, unit: str) -> None:
+    check_linear(lambda size: start + unit * size, is_broad, 1_000)
+
+
+def test_long_names_are_subjects() -> None:
+    one, other = "retry_backoff_" + "x" * 80, "service-" + "y" * 80
+    assert split_parts(f"{one} vs {other}") == (one, other)
 
 
 @pytest.mark.parametrize(

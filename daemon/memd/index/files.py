@@ -97,6 +97,9 @@ class IndexChange:
     added_characters: int = 0
 
 
+INSERTED_CHUNKS = 500
+"""Chunks whose words are read at once: no call on the words of a whole file may stop all other threads."""
+
 _CHUNK_ROWS = msgspec.json.Decoder(list[ChunkRow])
 
 _ROWS_OF_VECTORS = msgspec.json.Decoder(list[tuple[int, ChunkRow]])
@@ -152,7 +155,8 @@ def publish_file(db: Database, row: FileRow, chunks: Sequence[Chunk], now_ms: in
     gone = [key for keys in old.values() for key, _ in keys]
     arriving = _hashes_unused(db, (chunk.hash for chunk in new))
     leaving = {digest for (digest, _), keys in old.items() if keys}
-    _insert_chunks(db, row, new, now_ms)
+    for start in range(0, len(new), INSERTED_CHUNKS):
+        _insert_chunks(db, row, new[start : start + INSERTED_CHUNKS], now_ms)
     _delete_chunks(db, gone)
     db.executemany(
         "UPDATE chunks SET start_line = ?, end_line = ?, start_char = ?, end_char = ? WHERE id = ?", moved
@@ -250,8 +254,6 @@ def load_texts(db: Database, ids: Sequence[int]) -> dict[int, str]:
 
 def _insert_chunks(db: Database, row: FileRow, chunks: Sequence[Chunk], now_ms: int) -> None:
     """Write chunks and their keyword rows. Call before deleting, so that a change never reuses an id."""
-    if not chunks:
-        return
     first = get_int(db, "SELECT coalesce(max(id), 0) + 1 FROM chunks")
     numbers = simhashes([chunk.text for chunk in chunks])
     db.executemany(

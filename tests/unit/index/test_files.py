@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -19,6 +20,7 @@ from memd.index.files import (
     touch_file,
 )
 from memd.index.keyword import Scope, find_keyword
+from memd.text.cut.simhash import simhashes
 from tests.support.indexes import (
     SPACE,
     chunk,
@@ -79,6 +81,20 @@ def test_chunks_below_a_change_keep_their_ids_and_keyword_rows() -> None:
     assert published.added_hashes == (hash_of("zero"),)
     assert published.generation == 2
     assert db.total_changes() - writes < 4 * len(after)  # a keyword row alone is several writes
+    assert find_inconsistencies(db) == []
+
+
+def test_the_words_of_a_large_file_are_read_in_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
+    read: list[int] = []
+
+    def note(texts: Sequence[str]) -> list[int]:
+        read.append(len(texts))
+        return simhashes(texts)
+
+    monkeypatch.setattr("memd.index.files.simhashes", note)
+    db = new_index()
+    publish(db, "memory/a.md", [f"line {number}" for number in range(1_200)])
+    assert (max(read), sum(read)) == (500, 1_200)
     assert find_inconsistencies(db) == []
 
 

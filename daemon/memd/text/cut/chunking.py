@@ -16,7 +16,8 @@ from collections.abc import Collection, Iterator
 from dataclasses import dataclass, replace
 from itertools import accumulate
 from pathlib import PurePosixPath
-from typing import NamedTuple
+
+import msgspec
 
 from memd.text.tokens import UNITS_PER_TOKEN, WIDE_UNITS, count_units, has_wide, is_wide
 
@@ -183,6 +184,9 @@ MIN_SECTION_UNITS = 200
 MAX_CONTEXT_CHARACTERS = 160
 """Longest context, so that it does not outweigh the text."""
 
+BLOCK_CHARACTERS = 100_000
+"""Characters that are split into lines at once, in a few milliseconds."""
+
 HEADING = re.compile(r" {0,3}(#{1,6})[ \t]+")
 """Start of a heading line."""
 
@@ -194,8 +198,12 @@ _JOINTS = re.compile(r"[-_.\s]+")
 _UNTELLING = frozenset({"memory", "readme", "index", "notes", "sessions", "user", ""})
 
 
-class _LinePart(NamedTuple):
-    """A line, or a part of a long one: its span, its units, and the headings above it."""
+class _LinePart(msgspec.Struct, gc=False):
+    """A line, or a part of a long one: its span, its units, and the headings above it.
+
+    A msgspec struct, because a note may have millions of lines, and the garbage collector would stop all threads while
+    it visits them.
+    """
 
     start: int
     end: int
@@ -246,7 +254,7 @@ def _line_parts(content: str, breaks: Collection[int]) -> Iterator[_LinePart]:
     path: tuple[str, ...] = ()
     fence = ""
     start = 0
-    for number, line in enumerate(content.split("\n"), start=1):
+    for number, line in enumerate(_lines(content), start=1):
         mark = _FENCE.match(line) if "```" in line or "~~~" in line else None
         heading = HEADING.match(line) if "#" in line and not fence else None
         if fence:
@@ -270,6 +278,15 @@ def _line_parts(content: str, breaks: Collection[int]) -> Iterator[_LinePart]:
             headings.append((len(heading[1]), text))
             path = (*path, text)
         start += len(line) + 1
+
+
+def _lines(content: str) -> Iterator[str]:
+    """Yield the lines of a content as `split` does, but in blocks: one call on millions of lines stops all threads."""
+    start = 0
+    while (end := content.find("\n", start + BLOCK_CHARACTERS)) >= 0:
+        yield from content[start:end].split("\n")
+        start = end + 1
+    yield from content[start:].split("\n")
 
 
 def _heading_text(rest: str) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import hashlib
 from itertools import pairwise
 
@@ -9,6 +10,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from memd.text.cut import chunking
 from memd.text.cut.chunking import (
     MAX_CHUNK_UNITS,
     MAX_CONTEXT_CHARACTERS,
@@ -258,6 +260,17 @@ def test_work_on_a_heading_of_blanks_or_marks_grows_with_its_length(mark: str) -
 
     chunks = cut_chunks(note(20_000), PATH)
     assert chunks[-1].context.endswith(f"{mark * 20_000}b"[-MAX_CONTEXT_CHARACTERS:])
+
+
+@given(st.text(alphabet="ab\n\r", max_size=40))
+def test_lines_are_the_same_in_blocks_of_any_size(content: str) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(chunking, "BLOCK_CHARACTERS", 3)
+        assert list(chunking._lines(content)) == content.split("\n")
+
+
+def test_lines_are_not_visited_by_the_garbage_collector() -> None:
+    assert not any(map(gc.is_tracked, chunking._line_parts("# one\ntwo", ())))
 
 
 def test_a_long_line_is_split_after_a_sentence_or_a_word_or_anywhere() -> None:

@@ -22,7 +22,7 @@ const { getRuntimeConfig } = await sdk("config-runtime");
 const cfg = getRuntimeConfig();
 const { FakeHost } = await load(pluginDirectory, "test", "host.js");
 const { default: plugin } = await load(pluginDirectory, "index.js");
-const host = new FakeHost({ pluginConfig: { startDaemon: false }, config: cfg });
+const host = new FakeHost({ pluginConfig: { startDaemon: false }, config: cfg, stateDir: process.env.OPENCLAW_STATE_DIR });
 host.workspaces = Object.fromEntries(Object.entries(cfg.agents.entries).map(([agent, { workspace }]) => [agent, workspace]));
 plugin.register(host);
 

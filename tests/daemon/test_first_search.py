@@ -121,7 +121,6 @@ def test_get_returns_exact_lines_and_refuses_other_paths(running: Running) -> No
             "memory/link.md",
             "memory/folder/workspace/secret.md",
             "memory/plain.txt",
-            "memory//list.md",
             "",
             "a\0b.md",
         ):

@@ -255,7 +255,7 @@ def test_get_returns_no_byte_from_outside_the_memory(
             assert is_too_long or reply.code in ("path_refused", "file_missing"), (reply, path)
             came[reply.code] += 1
         else:
-            assert reply.text == scene.notes[agent].get(path), (agent, path)
+            assert reply.text == scene.notes[agent].get(reply.path), (agent, path)
             came["read"] += 1
     assert came["path_refused"] > count / 2, came
     assert came["read"] >= len(NOTES), came

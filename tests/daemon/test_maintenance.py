@@ -193,7 +193,7 @@ def test_user_file_at_store_path_is_a_problem_that_a_changed_setting_clears(home
         assert client.search("bananas", agent="work").hits
     assert note.read_text() == NOTE
     assert note.stat().st_mtime_ns == facts.st_mtime_ns
-    assert sorted(os.listdir(home.root)) == ["daemon.log", "my notes.txt", "run", "state"]
+    assert sorted(os.listdir(home.root)) == ["daemon.log", "memd.toml", "my notes.txt", "run", "state"]
 
 
 def test_two_paths_to_one_file_never_share_an_index_at_start_or_after_a_reload(home: StateHome) -> None:

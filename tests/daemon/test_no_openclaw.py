@@ -22,8 +22,11 @@ NOWHERE = {"OPENCLAW_STATE_DIR": "", "OPENCLAW_CONFIG_PATH": "", "XDG_DATA_HOME"
 @pytest.fixture
 def daemon() -> Iterator[DaemonProcess]:
     """A daemon in an empty home directory."""
-    with StateHome() as home, DaemonProcess(home, {**NOWHERE, "HOME": str(home.root)}) as daemon:
-        yield daemon
+    with StateHome() as home:
+        (home.root / "memd.toml").unlink()
+        nowhere = {**NOWHERE, "HOME": str(home.root), "MEMD_CONFIG": ""}
+        with DaemonProcess(home, nowhere) as daemon:
+            yield daemon
 
 
 @contextmanager

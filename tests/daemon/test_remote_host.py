@@ -139,7 +139,8 @@ def test_program_of_the_page_searches_on_the_host(sshd: SshServer, daemon: Daemo
 
 
 def test_note_for_a_host_is_in_its_workspace(daemon: DaemonProcess, host: str) -> None:
-    place = memctl(daemon, "--host", host, "note", "the lease was renewed")
+    added = memctl(daemon, "--host", host, "note", "the lease was renewed")
+    place = added.removeprefix("added to ")
     path = daemon.home.workspace() / place.partition(":")[0]
     try:
         assert "the lease was renewed" in path.read_text()

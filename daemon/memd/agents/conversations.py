@@ -154,6 +154,8 @@ async def read_conversation(
 def is_conversation(path: str, config: AgentConfig) -> bool:
     """Return whether a path is one of a conversation, or the id of a session: notes have an extension."""
     source, _, name = path.rpartition("/")
+    if path.startswith("/"):
+        return False
     return "." not in name or source == "sessions" or source in talk_sources(config)
 
 

@@ -117,7 +117,11 @@ class SearchService:
                 embedded, view = await _both(partial(self._embed, params.query, budget_s), refresh)
             request = _Request(params, limits, embedded, arrived_at)
             result, seen = await self._find_fresh(request, view, budget_s)
-            if not _is_sure(result) and await self._first_vectors(params, started + budget_s / 2):
+            if (
+                known is not None
+                and not _is_sure(result)
+                and await self._first_vectors(known, started + budget_s / 2)
+            ):
                 embedded = self._known_vector(params) or await self._embed(params.query, budget_s)
                 result, seen = await self._find_fresh(replace(request, embedded=embedded), seen, budget_s)
             is_relevant = await self._is_relevant(result, embedded, started + budget_s)
@@ -144,9 +148,9 @@ class SearchService:
                 is_last = True
                 view = await self._catch_up(seen, UNINDEXED_WAIT_S, with_vectors=False)
 
-    async def _first_vectors(self, params: SearchParams, until: float) -> bool:
-        """Wait for the first vectors of a small memory; return whether there are some."""
-        if params.lexical_only or self._vectors.answering is None or self._cache.count:
+    async def _first_vectors(self, known: _EmbeddedQuery, until: float) -> bool:
+        """Wait for the first vectors of a small memory, which a search lacked; return whether there are some."""
+        if known.provider is None or known.vector is not None:
             return False
         with self._scheduler.waiting():
             await self._freshness.wait_for_first_vectors(until)

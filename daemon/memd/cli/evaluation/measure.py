@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -83,13 +84,17 @@ def prepare(
         raise HintedError(f"--against: {after.degraded.reason}", after.degraded.hint)
 
 
+_UNKNOWN_KEY = re.compile(r"`([^`]+)` is not a setting")
+
+
 def _check_keys(status: StatusReply, agent: str, settings: Mapping[str, Any]) -> None:
     """Raise if a key of the settings does not exist."""
-    unknown = (status.installation or {}).get("config", {}).get("unknown_keys", ())
+    problems = (status.installation or {}).get("daemon_config", {}).get("problems", ())
+    unknown = {match[1] for each in problems if (match := _UNKNOWN_KEY.search(str(each.get("message"))))}
     for key in settings:
         parts = f"agents.{agent}.search.{key}".split(".")
         prefixes = {".".join(parts[:size]) for size in range(1, len(parts) + 1)}
-        if any(str(each).rpartition(": ")[2] in prefixes for each in unknown):
+        if unknown & prefixes:
             raise HintedError(f"--against: there is no setting {key[:80]}", KEYS_HINT)
 
 

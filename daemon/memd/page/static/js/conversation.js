@@ -57,14 +57,15 @@ export function readAround({ agent, path, found }) {
  * @returns {Promise<import("./kinds.js").ConversationReply>}
  */
 export async function readMessages({ agent, path }, first, last) {
-  /** @type {import("./kinds.js").ConversationReply | null} */
-  let all = null;
-  do {
-    const from = first + (all?.messages.length ?? 0);
-    const reply = await ask("conversation_read", { agent, session: path, first: from, messages: Math.max(1, Math.min(PAGE, last - from + 1)) });
-    const isEnd = reply.messages.length === 0;
-    all = { ...reply, messages: [...(all?.messages ?? []), ...reply.messages] };
-    if (isEnd) break;
-  } while (first + all.messages.length <= Math.min(last, all.total));
+  /** @param {number} from */
+  const read = (from) => ask("conversation_read", { agent, session: path, first: from, messages: Math.max(1, Math.min(PAGE, last - from + 1)) });
+  /** @type {import("./kinds.js").ConversationReply} */
+  let all = await read(first);
+  let added = all.messages.length;
+  while (added > 0 && first + all.messages.length <= Math.min(last, all.total)) {
+    const reply = await read(first + all.messages.length);
+    added = reply.messages.length;
+    all = { ...reply, messages: [...all.messages, ...reply.messages] };
+  }
   return all;
 }

@@ -44,7 +44,7 @@ def daemon() -> Iterator[DaemonProcess]:
 
 
 def scores_of(hits: Sequence[Hit]) -> list[float]:
-    """Return the scores of hits, of which several sources have some."""
+    """Return the scores of hits from several sources."""
     assert {hit.source for hit in hits} == {"memory", "sessions"}
     return [hit.score for hit in hits]
 

@@ -20,7 +20,7 @@ MAIN = [sys.executable, "-c", "from memd.cli.main import main; main()"]
 
 @pytest.fixture(scope="module")
 def daemon() -> Iterator[DaemonProcess]:
-    """A daemon with notes of which none answers who leads Apple."""
+    """A daemon whose notes don't answer who leads Apple."""
     with StateHome(KEYWORD_ONLY) as home:
         for number in range(60):
             word = "apple tree" if number < 8 else "pear tree"

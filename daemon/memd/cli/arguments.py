@@ -213,7 +213,7 @@ _KEY = re.compile(r"[A-Za-z0-9._:-]{1,128}")
 
 
 def named_day(text: str) -> str:
-    """Return `today`, `yesterday` or the last day with the name of a weekday as YYYY-MM-DD; other text as it is."""
+    """Return `today`, `yesterday` or the last day with the name of a weekday as YYYY-MM-DD; other text unchanged."""
     days = [date.today() - timedelta(days=age) for age in range(8)]
     names = {f"{each:%A}".lower(): each for each in days[:0:-1]} | {"today": days[0], "yesterday": days[1]}
     found = names.get(text.strip().lower())

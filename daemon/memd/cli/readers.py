@@ -1,4 +1,4 @@
-"""Which programs are given lines of which sources, by the settings of memd and of the programs."""
+"""The programs that are given lines, and the sources of the lines, by the settings of memd and of the programs."""
 
 from __future__ import annotations
 

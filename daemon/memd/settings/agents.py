@@ -163,17 +163,16 @@ def resolve(
     sources = read_sources(toml, home, read.findings)
     read.add_shared_agent(sources, state_dir)
     read.add_own_settings(document, toml)
-    agents: dict[str, AgentConfig] = {}
+    agents = dict[str, AgentConfig]()
     for agent_id in sorted(read.drafts, key=lambda name: name != default):
-        draft = read.drafts[agent_id]
-        findings = draft.findings
+        draft, findings = read.drafts[agent_id], read.drafts[agent_id].findings
         search, life = draft.layers_with(read.layers)
-        settings = read_search(search, agent_id, state_dir=state_dir, home=home, findings=findings)
         taken = {agent.settings.store.path: agent.id for agent in agents.values()}
-        settings = _with_own_index(settings, agent_id, taken, state_dir, findings)
-        has_own_workspace = agent_id != default and has_workspace(agent_id)
-        usual = workspace_of(agent_id if has_own_workspace else None, state_dir, home)
-        named = draft.workspace or (None if has_own_workspace else read.workspace)
+        shared = read_search(search, agent_id, state_dir=state_dir, home=home, findings=findings)
+        settings = _with_own_index(shared, agent_id, taken, state_dir, findings)
+        has_own = agent_id != default and has_workspace(agent_id)
+        usual = workspace_of(agent_id if has_own else None, state_dir, home)
+        named = draft.workspace or (None if has_own else read.workspace)
         agents[agent_id] = AgentConfig(
             id=agent_id,
             workspace=absolute_path(named, base=state_dir, home=home) if named else usual,
@@ -185,11 +184,11 @@ def resolve(
             problems=tuple(findings.own.values()),
             sources=sources_of(agent_id, sources, default),
         )
-    agents = _without_taken_indexes(agents)
+    with_indexes = _without_taken_indexes(agents)
     return OpenClawHome(
         state_dir=state_dir,
         config_path=config_path,
-        agents={agent_id: agents[agent_id] for agent_id in read.drafts},
+        agents={agent_id: with_indexes[agent_id] for agent_id in read.drafts},
         default_agent=default,
         problems=tuple(read.findings.shared.values()),
         unknown_keys=tuple(sorted(read.findings.unknown)),

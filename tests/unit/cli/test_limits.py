@@ -79,7 +79,7 @@ def test_size_limit_of_a_note_is_the_daemons() -> None:
 
 
 @pytest.mark.parametrize(
-    "value", ["2026-11-24", "0100-01-01", "0099-12-31", "2026-02-29", "2024-02-29", "2026-1-1", "today", "20261124"]
+    "value", ["2026-11-24", "0100-01-01", "0099-12-31", "2026-02-29", "2024-02-29", "2026-1-1", "someday", "20261124"]
 )  # fmt: skip
 def test_date_is_valid_for_both_or_neither(value: str) -> None:
     assert asked(["note", "x", "--date", "{}"], value).opened == (day_of(value) is not None)

@@ -51,10 +51,13 @@ class CommandGroup(click.Group):
         """Return the command of a name."""
         command = self.get_command(ctx, name)
         if command is None:
-            elsewhere = [f"service {each}" for each in ("start", "stop", "restart")]
-            meant = did_you_mean(name, [*elsewhere, *self.list_commands(ctx)])
+            meant = did_you_mean(name, self.suggestions(ctx))
             raise click.UsageError(f"no such command {name!r}{meant}", ctx)
         return command
+
+    def suggestions(self, ctx: click.Context) -> Sequence[str]:
+        """Return the names that a mistyped one may stand for."""
+        return self.list_commands(ctx)
 
     def sections(self, ctx: click.Context) -> Mapping[str, Sequence[str]]:
         """Return the names of the commands by section title."""
@@ -72,12 +75,14 @@ class CommandGroup(click.Group):
 class CommandWithArguments(click.Command):
     """A command that prints its help on standard error, and exits with 2, if called without arguments.
 
-    A script that redirects standard output must not take the help for the result.
+    One that requires none reads standard input instead, if that is a pipe or a file. A script that redirects standard
+    output must not take the help for the result.
     """
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Parse the arguments, or print the help and exit with 2 if there are none."""
-        if not args and not ctx.resilient_parsing and (self.name != "note" or not is_piped()):
+        is_needed = any(parameter.required for parameter in self.params) or not is_piped()
+        if not args and not ctx.resilient_parsing and is_needed:
             ctx.obj.output.err.write(ctx.get_help() + "\n")
             ctx.exit(2)
         return super().parse_args(ctx, args)

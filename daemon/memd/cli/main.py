@@ -91,6 +91,10 @@ class LazyGroup(CommandGroup):
         """Return the commands by section of the help."""
         return GROUPS
 
+    def suggestions(self, ctx: click.Context) -> Sequence[str]:
+        """Return the commands, and those of the service, which users expect here."""
+        return [*(f"service {each}" for each in ("start", "stop", "restart")), *COMMANDS]
+
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """Return the command of a name; None if there is none."""
         if cmd_name not in COMMANDS:

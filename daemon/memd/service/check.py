@@ -70,6 +70,7 @@ def report(environ: Mapping[str, str], home_dir: Path) -> Report:
             "exists": toml.exists(),
             "socket": daemon.socket or "",
             "problems": [describe_error(error) for error in (*daemon_problems, *of_toml)],
+            "unknown_keys": [str(error.data["key"]) for error in home.typos],
         },
         "folders": _folders(home, models),
         "agents": describe_agents(home, daemon, models, environ),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -84,13 +83,9 @@ def prepare(
         raise HintedError(f"--against: {after.degraded.reason}", after.degraded.hint)
 
 
-_UNKNOWN_KEY = re.compile(r"`([^`]+)` is not a setting")
-
-
 def _check_keys(status: StatusReply, agent: str, settings: Mapping[str, Any]) -> None:
     """Raise if a key of the settings does not exist."""
-    problems = (status.installation or {}).get("daemon_config", {}).get("problems", ())
-    unknown = {match[1] for each in problems if (match := _UNKNOWN_KEY.search(str(each.get("message"))))}
+    unknown = set((status.installation or {}).get("daemon_config", {}).get("unknown_keys", ()))
     for key in settings:
         parts = f"agents.{agent}.search.{key}".split(".")
         prefixes = {".".join(parts[:size]) for size in range(1, len(parts) + 1)}

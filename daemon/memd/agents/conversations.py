@@ -154,9 +154,8 @@ async def read_conversation(
 def is_conversation(path: str, config: AgentConfig) -> bool:
     """Return whether a path is one of a conversation, or the id of a session: notes have an extension."""
     source, _, name = path.rpartition("/")
-    if path.startswith("/"):
-        return False
-    return "." not in name or source == "sessions" or source in talk_sources(config)
+    is_one = "." not in name or source == "sessions" or source in talk_sources(config)
+    return is_one and not path.startswith("/")
 
 
 async def list_sources(config: AgentConfig, opened: OpenAgent) -> list[SourceStatus]:

@@ -175,9 +175,8 @@ def _notices(
     """Return what a search with these hits lacks; with the age of the oldest pending change if wanted."""
     if found.fallback is not None:
         yield "fallback", fallback_pieces(found.fallback, _embedder_of(found), now_ms), ""
-    is_sure = any(
-        hit.relevance == "strong" for hit in hits
-    )  # vectors on their way wouldn't change the answer
+    # With a strong hit, vectors that are being computed wouldn't change the answer.
+    is_sure = any(hit.relevance == "strong" for hit in hits)
     degraded = found.degraded
     if degraded is not None and not (is_sure and degraded.code == "vectors_pending"):
         yield "degraded", (degraded.reason, (since(degraded, now_ms), "quiet")), degraded.hint

@@ -45,10 +45,8 @@ def merge_changes(before: str, after: str, held: str) -> str:
     known = Counter(lines) - Counter(old)
     removed: set[int] = set()
     added: dict[int, list[str]] = {}
-    passed, behind = (
-        0,
-        0,
-    )  # lines of `old` that were passed, and the place behind the last of them that is in `lines`
+    # Lines of `old` that were passed, and the place behind the last of them that is in `lines`.
+    passed = behind = 0
     for i1, i2, j1, j2 in changes(old, new):
         for number in range(passed, i1):
             behind = places.get(number, behind - 1) + 1

@@ -89,8 +89,6 @@ def test_elapsed_times_are_found_and_times_left_are_allowed() -> None:
 
 
 def test_quadratic_work_is_distinguished_from_linear_work() -> None:
-    check_linear(lambda size: "x" * size, lambda text: [one for one in text], 20_000)  # noqa: C416 - some work
+    check_linear(range, list, 200_000)
     with pytest.raises(AssertionError, match="4 times as much took"):
-        check_linear(
-            lambda size: "x" * size, lambda text: [text[at:].count("y") for at in range(len(text))], 10_000
-        )
+        check_linear(range, lambda numbers: [0 for _ in numbers for _ in numbers], 300)

@@ -32,7 +32,7 @@ def command(ctx: click.Context, agent: str | None, structured: bool) -> None:
     """Serve memory to an MCP client on standard input and output.
 
     An MCP client starts this command once `memctl mcp install` has configured it. With --agent the server is limited to
-    that agent. This needs the Python package mcp.
+    that agent.
     """
     if ctx.invoked_subcommand is not None:
         if agent is not None:
@@ -44,12 +44,8 @@ def command(ctx: click.Context, agent: str | None, structured: bool) -> None:
         session: CliSession = ctx.obj
         session.output.text(ctx.get_help() + "\n")
         return
-    from memd.mcp.sdk import SdkMissingError, load_serve
+    from memd.mcp.server import serve
 
-    try:
-        serve = load_serve()
-    except SdkMissingError as error:
-        raise HintedError(str(error), error.hint) from None
     serve(agent, autostart=os.environ.get("MEMD_AUTOSTART") != "0", structured=structured)
 
 
@@ -78,11 +74,13 @@ def install(
 ) -> None:
     """Add memd to the settings of an MCP client.
 
-    CLIENT is claude-code, codex, cursor, vscode or claude-desktop. The rest of the file is unchanged, and a backup is
-    kept next to it. Running the command again changes nothing.
+    CLIENT is claude-code, codex, gemini, opencode, copilot, cursor, vscode or claude-desktop. The rest of the file is
+    unchanged, and a backup is kept next to it. Before anything is written, the server is run once as the client would
+    run it. Running the command again changes nothing.
     """
     from memd.cli.readers import ALL, shown_to
     from memd.mcp.client_entry import plan
+    from memd.mcp.trial import TrialFailedError, try_server
     from memd.system.settings_change import carry_out
 
     chosen = CLIENTS[client]
@@ -98,13 +96,17 @@ def install(
     if dry_run:
         session.output.text(change.diff())
         return
+    if entry is not None:
+        try:
+            try_server(chosen, entry)
+        except TrialFailedError as error:
+            raise HintedError(f"{error}; {path} is unchanged", error.hint) from None
     backup = carry_out(change, stamp(session.now_ms()))
     session.output.text(f"{'removed memd from' if remove else 'added memd to'} {chosen.title}: {path}\n")
     if backup is not None:
         session.output.note(f"backup: {backup}")
     if not remove:
         session.output.note(chosen.next_step)
-        _warn_without_sdk(session)
 
 
 def _file_of(client: McpClient, project: str | None) -> Path:
@@ -134,13 +136,3 @@ def _program() -> str:
     installed = Path(sys.executable).with_name("memctl")
     found = str(installed) if installed.exists() else shutil.which("memctl")
     return found or "memctl"
-
-
-def _warn_without_sdk(session: CliSession) -> None:
-    """Print a note if the package that the server needs is missing."""
-    from importlib.util import find_spec
-
-    if find_spec("mcp") is None:
-        from memd.mcp.sdk import install_command
-
-        session.output.note(f"the server needs the package mcp; run `{install_command()}`")

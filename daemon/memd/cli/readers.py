@@ -82,7 +82,7 @@ def _connected() -> Iterator[tuple[str, str]]:
         values = toml_edit.value_of if file.suffix == ".toml" else json_edit.value_of
         try:
             entry = values(read_settings(file) or "")[client.section][SERVER]
-            named = _AGENT.search(" ".join(entry["args"]))
+            named = _AGENT.search(" ".join(client.command_of(entry)))
         except (MemdError, json_edit.UneditableTextError, LookupError, TypeError):
             continue
         yield client.title, named[1] if named else ALL

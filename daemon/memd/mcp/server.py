@@ -1,30 +1,25 @@
-"""The MCP server of one client, on standard input and output; only this module and `relay` use the SDK."""
+"""The MCP server of one client, on standard input and output."""
 
 from __future__ import annotations
 
 import asyncio
 import atexit
-import contextlib
-import logging
+import json
 import os
 import signal
 import sys
-from collections.abc import Awaitable, Callable
-from io import TextIOWrapper
 from typing import Any, TextIO, cast
-
-import anyio
-import mcp.types as types
-from mcp.server.lowlevel import Server
-from mcp.server.models import InitializationOptions
-from mcp.server.session import ServerSession
-from mcp.server.stdio import stdio_server
-from mcp.shared.exceptions import McpError
-from pydantic import AnyUrl
 
 from memd.mcp import resources
 from memd.mcp.definitions import INSTRUCTIONS, TOOLS, Tool
-from memd.mcp.relay import relay
+from memd.mcp.jsonrpc import (
+    INTERNAL_ERROR,
+    INVALID_PARAMS,
+    Handler,
+    JsonRpcServer,
+    Params,
+    ProtocolError,
+)
 from memd.mcp.resources import ResourceSubscriptions
 from memd.mcp.result_text import error_text
 from memd.mcp.scope import AgentScope
@@ -33,27 +28,17 @@ from memd.system.line_writer import EXIT_DRAIN_S, LineWriter, QueuedText
 from memd.system.untrusted import on_one_line
 from memd_client.aio import AsyncioClient
 from memd_client.errors import BadParamsError, DaemonUnreachableError, MemdError
+from memd_client.messages import Progress
 from memd_client.session import CLIENT_VERSION
 
-Handler = Callable[[Any], Awaitable[types.ServerResult]]
-
-NAME = "memd"
+VERSIONS = ("2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05")
+"""The versions of MCP, newest first. What this server uses is the same in all; older clients ignore newer fields."""
 
 NOT_FOUND = -32002
-"""The protocol's code for an unknown resource."""
+"""MCP's code for an unknown resource."""
 
-METHODS = (
-    "initialize",
-    "ping",
-    "tools/list",
-    "tools/call",
-    "resources/list",
-    "resources/templates/list",
-    "resources/read",
-    "resources/subscribe",
-    "resources/unsubscribe",
-)
-"""The methods of this server."""
+MAX_OUTPUT_BYTES = 256 * 1024 * 1024
+"""Replies that may wait for a client that doesn't read."""
 
 
 def serve(agent: str | None, *, autostart: bool, structured: bool = False) -> None:
@@ -61,28 +46,21 @@ def serve(agent: str | None, *, autostart: bool, structured: bool = False) -> No
 
     Other output is redirected to standard error.
     """
-    logging.disable(logging.CRITICAL)  # the SDK logs invalid requests, which may contain notes
     signal.signal(signal.SIGINT, signal.SIG_DFL)  # else the exit would wait for the thread that reads input
     _queue_stderr()
-    try:
-        asyncio.run(_serve(agent, autostart, structured=structured))
-    except* BrokenPipeError:
-        pass  # the client has disconnected
-
-
-async def _serve(agent: str | None, autostart: bool, *, structured: bool) -> None:
     output = _own_output()
+    asyncio.run(_serve(agent, output, autostart, structured=structured))
+    output.drain(EXIT_DRAIN_S)
+
+
+async def _serve(agent: str | None, output: LineWriter, autostart: bool, *, structured: bool) -> None:
     async with AsyncioClient(autostart=autostart) as client, AsyncioClient() as watcher:
-        served = MemoryServer(
-            AgentScope(client, agent), ResourceSubscriptions(watcher), structured=structured
-        )
-        async with stdio_server(stdout=anyio.wrap_file(output)) as (incoming, outgoing):
-            checked, relayed = anyio.create_memory_object_stream[Any](0)
-            async with anyio.create_task_group() as tasks:
-                tasks.start_soon(relay, incoming, checked, outgoing.clone(), METHODS)
-                tasks.start_soon(served.send_changes)
-                await served.server.run(relayed, outgoing, served.introduction())
-                tasks.cancel_scope.cancel()
+        subscriptions = ResourceSubscriptions(watcher)
+        served = MemoryServer(AgentScope(client, agent), subscriptions, output, structured=structured)
+        async with asyncio.TaskGroup() as tasks:
+            following = tasks.create_task(subscriptions.run(served.send_change))
+            await served.rpc.serve(sys.stdin.buffer)
+            following.cancel()
 
 
 def _queue_stderr() -> None:
@@ -92,175 +70,206 @@ def _queue_stderr() -> None:
     atexit.register(writer.drain, EXIT_DRAIN_S)
 
 
-def _own_output() -> TextIOWrapper:
-    """Return standard output for the protocol; other writes to it are redirected to standard error."""
+def _own_output() -> LineWriter:
+    """Return a writer to standard output for the protocol; other writes to it are redirected to standard error."""
     own = os.dup(1)
     os.dup2(2, 1)
-    return TextIOWrapper(os.fdopen(own, "wb"), encoding="utf-8")
+    return LineWriter(own, loss_line=lambda _: b"", max_bytes=MAX_OUTPUT_BYTES)
 
 
 class MemoryServer:
-    """Handlers for the requests of the SDK's server."""
+    """The methods of MCP."""
 
     def __init__(
-        self, scope: AgentScope, subscriptions: ResourceSubscriptions, *, structured: bool = False
+        self,
+        scope: AgentScope,
+        subscriptions: ResourceSubscriptions,
+        output: LineWriter,
+        *,
+        structured: bool = False,
     ) -> None:
         self._structured = structured
         self._scope = scope
         self._subscriptions = subscriptions
-        self._session: ServerSession | None = None
-        self.server: Server[Any, Any] = Server(NAME, version=CLIENT_VERSION, instructions=INSTRUCTIONS)
-        handlers: dict[type, Handler] = {
-            types.ListToolsRequest: self._list_tools,
-            types.CallToolRequest: self._call_tool,
-            types.ListResourcesRequest: self._list_resources,
-            types.ListResourceTemplatesRequest: self._list_templates,
-            types.ReadResourceRequest: self._read_resource,
-            types.SubscribeRequest: self._subscribe,
-            types.UnsubscribeRequest: self._unsubscribe,
+        handlers: dict[str, Handler] = {
+            "initialize": self._initialize,
+            "ping": _ping,
+            "tools/list": self._list_tools,
+            "tools/call": self._call_tool,
+            "resources/list": self._list_resources,
+            "resources/templates/list": self._list_templates,
+            "resources/read": self._read_resource,
+            "resources/subscribe": self._subscribe,
+            "resources/unsubscribe": self._unsubscribe,
         }
-        self.server.request_handlers |= handlers
+        self.rpc = JsonRpcServer(handlers, output.put)
 
     def __repr__(self) -> str:
         return f"<MemoryServer {self._scope!r}, {self._subscriptions!r}>"
 
-    def introduction(self) -> InitializationOptions:
-        """Return the server's name, version and capabilities for a client."""
-        return InitializationOptions(
-            server_name=NAME,
-            server_version=CLIENT_VERSION,
-            capabilities=types.ServerCapabilities(
-                tools=types.ToolsCapability(listChanged=False),
-                resources=types.ResourcesCapability(subscribe=True, listChanged=False),
-            ),
-            instructions=INSTRUCTIONS,
-        )
+    async def send_change(self, uri: str) -> None:
+        """Notify the client that a file which it subscribed to has changed."""
+        self.rpc.notify("notifications/resources/updated", {"uri": uri})
 
-    async def send_changes(self) -> None:
-        """Notify the client of changed files that it subscribed to, until cancelled."""
-        await self._subscriptions.run(self._notify)
+    async def _initialize(self, params: Params) -> Params:
+        asked = params.get("protocolVersion")
+        return {
+            "protocolVersion": asked if asked in VERSIONS else VERSIONS[0],
+            "capabilities": {
+                "tools": {"listChanged": False},
+                "resources": {"subscribe": True, "listChanged": False},
+            },
+            "serverInfo": {"name": "memd", "version": CLIENT_VERSION},
+            "instructions": INSTRUCTIONS,
+        }
 
-    async def _notify(self, uri: str) -> None:
-        if self._session is not None:
-            with contextlib.suppress(
-                anyio.ClosedResourceError, anyio.BrokenResourceError
-            ):  # it is disconnecting
-                await self._session.send_resource_updated(AnyUrl(uri))
-
-    async def _list_tools(self, request: types.ListToolsRequest) -> types.ServerResult:
+    async def _list_tools(self, params: Params) -> Params:
         agents = await self._scope.agents_or_none()
         fixed = self._scope.agent is not None
-        shown = [
-            _shown(tool, tool.input_schema(agents, fixed=fixed), structured=self._structured)
-            for tool in TOOLS.values()
-        ]
-        return types.ServerResult(types.ListToolsResult(tools=shown))
+        tools = TOOLS.values()
+        return {
+            "tools": [
+                _shown(each, each.input_schema(agents, fixed=fixed), structured=self._structured)
+                for each in tools
+            ]
+        }
 
-    async def _call_tool(self, request: types.CallToolRequest) -> types.ServerResult:
-        params = request.params
-        result = await carry_out(self._scope, params.name, params.arguments or {}, self._progress())
-        return types.ServerResult(
-            types.CallToolResult(
-                content=[types.TextContent(type="text", text=result.text)],
-                structuredContent=result.data if self._structured else None,
-                isError=result.failed,
-            )
-        )
+    async def _call_tool(self, params: Params) -> Params:
+        name = _text(params, "name", "tools/call needs `name`, the name of a tool")
+        given = _as_object(params.get("arguments"))
+        if given is None:
+            text = f"{name[:60]}: `arguments` must be a JSON object, as the tool's inputSchema says"
+            return {"content": [{"type": "text", "text": text}], "isError": True}
+        result = await carry_out(self._scope, name, given, self._progress(params))
+        reply: Params = {"content": [{"type": "text", "text": result.text}], "isError": result.failed}
+        if self._structured and result.data is not None:
+            reply["structuredContent"] = result.data
+        return reply
 
-    def _progress(self) -> OnProgress | None:
+    def _progress(self, params: Params) -> OnProgress | None:
         """Return a function that forwards the daemon's progress; None if the client didn't request it."""
-        context = self.server.request_context
-        token = context.meta.progressToken if context.meta is not None else None
+        meta = params.get("_meta")
+        token = meta.get("progressToken") if isinstance(meta, dict) else None
         if token is None:
             return None
         steps = ProgressSteps()
 
-        async def forward(progress: Any) -> None:
+        async def forward(progress: Progress) -> None:
             step = steps.next(progress)
             if step is not None:
-                await context.session.send_progress_notification(token, *step)
+                done, total, message = step
+                params = {"progressToken": token, "progress": done, "message": message}
+                self.rpc.notify(
+                    "notifications/progress", params | ({} if total is None else {"total": total})
+                )
 
         return forward
 
-    async def _list_resources(self, request: types.ListResourcesRequest) -> types.ServerResult:
-        cursor = request.params.cursor if request.params is not None else None
+    async def _list_resources(self, params: Params) -> Params:
+        cursor = params.get("cursor")
+        if cursor is not None and not isinstance(cursor, str):
+            raise ProtocolError(INVALID_PARAMS, "`cursor` must be a text")
         try:
             files, following = await resources.page_of(self._scope, cursor)
         except MemdError as error:
             raise _protocol_error(error) from None
         listed = [_resource(file) for file in files]
-        return types.ServerResult(types.ListResourcesResult(resources=listed, nextCursor=following))
+        return {"resources": listed} | ({} if following is None else {"nextCursor": following})
 
-    async def _list_templates(self, request: types.ListResourceTemplatesRequest) -> types.ServerResult:
-        template = types.ResourceTemplate(
-            name="memory-file",
-            title="A memory file",
-            uriTemplate=resources.template_of(self._scope.agent),
-            description="A Markdown file in an agent's memory, by its path from memory_search.",
-            mimeType=resources.MIME_TYPE,
-        )
-        return types.ServerResult(types.ListResourceTemplatesResult(resourceTemplates=[template]))
+    async def _list_templates(self, params: Params) -> Params:
+        template = {
+            "name": "memory-file",
+            "title": "A memory file",
+            "uriTemplate": resources.template_of(self._scope.agent),
+            "description": "A Markdown file in an agent's memory, by its path from memory_search.",
+            "mimeType": resources.MIME_TYPE,
+        }
+        return {"resourceTemplates": [template]}
 
-    async def _read_resource(self, request: types.ReadResourceRequest) -> types.ServerResult:
-        uri = request.params.uri
+    async def _read_resource(self, params: Params) -> Params:
+        uri = _text(params, "uri", "`uri` is missing: the URI of a memory file")
         try:
-            text = await resources.text_of(self._scope, *resources.parse_uri(self._scope, str(uri)))
+            text = await resources.text_of(self._scope, *resources.parse_uri(self._scope, uri))
         except MemdError as error:
             raise _protocol_error(error) from None
-        contents = types.TextResourceContents(uri=uri, mimeType=resources.MIME_TYPE, text=text)
-        return types.ServerResult(types.ReadResourceResult(contents=[contents]))
+        return {"contents": [{"uri": uri, "mimeType": resources.MIME_TYPE, "text": text}]}
 
-    async def _subscribe(self, request: types.SubscribeRequest) -> types.ServerResult:
+    async def _subscribe(self, params: Params) -> Params:
+        uri = _text(params, "uri", "`uri` is missing: the URI of a memory file")
         try:
-            await self._subscriptions.add(*resources.parse_uri(self._scope, str(request.params.uri)))
+            await self._subscriptions.add(*resources.parse_uri(self._scope, uri))
         except MemdError as error:
             raise _protocol_error(error) from None
-        self._session = self.server.request_context.session
-        return types.ServerResult(types.EmptyResult())
+        return {}
 
-    async def _unsubscribe(self, request: types.UnsubscribeRequest) -> types.ServerResult:
+    async def _unsubscribe(self, params: Params) -> Params:
+        uri = _text(params, "uri", "`uri` is missing: the URI of a memory file")
         try:
-            self._subscriptions.remove(*resources.parse_uri(self._scope, str(request.params.uri)))
+            self._subscriptions.remove(*resources.parse_uri(self._scope, uri))
         except MemdError as error:
             raise _protocol_error(error) from None
-        return types.ServerResult(types.EmptyResult())
+        return {}
 
 
-def _shown(tool: Tool, input_schema: dict[str, Any], *, structured: bool) -> types.Tool:
-    """Return a tool as a type of the protocol."""
-    return types.Tool(
-        name=tool.name,
-        title=tool.title,
-        description=tool.description,
-        inputSchema=input_schema,
-        outputSchema=tool.output_schema() if structured else None,
-        annotations=types.ToolAnnotations(
-            title=tool.title,
-            readOnlyHint=not tool.writes,
-            destructiveHint=tool.removes,
-            idempotentHint=tool.repeatable,
-            openWorldHint=False,
-        ),
-    )
+async def _ping(params: Params) -> Params:
+    return {}
 
 
-def _resource(file: resources.MemoryFile) -> types.Resource:
-    """Return a file as a type of the protocol."""
-    return types.Resource(
-        uri=AnyUrl(file.uri),
-        name=on_one_line(file.row.path),
-        title=on_one_line(file.row.title) or None,
-        description=f"Memory of agent {on_one_line(file.agent)}",
-        mimeType=resources.MIME_TYPE,
-        size=file.row.size_bytes,
-    )
+def _text(params: Params, name: str, missing: str) -> str:
+    """Return a text among the parameters, or raise with a message."""
+    value = params.get(name)
+    if not isinstance(value, str):
+        raise ProtocolError(INVALID_PARAMS, missing)
+    return value
 
 
-def _protocol_error(error: MemdError) -> McpError:
-    """Return an error of memd as an error of the protocol."""
+def _as_object(given: object) -> dict[str, Any] | None:
+    """Return arguments as a map; None if they are not a JSON object. Some clients send it as a text."""
+    if given is None:
+        return {}
+    if isinstance(given, str):
+        try:
+            given = json.loads(given) if given.strip() else {}
+        except (ValueError, RecursionError):
+            return None
+    return given if isinstance(given, dict) else None
+
+
+def _shown(tool: Tool, input_schema: dict[str, Any], *, structured: bool) -> Params:
+    """Return a tool as MCP lists it."""
+    shown: Params = {
+        "name": tool.name,
+        "title": tool.title,
+        "description": tool.description,
+        "inputSchema": input_schema,
+        "annotations": {
+            "title": tool.title,
+            "readOnlyHint": not tool.writes,
+            "destructiveHint": tool.removes,
+            "idempotentHint": tool.repeatable,
+            "openWorldHint": False,
+        },
+    }
+    return shown | ({"outputSchema": tool.output_schema()} if structured else {})
+
+
+def _resource(file: resources.MemoryFile) -> Params:
+    """Return a file as MCP lists it."""
+    title = on_one_line(file.row.title)
+    return {
+        "uri": file.uri,
+        "name": on_one_line(file.row.path),
+        "description": f"Memory of agent {on_one_line(file.agent)}",
+        "mimeType": resources.MIME_TYPE,
+        "size": file.row.size_bytes,
+    } | ({"title": title} if title else {})
+
+
+def _protocol_error(error: MemdError) -> ProtocolError:
+    """Return an error of memd as an error of MCP."""
     code = NOT_FOUND
     if isinstance(error, BadParamsError):
-        code = types.INVALID_PARAMS
+        code = INVALID_PARAMS
     elif isinstance(error, DaemonUnreachableError):
-        code = types.INTERNAL_ERROR
-    return McpError(types.ErrorData(code=code, message=error_text(error), data={"code": error.wire_code}))
+        code = INTERNAL_ERROR
+    return ProtocolError(code, error_text(error), {"code": error.wire_code})

@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import io
 import json
+import sys
 import tomllib
 from pathlib import Path
 
 import pytest
 
-from memd.mcp import sdk
+from memd.mcp import server
 from memd.mcp.client_files import CLIENTS
-from memd_client.installation import Installation
 from tests.unit.cli.memctl_runner import memctl
 
 VARIABLES = (
-    "XDG_CONFIG_HOME", "CLAUDE_CONFIG_DIR", "CODEX_HOME", "MEMD_SOCKET", "MEMD_CONFIG", "OPENCLAW_STATE_DIR"
+    "XDG_CONFIG_HOME", "CLAUDE_CONFIG_DIR", "CODEX_HOME", "GEMINI_CLI_HOME", "COPILOT_HOME", "MEMD_SOCKET", "MEMD_CONFIG",
+    "OPENCLAW_STATE_DIR"
 )  # fmt: skip
 
 
@@ -51,8 +52,9 @@ def test_entry_is_written_kept_and_removed(home: Path, name: str) -> None:
     assert client.next_step in first.err
     assert again.out == f"{client.title} is configured already: {file}\n"
     assert isinstance(entry, dict)
-    assert entry["memd"]["args"] == ["mcp", "--agent", "work"]
-    assert Path(entry["memd"]["command"]).name == "memctl"
+    program, *arguments = client.command_of(entry["memd"])
+    assert arguments == ["mcp", "--agent", "work"]
+    assert Path(program).name == "memctl"
     assert said(file).get(client.section, {}) == {}
     [backup] = file.parent.glob("*.bak")
     assert backup.read_text() == written
@@ -72,7 +74,8 @@ def test_dry_run_shows_the_change_without_making_it(home: Path) -> None:
     assert file.read_text() == '{\n  "mcpServers": {}\n}\n'
 
 
-def test_project_entry_has_no_paths_of_this_machine(home: Path) -> None:
+def test_project_entry_has_no_paths_of_this_machine(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", str(Path(sys.executable).parent), prepend=":")
     project = home / "project"
     project.mkdir()
 
@@ -140,7 +143,7 @@ def test_terminal_gets_the_help_instead_of_the_server(
     arguments: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     served: list[str | None] = []
-    monkeypatch.setattr(sdk, "load_serve", lambda: lambda agent, **options: served.append(agent))
+    monkeypatch.setattr(server, "serve", lambda agent, **options: served.append(agent))
 
     monkeypatch.setattr("sys.stdin", Stdin(is_terminal=True))
     on_terminal = memctl(*arguments)
@@ -153,13 +156,41 @@ def test_terminal_gets_the_help_instead_of_the_server(
     assert served == [None if len(arguments) == 1 else "work"]
 
 
-def test_server_without_the_sdk_prints_the_install_command(monkeypatch: pytest.MonkeyPatch) -> None:
-    def missing() -> None:
-        raise sdk.SdkMissingError("the package mcp is not installed")
+def test_client_is_configured_only_if_the_server_starts(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    bin_folder = home / "bin"
+    bin_folder.mkdir()
+    monkeypatch.setenv("PATH", f"{bin_folder}:/usr/bin:/bin")
+    monkeypatch.setattr("memd.cli.mcp._program", lambda: "memctl")
+    program = bin_folder / "memctl"
+    cases = {
+        "no program memctl is on PATH": None,
+        "the server failed: memctl: cannot load it": "echo 'memctl: cannot load it' >&2; exit 1",
+        "the server failed: no reply": "true",
+        "memctl is another server, 'other'": """echo '{"result":{"serverInfo":{"name":"other"}}}'""",
+    }
+    for message, script in cases.items():
+        if script is not None:
+            program.write_text(f"#!/bin/sh\n{script}\n")
+            program.chmod(0o755)
 
-    monkeypatch.setattr(sdk, "load_serve", missing)
+        ran = memctl("mcp", "install", "gemini")
 
-    ran = memctl("mcp")
+        assert ran.code == 1
+        assert message in ran.err
+        assert f"{home / '.gemini' / 'settings.json'} is unchanged" in ran.err
+        assert "hint: " in ran.err
+        assert not (home / ".gemini").exists()
 
-    assert ran.code == 1
-    assert f"\n  hint: run `{Installation().add_extra('mcp')}`\n" in ran.err
+
+def test_opencode_settings_with_comments_are_edited_where_they_are(home: Path) -> None:
+    file = home / ".config" / "opencode" / "opencode.jsonc"
+    file.parent.mkdir(parents=True)
+    file.write_text('{\n  // mine\n  "theme": "dark"\n}\n')
+
+    ran = memctl("mcp", "install", "opencode")
+
+    assert ran.code == 0
+    written = file.read_text()
+    assert "// mine" in written
+    assert '"command": ["' in written or '"command": [\n' in written
+    assert [each.suffix for each in file.parent.iterdir() if "bak" not in each.name] == [".jsonc"]

@@ -1,0 +1,65 @@
+"""Runs the server of an entry once, as an MCP client would."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+from collections.abc import Mapping
+from typing import Any, Final
+
+from memd.mcp.client_files import SERVER, McpClient
+
+TIMEOUT_S: Final = 30.0
+"""Longest wait for the first reply; clients wait about as long for a server."""
+
+FIRST_REQUEST: Final = {
+    "jsonrpc": "2.0",
+    "id": 1,
+    "method": "initialize",
+    "params": {
+        "protocolVersion": "2025-11-25",
+        "capabilities": {},
+        "clientInfo": {"name": "memctl", "version": "1"},
+    },
+}
+
+
+class TrialFailedError(Exception):
+    """The server gave no valid reply; `hint` says what to do."""
+
+    def __init__(self, message: str, hint: str) -> None:
+        super().__init__(message)
+        self.hint = hint
+
+
+def try_server(client: McpClient, entry: Mapping[str, Any]) -> None:
+    """Start the server of an entry, and check its first reply. No daemon is started."""
+    command = client.command_of(entry)
+    variables = entry.get(client.variables_key, {})
+    try:
+        ran = subprocess.run(
+            command,
+            input=json.dumps(FIRST_REQUEST) + "\n",
+            capture_output=True,
+            text=True,
+            cwd="/",
+            env={**os.environ, **variables, "MEMD_AUTOSTART": "0"},
+            timeout=TIMEOUT_S,
+        )
+        name = json.loads(ran.stdout)["result"]["serverInfo"]["name"]
+    except FileNotFoundError:
+        raise TrialFailedError(
+            f"no program {command[0]} is on PATH", "add the folder of memctl to PATH"
+        ) from None
+    except subprocess.TimeoutExpired:
+        raise TrialFailedError(f"the server gave no reply within {TIMEOUT_S:.0f} s", _hint(command)) from None
+    except (OSError, ValueError, LookupError, TypeError) as error:
+        said = ran.stderr.strip() if isinstance(error, ValueError | LookupError) else str(error)
+        raise TrialFailedError(f"the server failed: {said[-500:] or 'no reply'}", _hint(command)) from None
+    if name != SERVER:
+        raise TrialFailedError(f"{command[0]} is another server, {name[:60]!r}", _hint(command))
+
+
+def _hint(command: list[str]) -> str:
+    return f"run `{' '.join(command)}` in a shell; `memctl doctor` checks the installation"

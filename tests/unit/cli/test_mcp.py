@@ -15,8 +15,8 @@ from memd.mcp.client_files import CLIENTS
 from tests.unit.cli.memctl_runner import memctl
 
 VARIABLES = (
-    "XDG_CONFIG_HOME", "CLAUDE_CONFIG_DIR", "CODEX_HOME", "GEMINI_CLI_HOME", "COPILOT_HOME", "MEMD_SOCKET", "MEMD_CONFIG",
-    "OPENCLAW_STATE_DIR"
+    "XDG_CONFIG_HOME", "CLAUDE_CONFIG_DIR", "CODEX_HOME", "GEMINI_CLI_HOME", "COPILOT_HOME",
+    "MEMD_SOCKET", "MEMD_CONFIG", "OPENCLAW_STATE_DIR"
 )  # fmt: skip
 
 

@@ -104,11 +104,11 @@ def find_reason(reply: SearchReply, params: SearchParams, memory: SearchedSource
             "indexing", f"Nothing found yet: {files} not indexed.", "Search again in a moment."
         )
     if memory.projects is not None:
-        known = ", ".join(memory.projects[:MAX_PROJECTS]) or "none yet"
+        known = ", ".join(memory.projects[:MAX_PROJECTS])
         return EmptyResult(
             "project_unknown",
             f"No conversation of agent {memory.agent} was held in a project {params.project!r}.",
-            f"Known projects are {known}.",
+            f"Known projects are {known}." if known else "No conversation names its project.",
         )
     return _no_match(reply, params)
 

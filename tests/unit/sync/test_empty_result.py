@@ -47,7 +47,7 @@ CASES: list[tuple[dict[str, Any], SearchedSources, dict[str, Any], str, str]] = 
     ({"sources": ["vault"], "project": "x"}, memory(sources=ADDED, projects=["a"]), {}, "source_empty", ""),
     ({"project": "x"}, memory(NOTE, projects=["shop", "blog"]), {}, "project_unknown", "are shop, blog."),
     ({"project": "x"}, memory(NOTE, projects=["a"]), {"pending": PendingChanges(1)}, "indexing", "again"),
-    ({"project": "x"}, memory(NOTE, projects=[]), {}, "project_unknown", "are none yet."),
+    ({"project": "x"}, memory(NOTE, projects=[]), {}, "project_unknown", "names its project"),
     ({"project": "shop"}, memory(NOTE), {}, "no_match", "min_score 0"),
     ({"path": "memory/2026-01-17"}, memory(NOTE), {}, "path_matches_nothing", "Use memory/2026-01-16.md"),
     ({"path": "memroy/"}, memory(NOTE), {}, "path_matches_nothing", "Use memory/ as path"),

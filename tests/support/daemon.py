@@ -17,6 +17,8 @@ from typing import Any
 from memd_client import Client
 from memd_client.errors import MemdError
 from memd_client.messages import StatusReply
+from tests.support import fork_server
+from tests.support.fork_server import ForkedProcess, can_fork
 from tests.support.state_homes import StateHome
 
 START_DEADLINE_S = 120.0
@@ -24,13 +26,22 @@ START_DEADLINE_S = 120.0
 
 
 class DaemonProcess:
-    """A daemon with its own state directory."""
+    """A daemon with its own state directory.
 
-    def __init__(self, home: StateHome, environ: dict[str, str] | None = None) -> None:
+    Args:
+        home: Its home.
+        environ: Variables besides those of the home.
+        fresh: Whether it starts a new Python; else it is a fork of a process that has imported everything.
+    """
+
+    def __init__(
+        self, home: StateHome, environ: dict[str, str] | None = None, *, fresh: bool = False
+    ) -> None:
         self.home = home
+        self._fresh = fresh
         self._environ = {**os.environ, **home.environ(), **(environ or {})}
         self._log = home.root / "daemon.log"
-        self._process: subprocess.Popen[bytes] | None = None
+        self._process: subprocess.Popen[bytes] | ForkedProcess | None = None
 
     def __enter__(self) -> DaemonProcess:
         return self.start()
@@ -50,15 +61,19 @@ class DaemonProcess:
 
     def start(self, *, wait: bool = True) -> DaemonProcess:
         """Start the daemon and wait until it answers."""
-        with self._log.open("ab") as log:
-            self._process = subprocess.Popen(
-                [sys.executable, "-m", "memd"],
-                env=self._environ,
-                stdin=subprocess.DEVNULL,
-                stdout=log,
-                stderr=log,
-                start_new_session=True,
-            )
+        with self._log.open("ab") as log, open(os.devnull, "rb") as nothing:
+            if self._fresh or not can_fork(self._environ):
+                self._process = subprocess.Popen(
+                    [sys.executable, "-m", "memd"],
+                    env=self._environ,
+                    stdin=nothing,
+                    stdout=log,
+                    stderr=log,
+                    start_new_session=True,
+                )
+            else:
+                streams = [nothing.fileno(), log.fileno(), log.fileno()]
+                self._process = fork_server.start("memd", environ=self._environ, descriptors=streams)
         if wait:
             self.wait_ready()
         return self
@@ -140,13 +155,12 @@ class DaemonProcess:
         self, *arguments: str, timeout_s: float = 120.0, environ: Mapping[str, str] | None = None
     ) -> subprocess.CompletedProcess[str]:
         """Run memctl against this daemon and return the finished process; `environ` is set in addition."""
-        return self.run(
-            "-c",
-            "from memd.cli.main import main; main()",
-            *arguments,
-            timeout_s=timeout_s,
-            environ={"MEMD_AUTOSTART": "0", **(environ or {})},
-        )
+        variables = {"MEMD_AUTOSTART": "0", **(environ or {})}
+        if can_fork(variables):
+            variables = {**self._environ, **variables}
+            return fork_server.run("memctl", arguments, environ=variables, timeout_s=timeout_s)
+        script = "from memd.cli.main import main; main()"
+        return self.run("-c", script, *arguments, timeout_s=timeout_s, environ=variables)
 
     def run(
         self, *arguments: str, timeout_s: float = 120.0, environ: Mapping[str, str] | None = None

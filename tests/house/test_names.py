@@ -101,9 +101,9 @@ def test_package_inits_are_empty() -> None:
 
 def test_test_names_have_at_least_two_words() -> None:
     short = [
-        f"{relative(path)}: {node.name}"
+        f"{relative(path)}: {name}"
         for path in python_files(ROOT / "tests")
-        for node in ast.walk(parsed(path))
-        if isinstance(node, ast.FunctionDef) and node.name.startswith("test_") and node.name.count("_") < 2
+        for name in re.findall(r"^ *(?:async )?def (test_\w*)", path.read_text("utf-8"), re.MULTILINE)
+        if name.count("_") < 2
     ]
     assert not short, "a test's name is a sentence: what is promised"

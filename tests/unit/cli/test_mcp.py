@@ -182,7 +182,7 @@ def test_client_is_configured_only_if_the_server_starts(home: Path, monkeypatch:
         assert not (home / ".gemini").exists()
 
 
-def test_opencode_settings_with_comments_are_edited_where_they_are(home: Path) -> None:
+def test_opencode_settings_with_comments_are_edited_in_their_file(home: Path) -> None:
     file = home / ".config" / "opencode" / "opencode.jsonc"
     file.parent.mkdir(parents=True)
     file.write_text('{\n  // mine\n  "theme": "dark"\n}\n')

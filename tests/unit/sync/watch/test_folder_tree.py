@@ -11,7 +11,7 @@ from random import Random
 from tempfile import TemporaryDirectory
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from memd.sync.watch import folder_tree
@@ -88,7 +88,6 @@ def watched(tmp_path: Path) -> Iterator[WatchedTree]:
     watcher.close()
 
 
-@settings(max_examples=150, deadline=None)
 @given(st.integers(0, 2**32))
 def test_a_tree_by_events_equals_the_disk_after_any_changes(seed: int) -> None:
     random = Random(seed)

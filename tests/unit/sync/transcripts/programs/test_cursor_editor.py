@@ -241,7 +241,7 @@ def test_place_of_the_database(platform: str, environ: dict[str, str], expected:
     assert [str(each) for each in found] == [f"{expected}/User/globalStorage/state.vscdb"]
 
 
-@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(suppress_health_check=[HealthCheck.too_slow])
 @given(st.data())
 def test_damaged_values_never_raise_or_become_words_of_a_person(data: st.DataObject) -> None:
     with (

@@ -29,7 +29,7 @@ def rows_of(writer: OpencodeWriter, table: str, column: str) -> list[tuple[str, 
     return [(str(key), str(stored)) for key, stored in rows]
 
 
-@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(suppress_health_check=[HealthCheck.too_slow])
 @given(st.data())
 def test_damaged_values_never_raise_or_become_words_of_a_person(data: st.DataObject) -> None:
     with (

@@ -7,7 +7,7 @@ numbers, so the even ones show what to expect. Measured with MiniLM, in shares o
     notes of the set        recall 0.861 odd, 0.873 even; precision 1.000 and 0.986; unrelated 0 of 51 and 1 of 50
     and of 150 other files  recall 0.886 odd, 0.899 even; precision 1.000 and 0.986; unrelated 0 of 51 and 1 of 50
 
-Keyword search alone has the same figures, because the lines are judged by their words; so only `--long` embeds the notes.
+Keyword search alone has the same figures, because the lines are judged by their words. Only `--long` embeds the notes.
 """
 
 from __future__ import annotations

@@ -84,8 +84,8 @@ KINDS: tuple[FaultKind, ...] = (
     *VECTOR_FAULTS,
 )
 CELLS = [
-    pytest.param(dialect, kind, id=f"{dialect}-{kind}")
-    for kind in KINDS
+    pytest.param(dialect, kind, id=f"{dialect}-{kind}", marks=pytest.mark.long if at % 3 else ())
+    for at, kind in enumerate(KINDS)
     for dialect in DIALECTS
     if dialect not in NO_SUCH.get(kind, ())
 ]

@@ -15,6 +15,7 @@ import pytest
 from memd_client.errors import BadParamsError, MemdError, RemoteRefusedError, RemoteUnreachableError
 from tests.support.hostile_remotes import BRANCH, HARMLESS, KINDS, RawRepository, hostile_config, ran_in_memd
 from tests.support.machines import BareRepository, MemoryMachine, connect, machines, settle
+from tests.support.sampling import one_in
 
 pytestmark = pytest.mark.skipif(shutil.which("git") is None, reason="git is not installed")
 
@@ -56,7 +57,7 @@ def everything(folder: Path) -> dict[str, bytes]:
     return kept
 
 
-@pytest.mark.parametrize("name", KINDS)
+@pytest.mark.parametrize("name", one_in(4, KINDS))
 def test_hostile_commit_is_refused_and_changes_nothing(at: HostileScene, name: str) -> None:
     kind, machine = KINDS[name], at.machine
     before = everything(machine.home.root)
@@ -98,7 +99,7 @@ def pair() -> Iterator[tuple[MemoryMachine, MemoryMachine, RawRepository, Path]]
             yield laptop, server, RawRepository(repository), mark
 
 
-@pytest.mark.parametrize("name", HARMLESS)
+@pytest.mark.parametrize("name", one_in(3, HARMLESS))
 def test_unusual_commit_is_taken_without_harm(
     pair: tuple[MemoryMachine, MemoryMachine, RawRepository, Path], name: str
 ) -> None:

@@ -19,6 +19,7 @@ from memd.embedding.provider import FloatArray
 from memd_client.errors import ModelInvalidError
 from tests.support.gguf_reference import GGUFReference
 from tests.support.models import is_running, local_provider, running_owner, wait_until
+from tests.support.sampling import one_in
 from tests.support.tiny_models import GPT2_TURN_END, TINY_MODELS, tiny_model, variant
 
 pytestmark = pytest.mark.model
@@ -51,7 +52,7 @@ SPECIAL = {
 }
 """The tokens around a text, as the tokenizers of the original models add them."""
 
-ARCHITECTURES = pytest.mark.parametrize("architecture", list(TINY_MODELS))
+ARCHITECTURES = pytest.mark.parametrize("architecture", one_in(2, TINY_MODELS))
 
 
 class Tokenizer:

@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from memd.replication.merge.texts import MergedText, is_append_style, merge_texts
+from tests.support.sampling import one_in
 from tests.unit.replication.note_edits import EDITS, FENCE, EditedNote, block_of, edited_notes
 
 TEXTS = st.lists(st.sampled_from(["a", "b", "- c", "## d", "", FENCE, "10:30 e", "  f"]), max_size=10).map(
@@ -120,7 +121,7 @@ def test_merge_of_lines_in_any_order_has_each_once(
     assert lines == Counter([*filter(None, MOVED), "ours", "theirs"])
 
 
-@pytest.mark.parametrize(("kinds", "is_appended"), [(3, True), (200_000, False)])
+@pytest.mark.parametrize(("kinds", "is_appended"), one_in(2, [(3, True), (200_000, False)]))
 def test_merge_of_200_000_short_lines_ends_soon_and_loses_none(kinds: int, is_appended: bool) -> None:
     random = Random(7)
     base = [str(random.randrange(kinds)) for _ in range(200_000)]

@@ -358,7 +358,7 @@ class AsyncLifecycleMethods(AsyncNoteMethods):
 
         Returns:
             `text` (empty unless `decision` is `injected`), `hits` in it, and `decision`: `injected`, `empty`,
-            `machine_prompt`, `not_sure`, `already_shown`, `nothing_new`, `indexed` or `off`.
+            `machine_prompt`, `not_sure`, `already_shown`, `nothing_new`, `indexed`, `off` or `gave_up`.
 
         Raises:
             AgentUnknownError: No agent has that id.
@@ -383,14 +383,15 @@ class AsyncLifecycleMethods(AsyncNoteMethods):
 
         Args:
             limit: How many, 1 to 1,000.
-            session_id: Only those of this session; None: of all.
+            session_id: Only those of this session, by its id or the beginning of only one; None: of all.
 
         Returns:
             `entries`, newest first, each with `time_ms`, `program`, `session_id`, `event`, `decision`, `chars` (of the
-            injected text) and the `places` of its hits.
+            injected text), the `places` of its hits, the start of the `prompt`, and, if nothing was injected, the
+            place of the best `candidate` and what it `lacks`.
 
         Raises:
-            BadParamsError: A parameter is wrong.
+            BadParamsError: A parameter is wrong, or no session or several begin with `session_id`.
             DaemonUnreachableError, DeadlineExceededError, ConnectionLostError: As with every request.
         """
         return await self.request(lifecycle_requests.hook_log(limit=limit, session_id=session_id))

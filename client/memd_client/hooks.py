@@ -19,6 +19,7 @@ DECISIONS = (
     "nothing_new",
     "indexed",
     "off",
+    "gave_up",
 )
 """Codes that tell what a hook did; only `injected` comes with a text."""
 
@@ -53,7 +54,10 @@ class HookReply:
 
 @record
 class HookLogParams:
-    """How many of the newest entries to return; `session_id` keeps those of one session."""
+    """How many of the newest entries to return.
+
+    `session_id` keeps those of one session: its id, or the beginning of only one.
+    """
 
     limit: int = 50
     session_id: str | None = None
@@ -61,7 +65,12 @@ class HookLogParams:
 
 @record
 class HookLogEntry:
-    """One event: its decision, the characters of the injected text, and the places of its hits."""
+    """One event: its decision, the characters of the injected text, and the places of its hits.
+
+    `prompt` is the start of the prompt, at most 60 characters on one line without secrets. If nothing was injected,
+    `candidate` is the place of the best candidate, and `lacks` says in English why it wasn't injected, or why there
+    is no answer; its wording may change. They are empty if they don't apply.
+    """
 
     time_ms: int
     program: str
@@ -70,6 +79,9 @@ class HookLogEntry:
     decision: str
     chars: int
     places: list[str] = field(default_factory=list)
+    prompt: str = ""
+    candidate: str = ""
+    lacks: str = ""
 
 
 @record

@@ -142,14 +142,15 @@ def _installed_lines(found: InstalledHooks) -> list[Line]:
 @click.option(
     "--limit", type=click.IntRange(1, 1_000), default=20, show_default=True, help="The most entries."
 )
-@click.option("--session", "session_id", metavar="ID", help="Only this session of the program.")
+@click.option("--session", "session_id", metavar="PREFIX", help="Only the session whose id begins with it.")
 @json_option
 @click.pass_obj
 def log(session: CliSession, limit: int, session_id: str | None, as_json: bool) -> None:
     """Show the newest decisions of the hooks, newest first.
 
-    Each entry has the time (UTC), the program, the event, the decision and, if memory was added, its characters and
-    the places of its hits.
+    Each entry has the time (UTC), the program, the event, the decision, the first words of the prompt and, if memory
+    was added, its characters and the places of its hits. Otherwise it has the place of the best candidate and what
+    that lacked. The log is in RAM only, so it starts empty with each daemon. A hook that finds no daemon isn't in it.
     """
     with session.client() as client:
         reply = client.hook_log(limit=limit, session_id=session_id)
@@ -163,12 +164,17 @@ def log(session: CliSession, limit: int, session_id: str | None, as_json: bool) 
 
 
 def _entry_lines(entry: HookLogEntry) -> list[Line]:
-    """Return an entry as lines: what happened, then the places of the hits."""
+    """Return an entry as lines: what happened, the prompt, then the places of the hits, or why there are none."""
     state = (entry.decision, "good" if entry.decision == "injected" else "quiet")
     chars = f"{entry.chars} characters" if entry.chars else ""
     about = dotted(entry.program, entry.event, chars, entry.session_id)
     moment = datetime.fromtimestamp(entry.time_ms / 1000, UTC).strftime("%Y-%m-%d %H:%M:%S")
     lines = [line((moment, "label"), "  ", state, "  ", *about)]
+    if entry.prompt:
+        lines.append(line((f'"{entry.prompt}"', "quiet"), indent=2))
+    if entry.lacks:
+        best = ("best candidate: ", (entry.candidate, "path"), " · ") if entry.candidate else ()
+        lines.append(line(*best, entry.lacks, indent=2))
     return [*lines, *(line((place, "path"), indent=2) for place in entry.places)]
 
 

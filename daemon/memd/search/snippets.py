@@ -194,18 +194,19 @@ class HitBuilder:
         line_map = self._sessions.line_map(row.path) if is_talk else None
         session = self._sessions.find(row.path, cut.end_line, cut.text) if is_talk else None
         lines = range(cut.start_line, cut.end_line + 1)
-        cut = _placed(cut, line_map)
+        numbers = _line_numbers(lines, line_map)
         hit = Hit(
             path=row.path,
-            start_line=cut.start_line,
-            end_line=cut.end_line,
+            start_line=numbers[0],
+            end_line=numbers[-1],
             score=round(item.score * self._scale, 6),
             vector_score=None if item.vector_score is None else round(item.vector_score, 6),
             text_score=None if item.text_score is None else round(item.text_score, 6),
             snippet=cut.text,
             source=row.source,
-            citation=citation(row.path, cut.start_line, cut.end_line),
+            citation=citation(row.path, numbers[0], numbers[-1]),
             copies=copies,
+            explain={"lines": list(numbers)} if query.limits.explain else None,
             annotations=_as_map(self._annotations(row)),
             relevance="strong" if self._relevance.is_strong(item) else "weak",
             superseded_by=self._supersession(row.path, lines),
@@ -289,7 +290,10 @@ def build_hits(
     if query.limits.explain:
         shown = [(item, where, hit.copies) for (item, where), hit in zip(cutter.shown, hits, strict=True)]
         explained = explain_hits(snapshot.db, query, ranking, shown)
-        hits = [replace(hit, explain=why) for hit, why in zip(hits, explained, strict=True)]
+        hits = [
+            replace(hit, explain={**why, **(hit.explain or {})})
+            for hit, why in zip(hits, explained, strict=True)
+        ]
     return hits
 
 
@@ -321,8 +325,8 @@ def _unshown(first: int, end: int, shown: Sequence[tuple[int, int]]) -> tuple[in
     return (low, high) if low < high else (first, end)
 
 
-def _placed(cut: Snippet, line_map: Sequence[int] | None) -> Snippet:
-    """Return a snippet with the line numbers of its transcript, if its text was made from one."""
-    if line_map is None or cut.end_line > len(line_map):
-        return cut
-    return replace(cut, start_line=line_map[cut.start_line - 1], end_line=line_map[cut.end_line - 1])
+def _line_numbers(lines: range, line_map: Sequence[int] | None) -> Sequence[int]:
+    """Return the lines of the file; those of the transcript, if the text was made from one."""
+    return (
+        lines if line_map is None or lines.stop > len(line_map) + 1 else line_map[lines.start - 1 : lines[-1]]
+    )

@@ -83,11 +83,6 @@ def line_evidence(words: Sequence[TellingWord], line: str) -> LineEvidence:
     )
 
 
-def words_of(text: str) -> frozenset[str]:
-    """Return the words of a text, folded; letters of scripts without spaces one by one."""
-    return frozenset(folded_words(fold(text)))
-
-
 def text_key(text: str) -> bytes:
     """Return what identifies a text, regardless of case, spaces and list marks."""
     words = " ".join(folded_words(fold(text)))

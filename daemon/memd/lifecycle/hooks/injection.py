@@ -15,11 +15,17 @@ PROMPT_HEADING = "Noted earlier, quoted from files and conversations; it may be 
 
 @dataclass(frozen=True, slots=True)
 class ShownLine:
-    """One line to inject: its text, its place, and what else is known about it, such as its date."""
+    """One line to inject: its text, its place, and what else is known about it, such as its date.
+
+    `quoted` are the whole lines that `text` is cut from: one line, or a question and its answer. `messages` are the
+    places of those that are messages of a conversation.
+    """
 
     text: str
-    place: str
+    place: str = ""
     about: str = ""
+    quoted: tuple[str, ...] = ()
+    messages: tuple[str, ...] = ()
 
 
 def inject(heading: str, lines: Sequence[ShownLine], max_tokens: int) -> tuple[str, list[ShownLine]]:

@@ -1,13 +1,16 @@
-"""The latest decisions of hooks, without the text of memory."""
+"""The latest decisions of hooks, without the text of memory. In RAM: no log event and no file has any of it."""
 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable
+from dataclasses import dataclass
 from itertools import islice
 
+from memd.lifecycle.hooks.injection import ShownLine
+from memd.lifecycle.hooks.prompts import MAX_PROMPT_CHARS
 from memd.system.clock import Clock, wall_clock_ms
-from memd_client.hooks import HookLogEntry, HookParams, HookReply
+from memd.text.redact.secrets import redact
+from memd_client.hooks import HookLogEntry, HookParams
 
 MAX_ENTRIES = 500
 """Decisions kept, in RAM."""
@@ -16,6 +19,19 @@ MAX_PLACES = 10
 
 MAX_NAME_CHARS = 200
 """Longest name of a program or session that is kept; they come from the client."""
+
+SHOWN_PROMPT_CHARS = 60
+
+
+@dataclass(frozen=True, slots=True)
+class HookDecision:
+    """What a hook does: the code, the text with its lines, or the best candidate's place and what it lacks."""
+
+    code: str
+    text: str = ""
+    lines: tuple[ShownLine, ...] = ()
+    candidate: str = ""
+    lacks: str = ""
 
 
 class HookLog:
@@ -28,7 +44,7 @@ class HookLog:
     def __repr__(self) -> str:
         return f"<HookLog of {len(self._entries)} decisions>"
 
-    def add(self, params: HookParams, reply: HookReply, places: Iterable[str]) -> None:
+    def add(self, params: HookParams, decision: HookDecision) -> None:
         """Record a decision and the places of what was injected."""
         self._entries.appendleft(
             HookLogEntry(
@@ -36,15 +52,25 @@ class HookLog:
                 program=params.program[:MAX_NAME_CHARS],
                 session_id=params.session_id[:MAX_NAME_CHARS],
                 event=params.event,
-                decision=reply.decision,
-                chars=len(reply.text),
-                places=list(islice(places, MAX_PLACES)),
+                decision=decision.code,
+                chars=len(decision.text),
+                places=[line.place for line in decision.lines[:MAX_PLACES]],
+                prompt=first_words(params.prompt),
+                candidate=decision.candidate,
+                lacks=decision.lacks,
             )
         )
 
+    def sessions(self) -> set[str]:
+        """Return the ids of the sessions that have entries."""
+        return {entry.session_id for entry in self._entries}
+
     def newest(self, limit: int, session_id: str | None = None) -> list[HookLogEntry]:
         """Return the newest decisions, of all sessions or of one."""
-        wanted = None if session_id is None else session_id[:MAX_NAME_CHARS]
-        return list(
-            islice((each for each in self._entries if wanted is None or each.session_id == wanted), limit)
-        )
+        return list(islice((each for each in self._entries if session_id in (None, each.session_id)), limit))
+
+
+def first_words(prompt: str) -> str:
+    """Return the start of a prompt on one line, without secrets."""
+    line = " ".join(redact(prompt[:MAX_PROMPT_CHARS])[0].split())
+    return line if len(line) <= SHOWN_PROMPT_CHARS else line[: SHOWN_PROMPT_CHARS - 1] + "…"

@@ -87,7 +87,7 @@ def newest_facts(files: ProjectFiles, texts: Mapping[str, str], project: Project
             dated = _DAY.search(line)
             date = dated[1] if dated is not None else "" if day is None else day.isoformat()
             about = "" if dated is not None else date
-            shown = ShownLine(_short(line), f"{file.path}#L{number}", about)
+            shown = ShownLine(_short(line), f"{file.path}#L{number}", about, (line,))
             found.append((is_curated and begins, date, number, shown))
     # The newest day first; facts without a day follow, those at the end of a file first: notes are appended.
     return [line for *_, line in sorted(found, key=lambda each: each[:3], reverse=True)[:MAX_FACTS]]

@@ -78,6 +78,11 @@ def _without_hook_context(prompt: str) -> str:
     return prompt
 
 
+def sentences_of(text: str) -> list[str]:
+    """Return the sentences of a prompt."""
+    return [part.strip() for part in _SENTENCE_END.split(text) if part.strip()]
+
+
 def is_common(word: str) -> bool:
     """Return whether a word, folded, occurs in so many requests that it is no evidence for a fact."""
     return stem_word(word)[0] in _COMMON_STEMS
@@ -124,7 +129,7 @@ def _telling_part(text: str) -> str:
     """Return the part of a text that fits a query: its first sentences, after its questions."""
     if len(text) <= MAX_QUERY_CHARS:
         return " ".join(text.split())
-    sentences = [part.strip() for part in _SENTENCE_END.split(text) if part.strip()]
+    sentences = sentences_of(text)
     order = sorted(
         range(len(sentences)), key=lambda at: (at > 0 and not sentences[at].endswith(("?", "？")), at)
     )

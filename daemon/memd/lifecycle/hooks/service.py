@@ -3,29 +3,26 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import PurePath
 from typing import Protocol
 
 import trio
 
 from memd.lifecycle.hooks.injection import PROMPT_HEADING, ShownLine, inject
-from memd.lifecycle.hooks.log import HookLog
-from memd.lifecycle.hooks.opening import (
-    OPENING_TOKENS,
-    describe,
-    newest_facts,
-    project_files,
-)
+from memd.lifecycle.hooks.log import HookDecision, HookLog
+from memd.lifecycle.hooks.opening import OPENING_TOKENS, describe, newest_facts, project_files
 from memd.lifecycle.hooks.project import Project, project_in
-from memd.lifecycle.hooks.prompts import read_prompt
-from memd.lifecycle.hooks.shown import ShownFacts
-from memd.lifecycle.hooks.sure_lines import sure_lines
+from memd.lifecycle.hooks.prompts import read_prompt, sentences_of
+from memd.lifecycle.hooks.seen import SeenFacts
+from memd.lifecycle.hooks.sure_lines import judge_hits
 from memd.settings.hooks import HooksSettings
 from memd.settings.schema import DaemonSettings
 from memd.settings.sources import SHARED_AGENT
 from memd.sync.transcripts.projects import find_project
 from memd.system.clock import Clock, wall_clock_ms
+from memd.text.transcripts.injected import without_injected
 from memd_client.errors import DeadlineExceededError, MemdError
 from memd_client.hooks import HookParams, HookReply
 from memd_client.messages import (
@@ -46,6 +43,9 @@ TIMEOUT_S = 0.25
 """How long an answer may take on a busy machine. A later one is not worth the wait, and the hook stays silent."""
 
 SESSION_START_TIMEOUT_S = 1.0
+
+TOO_SLOW = HookDecision("gave_up", lacks="the search did not finish in time")
+SEEN = "already shown or said in this session"
 
 MAX_HITS = 6
 MAX_HIT_CHARS = 3_600
@@ -101,7 +101,7 @@ class HookService:
 
     def __init__(self, clock: Clock = wall_clock_ms) -> None:
         self.log = HookLog(clock)
-        self._shown = ShownFacts()
+        self._shown, self._said = SeenFacts(), SeenFacts()
 
     def __repr__(self) -> str:
         return f"<HookService {self._shown!r}, {self.log!r}>"
@@ -110,43 +110,47 @@ class HookService:
         """Return the text for a session at an event, and record the decision."""
         settings = memories.settings.hooks
         memory = _chosen(memories, params, settings)
-        if not settings.enabled:
-            decision, text, lines = "off", "", list[ShownLine]()
-        elif params.event == "prompt":
-            decision, text, lines = await self._at_prompt(memory, params, settings.max_tokens)
-        elif params.event == "session_start":
-            decision, text, lines = await self._at_start(memory, params)
-        else:
-            for each in memory:
-                each.compaction_done()
-            decision, text, lines = "indexed", "", []
-        reply = HookReply(text=text, decision=decision, hits=len(lines))
-        self.log.add(params, reply, [line.place for line in lines])
-        return reply
+        decision = HookDecision("gave_up", lacks="the caller left before the answer, or memory failed")
+        try:
+            if not settings.enabled:
+                decision = HookDecision("off")
+            elif params.event == "prompt":
+                decision = await self._at_prompt(memory, params, settings.max_tokens)
+            elif params.event == "session_start":
+                decision = await self._at_start(memory, params)
+            else:
+                decision = HookDecision("indexed")
+                for each in memory:
+                    each.compaction_done()
+        finally:
+            self.log.add(params, decision)
+        return HookReply(text=decision.text, decision=decision.code, hits=len(decision.lines))
 
     async def _at_prompt(
         self, memory: Sequence[HookMemory], params: HookParams, max_tokens: int
-    ) -> tuple[str, str, list[ShownLine]]:
-        """Return a decision, a text, and its lines."""
+    ) -> HookDecision:
         asked = read_prompt(params.prompt)
         if asked.silence:
-            return "empty" if asked.silence == "acknowledgement" else "machine_prompt", "", []
+            return HookDecision("empty" if asked.silence == "acknowledgement" else "machine_prompt")
+        for sentence in sentences_of(without_injected(params.prompt)):
+            if not sentence.endswith(("?", "？")):
+                self._said.add(params.program, params.session_id, ShownLine(sentence))
         hits = await _search(memory, asked.query, params)
         if not hits:
-            return "empty", "", []
-        lines = sure_lines(asked.query, hits, await _project_of(params))
-        return self._inject(params, PROMPT_HEADING, lines, max_tokens) if lines else ("not_sure", "", [])
+            return HookDecision("empty") if hits is not None else TOO_SLOW
+        judged = judge_hits(asked.query, hits, await _project_of(params))
+        if not judged.lines:
+            return HookDecision("not_sure", candidate=judged.candidate, lacks=judged.lacks)
+        return self._inject(params, PROMPT_HEADING, judged.lines, max_tokens)
 
-    async def _at_start(
-        self, memory: Sequence[HookMemory], params: HookParams
-    ) -> tuple[str, str, list[ShownLine]]:
+    async def _at_start(self, memory: Sequence[HookMemory], params: HookParams) -> HookDecision:
         for each in memory:
             each.session_started(params.session_id)
         project = await _project_of(params)
         if not project:
-            return "empty", "", []
+            return HookDecision("empty")
         heading, lines = "", list[ShownLine]()
-        with trio.move_on_after(SESSION_START_TIMEOUT_S):
+        with trio.move_on_after(SESSION_START_TIMEOUT_S) as reading:
             for each in memory:
                 reply = await each.files(FilesParams(limit=MAX_FILES))
                 notes = [file for file in reply.files if file.path.endswith(NOTES)]
@@ -156,22 +160,31 @@ class HookService:
                 if found and not lines:
                     heading, lines = describe(project.name, files), found
         if not lines:
-            return "empty", "", []
-        decision, text, shown = self._inject(params, heading, lines, OPENING_TOKENS)
-        return ("nothing_new" if decision == "already_shown" else decision), text, shown
+            return TOO_SLOW if reading.cancelled_caught else HookDecision("empty")
+        decision = self._inject(params, heading, lines, OPENING_TOKENS)
+        return replace(decision, code="nothing_new") if decision.code == "already_shown" else decision
 
     def _inject(
-        self, params: HookParams, heading: str, lines: Iterable[ShownLine], max_tokens: int
-    ) -> tuple[str, str, list[ShownLine]]:
-        """Return the text of lines that the session has not been shown, and remember them."""
-        key = (params.program, params.session_id)
-        new = [line for line in lines if not self._shown.is_shown(*key, line.text)]
+        self, params: HookParams, heading: str, lines: Sequence[ShownLine], max_tokens: int
+    ) -> HookDecision:
+        """Return the text of lines that the session has not seen, and remember them.
+
+        It doesn't wait for anything in between, so that two prompts at the same moment can't both get a line.
+        """
+        key, new, same = (params.program, params.session_id), list[ShownLine](), SeenFacts()
+        for line in lines:
+            is_said = len(line.quoted) < 2 and self._said.is_seen(*key, line)
+            if not is_said and not self._shown.is_seen(*key, line) and not same.is_seen(*key, line):
+                new.append(line)
+                same.add(*key, line)
         if not new:
-            return "already_shown", "", []
+            return HookDecision("already_shown", candidate=lines[0].place, lacks=SEEN)
         text, shown = inject(heading, new, max_tokens)
         for line in shown:
-            self._shown.add(*key, line.text)
-        return ("injected", text, shown) if shown else ("not_sure", "", [])
+            self._shown.add(*key, line)
+        if not shown:
+            return HookDecision("not_sure", candidate=new[0].place, lacks="too long for hooks.max_tokens")
+        return HookDecision("injected", text, tuple(shown))
 
 
 def _chosen(memories: HookMemories, params: HookParams, settings: HooksSettings) -> list[HookMemory]:
@@ -194,9 +207,10 @@ async def _project_of(params: HookParams) -> Project:
     return await trio.to_thread.run_sync(find)
 
 
-async def _search(memory: Sequence[HookMemory], query: str, params: HookParams) -> list[Hit]:
-    """Return the hits of a query in all chosen memories, without the session's own conversation."""
-    found: list[list[Hit]] = [[] for _ in memory]
+async def _search(memory: Sequence[HookMemory], query: str, params: HookParams) -> list[Hit] | None:
+    """Return the hits of a query in all chosen memories, without the session's own conversation; None if there is
+    none because a search was too slow."""
+    found: list[list[Hit] | None] = [None for _ in memory]
 
     async def search(at: int) -> None:
         try:
@@ -219,7 +233,8 @@ async def _search(memory: Sequence[HookMemory], query: str, params: HookParams) 
         async with trio.open_nursery() as nursery:
             for at in range(len(memory)):
                 nursery.start_soon(search, at)
-    return [hit for hits in found for hit in hits if not _is_own(hit, params)]
+    hits = [hit for hits in found for hit in hits or () if not _is_own(hit, params)]
+    return None if None in found and not hits else hits
 
 
 def _is_own(hit: Hit, params: HookParams) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 
 from memd.lifecycle.hooks.evidence import LineEvidence, TellingWord, line_evidence, telling_words, text_key
 from memd.lifecycle.hooks.injection import ShownLine
@@ -41,66 +42,88 @@ _BULLET = re.compile(r"\s*(?:[-*+]|\d+[.)])\s+")
 _HEADING = re.compile(r"\s*#{1,6}\s")
 
 
-def sure_lines(query: str, hits: Iterable[Hit], project: Project) -> list[ShownLine]:
-    """Return the lines of explained hits that are surely about a query in a session's project, best first."""
+@dataclass(frozen=True, slots=True)
+class JudgedHits:
+    """The lines of hits that are surely about a query, best first; else the place of the best candidate, and what it
+    lacks in words."""
+
+    lines: tuple[ShownLine, ...] = ()
+    candidate: str = ""
+    lacks: str = ""
+
+
+def judge_hits(query: str, hits: Iterable[Hit], project: Project) -> JudgedHits:
+    """Return the lines of explained hits that are surely about a query in a session's project."""
     found: dict[bytes, tuple[float, ShownLine]] = {}
+    most, best = -1.0, JudgedHits()
     for hit in hits:
-        if hit.superseded_by is not None or hit.explain is None:
+        if hit.explain is None:
             continue
         words = telling_words(
             ((word["word"], word["weight"]) for word in hit.explain["words"]), query, project.words
         )
-        if words:
-            for weight, line in _sure_lines_of(hit, words, project):
+        for weight, line, lacks in _judge_lines(hit, hit.explain["lines"], words, project):
+            if not lacks:
                 found.setdefault(text_key(line.text), (weight, line))
+            elif weight > most:
+                most, best = weight, JudgedHits((), line.place, lacks)
     ranked = sorted(found.values(), key=lambda each: -each[0])
     least = MIN_RELATIVE_WEIGHT * ranked[0][0] if ranked else 0.0
-    return [line for weight, line in ranked if weight >= least][:MAX_LINES]
+    lines = tuple(line for weight, line in ranked if weight >= least)[:MAX_LINES]
+    return JudgedHits(lines) if lines else best
 
 
-def _sure_lines_of(
-    hit: Hit, words: Sequence[TellingWord], project: Project
-) -> Iterator[tuple[float, ShownLine]]:
-    """Yield the sure lines of a hit with their weights."""
+def _judge_lines(
+    hit: Hit, numbers: Sequence[int], words: Sequence[TellingWord], project: Project
+) -> Iterator[tuple[float, ShownLine, str]]:
+    """Yield the lines of a hit with their weights, and what each lacks to be sure, in words; "" if nothing."""
     lines = hit.snippet.split("\n")
     is_talk = hit.session is not None or hit.source == "sessions"
-    has_places = not is_talk and hit.end_line - hit.start_line == len(lines) - 1
+    talk = f"{hit.path if hit.session is None else hit.session.id}:" if is_talk else ""
     is_project_file = project.is_path(hit.path if hit.session is None else hit.session.project)
     for at, line in enumerate(lines):
         if not line.strip() or _HEADING.match(line):
             continue
         evidence = line_evidence(words, line)
         is_project = is_project_file or project.is_named(line)
-        if not _is_sure(evidence, is_project=is_project, is_talk=is_talk):
-            continue
-        text = _shown_text(line, lines[at + 1 :], words)
-        if text:
-            place = f"{hit.path}#L{hit.start_line + at}" if has_places else hit.citation
-            yield evidence.weight, ShownLine(text, place, _about(hit))
+        lacks = _lack_of(evidence, len(words), is_project=is_project, is_talk=is_talk)
+        if not lacks and hit.superseded_by is not None:
+            lacks = "superseded by a later statement"
+        quoted = _quoted(lines[at:])
+        text = (
+            "" if lacks else " ".join(_cut(_BULLET.sub("", part, count=1).strip(), words) for part in quoted)
+        )
+        if quoted[-1].startswith("User: ") and text.endswith(("?", "？")):
+            lacks = "a question without its answer"
+        messages = tuple(f"{talk}{number}" for number in numbers[at : at + len(quoted)] if talk)
+        yield (
+            evidence.weight,
+            ShownLine(text, f"{hit.path}#L{numbers[at]}", _about(hit), quoted, messages),
+            lacks,
+        )
 
 
-def _is_sure(evidence: LineEvidence, *, is_project: bool, is_talk: bool) -> bool:
-    """Return whether a line with some evidence is about the prompt.
+def _lack_of(evidence: LineEvidence, total: int, *, is_project: bool, is_talk: bool) -> str:
+    """Return what a line with some evidence lacks to be about the prompt, in words; "" if nothing.
 
     Conversations are full of requests: a line of one needs more words than a line of a note.
     """
     count, share = evidence.count, evidence.share
+    shares = f"shares {count} of {total} distinctive words" if total else "the prompt has no distinctive word"
     if is_project and not is_talk:
-        return share >= (MIN_SHARE if count >= MIN_WORDS else MIN_SINGLE_SHARE) and count > 0
+        return "" if count and share >= (MIN_SHARE if count >= MIN_WORDS else MIN_SINGLE_SHARE) else shares
     if count >= MIN_OTHER_WORDS:
-        return share >= (MIN_OTHER_SHARE if is_project or not is_talk else MIN_OTHER_TALK_SHARE)
-    return not is_talk and count >= MIN_WORDS and evidence.names >= MIN_WORDS and share >= MIN_NAMED_SHARE
+        least = MIN_OTHER_SHARE if is_project or not is_talk else MIN_OTHER_TALK_SHARE
+        return "" if share >= least else shares
+    if is_talk or count < MIN_WORDS or share < MIN_NAMED_SHARE:
+        return shares
+    return "" if evidence.names >= MIN_WORDS else f"{shares}, but not 2 names or numbers"
 
 
-def _shown_text(line: str, following: Sequence[str], words: Sequence[TellingWord]) -> str:
-    """Return a line as it is shown: without its list mark, and a user's message with the answer to it."""
-    text = _cut(_BULLET.sub("", line, count=1).strip(), words)
-    if not line.startswith("User: "):
-        return text
-    answer = next((each for each in following if each.strip()), "")
-    if answer.startswith("Assistant: "):
-        return f"{text} {_cut(answer.strip(), words)}"
-    return "" if text.endswith(("?", "？")) else text
+def _quoted(lines: Sequence[str]) -> tuple[str, ...]:
+    """Return the first of some lines, and the answer if it is a message of a user."""
+    is_answered = lines[0].startswith("User: ") and "".join(lines[1:2]).startswith("Assistant: ")
+    return tuple(lines[: 2 if is_answered else 1])
 
 
 def _cut(text: str, words: Sequence[TellingWord]) -> str:

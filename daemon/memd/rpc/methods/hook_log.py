@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from memd.rpc.call import Call
-from memd.rpc.params import wrong
+from memd.rpc.params import match_prefix, wrong
 from memd_client.hooks import HookLogParams, HookLogReply
 
 MAX_ENTRIES = 1_000
@@ -14,4 +14,7 @@ async def handle(call: Call, params: HookLogParams) -> HookLogReply:
     """Return the newest decisions."""
     if not 1 <= params.limit <= MAX_ENTRIES:
         raise wrong("hook_log", "limit", f"must be from 1 to {MAX_ENTRIES}")
-    return HookLogReply(entries=call.daemon.hooks.log.newest(params.limit, params.session_id))
+    log, session_id = call.daemon.hooks.log, params.session_id
+    if session_id is not None:
+        session_id = match_prefix("hook_log", "session_id", session_id, log.sessions())
+    return HookLogReply(entries=log.newest(params.limit, session_id))

@@ -23,6 +23,7 @@ from memd_client.messages import (
     PendingChanges,
     SearchParams,
     SearchReply,
+    Supersession,
 )
 from memd_client.sources import SessionInfo
 
@@ -35,7 +36,7 @@ PROMPT = HookParams(
 
 def found(fact: str = FACT) -> Hit:
     """Return a hit about uploads and retries."""
-    explain = {"words": [{"word": word, "weight": 4.0} for word in ("upload", "retry")]}
+    explain = {"words": [{"word": word, "weight": 4.0} for word in ("upload", "retry")], "lines": [3]}
     return Hit(PATH, 3, 3, 1.0, 0.5, 9.0, f"- {fact}", "memory", f"{PATH}#L3", explain=explain)
 
 
@@ -45,6 +46,7 @@ class ScriptedMemory:
     def __init__(self, agent_id: str, hits: list[Hit] | MemdError) -> None:
         self.agent_id = agent_id
         self.hits = hits
+        self.note = f"# Harbor\n\n- {FACT}"
         self.searches: list[SearchParams] = []
         self.syncs: list[str] = []
 
@@ -66,7 +68,7 @@ class ScriptedMemory:
     async def get(self, params: GetParams) -> GetReply:
         """Return its text."""
         await trio.lowlevel.checkpoint()
-        return GetReply(self.agent_id, params.path, f"# Harbor\n\n- {FACT}", 1, 3, 3, False)
+        return GetReply(self.agent_id, params.path, self.note, 1, 3, 3, False)
 
     def session_started(self, session_key: str) -> bool:
         """Record a sync."""
@@ -144,11 +146,178 @@ def test_a_machine_prompt_is_not_searched_for() -> None:
     assert memory.searches == []
 
 
-@pytest.mark.parametrize("hits", [[], DeadlineExceededError("too slow")])
-def test_without_hits_in_time_there_is_no_text(hits: list[Hit] | MemdError) -> None:
-    reply = answer(HookService(), ScriptedMemories(ScriptedMemory("main", hits)), PROMPT)
+def test_without_hits_there_is_no_text() -> None:
+    reply = answer(HookService(), ScriptedMemories(ScriptedMemory("main", [])), PROMPT)
 
     assert (reply.text, reply.decision) == ("", "empty")
+
+
+def test_a_search_that_is_too_slow_is_given_up() -> None:
+    service, slow = HookService(), ScriptedMemory("main", DeadlineExceededError("too slow"))
+
+    reply = answer(service, ScriptedMemories(slow), PROMPT)
+
+    assert (reply.text, reply.decision) == ("", "gave_up")
+    assert service.log.newest(1)[0].lacks == "the search did not finish in time"
+    assert answer(service, ScriptedMemories(slow, ScriptedMemory("shared", [found()])), PROMPT).text
+
+
+async def test_a_caller_that_leaves_is_logged_and_was_shown_nothing() -> None:
+    service, memories = HookService(), ScriptedMemories(ScriptedMemory("main", [found()]))
+
+    with trio.CancelScope() as calling:
+        calling.cancel()
+        await service.answer(memories, PROMPT)
+
+    [entry] = service.log.newest(1)
+    assert (entry.decision, entry.chars) == ("gave_up", 0)
+    assert "the caller left" in entry.lacks
+    assert (await service.answer(memories, PROMPT)).decision == "injected"
+
+
+async def test_two_prompts_at_the_same_moment_get_a_line_once() -> None:
+    service, memories = HookService(), ScriptedMemories(ScriptedMemory("main", [found()]))
+    decisions: list[str] = []
+
+    async def ask() -> None:
+        decisions.append((await service.answer(memories, PROMPT)).decision)
+
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(ask)
+        nursery.start_soon(ask)
+
+    assert sorted(decisions) == ["already_shown", "injected"]
+
+
+def said(*lines: str, session: str = "old", first: int = 12, path: str = "codex/old") -> Hit:
+    """Return a hit in a conversation about the project, every third line of whose transcript is a message."""
+    numbers = [first + 3 * at for at in range(len(lines))]
+    words = [{"word": word, "weight": 4.0} for word in ("upload", "retry", "invoice")]
+    return replace(
+        found(),
+        path=path,
+        snippet="\n".join(lines),
+        start_line=numbers[0],
+        end_line=numbers[-1],
+        explain={"words": words, "lines": numbers},
+        session=SessionInfo("codex", session, project="/home/mara/code/harbor"),
+    )
+
+
+MESSAGE = "Assistant: the upload of an invoice has a retry after 5 minutes"
+CONTINUED = "and a further retry of the invoice upload at night, which eva watches on the board"
+
+
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [
+        (said(MESSAGE), said(CONTINUED)),
+        (said(MESSAGE), said(f"{MESSAGE}. {CONTINUED}", path="copies/old")),
+        (said(MESSAGE), said(MESSAGE, session="fork", first=40, path="codex/fork")),
+        (said(f"{MESSAGE}. {'It was quiet. ' * 60}{CONTINUED}"), said(CONTINUED)),
+        (said("User: what?", MESSAGE), said(CONTINUED, first=15)),
+        (said("User: retry of an invoice upload?", MESSAGE), said(MESSAGE, session="fork", first=15)),
+    ],
+    ids=[
+        "another part",
+        "another source",
+        "another session",
+        "cut differently",
+        "answer",
+        "answer elsewhere",
+    ],
+)
+def test_a_message_is_injected_once_in_a_session(first: Hit, second: Hit) -> None:
+    service, memory = HookService(), ScriptedMemory("main", [first])
+    decisions = [answer(service, ScriptedMemories(memory), PROMPT).decision]
+
+    memory.hits = [second]
+    decisions += [
+        answer(service, ScriptedMemories(memory), replace(PROMPT, session_id=name)).decision
+        for name in ("s1", "s2")
+    ]
+
+    assert decisions == ["injected", "already_shown", "injected"]
+
+
+def test_parts_of_one_message_are_injected_once_in_a_text() -> None:
+    memory = ScriptedMemory("main", [said(MESSAGE), said(CONTINUED)])
+
+    assert answer(HookService(), ScriptedMemories(memory), PROMPT).hits == 1
+
+
+def test_another_message_and_another_line_of_a_note_are_still_new() -> None:
+    service, memory = HookService(), ScriptedMemory("main", [said(MESSAGE)])
+    texts = []
+    for hits in ([said(MESSAGE)], [said(CONTINUED, first=15)], [found()], [found("Retry of an upload: eva")]):
+        memory.hits = hits
+        texts.append(answer(service, ScriptedMemories(memory), PROMPT).text)
+
+    assert all(texts)
+
+
+def test_what_the_user_said_in_the_session_is_not_injected() -> None:
+    service, memories = HookService(), ScriptedMemories(ScriptedMemory("main", [found()]))
+    answer(service, memories, replace(PROMPT, prompt=f"Please remember this. {FACT}. Now go on with it."))
+
+    assert answer(service, memories, PROMPT).decision == "already_shown"
+    assert answer(service, memories, replace(PROMPT, session_id="s2")).decision == "injected"
+
+
+def test_a_question_that_was_asked_before_is_injected_with_its_answer() -> None:
+    question = "User: retry of the invoice upload"
+    memories = ScriptedMemories(ScriptedMemory("main", [said(question, "Assistant: Yes.")]))
+
+    assert answer(HookService(), memories, PROMPT).decision == "injected"
+
+
+def test_what_the_start_of_a_session_showed_is_not_injected() -> None:
+    long = f"{FACT}, {'then they wait for the night, ' * 8}then an upload of invoices has a last retry"
+    memory = ScriptedMemory("main", [found(long)])
+    memory.note = f"# Harbor\n\n- {long}"
+    service = HookService()
+    start = replace(PROMPT, event="session_start", prompt="")
+
+    assert answer(service, ScriptedMemories(memory), start).decision == "injected"
+    assert answer(service, ScriptedMemories(memory), PROMPT).decision == "already_shown"
+
+
+@pytest.mark.parametrize(
+    ("hit", "lacks"),
+    [
+        (replace(found("Uploads run at night"), path="cooking.md"), "shares 1 of 2 distinctive words"),
+        (said("Assistant: the upload has a retry"), "shares 2 of 3 distinctive words"),
+        (
+            replace(found("Uploads have a retry"), path="cooking.md"),
+            "shares 2 of 2 distinctive words, but not 2 names or numbers",
+        ),
+        (
+            replace(found(), superseded_by=Supersession("a.md", 1, 1, "a.md#L1", "2026-11-01", "2026-10-01")),
+            "superseded by a later statement",
+        ),
+        (said("User: retry of the invoice upload?"), "a question without its answer"),
+        (replace(found(), explain={"words": [], "lines": [3]}), "the prompt has no distinctive word"),
+    ],
+)
+def test_what_the_best_candidate_lacks_is_logged(hit: Hit, lacks: str) -> None:
+    service = HookService()
+    answer(service, ScriptedMemories(ScriptedMemory("main", [hit])), PROMPT)
+
+    [entry] = service.log.newest(1)
+    assert (entry.decision, entry.lacks) == ("not_sure", lacks)
+    assert entry.candidate == f"{hit.path}#L{hit.start_line}"
+
+
+def test_a_candidate_that_was_shown_or_is_too_long_is_logged_as_such() -> None:
+    service, memory = HookService(), ScriptedMemory("main", [found()])
+    short = ScriptedMemories(memory, hooks=HooksSettings(max_tokens=5))
+    for memories in (short, ScriptedMemories(memory), ScriptedMemories(memory)):
+        answer(service, memories, PROMPT)
+
+    again, _, first = service.log.newest(3)
+
+    assert (again.candidate, again.lacks) == (f"{PATH}#L3", "already shown or said in this session")
+    assert (first.candidate, first.lacks) == (f"{PATH}#L3", "too long for hooks.max_tokens")
 
 
 def test_a_search_excludes_the_session_and_has_a_short_deadline() -> None:

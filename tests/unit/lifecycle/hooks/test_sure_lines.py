@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from memd.lifecycle.hooks.project import Project, project_in
-from memd.lifecycle.hooks.sure_lines import MAX_LINES, sure_lines
+from memd.lifecycle.hooks.sure_lines import MAX_LINES, judge_hits
 from memd_client.messages import Hit, Supersession
 from memd_client.sources import SessionInfo
 
@@ -15,19 +15,22 @@ PROJECT = project_in("/home/mara/code/harbor")
 def hit(snippet: str, *words: str, path: str = "memory/projects/harbor.md", start: int = 5) -> Hit:
     """Return an explained hit of a query with some words, all equally rare."""
     end = start + snippet.count("\n")
-    explain = {"words": [{"word": word, "weight": 4.0} for word in words]}
+    explain = {
+        "words": [{"word": word, "weight": 4.0} for word in words],
+        "lines": list(range(start, end + 1)),
+    }
     return Hit(path, start, end, 1.0, 0.5, 9.0, snippet, "memory", f"{path}#L{start}-L{end}", explain=explain)
 
 
 def texts(found: Hit, query: str = "", project: Project = PROJECT) -> list[str]:
     """Return the texts of the sure lines of one hit."""
-    return [line.text for line in sure_lines(query, [found], project)]
+    return [line.text for line in judge_hits(query, [found], project).lines]
 
 
 def test_the_line_with_the_words_is_shown_with_its_place() -> None:
     found = hit("- Prices are cents\n- Upload jobs retry five times", "upload", "retry", "invoice")
 
-    [line] = sure_lines("retry of the invoice upload", [found], PROJECT)
+    [line] = judge_hits("retry of the invoice upload", [found], PROJECT).lines
 
     assert (line.text, line.place) == ("Upload jobs retry five times", "memory/projects/harbor.md#L6")
 
@@ -60,7 +63,7 @@ def test_a_line_about_something_else_needs_more_words() -> None:
 def test_a_daily_note_that_names_the_project_is_about_it() -> None:
     found = hit("- Harbor: uploads are retried", "upload", "retry", "invoice", path="memory/2026-10-06.md")
 
-    [line] = sure_lines("", [found], PROJECT)
+    [line] = judge_hits("", [found], PROJECT).lines
 
     assert line.about == "2026-10-06"
 

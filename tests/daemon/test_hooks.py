@@ -5,13 +5,17 @@ from __future__ import annotations
 import contextlib
 import html
 import json
+import socket
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
 from memd_client import Client
 from memd_client.errors import BadParamsError
+from memd_client.hook_exchange import request_frame
 from tests.support.daemon import DaemonProcess
+from tests.support.sockets import wait_until
 from tests.support.state_homes import KEYWORD_ONLY, StateHome
 from tests.support.transcript_programs.opencode import V1, OpencodeWriter
 
@@ -21,7 +25,7 @@ ANSWER = "The cormorant gateway of staging listens on port 8443."
 
 
 @contextlib.contextmanager
-def served(toml: str = "") -> Iterator[tuple[Client, OpencodeWriter]]:
+def served(toml: str = "", top: str = "") -> Iterator[tuple[Client, OpencodeWriter]]:
     """Run a daemon over one conversation in opencode's database."""
     with StateHome(KEYWORD_ONLY) as home:
         database = home.root / "user" / ".local/share/opencode/opencode.db"
@@ -29,11 +33,16 @@ def served(toml: str = "") -> Iterator[tuple[Client, OpencodeWriter]]:
             program.session("ses_1", title="Ports", directory=SHOP)
             program.v1("ses_1", "user", "Which port has the cormorant gateway on staging?")
             program.v1("ses_1", "assistant", ANSWER)
-            (home.root / "memd.toml").write_text(f"[sources.opencode]\n{toml}")
+            (home.root / "memd.toml").write_text(f"{top}[sources.opencode]\n{toml}")
             environ = {"HOME": str(home.root / "user")}
             with DaemonProcess(home, environ) as daemon, daemon.client() as client:
                 client.index()
                 yield client, program
+
+
+def root_of(program: OpencodeWriter) -> Path:
+    """Return the folder of the daemon's state, log and socket, and of the program's files."""
+    return program.path.parents[4]
 
 
 def test_another_session_is_quoted_with_its_program_title_and_day() -> None:
@@ -74,6 +83,79 @@ def test_decisions_are_logged_with_places_instead_of_texts() -> None:
         assert entries[2].places[0].startswith("opencode/ses_1#")
         assert "8443" not in repr(entries)
         assert [entry.session_id for entry in client.hook_log(limit=1, session_id="new").entries] == ["new"]
+
+
+def test_a_prefix_of_one_session_is_enough_and_others_are_refused() -> None:
+    with served() as (client, _):
+        for session in ("5f2c81", "5f2c99", "77"):
+            client.hook("codex", "prompt", session, cwd=SHOP, prompt=PROMPT)
+
+        assert [entry.session_id for entry in client.hook_log(session_id="7").entries] == ["77"]
+        with pytest.raises(BadParamsError, match="'5f2c' matches 2 ids") as several:
+            client.hook_log(session_id="5f2c")
+        with pytest.raises(BadParamsError, match="'x' matches nothing"):
+            client.hook_log(session_id="x")
+
+    assert "5f2c81, 5f2c99" in several.value.hint
+
+
+def test_first_words_of_a_prompt_are_in_the_log_of_hooks_alone() -> None:
+    with served(top='log_level = "debug"\n') as (client, program):
+        client.hook(
+            "codex", "prompt", "new", cwd=SHOP, prompt=f"zanzibarquux {PROMPT} token=ghp_{'a1B2' * 9}"
+        )
+        client.hook("codex", "prompt", "new", cwd=SHOP, prompt="and the mombasaquux of the heron?")
+        other, first = client.hook_log().entries
+        client.index()
+        texts = [path.read_bytes() for path in root_of(program).rglob("*") if path.is_file()]
+
+    assert first.prompt == "zanzibarquux what is the cormorant gateway's port on staging?"[:59] + "…"
+    assert other.prompt == "and the mombasaquux of the heron?"
+    assert any(b'"level": "debug"' in text for text in texts)
+    assert not any(word in text.lower() for text in texts for word in (b"zanzibarquux", b"mombasaquux"))
+
+
+def test_another_part_of_a_long_message_is_not_injected_again() -> None:
+    with served() as (client, program):
+        parts = [
+            "The heron queue of billing retries seven times.",
+            "The osprey cache of checkout expires nightly.",
+        ]
+        program.session("ses_2", directory=SHOP)
+        program.v1("ses_2", "user", "Tell me about the queues and caches.")
+        program.v1(
+            "ses_2", "assistant", " ".join(f"{part} {'Nothing else matters. ' * 150}" for part in parts)
+        )
+        client.index()
+
+        replies = [
+            client.hook("codex", "prompt", session, cwd=SHOP, prompt=prompt)
+            for session, prompt in (
+                ("new", "how often does the heron queue of billing retry?"),
+                ("new", "when does the osprey cache of checkout expire?"),
+                ("other", "when does the osprey cache of checkout expire?"),
+            )
+        ]
+
+    assert [reply.decision for reply in replies] == ["injected", "already_shown", "injected"]
+    assert "osprey" not in replies[0].text
+    assert "nightly" in replies[2].text
+
+
+def test_a_hook_that_left_before_the_answer_is_logged() -> None:
+    params = {"program": "codex", "event": "prompt", "session_id": "new", "cwd": SHOP, "prompt": PROMPT}
+    hello = {"protocol": 1, "client": "memd-hook", "version": "", "state_dir": ""}
+    with served() as (client, program):
+        with socket.socket(socket.AF_UNIX) as leaving:
+            leaving.connect(str(root_of(program) / "run" / "memd.sock"))
+            leaving.sendall(request_frame(1, "hello", hello) + request_frame(2, "hook", params))
+        wait_until(lambda: client.hook_log().entries != [])
+        [entry] = client.hook_log().entries
+        reply = client.hook("codex", "prompt", "new", cwd=SHOP, prompt=PROMPT)
+
+    assert (entry.decision, entry.chars) == ("gave_up", 0)
+    assert "the caller left" in entry.lacks
+    assert reply.decision == "injected"
 
 
 def test_hooks_are_turned_off_in_the_settings() -> None:

@@ -388,19 +388,39 @@ ENTRY = HookLogEntry(
     decision="injected",
     chars=812,
     places=["memory/2026-05-08.md:12-18"],
+    prompt="which port has \x1bstaging?",
 )
 
-SILENT = HookLogEntry(1_799_999_900_000, "codex", "77", "prompt", "not_sure", 0)
+SILENT = HookLogEntry(
+    1_799_999_900_000,
+    "codex",
+    "77",
+    "prompt",
+    "not_sure",
+    0,
+    candidate="memory/ports.md#L3",
+    lacks="shares 1 of 4 distinctive words",
+)
+
+LATE = HookLogEntry(
+    1_799_999_900_000, "codex", "77", "prompt", "gave_up", 0, lacks="the search did not finish in time"
+)
 
 
 def test_log_shows_decisions_with_their_places() -> None:
-    ran = memctl("hooks", "log", "--limit", "2", "--session", "5f2c", hook_log=HookLogReply([ENTRY, SILENT]))
+    ran = memctl(
+        "hooks", "log", "--limit", "2", "--session", "5f2c", hook_log=HookLogReply([ENTRY, SILENT, LATE])
+    )
 
     assert ran.client.calls == [("hook_log", {"limit": 2, "session_id": "5f2c"})]
     assert ran.out == (
         "2027-01-15 07:59:00  injected  claude-code · prompt · 812 characters · 5f2c\n"
+        '  "which port has \\x1bstaging?"\n'
         "  memory/2026-05-08.md:12-18\n"
         "2027-01-15 07:58:20  not_sure  codex · prompt · 77\n"
+        "  best candidate: memory/ports.md#L3 · shares 1 of 4 distinctive words\n"
+        "2027-01-15 07:58:20  gave_up  codex · prompt · 77\n"
+        "  the search did not finish in time\n"
     )
 
 
@@ -411,7 +431,9 @@ def test_log_without_entries_says_so() -> None:
 def test_log_as_json_is_the_reply() -> None:
     ran = memctl("hooks", "log", "--json", hook_log=HookLogReply([SILENT]))
 
-    assert json.loads(ran.out)["entries"][0]["decision"] == "not_sure"
+    [entry] = json.loads(ran.out)["entries"]
+    assert (entry["decision"], entry["candidate"]) == ("not_sure", "memory/ports.md#L3")
+    assert entry["lacks"] == "shares 1 of 4 distinctive words"
 
 
 @pytest.mark.parametrize("name", PROGRAMS)

@@ -47,6 +47,9 @@ SESSION_START_TIMEOUT_S = 1.0
 TOO_SLOW = HookDecision("gave_up", lacks="the search did not finish in time")
 SEEN = "already shown or said in this session"
 
+MAX_SENTENCES = 50
+"""First sentences of a prompt that are remembered."""
+
 MAX_HITS = 6
 MAX_HIT_CHARS = 3_600
 """Hits whose lines are compared with a prompt, and the characters of their snippets."""
@@ -132,7 +135,7 @@ class HookService:
         asked = read_prompt(params.prompt)
         if asked.silence:
             return HookDecision("empty" if asked.silence == "acknowledgement" else "machine_prompt")
-        for sentence in sentences_of(without_injected(params.prompt)):
+        for sentence in sentences_of(without_injected(params.prompt))[:MAX_SENTENCES]:
             if not sentence.endswith(("?", "？")):
                 self._said.add(params.program, params.session_id, ShownLine(sentence))
         hits = await _search(memory, asked.query, params)

@@ -1054,7 +1054,9 @@ export interface HookReply {
 }
 
 /**
- * How many of the newest entries to return; `session_id` keeps those of one session.
+ * How many of the newest entries to return.
+ *
+ * `session_id` keeps those of one session: its id, or the beginning of only one.
  */
 export interface HookLogParams {
   limit?: number;
@@ -1063,6 +1065,10 @@ export interface HookLogParams {
 
 /**
  * One event: its decision, the characters of the injected text, and the places of its hits.
+ *
+ * `prompt` is the start of the prompt, at most 60 characters on one line without secrets. If nothing was injected,
+ * `candidate` is the place of the best candidate, and `lacks` says in English why it wasn't injected, or why there
+ * is no answer; its wording may change. They are empty if they don't apply.
  */
 export interface HookLogEntry {
   time_ms: number;
@@ -1072,6 +1078,9 @@ export interface HookLogEntry {
   decision: string;
   chars: number;
   places: string[];
+  prompt: string;
+  candidate: string;
+  lacks: string;
 }
 
 /**

@@ -220,7 +220,7 @@ export const SHAPES = {
   },
   HookLogEntry: {
     needs: ["time_ms", "program", "session_id", "event", "decision", "chars"],
-    defaults: {"places": []},
+    defaults: {"places": [], "prompt": "", "candidate": "", "lacks": ""},
   },
   HookLogReply: {
     defaults: {"entries": []},

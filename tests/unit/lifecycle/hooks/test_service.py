@@ -257,8 +257,10 @@ def test_another_message_and_another_line_of_a_note_are_still_new() -> None:
 
 
 def test_what_the_user_said_in_the_session_is_not_injected() -> None:
-    service, memories = HookService(), ScriptedMemories(ScriptedMemory("main", [found()]))
+    service, memory = HookService(), ScriptedMemory("main", [])
+    memories = ScriptedMemories(memory)
     answer(service, memories, replace(PROMPT, prompt=f"Please remember this. {FACT}. Now go on with it."))
+    memory.hits = [found()]
 
     assert answer(service, memories, PROMPT).decision == "already_shown"
     assert answer(service, memories, replace(PROMPT, session_id="s2")).decision == "injected"

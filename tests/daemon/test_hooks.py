@@ -144,7 +144,12 @@ def test_another_part_of_a_long_message_is_not_injected_again() -> None:
 
 def test_a_hook_that_left_before_the_answer_is_logged() -> None:
     params = {"program": "codex", "event": "prompt", "session_id": "new", "cwd": SHOP, "prompt": PROMPT}
-    hello = {"protocol": 1, "client": "memd-hook", "version": "", "state_dir": ""}
+    hello: dict[str, str | int | None] = {
+        "protocol": 1,
+        "client": "memd-hook",
+        "version": "",
+        "state_dir": "",
+    }
     with served() as (client, program):
         with socket.socket(socket.AF_UNIX) as leaving:
             leaving.connect(str(root_of(program) / "run" / "memd.sock"))

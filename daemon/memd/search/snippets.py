@@ -290,10 +290,8 @@ def build_hits(
     if query.limits.explain:
         shown = [(item, where, hit.copies) for (item, where), hit in zip(cutter.shown, hits, strict=True)]
         explained = explain_hits(snapshot.db, query, ranking, shown)
-        hits = [
-            replace(hit, explain={**why, **(hit.explain or {})})
-            for hit, why in zip(hits, explained, strict=True)
-        ]
+        explained_hits = zip(hits, explained, strict=True)
+        hits = [replace(hit, explain=why | (hit.explain or {})) for hit, why in explained_hits]
     return hits
 
 
@@ -327,6 +325,6 @@ def _unshown(first: int, end: int, shown: Sequence[tuple[int, int]]) -> tuple[in
 
 def _line_numbers(lines: range, line_map: Sequence[int] | None) -> Sequence[int]:
     """Return the lines of the file; those of the transcript, if the text was made from one."""
-    return (
-        lines if line_map is None or lines.stop > len(line_map) + 1 else line_map[lines.start - 1 : lines[-1]]
-    )
+    if line_map is None or lines[-1] > len(line_map):
+        return lines
+    return line_map[lines.start - 1 : lines[-1]]

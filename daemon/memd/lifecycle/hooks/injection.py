@@ -28,20 +28,28 @@ class ShownLine:
     messages: tuple[str, ...] = ()
 
 
+@dataclass(frozen=True, slots=True)
+class HookDecision:
+    """What a hook does: the code, the text with its lines, or the best candidate's place and what it lacks."""
+
+    code: str
+    text: str = ""
+    lines: tuple[ShownLine, ...] = ()
+    candidate: str = ""
+    lacks: str = ""
+
+
 def inject(heading: str, lines: Sequence[ShownLine], max_tokens: int) -> tuple[str, list[ShownLine]]:
     """Return a marked block with the first lines that fit, and these lines; "" without any."""
-    rows: list[str] = []
     shown: list[ShownLine] = []
     for line in lines:
-        row = _row(line)
-        if estimate_tokens(_block(heading, [*rows, row])) <= max_tokens:
-            rows.append(row)
+        if estimate_tokens(_block(heading, [*shown, line])) <= max_tokens:
             shown.append(line)
-    return (_block(heading, rows), shown) if rows else ("", [])
+    return (_block(heading, shown), shown) if shown else ("", [])
 
 
-def _block(heading: str, rows: Sequence[str]) -> str:
-    return "\n".join((OPENING, on_one_line(heading), *rows, CLOSING))
+def _block(heading: str, lines: Sequence[ShownLine]) -> str:
+    return "\n".join((OPENING, on_one_line(heading), *map(_row, lines), CLOSING))
 
 
 def _row(line: ShownLine) -> str:

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections import deque
-from dataclasses import dataclass
 from itertools import islice
 
-from memd.lifecycle.hooks.injection import ShownLine
+from memd.lifecycle.hooks.injection import HookDecision
 from memd.lifecycle.hooks.prompts import MAX_PROMPT_CHARS
 from memd.system.clock import Clock, wall_clock_ms
 from memd.text.redact.secrets import redact
@@ -21,17 +20,6 @@ MAX_NAME_CHARS = 200
 """Longest name of a program or session that is kept; they come from the client."""
 
 SHOWN_PROMPT_CHARS = 60
-
-
-@dataclass(frozen=True, slots=True)
-class HookDecision:
-    """What a hook does: the code, the text with its lines, or the best candidate's place and what it lacks."""
-
-    code: str
-    text: str = ""
-    lines: tuple[ShownLine, ...] = ()
-    candidate: str = ""
-    lacks: str = ""
 
 
 class HookLog:
@@ -60,10 +48,6 @@ class HookLog:
                 lacks=decision.lacks,
             )
         )
-
-    def sessions(self) -> set[str]:
-        """Return the ids of the sessions that have entries."""
-        return {entry.session_id for entry in self._entries}
 
     def newest(self, limit: int, session_id: str | None = None) -> list[HookLogEntry]:
         """Return the newest decisions, of all sessions or of one."""

@@ -75,20 +75,16 @@ def newest_facts(files: ProjectFiles, texts: Mapping[str, str], project: Project
     """Return the newest facts on a project in files, given with their texts by path."""
     found: list[tuple[bool, str, int, ShownLine]] = []
     for file in files.to_read:
-        is_curated = file in files.curated
-        day = day_of_note(file.path)
+        noted = day_of_note(file.path)
+        day = "" if noted is None else noted.isoformat()
         for number, line, is_listed, is_below in _lines(texts[file.path], project):
             begins = project.begins(line)
-            is_about = file in files.own or is_below
-            if not begins and not (
-                is_listed and ((is_about and len(line) >= MIN_FACT_CHARS) or project.is_named(line))
-            ):
-                continue
-            dated = _DAY.search(line)
-            date = dated[1] if dated is not None else "" if day is None else day.isoformat()
-            about = "" if dated is not None else date
-            shown = ShownLine(_short(line), f"{file.path}#L{number}", about, (line,))
-            found.append((is_curated and begins, date, number, shown))
+            is_about = len(line) >= MIN_FACT_CHARS and (is_below or file in files.own)
+            if begins or (is_listed and (is_about or project.is_named(line))):
+                written = _DAY.search(line)
+                date, about = (written[1], "") if written else (day, day)
+                shown = ShownLine(_short(line), f"{file.path}#L{number}", about, (line,))
+                found.append((begins and file in files.curated, date, number, shown))
     # The newest day first; facts without a day follow, those at the end of a file first: notes are appended.
     return [line for *_, line in sorted(found, key=lambda each: each[:3], reverse=True)[:MAX_FACTS]]
 

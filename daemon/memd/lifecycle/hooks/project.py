@@ -56,18 +56,17 @@ class Project:
         """Whether the name is an ordinary word, or made of such words."""
         self._folder, self._slug = f"{path}/", re.sub(r"[^A-Za-z0-9]", "-", str(path))
         escaped = [*map(re.escape, parts)]
-        name = f"(?i:{'[ ._-]?'.join(escaped)})"
+        name = f"(?i:{'[ ._-]?'.join(escaped)})" if parts else "(?!)"  # which matches nothing
         # Letters of scripts without spaces may touch a name in another script.
         letter = "0-9A-Za-zÀ-ÿ" if self.name.isascii() else "" if has_cjk(self.name) else r"\w"
         before = rf"(?<![{letter}_])(?<![^\W\d_]-)" if letter else ""
         after = f"(?![{letter}])" if letter else ""
         alone = rf"{after}(?!-\w|_|\.\w)"
-        above = re.escape(path.parent.name)
         named = [
             f"`{name}`",
             rf"\[\[{name}[\]|#]",
             rf"(?:{_FORGE}{name}(?![\w-])|/{name}\.git\b)",
-            rf"{_ROOT}(?:(?:/[\w.-]+)?|(?:/[\w.-]+)*/{above})/{name}{alone}",
+            rf"{_ROOT}(?:(?:/[\w.-]+)?|(?:/[\w.-]+)*/{re.escape(path.parent.name)})/{name}{alone}",
         ]
         if self.name.lower() not in _WORDS["compound"]:
             named.append(rf"(?<![^\W_]){_PROJECT}[\s:：]*[\"'“„«*_(]*{name}{alone}")
@@ -87,7 +86,7 @@ class Project:
 
     def begins(self, line: str) -> bool:
         """Return whether a line begins with the project's name."""
-        start = self._start.match(unicodedata.normalize("NFC", line)) if self else None
+        start = self._start.match(unicodedata.normalize("NFC", line))
         if start is None or not self.is_common:
             return start is not None
         word = (start[3] or "").lower()
@@ -96,12 +95,11 @@ class Project:
 
     def is_named(self, text: str) -> bool:
         """Return whether a line names the project."""
-        found = self._named.search(unicodedata.normalize("NFC", text)) if self else None
-        return found is not None or self.begins(text)
+        return self._named.search(unicodedata.normalize("NFC", text)) is not None or self.begins(text)
 
     def is_heading(self, text: str) -> bool:
         """Return whether the text below a heading is about the project."""
-        return self.is_named(text) or (bool(self) and self._heading.match(text) is not None)
+        return self.is_named(text) or self._heading.match(text) is not None
 
     def is_path(self, path: str) -> bool:
         """Return whether a file or folder is the project's: by the name of one of its folders, or of itself."""
@@ -113,10 +111,8 @@ class Project:
         return any(matches(_DATE.sub("", name, count=1)) is not None for name in names)
 
 
-@lru_cache(maxsize=128)
-def project_in(folder: str) -> Project:
-    """Return the project in a folder."""
-    return Project(folder)
+project_in = lru_cache(maxsize=128)(Project)
+"""Return the project in a folder."""
 
 
 def _is_common(word: str) -> bool:

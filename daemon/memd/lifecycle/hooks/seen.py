@@ -70,9 +70,7 @@ def _words_of(text: str) -> Mark:
 def _is_same(one: Mark, other: Mark) -> bool:
     """Return whether two marks are those of one fact."""
     shared = len(one & other)
-    if not shared or shared < MIN_SHARED_WORDS * len(one | other):
-        return False
-    return _numbers(one) == _numbers(other)
+    return 0 < shared >= MIN_SHARED_WORDS * len(one | other) and _numbers(one) == _numbers(other)
 
 
 def _numbers(words: Mark) -> set[str]:

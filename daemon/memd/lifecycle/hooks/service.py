@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import PurePath
 from typing import Protocol
 
 import trio
 
-from memd.lifecycle.hooks.injection import PROMPT_HEADING, ShownLine, inject
-from memd.lifecycle.hooks.log import HookDecision, HookLog
+from memd.lifecycle.hooks.injection import PROMPT_HEADING, HookDecision, ShownLine, inject
+from memd.lifecycle.hooks.log import HookLog
 from memd.lifecycle.hooks.opening import OPENING_TOKENS, describe, newest_facts, project_files
 from memd.lifecycle.hooks.project import Project, project_in
 from memd.lifecycle.hooks.prompts import read_prompt, sentences_of
@@ -141,15 +142,13 @@ class HookService:
         hits = await _search(memory, asked.query, params)
         if not hits:
             return HookDecision("empty") if hits is not None else TOO_SLOW
-        judged = judge_hits(asked.query, hits, await _project_of(params))
-        if not judged.lines:
-            return HookDecision("not_sure", candidate=judged.candidate, lacks=judged.lacks)
-        return self._inject(params, PROMPT_HEADING, judged.lines, max_tokens)
+        judged = judge_hits(asked.query, hits, await trio.to_thread.run_sync(_project_of, params.cwd))
+        return self._inject(params, PROMPT_HEADING, judged.lines, max_tokens) if judged.lines else judged
 
     async def _at_start(self, memory: Sequence[HookMemory], params: HookParams) -> HookDecision:
         for each in memory:
             each.session_started(params.session_id)
-        project = await _project_of(params)
+        project = await trio.to_thread.run_sync(_project_of, params.cwd)
         if not project:
             return HookDecision("empty")
         heading, lines = "", list[ShownLine]()
@@ -170,10 +169,8 @@ class HookService:
     def _inject(
         self, params: HookParams, heading: str, lines: Sequence[ShownLine], max_tokens: int
     ) -> HookDecision:
-        """Return the text of lines that the session has not seen, and remember them.
-
-        It doesn't wait for anything in between, so that two prompts at the same moment can't both get a line.
-        """
+        """Return the text of lines new to the session, and remember them, without any wait: two prompts at once can't
+        both get a line."""
         key, new, same = (params.program, params.session_id), list[ShownLine](), SeenFacts()
         for line in lines:
             is_said = len(line.quoted) < 2 and self._said.is_seen(*key, line)
@@ -200,23 +197,18 @@ def _chosen(memories: HookMemories, params: HookParams, settings: HooksSettings)
     return chosen
 
 
-async def _project_of(params: HookParams) -> Project:
-    """Return a session's project."""
-
-    def find() -> Project:
-        folder = find_project(params.cwd)
-        return project_in("" if folder == os.path.expanduser("~") else folder)
-
-    return await trio.to_thread.run_sync(find)
+def _project_of(cwd: str) -> Project:
+    """Return the project of a session in a folder (blocking)."""
+    folder = find_project(cwd)
+    return project_in("" if folder == os.path.expanduser("~") else folder)
 
 
 async def _search(memory: Sequence[HookMemory], query: str, params: HookParams) -> list[Hit] | None:
-    """Return the hits of a query in all chosen memories, without the session's own conversation; None if there is
-    none because a search was too slow."""
+    """Return the hits in all chosen memories without the session's own conversation; None if too slow for any."""
     found: list[list[Hit] | None] = [None for _ in memory]
 
     async def search(at: int) -> None:
-        try:
+        with suppress(DeadlineExceededError):
             reply = await memory[at].search(
                 SearchParams(
                     query=query,
@@ -228,9 +220,7 @@ async def _search(memory: Sequence[HookMemory], query: str, params: HookParams) 
                     exclude_session=params.session_id,
                 )
             )
-        except DeadlineExceededError:
-            return
-        found[at] = reply.hits
+            found[at] = reply.hits
 
     with trio.move_on_after(TIMEOUT_S):
         async with trio.open_nursery() as nursery:

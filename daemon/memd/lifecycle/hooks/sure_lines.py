@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 
 from memd.lifecycle.hooks.evidence import LineEvidence, TellingWord, line_evidence, telling_words, text_key
-from memd.lifecycle.hooks.injection import ShownLine
+from memd.lifecycle.hooks.injection import HookDecision, ShownLine
 from memd.lifecycle.hooks.project import Project
 from memd.text.cut.snippets import cut_snippet
 from memd.text.query.dates import day_of_note
@@ -42,20 +41,11 @@ _BULLET = re.compile(r"\s*(?:[-*+]|\d+[.)])\s+")
 _HEADING = re.compile(r"\s*#{1,6}\s")
 
 
-@dataclass(frozen=True, slots=True)
-class JudgedHits:
-    """The lines of hits that are surely about a query, best first; else the place of the best candidate, and what it
-    lacks in words."""
-
-    lines: tuple[ShownLine, ...] = ()
-    candidate: str = ""
-    lacks: str = ""
-
-
-def judge_hits(query: str, hits: Iterable[Hit], project: Project) -> JudgedHits:
-    """Return the lines of explained hits that are surely about a query in a session's project."""
+def judge_hits(query: str, hits: Iterable[Hit], project: Project) -> HookDecision:
+    """Return the lines of explained hits that are surely about a query in a session's project, best first; else the
+    best candidate."""
     found: dict[bytes, tuple[float, ShownLine]] = {}
-    most, best = -1.0, JudgedHits()
+    most, best = -1.0, HookDecision("not_sure")
     for hit in hits:
         if hit.explain is None:
             continue
@@ -66,11 +56,11 @@ def judge_hits(query: str, hits: Iterable[Hit], project: Project) -> JudgedHits:
             if not lacks:
                 found.setdefault(text_key(line.text), (weight, line))
             elif weight > most:
-                most, best = weight, JudgedHits((), line.place, lacks)
+                most, best = weight, HookDecision("not_sure", candidate=line.place, lacks=lacks)
     ranked = sorted(found.values(), key=lambda each: -each[0])
     least = MIN_RELATIVE_WEIGHT * ranked[0][0] if ranked else 0.0
     lines = tuple(line for weight, line in ranked if weight >= least)[:MAX_LINES]
-    return JudgedHits(lines) if lines else best
+    return HookDecision("sure", lines=lines) if lines else best
 
 
 def _judge_lines(
@@ -90,17 +80,12 @@ def _judge_lines(
         if not lacks and hit.superseded_by is not None:
             lacks = "superseded by a later statement"
         quoted = _quoted(lines[at:])
-        text = (
-            "" if lacks else " ".join(_cut(_BULLET.sub("", part, count=1).strip(), words) for part in quoted)
-        )
+        text = "" if lacks else " ".join(_cut(part, words) for part in quoted)
         if quoted[-1].startswith("User: ") and text.endswith(("?", "？")):
             lacks = "a question without its answer"
         messages = tuple(f"{talk}{number}" for number in numbers[at : at + len(quoted)] if talk)
-        yield (
-            evidence.weight,
-            ShownLine(text, f"{hit.path}#L{numbers[at]}", _about(hit), quoted, messages),
-            lacks,
-        )
+        shown = ShownLine(text, f"{hit.path}#L{numbers[at]}", _about(hit), quoted, messages)
+        yield evidence.weight, shown, lacks
 
 
 def _lack_of(evidence: LineEvidence, total: int, *, is_project: bool, is_talk: bool) -> str:
@@ -126,7 +111,9 @@ def _quoted(lines: Sequence[str]) -> tuple[str, ...]:
     return tuple(lines[: 2 if is_answered else 1])
 
 
-def _cut(text: str, words: Sequence[TellingWord]) -> str:
+def _cut(line: str, words: Sequence[TellingWord]) -> str:
+    """Return a line as it is shown: without its list mark, and only its best part if it is long."""
+    text = _BULLET.sub("", line, count=1).strip()
     limit = MAX_WIDE_LINE_CHARS if has_wide(text) else MAX_LINE_CHARS
     return cut_snippet(text, 1, [word.form for word in words], limit).text.strip()
 

@@ -16,5 +16,6 @@ async def handle(call: Call, params: HookLogParams) -> HookLogReply:
         raise wrong("hook_log", "limit", f"must be from 1 to {MAX_ENTRIES}")
     log, session_id = call.daemon.hooks.log, params.session_id
     if session_id is not None:
-        session_id = match_prefix("hook_log", "session_id", session_id, log.sessions())
+        ids = (entry.session_id for entry in log.newest(MAX_ENTRIES))
+        session_id = match_prefix("hook_log", "session_id", session_id, ids)
     return HookLogReply(entries=log.newest(params.limit, session_id))

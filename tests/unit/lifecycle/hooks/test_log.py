@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from memd.lifecycle.hooks.injection import ShownLine
-from memd.lifecycle.hooks.log import MAX_ENTRIES, SHOWN_PROMPT_CHARS, HookDecision, HookLog, first_words
+from memd.lifecycle.hooks.injection import HookDecision, ShownLine
+from memd.lifecycle.hooks.log import MAX_ENTRIES, SHOWN_PROMPT_CHARS, HookLog, first_words
 from memd_client.hooks import HookParams
 
 
@@ -30,7 +30,6 @@ def test_the_newest_come_first_and_the_oldest_are_dropped() -> None:
     assert [entry.decision for entry in log.newest(2)] == [f"d{MAX_ENTRIES + 4}", f"d{MAX_ENTRIES + 3}"]
     assert len(log.newest(MAX_ENTRIES * 2)) == MAX_ENTRIES
     assert {entry.session_id for entry in log.newest(9, "s1")} == {"s1"}
-    assert log.sessions() == {"s0", "s1"}
 
 
 def test_what_a_candidate_lacks_is_logged_by_its_place() -> None:

@@ -111,6 +111,17 @@ def test_a_transcript_hit_has_the_transcripts_line_numbers(db: Database) -> None
     assert hit.citation == "sessions/s.jsonl#L7-L12"
 
 
+def test_an_explained_hit_has_the_line_of_the_file_for_each_line_of_its_snippet(db: Database) -> None:
+    publish_note(db, PATH, "# Title\n\nthe freezer key")
+    publish_note(db, "sessions/s.jsonl", "user: hello\nuser: the freezer\nuser: key", source="sessions")
+    with transaction(db):
+        store_transcript(db, "sessions/s.jsonl", StoredTranscript([7, 9, 12], redactions=0))
+    explained = search(db, search_spec("freezer", min_score=0.0, explain=True)).hits
+    lines = {hit.path: (hit.explain or {}).get("lines") for hit in explained}
+    assert lines == {PATH: [1, 2, 3], "sessions/s.jsonl": [7, 9, 12]}
+    assert {hit.explain is None for hit in ask(db, "freezer")} == {True}
+
+
 # --- no repetitions -------------------------------------------------------------------------------
 
 

@@ -183,7 +183,7 @@ def test_daemon_raises_its_descriptor_limit_and_survives_exhaustion() -> None:
     before = resource.getrlimit(resource.RLIMIT_NOFILE)
     with StateHome(KEYWORD_ONLY) as home:
         home.note("MEMORY.md", "the cormorant nests\n")
-        daemon = DaemonProcess(home)
+        daemon = DaemonProcess(home, fresh=True)
         resource.setrlimit(resource.RLIMIT_NOFILE, (512, before[1]))
         try:
             daemon.start()

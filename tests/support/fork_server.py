@@ -38,6 +38,9 @@ PROGRAMS: Final = {"memd": "memd.__main__", "memctl": "memd.cli.main"}
 """The module of each program; its function is `main`."""
 
 
+PYTHON: Final = sys.executable
+"""A test may replace it by a program that starts Python in another way."""
+
 START_VARIABLES: Final = ("PYTHON", "LD_", "LC_", "LANG", "MALLOC_", "GLIBC_", "OMP_", "OPENBLAS_")
 
 
@@ -87,7 +90,8 @@ class ForkedProcess:
 def can_fork(environ: Mapping[str, str]) -> bool:
     """Return whether a fork is like a new process: some variables are read at the start of Python alone."""
     changed = {name for name in environ if environ[name] != os.environ.get(name)}
-    return sys.platform == "linux" and not any(name.startswith(START_VARIABLES) for name in changed)
+    is_usual = sys.platform == "linux" and sys.executable == PYTHON
+    return is_usual and not any(name.startswith(START_VARIABLES) for name in changed)
 
 
 def start(

@@ -308,7 +308,7 @@ def test_files_of_the_daemon_are_private_to_the_user_under_any_umask() -> None:
         there = set(home.root.rglob("*")) | {home.root / "daemon.log"}
         before = os.umask(0)
         try:
-            daemon = DaemonProcess(home).start(wait=False)
+            daemon = DaemonProcess(home, fresh=True).start(wait=False)
         finally:
             os.umask(before)
         try:

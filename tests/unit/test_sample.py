@@ -53,7 +53,7 @@ def test_copying_again_keeps_edited_notes_and_brings_back_missing_ones(sample: P
 
 
 def test_only_notes_and_settings_are_copied(sample: Path) -> None:
-    assert {path.suffix for path in sample.rglob("*") if path.is_file()} == {".md", ".json"}
+    assert {path.suffix for path in sample.rglob("*") if path.is_file()} == {".md", ".json", ".toml"}
 
 
 def test_every_question_names_a_note_that_exists(sample: Path) -> None:

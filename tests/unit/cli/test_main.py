@@ -207,7 +207,8 @@ def test_missing_argument_is_reported_with_its_choices_on_one_line() -> None:
     ran = memctl("mcp", "install")
 
     assert ran.err.splitlines()[0] == (
-        "error: missing argument 'CLIENT'. Choose from claude-code, codex, cursor, vscode, claude-desktop"
+        "error: missing argument 'CLIENT'. "
+        "Choose from claude-code, codex, gemini, opencode, copilot, cursor, vscode, claude-desktop"
     )
 
 

@@ -15,6 +15,7 @@ import pytest
 
 from memd_client.messages import StatusReply
 from tests.support.daemon import DaemonProcess
+from tests.support.sampling import one_in
 from tests.support.sockets import wait_until
 from tests.support.state_homes import UNWATCHED, StateHome
 
@@ -207,9 +208,16 @@ def test_daemon_without_a_home_variable_answers(home: StateHome) -> None:
         assert client.search("apples").hits
 
 
-@pytest.mark.parametrize("program", ["memd", "memctl"])
 @pytest.mark.parametrize(
-    "variable", ["OPENCLAW_STATE_DIR", "OPENCLAW_CONFIG_PATH", "MEMD_CONFIG", "MEMD_MODEL_DIR"]
+    ("program", "variable"),
+    one_in(
+        3,
+        [
+            (program, variable)
+            for program in ("memd", "memctl")
+            for variable in ("OPENCLAW_STATE_DIR", "OPENCLAW_CONFIG_PATH", "MEMD_CONFIG", "MEMD_MODEL_DIR")
+        ],
+    ),
 )
 def test_path_outside_utf8_is_reported_as_an_error(program: str, variable: str, home: StateHome) -> None:
     named = os.fsencode(home.root) + b"/caf\xe9"

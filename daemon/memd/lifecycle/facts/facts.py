@@ -97,7 +97,7 @@ class Facts:
             id=params.id or fact_lines.new_id(now_ms),
             text=text,
             importance=fact_lines.DEFAULT_IMPORTANCE if params.importance is None else params.importance,
-            category=params.category or category_of(text),
+            named_category=params.category or category_of(text),
             created_ms=now_ms - now_ms % 1000 if params.created_ms is None else params.created_ms,
         )
         used = False

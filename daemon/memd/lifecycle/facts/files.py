@@ -56,7 +56,7 @@ def edit_fact(
         found,
         text=text,
         importance=found.importance if params.importance is None else params.importance,
-        category=params.category or found.category,
+        named_category=params.category or found.named_category,
     )
     if wanted == found:
         return FactEdit(markdown, found)

@@ -67,11 +67,16 @@ class Fact:
     id: str
     text: str
     importance: float = DEFAULT_IMPORTANCE
-    category: str = "other"
+    named_category: str = "other"
     created_ms: int | None = None
     line: int = 0
     path: str = PATH
     supersedes: str = ""
+
+    @property
+    def category(self) -> str:
+        """Its category: the one in its comment, else by its text, which takes too long for all facts of a file."""
+        return self.named_category or category_of(self.text)
 
     @property
     def position(self) -> tuple[int, str, int]:
@@ -192,7 +197,7 @@ def _fact_in(line: str) -> Fact | None:
         id=fact_id if ID_LETTERS.fullmatch(fact_id) else _id_of(text),
         text=text,
         importance=_importance(meta.get("importance", "")),
-        category=category if category in CATEGORIES else category_of(text),
+        named_category=category if category in CATEGORIES else "",
         created_ms=_moment(meta.get("created", "")),
         supersedes=earlier if ID_LETTERS.fullmatch(earlier) else "",
     )

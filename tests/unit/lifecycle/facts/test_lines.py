@@ -74,7 +74,7 @@ FACTS = st.builds(
     id=IDS,
     text=TELLING,
     importance=st.integers(0, 100).map(lambda number: number / 100),
-    category=st.sampled_from(CATEGORIES),
+    named_category=st.sampled_from(CATEGORIES),
     created_ms=st.one_of(st.none(), st.integers(0, MAX_DATE_MS)),
 )
 

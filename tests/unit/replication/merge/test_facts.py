@@ -35,7 +35,7 @@ Files = dict[str, str]
 
 def line(fact_id: str, text: str, created_ms: int | None = CREATED_MS) -> str:
     """Return the line of a fact."""
-    return fact_lines.write(Fact(fact_id, text, category="other", created_ms=created_ms))
+    return fact_lines.write(Fact(fact_id, text, named_category="other", created_ms=created_ms))
 
 
 def facts(*pairs: tuple[str, str], path: str = FIRST) -> Files:

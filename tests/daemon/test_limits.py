@@ -133,6 +133,38 @@ def test_slow_reader_delays_no_other_client_and_its_memory_is_bounded() -> None:
 
 
 @pytest.mark.long
+def test_many_clients_that_never_read_delay_no_search_and_their_replies_are_bounded() -> None:
+    with StateHome(KEYWORD_ONLY) as home, contextlib.ExitStack() as stalled:
+        home.note("MEMORY.md", "the cormorant nests\n" * 500_000)
+        home.note("memory/small.md", "the heron stands\n")
+        with DaemonProcess(home) as daemon, daemon.client() as polite:
+            polite.index()
+            assert polite.search("heron").hits
+            before, peak = polite.status().rss_bytes, 0
+            # when: 120 clients request 480 replies of 4 MB, 1.9 GB
+            for _ in range(120):
+                stalled.enter_context(stalled_reader(home.socket, 4))
+            served = []
+            for _ in range(40):
+                started = answered_gets(polite)
+                assert polite.search("heron").hits
+                served.append(answered_gets(polite) - started)
+                peak = max(peak, polite.status().rss_bytes)
+            # then: 96 MB of frames waited, and a search for the few requests that were running
+            assert peak < before + 250 * 1_048_576
+            assert max(served) < 40
+            assert "rpc.slow_reader_dropped" in {event["event"] for event in daemon.events()}
+
+
+def answered_gets(client: Client) -> float:
+    """Return the number of `get` requests that the daemon has answered."""
+    rows = (
+        row for each in client.metrics().metrics if each.name == "memd_requests_total" for row in each.samples
+    )
+    return sum(row.value for row in rows if row.labels["method"] == "get")
+
+
+@pytest.mark.long
 def test_slow_reader_is_disconnected_and_named_in_the_log() -> None:
     with StateHome(KEYWORD_ONLY) as home:
         home.note("MEMORY.md", "the cormorant nests\n" * 40_000)

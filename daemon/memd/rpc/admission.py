@@ -1,24 +1,27 @@
 """Scheduling of requests: which one runs next, fairly between all connections.
 
-Each connection's first request runs at once; the remaining slots go to connections in turn, one request each. So a
-connection that sends many requests delays only its own.
+Each connection's first request runs at once; the remaining slots go to connections in turn, one request each, and
+first to those with few requests and no unread replies. So a connection that sends many requests delays only its own.
 """
 
 from __future__ import annotations
 
 from collections import Counter, OrderedDict, deque
+from collections.abc import Callable
+from operator import attrgetter
 
 import trio
 
 from memd.rpc.limits import Limits
+from memd.sync.search_scheduler import TURNS
 from memd_client.errors import DaemonBusyError
 
 REQUEST_CLASSES = {
     "search": "reading",
-    "get": "reading",
-    "files": "reading",
+    "get": "loading",
+    "files": "loading",
     "conversation_search": "reading",
-    "conversation_read": "reading",
+    "conversation_read": "loading",
     "hook": "reading",
     "facts": "reading",
     "call_tool": "reading",
@@ -38,9 +41,14 @@ are cheap, or the agent serializes them anyway. Each agent's search of `search_a
 
 
 class FairSemaphore:
-    """Slots shared by connections: `at_once` of them, and up to `most` for connections without one."""
+    """Slots shared by connections: `at_once` of them, and up to `most` for connections without one.
 
-    def __init__(self, at_once: int, most: int) -> None:
+    `load_of` returns a connection's load: of `TURNS` slots, all but one go to the lowest.
+    """
+
+    def __init__(self, at_once: int, most: int, load_of: Callable[[object], int] = lambda _: 0) -> None:
+        self._load_of = load_of
+        self._turn = 0
         self._at_once = at_once
         self._most = max(at_once, most)
         self._held: Counter[object] = Counter()
@@ -93,12 +101,13 @@ class FairSemaphore:
         return self._running < (self._at_once if client in self._held else self._most)
 
     def _next(self) -> object | None:
-        """Return the client of the next slot: one without a slot, else the least recently served."""
-        idle = next((client for client in self._queues if client not in self._held), None)
-        client = idle if idle is not None else next(iter(self._queues), None)
+        """Return the client of the next slot: one without a slot, of these the least recently served."""
+        load_of = self._load_of if self._turn % TURNS else (lambda _: 0)
+        client = min(self._queues, key=lambda client: (client in self._held, load_of(client)), default=None)
         return client if client is not None and self._is_free_for(client) else None
 
     def _hold(self, client: object) -> None:
+        self._turn += 1
         self._running += 1
         self._held[client] += 1
 
@@ -119,9 +128,12 @@ class Admission:
         self._unfinished: Counter[object] = Counter()
         self._unfinished_bytes = 0
         self.total = 0
+        load_of = attrgetter("load")
         self._slots = {
-            each: FairSemaphore(limits.running, limits.running_most) for each in set(REQUEST_CLASSES.values())
+            each: FairSemaphore(limits.running, limits.running_most, load_of)
+            for each in set(REQUEST_CLASSES.values())
         }
+        self._slots["loading"] = FairSemaphore(limits.running, limits.loading_most, load_of)
 
     def __repr__(self) -> str:
         return f"<Admission {self.total} in flight, {self._slots}>"

@@ -17,6 +17,7 @@ from memd.rpc.call import Call, DaemonContext
 from memd.rpc.dispatch import HANDLERS, error_shape, find_handler, wire_reply
 from memd.rpc.metrics import count_request
 from memd.rpc.outbox import Outbox, encode_reply
+from memd.sync.search_scheduler import CLIENT_LOAD
 from memd_client.errors import (
     BadParamsError,
     DaemonBusyError,
@@ -93,6 +94,7 @@ class Connection:
         self._outbox = Outbox(stream, daemon.limits, daemon.backlog)
         self._running: dict[int, _Request] = {}
         self.greeted = False
+        self._has_answered = False
         self._draining = False
         self._dismissed: MemdError | None = None
         self._reading = trio.CancelScope()
@@ -104,6 +106,11 @@ class Connection:
         state = "draining" if self._draining else "greeted" if self.greeted else "new"
         return f"<Connection {self._number} {state}, {len(self._running)} in flight, {self._outbox!r}>"
 
+    @property
+    def load(self) -> int:
+        """Its requests in flight, bytes of unread replies, and 1 until its first reply; served later if it is high."""
+        return len(self._running) + self._outbox.waiting_bytes + (not self._has_answered)
+
     async def run(self) -> None:
         """Serve the peer until it leaves, breaks the protocol, or the server drains.
 
@@ -111,6 +118,7 @@ class Connection:
         are cancelled and the stream is closed in any case.
         """
         self._token = trio.lowlevel.current_trio_token()
+        CLIENT_LOAD.set(lambda: self.load)
         self._opened_at = self._active_at = trio.current_time()
         async with self._stream, trio.open_nursery() as nursery:
             self._nursery = nursery
@@ -174,6 +182,10 @@ class Connection:
                 messages = decoder.feed(bytes(data))
                 for message in messages:
                     await self._take(message)
+                    if (
+                        len(messages) > 1
+                    ):  # so that a burst of many connections doesn't occupy the loop for seconds
+                        await trio.lowlevel.checkpoint()
                 # Recorded after the requests: while the peer waited for the daemon, it was not idle.
                 self._note_arrival(bool(messages), decoder.waiting_bytes)
             except (FrameInvalidError, FrameTooBigError, DaemonBusyError) as error:
@@ -257,10 +269,12 @@ class Connection:
             request.answered = True
             code = "ok" if error is None else error["code"]
             self._count(request.method, code, perf_counter() - started)
-            await self._reply(request.id, error, result)
+            frame, result = self._encode(request.id, error, result), None  # frees the value before the wait
+            await self._outbox.put(frame)
         finally:
             if self._running.pop(request.id, None) is not None:
                 self._admission.leave(self)
+                self._has_answered = True
             self._active_at = trio.current_time()
             if not self._running:
                 self._quiet.unpark_all()
@@ -346,21 +360,20 @@ class Connection:
     async def _refuse(self, request: _Request, error: MemdError) -> None:
         """Reply with an error to a request that isn't run. The reader waits here if the peer doesn't read."""
         self._count(request.method, error.wire_code, None)
-        await self._reply(request.id, error_shape(error), None)
+        await self._outbox.put(self._encode(request.id, error_shape(error), None))
 
-    async def _reply(self, request_id: int, error: Any, result: Any) -> None:
-        """Queue a response; if it is longer than a frame, an error instead."""
+    def _encode(self, request_id: int, error: Any, result: Any) -> bytes:
+        """Return the frame of a response; if it is longer than a frame, of an error instead."""
         try:
-            frame = encode_reply([RESPONSE, request_id, error, result], self._limits.frame_bytes)
+            return encode_reply([RESPONSE, request_id, error, result], self._limits.frame_bytes)
         except FrameTooBigError as failure:
-            frame = encode_frame([RESPONSE, request_id, error_shape(failure), None])
+            return encode_frame([RESPONSE, request_id, error_shape(failure), None])
         except (
             BadParamsError
         ) as failure:  # the method returned a value that can't be encoded: a defect of the daemon
             crash = RuntimeError(failure.message)
             shape = error_shape(crash, connection=self._number, request=request_id)
-            frame = encode_frame([RESPONSE, request_id, shape, None])
-        await self._outbox.put(frame)
+            return encode_frame([RESPONSE, request_id, shape, None])
 
     async def _finish_requests(self) -> None:
         """Wait for the requests in flight, stop those that take too long, and flush."""
@@ -382,5 +395,5 @@ class Connection:
         for request in list(self._running.values()):
             request.stop(reason)
         with trio.move_on_after(LAST_FRAMES_TIMEOUT_S):
-            await self._reply(0, error_shape(reason), None)
+            await self._outbox.put(self._encode(0, error_shape(reason), None))
             await self._outbox.flush()

@@ -19,6 +19,7 @@ class Limits:
     running: requests of one class (`admission.REQUEST_CLASSES`) that run at once. There are fewer cores and reader
         threads; more would delay the first request of another connection.
     running_most: the same, for connections without a running request, which start at once.
+    loading_most: the same for requests that load files: each takes the RAM of a file of the maximum size.
     frame_bytes: the longest frame, in both directions.
     unfinished_bytes: incomplete frames of all connections. Without it, connections with nearly complete frames of the
         maximum size could take gigabytes.
@@ -28,11 +29,11 @@ class Limits:
     frame_s: from a frame's first byte to its last. Even the longest takes less than a second over a local socket; a
         client that sends single bytes must not keep its buffer for ever.
     hello_s: from connecting to `hello`.
-    outgoing_bytes: encoded replies that wait for a peer to read. Further replies wait as values. Four frames, so that
+    outgoing_bytes: encoded replies that wait for a peer to read. Further replies wait as values. Two frames, so that
         one large reply doesn't block all others.
     backlog_bytes: waiting replies of all peers, including those that wait to be queued. A peer that reads never reaches
         it alone: it has `outgoing_bytes`, and one frame of each running request. Beyond it the peer with the most
-        waiting bytes is dropped.
+        waiting bytes is dropped, of those that read nothing for `unread_s` if there are any.
     progress_bytes: with more waiting bytes, progress is dropped, since it would be outdated.
     stall_s: a peer that reads nothing for so long while replies wait is dropped.
     drain_s: time for requests in flight when the daemon stops.
@@ -43,14 +44,16 @@ class Limits:
     requests: int = 1024
     running: int = 3
     running_most: int = 64
+    loading_most: int = 8
     frame_bytes: int = MAX_FRAME_BYTES
     unfinished_bytes: int = 8 * MAX_FRAME_BYTES
     frame_values: int = MAX_VALUES
     idle_s: float = 600
     frame_s: float = 30
     hello_s: float = 10
-    outgoing_bytes: int = 4 * MAX_FRAME_BYTES
-    backlog_bytes: int = 16 * MAX_FRAME_BYTES
+    outgoing_bytes: int = 2 * MAX_FRAME_BYTES
+    backlog_bytes: int = 6 * MAX_FRAME_BYTES
+    unread_s: float = 1
     progress_bytes: int = 64 * 1024
     stall_s: float = 30
     drain_s: float = 5

@@ -1,6 +1,7 @@
 """Outgoing frames of one peer: limited in bytes, written by one task, dropped if the peer doesn't read.
 
-`Backlog` limits the bytes of all peers together: the peer with the most waiting bytes is dropped.
+`Backlog` limits the bytes of all peers together: of the peers that don't read, the one with the most waiting bytes is
+dropped.
 """
 
 from __future__ import annotations
@@ -41,7 +42,7 @@ class Backlog:
         if not self._bytes[outbox]:
             del self._bytes[outbox]
         while self.total > self._most_bytes:
-            largest = max(self._bytes, key=self._bytes.__getitem__)
+            largest = max(self._bytes, key=lambda each: (each.is_unread, self._bytes[each]))
             self.forget(largest)
             largest.drop()
 
@@ -60,26 +61,32 @@ class Outbox:
         self._writing = trio.CancelScope()
         self._is_dropped = False
         self._frames: deque[bytes] = deque()
-        self._waiting_bytes = 0
+        self.waiting_bytes = 0
+        self._read_at = 0.0
         self._putting = 0
         self._space_freed = trio.lowlevel.ParkingLot()
         self._work = trio.lowlevel.ParkingLot()
         self._empty = trio.lowlevel.ParkingLot()
 
     def __repr__(self) -> str:
-        return f"<Outbox {len(self._frames)} frames, {self._waiting_bytes} bytes>"
+        return f"<Outbox {len(self._frames)} frames, {self.waiting_bytes} bytes>"
 
     async def put(self, frame: bytes) -> None:
         """Queue a frame; wait while the queue is full. An empty queue takes a frame of any size."""
         self._putting += 1
         self._count(len(frame))
         try:
-            while self._waiting_bytes and self._waiting_bytes + len(frame) > self._limits.outgoing_bytes:
+            while self.waiting_bytes and self.waiting_bytes + len(frame) > self._limits.outgoing_bytes:
                 await self._space_freed.park()
         finally:
             self._putting -= 1
             self._count(-len(frame))
         self._append(frame)
+
+    @property
+    def is_unread(self) -> bool:
+        """Whether the peer has read nothing for `unread_s` while replies wait."""
+        return self.waiting_bytes > 0 and trio.current_time() - self._read_at > self._limits.unread_s
 
     @property
     def is_full(self) -> bool:
@@ -93,14 +100,14 @@ class Outbox:
 
     def offer(self, frame: bytes) -> bool:
         """Queue a frame that may be dropped; return whether it was queued."""
-        if self._waiting_bytes + len(frame) > self._limits.progress_bytes:
+        if self.waiting_bytes + len(frame) > self._limits.progress_bytes:
             return False
         self._append(frame)
         return True
 
     async def flush(self) -> None:
         """Wait until the system has accepted all queued frames."""
-        while self._waiting_bytes:
+        while self.waiting_bytes:
             await self._empty.park()
 
     async def write(self) -> None:
@@ -127,11 +134,12 @@ class Outbox:
             for start in range(0, len(view), WRITE_BYTES):
                 with trio.fail_after(self._limits.stall_s):
                     await self._stream.send_all(view[start : start + WRITE_BYTES])
+                self._read_at = trio.current_time()
             sent = len(self._frames.popleft())
-            self._waiting_bytes -= sent
+            self.waiting_bytes -= sent
             self._count(-sent)
             self._space_freed.unpark_all()
-            if not self._waiting_bytes:
+            if not self.waiting_bytes:
                 self._empty.unpark_all()
 
     def _count(self, by: int) -> None:
@@ -156,8 +164,9 @@ class Outbox:
             frame = frame[self._send_now(frame) :]
             if not frame:
                 return
+            self._read_at = trio.current_time()
         self._frames.append(frame)
-        self._waiting_bytes += len(frame)
+        self.waiting_bytes += len(frame)
         self._count(len(frame))
         self._work.unpark()
 

@@ -135,7 +135,7 @@ class SearchService:
         """Return the result from an index that has caught up with the disk, as far as the time allows."""
         with_vectors, is_last = not wanted.params.lexical_only, budget_s < math.inf
         while True:
-            async with self._scheduler.slot():
+            async with self._scheduler.slot(self._index):
                 searcher = self._cache.searcher() if wanted.embedded.vector is not None else None
                 second_reader = self._index if self._scheduler.has_core_to_spare else None
                 find_in = partial(self._find, wanted, view, searcher, second_reader)

@@ -9,11 +9,14 @@ from __future__ import annotations
 
 import math
 import os
-from collections import deque
-from collections.abc import AsyncIterator, Iterator
+from collections import Counter
+from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager
+from contextvars import ContextVar
 
 import trio
+
+from memd.index.connection import READERS
 
 MAX_YIELD_S = 0.02
 """Longest pause per file: under continuous searches a sync still processes fifty files per second."""
@@ -26,24 +29,34 @@ SLOT_TIMEOUT_S = 0.03
 """Time after which a search releases its slot, several times its usual duration, so that a slow search on a busy disk
 or a huge index doesn't delay others for longer."""
 
+TURNS = 4
+"""Of so many slots, one goes to the search that waits longest; the others to the client with the lowest load."""
+
+CLIENT_LOAD: ContextVar[Callable[[], int]] = ContextVar("CLIENT_LOAD", default=lambda: 0)
+"""Returns the load of the client that the current task works for; see `Connection.load`."""
+
 
 class _Ticket:
     """A search in the queue for a slot."""
 
-    def __init__(self) -> None:
+    def __init__(self, index: object) -> None:
+        self.index = index
         self.wake = trio.Event()
         self.is_admitted = False
+        self.load = CLIENT_LOAD.get()
 
 
 class SearchScheduler:
-    """Counts running searches and assigns them slots, first come, first served. Shared by all agents."""
+    """Counts running searches and assigns them slots. Shared by all agents."""
 
     def __init__(self, cores: int | None = os.cpu_count()) -> None:
         self._cores = cores or 1
         self._searches = 0
         self._idle = trio.Event()
         self._idle.set()
-        self._queue: deque[_Ticket] = deque()
+        self._queue: list[_Ticket] = []
+        self._turn = 0
+        self._reading: Counter[object] = Counter()
         self._slots: dict[_Ticket, float] = {}
 
     def __repr__(self) -> str:
@@ -73,9 +86,9 @@ class SearchScheduler:
             self._enter()
 
     @asynccontextmanager
-    async def slot(self) -> AsyncIterator[None]:
-        """Occupy one of `MAX_CONCURRENT_SEARCHES` slots inside the `async with` block."""
-        ticket = _Ticket()
+    async def slot(self, index: object = None) -> AsyncIterator[None]:
+        """Occupy one of `MAX_CONCURRENT_SEARCHES` slots, and a reader of an index, inside the `async with` block."""
+        ticket = _Ticket(index)
         self._queue.append(ticket)
         try:
             self._admit()
@@ -89,17 +102,25 @@ class SearchScheduler:
             yield
         finally:
             self._slots.pop(ticket, None)
-            if not ticket.is_admitted:
+            if ticket.is_admitted:
+                self._reading[index] -= 1
+            else:
                 self._queue.remove(ticket)
                 self._wake_first()
             self._admit()
 
     def _admit(self) -> None:
-        """Assign free and timed-out slots to the first in the queue."""
+        """Assign free and timed-out slots to searches in the queue."""
         now = trio.current_time()
         self._slots = {ticket: until for ticket, until in self._slots.items() if until > now}
-        while self._queue and len(self._slots) < MAX_CONCURRENT_SEARCHES:
-            ticket = self._queue.popleft()
+        while len(self._slots) < MAX_CONCURRENT_SEARCHES:
+            queue = [each for each in self._queue if self._reading[each.index] < READERS]
+            if not queue:
+                return
+            self._turn += 1
+            ticket = min(queue, key=lambda each: each.load()) if self._turn % TURNS else queue[0]
+            self._queue.remove(ticket)
+            self._reading[ticket.index] += 1
             self._slots[ticket] = now + SLOT_TIMEOUT_S
             ticket.is_admitted = True
             ticket.wake.set()

@@ -58,6 +58,18 @@ async def test_what_waits_goes_round_between_connections(autojump_clock: MockClo
     assert len(set(work.at)) == len(work.at)
 
 
+async def test_lowest_load_goes_first_and_every_fourth_slot_to_the_longest_wait(
+    autojump_clock: MockClock,
+) -> None:
+    loads = {"running": 0, "unread": 1_000, "many": 64, "polite": 1}
+    work = Work(FairSemaphore(1, 1, lambda client: loads[str(client)]))
+    async with trio.open_nursery() as nursery:
+        for client in ("running", "unread", "many", "unread", "many", "polite", "polite", "polite"):
+            nursery.start_soon(work.request, client)
+            await wait_all_tasks_blocked(0)
+    assert work.began == ["running", "polite", "polite", "polite", "unread", "many", "many", "unread"]
+
+
 async def test_connections_with_nothing_running_are_bounded_too(autojump_clock: MockClock) -> None:
     slots = FairSemaphore(at_once=1, most=3)
     work = Work(slots)
@@ -126,7 +138,8 @@ def test_a_request_too_many_over_all_connections_is_refused_unless_it_is_the_onl
 
 def test_kinds_of_requests_do_not_wait_for_each_other() -> None:
     admission = Admission(Limits())
-    assert admission.slots_of("search") is admission.slots_of("get")
+    assert admission.slots_of("search") is admission.slots_of("conversation_search")
+    assert admission.slots_of("search") is not admission.slots_of("get")
     assert admission.slots_of("search") is not admission.slots_of("embed")
     assert admission.slots_of("status") is not admission.slots_of("search")
     assert admission.slots_of("cancel") is None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import Any
 
 import msgpack
@@ -119,6 +120,31 @@ async def test_of_several_outboxes_the_one_with_most_bytes_is_given_up(autojump_
         nursery.cancel_scope.cancel()
     assert [len(sink.data) for sink in sinks] == [30, 0, 21]
     assert backlog.total == 0
+
+
+async def test_peer_that_reads_nothing_is_given_up_before_one_with_more_bytes(
+    autojump_clock: MockClock,
+) -> None:
+    backlog = Backlog(100)
+    sinks = [Sink(), Sink()]
+    outboxes = [Outbox(sink, Limits(unread_s=1), backlog) for sink in sinks]
+    async with trio.open_nursery() as nursery:
+
+        async def write(outbox: Outbox) -> None:
+            with suppress(trio.TooSlowError):
+                await outbox.write()
+
+        for outbox in outboxes:
+            nursery.start_soon(write, outbox)
+        await outboxes[0].put(b"x" * 10)
+        await trio.sleep(2)
+        # when: the other one's reply is too much
+        await outboxes[1].put(b"y" * 95)
+        for sink in sinks:
+            sink.open.set()
+        await wait_all_tasks_blocked()
+        nursery.cancel_scope.cancel()
+    assert [len(sink.data) for sink in sinks] == [0, 95]
 
 
 integers = st.integers() | st.integers(-(1 << 80), 1 << 80)

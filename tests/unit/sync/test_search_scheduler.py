@@ -9,7 +9,8 @@ import pytest
 import trio
 from trio.testing import MockClock
 
-from memd.sync.search_scheduler import MAX_YIELD_S, SLOT_TIMEOUT_S, SearchScheduler
+from memd.index.connection import READERS
+from memd.sync.search_scheduler import CLIENT_LOAD, MAX_YIELD_S, SLOT_TIMEOUT_S, SearchScheduler
 
 
 def test_indexing_does_not_wait_without_a_search() -> None:
@@ -75,7 +76,7 @@ def test_search_waiting_for_the_sync_does_not_delay_it() -> None:
 # --- slots -------------------------------------------------------------------------
 
 
-def starts(*seconds: float, cancelled: int | None = None) -> list[tuple[int, float]]:
+def starts(*seconds: float, cancelled: int | None = None, is_apart: bool = False) -> list[tuple[int, float]]:
     """Return (number, start time) of some searches that arrive one after the other, in that order."""
 
     async def scene() -> list[tuple[int, float]]:
@@ -83,7 +84,7 @@ def starts(*seconds: float, cancelled: int | None = None) -> list[tuple[int, flo
 
         async def search(number: int, takes_s: float) -> None:
             with trio.move_on_after(0.001 if number == cancelled else math.inf):
-                async with scheduler.slot():
+                async with scheduler.slot(number if is_apart else None):
                     begun.append((number, round(trio.current_time() - came, 6)))
                     await trio.sleep(takes_s)
 
@@ -102,13 +103,42 @@ def test_two_searches_run_concurrently_first_come_first_served() -> None:
 
 def test_long_searches_delay_others_by_one_slot_timeout() -> None:
     long = 100 * SLOT_TIMEOUT_S
-    begun = starts(long, long, long, long, 0.01, 0.01, 0.01)
+    begun = starts(long, long, long, long, 0.01, 0.01, 0.01, is_apart=True)
 
     assert [number for number, _ in begun] == [0, 1, 2, 3, 4, 5, 6]
     later = 2 * SLOT_TIMEOUT_S
     assert [at for _, at in begun] == pytest.approx(
         [0, 0, SLOT_TIMEOUT_S, SLOT_TIMEOUT_S, later, later, later + 0.01]
     )
+
+
+def test_long_searches_of_an_index_are_admitted_when_a_reader_is_free() -> None:
+    long = 100 * SLOT_TIMEOUT_S
+    begun = starts(*[long] * (READERS + 1))
+
+    assert [at for _, at in begun] == pytest.approx([0, 0, SLOT_TIMEOUT_S, long])
+
+
+def test_clients_with_a_low_load_are_admitted_first() -> None:
+    begun: list[int] = []
+
+    async def scene() -> None:
+        scheduler = SearchScheduler()
+
+        async def search(number: int, load: int) -> None:
+            CLIENT_LOAD.set(lambda: load)
+            await trio.sleep(number / 10_000)
+            async with scheduler.slot():
+                begun.append(load)
+                await trio.sleep(0.01)
+
+        async with trio.open_nursery() as nursery:
+            for number, load in enumerate((64, 64, 64, 64, 64, 1, 2)):
+                nursery.start_soon(search, number, load)
+
+    trio.run(scene, clock=MockClock(autojump_threshold=0))
+
+    assert begun == [64, 64, 1, 64, 2, 64, 64]  # the fourth was the one that waited longest
 
 
 @pytest.mark.parametrize("cancelled", range(5))

@@ -135,11 +135,13 @@ def lines_of(
     text: str, from_line: int, lines: int | None, limit: int = MAX_GET_CHARACTERS
 ) -> tuple[str, int, int, bool]:
     """Return (text, its lines, lines in all, is truncated) of some lines, at most `limit` characters."""
-    every = text.split("\n")
-    total = len(every) - 1 if every[-1] == "" else len(every)
-    first = max(1, from_line) - 1
-    wanted = every[first:] if lines is None else every[first : first + max(0, lines)]
-    cut = "\n".join(wanted)
+    total = text.count("\n") + (text[-1:] not in ("", "\n"))
+    first, start = max(1, from_line) - 1, 0
+    for _ in range(min(first, total)):
+        start = text.find("\n", start) + 1 or len(text)
+    cut = text[start : start + limit + 1]  # splitting the whole text would take seven times its RAM
+    if lines is not None:
+        cut = "\n".join(cut.split("\n", max(0, lines))[: max(0, lines)])
     truncated = len(cut) > limit
     if truncated:
         cut = cut[:limit]

@@ -52,7 +52,7 @@ NUMBERS: tuple[tuple[str, str, str, float], ...] = (
     ("protocol.md", r"`call_tool` together (\w+) run", "memd.rpc.limits:Limits.running", 1),
     ("protocol.md", r"starts immediately, up to (\d+) of them", "memd.rpc.limits:Limits.running_most", 1),
     ("protocol.md", r"at most every (\d+) ms", "memd.rpc.connection:MIN_PROGRESS_INTERVAL_S", 0.001),
-    ("protocol.md", r"has\s+not replied (\d+) s later", "memd.search.service:DEADLINE_SLACK_S", 1),
+    ("protocol.md", r"has\s+not replied (\d+) ms later", "memd.search.service:DEADLINE_SLACK_S", 0.001),
     (
         "requests.md",
         r"for at most (\d+) ms \(`catch_up_ms`\)",

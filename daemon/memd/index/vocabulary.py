@@ -26,6 +26,9 @@ VOCABULARY_MAX_AGE_S = 300.0
 """Longest use of a vocabulary after the index changed. Reading it takes up to hundreds of milliseconds, and only
 corrections need it."""
 
+MAX_WORDS = 200_000
+"""Most words of a vocabulary: reading more, of a note of numbers, would take longer than a search's deadline."""
+
 MAX_UNKNOWN_TERMS = 4
 """Most unknown terms of a query that are corrected; a query with more is unrelated to the index."""
 
@@ -78,9 +81,9 @@ def load_vocabulary(db: Database) -> Vocabulary:
         db.execute("CREATE VIRTUAL TABLE IF NOT EXISTS temp.words USING fts5vocab(main, chunks_fts, row)")
         # One row instead of many: see `memd.index.keyword.find_keyword`.
         row = db.execute(
-            "SELECT group_concat(term, char(10)), group_concat(doc, ' ') FROM temp.words"
-            " WHERE length(term) BETWEEN 3 AND 40 AND substr(term, -1) <> ?",
-            (STEM_MARK,),
+            "SELECT group_concat(term, char(10)), group_concat(doc, ' ') FROM (SELECT term, doc FROM temp.words"
+            " WHERE length(term) BETWEEN 3 AND 40 AND substr(term, -1) <> ? LIMIT ?)",
+            (STEM_MARK, MAX_WORDS),
         ).fetchone()
     finally:
         if is_read_only:

@@ -100,7 +100,7 @@ class EndlessSearch(SearchService):
         raise AssertionError
 
 
-def test_search_ends_at_its_deadline() -> None:
+def test_search_ends_soon_after_its_deadline() -> None:
     async def test() -> None:
         with pytest.raises(DeadlineExceededError, match="within 2000 ms"):
             await EndlessSearch().search(SearchParams(query="lease", deadline_ms=2000))

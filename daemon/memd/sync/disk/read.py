@@ -19,6 +19,7 @@ from memd.sync.disk.discover import NO_DESCRIPTOR, Discovery, SourceFile
 from memd.sync.disk.rules import describe_refusal, is_memory_path
 from memd.sync.disk.safe_open import OutsideRootError, SymlinkInPathError, open_file
 from memd.system import units
+from memd.text.cut.chunking import BLOCK_CHARACTERS
 from memd.text.query.typos import find_similar_paths
 from memd_client.errors import FileMissingError, FileUnreadableError, MemdError, PathRefusedError
 
@@ -136,9 +137,8 @@ def lines_of(
 ) -> tuple[str, int, int, bool]:
     """Return (text, its lines, lines in all, is truncated) of some lines, at most `limit` characters."""
     total = text.count("\n") + (text[-1:] not in ("", "\n"))
-    first, start = max(1, from_line) - 1, 0
-    for _ in range(min(first, total)):
-        start = text.find("\n", start) + 1 or len(text)
+    first = max(1, from_line) - 1
+    start = start_of_line(text, first + 1)
     cut = text[start : start + limit + 1]  # splitting the whole text would take seven times its RAM
     if lines is not None:
         cut = "\n".join(cut.split("\n", max(0, lines))[: max(0, lines)])
@@ -147,6 +147,19 @@ def lines_of(
         cut = cut[:limit]
     count = 0 if first >= total else min(cut.count("\n") + 1, total - first)
     return cut, count, total, truncated
+
+
+def start_of_line(text: str, number: int) -> int:
+    """Return the position of a line's first character; lines count from 1, and a missing one is at the end."""
+    start, left = 0, number - 1
+    while left and start < len(text):
+        if (lines := text.count("\n", start, start + BLOCK_CHARACTERS)) < left:
+            start, left = start + BLOCK_CHARACTERS, left - lines
+        else:
+            for _ in range(left):
+                start = text.find("\n", start) + 1
+            return start
+    return min(start, len(text))
 
 
 def _read_bytes(

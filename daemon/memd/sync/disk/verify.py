@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 from memd.sync.disk.changes import Changes
 from memd.sync.disk.discover import Discovery, SourceFile
-from memd.sync.disk.read import FileText
+from memd.sync.disk.read import FileText, start_of_line
 from memd.text.cut.annotations import hide_annotations
 from memd_client.errors import MemdError
 from memd_client.messages import Hit
@@ -54,12 +54,6 @@ def _contains_hit(hit: Hit, text: str | None, *, is_talk: bool) -> bool:
     """Return whether a file still has a hit's text at the hit's lines; a transcript, anywhere."""
     if text is None:
         return False
-    at = text.find(hit.snippet)
-    if is_talk or at < 0:
-        return at >= 0
-    while at >= 0:
-        line = text.count("\n", 0, at) + 1
-        if line >= hit.start_line:
-            return line == hit.start_line
-        at = text.find(hit.snippet, at + 1)
-    return False
+    start = 0 if is_talk else start_of_line(text, hit.start_line)
+    at = text.find(hit.snippet, start)
+    return at >= 0 and (is_talk or text.find("\n", start, at) < 0)

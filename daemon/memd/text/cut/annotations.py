@@ -16,9 +16,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
+from memd.text.cut.chunking import BLOCK_CHARACTERS
 from memd.text.language.spelling import SPACES
 
-_CLOSING = "-->"
+_OPENING, _CLOSING = "<!--", "-->"
 _LINE_END = re.compile(r"[\r\n]")
 _CUT = "\0"
 """Placeholder for a marker while lines are tidied; notes contain no NUL, since such files are refused."""
@@ -41,11 +42,26 @@ def marker_pattern(*names: str) -> re.Pattern[str]:
     return re.compile(rf"<!--[{SPACES}]*({'|'.join(names)})[{SPACES}]*:", re.ASCII | re.IGNORECASE)
 
 
+def _openings(text: str, opening: re.Pattern[str]) -> Iterator[re.Match[str]]:
+    """Yield the marker openings, searched in blocks: one call on millions of comments stops all threads."""
+    at = 0
+    while at < len(text):
+        end = at + BLOCK_CHARACTERS
+        match = opening.search(text, at, end)
+        if match is None and (last := text.rfind(_OPENING, at, end + len(_OPENING) - 1)) >= 0:
+            match = opening.match(text, last)  # the only one that may continue behind the block
+        if match is not None:
+            yield match
+        at = end if match is None else match.end()
+
+
 def scan_markers(text: str, opening: re.Pattern[str], *, within_line: bool = False) -> Iterator[Marker]:
     """Yield the markers of a text in order; unclosed ones are ignored."""
     at, closing, line_end = 0, -1, -1
-    while (match := opening.search(text, at)) is not None:
+    for match in _openings(text, opening):
         start = match.end()
+        if match.start() < at:
+            continue
         if closing < start and (closing := text.find(_CLOSING, start)) < 0:
             return
         if within_line and line_end < start:
@@ -169,7 +185,7 @@ def _starts_entry(line: str) -> bool:
 
 def find_annotated(text: str, path: str) -> list[AnnotatedEntry]:
     """Return the annotated entries of a note, in order."""
-    if "<!--" not in text or _ANNOTATION.search(text) is None:
+    if next(_openings(text, _ANNOTATION), None) is None:
         return []
     lines = source_lines(text)
     found = []
@@ -225,7 +241,7 @@ def _read_recall(lines: Sequence[str]) -> tuple[int | None, tuple[str, ...]]:
 
 def _read_projects(text: str) -> tuple[tuple[str, ...], bool]:
     """Return the project keys of an entry, and whether one of its project comments is unreadable."""
-    openings = sum(1 for _ in _PROJECT.finditer(text))
+    openings = sum(1 for _ in _openings(text, _PROJECT))
     if openings == 0:
         return (), False
     markers = list(scan_markers(text, _PROJECT))

@@ -7,9 +7,10 @@ from pathlib import Path
 import pytest
 
 from memd.sync.disk.changes import Changes
-from memd.sync.disk.verify import check_against
+from memd.sync.disk.verify import _contains_hit, check_against
 from memd.sync.sources import SourceLimits, Sources
 from memd_client.messages import Hit
+from tests.support.growth import check_linear
 
 
 def hit(snippet: str, line: int) -> Hit:
@@ -38,3 +39,10 @@ def test_hit_is_checked_against_the_indexed_text_of_a_changed_note(
     check = check_against(disk, Changes([disk.files["MEMORY.md"]], []), sources.load)
 
     assert check(hit(snippet, line)) is is_there
+
+
+def test_check_of_a_snippet_that_every_line_begins_is_linear() -> None:
+    def check(text: str) -> None:
+        assert _contains_hit(hit("ab\nab", text.count("\n") - 3), text, is_talk=False)
+
+    check_linear(lambda lines: "ab\n" * lines, check, 20_000)

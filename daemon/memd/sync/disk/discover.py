@@ -58,6 +58,13 @@ class DiscoveryObserver:
     ) -> None:
         """Observe a folder that is about to be listed for some names."""
 
+    def is_still_empty(self, folder: str, inode: int) -> bool:
+        """Return whether a folder was empty in the last scan and has not changed since; if so, go on observing it."""
+        return False
+
+    def note_empty(self, folder: str, inode: int) -> None:
+        """Record that the folder entered last is empty."""
+
     def enter_above(self, path: str) -> None:
         """Observe a path outside the workspace that may appear or disappear."""
 
@@ -188,15 +195,22 @@ def _walk(
 ) -> None:
     """Add the Markdown files below a folder; links are reported, not followed."""
     with contextlib.closing(FolderWalk(root, folder)) as walk:
-        pending = [(folder, prefix, 0)]
+        pending = [(folder, prefix, 0, 0)]
         while pending:
-            here, before, depth = pending.pop()
+            here, before, depth, inode = pending.pop()
             try:
                 opened = walk.enter(depth, here[here.rfind("/") + 1 :])
                 found.observer.enter(here, opened=opened)
                 with os.scandir(opened.descriptor) as entries:
                     below = _list(found, root, here, entries, before, prefix, pattern, max_file_bytes)
-                pending += [(location, path, depth + 1) for location, path in below]
+                if below is None:
+                    found.observer.note_empty(here, inode)
+                is_still_empty = found.observer.is_still_empty
+                pending += [
+                    (location, path, depth + 1, inode)
+                    for location, path, inode in below or ()
+                    if not is_still_empty(location, inode)
+                ]
             except FileNotFoundError:
                 continue
             except SymlinkInPathError:  # the folder was replaced by a link
@@ -216,9 +230,10 @@ def _list(
     prefix: str,
     pattern: str | None,
     max_file_bytes: int,
-) -> list[tuple[str, str]]:
-    """Add the Markdown files of one folder; return (location, path prefix) of the folders in it."""
-    files, known, below = found.files, found.before, list[tuple[str, str]]()
+) -> list[tuple[str, str, int]] | None:
+    """Add the Markdown files of one folder; return (location, path prefix, inode) of its folders, None if empty."""
+    files, known, below = found.files, found.before, list[tuple[str, str, int]]()
+    entry = None
     start = here if here.endswith("/") else here + "/"
     is_plain = pattern is None and before.isascii()
     for entry in entries:
@@ -238,7 +253,7 @@ def _list(
                 files[path] = file
                 continue
         _walk_entry(found, root, start, entry, before, prefix, pattern, max_file_bytes, below)
-    return below
+    return None if entry is None else below
 
 
 def _walk_entry(
@@ -250,7 +265,7 @@ def _walk_entry(
     prefix: str,
     pattern: str | None,
     max_file_bytes: int,
-    below: list[tuple[str, str]],
+    below: list[tuple[str, str, int]],
 ) -> None:
     """Handle one entry of a folder that is not a plain note: a folder, a link, or an unusual file or name."""
     name = entry.name
@@ -260,7 +275,7 @@ def _walk_entry(
             found.skipped.append(SkippedFile(_shown(path), LINK))
     elif entry.is_dir(follow_symlinks=False):
         if is_walked(name):
-            below.append((start + name, path + "/"))
+            below.append((start + name, path + "/", entry.inode()))
     elif is_markdown(name) and path not in found.files and matches_pattern(path[len(prefix) :], pattern):
         _take(found, root, start + name, entry, path, max_file_bytes)
 

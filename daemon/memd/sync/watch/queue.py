@@ -252,6 +252,9 @@ class WatchQueue(DiscoveryObserver):
         self._states: list[tuple[str, bool, State]] = []
         self._states_before: list[tuple[str, bool, State]] = []
         self._problem = ""
+        self._last_key: Key | None = None
+        self._empty: dict[tuple[str, int], Key] = {}
+        self._empty_before: dict[tuple[str, int], Key] = {}
 
     def __repr__(self) -> str:
         state = "unchanged" if self._is_unchanged else "changed"
@@ -317,10 +320,25 @@ class WatchQueue(DiscoveryObserver):
         if is_root:
             self.enter_above(folder)
         watched = self._add(Interest(folder, self._kind, names), follow=is_root, opened=opened)
+        self._last_key = watched.key
         if watched.key is None or (is_root and watched.key == NOWHERE):
             self.give_up()
         if is_root:
             self._states.append((folder, True, _state_of(folder, True)))
+
+    def is_still_empty(self, folder: str, inode: int) -> bool:
+        """Return whether a folder was empty in the last scan and has no event since; if so, go on watching it."""
+        key = self._empty_before.get((folder, inode))
+        if key is None:
+            return False
+        self._empty[folder, inode] = key
+        self._entered.add(key)
+        return True
+
+    def note_empty(self, folder: str, inode: int) -> None:
+        """Record that the folder entered last is empty."""
+        if self._last_key is not None:
+            self._empty[folder, inode] = self._last_key
 
     def keep_watching(self) -> None:
         """Continue to watch all folders, in a scan that enters only changed ones."""
@@ -351,7 +369,7 @@ class WatchQueue(DiscoveryObserver):
 
     def _begin(self) -> None:
         if self._events is not (current := self._current_events()):
-            self._events, self._keys = current, set()
+            self._events, self._keys, self._empty = current, set(), {}
         self._is_certain = self._events.read()
         self._since_s = self._now()
         has_moved = self._has_moved()
@@ -360,7 +378,11 @@ class WatchQueue(DiscoveryObserver):
         self._is_unchanged = self._is_certain
         # After the flag: an event is then in the folders of this scan, or clears the flag for the next one.
         changed, self._changed = self._changed, set()
-        is_whole = has_moved or not self._is_certain or self._now() - self._whole_s > self._valid_s
+        is_lost = has_moved or not self._is_certain or self._whole_s == -math.inf
+        empty = {} if is_lost else self._empty  # nothing appears in a folder without an event
+        self._empty_before = {each: key for each, key in empty.items() if each[0] not in changed}
+        self._empty = {}
+        is_whole = is_lost or self._now() - self._whole_s > self._valid_s
         self._changed_before = None if is_whole else frozenset(changed)
         if is_whole:
             self._whole_s = self._now()

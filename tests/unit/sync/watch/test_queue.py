@@ -184,6 +184,42 @@ def test_every_change_is_detected_at_once(looked: CountedSources, change: Callab
     assert looked.is_right()  # and its result, too
 
 
+def test_empty_folders_are_not_opened_again_unless_they_change(
+    looked: CountedSources, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    memory = looked.workspace / "memory"
+    for number in range(100):
+        (memory / f"empty{number}").mkdir()
+    assert looked.is_right()
+    opened: list[object] = []
+    scandir = os.scandir
+    monkeypatch.setattr(os, "scandir", lambda path: (opened.append(path), scandir(path))[1])
+    # when: a note changes, also long after the last scan
+    for _ in range(2):
+        (memory / "a.md").write_text(f"another note, {looked.clock()}\n")
+        looked.find()
+        looked.clock.now_s += 2 * SCAN_VALID_S
+    # then: only the workspace and the folders with notes were listed
+    assert len(opened) == 6
+    (memory / "empty7" / "new.md").write_text("a note\n")
+    assert looked.is_right()
+    assert "memory/empty7/new.md" in looked.find().files
+
+
+def test_empty_folder_below_a_replaced_one_is_opened(looked: CountedSources) -> None:
+    memory = looked.workspace / "memory"
+    (memory / "x" / "below").mkdir(parents=True)
+    assert looked.is_right()
+    # when: another folder takes the place of `x`, and `below` itself has no event
+    (memory / "y" / "below").mkdir(parents=True)
+    (memory / "y" / "below" / "note.md").write_text("a note\n")
+    (memory / "x").rename(memory / "z")
+    (memory / "y").rename(memory / "x")
+
+    assert looked.is_right()
+    assert "memory/x/below/note.md" in looked.find().files
+
+
 def test_scan_is_reused_again_after_a_change(looked: CountedSources) -> None:
     (looked.workspace / "memory/a.md").write_text("other\n")
     for _ in range(3):

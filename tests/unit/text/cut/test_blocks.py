@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from memd.sync.disk import read
 from memd.sync.disk.read import start_of_line
-from memd.text.cut import annotations
+from memd.text.cut import annotations as notes
 from memd.text.cut.annotations import hide_annotations, marker_pattern, scan_markers
 
 PIECES = st.lists(
@@ -24,7 +24,7 @@ def test_markers_are_found_whatever_the_size_of_a_block(pieces: list[str], block
     text, opening = "".join(pieces), marker_pattern("project", "trigger")
     one_call = re.compile(rf"(?s){opening.pattern}.*?-->", opening.flags)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(annotations, "BLOCK_CHARACTERS", block)
+        patch.setattr(notes, "BLOCK_CHARACTERS", block)
         assert [marker[:2] for marker in scan_markers(text, opening)] == [
             match.span() for match in one_call.finditer(text)
         ]

@@ -193,7 +193,12 @@ def test_empty_folders_are_not_opened_again_unless_they_change(
     assert looked.is_right()
     opened: list[object] = []
     scandir = os.scandir
-    monkeypatch.setattr(os, "scandir", lambda path: (opened.append(path), scandir(path))[1])
+
+    def counted(path: Any) -> Any:
+        opened.append(path)
+        return scandir(path)
+
+    monkeypatch.setattr(os, "scandir", counted)
     # when: a note changes, also long after the last scan
     for _ in range(2):
         (memory / "a.md").write_text(f"another note, {looked.clock()}\n")

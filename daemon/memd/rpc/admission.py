@@ -102,8 +102,8 @@ class FairSemaphore:
 
     def _next(self) -> object | None:
         """Return the client of the next slot: one without a slot, of these the least recently served."""
-        load_of = self._load_of if self._turn % TURNS else (lambda _: 0)
-        client = min(self._queues, key=lambda client: (client in self._held, load_of(client)), default=None)
+        turn, load_of, held = self._turn % TURNS, self._load_of, self._held
+        client = min(self._queues, key=lambda each: (each in held, turn and load_of(each)), default=None)
         return client if client is not None and self._is_free_for(client) else None
 
     def _hold(self, client: object) -> None:

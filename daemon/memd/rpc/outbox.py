@@ -1,7 +1,6 @@
 """Outgoing frames of one peer: limited in bytes, written by one task, dropped if the peer doesn't read.
 
-`Backlog` limits the bytes of all peers together: of the peers that don't read, the one with the most waiting bytes is
-dropped.
+`Backlog` limits the bytes of all peers together: it drops the peer with the most waiting bytes, idle peers first.
 """
 
 from __future__ import annotations

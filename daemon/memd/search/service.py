@@ -36,8 +36,7 @@ from memd_client.errors import DeadlineExceededError, MemdError, QueryEmptyError
 from memd_client.messages import Degradation, Hit, SearchParams, SearchReply
 
 DEADLINE_SLACK_S = 0.2
-"""How long after its deadline a search is cancelled, so that the reply comes within 0.3 s of it. A search's waits keep
-to the deadline; the rest is processor time."""
+"""How long after its deadline a search is cancelled; its waits keep to the deadline, the rest is processor time."""
 
 UNINDEXED_WAIT_S = 10.0
 """Catch-up time of a search without a deadline and without a strong hit: a third of what clients wait for a reply."""

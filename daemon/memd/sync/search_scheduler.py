@@ -113,10 +113,9 @@ class SearchScheduler:
         """Assign free and timed-out slots to searches in the queue."""
         now = trio.current_time()
         self._slots = {ticket: until for ticket, until in self._slots.items() if until > now}
-        while len(self._slots) < MAX_CONCURRENT_SEARCHES:
-            queue = [each for each in self._queue if self._reading[each.index] < READERS]
-            if not queue:
-                return
+        while len(self._slots) < MAX_CONCURRENT_SEARCHES and (
+            queue := [each for each in self._queue if self._reading[each.index] < READERS]
+        ):
             self._turn += 1
             ticket = min(queue, key=lambda each: each.load()) if self._turn % TURNS else queue[0]
             self._queue.remove(ticket)

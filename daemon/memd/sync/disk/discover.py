@@ -205,11 +205,10 @@ def _walk(
                     below = _list(found, root, here, entries, before, prefix, pattern, max_file_bytes)
                 if below is None:
                     found.observer.note_empty(here, inode)
-                is_still_empty = found.observer.is_still_empty
                 pending += [
                     (location, path, depth + 1, inode)
                     for location, path, inode in below or ()
-                    if not is_still_empty(location, inode)
+                    if not found.observer.is_still_empty(location, inode)
                 ]
             except FileNotFoundError:
                 continue

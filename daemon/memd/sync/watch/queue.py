@@ -329,11 +329,10 @@ class WatchQueue(DiscoveryObserver):
     def is_still_empty(self, folder: str, inode: int) -> bool:
         """Return whether a folder was empty in the last scan and has no event since; if so, go on watching it."""
         key = self._empty_before.get((folder, inode))
-        if key is None:
-            return False
-        self._empty[folder, inode] = key
-        self._entered.add(key)
-        return True
+        if key is not None:
+            self._empty[folder, inode] = key
+            self._entered.add(key)
+        return key is not None
 
     def note_empty(self, folder: str, inode: int) -> None:
         """Record that the folder entered last is empty."""

@@ -230,8 +230,8 @@ def cut_chunks(content: str, path: str, breaks: Collection[int] = ()) -> list[Ch
             contexts[headings] = _context(name, headings)
         chunks.append(_chunk(content, parts, start, after, contexts[headings]))
         start = _next_start(parts, start, end, after)
-    while parts:  # freeing millions at once would stop all threads
-        del parts[-BLOCK_CHARACTERS:]
+    while parts:
+        del parts[-BLOCK_CHARACTERS:]  # freeing millions at once would stop all threads
     return chunks
 
 

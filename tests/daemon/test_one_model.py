@@ -117,6 +117,7 @@ def measure_twenty() -> tuple[Footprint, Footprint]:
         return measure(daemon, status, agents[:1]), measure(daemon, status, agents)
 
 
+@pytest.mark.long
 def test_twenty_agents_use_one_process_and_the_memory_of_one_agent() -> None:
     """Compare RAM with one agent searching and with all twenty.
 

@@ -223,7 +223,7 @@ def try_until_equal(made: list[MemoryMachine], storm: ReplicationStorm) -> None:
 
 @pytest.mark.skipif(shutil.which("git") is None, reason="git is not installed")
 def test_storm_of_edits_and_faults_loses_no_line() -> None:
-    run_storm(150, seed=7)
+    run_storm(80, seed=7)
 
 
 @pytest.mark.long

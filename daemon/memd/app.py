@@ -12,6 +12,7 @@ import structlog
 import trio
 
 from memd import __version__
+from memd.agents.agent import Agent
 from memd.agents.registry import AgentRegistry, VectorExtensions
 from memd.embedding.chat import ask_once, chat_endpoint
 from memd.embedding.choose.choose import ProviderFactory
@@ -22,7 +23,6 @@ from memd.embedding.local.process import RunnerSettings
 from memd.embedding.local.reference import ModelReference
 from memd.embedding.remote.accounts import Accounts
 from memd.embedding.remote.http import HttpClient
-from memd.lifecycle.host import Host
 from memd.lifecycle.registry import LifecycleRegistry
 from memd.page.server import PageServer
 from memd.replication.service import ReplicationService
@@ -105,10 +105,10 @@ class Engine:
         finally:
             self.notify_ready()
 
-    async def ask_chat(self, host: Host, prompt: str) -> str:
+    async def ask_chat(self, agent: Agent, prompt: str) -> str:
         """Return the reply of the agent's configured chat model; see `chat.ask_once`."""
-        home, wanted = self._settings.home, host.config.life.session_note.slug_model or ""
-        where = partial(chat_endpoint, wanted, home.providers, host.agent_id, home.state_dir, os.environ)
+        home, wanted = self._settings.home, agent.config.life.session_note.slug_model or ""
+        where = partial(chat_endpoint, wanted, home.providers, agent.agent_id, home.state_dir, os.environ)
         return await ask_once(where, prompt)
 
     def notify_ready(self) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from typing import cast
 
 import numpy as np
 import trio
@@ -12,7 +13,7 @@ from numpy.typing import NDArray
 
 from memd.agents.agent import Agent
 from memd.agents.registry import AgentRegistry
-from memd.embedding.choose.choose import Selection
+from memd.embedding.choose.choose import ProviderFactory, Selection
 from memd.embedding.local.downloads import Downloads
 from memd.embedding.local.owner import ModelOwner
 from memd.embedding.local.process import RunnerSettings
@@ -179,7 +180,7 @@ async def remote_memory(
         models=models,
         models_dir=home.root / "models",
         downloads=downloads,
-        chooser=LoopbackChooser(server, http, accounts, clock, waits),
+        chooser=cast(ProviderFactory, LoopbackChooser(server, http, accounts, clock, waits)),
         accounts=accounts,
         problems=[],
         clock=clock,

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
+from typing import cast
 
 import numpy as np
 import trio
 from numpy.typing import NDArray
 from trio.testing import MockClock
 
-from memd.embedding.choose.choose import Selection
+from memd.embedding.choose.choose import ProviderFactory, Selection
 from memd.embedding.provider import EmbeddingProvider
 from memd.index.cache import active_space
 from memd.index.connection import IndexFile
@@ -159,7 +160,7 @@ async def vector_fixture(
         chosen,
         index,
         warm,
-        chooser,
+        cast(ProviderFactory, chooser),
         openclaw_database=folder / "none.sqlite",
         query_timeout_s=2.0,
         unused_bytes=1 << 20,

@@ -17,7 +17,7 @@ from memd.index.connection import IndexFile
 from memd.index.meta import find_last_sync
 from memd.sync.vectors.vector_writer import CacheLimits, FillEvents, VectorWriter
 from memd.system.clock import has_passed
-from memd.vector_search.provider_chooser import FALLBACK_AFTER_MS
+from memd.vector_search.fallback import FALLBACK_AFTER_MS
 from memd_client.errors import ProviderRateLimitedError, ProviderUnavailableError, ProviderUnreachableError
 from tests.support.bulk_fixture import SPACE, BulkFixture, batch_api_of, items_of, jobs_made, run_bulk
 from tests.support.fake_provider import FakeProvider

@@ -18,6 +18,7 @@ from memd.agents.conversations import erase_deleted
 from memd.agents.open_agent import OpenAgent
 from memd.agents.source_status import find_sources
 from memd.agents.status import as_problem
+from memd.embedding.choose.choose import ProviderFactory
 from memd.embedding.choose.local_resolver import space_of_stored
 from memd.embedding.local.downloads import Downloads
 from memd.embedding.local.fit import load_memory_bytes
@@ -47,7 +48,6 @@ from memd.system.clock import Clock
 from memd.system.nearest_name import did_you_mean
 from memd.system.power import PowerMonitor
 from memd.vector_search.agent_vectors import VectorSearchManager
-from memd.vector_search.provider_chooser import ProviderChooser
 from memd_client.errors import AgentUnknownError, MemdError
 from memd_client.messages import MemoryStatus, Problem, SourceStatus
 
@@ -76,7 +76,7 @@ class AgentRegistry:
         models: ModelOwner,
         models_dir: Path,
         downloads: Downloads,
-        chooser: ProviderChooser,
+        chooser: ProviderFactory,
         accounts: Accounts,
         problems: Sequence[MemdError],
         clock: Clock,
@@ -219,7 +219,7 @@ class AgentRegistry:
         self,
         home: OpenClawHome,
         daemon: DaemonSettings,
-        chooser: ProviderChooser,
+        chooser: ProviderFactory,
         problems: Sequence[MemdError],
     ) -> list[str]:
         """Apply new settings; return the ids of reopened agents once every agent is open or failed.

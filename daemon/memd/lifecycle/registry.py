@@ -5,37 +5,26 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
 
+from memd.agents.agent import Agent
+from memd.agents.registry import AgentRegistry
 from memd.lifecycle.facts.facts import Facts
 from memd.lifecycle.facts.tools import fact_tools
 from memd.lifecycle.flush.flushes import Flushes
-from memd.lifecycle.host import Host
 from memd.lifecycle.notes.notes import Notes
 from memd.lifecycle.tools.startup import Startup
 from memd.lifecycle.tools.tools import Tools
 from memd.system.clock import Clock, wall_clock_ms
 
-Complete = Callable[[Host, str], Awaitable[str]]
+Complete = Callable[[Agent, str], Awaitable[str]]
 """Returns the reply of an agent's chat model to a prompt."""
-
-
-class Hosts(Protocol):
-    """The agents of a daemon."""
-
-    @property
-    def state_dir(self) -> Path:
-        """The state directory."""
-
-    def agent(self, agent_id: str | None) -> Host:
-        """Return an agent's memory, the default agent's for None; raise `AgentUnknownError`."""
 
 
 @dataclass(frozen=True, slots=True)
 class AgentLifecycle:
     """The parts of one agent's lifecycle; they use the agent's memory and are independent of each other."""
 
-    host: Host
+    agent: Agent
     tools: Tools
     startup: Startup
     flushes: Flushes
@@ -54,24 +43,24 @@ class LifecycleRegistry:
     def __repr__(self) -> str:
         return f"<LifecycleRegistry of {len(self._lifecycles)} agents>"
 
-    def of(self, hosts: Hosts, agent_id: str | None) -> AgentLifecycle:
+    def of(self, agents: AgentRegistry, agent_id: str | None) -> AgentLifecycle:
         """Return an agent's lifecycle."""
-        host = hosts.agent(agent_id)
-        key = host.agent_id, hosts.state_dir
+        agent = agents.agent(agent_id)
+        key = agent.agent_id, agents.state_dir
         known = self._lifecycles.get(key)
-        if known is None or known.host is not host:
-            known = self._lifecycles[key] = self._build(host, hosts.state_dir)
+        if known is None or known.agent is not agent:
+            known = self._lifecycles[key] = self._build(agent, agents.state_dir)
         return known
 
-    def _build(self, host: Host, state_dir: Path) -> AgentLifecycle:
+    def _build(self, agent: Agent, state_dir: Path) -> AgentLifecycle:
         clock, complete = self._clock, self._complete
-        facts = Facts(host, clock)
-        ask = None if complete is None else lambda prompt: complete(host, prompt)
+        facts = Facts(agent, clock)
+        ask = None if complete is None else lambda prompt: complete(agent, prompt)
         return AgentLifecycle(
-            host,
-            Tools(host, clock, fact_tools(facts)),
-            Startup(host, clock),
-            Flushes(host, clock),
-            Notes(host, clock, state_dir=state_dir, complete=ask),
+            agent,
+            Tools(agent, clock, fact_tools(facts)),
+            Startup(agent, clock),
+            Flushes(agent, clock),
+            Notes(agent, clock, state_dir=state_dir, complete=ask),
             facts,
         )

@@ -10,11 +10,12 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import Final, Protocol
+from typing import Final
 
 import structlog
 import trio
 
+from memd.agents.registry import AgentRegistry
 from memd.agents.status import as_problem
 from memd.lifecycle.files import writing
 from memd.replication.exchange import RemoteExchange
@@ -60,33 +61,6 @@ RELOAD_TIMEOUT_S: Final = 15.0
 RELOAD_POLL_INTERVAL_S: Final = 0.1
 
 
-class ReplicatedAgent(Protocol):
-    """An agent, as replication uses it."""
-
-    @property
-    def config(self) -> AgentConfig:
-        """Its present settings."""
-
-    @property
-    def limits(self) -> SourceLimits:
-        """The limits of its files."""
-
-
-class ReplicatedAgents(Protocol):
-    """The agents of a daemon."""
-
-    @property
-    def state_dir(self) -> Path:
-        """The state directory."""
-
-    @property
-    def agents(self) -> Mapping[str, ReplicatedAgent]:
-        """The agents by id."""
-
-    def agent(self, agent_id: str | None) -> ReplicatedAgent:
-        """Return an agent, the default agent for None; raise `AgentUnknownError`."""
-
-
 @dataclass(slots=True)
 class _Replication:
     """A replica with its runner, the scope that ends it, and the event of its end."""
@@ -108,7 +82,7 @@ class ReplicationService:
 
     def __init__(
         self,
-        agents: ReplicatedAgents,
+        agents: AgentRegistry,
         clock: Clock,
         reload: Callable[[], None] = lambda: None,
         host: str = "",

@@ -16,7 +16,7 @@ import structlog
 import trio
 from numpy.typing import NDArray
 
-from memd.embedding.choose.choose import Selection
+from memd.embedding.choose.choose import ProviderFactory, Selection
 from memd.embedding.provider import EmbeddingProvider, FloatArray
 from memd.embedding.query_vectors import Call, Key, SharedQueryVectors
 from memd.index.cache import active_space
@@ -32,7 +32,7 @@ from memd.system.clock import Clock, has_passed
 from memd.system.events import EVENTS
 from memd.vector_search.active_provider import ActiveProvider
 from memd.vector_search.answering_space import AnsweringSpace
-from memd.vector_search.provider_chooser import ProviderChooser, is_time_to_fall_back
+from memd.vector_search.fallback import is_time_to_fall_back
 from memd_client.errors import MemdError, ProviderUnavailableError, ShuttingDownError
 from memd_client.messages import Degradation, Fallback, FillProgress
 
@@ -62,7 +62,7 @@ class VectorSearchManager:
         settings: MemorySearch,
         index: IndexFile,
         cache: VectorCache,
-        chooser: ProviderChooser,
+        chooser: ProviderFactory,
         *,
         openclaw_database: Path,
         query_timeout_s: float,

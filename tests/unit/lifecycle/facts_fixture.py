@@ -10,9 +10,9 @@ from typing import Any, TypeVar, cast
 import numpy as np
 import trio
 
+from memd.agents.agent import Agent
 from memd.lifecycle.facts.facts import Facts
 from memd.lifecycle.facts.lines import PATH
-from memd.lifecycle.host import Host
 from memd.settings.lifecycle import FactsSettings
 from memd.settings.schema import DaemonSettings
 from memd.sync.disk.capacity import limits_of
@@ -90,7 +90,7 @@ class FactsFixture:
 
     def __init__(self, workspace: Path, **settings: Any) -> None:
         self.host = StubHost(workspace, **settings)
-        self.facts = Facts(cast(Host, self.host), lambda: NOON)
+        self.facts = Facts(cast(Agent, self.host), lambda: NOON)
         self.file = workspace / PATH
 
     def run(self, ask: Callable[[], Awaitable[T]]) -> T:

@@ -44,7 +44,7 @@ def hit(snippet: str, path: str = "memory/2026-01-16.md", first: int = 3, last: 
 
 
 class ScriptedHost:
-    """Fulfils `Host`."""
+    """Answers as `Agent` does."""
 
     def __init__(
         self,

@@ -8,7 +8,7 @@ import pytest
 import trio
 
 from memd.vector_search.agent_vectors import PROBE_INTERVAL_MS
-from memd.vector_search.provider_chooser import FALLBACK_AFTER_MS
+from memd.vector_search.fallback import FALLBACK_AFTER_MS
 from memd_client.errors import (
     DeadlineExceededError,
     MemdError,

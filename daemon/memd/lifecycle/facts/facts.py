@@ -14,6 +14,7 @@ from functools import partial
 import structlog
 import trio
 
+from memd.agents.agent import Agent
 from memd.lifecycle.facts import lines as fact_lines
 from memd.lifecycle.facts.capture import CaptureDecision, category_of, judge_message
 from memd.lifecycle.facts.files import FactFiles
@@ -29,7 +30,6 @@ from memd.lifecycle.facts.search import (
     newest_first,
     superseded_in,
 )
-from memd.lifecycle.host import Host
 from memd.system.clock import Clock
 from memd.system.events import EVENTS
 from memd.system.untrusted import block
@@ -80,10 +80,10 @@ class Facts:
     `memd.lifecycle.files.writing` if a file can't be read or written. Writes are atomic, also under cancellation.
     """
 
-    def __init__(self, host: Host, clock: Clock) -> None:
-        self._host = host
+    def __init__(self, agent: Agent, clock: Clock) -> None:
+        self._agent = agent
         self._clock = clock
-        self._search = FactSearch(host)
+        self._search = FactSearch(agent)
         self._lock = trio.Lock()
 
     async def store(self, params: MemoryStoreParams) -> MemoryStoreReply:
@@ -102,7 +102,7 @@ class Facts:
         )
         used = False
         if params.vector is not None:
-            used = await self._host.keep_vector(text, params.vector_model, params.vector)
+            used = await self._agent.keep_vector(text, params.vector_model, params.vector)
         target, reason = await self._search.prepare(text, "document", await self._load(), MAX_VECTORS)
         # Serialized: two concurrent calls with the same text would both find no duplicate.
         async with self._lock:
@@ -114,18 +114,18 @@ class Facts:
         query = params.query[:MAX_QUERY_CHARS].strip()
         if not query:
             listed = [ScoredFact(fact, 0.0) for fact in newest_first(facts)[: params.limit]]
-            return MemoryRecallReply(self._host.agent_id, _rows(listed), "none", len(facts))
+            return MemoryRecallReply(self._agent.agent_id, _rows(listed), "none", len(facts))
         found = await self._search.find(query, facts, 0 if params.min_score else params.limit)
         near = [each for each in found.facts if each.score >= params.min_score][: params.limit]
         return MemoryRecallReply(
-            self._host.agent_id, _rows(near), found.compared, len(facts), found.unread, found.reason
+            self._agent.agent_id, _rows(near), found.compared, len(facts), found.unread, found.reason
         )
 
     async def list_all(self, params: FactsParams) -> FactsReply:
         """Return a page of all facts, newest first."""
         facts = newest_first(await self._load())
         page = facts[params.offset : params.offset + params.limit]
-        return FactsReply(self._host.agent_id, _rows([ScoredFact(fact, 0.0) for fact in page]), len(facts))
+        return FactsReply(self._agent.agent_id, _rows([ScoredFact(fact, 0.0) for fact in page]), len(facts))
 
     async def edit(self, params: MemoryEditParams) -> MemoryEditReply:
         """Change the text of a fact in its line, unless that would duplicate another fact."""
@@ -136,9 +136,9 @@ class Facts:
             done, changed = await trio.to_thread.run_sync(self._files.edit, params)
         fact, twin = done.fact, done.twin
         if changed:
-            EVENTS.publish("fact", self._host.agent_id, state="edited", id=fact.id)
+            EVENTS.publish("fact", self._agent.agent_id, state="edited", id=fact.id)
         return MemoryEditReply(
-            agent=self._host.agent_id,
+            agent=self._agent.agent_id,
             id=fact.id,
             stored=twin is None,
             category=fact.category,
@@ -151,18 +151,20 @@ class Facts:
     async def forget(self, params: MemoryForgetParams) -> MemoryForgetReply:
         """Remove the fact with an id, or the only clear match of a query; else return candidates."""
         if params.id:
-            return MemoryForgetReply(self._host.agent_id, await self._remove(params.id))
+            return MemoryForgetReply(self._agent.agent_id, await self._remove(params.id))
         facts = await self._load()
         found = await self._search.find((params.query or "")[:MAX_QUERY_CHARS].strip(), facts)
         meant = clear_match(found)
         forgotten = await self._remove(meant.fact.id, meant) if meant is not None else None
         near = [] if forgotten else [each for each in found.facts if each.score >= MIN_CANDIDATE_SCORE]
-        return MemoryForgetReply(self._host.agent_id, forgotten, _rows(near[:MAX_CANDIDATES]), found.compared)
+        return MemoryForgetReply(
+            self._agent.agent_id, forgotten, _rows(near[:MAX_CANDIDATES]), found.compared
+        )
 
     async def recall_for(self, params: RecallForParams) -> RecallForReply:
         """Return the facts nearest to a prompt, as a block to put before it."""
         self._require_enabled()
-        agent, settings = self._host.agent_id, self._host.config.life.facts
+        agent, settings = self._agent.agent_id, self._agent.config.life.facts
         if not (params.force or settings.auto_recall):
             return RecallForReply(agent, "", "off")
         said = await trio.to_thread.run_sync(without_headers, params.prompt[:MAX_PROMPT_CHARS])
@@ -185,7 +187,7 @@ class Facts:
     async def capture(self, params: CaptureFromParams) -> CaptureFromReply:
         """Store lasting statements of the user in a conversation, at most `MAX_CAPTURED` facts."""
         self._require_enabled()
-        agent, settings = self._host.agent_id, self._host.config.life.facts
+        agent, settings = self._agent.agent_id, self._agent.config.life.facts
         if not (params.force or settings.auto_capture):
             return CaptureFromReply(agent, [], [], "off")
         judge = partial(_judge_all, params.messages, settings.capture_max_chars)
@@ -220,7 +222,7 @@ class Facts:
         stored, is_new = await trio.to_thread.run_sync(self._files.append, fact)
         if not is_new:  # another process wrote it meanwhile
             return self._reply(stored, found, twin=stored)
-        EVENTS.publish("fact", self._host.agent_id, state="stored", id=fact.id)
+        EVENTS.publish("fact", self._agent.agent_id, state="stored", id=fact.id)
         reply = self._reply(stored, found)
         return reply if earlier is None else replace(reply, supersedes=_row(ScoredFact(earlier, 0.0)))
 
@@ -231,7 +233,7 @@ class Facts:
             gone = await trio.to_thread.run_sync(self._files.remove, fact_id)
         if gone is None:
             return None
-        EVENTS.publish("fact", self._host.agent_id, state="forgotten", id=fact_id)
+        EVENTS.publish("fact", self._agent.agent_id, state="forgotten", id=fact_id)
         return _row(ScoredFact(gone, 1.0 if scored is None else scored.score))
 
     async def _load(self) -> list[Fact]:
@@ -240,7 +242,7 @@ class Facts:
 
     @property
     def _files(self) -> FactFiles:
-        return FactFiles(self._host.config.workspace, self._host.limits)
+        return FactFiles(self._agent.config.workspace, self._agent.limits)
 
     def _reply(
         self,
@@ -252,7 +254,7 @@ class Facts:
         similarity: float | None = None,
     ) -> MemoryStoreReply:
         return MemoryStoreReply(
-            agent=self._host.agent_id,
+            agent=self._agent.agent_id,
             id=fact.id,
             stored=twin is None,
             category=fact.category,
@@ -266,8 +268,8 @@ class Facts:
         )
 
     def _require_enabled(self) -> None:
-        if not self._host.config.settings.enabled:
-            raise MemoryDisabledError(f"memory search is off for agent {self._host.agent_id}")
+        if not self._agent.config.settings.enabled:
+            raise MemoryDisabledError(f"memory search is off for agent {self._agent.agent_id}")
 
 
 def _judge_all(messages: Sequence[dict[str, object]], most_chars: int) -> list[CaptureDecision]:

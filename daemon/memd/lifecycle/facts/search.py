@@ -18,8 +18,8 @@ import numpy as np
 import trio
 from numpy.typing import NDArray
 
+from memd.agents.agent import Agent
 from memd.lifecycle.facts.lines import LINE_CACHE_SIZE, Fact, differs_in_meaning, normal_form
-from memd.lifecycle.host import Host
 from memd.text.language.stems import languages_of_text, stem_words
 from memd.text.query.keywords import content_keywords
 from memd.text.statements import read_statement, replaces
@@ -89,8 +89,8 @@ class Target:
 class FactSearch:
     """Search of the facts of one agent."""
 
-    def __init__(self, host: Host) -> None:
-        self._host = host
+    def __init__(self, agent: Agent) -> None:
+        self._agent = agent
         self._vectors: dict[str, Vector] = {}
         self._space = ("", "", 0)
 
@@ -142,8 +142,8 @@ class FactSearch:
         """Return the vector of a text."""
         kept = self._vectors.get(text) if kind == "document" else None
         if kept is None:
-            wanted = EmbedParams([text], self._host.agent_id, kind, keep=kind == "document")
-            kept = self._rows(await self._host.embed(wanted, TIMEOUT_S), 1)[0]
+            wanted = EmbedParams([text], self._agent.agent_id, kind, keep=kind == "document")
+            kept = self._rows(await self._agent.embed(wanted, TIMEOUT_S), 1)[0]
         return Target(kept, self._space)
 
     async def _fill(self, facts: Sequence[Fact], at_most: int, until: float) -> None:
@@ -155,8 +155,8 @@ class FactSearch:
         missing = [text for text in wanted if text not in self._vectors][:at_most]
         for start in range(0, len(missing), EMBED_BATCH_SIZE):
             texts = missing[start : start + EMBED_BATCH_SIZE]
-            params = EmbedParams(texts, self._host.agent_id, "document", keep=True)
-            reply = await self._host.embed(params, max(0.0, until - trio.current_time()))
+            params = EmbedParams(texts, self._agent.agent_id, "document", keep=True)
+            reply = await self._agent.embed(params, max(0.0, until - trio.current_time()))
             before = self._space
             rows = self._rows(reply, len(texts))
             if self._space != before:

@@ -3,36 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Protocol
+from typing import Any
 
+from memd.lifecycle.facts.facts import Facts
 from memd.lifecycle.tools.arguments import InvalidCall, RunTool, invalid_call
 from memd.lifecycle.tools.definitions import FORGET, RECALL, STORE, ToolDefinition
 from memd_client.errors import BadParamsError
 from memd_client.facts import (
     FactRow,
     MemoryForgetParams,
-    MemoryForgetReply,
     MemoryRecallParams,
-    MemoryRecallReply,
     MemoryStoreParams,
-    MemoryStoreReply,
 )
 
 
-class FactKeeper(Protocol):
-    """The facts of one agent, as its tools use them. Every call may raise a `MemdError`."""
-
-    async def store(self, params: MemoryStoreParams) -> MemoryStoreReply:
-        """Store a fact, unless it is a duplicate."""
-
-    async def recall(self, params: MemoryRecallParams) -> MemoryRecallReply:
-        """Find facts."""
-
-    async def forget(self, params: MemoryForgetParams) -> MemoryForgetReply:
-        """Remove a fact, if the request identifies it clearly."""
-
-
-def fact_tools(facts: FactKeeper) -> Mapping[str, RunTool]:
+def fact_tools(facts: Facts) -> Mapping[str, RunTool]:
     """Return the functions of the tools of facts, by name."""
 
     async def store(arguments: dict[str, Any]) -> dict[str, Any] | InvalidCall:

@@ -18,8 +18,8 @@ import msgspec
 import structlog
 import trio
 
+from memd.agents.agent import Agent
 from memd.lifecycle.flush.check import Access, SessionFigures, decide, flush_prompts
-from memd.lifecycle.host import Host
 from memd.lifecycle.notes.session_kinds import settle_kind
 from memd.system.clock import Clock
 from memd.system.events import EVENTS
@@ -162,18 +162,18 @@ class Flushes:
     Resources: nothing is read before the first request, and no file is kept open.
     """
 
-    def __init__(self, host: Host, clock: Clock) -> None:
-        self._host = host
+    def __init__(self, agent: Agent, clock: Clock) -> None:
+        self._agent = agent
         self._clock = clock
         self._lock = trio.Lock()
         self._state: FlushState | None = None
 
     def __repr__(self) -> str:
-        return f"<Flushes {self._host.agent_id}: {self._state!r}>"
+        return f"<Flushes {self._agent.agent_id}: {self._state!r}>"
 
     async def check(self, params: FlushCheckParams) -> FlushCheckReply:
         """Return whether a session needs a flush now, with its prompts. Changes nothing."""
-        config = self._host.config
+        config = self._agent.config
         cycle = await self._with_state(lambda state: state.find(params.session_key, params.session_id))
         count = cycle.count(params.compaction_count)
         has_workspace = await trio.to_thread.run_sync(os.path.isdir, config.workspace)
@@ -217,7 +217,7 @@ class Flushes:
 
         count = await self._with_state(record)
         self._publish("done", params.session_key, count)
-        return FlushDoneReply(self._host.agent_id, self._sync(), count)
+        return FlushDoneReply(self._agent.agent_id, self._sync(), count)
 
     async def compaction_done(self, params: CompactionDoneParams) -> CompactionDoneReply:
         """Count a session's compaction, so that a new cycle begins, and request a sync.
@@ -234,7 +234,7 @@ class Flushes:
 
         count = await self._with_state(count_up) if params.session_key else 0
         self._publish("compacted", params.session_key, count)
-        return CompactionDoneReply(self._host.agent_id, self._host.compaction_done(), count)
+        return CompactionDoneReply(self._agent.agent_id, self._agent.compaction_done(), count)
 
     async def forget(self, session_key: str) -> None:
         """Drop the record of an ended session: the next one under its key starts at zero."""
@@ -243,18 +243,18 @@ class Flushes:
     async def _with_state(self, use: Callable[[FlushState], T]) -> T:
         """Return the result of `use`, run in a thread with exclusive access to the state."""
         async with self._lock:
-            path = _state_path(self._host.config.index_path)
+            path = _state_path(self._agent.config.index_path)
             if self._state is None or self._state.path != path:
                 self._state = FlushState(path)
             return await trio.to_thread.run_sync(use, self._state)
 
     def _publish(self, state: str, session_key: str, count: int) -> None:
-        EVENTS.publish("flush", self._host.agent_id, state=state, session_key=session_key, cycle=count)
+        EVENTS.publish("flush", self._agent.agent_id, state=state, session_key=session_key, cycle=count)
 
     def _sync(self) -> bool:
         """Request a sync; return whether it was requested. Agents without search are flushed too."""
         try:
-            return self._host.compaction_done()
+            return self._agent.compaction_done()
         except MemoryDisabledError:
             return False
 

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import PurePath
-from typing import Protocol
 
 import trio
 
+from memd.agents.agent import Agent
+from memd.agents.registry import AgentRegistry
 from memd.lifecycle.hooks.injection import PROMPT_HEADING, HookDecision, ShownLine, inject
 from memd.lifecycle.hooks.log import HookLog
 from memd.lifecycle.hooks.opening import OPENING_TOKENS, describe, newest_facts, project_files
@@ -19,23 +20,13 @@ from memd.lifecycle.hooks.prompts import read_prompt, sentences_of
 from memd.lifecycle.hooks.seen import SeenFacts
 from memd.lifecycle.hooks.sure_lines import judge_hits
 from memd.settings.hooks import HooksSettings
-from memd.settings.schema import DaemonSettings
 from memd.settings.sources import SHARED_AGENT
 from memd.sync.transcripts.projects import find_project
 from memd.system.clock import Clock, wall_clock_ms
 from memd.text.transcripts.injected import without_injected
 from memd_client.errors import DeadlineExceededError, MemdError
 from memd_client.hooks import HookParams, HookReply
-from memd_client.messages import (
-    FileEntry,
-    FilesParams,
-    FilesReply,
-    GetParams,
-    GetReply,
-    Hit,
-    SearchParams,
-    SearchReply,
-)
+from memd_client.messages import FileEntry, FilesParams, GetParams, Hit, SearchParams
 
 DEADLINE_MS = 50
 """Deadline of a search: it waits 40 ms at most for the prompt's vector, and otherwise uses keywords."""
@@ -62,44 +53,6 @@ MAX_FILES = 1_000
 """Newest files among which those on a project are searched."""
 
 
-class HookMemory(Protocol):
-    """One agent's memory, as hooks use it. Every call may raise a `MemdError`."""
-
-    @property
-    def agent_id(self) -> str:
-        """The agent's id."""
-
-    async def search(self, params: SearchParams) -> SearchReply:
-        """Search the agent's memory."""
-
-    async def files(self, params: FilesParams) -> FilesReply:
-        """List its files, newest first."""
-
-    async def get(self, params: GetParams) -> GetReply:
-        """Read lines of a memory file."""
-
-    def session_started(self, session_key: str) -> bool:
-        """Request a sync for a starting session."""
-
-    def compaction_done(self) -> bool:
-        """Request a sync."""
-
-
-class HookMemories(Protocol):
-    """The agents of a daemon, and its settings."""
-
-    @property
-    def settings(self) -> DaemonSettings:
-        """The daemon's settings."""
-
-    @property
-    def agents(self) -> Mapping[str, HookMemory]:
-        """The agents by id."""
-
-    def agent(self, agent_id: str | None) -> HookMemory:
-        """Return an agent's memory, the default agent's for None; raise `AgentUnknownError`."""
-
-
 class HookService:
     """Decides about injections, for all agents and programs. Its state is in RAM and bounded."""
 
@@ -110,7 +63,7 @@ class HookService:
     def __repr__(self) -> str:
         return f"<HookService {self._shown!r}, {self.log!r}>"
 
-    async def answer(self, memories: HookMemories, params: HookParams) -> HookReply:
+    async def answer(self, memories: AgentRegistry, params: HookParams) -> HookReply:
         """Return the text for a session at an event, and record the decision."""
         settings = memories.settings.hooks
         memory = _chosen(memories, params, settings)
@@ -130,9 +83,7 @@ class HookService:
             self.log.add(params, decision)
         return HookReply(text=decision.text, decision=decision.code, hits=len(decision.lines))
 
-    async def _at_prompt(
-        self, memory: Sequence[HookMemory], params: HookParams, max_tokens: int
-    ) -> HookDecision:
+    async def _at_prompt(self, memory: Sequence[Agent], params: HookParams, max_tokens: int) -> HookDecision:
         asked = read_prompt(params.prompt)
         if asked.silence:
             return HookDecision("empty" if asked.silence == "acknowledgement" else "machine_prompt")
@@ -145,7 +96,7 @@ class HookService:
         judged = judge_hits(asked.query, hits, await trio.to_thread.run_sync(_project_of, params.cwd))
         return self._inject(params, PROMPT_HEADING, judged.lines, max_tokens) if judged.lines else judged
 
-    async def _at_start(self, memory: Sequence[HookMemory], params: HookParams) -> HookDecision:
+    async def _at_start(self, memory: Sequence[Agent], params: HookParams) -> HookDecision:
         for each in memory:
             each.session_started(params.session_id)
         project = await trio.to_thread.run_sync(_project_of, params.cwd)
@@ -187,7 +138,7 @@ class HookService:
         return HookDecision("injected", text, tuple(shown))
 
 
-def _chosen(memories: HookMemories, params: HookParams, settings: HooksSettings) -> list[HookMemory]:
+def _chosen(memories: AgentRegistry, params: HookParams, settings: HooksSettings) -> list[Agent]:
     """Return the agents whose memory a hook uses."""
     wanted = params.agent or settings.agent
     chosen = [memories.agent(wanted)]
@@ -203,7 +154,7 @@ def _project_of(cwd: str) -> Project:
     return project_in("" if folder == os.path.expanduser("~") else folder)
 
 
-async def _search(memory: Sequence[HookMemory], query: str, params: HookParams) -> list[Hit] | None:
+async def _search(memory: Sequence[Agent], query: str, params: HookParams) -> list[Hit] | None:
     """Return the hits in all chosen memories without the session's own conversation; None if too slow for any."""
     found: list[list[Hit] | None] = [None for _ in memory]
 
@@ -239,7 +190,7 @@ def _is_own(hit: Hit, params: HookParams) -> bool:
     return session == params.session_id or (bool(name) and (hit.path.endswith(name) or session in name))
 
 
-async def _text(memory: HookMemory, file: FileEntry) -> str:
+async def _text(memory: Agent, file: FileEntry) -> str:
     """Return the text of a note; "" if it can't be read."""
     try:
         return (await memory.get(GetParams(path=file.path))).text

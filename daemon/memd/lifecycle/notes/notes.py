@@ -15,9 +15,9 @@ from pathlib import Path
 import structlog
 import trio
 
+from memd.agents.agent import Agent
 from memd.lifecycle.files import writing
 from memd.lifecycle.files.writing import append_part, find_parts
-from memd.lifecycle.host import Host
 from memd.lifecycle.notes.daily import (
     DailyEntry,
     around,
@@ -66,15 +66,15 @@ MAX_NAMES = 200
 class Notes:
     """The notes of one agent."""
 
-    def __init__(self, host: Host, clock: Clock, *, state_dir: Path, complete: Complete | None) -> None:
-        self._host = host
+    def __init__(self, agent: Agent, clock: Clock, *, state_dir: Path, complete: Complete | None) -> None:
+        self._agent = agent
         self._clock = clock
-        self._folder = state_dir / "agents" / host.agent_id / "sessions"
-        self._sessions = AgentSessions(state_dir, host.agent_id, MAX_TRANSCRIPT_BYTES)
-        self._model = None if complete is None else SlugModel(complete, host.agent_id)
+        self._folder = state_dir / "agents" / agent.agent_id / "sessions"
+        self._sessions = AgentSessions(state_dir, agent.agent_id, MAX_TRANSCRIPT_BYTES)
+        self._model = None if complete is None else SlugModel(complete, agent.agent_id)
 
     def __repr__(self) -> str:
-        return f"<Notes {self._host.agent_id}>"
+        return f"<Notes {self._agent.agent_id}>"
 
     async def session_ended(self, params: SessionEndedParams) -> SessionEndedReply:
         """Write the end of an ended session's conversation to a note of the day on which it ended.
@@ -82,7 +82,7 @@ class Notes:
         Cancellation: a started write completes.
         """
         self._require_enabled()
-        settings = self._host.config.life.session_note
+        settings = self._agent.config.life.session_note
         if not settings.enabled:
             return self._no_note("off")
         if kind_of_key(params.session_key) is not None:
@@ -96,24 +96,24 @@ class Notes:
         slug, slug_from = await self._slug_for(params.slug, ended.messages, moment)
         text, count = note_text(
             moment,
-            self._host.config.life.time_zone,
+            self._agent.config.life.time_zone,
             session_key=params.session_key,
             session_id=ended.session_id,
             source=params.source,
             messages=ended.messages,
         )
-        workspace, limits, folder = self._host.config.workspace, self._host.limits, "memory"
+        workspace, limits, folder = self._agent.config.workspace, self._agent.limits, "memory"
         if params.private:
             text, folder = label_of(params.session_key) + text, PRIVATE_FOLDER
         path, slug, is_new = await trio.to_thread.run_sync(
             lambda: _create(workspace, folder, moment.date(), slug, text, limits)
         )
         if is_new:
-            log.info("lifecycle.session_noted", agent=self._host.agent_id, path=path, messages=count)
-            EVENTS.publish("note", self._host.agent_id, state="session", path=path)
+            log.info("lifecycle.session_noted", agent=self._agent.agent_id, path=path, messages=count)
+            EVENTS.publish("note", self._agent.agent_id, state="session", path=path)
             self._bring_in()
         reason = "written" if is_new else "known"
-        return SessionEndedReply(self._host.agent_id, path, count, slug, slug_from, reason)
+        return SessionEndedReply(self._agent.agent_id, path, count, slug, slug_from, reason)
 
     async def append_note(self, params: AppendNoteParams, day: date | None = None) -> AppendNoteReply:
         """Append an entry to a daily note.
@@ -126,15 +126,15 @@ class Notes:
         work = partial(self._append_entry, clean_entry(params.text), params.key, days)
         path, entry, moved = await trio.to_thread.run_sync(work)
         if entry.added:
-            EVENTS.publish("note", self._host.agent_id, state="entry", path=path)
+            EVENTS.publish("note", self._agent.agent_id, state="entry", path=path)
             self._bring_in()
         return AppendNoteReply(
-            self._host.agent_id, path, entry.start_line + moved, entry.end_line + moved, bool(entry.added)
+            self._agent.agent_id, path, entry.start_line + moved, entry.end_line + moved, bool(entry.added)
         )
 
     def _append_entry(self, text: str, key: str | None, days: Sequence[date]) -> tuple[str, DailyEntry, int]:
         """Append an entry to the first day's note, unless a note of one of the days has its key (blocking)."""
-        root, limits = self._host.config.workspace, self._host.limits
+        root, limits = self._agent.config.workspace, self._agent.limits
         first, place = note_path(days[0]), ("", DailyEntry("", 0, 0))
 
         def make(path: str, held: str) -> str:
@@ -169,7 +169,7 @@ class Notes:
         """Return a note's slug and its origin."""
         if slug := clean_slug(given or ""):
             return slug, "caller"
-        wanted = self._model is not None and self._host.config.life.session_note.slug_model
+        wanted = self._model is not None and self._agent.config.life.session_note.slug_model
         if self._model is not None and wanted and (slug := await self._model.ask(messages)):
             return slug, "model"
         if slug := await trio.to_thread.run_sync(lambda: slug_of_conversation(messages)):
@@ -177,22 +177,22 @@ class Notes:
         return slug_of_time(moment), "time"
 
     def _no_note(self, reason: str) -> SessionEndedReply:
-        return SessionEndedReply(self._host.agent_id, "", 0, "", "", reason)
+        return SessionEndedReply(self._agent.agent_id, "", 0, "", "", reason)
 
     def _now(self) -> datetime:
         return self._local(self._clock())
 
     def _local(self, moment_ms: int) -> datetime:
-        return local_time(moment_ms, self._host.config.life.time_zone)
+        return local_time(moment_ms, self._agent.config.life.time_zone)
 
     def _bring_in(self) -> None:
         """Request a sync that embeds the new text; keyword search finds it at once in any case."""
         with contextlib.suppress(MemdError):
-            self._host.compaction_done()
+            self._agent.compaction_done()
 
     def _require_enabled(self) -> None:
-        if not self._host.config.settings.enabled:
-            raise MemoryDisabledError(f"memory search is off for agent {self._host.agent_id}")
+        if not self._agent.config.settings.enabled:
+            raise MemoryDisabledError(f"memory search is off for agent {self._agent.agent_id}")
 
 
 def _create(

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import trio
 
-from memd.lifecycle.host import Host
+from memd.agents.agent import Agent
 from memd.lifecycle.notes.daily import local_time
 from memd.lifecycle.notes.session_kinds import Kind, settle_kind
 from memd.sync.disk.safe_open import open_file, open_listing
@@ -128,21 +128,21 @@ class StartContext:
 class Startup:
     """The start of sessions of one agent."""
 
-    def __init__(self, host: Host, clock: Clock) -> None:
-        self._host = host
+    def __init__(self, agent: Agent, clock: Clock) -> None:
+        self._agent = agent
         self._clock = clock
         self._disk = trio.CapacityLimiter(READER_THREADS)
 
     def __repr__(self) -> str:
-        return f"<Startup {self._host.agent_id}: {self._disk.borrowed_tokens} reading>"
+        return f"<Startup {self._agent.agent_id}: {self._disk.borrowed_tokens} reading>"
 
     async def begin(self, params: SessionStartedParams) -> SessionStartedReply:
         """Request a sync, once per session key, and return the start-up context.
 
         Cancellation: the sync continues; the files that were read are discarded.
         """
-        syncing = self._host.session_started(params.session_key)
-        config = self._host.config
+        syncing = self._agent.session_started(params.session_key)
+        config = self._agent.config
         kind = settle_kind(params.kind, params.session_key, config.id)
         today = local_time(self._clock(), config.life.time_zone).date()
         context = StartContext("", ())

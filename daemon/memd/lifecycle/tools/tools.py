@@ -10,7 +10,7 @@ from typing import Any, cast
 
 import msgspec
 
-from memd.lifecycle.host import Host
+from memd.agents.agent import Agent
 from memd.lifecycle.notes.session_kinds import settle_kind, wants_citations
 from memd.lifecycle.tools.arguments import InvalidCall, invalid_call, read_arguments, unknown_tool
 from memd.lifecycle.tools.arguments import RunTool as RunTool
@@ -67,7 +67,7 @@ _UNAVAILABLE: dict[str, dict[str, Any]] = {
 
 
 async def search_memory(
-    host: Host,
+    agent: Agent,
     arguments: dict[str, Any],
     *,
     citations: bool,
@@ -77,16 +77,16 @@ async def search_memory(
     recall: bool = False,
 ) -> dict[str, Any] | InvalidCall:
     """Return the result of `memory_search`."""
-    corpus, settings = arguments.get("corpus"), host.config.settings
+    corpus, settings = arguments.get("corpus"), agent.config.settings
     available = settings.sources if recall else settings.searched_sources or settings.sources
     if corpus == "wiki" or (corpus == "sessions" and corpus not in available):
         return {"results": [], **_UNAVAILABLE[corpus]}
-    indexed = [*available, *(each.name for each in host.config.sources)] if recall else None
+    indexed = [*available, *(each.name for each in agent.config.sources)] if recall else None
     try:
-        reply = await host.search(
+        reply = await agent.search(
             SearchParams(
                 query=arguments["query"],
-                max_results=arguments.get("maxResults", _max_results(host)),
+                max_results=arguments.get("maxResults", _max_results(agent)),
                 max_chars=arguments.get("maxChars", DEFAULT_SEARCH_CHARS),
                 min_score=arguments.get("minScore"),
                 sources=[corpus] if corpus in ("memory", "sessions") else indexed,
@@ -103,7 +103,7 @@ async def search_memory(
 
 
 async def get_lines(
-    host: Host, arguments: dict[str, Any], *, include_conversations: bool = False
+    agent: Agent, arguments: dict[str, Any], *, include_conversations: bool = False
 ) -> dict[str, Any] | InvalidCall:
     """Return the result of `memory_get`."""
     path, first, lines = _read_location(arguments)
@@ -111,11 +111,11 @@ async def get_lines(
     if arguments.get("corpus") == "wiki":
         return missing  # the daemon has no wiki; OpenClaw's plugin reads wikis
     try:
-        reply = await host.get(GetParams(path, None, first, lines, include_conversations))
+        reply = await agent.get(GetParams(path, None, first, lines, include_conversations))
     except FileMissingError as error:
         if (written := html.unescape(path)) != path:  # as a name is escaped in texts for models
             arguments = {**arguments, "path": written}
-            return await get_lines(host, arguments, include_conversations=include_conversations)
+            return await get_lines(agent, arguments, include_conversations=include_conversations)
         reason = f"{error.message}; {error.hint}"
         return {**missing, "reason": on_one_line(reason, MAX_REASON_CHARS)}
     except (FileUnreadableError, PathRefusedError) as error:
@@ -172,9 +172,9 @@ def _search_answer(reply: SearchReply, *, citations: bool) -> dict[str, Any]:
     return answer
 
 
-def _max_results(host: Host) -> int | None:
+def _max_results(agent: Agent) -> int | None:
     """Return the most results of a search by its agent's settings; None: as many as fit."""
-    query = host.config.settings.query
+    query = agent.config.settings.query
     return query.max_results if query.max_results_set else None
 
 
@@ -217,17 +217,17 @@ _NO_OTHERS: Mapping[str, RunTool] = MappingProxyType({})
 class Tools:
     """The tools of one agent."""
 
-    def __init__(self, host: Host, clock: Clock, others: Mapping[str, RunTool] = _NO_OTHERS) -> None:
-        self._host = host
+    def __init__(self, agent: Agent, clock: Clock, others: Mapping[str, RunTool] = _NO_OTHERS) -> None:
+        self._agent = agent
         self._clock = clock
         self._others = others
 
     def __repr__(self) -> str:
-        return f"<Tools {self._host.agent_id}: {', '.join(self.available()) or 'none'}>"
+        return f"<Tools {self._agent.agent_id}: {', '.join(self.available()) or 'none'}>"
 
     def available(self) -> list[str]:
         """Return the names of the available tools; none if the agent's memory is turned off."""
-        if not self._host.config.settings.enabled:
+        if not self._agent.config.settings.enabled:
             return []
         return [name for name in TOOLS if name in DEFAULT_TOOLS or name in self._others]
 
@@ -235,14 +235,14 @@ class Tools:
         """Return the definitions of the requested tools that are available."""
         wanted = DEFAULT_TOOLS if params.include is None else params.include
         names = set(wanted) & set(self.available())
-        return ToolsReply(self._host.agent_id, params.shape, define(names, cast(Shape, params.shape)))
+        return ToolsReply(self._agent.agent_id, params.shape, define(names, cast(Shape, params.shape)))
 
     async def call(self, params: CallToolParams) -> CallToolReply:
         """Execute a model's call; the result of an invalid call describes a valid one."""
         result = await self._run(params)
         ok = not isinstance(result, InvalidCall)
         facts = result.answer() if isinstance(result, InvalidCall) else result
-        return CallToolReply(self._host.agent_id, params.name, ok, facts, as_json(facts))
+        return CallToolReply(self._agent.agent_id, params.name, ok, facts, as_json(facts))
 
     async def _run(self, params: CallToolParams) -> dict[str, Any] | InvalidCall:
         available = self.available()
@@ -254,7 +254,7 @@ class Tools:
         if params.name == SEARCH.name:
             citations = self._citations(None, params.session_kind, params.session_key)
             return await search_memory(
-                self._host,
+                self._agent,
                 arguments,
                 citations=citations,
                 deadline_ms=params.deadline_ms,
@@ -264,7 +264,7 @@ class Tools:
             )
         if params.name == GET.name:
             may_read = params.include_conversations
-            return await get_lines(self._host, arguments, include_conversations=may_read)
+            return await get_lines(self._agent, arguments, include_conversations=may_read)
         return await self._others[params.name](arguments)
 
     def prompt_section(self, params: PromptSectionParams) -> PromptSectionReply:
@@ -275,10 +275,10 @@ class Tools:
         session_tools = SESSION_TOOLS if available else ()
         names = [name for name in (*available, *session_tools) if name in tools]
         text = recall_section(names, citations=citations)
-        return PromptSectionReply(self._host.agent_id, text, "on" if citations else "off")
+        return PromptSectionReply(self._agent.agent_id, text, "on" if citations else "off")
 
     def _citations(self, mode: str | None, kind: str | None, session_key: str) -> bool:
         """Return whether replies of a session cite their sources."""
-        settled = settle_kind(kind, session_key, self._host.agent_id)
-        wanted = cast(Citations, mode or self._host.config.life.citations)
+        settled = settle_kind(kind, session_key, self._agent.agent_id)
+        wanted = cast(Citations, mode or self._agent.config.life.citations)
         return wants_citations(wanted, settled)

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 import trio
 
+from memd.agents.agent import Agent
+from memd.lifecycle.facts.facts import Facts
 from memd.lifecycle.facts.tools import fact_tools
 from memd.lifecycle.tools.definitions import STORE
 from memd.lifecycle.tools.tools import Tools
@@ -83,7 +85,7 @@ def facts() -> OneFact:
 
 
 def _call(facts: OneFact, name: str, arguments: Any) -> CallToolReply:
-    tools = Tools(ScriptedHost(Path("/nowhere")), lambda: 0, fact_tools(facts))
+    tools = Tools(cast(Agent, ScriptedHost(Path("/nowhere"))), lambda: 0, fact_tools(cast(Facts, facts)))
     return trio.run(tools.call, CallToolParams(name, arguments))
 
 

@@ -7,12 +7,13 @@ import os
 import stat
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 import trio
 from structlog.testing import capture_logs
 
+from memd.agents.agent import Agent
 from memd.lifecycle.flush.flushes import (
     MAX_BYTES,
     MAX_SESSIONS,
@@ -174,7 +175,7 @@ class FlushedSession:
     def __init__(self, home: Path, life: LifecycleSettings | None = None, *, enabled: bool = True) -> None:
         self.host = ScriptedHost(home, life or LifecycleSettings(time_zone="UTC"), enabled=enabled)
         self.host.workspace.mkdir(exist_ok=True)
-        self.flushes = Flushes(self.host, lambda: NOON)
+        self.flushes = Flushes(cast(Agent, self.host), lambda: NOON)
 
     def check(self, key: str = "agent:main:main", **params: Any) -> FlushCheckReply:
         """Ask whether a flush is due."""
@@ -192,7 +193,7 @@ class FlushedSession:
 
     def restart(self) -> None:
         """Restart with the state on disk."""
-        self.flushes = Flushes(self.host, lambda: NOON)
+        self.flushes = Flushes(cast(Agent, self.host), lambda: NOON)
 
 
 @pytest.fixture

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from typing import cast
 
 import pytest
 import trio
 
+from memd.agents.registry import AgentRegistry
 from memd.lifecycle.hooks.service import HookService
 from memd.settings.hooks import HooksSettings
 from memd.settings.schema import DaemonSettings
@@ -97,7 +99,7 @@ class ScriptedMemories:
 
 def answer(service: HookService, memories: ScriptedMemories, params: HookParams) -> HookReply:
     """Return the answer to one event."""
-    return trio.run(service.answer, memories, params)
+    return trio.run(service.answer, cast(AgentRegistry, memories), params)
 
 
 def test_a_sure_fact_is_injected_and_logged_by_its_place() -> None:
@@ -167,12 +169,12 @@ async def test_a_caller_that_leaves_is_logged_and_was_shown_nothing() -> None:
 
     with trio.CancelScope() as calling:
         calling.cancel()
-        await service.answer(memories, PROMPT)
+        await service.answer(cast(AgentRegistry, memories), PROMPT)
 
     [entry] = service.log.newest(1)
     assert (entry.decision, entry.chars) == ("gave_up", 0)
     assert "the caller left" in entry.lacks
-    assert (await service.answer(memories, PROMPT)).decision == "injected"
+    assert (await service.answer(cast(AgentRegistry, memories), PROMPT)).decision == "injected"
 
 
 async def test_two_prompts_at_the_same_moment_get_a_line_once() -> None:
@@ -180,7 +182,7 @@ async def test_two_prompts_at_the_same_moment_get_a_line_once() -> None:
     decisions: list[str] = []
 
     async def ask() -> None:
-        decisions.append((await service.answer(memories, PROMPT)).decision)
+        decisions.append((await service.answer(cast(AgentRegistry, memories), PROMPT)).decision)
 
     async with trio.open_nursery() as nursery:
         nursery.start_soon(ask)

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 import trio
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from memd.agents.agent import Agent
 from memd.lifecycle.tools.definitions import TOOLS
 from memd.lifecycle.tools.tools import Tools
 from memd.search.query import MAX_QUERY_CHARS
@@ -20,7 +21,7 @@ from tests.unit.lifecycle.scripted_host import ScriptedHost
 
 
 def _call(host: ScriptedHost, name: str, arguments: Any, **params: Any) -> CallToolReply:
-    return trio.run(Tools(host, lambda: 0).call, CallToolParams(name, arguments, **params))
+    return trio.run(Tools(cast(Agent, host), lambda: 0).call, CallToolParams(name, arguments, **params))
 
 
 @pytest.fixture

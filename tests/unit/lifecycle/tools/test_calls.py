@@ -5,13 +5,14 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 import trio
 from hypothesis import given
 from hypothesis import strategies as st
 
+from memd.agents.agent import Agent
 from memd.lifecycle.tools.definitions import TOOLS
 from memd.lifecycle.tools.tools import MAX_TEXT_CHARS, Tools, as_json
 from memd.settings.lifecycle import LifecycleSettings
@@ -29,7 +30,7 @@ GROUP = "agent:main:telegram:group:-100"
 
 
 def _call(host: ScriptedHost, name: str, arguments: Any, **params: Any) -> CallToolReply:
-    return trio.run(Tools(host, lambda: 0).call, CallToolParams(name, arguments, **params))
+    return trio.run(Tools(cast(Agent, host), lambda: 0).call, CallToolParams(name, arguments, **params))
 
 
 @pytest.fixture

@@ -6,13 +6,14 @@ import os
 import re
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 import trio
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from memd.agents.agent import Agent
 from memd.lifecycle.notes.session_kinds import KINDS
 from memd.lifecycle.tools.startup import HEADING, MAX_NOTES, StartFile, Startup, build_context
 from memd.settings.lifecycle import LifecycleSettings
@@ -31,7 +32,7 @@ NOON = _ms(2026, 11, 22, 12)
 
 
 def _begin(host: ScriptedHost, key: str = MAIN, now_ms: int = NOON, **params: Any) -> SessionStartedReply:
-    return trio.run(Startup(host, lambda: now_ms).begin, SessionStartedParams(key, **params))
+    return trio.run(Startup(cast(Agent, host), lambda: now_ms).begin, SessionStartedParams(key, **params))
 
 
 def _paths(reply: SessionStartedReply) -> list[str]:

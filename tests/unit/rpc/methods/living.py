@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from types import SimpleNamespace
 from typing import Any, cast
 
+from memd.agents.agent import Agent
 from memd.lifecycle.flush.flushes import Flushes
 from memd.lifecycle.tools.startup import Startup
 from memd.lifecycle.tools.tools import Tools
@@ -24,9 +25,10 @@ class Living:
     host: ScriptedHost
 
     def __post_init__(self) -> None:
-        self.tools = Tools(self.host, lambda: NOON_MS)
-        self.flushes = Flushes(self.host, lambda: NOON_MS)
-        self.startup = Startup(self.host, lambda: NOON_MS)
+        agent = cast(Agent, self.host)
+        self.tools = Tools(agent, lambda: NOON_MS)
+        self.flushes = Flushes(agent, lambda: NOON_MS)
+        self.startup = Startup(agent, lambda: NOON_MS)
 
     def lifecycle(self, agent: str | None) -> Living:
         """Return the lifecycle of the one agent there is."""

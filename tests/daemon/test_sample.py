@@ -7,10 +7,11 @@ from contextlib import contextmanager
 
 import pytest
 
-from memd.sample import copy_sample, load_sample_queries
+from memd.sample import copy_sample
 from memd_client import Client
 from tests.support.daemon import DaemonProcess
 from tests.support.models import minilm_path
+from tests.support.sample_queries import load_sample_queries
 from tests.support.state_homes import StateHome
 
 pytestmark = pytest.mark.model

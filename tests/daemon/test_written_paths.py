@@ -7,11 +7,11 @@ from fnmatch import fnmatch
 from pathlib import Path
 from typing import Final
 
-from memd.settings.paths import WRITTEN_PATHS
 from tests.support.daemon import DaemonProcess
 from tests.support.state_homes import KEYWORD_ONLY, StateHome
 from tests.support.transcript_programs.opencode import V1, OpencodeWriter
 from tests.support.tree import ROOT
+from tests.support.written_paths import WRITTEN_PATHS
 
 INDEX: Final = "state/memory/*.memd.sqlite"
 PATTERNS: Final[dict[str, tuple[str, ...]]] = {

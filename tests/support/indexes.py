@@ -17,11 +17,12 @@ import trio
 from numpy.typing import NDArray
 
 from memd.index import chunks_vec
-from memd.index.cache import SpaceKey, set_active_space, store_vectors, trim
+from memd.index.cache import SpaceKey, find_dims, set_active_space, store_vectors, trim
 from memd.index.connection import IndexFile
 from memd.index.database import WRITER, Database, connect, transaction
 from memd.index.files import FileRow, IndexChange, forget_file, publish_file
 from memd.index.keyword import Scope
+from memd.index.numbers import pack_ids
 from memd.index.schema import migrate
 from memd.index.snapshot import Snapshot, take_snapshot
 from memd.index.vectors.cache import MatrixBudget, VectorCache
@@ -351,3 +352,18 @@ def openclaw_index(
         if with_vec:
             db.execute("INSERT INTO chunks_vec VALUES (?, ?)", (f"id{line}", row.astype("<f4").tobytes()))
     return db
+
+
+def vectors_for(db: Database, space_id: str, ids: Sequence[int]) -> tuple[list[int], NDArray[np.float32]]:
+    """Return the ids, ascending, and vectors of a space for some ids; unknown ids are left out."""
+    rows: list[tuple[int, bytes]] = list(
+        db.execute(
+            """SELECT id, embedding FROM embedding_cache
+           WHERE id IN (SELECT value FROM json_each(?)) AND provider_key = ? ORDER BY id""",
+            (pack_ids(ids), space_id),
+        )
+    )
+    if not rows:
+        return [], np.empty((0, find_dims(db, space_id) or 0), dtype=np.float32)
+    matrix = np.frombuffer(b"".join(blob for _, blob in rows), dtype="<f4").reshape(len(rows), -1)
+    return [key for key, _ in rows], matrix.astype(np.float32)

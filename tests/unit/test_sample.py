@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from memd.sample import QUERY, copy_sample, load_sample_queries
+from memd.sample import QUERY, copy_sample
 from memd.settings.agents import load_home
+from tests.support.sample_queries import load_sample_queries
 
 
 @pytest.fixture

@@ -90,21 +90,6 @@ def store_vectors(
     return ids
 
 
-def vectors_for(db: Database, space_id: str, ids: Sequence[int]) -> tuple[list[int], NDArray[np.float32]]:
-    """Return the ids, ascending, and vectors of a space for some ids; unknown ids are left out."""
-    rows: list[tuple[int, bytes]] = list(
-        db.execute(
-            """SELECT id, embedding FROM embedding_cache
-           WHERE id IN (SELECT value FROM json_each(?)) AND provider_key = ? ORDER BY id""",
-            (pack_ids(ids), space_id),
-        )
-    )
-    if not rows:
-        return [], np.empty((0, find_dims(db, space_id) or 0), dtype=np.float32)
-    matrix = np.frombuffer(b"".join(blob for _, blob in rows), dtype="<f4").reshape(len(rows), -1)
-    return [key for key, _ in rows], matrix.astype(np.float32)
-
-
 def vectors_of_texts(db: Database, space_id: str, hashes: Sequence[str]) -> dict[str, NDArray[np.float32]]:
     """Return the vectors of a space by text hash, including texts that no chunk has."""
     rows = db.execute(

@@ -46,9 +46,6 @@ READER_CACHE_KIB = 49_152
 """Page cache of a connection. The system caches the file as well, but each page read from it is a system call. Idle
 indexes release their caches, and `limit_page_caches` bounds all of them together."""
 
-MAPPED_BYTES = 2_147_418_112
-"""Largest part of a file that SQLite maps; nearly all indexes are smaller."""
-
 MAX_FOREIGN_BYTES = 64 * 1_048_576
 """Longest value that is read from a file of another program."""
 
@@ -105,14 +102,6 @@ def cache_for_reading(db: Database) -> None:
     db.pragma("cache_size", -READER_CACHE_KIB)
 
 
-def map_pages(db: Database) -> None:
-    """Map the file into memory, so that processes searching the same index share its pages.
-
-    Truncating the file kills a process that has it mapped, so the daemon itself must not map it.
-    """
-    db.pragma("mmap_size", MAPPED_BYTES)
-
-
 def limit_page_caches(limit_bytes: int) -> None:
     """Bound the total size of the page caches of this process; beyond it pages are reused."""
     apsw.soft_heap_limit(limit_bytes)
@@ -147,7 +136,6 @@ WRITER: tuple[Setting, ...] = (
     cache_for_writing,
 )
 READER: tuple[Setting, ...] = (wait_for_locks, cache_for_reading, refuse_writing)
-MAPPING_READER: tuple[Setting, ...] = (*READER, map_pages)
 NEW_FILE: tuple[Setting, ...] = (wait_for_locks, enable_auto_vacuum, cache_for_writing)
 """For a file that is built under a temporary name and then moved: no log, synced at its only commit."""
 READ_ONLY: tuple[Setting, ...] = (wait_for_locks, distrust_schema, refuse_writing)

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import json
 import os
-from dataclasses import dataclass
 from importlib.resources import files
 from importlib.resources.abc import Traversable
 from pathlib import Path
@@ -14,15 +12,6 @@ from memd_client.state_folder import data_dir
 
 QUERY = "why was the archive search slow"
 """A query on the sample that keyword search and vector search both answer."""
-
-
-@dataclass(frozen=True, slots=True)
-class SampleQuery:
-    """A query on the sample whose best hit is known."""
-
-    agent: str
-    query: str
-    path: str
 
 
 def copy_sample(target: Path) -> None:
@@ -55,12 +44,6 @@ def use_sample() -> Path:
     copy_sample(folder)
     os.environ.update(sample_variables())
     return folder
-
-
-def load_sample_queries() -> list[SampleQuery]:
-    """Return queries on the sample, each with the path of its best hit."""
-    text = (files(__name__) / "queries.json").read_text("utf-8")
-    return [SampleQuery(**item) for item in json.loads(text)]
 
 
 def _copy(source: Traversable, target: Path) -> None:

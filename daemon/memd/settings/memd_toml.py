@@ -44,11 +44,6 @@ def load_memd_toml(path: Path) -> MemdToml:
     return MemdToml(path, None, toml_problem(path, what))
 
 
-def load_daemon_settings(path: Path) -> tuple[DaemonSettings, Problems]:
-    """Return the daemon's settings from a file, and their problems."""
-    return read_daemon_settings(load_memd_toml(path))
-
-
 def read_daemon_settings(file: MemdToml) -> tuple[DaemonSettings, Problems]:
     """Return the daemon's settings, and the problems of the file."""
     if file.problem is not None:

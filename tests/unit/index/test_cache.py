@@ -20,7 +20,6 @@ from memd.index.cache import (
     refuse_texts,
     replace_vectors,
     trim,
-    vectors_for,
 )
 from memd.index.database import transaction
 from memd.index.files import forget_file
@@ -35,6 +34,7 @@ from tests.support.indexes import (
     publish,
     store,
     unit,
+    vectors_for,
 )
 
 OTHER = SpaceKey("openai", "large", "space-b")

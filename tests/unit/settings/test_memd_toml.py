@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memd.settings.memd_toml import MemdToml, load_daemon_settings, read_daemon_settings
+from memd.settings.memd_toml import MemdToml, load_memd_toml, read_daemon_settings
 from memd.settings.schema import DaemonSettings, MemorySearch, ProviderEntry, Remote
 
 
@@ -20,12 +20,12 @@ def _load(folder: Path, text: str | bytes) -> tuple[DaemonSettings, list[str]]:
     """Return the settings from a memd.toml with that text, and the messages of its problems."""
     path = folder / "memd.toml"
     path.write_bytes(text.encode() if isinstance(text, str) else text)
-    settings, problems = load_daemon_settings(path)
+    settings, problems = read_daemon_settings(load_memd_toml(path))
     return settings, [problem.message.removeprefix(f"{path}: ") for problem in problems]
 
 
 def test_missing_file_means_defaults(tmp_path: Path) -> None:
-    assert load_daemon_settings(tmp_path / "memd.toml") == (DaemonSettings(), ())
+    assert read_daemon_settings(load_memd_toml(tmp_path / "memd.toml")) == (DaemonSettings(), ())
 
 
 def test_settings_of_the_file_are_used(tmp_path: Path) -> None:
@@ -119,7 +119,7 @@ def test_broken_file_means_defaults_and_one_problem(tmp_path: Path, text: str | 
 
 
 def test_folder_instead_of_the_file_is_a_problem(tmp_path: Path) -> None:
-    settings, problems = load_daemon_settings(tmp_path)
+    settings, problems = read_daemon_settings(load_memd_toml(tmp_path))
 
     assert settings == DaemonSettings()
     assert "is not a regular file" in problems[0].message

@@ -8,7 +8,8 @@ from typing import Protocol
 
 import pytest
 
-from memd.settings.paths import WRITTEN_PATHS, daemon_config_file, models_dir
+from memd.settings.paths import daemon_config_file, models_dir
+from tests.support.written_paths import WRITTEN_PATHS
 
 
 class _PathOf(Protocol):

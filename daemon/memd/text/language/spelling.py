@@ -8,7 +8,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from memd.text.tokens import CJK_CLASS, is_cjk
+from memd.text.tokens import is_cjk
 
 SPACES = (
     "\t\n\v\f\r \u00a0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a"
@@ -20,7 +20,6 @@ WHITESPACE = "\\t\\n\\v\\f\\r \u00a0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\
 """The same characters, for use inside a character class."""
 
 
-_CJK_RUN = re.compile(f"[{CJK_CLASS}]+")
 _WIDE_FORMS = re.compile("[\uff00-\uffef]+")
 _LAST_ASCII = 127
 _BEYOND_ASCII = re.compile("[^\0-\x7f]+")
@@ -54,16 +53,6 @@ class _Table(dict[int, str]):
 
 
 _TOGETHER, _APART = _Table(apart=False), _Table(apart=True)
-
-
-def space_cjk(text: str) -> str:
-    """Return a text with spaces around every CJK letter, so that FTS5 indexes each as a word.
-
-    Used for index and query: a quoted run of such letters is a phrase that matches exactly that run.
-    """
-    if text.isascii():
-        return text
-    return _CJK_RUN.sub(lambda run: f" {'  '.join(run[0])} ", text)
 
 
 def index_text(text: str) -> str:

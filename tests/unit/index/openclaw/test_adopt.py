@@ -12,7 +12,7 @@ import pytest
 import trio
 from numpy.typing import NDArray
 
-from memd.index.cache import active_space, count_missing, vectors_for
+from memd.index.cache import active_space, count_missing
 from memd.index.connection import IndexFile
 from memd.index.database import Database, transaction
 from memd.index.files import load_files
@@ -21,7 +21,14 @@ from memd.index.openclaw import adopt
 from memd.index.openclaw.adopt import import_cache, read_openclaw_agent_cache, unit_vector
 from memd.index.vectors.scan import ScanSearch
 from memd_client.errors import IndexIOError
-from tests.support.indexes import EXTENSION, find_inconsistencies, new_index, openclaw_index, unit
+from tests.support.indexes import (
+    EXTENSION,
+    find_inconsistencies,
+    new_index,
+    openclaw_index,
+    unit,
+    vectors_for,
+)
 
 TEXTS = ["walrus notes", "deadline on friday", "部署方案"]
 ROWS = unit(np.random.default_rng(9).standard_normal((3, 16)))

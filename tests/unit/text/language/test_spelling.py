@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memd.text.language.spelling import index_text, space_cjk, unify_spelling, unify_width
+from memd.text.language.spelling import index_text, unify_spelling, unify_width
+from tests.support.spelling import space_cjk
 
 
 @pytest.mark.parametrize(

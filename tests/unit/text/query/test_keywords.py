@@ -7,7 +7,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from memd.text.language.spelling import index_text, space_cjk
+from memd.text.language.spelling import index_text
 from memd.text.query.identifiers import extra_words
 from memd.text.query.keywords import (
     MAX_TERMS,
@@ -15,6 +15,7 @@ from memd.text.query.keywords import (
     plan_match,
 )
 from memd.text.tokens import is_cjk
+from tests.support.spelling import space_cjk
 
 NASTY = [
     "multi-agent",

@@ -40,7 +40,7 @@ class LineReader:
         return self._conversation
 
 
-class LineProgram:
+class LineProgram(FileProgram):
     """A program whose transcripts are lines of JSON texts."""
 
     name = "lines"

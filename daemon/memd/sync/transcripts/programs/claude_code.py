@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 import re
-import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -36,7 +35,7 @@ from memd.sync.transcripts.programs.claude_records import (
     read_queued_prompt,
     read_record,
 )
-from memd.sync.transcripts.programs.program import Places, TranscriptFile, TranscriptReader
+from memd.sync.transcripts.programs.program import FileProgram, Places, TranscriptFile
 from memd.sync.transcripts.programs.records import (
     count_unknown,
     decode_record,
@@ -243,10 +242,12 @@ class ClaudeCodeReader:
         ]
 
 
-class ClaudeCodeProgram:
-    """Claude Code (a `FileProgram`)."""
+class ClaudeCodeProgram(FileProgram):
+    """Claude Code."""
 
     name = "claude-code"
+    opener = "claude --resume"
+    reader = ClaudeCodeReader
 
     def folders(self, places: Places) -> Sequence[Path]:
         """Return the folder of projects."""
@@ -278,10 +279,6 @@ class ClaudeCodeProgram:
             case _:
                 return False
 
-    def reader(self, file: TranscriptFile) -> TranscriptReader:
-        """Return a new reader."""
-        return ClaudeCodeReader(file)
-
     def read_details(self, folder: Path, session_id: str) -> Session | None:
         """Return the title in `<project>/<session>/custom-title.json`; one attempt to open per project."""
         if not _UUID.fullmatch(session_id):
@@ -301,7 +298,7 @@ class ClaudeCodeProgram:
 
     def how_to_open(self, session_id: str) -> str:
         """Return the command that continues a session; a subagent's can't be continued."""
-        return "" if _AGENT.fullmatch(session_id) else f"claude --resume {shlex.quote(session_id)}"
+        return "" if _AGENT.fullmatch(session_id) else super().how_to_open(session_id)
 
 
 def _read_text(record: ClaudeRecord, line: bytes) -> tuple[VisibleText, Role | None]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import shlex
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -15,7 +14,7 @@ from memd.sync.transcripts.conversation import Conversation, Role, Session, Sess
 from memd.sync.transcripts.programs.codex_forks import ForkedLines
 from memd.sync.transcripts.programs.codex_talk import CodexTalk, answer_text, is_injected, person_text
 from memd.sync.transcripts.programs.codex_titles import CodexTitles
-from memd.sync.transcripts.programs.program import Places, TranscriptFile, TranscriptReader
+from memd.sync.transcripts.programs.program import FileProgram, Places, TranscriptFile
 from memd.sync.transcripts.programs.records import (
     count_unknown,
     decode_record,
@@ -350,10 +349,12 @@ _FOLDER = re.compile(r"(?:archived_sessions|(?:sessions/?)?(?:\d{4}(?:/\d\d){0,2
 """A folder of transcripts, from Codex's home or from its folder `sessions`."""
 
 
-class CodexProgram:
-    """Codex CLI (a `FileProgram`)."""
+class CodexProgram(FileProgram):
+    """Codex CLI."""
 
     name = "codex"
+    opener = "codex resume"
+    reader = CodexReader
 
     def __init__(self) -> None:
         self._titles = CodexTitles()
@@ -375,18 +376,10 @@ class CodexProgram:
         """Return whether a folder may contain transcripts."""
         return _FOLDER.fullmatch(path) is not None
 
-    def reader(self, file: TranscriptFile) -> TranscriptReader:
-        """Return a new reader."""
-        return CodexReader(file)
-
     def read_details(self, folder: Path, session_id: str) -> Session | None:
         """Return the last title of a session in `session_index.jsonl`."""
         title = self._titles.read(folder).get(session_id)
         return None if title is None else Session(id=session_id, title=title)
-
-    def how_to_open(self, session_id: str) -> str:
-        """Return the command that continues a session."""
-        return f"codex resume {shlex.quote(session_id)}"
 
 
 CODEX: Final = CodexProgram()

@@ -8,7 +8,6 @@ from __future__ import annotations
 import json
 import os
 import re
-import shlex
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
@@ -17,7 +16,7 @@ from urllib.parse import unquote, urlsplit
 import msgspec
 
 from memd.sync.transcripts.conversation import Conversation, Message, Role, Session
-from memd.sync.transcripts.programs.program import Places, TranscriptFile, TranscriptReader
+from memd.sync.transcripts.programs.program import FileProgram, Places, TranscriptFile
 from memd.sync.transcripts.programs.records import (
     count_unknown,
     decode_record,
@@ -176,18 +175,12 @@ class CopilotReader:
             session.updated_ms = time_ms if session.updated_ms is None else max(session.updated_ms, time_ms)
 
 
-class _CopilotFiles:
-    """What both programs have in common."""
-
-    def reader(self, file: TranscriptFile) -> TranscriptReader:
-        """Return a new reader."""
-        return CopilotReader(file)
-
-
-class CopilotProgram(_CopilotFiles):
-    """Copilot CLI (a `FileProgram`)."""
+class CopilotProgram(FileProgram):
+    """Copilot CLI."""
 
     name = "copilot"
+    reader = CopilotReader
+    opener = "copilot --resume"
 
     def folders(self, places: Places) -> Sequence[Path]:
         """Return the folder of sessions."""
@@ -218,15 +211,12 @@ class CopilotProgram(_CopilotFiles):
         title = title_of(values.get("name") or values.get("summary", ""))
         return Session(session_id, title=title, cwd=values.get("cwd", ""), branch=values.get("branch", ""))
 
-    def how_to_open(self, session_id: str) -> str:
-        """Return the command that continues a session."""
-        return f"copilot --resume {shlex.quote(session_id)}"
 
-
-class CopilotChatProgram(_CopilotFiles):
-    """Copilot's chat in VS Code and its kin (a `FileProgram`)."""
+class CopilotChatProgram(FileProgram):
+    """Copilot's chat in VS Code and its kin."""
 
     name = "copilot-vscode"
+    reader = CopilotReader
 
     def folders(self, places: Places) -> Sequence[Path]:
         """Return the folders of workspaces of all editors, and of those that editors run on a remote machine."""
@@ -268,10 +258,6 @@ class CopilotChatProgram(_CopilotFiles):
                 named = text_of(content.get("folder")) if content is not None else ""
                 return Session(session_id, cwd=_folder_of(named))
         return None
-
-    def how_to_open(self, session_id: str) -> str:
-        """Return "": the editor has no command for it."""
-        return ""
 
 
 def _is_machine(data: _Data) -> bool:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 import re
-import shlex
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
@@ -16,7 +15,7 @@ from typing import Final
 import msgspec
 
 from memd.sync.transcripts.conversation import Conversation, Message, Role, Session
-from memd.sync.transcripts.programs.program import Places, TranscriptFile, TranscriptReader
+from memd.sync.transcripts.programs.program import FileProgram, Places, TranscriptFile, TranscriptReader
 from memd.sync.transcripts.programs.records import decode_record, is_set, is_utf8, time_ms_of
 from memd.sync.transcripts.programs.small_files import read_small_file
 from memd.text.transcripts.tags import opens_with_tag
@@ -175,10 +174,11 @@ def queries_in(text: str) -> list[str]:
     return queries
 
 
-class CursorProgram:
-    """Cursor's command line (a `FileProgram`)."""
+class CursorProgram(FileProgram):
+    """Cursor's command line."""
 
     name = "cursor"
+    opener = "cursor-agent --resume"
 
     def folders(self, places: Places) -> Sequence[Path]:
         """Return the folder of projects."""
@@ -242,10 +242,6 @@ class CursorProgram:
             if newest is None or (session.updated_ms or 0) > (newest.updated_ms or 0):
                 newest = session
         return newest
-
-    def how_to_open(self, session_id: str) -> str:
-        """Return the command that continues a session."""
-        return f"cursor-agent --resume {shlex.quote(session_id)}"
 
 
 CURSOR: Final = CursorProgram()

@@ -21,7 +21,7 @@ from memd.index.programs.cursor import (
 )
 from memd.sync.transcripts.conversation import Conversation, Message, Role, Session, SessionKind
 from memd.sync.transcripts.programs.cursor import queries_in
-from memd.sync.transcripts.programs.program import Places, StoredSession
+from memd.sync.transcripts.programs.program import DatabaseProgram, Places, StoredSession
 from memd.sync.transcripts.programs.records import decode_record, is_set, time_ms_of
 
 _USER, _ASSISTANT = 1, 2
@@ -236,10 +236,11 @@ def _folder_of(workspace: object) -> str:
     return path if isinstance(path, str) else ""
 
 
-class CursorEditorProgram:
-    """Cursor's editor (a `DatabaseProgram`)."""
+class CursorEditorProgram(DatabaseProgram):
+    """Cursor's editor."""
 
     name = "cursor-editor"
+    open = CursorEditorDatabase
 
     def databases(self, places: Places) -> Sequence[Path]:
         """Return the database of all windows."""
@@ -248,14 +249,6 @@ class CursorEditorProgram:
         else:
             folder = places.folder("XDG_CONFIG_HOME", ".config")
         return [folder / "Cursor" / "User" / "globalStorage" / "state.vscdb"]
-
-    def open(self, path: Path) -> CursorEditorDatabase:
-        """Return a database, which is opened by the first read."""
-        return CursorEditorDatabase(path)
-
-    def how_to_open(self, session_id: str) -> str:
-        """Return "": the editor has no command for it."""
-        return ""
 
 
 CURSOR_EDITOR: Final = CursorEditorProgram()

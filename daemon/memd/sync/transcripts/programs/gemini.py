@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import shlex
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
@@ -14,7 +13,7 @@ import msgspec
 
 from memd.sync.transcripts.conversation import Conversation, Message, Session
 from memd.sync.transcripts.programs.gemini_projects import find_project_folder
-from memd.sync.transcripts.programs.program import Places, TranscriptFile, TranscriptReader
+from memd.sync.transcripts.programs.program import FileProgram, Places, TranscriptFile
 from memd.sync.transcripts.programs.records import (
     count_unknown,
     decode_record,
@@ -224,10 +223,12 @@ _NAME = re.compile(r"([^/]{1,200})\.json(l?)")
 SESSION_PREFIX: Final = "session-"
 
 
-class GeminiProgram:
-    """Gemini CLI (a `FileProgram`)."""
+class GeminiProgram(FileProgram):
+    """Gemini CLI."""
 
     name = "gemini"
+    opener = "gemini --resume"
+    reader = GeminiReader
 
     def folders(self, places: Places) -> Sequence[Path]:
         """Return the folder of projects."""
@@ -253,18 +254,10 @@ class GeminiProgram:
             case _:
                 return False
 
-    def reader(self, file: TranscriptFile) -> TranscriptReader:
-        """Return a new reader."""
-        return GeminiReader(file)
-
     def read_details(self, folder: Path, session_id: str) -> Session | None:
         """Return the working directory of a session, which its project's files give."""
         cwd = find_project_folder(folder, session_id, has_parent=not session_id.startswith(SESSION_PREFIX))
         return Session(id=session_id, cwd=cwd) if cwd else None
-
-    def how_to_open(self, session_id: str) -> str:
-        """Return the command that continues a session, in its folder."""
-        return f"gemini --resume {shlex.quote(session_id)}"
 
 
 GEMINI: Final = GeminiProgram()

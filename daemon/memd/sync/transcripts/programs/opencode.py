@@ -7,7 +7,6 @@ Words are the text of people's and assistants' messages. Text that opencode itse
 from __future__ import annotations
 
 import re
-import shlex
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
@@ -16,7 +15,7 @@ import msgspec
 
 from memd.index.programs.opencode import OpencodeMessage, OpencodeTalk, list_sessions, opened_session
 from memd.sync.transcripts.conversation import Conversation, Message, Role, Session
-from memd.sync.transcripts.programs.program import Places, StoredSession
+from memd.sync.transcripts.programs.program import DatabaseProgram, Places, StoredSession
 from memd.sync.transcripts.programs.records import decode_record, is_set, time_ms_of
 
 _KNOWN_PARTS: Final = frozenset(
@@ -196,15 +195,18 @@ def _message(
     return Message(role, said, 0, message.id, created or message.time_ms or None) if said else None
 
 
-class OpencodeProgram:
-    """opencode, or a program with the same database in a folder of another name (a `DatabaseProgram`).
+class OpencodeProgram(DatabaseProgram):
+    """opencode, or a program with the same database in a folder of another name.
 
     Args:
         name: Its name, also of its folder, command and database.
     """
 
+    open = OpencodeDatabase
+
     def __init__(self, name: str) -> None:
         self.name = name
+        self.opener = f"{name} --session"
 
     def databases(self, places: Places) -> Sequence[Path]:
         """Return the databases of all channels, and the one that the environment names."""
@@ -218,14 +220,6 @@ class OpencodeProgram:
         except OSError:
             channels = []
         return list(dict.fromkeys((*paths, *channels)))
-
-    def open(self, path: Path) -> OpencodeDatabase:
-        """Return a database, which is opened by the first read."""
-        return OpencodeDatabase(path)
-
-    def how_to_open(self, session_id: str) -> str:
-        """Return the command that continues a session."""
-        return f"{self.name} --session {shlex.quote(session_id)}"
 
 
 OPENCODE: Final = OpencodeProgram("opencode")

@@ -6,7 +6,9 @@ is ever written to either.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import shlex
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple, Protocol
 
@@ -50,33 +52,50 @@ class TranscriptReader(Protocol):
         """
 
 
-class FileProgram(Protocol):
-    """A program with one transcript per file."""
+class TranscriptProgram:
+    """A program whose transcripts are read in place.
+
+    Attributes:
+        name: Stable name, `claude-code`.
+        opener: The command that opens a session, without the session's id: `claude --resume`; empty without one.
+    """
 
     name: str
-    """Stable name, `claude-code`."""
+    opener: str = ""
 
+    def how_to_open(self, session_id: str) -> str:
+        """Return the command that opens a session, such as `claude --resume ID`; empty without one."""
+        return f"{self.opener} {shlex.quote(session_id)}" if self.opener else ""
+
+
+class FileProgram(TranscriptProgram, ABC):
+    """A program with one transcript per file.
+
+    Attributes:
+        reader: Returns a new reader of a file.
+    """
+
+    reader: Callable[[TranscriptFile], TranscriptReader]
+
+    @abstractmethod
     def folders(self, places: Places) -> Sequence[Path]:
         """Return the folders that may contain transcripts; they may be missing."""
 
+    @abstractmethod
     def transcript_at(self, path: str) -> TranscriptFile | None:
         """Return the transcript in a file by its path below one of the folders, `/` between names; None for others."""
 
+    @abstractmethod
     def is_walked(self, path: str) -> bool:
         """Return whether a folder below one of the folders may contain transcripts."""
 
-    def reader(self, file: TranscriptFile) -> TranscriptReader:
-        """Return a new reader of a file."""
-
+    @abstractmethod
     def read_details(self, folder: Path, session_id: str) -> Session | None:
         """Return what files next to the transcripts say about a session (blocking), None without any.
 
         Its title is preferred to the transcript's. It fills in what the transcript doesn't say: working directory,
         branch, times, and a kind other than `main`.
         """
-
-    def how_to_open(self, session_id: str) -> str:
-        """Return the command that opens a session, such as `claude --resume ID`; empty without one."""
 
 
 class StoredSession(NamedTuple):
@@ -108,16 +127,15 @@ class ConversationDatabase(Protocol):
         """Close the database."""
 
 
-class DatabaseProgram(Protocol):
-    """A program with all transcripts in a database."""
+class DatabaseProgram(TranscriptProgram, ABC):
+    """A program with all transcripts in a database.
 
-    name: str
+    Attributes:
+        open: Opens a database for reading only.
+    """
 
+    open: Callable[[Path], ConversationDatabase]
+
+    @abstractmethod
     def databases(self, places: Places) -> Sequence[Path]:
         """Return the databases; they may be missing."""
-
-    def open(self, path: Path) -> ConversationDatabase:
-        """Open a database for reading only."""
-
-    def how_to_open(self, session_id: str) -> str:
-        """Return the command that opens a session; empty without one."""

@@ -10,7 +10,7 @@ import stat
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import Final
 
 from memd.lifecycle.files.folder_files import LIMIT_BYTES, read_bytes
 from memd.lifecycle.files.kernel_files import is_open_for_writing
@@ -18,7 +18,7 @@ from memd.replication.check import is_tracked
 from memd.replication.git.repository import EMPTY_ID, blob_id
 from memd.replication.names import LocalNames
 from memd.sync.disk.capacity import SourceLimits
-from memd.sync.disk.discover import Discovery, SourceFile, discover
+from memd.sync.disk.discover import Discovery, FileStat, SourceFile, discover, stat_of
 from memd.sync.disk.safe_open import open_file
 
 SETTLE_S: Final = 1.0
@@ -35,13 +35,6 @@ MIN_WAIT_S, MAX_WAIT_S = 0.1, 60.0
 
 BUSY: Final = ""
 """In place of the id of a content that can't be read because a program has the file open for writing."""
-
-
-class _State(NamedTuple):
-    mtime_ns: int
-    size: int
-    inode: int
-    ctime_ns: int
 
 
 @dataclass(slots=True)
@@ -72,7 +65,7 @@ class WorkspaceReader:
         self._root = root
         self._limits = limits
         self._max_bytes = max_file_bytes(limits)
-        self._known: dict[str, tuple[_State, str]] = {}
+        self._known: dict[str, tuple[FileStat, str]] = {}
         self._seen = Discovery()
 
     def scan(self, names: LocalNames, kept: Mapping[str, str]) -> WorkspaceScan:
@@ -101,7 +94,7 @@ class WorkspaceReader:
 
     def _add(self, found: WorkspaceScan, path: str, file: SourceFile, kept: str | None) -> None:
         """Add one file to a scan."""
-        state = _State(file.mtime_ns, file.size, file.inode, file.ctime_ns)
+        state = file.stat
         found.changed_ns[path] = max(file.mtime_ns, file.ctime_ns)
         known = self._known.get(path)
         if known is not None and known[0] == state and known[1] == kept:
@@ -123,12 +116,12 @@ class WorkspaceReader:
             if oid != kept:
                 found.contents[oid] = data
 
-    def _read(self, file: SourceFile) -> tuple[bytes | None, _State]:
+    def _read(self, file: SourceFile) -> tuple[bytes | None, FileStat]:
         """Return a file's bytes, None while a program writes to it, and its state."""
         handle = open_file(file.root, file.location)
         try:
             before = os.fstat(handle)
-            state = _State(before.st_mtime_ns, before.st_size, before.st_ino, before.st_ctime_ns)
+            state = stat_of(before)
             if not stat.S_ISREG(before.st_mode) or is_open_for_writing(handle):
                 return None, state
             data = read_bytes(handle, self._max_bytes + 1)

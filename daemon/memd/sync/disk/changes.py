@@ -61,12 +61,7 @@ def compare(
 
 def has_same_stat(row: FileRow | None, found: SourceFile) -> bool:
     """Return whether a file has the stat it was indexed with; its text may still differ (`CLOCK_GRAIN_NS`)."""
-    return row is not None and (row.mtime_ns, row.size, row.inode, row.ctime_ns) == (
-        found.mtime_ns,
-        found.size,
-        found.inode,
-        found.ctime_ns,
-    )
+    return row is not None and (row.mtime_ns, row.size, row.inode, row.ctime_ns) == found.stat
 
 
 def count_behind(changes: Changes, rows: Mapping[str, FileRow]) -> int:

@@ -14,7 +14,7 @@ import stat
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 from memd.settings.schema import ExtraPath
 from memd.sync.disk.rules import (
@@ -81,6 +81,10 @@ class DiscoveryObserver:
 UNOBSERVED = DiscoveryObserver()
 
 
+FileStat: TypeAlias = tuple[int, int, int, int]
+"""`mtime_ns`, `size`, `inode` and `ctime_ns` of a file."""
+
+
 class SourceFile(NamedTuple):
     """One memory file or transcript: its path in the index, its location on disk, and its stat.
 
@@ -98,6 +102,16 @@ class SourceFile(NamedTuple):
     source: str = "memory"
     root: str = ""
     is_talk: bool = False
+
+    @property
+    def stat(self) -> FileStat:
+        """Its `mtime_ns`, `size`, `inode` and `ctime_ns`."""
+        return self[2:6]
+
+
+def stat_of(facts: os.stat_result) -> FileStat:
+    """Return the part of a file's stat that changes with the file."""
+    return facts.st_mtime_ns, facts.st_size, facts.st_ino, facts.st_ctime_ns
 
 
 @dataclass(slots=True)
@@ -316,16 +330,7 @@ def _take_stat(
             found.partial.append(SkippedFile(path, describe_part(facts.st_size, max_file_bytes)))
         if facts.st_nlink > 1:
             found.observer.watch_file(location, facts)
-        found.files[path] = SourceFile(
-            path,
-            location,
-            facts.st_mtime_ns,
-            facts.st_size,
-            facts.st_ino,
-            facts.st_ctime_ns,
-            "memory",
-            root,
-        )
+        found.files[path] = SourceFile(path, location, *stat_of(facts), "memory", root)
 
 
 def _take_extra(found: Discovery, workspace: str, extra: ExtraPath, max_file_bytes: int) -> None:

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from memd.index.transcripts import NO_FACTS, SessionFacts
-from memd.sync.disk.discover import NO_DESCRIPTOR, Discovery, SourceFile
+from memd.sync.disk.discover import NO_DESCRIPTOR, Discovery, SourceFile, stat_of
 from memd.sync.disk.rules import describe_refusal, is_memory_path
 from memd.sync.disk.safe_open import OutsideRootError, SymlinkInPathError, open_file
 from memd.system import units
@@ -82,14 +82,7 @@ def read_file(found: SourceFile, max_bytes: int, *, cut: bool = False) -> FileTe
         ):
             _check_binary(data, found.path)
             data = whole_lines(data, max_bytes)
-            return FileText(
-                decode(data, found.path),
-                hashlib.sha256(data).hexdigest(),
-                after.st_mtime_ns,
-                after.st_size,
-                after.st_ino,
-                after.st_ctime_ns,
-            )
+            return FileText(decode(data, found.path), hashlib.sha256(data).hexdigest(), *stat_of(after))
     raise FileUnreadableError(
         f"{found.path} is being written to",
         hint="search again in a moment: the next search or sync reads the file",

@@ -180,7 +180,7 @@ class DatabaseTranscripts:
         known = facts_of(self._name, conversation, session_id=session.id, updated_ms=updated_ms)
         sha = hashlib.sha256(talk.text.encode("utf-8", "replace"))
         sha.update(repr((known.title, known.kind, talk.numbers, talk.times)).encode("utf-8", "replace"))
-        return talk.file_text(sha.hexdigest(), found.mtime_ns, found.size, found.inode, found.ctime_ns, known)
+        return talk.file_text(sha.hexdigest(), found.stat, known)
 
 
 def _state_of(path: Path) -> _FileState | None:

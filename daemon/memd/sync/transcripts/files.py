@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final
 
 import msgspec
 
-from memd.sync.disk.discover import NO_DESCRIPTOR, SourceFile
+from memd.sync.disk.discover import NO_DESCRIPTOR, SourceFile, stat_of
 from memd.sync.disk.read import FileText
 from memd.sync.disk.safe_open import open_unlinked
 from memd.sync.transcripts.conversation import Conversation, Session, is_wanted
@@ -267,8 +267,7 @@ class FileTranscripts:
         )
         sha = progress.sha.copy()
         sha.update(repr((known.title, known.kind, self._with_subagents)).encode("utf-8", "replace"))
-        stat_of = (facts.st_mtime_ns, facts.st_size, facts.st_ino, facts.st_ctime_ns)
-        return talk.file_text(sha.hexdigest(), *stat_of, known)
+        return talk.file_text(sha.hexdigest(), stat_of(facts), known)
 
 
 def _with_details(session: Session, details: Session) -> Session:

@@ -11,6 +11,7 @@ import gzip
 import os
 import zlib
 from collections.abc import Collection
+from dataclasses import replace
 from pathlib import Path
 from threading import Lock
 from typing import Final, NamedTuple
@@ -20,7 +21,7 @@ import structlog
 
 from memd.index.transcripts import SessionFacts
 from memd.settings.memory_budget import MB
-from memd.sync.disk.discover import SourceFile
+from memd.sync.disk.discover import SourceFile, stat_of
 from memd.sync.disk.read import FileText
 from memd.sync.transcripts.session_source import SessionSource, Transcripts, unreadable
 from memd.system.clock import Clock, wall_clock_ms
@@ -53,8 +54,8 @@ class KeptCopy(NamedTuple):
     """A copy on disk; `is_deleted`: whether its program deleted the conversation, at its `mtime_ns`."""
 
     location: str
-    size: int
     mtime_ns: int
+    size: int
     inode: int
     ctime_ns: int
     is_deleted: bool
@@ -146,10 +147,7 @@ class KeptCopies:
         return FileText(
             copy.text,
             f"{copy.hash}:deleted",
-            found.mtime_ns,
-            found.size,
-            found.inode,
-            found.ctime_ns,
+            *found.stat,
             tuple(copy.line_map),
             copy.redactions,
             times=tuple(copy.times),
@@ -284,18 +282,8 @@ class KeptTranscripts:
             for name in self.copies.deleted():
                 path, copy = f"{self._name}/{name}", self.copies.all()[name]
                 self._kept[path] = name
-                facts = (copy.mtime_ns, copy.size, copy.inode, copy.ctime_ns)
-                kept[path] = SourceFile(path, copy.location, *facts, self._name, is_talk=True)
-        self._found = Transcripts(
-            seen.found | kept,
-            seen.left_out,
-            seen.skipped,
-            seen.problems,
-            seen.eras,
-            seen.kinds,
-            seen.by_key,
-            seen.complete,
-        )
+                kept[path] = SourceFile(path, *copy[:5], self._name, is_talk=True)
+        self._found = replace(seen, found=seen.found | kept)
 
 
 def _name_of(file_name: str) -> str:
@@ -308,11 +296,4 @@ def _name_of(file_name: str) -> str:
 def _copy_at(location: str) -> KeptCopy:
     """Return a copy on disk."""
     facts = os.stat(location, follow_symlinks=False)
-    return KeptCopy(
-        location,
-        facts.st_size,
-        facts.st_mtime_ns,
-        facts.st_ino,
-        facts.st_ctime_ns,
-        location.endswith(DELETED),
-    )
+    return KeptCopy(location, *stat_of(facts), location.endswith(DELETED))

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from memd.index.transcripts import SessionFacts
+from memd.sync.disk.discover import FileStat
 from memd.sync.disk.read import FileText
 from memd.sync.transcripts.conversation import Message
 from memd.text.language.spelling import WHITESPACE
@@ -50,21 +51,10 @@ class TalkText:
     times: tuple[int, ...] = ()
     redactions: int = 0
 
-    def file_text(
-        self, digest: str, mtime_ns: int, size: int, inode: int, ctime_ns: int, facts: SessionFacts
-    ) -> FileText:
+    def file_text(self, digest: str, stat: FileStat, facts: SessionFacts) -> FileText:
         """Return the text as a `FileText` with the given hash, stat and facts of its session."""
         return FileText(
-            self.text,
-            digest,
-            mtime_ns,
-            size,
-            inode,
-            ctime_ns,
-            self.numbers,
-            self.redactions,
-            times=self.times,
-            facts=facts,
+            self.text, digest, *stat, self.numbers, self.redactions, times=self.times, facts=facts
         )
 
 

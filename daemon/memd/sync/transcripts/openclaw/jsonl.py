@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from memd.sync.disk.discover import NO_DESCRIPTOR, SourceFile, check_descriptors
+from memd.sync.disk.discover import NO_DESCRIPTOR, FileStat, SourceFile, check_descriptors, stat_of
 from memd.sync.disk.read import READ_TRIES, FileText
 from memd.sync.disk.safe_open import open_unlinked
 from memd.sync.transcripts.openclaw.transcript_text import TranscriptText
@@ -71,15 +71,14 @@ class SessionKinds:
 
     def __init__(self, folder: str) -> None:
         self._list_path = os.path.join(folder, LIST_FILE)
-        self._list_identity: tuple[int, int, int, int] | None = None
+        self._list_identity: FileStat | None = None
         self._listed = _Listed({}, {})
         self._openings: dict[str, _Opening] = {}
 
     def refresh(self) -> None:
         """Read OpenClaw's list again if it changed. A missing or invalid list is treated as empty."""
         try:
-            facts = os.lstat(self._list_path)
-            identity = (facts.st_ino, facts.st_size, facts.st_mtime_ns, facts.st_ctime_ns)
+            identity = stat_of(os.lstat(self._list_path))
         except OSError:
             identity = None
         if identity != self._list_identity:
@@ -256,7 +255,7 @@ class JsonlSessions:
         else:
             raise being_written(found.path)
         digest, talk = self._flatten(found.path, data)
-        return talk.file_text(digest, after.st_mtime_ns, after.st_size, after.st_ino, after.st_ctime_ns)
+        return talk.file_text(digest, stat_of(after))
 
     def last_written_ms(self, found: SourceFile) -> int:
         """Return the time of a file's last record, or the file's mtime if its records have none.
@@ -294,16 +293,7 @@ class JsonlSessions:
         elif facts.st_size > self._max_bytes:
             transcripts.skip(path, describe_size(facts.st_size, self._max_bytes))
         else:
-            transcripts.found[path] = SourceFile(
-                path,
-                entry.path,
-                facts.st_mtime_ns,
-                facts.st_size,
-                facts.st_ino,
-                facts.st_ctime_ns,
-                "sessions",
-                is_talk=True,
-            )
+            transcripts.found[path] = SourceFile(path, entry.path, *stat_of(facts), "sessions", is_talk=True)
 
     def _flatten(self, path: str, data: bytes) -> tuple[str, TranscriptText]:
         """Return the hash of a file and its text, continuing from the part that was read before."""

@@ -287,9 +287,7 @@ class SqliteSessions:
         row, progress = self._reader.read(found.path.removeprefix(PREFIX).removesuffix(".jsonl"), found.path)
         fresh = self._found(row)
         self._correct(row, fresh)
-        return progress.talk.file_text(
-            progress.sha.hexdigest(), fresh.mtime_ns, fresh.size, fresh.inode, fresh.ctime_ns
-        )
+        return progress.talk.file_text(progress.sha.hexdigest(), fresh.stat)
 
     def close(self) -> None:
         """Release both connections and the cached states."""

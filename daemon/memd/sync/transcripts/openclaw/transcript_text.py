@@ -6,6 +6,7 @@ from array import array
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
+from memd.sync.disk.discover import FileStat
 from memd.sync.disk.read import FileText, Reset
 from memd.text.redact.secrets import redact
 from memd.text.transcripts.messages import read_record
@@ -29,19 +30,9 @@ class TranscriptText:
     resets: tuple[Reset, ...] = ()
     record_lines: dict[str, int] = field(default_factory=dict)
 
-    def file_text(self, digest: str, mtime_ns: int, size: int, inode: int, ctime_ns: int) -> FileText:
+    def file_text(self, digest: str, stat: FileStat) -> FileText:
         """Return the text as a `FileText` with the given hash and stat."""
-        return FileText(
-            self.text,
-            digest,
-            mtime_ns,
-            size,
-            inode,
-            ctime_ns,
-            tuple(self.numbers),
-            self.redactions,
-            self.resets,
-        )
+        return FileText(self.text, digest, *stat, tuple(self.numbers), self.redactions, self.resets)
 
     def with_records(self, records: Iterable[tuple[int, str]]) -> TranscriptText:
         """Return the text extended by further records; this object stays unchanged."""

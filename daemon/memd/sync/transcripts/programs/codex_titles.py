@@ -11,6 +11,7 @@ from typing import Any, Final
 
 import msgspec
 
+from memd.sync.disk.discover import stat_of
 from memd.sync.disk.safe_open import open_unlinked
 from memd.sync.transcripts.programs.records import decode_record, title_of
 
@@ -42,7 +43,7 @@ class CodexTitles:
                 facts = os.fstat(opened.fileno())
                 if not stat.S_ISREG(facts.st_mode):
                     return {}
-                version = (facts.st_ino, facts.st_size, facts.st_mtime_ns, facts.st_ctime_ns)
+                version = stat_of(facts)
                 with self._lock:
                     known = self._known.get(path)
                     if known is None or known[0] != version:

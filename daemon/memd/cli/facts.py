@@ -35,11 +35,7 @@ if TYPE_CHECKING:
 
     from memd.cli.lancedb import LanceDbFact
     from memd_client import Client
-    from memd_client.facts import (
-        FactRow,
-        MemoryForgetReply,
-        MemoryStoreReply,
-    )
+    from memd_client.facts import FactRow, MemoryStoreReply
 
 
 def fact_lines(fact: FactRow) -> tuple[Line, Line]:
@@ -398,8 +394,6 @@ def import_facts(session: CliSession, path: str | None, model: str, agent: str |
 
 def _store(client: Client, fact: LanceDbFact, agent: str | None, model: str) -> MemoryStoreReply:
     """Send one fact to the daemon."""
-    from memd_client.facts import CATEGORIES
-
     return client.memory_store(
         fact.text,
         agent=agent,

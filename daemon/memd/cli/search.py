@@ -39,9 +39,6 @@ from memd.cli.lines import (
 )
 
 if TYPE_CHECKING:
-    import re
-    from collections.abc import Sequence
-
     from memd.cli.output import Output
     from memd_client import Client
     from memd_client.messages import Hit, SearchAgentsReply, SearchedAgent, SearchReply, SessionInfo

@@ -109,12 +109,8 @@ def _row(source: SourceStatus, now_ms: int) -> tuple[str, ...]:
         f"{source.files:,}",
         indexed if has_index else "-",
         size(source.bytes),
-        _age(source.newest_ms, now_ms),
+        "-" if source.newest_ms is None else ago(source.newest_ms, now_ms),
     )
-
-
-def _age(then_ms: int | None, now_ms: int) -> str:
-    return "-" if then_ms is None else ago(then_ms, now_ms)
 
 
 @command.command(

@@ -366,7 +366,10 @@ def _agent_lines(agent: AgentStatus, now_ms: int) -> list[Line]:
         *(remote_lines(agent.remote, now_ms) if agent.remote is not None else ()),
         *provider_lines(agent, now_ms),
         row("vectors", *_vector_path(agent)),
-        row("index", *_index_file(agent)),
+        row(
+            "index",
+            *dotted((agent.index_path, "path"), size(agent.index_bytes), f"generation {agent.generation}"),
+        ),
         *job_lines(agent.jobs, now_ms),
         *refused_lines(agent.refused),
         *skipped_lines(agent.skipped),
@@ -447,8 +450,3 @@ def _vector_path(agent: AgentStatus) -> tuple[Piece, ...]:
         return ("none",)
     path = VECTOR_PATHS.get(agent.vector_path, agent.vector_path) or "not searched"
     return (path, (f" ({agent.vector_path_reason})", "quiet")) if agent.vector_path_reason else (path,)
-
-
-def _index_file(agent: AgentStatus) -> tuple[Piece, ...]:
-    """Return the path, size and generation of an agent's index."""
-    return dotted((agent.index_path, "path"), size(agent.index_bytes), f"generation {agent.generation}")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from memd.index.annotations import AnnotatedFiles, FileAnnotations
+from memd.index.annotations import AnnotatedFiles
 from memd.index.database import Database
 from memd.index.files import ChunkRow
 from memd.index.numbers import pack_json
@@ -35,14 +35,10 @@ def load_regions(
         (pack_json(wanted),),
     ):
         row = placed[at][0]
-        if row.path not in annotated or _is_together(annotated[row.path], row.start_line, part[2]):
+        entries = annotated.get(row.path)
+        if entries is None or entries.at(row.start_line) == entries.at(part[2]):
             around[at].append(tuple(part))
     return {row.id: _join(row, text, parts) for (row, text), parts in zip(placed, around, strict=True)}
-
-
-def _is_together(file: FileAnnotations, line: int, other: int) -> bool:
-    """Return whether two lines belong to the same annotated entry, or both to none."""
-    return file.at(line) == file.at(other)
 
 
 def _join(row: ChunkRow, text: str, around: Sequence[_Part]) -> Region:

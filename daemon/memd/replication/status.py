@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from pathlib import Path
 
 from memd.agents.status import as_problem
 from memd.replication.git.program import without_password
@@ -42,7 +41,9 @@ def describe_replica(runner: ReplicaRunner) -> RemoteStatus:
             MachineStatus(each.name, each.name == replica.machine, each.behind, each.at_ms)
             for each in view.machines
         ],
-        conflicts=[_conflict(path, replica.files) for path in view.conflicts if _exists(workspace, path)],
+        conflicts=[
+            _conflict(path, replica.files) for path in view.conflicts if os.path.lexists(workspace / path)
+        ],
         waiting=[SkippedFile(path, reason) for path, reason in sorted(view.waiting.items())],
         left_out=[SkippedFile(path, reason) for path, reason in sorted(view.left_out.items())],
         problem=view.question or (None if runner.problem is None else as_problem(runner.problem)),
@@ -80,7 +81,3 @@ def _conflict(path: str, files: Mapping[str, object]) -> MemoryConflict:
     parts = path.rpartition("/")[2].split("-", 4)
     machine = parts[3] if len(parts) > 4 else ""
     return MemoryConflict(path, original_of(path, files), machine, "-".join(parts[:3]))
-
-
-def _exists(workspace: Path, path: str) -> bool:
-    return os.path.lexists(workspace / path)

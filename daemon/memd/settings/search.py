@@ -10,7 +10,7 @@ from typing import Final
 import msgspec
 
 from memd.settings.layers import Findings, Layer, absolute_path, read_layers
-from memd.settings.schema import Chunking, Hybrid, MemorySearch, Remote, Source
+from memd.settings.schema import Hybrid, MemorySearch, Remote, Source
 
 replace = msgspec.structs.replace
 
@@ -46,7 +46,7 @@ def read_search(
         document_input_type=_filled(read.document_input_type) or input_type,
         remote=_remote(read.remote or Remote(), provider),
         store=replace(read.store, path=str(index)),
-        chunking=_bounded_chunking(read.chunking),
+        chunking=replace(read.chunking, overlap=min(read.chunking.overlap, read.chunking.tokens - 1)),
         query=replace(read.query, hybrid=_bounded_hybrid(read.query.hybrid)),
     )
 
@@ -92,11 +92,6 @@ def _remote(remote: Remote, provider: str) -> Remote | None:
     """Return the remote settings if a remote provider may be used or is configured, else None."""
     is_described = remote.base_url or remote.api_key or remote.headers is not None
     return remote if is_described or provider == "auto" or provider in DEFAULT_MODELS else None
-
-
-def _bounded_chunking(chunking: Chunking) -> Chunking:
-    """Return chunk sizes with an overlap smaller than the chunk."""
-    return replace(chunking, overlap=min(chunking.overlap, chunking.tokens - 1))
 
 
 def _bounded_hybrid(hybrid: Hybrid) -> Hybrid:

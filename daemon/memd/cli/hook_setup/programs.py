@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -33,12 +33,12 @@ class HookProgram:
     name: str
     title: str
     events: Mapping[str, str]
-    is_grouped: bool
     handler: Mapping[str, Any]
-    command_key: str
-    top: Mapping[str, Any]
-    is_own_file: bool
     next_step: str
+    is_grouped: bool = True
+    command_key: str = "command"
+    top: Mapping[str, Any] = field(default_factory=dict)
+    is_own_file: bool = False
 
     def file(self, home: Path, environ: Mapping[str, str]) -> Path:
         """Return the path of the user's file with hooks."""
@@ -79,22 +79,14 @@ PROGRAMS: dict[str, HookProgram] = {
             name="claude-code",
             title="Claude Code",
             events=CLAUDE_EVENTS,
-            is_grouped=True,
             handler={"type": "command", "timeout": TIMEOUT_S},
-            command_key="command",
-            top={},
-            is_own_file=False,
             next_step=f"{NEW_SESSION}; /hooks lists them",
         ),
         HookProgram(
             name="codex",
             title="Codex",
             events=CLAUDE_EVENTS,
-            is_grouped=True,
             handler={"type": "command", "timeout": CODEX_TIMEOUT_S},
-            command_key="command",
-            top={},
-            is_own_file=False,
             next_step="accept the hooks: start Codex, which lists them; until then it runs none of them",
         ),
         HookProgram(
@@ -105,10 +97,7 @@ PROGRAMS: dict[str, HookProgram] = {
                 "prompt": "BeforeAgent",  # PreCompress runs before every request to the model
                 "session_end": "SessionEnd",
             },
-            is_grouped=True,
             handler={"type": "command", "name": "memd", "timeout": TIMEOUT_S * 1000},
-            command_key="command",
-            top={},
             is_own_file=True,
             next_step=f"{NEW_SESSION}; /extensions list shows memd",
         ),
@@ -123,9 +112,7 @@ PROGRAMS: dict[str, HookProgram] = {
             },
             is_grouped=False,
             handler={"timeout": TIMEOUT_S},
-            command_key="command",
             top={"version": 1},
-            is_own_file=False,
             next_step="restart Cursor to use the hooks",
         ),
         HookProgram(

@@ -24,15 +24,15 @@ class KnownProvider:
     """
 
     name: Dialect
-    default_model: str
-    base_url: str
-    key_variables: tuple[str, ...]
-    entry_names: tuple[str, ...]
-    model_prefixes: tuple[str, ...]
     limits: BatchLimits
-    needs_key: bool
-    metered: bool
-    has_bulk: bool
+    default_model: str = ""
+    base_url: str = ""
+    key_variables: tuple[str, ...] = ()
+    entry_names: tuple[str, ...] = ()
+    model_prefixes: tuple[str, ...] = ()
+    needs_key: bool = True
+    metered: bool = True
+    has_bulk: bool = False
 
 
 # Token estimates may be a third too low for code and names, which is why limits are lower than what providers allow.
@@ -48,8 +48,6 @@ OPENAI: Final = KnownProvider(
     model_prefixes=("openai/",),
     # 2,048 texts, 8,192 tokens a text and 300,000 a request are allowed
     limits=BatchLimits(2048, 200_000, 5500, _CLOUD_CONCURRENCY),
-    needs_key=True,
-    metered=True,
     has_bulk=True,
 )
 GEMINI: Final = KnownProvider(
@@ -61,8 +59,6 @@ GEMINI: Final = KnownProvider(
     model_prefixes=("models/", "google/", "gemini/"),
     # 100 texts of 2,048 tokens are allowed; no limit of the sum is known, so it is that of 100 such texts
     limits=BatchLimits(100, 140_000, 1400, _CLOUD_CONCURRENCY),
-    needs_key=True,
-    metered=True,
     has_bulk=True,
 )
 VOYAGE: Final = KnownProvider(
@@ -74,8 +70,6 @@ VOYAGE: Final = KnownProvider(
     model_prefixes=("voyage/", "voyageai/"),
     # 1,000 texts, 32,000 tokens a text and 120,000 a request are allowed, more for small models: see `limits_of`
     limits=BatchLimits(1000, 80_000, 21_000, _CLOUD_CONCURRENCY),
-    needs_key=True,
-    metered=True,
     has_bulk=True,
 )
 MISTRAL: Final = KnownProvider(
@@ -87,9 +81,6 @@ MISTRAL: Final = KnownProvider(
     model_prefixes=("mistral/", "mistralai/"),
     # 512 texts, 8,192 tokens a text and 16,384 a request are allowed
     limits=BatchLimits(512, 10_500, 5500, _CLOUD_CONCURRENCY),
-    needs_key=True,
-    metered=True,
-    has_bulk=False,
 )
 OLLAMA: Final = KnownProvider(
     name="ollama",
@@ -103,21 +94,13 @@ OLLAMA: Final = KnownProvider(
     limits=BatchLimits(16, 22_000, 1400, 1),
     needs_key=False,
     metered=False,
-    has_bulk=False,
 )
 COMPATIBLE: Final = KnownProvider(
     name="compatible",
-    default_model="",
-    base_url="",
-    key_variables=(),
-    entry_names=(),
-    model_prefixes=(),
     # Common servers (vLLM, llama.cpp, LM Studio, TEI) accept these limits with default settings. All but TEI accept
     # more texts, so `AdaptiveBatchSize` tries that.
     limits=BatchLimits(32, 16_000, 5500, _CLOUD_CONCURRENCY, quick_texts=128),
     needs_key=False,
-    metered=True,
-    has_bulk=False,
 )
 
 KNOWN: Final[dict[str, KnownProvider]] = {

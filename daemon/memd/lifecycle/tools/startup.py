@@ -70,18 +70,14 @@ def _wanted(root: str, kind: Kind, today: date) -> Iterator[str]:
         return
     for day in _last_days(today):
         of_day = [name for name in names if name.startswith(f"{day}-")][:MAX_NOTES]
-        yield from (f"{FOLDER}/{name}" for name in (f"{day}.md", *of_day) if _is_plain(name))
+        # Other names can neither be shown nor sent.
+        yield from (f"{FOLDER}/{name}" for name in (f"{day}.md", *of_day) if name.isprintable())
 
 
 def _last_days(today: date) -> Iterator[str]:
     yield today.isoformat()
     if today > date.min:
         yield (today - timedelta(days=1)).isoformat()
-
-
-def _is_plain(name: str) -> bool:
-    """Return whether a file's name can be shown and sent: printable UTF-8."""
-    return name.isprintable()
 
 
 def _read(root: str, path: str, seen: set[tuple[int, int]]) -> str | None:

@@ -182,10 +182,6 @@ def _balance_sources(ranked: Sequence[Ranked], ranking: Ranking) -> Sequence[Ran
     )
 
 
-def _spread(ranked: Sequence[Ranked], ranking: Ranking) -> Sequence[Ranked]:
-    return spread_files(ranked)
-
-
 STAGES = (
     Stage(
         "days",
@@ -206,7 +202,7 @@ STAGES = (
     Stage(
         "breadth",
         lambda ranking: ranking.query.is_broad and not _is_reference_formula(ranking.query),
-        _spread,
+        lambda ranked, _: spread_files(ranked),
     ),
     Stage(
         "diversity",

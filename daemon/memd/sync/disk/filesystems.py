@@ -80,13 +80,8 @@ def load_mounts(table: Path = MOUNT_TABLE) -> Mounts:
         if len(fields) > 4 and source:
             kind = source.split(" ")[0]
             # A later mount hides an earlier one at the same mount point.
-            kinds[OCTAL.sub(_character, fields[4])] = kind
+            kinds[OCTAL.sub(lambda octal: chr(int(octal[1], 8)), fields[4])] = kind
             if is_foreign(kind):
                 major, _, minor = fields[2].partition(":")
                 devices[os.makedev(int(major), int(minor))] = kind
     return Mounts(kinds, devices)
-
-
-def _character(octal: re.Match[str]) -> str:
-    """Return the character that the mount table writes as a backslash and three octal digits."""
-    return chr(int(octal.group(1), 8))

@@ -183,7 +183,7 @@ class VectorFill:
                     await self._pause()
                     self._wake.set()
                     continue
-                if not self._wake.is_set() and not self._is_waiting_for_jobs():
+                if not self._wake.is_set() and not (self.bulk is not None and self.bulk.is_awaited):
                     self._round = 0
                     self._idle.set()
 
@@ -205,9 +205,6 @@ class VectorFill:
             arrived, self._nudge = self._arrived, trio.Event()
             with trio.move_on_after(GATHER_S):
                 await self._nudge.wait()
-
-    def _is_waiting_for_jobs(self) -> bool:
-        return self.bulk is not None and self.bulk.is_awaited
 
     async def _pause(self) -> None:
         """Wait until the provider may be tried again.

@@ -14,7 +14,6 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
-from typing import Protocol
 
 import click
 
@@ -152,16 +151,6 @@ MAX_JOURNAL_ENTRIES = 20_000
 RecordFilter = Callable[[Record], bool]
 
 
-class LogSource(Protocol):
-    """The files or the journal with the log."""
-
-    def last(self, number: int, matches: RecordFilter) -> list[Record]:
-        """Return the last matching records, oldest first."""
-
-    def follow(self, matches: RecordFilter, wait: Callable[[float], None]) -> Iterator[Record]:
-        """Yield the matching records after those of `last`, without end."""
-
-
 class FileLog:
     """The log in files."""
 
@@ -283,7 +272,7 @@ def _split_lines(octets: bytes) -> list[str]:
 
 def find_log(
     socket: str, *, has_unit: bool, name: str = USUAL_NAME, agent_log: str = "", processes: str = "/proc"
-) -> LogSource:
+) -> FileLog | JournalLog:
     """Return the log of the daemon with a name on a socket.
 
     For a running daemon, the target of its standard error; else the journal if a service is installed, or the file next

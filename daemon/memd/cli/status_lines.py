@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from memd.cli.lines import (
@@ -145,11 +146,7 @@ def _trouble_lines(agent: AgentStatus, now_ms: int) -> list[Line]:
     lines = [*problem_lines(other_problems(agent)), *degraded_lines(agent.degraded, now_ms)]
     if not agent.enabled or not agent.index_path:
         return lines
-    provider = embedder(agent.provider, agent.model)
-    if agent.fallback is not None:
-        lines.append(row("fallback", *fallback_pieces(agent.fallback, provider, now_ms)))
-    if agent.filling is not None:
-        lines.append(row("filling", *filling_pieces(agent.filling, agent.space, provider)))
+    lines += _change_lines(agent, now_ms)
     if agent.waits_for:
         lines.append(row("pending", f"waiting for {agent.waits_for}"))
     if agent.watch == "polling":
@@ -254,8 +251,12 @@ def _provider(agent: AgentStatus) -> tuple[Piece, ...]:
 
 def provider_lines(agent: AgentStatus, now_ms: int) -> list[Line]:
     """Return the embedding provider, the fallback, and the vector space that is being filled."""
-    lines = [row("provider", *_provider(agent))]
-    provider = embedder(agent.provider, agent.model)
+    return [row("provider", *_provider(agent)), *_change_lines(agent, now_ms)]
+
+
+def _change_lines(agent: AgentStatus, now_ms: int) -> list[Line]:
+    """Return the fallback, and the vector space that is being filled."""
+    lines, provider = list[Line](), embedder(agent.provider, agent.model)
     if agent.fallback is not None:
         lines.append(row("fallback", *fallback_pieces(agent.fallback, provider, now_ms)))
     if agent.filling is not None:
@@ -418,11 +419,13 @@ def _session_lines(sessions: SessionsStatus | None) -> list[Line]:
         *(f"{number:,} in {eras.get(era, era)}" for era, number in sessions.eras.items() if number),
         f"{count(sessions.redactions, 'secret')} redacted" if sessions.redactions else None,
     )
-    lines = [row("sessions", *facts)]
-    if sessions.left_out:
-        kinds = ", ".join(f"{number:,} {kind}" for kind, number in sorted(sessions.left_out.items()))
-        lines.append(line((f"not indexed: {kinds}", "quiet"), indent=LABEL_INDENT))
-    return lines
+    return [row("sessions", *facts), *_left_out_lines(sessions.left_out)]
+
+
+def _left_out_lines(left_out: Mapping[str, int]) -> list[Line]:
+    """Return the kinds of sessions that are not indexed, if there are any."""
+    kinds = ", ".join(f"{number:,} {kind}" for kind, number in sorted(left_out.items()))
+    return [line((f"not indexed: {kinds}", "quiet"), indent=LABEL_INDENT)] if kinds else []
 
 
 def _source_lines(source: SourceStatus) -> list[Line]:
@@ -437,11 +440,7 @@ def _source_lines(source: SourceStatus) -> list[Line]:
         f"{count(source.redactions, 'secret')} redacted" if source.redactions else None,
         f"{source.unknown:,} unknown records" if source.unknown else None,
     )
-    lines = [row(source.name, *facts)]
-    if source.left_out:
-        kinds = ", ".join(f"{number:,} {kind}" for kind, number in sorted(source.left_out.items()))
-        lines.append(line((f"not indexed: {kinds}", "quiet"), indent=LABEL_INDENT))
-    return [*lines, *problem_lines(source.problems)]
+    return [row(source.name, *facts), *_left_out_lines(source.left_out), *problem_lines(source.problems)]
 
 
 def _vector_path(agent: AgentStatus) -> tuple[Piece, ...]:

@@ -6,7 +6,6 @@ import time
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Protocol
 
 import numpy as np
 import trio
@@ -33,13 +32,6 @@ class SpaceFacts:
     count: int
 
 
-class Evictable(Protocol):
-    """An owner of RAM that can be evicted."""
-
-    def drop(self) -> None:
-        """Release the RAM."""
-
-
 class MatrixBudget:
     """RAM budget of all agents' matrices; the least recently searched agent is evicted first."""
 
@@ -51,7 +43,7 @@ class MatrixBudget:
     def __repr__(self) -> str:
         return f"<MatrixBudget {self.held_bytes()} of {self.limit_bytes} bytes, {len(self._admitted)} agents>"
 
-    def admit(self, owner: Evictable, size_bytes: int) -> None:
+    def admit(self, owner: VectorCache, size_bytes: int) -> None:
         """Reserve RAM for an agent's matrix, evicting others; one larger than the budget gets none."""
         self._admitted.pop(id(owner), None)
         if size_bytes > self.limit_bytes:
@@ -60,7 +52,7 @@ class MatrixBudget:
             self._admitted.popitem(last=False)[1].owner.drop()
         self._admitted[id(owner)] = _Admitted(owner, size_bytes, self._now())
 
-    def release(self, owner: Evictable) -> None:
+    def release(self, owner: VectorCache) -> None:
         """Evict a matrix and its reservation."""
         self._admitted.pop(id(owner), None)
         owner.drop()
@@ -82,7 +74,7 @@ class MatrixBudget:
 class _Admitted:
     """Reservation of a matrix: its owner, size, and the time of its last search."""
 
-    owner: Evictable
+    owner: VectorCache
     size_bytes: int
     used_at: float
 

@@ -7,6 +7,7 @@ changed.
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 
 from memd.index.database import Database, get_int
 from memd.index.keyword import RANK, insert_words
@@ -14,61 +15,10 @@ from memd.index.keyword import RANK, insert_words
 APPLICATION_ID = 0x6D656D64
 """Written into the file's header (`memd` in ASCII), so that no other file is mistaken for an index."""
 
-TABLES = """
-CREATE TABLE meta (
-  key TEXT PRIMARY KEY,
-  value TEXT NOT NULL
-) STRICT, WITHOUT ROWID;
-
-CREATE TABLE files (
-  path TEXT PRIMARY KEY,
-  source TEXT NOT NULL DEFAULT 'memory',
-  hash TEXT NOT NULL,
-  mtime_ns INTEGER NOT NULL,
-  size INTEGER NOT NULL,
-  inode INTEGER NOT NULL DEFAULT 0,
-  indexed_at INTEGER NOT NULL
-) STRICT, WITHOUT ROWID;
-
-CREATE TABLE chunks (
-  id INTEGER PRIMARY KEY,
-  path TEXT NOT NULL,
-  source TEXT NOT NULL DEFAULT 'memory',
-  start_line INTEGER NOT NULL,
-  end_line INTEGER NOT NULL,
-  hash TEXT NOT NULL,
-  updated_at INTEGER NOT NULL,
-  text TEXT NOT NULL
-) STRICT;
-
-CREATE INDEX chunks_by_path ON chunks (path, source, hash);
-CREATE INDEX chunks_by_hash ON chunks (hash, path, source);
-
-CREATE TABLE embedding_cache (
-  id INTEGER PRIMARY KEY AUTOINCREMENT,
-  provider TEXT NOT NULL,
-  model TEXT NOT NULL,
-  provider_key TEXT NOT NULL,
-  hash TEXT NOT NULL,
-  dims INTEGER NOT NULL,
-  updated_at INTEGER NOT NULL,
-  embedding BLOB NOT NULL,
-  UNIQUE (provider_key, hash)
-) STRICT;
-
-CREATE INDEX embedding_hashes ON embedding_cache (id, provider_key, hash);
-
-CREATE VIRTUAL TABLE chunks_fts USING fts5 (
-  text, content = '', contentless_delete = 1, tokenize = 'porter unicode61 remove_diacritics 2'
-);
-"""
-# The long column is last in its row, so that the others are read without it. Vector ids are never reused
-# (AUTOINCREMENT), because the matrix in RAM and `chunks_vec` find missing vectors by id alone.
-
 
 def _create(db: Database) -> None:
     """Create the tables of the first release."""
-    db.execute(TABLES)
+    db.execute(Path(__file__).with_name("tables.sql").read_text("utf-8"))
     db.pragma("application_id", APPLICATION_ID)
 
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from dataclasses import asdict
 from typing import Any
 
 import msgspec
@@ -139,11 +140,6 @@ def _of_agent(agent: str, metric: dict[str, Any]) -> dict[str, Any]:
 
 def event_lines(event: Event) -> bytes:
     """Return an event in the format of an event stream."""
-    document = {
-        "kind": event.kind,
-        "agent": event.agent,
-        "at_ms": event.at_ms,
-        "data": event.data,
-        "dropped": event.dropped,
-    }
+    document = asdict(event)
+    del document["id"]
     return b"event: " + event.kind.encode() + b"\ndata: " + msgspec.json.encode(document) + b"\n\n"

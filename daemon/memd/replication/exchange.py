@@ -120,11 +120,6 @@ class RemoteExchange:
         return f"<Exchange with {self.remote!r}>"
 
     @staticmethod
-    def remote_tip(refs: Mapping[str, str]) -> str:
-        """Return the last commit of the remote that was accepted, "" if there is none."""
-        return refs.get(REMOTE, "")
-
-    @staticmethod
     def has_news(state: ExchangeState) -> bool:
         """Return whether this machine has commits that the remote lacked at the last look."""
         return state.refs.get(TIP, "") != state.refs.get(REMOTE, "")

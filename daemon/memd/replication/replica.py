@@ -19,7 +19,7 @@ import trio
 from memd.replication.apply import PendingChange, apply_changes
 from memd.replication.check import LEDGER, is_tracked
 from memd.replication.exchange import ExchangeState, RemoteExchange
-from memd.replication.git.repository import APPLIED, EMPTY_ID, TIP, Author, Repository, TreeEntry
+from memd.replication.git.repository import APPLIED, EMPTY_ID, REMOTE, TIP, Author, Repository, TreeEntry
 from memd.replication.guard import DELETED, MISSING, DeletionGuard, Loss
 from memd.replication.merge.facts import is_facts_path, note_changes, read_ledger, write_ledger
 from memd.replication.merge.files import Sides
@@ -46,7 +46,8 @@ LOSS_INTERVAL_S: Final = 10.0
 MAX_SETTLE_ROUNDS: Final = 8
 
 MAX_DOUBLINGS: Final = 16
-"""Doublings of the wait for files that another program writes to; more would not fit into a float."""
+"""Doublings of the wait for files that another program writes to, and of the back-off after a failure; more would not
+fit into a float."""
 
 MAX_SHOWN_MACHINES: Final = 100
 """Machines in the status: each takes two commands after every change."""
@@ -429,7 +430,7 @@ class Replica:
     async def _describe(self) -> None:
         """Record the state for `status`."""
         tip = self._refs.get(TIP, "")
-        known = self.exchange.remote_tip(self._refs)
+        known = self._refs.get(REMOTE, "")
         ahead = 0 if tip == known else await self.repository.count_commits(known, tip) if tip else 0
         self.view = ReplicaView(
             tip=tip,

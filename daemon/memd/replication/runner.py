@@ -10,7 +10,7 @@ from typing import Final
 import structlog
 import trio
 
-from memd.replication.replica import Replica, SyncReport
+from memd.replication.replica import MAX_DOUBLINGS, Replica, SyncReport
 from memd.settings.agents import AgentConfig
 from memd.sync.disk.capacity import SourceLimits
 from memd.system.clock import Clock
@@ -29,9 +29,6 @@ OFFLINE_INTERVAL_S: Final = 3.0
 
 BACKOFF_S, MAX_BACKOFF_S = 2.0, 300.0
 """Back-off after a failure: doubles from the first to the second value."""
-
-MAX_DOUBLINGS: Final = 16
-"""Doublings after which the back-off is at its limit; a larger power of two would not fit into a float."""
 
 OFFLINE_REASONS: Final = ("offline", "contention")
 """Reasons of an unreachable remote that end without action of a person."""

@@ -297,12 +297,7 @@ class ReplicationService:
 
     def _stored(self) -> list[str]:
         """Return the agents that have a repository (blocking)."""
-        try:
-            return sorted(
-                name.removesuffix(".git") for name in os.listdir(self.folder) if name.endswith(".git")
-            )
-        except OSError:
-            return []
+        return sorted(path.stem for path in self.folder.glob("*.git"))
 
     async def _program(self) -> str:
         if not self._git:
@@ -439,8 +434,5 @@ def absolute_url(url: str) -> str:
 
 def _conflict_files(workspace: Path) -> list[str]:
     """Return the paths of the files of conflicts in a workspace (blocking)."""
-    try:
-        names = os.listdir(workspace / CONFLICTS_FOLDER)
-    except OSError:
-        return []
-    return sorted(f"{CONFLICTS_FOLDER}/{name}" for name in names if name.endswith(".md"))
+    folder = workspace / CONFLICTS_FOLDER
+    return sorted(f"{CONFLICTS_FOLDER}/{path.name}" for path in folder.glob("*.md"))

@@ -59,6 +59,12 @@ class Session:
     started_ms: int | None = None
     updated_ms: int | None = None
 
+    def note_time(self, time_ms: int | None) -> None:
+        """Extend the times of the session to that of a record, if it is known."""
+        if time_ms is not None:
+            self.started_ms = time_ms if self.started_ms is None else min(self.started_ms, time_ms)
+            self.updated_ms = time_ms if self.updated_ms is None else max(self.updated_ms, time_ms)
+
 
 @dataclass(slots=True)
 class Conversation:

@@ -15,6 +15,7 @@ import structlog
 
 from memd.index.openclaw.schema import OpenClawDatabaseError
 from memd.index.openclaw.sessions import ColdArchive, OpenClawSessions, SessionRow, TranscriptEvent
+from memd.index.programs.values import LATEST_MS
 from memd.sync.disk.discover import SourceFile
 from memd.sync.disk.read import READ_TRIES, FileText
 from memd.sync.transcripts.openclaw.cold import ColdRecord, read_archive, unpack_archive
@@ -236,9 +237,6 @@ def _text_of(event: TranscriptEvent) -> str:
         return ""
 
 
-_LATEST_MS = 9_000_000_000_000
-"""The year 2255: later times don't fit the index's nanoseconds."""
-
 _KIND_OF_ORIGIN = {"cron": "cron", "internal": "internal", "spawn": "subagent"}
 
 
@@ -365,7 +363,7 @@ class SqliteSessions:
         return SourceFile(
             path_of(row.session_id),
             str(self._database),
-            min(max(row.last_ms, 0), _LATEST_MS) * 1_000_000 + checksum % 1_000_000,
+            min(max(row.last_ms, 0), LATEST_MS) * 1_000_000 + checksum % 1_000_000,
             row.size_bytes + sum(sizes),
             row.last_seq,
             0,

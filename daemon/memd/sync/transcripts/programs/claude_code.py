@@ -9,7 +9,6 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, NamedTuple
 
@@ -45,7 +44,7 @@ from memd.sync.transcripts.programs.records import (
     time_ms_of,
     title_of,
 )
-from memd.sync.transcripts.programs.small_files import read_small_file
+from memd.sync.transcripts.programs.small_files import paths_in, read_small_file
 
 _UUID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
 _AGENT = re.compile(r"agent-[A-Za-z0-9_-]{1,100}")
@@ -66,14 +65,8 @@ class _Part(NamedTuple):
     is_headless: bool
 
 
-@dataclass(slots=True)
-class _Facts:
+class _Facts(Session):
     """What records say about their session."""
-
-    cwd: str = ""
-    branch: str = ""
-    started_ms: int | None = None
-    updated_ms: int | None = None
 
     def add(self, record: ClaudeRecord) -> None:
         """Add what a record says."""
@@ -81,10 +74,7 @@ class _Facts:
             self.cwd = record.cwd
         if isinstance(record.git_branch, str) and record.git_branch not in ("", "HEAD"):
             self.branch = record.git_branch
-        time_ms = _time_of(record)
-        if time_ms is not None:
-            self.started_ms = time_ms if self.started_ms is None else min(self.started_ms, time_ms)
-            self.updated_ms = time_ms if self.updated_ms is None else max(self.updated_ms, time_ms)
+        self.note_time(_time_of(record))
 
 
 class ClaudeCodeReader:
@@ -283,11 +273,7 @@ class ClaudeCodeProgram(FileProgram):
         """Return the title in `<project>/<session>/custom-title.json`; one attempt to open per project."""
         if not _UUID.fullmatch(session_id):
             return None
-        try:
-            projects = sorted(entry.path for entry in os.scandir(folder))
-        except OSError:
-            return None
-        for project in projects:
+        for project in paths_in(folder):
             path = os.path.join(project, session_id, "custom-title.json")
             title = decode_record(read_small_file(path), _title_file) if os.path.lexists(path) else None
             if isinstance(title, dict):

@@ -27,7 +27,7 @@ from memd.sync.transcripts.programs.records import (
     time_ms_of,
     title_of,
 )
-from memd.sync.transcripts.programs.small_files import read_small_file
+from memd.sync.transcripts.programs.small_files import paths_in, read_small_file
 from memd.text.transcripts.injected import without_injected
 from memd.text.transcripts.tags import opens_with_tag
 
@@ -111,7 +111,7 @@ class CopilotReader:
         self._count += 1
         if isinstance(event.id, str) and self._numbers.setdefault(event.id, self._count) != self._count:
             return  # a repeated line
-        self._note_time(event)
+        self._session.note_time(_time_of(event))
         kind = text_of(event.type)
         match kind:
             case "user.message" | "assistant.message":
@@ -166,13 +166,6 @@ class CopilotReader:
         context = data.context if isinstance(data.context, dict) else {"cwd": data.cwd, "branch": data.branch}
         self._session.cwd = self._session.cwd or text_of(context.get("cwd"))
         self._session.branch = text_of(context.get("branch")) or self._session.branch
-
-    def _note_time(self, event: _Event) -> None:
-        time_ms = _time_of(event)
-        if time_ms is not None:
-            session = self._session
-            session.started_ms = time_ms if session.started_ms is None else min(session.started_ms, time_ms)
-            session.updated_ms = time_ms if session.updated_ms is None else max(session.updated_ms, time_ms)
 
 
 class CopilotProgram(FileProgram):
@@ -246,11 +239,7 @@ class CopilotChatProgram(FileProgram):
         """Return the folder that `workspace.json` names; one look per workspace."""
         if not _NAME.fullmatch(session_id):
             return None
-        try:
-            workspaces = sorted(entry.path for entry in os.scandir(folder))
-        except OSError:
-            return None
-        for workspace in workspaces:
+        for workspace in paths_in(folder):
             if os.path.lexists(os.path.join(workspace, *_CHAT, session_id + _SUFFIX)):
                 content = decode_record(
                     read_small_file(os.path.join(workspace, "workspace.json")), _workspace

@@ -17,7 +17,7 @@ import msgspec
 from memd.sync.transcripts.conversation import Conversation, Message, Role, Session
 from memd.sync.transcripts.programs.program import FileProgram, Places, TranscriptFile, TranscriptReader
 from memd.sync.transcripts.programs.records import decode_record, is_set, is_utf8, time_ms_of
-from memd.sync.transcripts.programs.small_files import read_small_file
+from memd.sync.transcripts.programs.small_files import paths_in, read_small_file
 from memd.text.transcripts.tags import opens_with_tag
 
 _OPENING, _CLOSING = "<user_query>", "</user_query>"
@@ -222,12 +222,8 @@ class CursorProgram(FileProgram):
 
     def read_details(self, folder: Path, session_id: str) -> Session | None:
         """Return what `chats/<workspace>/<id>/meta.json` says about a session; one attempt to open per workspace."""
-        try:
-            workspaces = sorted(entry.path for entry in os.scandir(folder.parent / "chats"))
-        except OSError:
-            return None
         newest = None
-        for workspace in workspaces:
+        for workspace in paths_in(folder.parent / "chats"):
             meta = decode_record(read_small_file(os.path.join(workspace, session_id, "meta.json")), _meta)
             if meta is None:
                 continue

@@ -10,6 +10,7 @@ from typing import Final, TypeVar
 
 import msgspec
 
+from memd.index.programs.values import LATEST_MS
 from memd.text.transcripts.injected import without_injected
 from memd.text.transcripts.tags import opens_with_tag
 
@@ -19,9 +20,6 @@ MAX_TITLE_CHARS: Final = 200
 MAX_TYPE_CHARS: Final = 60
 MAX_UNKNOWN_TYPES: Final = 50
 """Unknown types that are counted apart."""
-
-LATEST_MS: Final = 9_000_000_000_000
-"""The year 2255: later times are taken for damaged ones."""
 
 _ESCAPE = re.compile(
     rb"\\(?:u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|(u[dD][89a-fA-F][0-9a-fA-F]{2})|.)", re.S

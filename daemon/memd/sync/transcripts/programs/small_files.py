@@ -1,9 +1,10 @@
-"""Small files that programs write next to transcripts, such as titles."""
+"""Small files that programs write next to transcripts, such as titles, and the folders they are in."""
 
 from __future__ import annotations
 
 import os
 import stat
+from pathlib import Path
 from typing import Final
 
 from memd.sync.disk.safe_open import open_unlinked
@@ -21,3 +22,11 @@ def read_small_file(path: str) -> bytes | None:
             return opened.read(MAX_BYTES)
     except (OSError, ValueError):
         return None
+
+
+def paths_in(folder: Path) -> list[str]:
+    """Return the paths of what is in a folder, sorted (blocking); none if it can't be listed."""
+    try:
+        return sorted(entry.path for entry in os.scandir(folder))
+    except OSError:
+        return []

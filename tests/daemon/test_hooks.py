@@ -7,6 +7,7 @@ import html
 import json
 import socket
 from collections.abc import Iterator
+from itertools import count
 from pathlib import Path
 
 import pytest
@@ -143,22 +144,35 @@ def test_another_part_of_a_long_message_is_not_injected_again() -> None:
 
 
 def test_a_hook_that_left_before_the_answer_is_logged() -> None:
-    params = {"program": "codex", "event": "prompt", "session_id": "new", "cwd": SHOP, "prompt": PROMPT}
     hello: dict[str, str | int | None] = {
         "protocol": 1,
         "client": "memd-hook",
         "version": "",
         "state_dir": "",
     }
+    numbers = count()
     with served() as (client, program):
-        with socket.socket(socket.AF_UNIX) as leaving:
-            leaving.connect(str(root_of(program) / "run" / "memd.sock"))
-            leaving.sendall(request_frame(1, "hello", hello) + request_frame(2, "hook", params))
-        wait_until(lambda: client.hook_log().entries != [])
-        [entry] = client.hook_log().entries
-        reply = client.hook("codex", "prompt", "new", cwd=SHOP, prompt=PROMPT)
 
-    assert (entry.decision, entry.chars) == ("gave_up", 0)
+        def is_logged() -> bool:
+            """Leave as another session; the daemon may see that before it starts the hook, or after the answer."""
+            session = f"left-{next(numbers)}"
+            params = {
+                "program": "codex",
+                "event": "prompt",
+                "session_id": session,
+                "cwd": SHOP,
+                "prompt": PROMPT,
+            }
+            with socket.socket(socket.AF_UNIX) as leaving:
+                leaving.connect(str(root_of(program) / "run" / "memd.sock"))
+                leaving.sendall(request_frame(1, "hello", hello) + request_frame(2, "hook", params))
+            return any(each.decision == "gave_up" for each in client.hook_log().entries)
+
+        wait_until(is_logged)
+        entry = next(each for each in client.hook_log().entries if each.decision == "gave_up")
+        reply = client.hook("codex", "prompt", entry.session_id, cwd=SHOP, prompt=PROMPT)
+
+    assert entry.chars == 0
     assert "the caller left" in entry.lacks
     assert reply.decision == "injected"
 

@@ -89,6 +89,11 @@ def install(
     change = plan(chosen, path, entry)
     if not remove:
         session.output.note(shown_to(chosen.title, agent or ALL))
+    if entry is not None and not dry_run:
+        try:
+            try_server(chosen, entry)
+        except TrialFailedError as error:
+            raise HintedError(f"{error}; {path} is unchanged", error.hint) from None
     if change.is_none:
         state = "has no entry for memd" if remove else "is configured already"
         session.output.text(f"{chosen.title} {state}: {path}\n")
@@ -96,11 +101,6 @@ def install(
     if dry_run:
         session.output.text(change.diff())
         return
-    if entry is not None:
-        try:
-            try_server(chosen, entry)
-        except TrialFailedError as error:
-            raise HintedError(f"{error}; {path} is unchanged", error.hint) from None
     backup = carry_out(change, stamp(session.now_ms()))
     session.output.text(f"{'removed memd from' if remove else 'added memd to'} {chosen.title}: {path}\n")
     if backup is not None:

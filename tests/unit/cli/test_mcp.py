@@ -181,6 +181,12 @@ def test_client_is_configured_only_if_the_server_starts(home: Path, monkeypatch:
         assert "hint: " in ran.err
         assert not (home / ".gemini").exists()
 
+    program.write_text(f'#!/bin/sh\nexec {Path(sys.executable).with_name("memctl")} "$@"\n')
+    assert memctl("mcp", "install", "gemini").code == 0
+    program.unlink()
+    again = memctl("mcp", "install", "gemini")
+    assert again.code == 1, "an entry that no longer works is not reported as configured"
+
 
 def test_opencode_settings_with_comments_are_edited_in_their_file(home: Path) -> None:
     file = home / ".config" / "opencode" / "opencode.jsonc"

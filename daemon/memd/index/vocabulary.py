@@ -27,7 +27,7 @@ VOCABULARY_MAX_AGE_S = 300.0
 corrections need it."""
 
 MAX_WORDS = 200_000
-"""Most words of a vocabulary: reading more, of a note of numbers, would take longer than a search's deadline."""
+"""Most words of a vocabulary: reading more would take longer than a search's deadline."""
 
 MAX_UNKNOWN_TERMS = 4
 """Most unknown terms of a query that are corrected; a query with more is unrelated to the index."""
@@ -71,7 +71,8 @@ class VocabularyCache:
 def load_vocabulary(db: Database) -> Vocabulary:
     """Return the words of an index as FTS5 stores them: in lower case, without accents, stemmed.
 
-    CJK words, which FTS5 stores as single characters, and stems of other languages are left out.
+    It has no CJK words, which FTS5 stores as single characters, no stems of other languages, and no numbers: they are
+    never corrections, and an index may have more of them than of words.
     """
     is_read_only = db.pragma("query_only")
     if is_read_only:
@@ -82,7 +83,7 @@ def load_vocabulary(db: Database) -> Vocabulary:
         # One row instead of many: see `memd.index.keyword.find_keyword`.
         row = db.execute(
             "SELECT group_concat(term, char(10)), group_concat(doc, ' ') FROM (SELECT term, doc FROM temp.words"
-            " WHERE length(term) BETWEEN 3 AND 40 AND substr(term, -1) <> ? LIMIT ?)",
+            " WHERE length(term) BETWEEN 3 AND 40 AND term GLOB '*[^0-9]*' AND substr(term, -1) <> ? LIMIT ?)",
             (STEM_MARK, MAX_WORDS),
         ).fetchone()
     finally:

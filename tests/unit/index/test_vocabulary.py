@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from memd.index import vocabulary
 from memd.index.database import READER, WRITER, Database, connect
 from memd.index.schema import migrate
 from memd.index.vocabulary import load_vocabulary, stem_of, stemmed_languages, suggest_words
@@ -38,6 +39,21 @@ def test_vocabulary_has_words_as_fts5_stores_them(db: Database) -> None:
 
     assert all(word in words for word in ("watchdog", "kubernet", "agre", "schlussel"))
     assert not any(word in words for word in ("in", "部", "schlusselǀ", "watchdogs"))
+
+
+def test_numbers_take_no_place_of_words_in_the_vocabulary(
+    db: Database, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(vocabulary, "MAX_WORDS", 50)
+    writer = connect(tmp_path / "index.sqlite", WRITER)
+    numbers = " ".join(f"{number}" for number in range(1000, 1200))
+    writer.execute("INSERT INTO chunks_fts (rowid, text) VALUES (9, ?)", (numbers,))
+    writer.close()
+
+    words = load_vocabulary(db)
+
+    assert "watchdog" in words
+    assert "1000" not in words
 
 
 def test_reader_stays_read_only_after_loading_the_vocabulary(db: Database) -> None:

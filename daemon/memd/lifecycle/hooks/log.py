@@ -6,7 +6,6 @@ from collections import deque
 from itertools import islice
 
 from memd.lifecycle.hooks.injection import HookDecision
-from memd.lifecycle.hooks.prompts import MAX_PROMPT_CHARS
 from memd.system.clock import Clock, wall_clock_ms
 from memd.text.redact.secrets import redact
 from memd_client.hooks import HookLogEntry, HookParams
@@ -19,7 +18,8 @@ MAX_PLACES = 10
 MAX_NAME_CHARS = 200
 """Longest name of a program or session that is kept; they come from the client."""
 
-SHOWN_PROMPT_CHARS = 60
+SHOWN_PROMPT_CHARS, READ_PROMPT_CHARS = 60, 1_000
+"""Characters of a prompt that are shown, and those that are read for them: enough to recognize a secret."""
 
 
 class HookLog:
@@ -56,5 +56,5 @@ class HookLog:
 
 def first_words(prompt: str) -> str:
     """Return the start of a prompt on one line, without secrets."""
-    line = " ".join(redact(prompt[:MAX_PROMPT_CHARS])[0].split())
+    line = " ".join(redact(prompt.lstrip()[:READ_PROMPT_CHARS])[0].split())
     return line if len(line) <= SHOWN_PROMPT_CHARS else line[: SHOWN_PROMPT_CHARS - 1] + "…"

@@ -48,6 +48,7 @@ def test_what_a_candidate_lacks_is_logged_by_its_place() -> None:
     [
         ("which\n\n port?", "which port?"),
         ("use sk-ant-api03-" + "aB3" * 20 + " here", "use [redacted:anthropic-key] here"),
+        ("\n" * 2_000 + "-----BEGIN RSA PRIVATE KEY-----\n" + "aB3+" * 900, "[redacted:private-key]"),
         ("x " * 100, "x " * (SHOWN_PROMPT_CHARS // 2 - 1) + "x…"),
         ("", ""),
     ],

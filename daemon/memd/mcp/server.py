@@ -11,6 +11,7 @@ import sys
 from typing import Any, TextIO, cast
 
 from memd.mcp import resources
+from memd.mcp.client_files import SERVER
 from memd.mcp.definitions import INSTRUCTIONS, TOOLS, Tool
 from memd.mcp.jsonrpc import (
     INTERNAL_ERROR,
@@ -102,7 +103,8 @@ class MemoryServer:
             "resources/subscribe": self._subscribe,
             "resources/unsubscribe": self._unsubscribe,
         }
-        self.rpc = JsonRpcServer(handlers, output.put)
+        checked = {method: _with_protocol_errors(handler) for method, handler in handlers.items()}
+        self.rpc = JsonRpcServer(checked, output.put)
 
     def __repr__(self) -> str:
         return f"<MemoryServer {self._scope!r}, {self._subscriptions!r}>"
@@ -119,7 +121,7 @@ class MemoryServer:
                 "tools": {"listChanged": False},
                 "resources": {"subscribe": True, "listChanged": False},
             },
-            "serverInfo": {"name": "memd", "version": CLIENT_VERSION},
+            "serverInfo": {"name": SERVER, "version": CLIENT_VERSION},
             "instructions": INSTRUCTIONS,
         }
 
@@ -169,10 +171,7 @@ class MemoryServer:
         cursor = params.get("cursor")
         if cursor is not None and not isinstance(cursor, str):
             raise ProtocolError(INVALID_PARAMS, "`cursor` must be a text")
-        try:
-            files, following = await resources.page_of(self._scope, cursor)
-        except MemdError as error:
-            raise _protocol_error(error) from None
+        files, following = await resources.page_of(self._scope, cursor)
         listed = [_resource(file) for file in files]
         return {"resources": listed} | ({} if following is None else {"nextCursor": following})
 
@@ -187,28 +186,21 @@ class MemoryServer:
         return {"resourceTemplates": [template]}
 
     async def _read_resource(self, params: Params) -> Params:
-        uri = _text(params, "uri", "`uri` is missing: the URI of a memory file")
-        try:
-            text = await resources.text_of(self._scope, *resources.parse_uri(self._scope, uri))
-        except MemdError as error:
-            raise _protocol_error(error) from None
-        return {"contents": [{"uri": uri, "mimeType": resources.MIME_TYPE, "text": text}]}
+        text = await resources.text_of(self._scope, *self._place_in(params))
+        return {"contents": [{"uri": params["uri"], "mimeType": resources.MIME_TYPE, "text": text}]}
 
     async def _subscribe(self, params: Params) -> Params:
-        uri = _text(params, "uri", "`uri` is missing: the URI of a memory file")
-        try:
-            await self._subscriptions.add(*resources.parse_uri(self._scope, uri))
-        except MemdError as error:
-            raise _protocol_error(error) from None
+        await self._subscriptions.add(*self._place_in(params))
         return {}
 
     async def _unsubscribe(self, params: Params) -> Params:
-        uri = _text(params, "uri", "`uri` is missing: the URI of a memory file")
-        try:
-            self._subscriptions.remove(*resources.parse_uri(self._scope, uri))
-        except MemdError as error:
-            raise _protocol_error(error) from None
+        self._subscriptions.remove(*self._place_in(params))
         return {}
+
+    def _place_in(self, params: Params) -> tuple[str, str]:
+        """Return the agent and the path of the memory file that the parameters name."""
+        uri = _text(params, "uri", "`uri` is missing: the URI of a memory file")
+        return resources.parse_uri(self._scope, uri)
 
 
 async def _ping(params: Params) -> Params:
@@ -263,6 +255,18 @@ def _resource(file: resources.MemoryFile) -> Params:
         "mimeType": resources.MIME_TYPE,
         "size": file.row.size_bytes,
     } | ({"title": title} if title else {})
+
+
+def _with_protocol_errors(handler: Handler) -> Handler:
+    """Return a handler that raises errors of memd as errors of MCP."""
+
+    async def handle(params: Params) -> Params:
+        try:
+            return await handler(params)
+        except MemdError as error:
+            raise _protocol_error(error) from None
+
+    return handle
 
 
 def _protocol_error(error: MemdError) -> ProtocolError:

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from memd.mcp.client_files import SERVER, McpClient
+from memd.mcp.server import VERSIONS
 
 TIMEOUT_S: Final = 30.0
 """Longest wait for the first reply; clients wait about as long for a server."""
@@ -18,7 +19,7 @@ FIRST_REQUEST: Final = {
     "id": 1,
     "method": "initialize",
     "params": {
-        "protocolVersion": "2025-11-25",
+        "protocolVersion": VERSIONS[0],
         "capabilities": {},
         "clientInfo": {"name": "memctl", "version": "1"},
     },

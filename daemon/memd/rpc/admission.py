@@ -130,10 +130,11 @@ class Admission:
         self.total = 0
         load_of = attrgetter("load")
         self._slots = {
-            each: FairSemaphore(limits.running, limits.running_most, load_of)
+            each: FairSemaphore(
+                limits.running, limits.loading_most if each == "loading" else limits.running_most, load_of
+            )
             for each in set(REQUEST_CLASSES.values())
         }
-        self._slots["loading"] = FairSemaphore(limits.running, limits.loading_most, load_of)
 
     def __repr__(self) -> str:
         return f"<Admission {self.total} in flight, {self._slots}>"

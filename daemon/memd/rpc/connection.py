@@ -182,9 +182,7 @@ class Connection:
                 messages = decoder.feed(bytes(data))
                 for message in messages:
                     await self._take(message)
-                    if (
-                        len(messages) > 1
-                    ):  # so that a burst of many connections doesn't occupy the loop for seconds
+                    if len(messages) > 1:  # else bursts of many connections would occupy the loop for seconds
                         await trio.lowlevel.checkpoint()
                 # Recorded after the requests: while the peer waited for the daemon, it was not idle.
                 self._note_arrival(bool(messages), decoder.waiting_bytes)

@@ -18,6 +18,7 @@ from memd.sync.watch import folder_tree
 from memd.sync.watch.folder_tree import FolderTree
 from memd.sync.watch.queue import SOURCES_VALID_S, WatchPlan
 from memd.sync.watch.watcher import Watcher
+from tests.support.listings import record_listings
 from tests.unit.sync.watch.test_queue import QueueClock, watcher_by
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="inotify is Linux's alone")
@@ -116,14 +117,7 @@ def test_a_change_lists_one_folder_again(watched: WatchedTree, monkeypatch: pyte
         (watched.root / name).mkdir()
         (watched.root / name / "c.jsonl").write_text("x")
     watched.listed()
-    listed: list[str] = []
-    scandir = os.scandir
-
-    def recorded(path: str) -> object:
-        listed.append(path)
-        return scandir(path)
-
-    monkeypatch.setattr(os, "scandir", recorded)
+    listed = record_listings(monkeypatch)
     (watched.root / "b" / "c.jsonl").write_text("longer")
     assert watched.listed()["b/c.jsonl"].size == 6
     assert listed == [str(watched.root / "b")]

@@ -23,6 +23,7 @@ from memd.sync.watch.inotify import Inotify
 from memd.sync.watch.queue import MAX_LINKED_FILES, SCAN_VALID_S, Interest
 from memd.sync.watch.watcher import Watcher
 from tests.support.edits import Edit, EditedMemory, SearchCheck, random_edits, scripts
+from tests.support.listings import record_listings
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="inotify is Linux's alone")
 
@@ -191,14 +192,7 @@ def test_empty_folders_are_not_opened_again_unless_they_change(
     for number in range(100):
         (memory / f"empty{number}").mkdir()
     assert looked.is_right()
-    opened: list[object] = []
-    scandir = os.scandir
-
-    def counted(path: Any) -> Any:
-        opened.append(path)
-        return scandir(path)
-
-    monkeypatch.setattr(os, "scandir", counted)
+    opened = record_listings(monkeypatch)
     # when: a note changes, also long after the last scan
     for _ in range(2):
         (memory / "a.md").write_text(f"another note, {looked.clock()}\n")

@@ -44,7 +44,8 @@ MOMENT_NS: Final = 1_793_606_400 * 1_000_000_000
 SUBJECTS: Final = (
     "the archive search|the payment webhook|the release branch|the staging database|the nightly backup|"
     "the parser cache|the login form|the image resizer|the billing export|the mail queue|the map tiles|"
-    "the feature flags|the heating plan|the garden shed|the walnut table|the sourdough starter|the ferry timetable|the tax return"
+    "the feature flags|the heating plan|the garden shed|the walnut table|the sourdough starter|the ferry timetable|"
+    "the tax return"
 ).split("|")
 VERBS: Final = (
     "fails on|was moved to|depends on|is documented in|got slower because of|no longer needs|is tested with|blocks"
@@ -353,7 +354,7 @@ def _tables(index: Path) -> dict[str, Any]:
             if table == "files" and row["ctime_ns"] and row["source"] not in DATABASES:
                 row["inode"] = row["ctime_ns"] = "of the file"
             if str(row.get("hash", "")).endswith(":deleted"):
-                row["mtime_ns"] = "of the copy"
+                row["mtime_ns"] = row["inode"] = row["ctime_ns"] = "of the copy"
             if table == "chunks":
                 row.pop("id")
         tables[table] = [

@@ -47,7 +47,6 @@ async def search_and_wait(index_path: str, model_path: str, text: str) -> None:
     from memd.embedding.local.reference import space_of
     from memd.index.cache import active_space
     from memd.index.connection import IndexFile
-    from memd.index.database import Database
     from memd.index.snapshot import take_snapshot
     from memd.index.vectors.cache import MatrixBudget, VectorCache, load_facts
     from memd.index.vectors.sqlite_vec import VectorExtension
@@ -55,6 +54,7 @@ async def search_and_wait(index_path: str, model_path: str, text: str) -> None:
     from memd.search.query import QueryVector, SearchLimits, parse_query
     from memd.settings.schema import QuerySettings
     from memd.system.clock import wall_clock_ms
+    from memd.system.sqlite import Database
 
     extension = VectorExtension()
     extension.load()

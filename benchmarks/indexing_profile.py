@@ -29,10 +29,9 @@ from benchmarks.stage_timer import StageTimer
 from memd.index import chunks_vec, connection, database, files, keyword
 from memd.index.cache import SpaceKey
 from memd.index.connection import IndexFile
-from memd.index.database import Database
 from memd.index.vectors.sqlite_vec import VectorExtension
 from memd.settings.schema import Chunking
-from memd.sync import sources
+from memd.sources import agent_sources as sources
 from memd.sync.search_scheduler import SearchScheduler
 from memd.sync.text import file_rows as cut
 from memd.sync.text import file_rows as rows
@@ -42,6 +41,7 @@ from memd.sync.text.text_sync import TextSync
 from memd.sync.vectors import vector_writer
 from memd.sync.vectors.vector_writer import CacheLimits, FillEvents, VectorWriter
 from memd.system.clock import wall_clock_ms
+from memd.system.sqlite import Database
 from tests.support.state_homes import StateHome
 
 BAR_MS: Final = 0.3

@@ -25,19 +25,20 @@ from benchmarks.stage_timer import StageTimer
 from benchmarks.sync_checks import check_one_indexed
 from memd.index.cache import active_space
 from memd.index.chunk_locations import TrackedLocations
-from memd.index.database import READER, Database, connect
+from memd.index.database import READER, connect
 from memd.index.snapshot import Snapshot, take_snapshot
 from memd.index.vectors.cache import MatrixBudget, VectorCache, load_facts
 from memd.index.vectors.matrix import MatrixSearch
 from memd.index.vectors.sqlite_vec import VectorExtension
 from memd.search import find, query, retrieve, snippets
+from memd.search.hit_check import check_against
 from memd.search.rank import order
 from memd.settings.schema import QuerySettings
-from memd.sync.disk.discover import SourceFile
-from memd.sync.disk.read import FileText, read_file
-from memd.sync.disk.verify import check_against
-from memd.sync.sources import SourceLimits, Sources
-from memd.sync.watch.watcher import Watcher
+from memd.sources.agent_sources import SourceLimits, Sources
+from memd.sources.discover import SourceFile
+from memd.sources.read import FileText, read_file
+from memd.sources.watch.watcher import Watcher
+from memd.system.sqlite import Database
 from memd.text.query.keywords import plan_match
 from tests.support.state_homes import StateHome
 

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from memd.index.database import Database
+from memd.system.sqlite import Database
 
 
 class StageTimer:

@@ -32,7 +32,6 @@ from benchmarks.evidence import (
 )
 from benchmarks.retrieval import WITH_MODEL, chosen_workspaces, copy_workspaces, default_eval
 from benchmarks.variants import DEFAULT, VARIANTS, RankingVariant, constants_set
-from memd.index.database import Database, connect_read_only
 from memd.index.meta import active_space
 from memd.index.snapshot import take_snapshot
 from memd.index.vectors.cache import MatrixBudget, VectorCache
@@ -41,6 +40,7 @@ from memd.index.vectors.sqlite_vec import VectorExtension
 from memd.search.find import find
 from memd.search.query import QueryVector, SearchLimits, parse_query
 from memd.settings.schema import QuerySettings
+from memd.system.sqlite import Database, connect_read_only
 from tests.support.daemon import DaemonProcess
 from tests.support.state_homes import StateHome
 

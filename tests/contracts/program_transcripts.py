@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
+from memd.programs.program import Places
 from memd.settings.sources import SourceConfig
-from memd.sync.added_sources import open_source
-from memd.sync.transcripts.programs.program import Places
-from memd.sync.transcripts.session_source import SessionSource
+from memd.sources.added import open_source
+from memd.sources.source import SessionSource
 from memd.text.transcripts.injected import CLOSING, OPENING
 from memd_client.errors import FileMissingError
 from tests.support.transcript_programs.plain import CWD, START_MS, PlainWriter

@@ -14,9 +14,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from memd.sync.disk.discover import SourceFile
-from memd.sync.disk.read import FileText
-from memd.sync.transcripts.session_source import SessionSource
+from memd.sources.discover import SourceFile
+from memd.sources.read import FileText
+from memd.sources.source import SessionSource
 from memd_client.errors import FileMissingError, FileUnreadableError
 from tests.support.transcripts import MAX_TRANSCRIPT_BYTES, TranscriptHome, conversation, header, message
 

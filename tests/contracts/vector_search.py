@@ -14,10 +14,10 @@ from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from memd.index.database import Database
 from memd.index.files import chunks_of_vectors
 from memd.index.keyword import Scope
 from memd.index.vectors.vector_search import DIGITS, VectorSearch
+from memd.system.sqlite import Database
 from memd_client.errors import DimensionsChangedError
 from tests.support.indexes import SPACE, activate, new_index, publish, store, unit
 

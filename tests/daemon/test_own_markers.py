@@ -10,7 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from memd.index.database import connect, wait_for_locks
+from memd.index.database import connect
+from memd.system.sqlite import wait_for_locks
 from memd_client.blocking import Client
 from tests.support.daemon import DaemonProcess
 from tests.support.mcp_session import run_mcp_session, text_of

@@ -12,12 +12,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from memd.index.database import Database
 from memd.index.vectors.scan import ScanSearch
 from memd.index.vectors.sqlite_vec import SqliteVecSearch
 from memd.index.vectors.vector_search import VectorSearch
 from memd.search.query import MAX_ROOMY_RESULTS
 from memd.settings.schema import Fusion, Hybrid, Mmr, QuerySettings, TemporalDecay
+from memd.system.sqlite import Database
 from memd_client.messages import Hit
 from tests.support.indexes import (
     LoadingMatrix,

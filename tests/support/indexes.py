@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from memd.index import chunks_vec
 from memd.index.cache import SpaceKey, find_dims, set_active_space, store_vectors, trim
 from memd.index.connection import IndexFile
-from memd.index.database import WRITER, Database, connect, transaction
+from memd.index.database import WRITER, connect, transaction
 from memd.index.files import FileRow, IndexChange, forget_file, publish_file
 from memd.index.keyword import Scope
 from memd.index.numbers import pack_ids
@@ -33,6 +33,7 @@ from memd.search.find import SearchResult, find
 from memd.search.query import Query as SearchQuery
 from memd.search.query import QueryVector, SearchLimits, parse_query
 from memd.settings.schema import QuerySettings
+from memd.system.sqlite import Database
 from memd.text.cut.chunking import Chunk, cut_chunks
 from memd_client.messages import Hit
 

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import trio
 
-from memd.sync.watch.watcher import Watcher, WatchPlan
+from memd.sources.watch.watcher import Watcher, WatchPlan
 from tests.support.watching import STEP_S, HintRecorder, count_watched, wait_for_state, workspace_at
 
 USER_LIMITS = Path("/proc/sys/user")

@@ -9,8 +9,8 @@ from typing import Any
 import trio
 
 from memd.index.connection import IndexFile
-from memd.index.database import Database, get_int
 from memd.index.files import count_all
+from memd.system.sqlite import Database, get_int
 from tests.support.indexes import EXTENSION
 
 

@@ -18,12 +18,12 @@ from typing import Any, ClassVar, Final
 
 import pytest
 
-from memd.sync.transcripts.conversation import Conversation
-from memd.sync.transcripts.programs.claude_code import CLAUDE_CODE
-from memd.sync.transcripts.programs.codex import CODEX
-from memd.sync.transcripts.programs.copilot import COPILOT
-from memd.sync.transcripts.programs.gemini import GEMINI
-from memd.sync.transcripts.programs.program import FileProgram, Places, TranscriptFile
+from memd.programs.claude_code import CLAUDE_CODE
+from memd.programs.codex import CODEX
+from memd.programs.conversation import Conversation
+from memd.programs.copilot import COPILOT
+from memd.programs.gemini import GEMINI
+from memd.programs.program import FileProgram, Places, TranscriptFile
 from tests.support.model_servers.server import DialectServer, serve_dialects
 from tests.support.node import NODE_VERSION, installed
 from tests.support.openclaw import ModelRequest, Script, TextReply, ToolCall

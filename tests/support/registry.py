@@ -12,7 +12,7 @@ from memd.embedding.local.runner import RunnerStatus
 from memd.rpc.call import ProgressSink
 from memd.settings.agents import resolve
 from memd.settings.schema import DaemonSettings
-from memd.sync.disk.capacity import limits_of
+from memd.sources.capacity import limits_of
 from memd_client.errors import (
     AgentUnknownError,
     BadParamsError,

@@ -11,10 +11,10 @@ import trio
 from memd.index.connection import Database, IndexFile
 from memd.index.files import IndexChange
 from memd.settings.schema import Chunking
-from memd.sync.disk.discover import SourceFile
-from memd.sync.disk.read import FileText
+from memd.sources.agent_sources import SourceLimits, Sources
+from memd.sources.discover import SourceFile
+from memd.sources.read import FileText
 from memd.sync.search_scheduler import SearchScheduler
-from memd.sync.sources import SourceLimits, Sources
 from memd.sync.text.file_rows import FileRows
 from memd.sync.text.text_sync import TextSync
 from memd.system.clock import wall_clock_ms

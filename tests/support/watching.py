@@ -10,8 +10,8 @@ from typing import Any
 
 import trio
 
-from memd.sync.sources import SourceLimits, Sources
-from memd.sync.watch.watcher import Kind, Watcher, WatchPlan
+from memd.sources.agent_sources import SourceLimits, Sources
+from memd.sources.watch.watcher import Kind, Watcher, WatchPlan
 from memd_client.errors import MemdError
 
 STEP_S = 0.04

@@ -77,7 +77,7 @@ WRITTEN_PATHS: tuple[WrittenPath, ...] = (
     WrittenPath(
         "copies",
         "<state>/memory/kept/<agentId>/<source>: copies of conversations that their program may delete",
-        "memd.sync.transcripts.kept",
+        "memd.sources.retained",
         "`memctl sources forget`, or the limits of the source; they exist nowhere else",
     ),
     WrittenPath(

@@ -15,6 +15,8 @@ import trio
 from numpy.typing import NDArray
 
 from memd.agents.conversations import is_conversation, read_lines
+from memd.agents.empty_result import SearchedSources, explain_empty
+from memd.agents.listing import list_memory
 from memd.agents.open_agent import OpenAgent
 from memd.agents.status import as_problem, describe_agent
 from memd.index.cache import trim
@@ -24,11 +26,9 @@ from memd.index.transcripts import find_other_projects
 from memd.settings.agents import AgentConfig
 from memd.settings.memory_budget import MB
 from memd.settings.schema import DaemonSettings
-from memd.sync.disk.capacity import SourceLimits, limits_of
-from memd.sync.disk.read import lines_of, refusal_of
-from memd.sync.disk.rules import name_in
-from memd.sync.empty_result import SearchedSources, explain_empty
-from memd.sync.listing import list_memory
+from memd.sources.capacity import SourceLimits, limits_of
+from memd.sources.read import lines_of, refusal_of
+from memd.sources.rules import name_in
 from memd.sync.text.text_sync import ProgressSink
 from memd.system.clock import Clock
 from memd.vector_search.kept_vectors import embed_kept, keep_vector

@@ -12,7 +12,6 @@ import trio
 from memd.agents.open_agent import OpenAgent
 from memd.agents.source_status import describe_sources
 from memd.index.care.quarantine import remove_quarantined
-from memd.index.database import Database
 from memd.index.housekeeping import compact
 from memd.index.transcripts import (
     NO_FACTS,
@@ -22,12 +21,13 @@ from memd.index.transcripts import (
     load_line_maps,
     load_session_facts,
 )
+from memd.programs.records import session_title
 from memd.search.sessions import SPEAKERS, day_of, session_info
 from memd.settings.agents import AgentConfig
-from memd.sync.disk.discover import SourceFile
-from memd.sync.disk.read import FileText, lines_of
-from memd.sync.transcripts.kept import KeptTranscripts
-from memd.sync.transcripts.programs.records import session_title
+from memd.sources.discover import SourceFile
+from memd.sources.read import FileText, lines_of
+from memd.sources.retained import KeptTranscripts
+from memd.system.sqlite import Database
 from memd.text.query.keywords import plan_match
 from memd.text.query.word_forms import has_words
 from memd_client.errors import FileMissingError

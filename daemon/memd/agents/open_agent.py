@@ -10,12 +10,12 @@ from memd.index.vectors.cache import VectorCache
 from memd.search.service import SearchService
 from memd.settings.agents import AgentConfig
 from memd.settings.schema import DaemonSettings
+from memd.sources.agent_sources import Sources
+from memd.sources.watch.watcher import Watcher, WatchPlan
 from memd.sync.schedule import Schedule
 from memd.sync.search_scheduler import SearchScheduler
-from memd.sync.sources import Sources
 from memd.sync.text.file_rows import FileRows
 from memd.sync.text.text_sync import TextSync
-from memd.sync.watch.watcher import Watcher, WatchPlan
 from memd.system.clock import Clock
 from memd.vector_search.agent_vectors import VectorSearchManager
 

@@ -32,18 +32,18 @@ from memd.index.care.quarantine import drop
 from memd.index.database import limit_page_caches, page_cache_bytes
 from memd.index.vectors.cache import MatrixBudget, VectorCache
 from memd.index.vectors.sqlite_vec import VectorExtension
+from memd.programs.program import Places
 from memd.settings.agents import OPENCLAW_DATABASE, AgentConfig, OpenClawHome, agent_id_of
 from memd.settings.memory_budget import MB, budget_of
 from memd.settings.schema import DaemonSettings, MemorySearch
 from memd.settings.search import usual_index
 from memd.settings.sources import SHARED_AGENT
-from memd.sync.added_sources import open_source
+from memd.sources.added import open_source
+from memd.sources.agent_sources import Sources, limits_of
+from memd.sources.openclaw import AgentSessions
+from memd.sources.retained import KeptCopies, find_retained
+from memd.sources.watch.watcher import Watcher, WatchPlan
 from memd.sync.search_scheduler import SearchScheduler
-from memd.sync.sources import Sources, limits_of
-from memd.sync.transcripts.kept import KeptCopies, find_retained
-from memd.sync.transcripts.openclaw.agent_sessions import AgentSessions
-from memd.sync.transcripts.programs.program import Places
-from memd.sync.watch.watcher import Watcher, WatchPlan
 from memd.system.clock import Clock
 from memd.system.nearest_name import did_you_mean
 from memd.system.power import PowerMonitor

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 
 from memd.index.transcripts import SourceCounts
+from memd.programs.program import Places
 from memd.settings.known_sources import KNOWN_SOURCES
-from memd.sync.added_sources import AddedSource, known_configs, open_source
-from memd.sync.sources import Sources
-from memd.sync.transcripts.kept import KeptCopies
-from memd.sync.transcripts.programs.program import Places
-from memd.sync.transcripts.session_source import Transcripts
+from memd.sources.added import AddedSource, known_configs, open_source
+from memd.sources.agent_sources import Sources
+from memd.sources.retained import KeptCopies
+from memd.sources.source import Transcripts
 from memd_client.reports import SourceStatus
 
 

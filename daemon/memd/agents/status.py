@@ -16,7 +16,7 @@ from memd.index.files import IndexCounts, count_all, generation
 from memd.index.keyword import find_keyword
 from memd.index.transcripts import SourceCounts, TranscriptCounts, count_by_source, count_transcripts
 from memd.settings.agents import AgentConfig
-from memd.sync.disk.discover import Discovery
+from memd.sources.discover import Discovery
 from memd.system.units import count, span
 from memd.vector_search.agent_vectors import VectorSearchManager
 from memd_client.errors import MemdError

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import trio
 
+from memd.index.adopt import SpaceOf
 from memd.index.care.claims import IndexClaims
 from memd.index.connection import IndexFile
-from memd.index.openclaw.adopt import SpaceOf
 from memd.index.vectors.sqlite_vec import VectorExtension
 from memd.settings.agents import AgentConfig
 from memd.settings.search import is_usual_index

@@ -13,8 +13,8 @@ from contextlib import suppress
 from functools import lru_cache
 from typing import Final, TypeAlias
 
-from memd.index.database import Database
 from memd.index.meta import find_meta, set_meta
+from memd.system.sqlite import Database
 from memd.text.cut.annotations import AnnotatedEntry, Annotations
 
 PREFIX: Final = "annotations:"

@@ -14,7 +14,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from memd.index import chunks_vec
-from memd.index.database import Database, get_int
 from memd.index.meta import (
     ActiveSpace as ActiveSpace,
 )
@@ -28,6 +27,7 @@ from memd.index.meta import (
     used_times,
 )
 from memd.index.numbers import pack_ids
+from memd.system.sqlite import Database, get_int
 from memd.text.cut.chunking import embedded_text
 from memd_client.errors import DimensionsChangedError, ProviderFailedError
 

@@ -16,10 +16,10 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from memd.index.database import Database
 from memd.index.files import ChunkRow, chunks_after, chunks_of_files
 from memd.index.meta import generation
 from memd.index.numbers import pack_ids
+from memd.system.sqlite import Database
 
 Ints: TypeAlias = NDArray[np.int64]
 

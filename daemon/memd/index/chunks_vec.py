@@ -18,9 +18,10 @@ import numpy as np
 import structlog
 from numpy.typing import NDArray
 
-from memd.index.database import Database, get_int, has_module, savepoint
+from memd.index.database import has_module, savepoint
 from memd.index.meta import active_space, find_meta, set_meta
 from memd.index.numbers import pack_ids
+from memd.system.sqlite import Database, get_int
 
 log = structlog.get_logger(__name__)
 

@@ -12,6 +12,7 @@ import apsw
 import structlog
 import trio
 
+from memd.index.adopt import SpaceOf
 from memd.index.care.claims import IndexClaim
 from memd.index.care.opening import OpenedIndex, open_writer
 from memd.index.care.quarantine import drop, remove_lost_file
@@ -27,13 +28,12 @@ from memd.index.care.upkeep import (
     stamp_clean_shutdown,
     wal_path,
 )
-from memd.index.database import Database as Database
 from memd.index.database import connect_reader, damaged, map_errors, transaction
-from memd.index.openclaw.adopt import SpaceOf
 from memd.index.reads import ActivitySignal, ParallelRead, Read, Readers
 from memd.index.vectors.sqlite_vec import VectorExtension
 from memd.system.cancellation import cancelled_by
 from memd.system.clock import Clock
+from memd.system.sqlite import Database as Database
 from memd_client.errors import (
     AgentReloadingError,
     DeadlineExceededError,

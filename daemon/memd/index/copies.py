@@ -9,10 +9,10 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 import numpy as np
 
 from memd.index.chunk_locations import AllLocations
-from memd.index.database import Database
 from memd.index.files import ChunkRow, chunks_by_id
 from memd.index.keyword import Scope, find_keyword, scope_sql
 from memd.index.numbers import pack_ids, pack_json, unpack_ids
+from memd.system.sqlite import Database
 
 READ_AT_ONCE = 400
 """Chunks whose hashes are read at once; usually the first batch is enough."""

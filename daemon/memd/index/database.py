@@ -1,18 +1,15 @@
-"""The interface to SQLite: connections, their settings, and the mapping of errors.
-
-Only this module opens connections. It is independent of the schema.
-"""
+"""Connections to an index: their settings, and the mapping of errors. Independent of the schema."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TypeAlias
 
 import apsw
 
 from memd.system.cancellation import WorkCancelledError
+from memd.system.sqlite import Database, Setting, refuse_writing, wait_for_locks, with_settings
 from memd_client.errors import (
     DeadlineExceededError,
     IndexClosedError,
@@ -22,17 +19,8 @@ from memd_client.errors import (
     MemdError,
 )
 
-Database: TypeAlias = apsw.Connection
-"""A connection. The functions of this package take one and are independent of threads."""
-
-Setting: TypeAlias = Callable[[Database], None]
-"""One named setting of a connection."""
-
 PAGE_BYTES = 8192
 """Page size. Vectors of 384 to 1536 dimensions (1.5 to 6 kB) fit a page without an overflow chain."""
-
-BUSY_MS = 5_000
-"""How long a statement waits for a lock of another process, such as a backup or a `sqlite3` shell."""
 
 WAL_PAGES = 1_000
 """Log size at which a write runs a checkpoint: 8 MB. That write waits for the disk, and so do the writes behind it; a
@@ -46,9 +34,6 @@ READER_CACHE_KIB = 49_152
 """Page cache of a connection. The system caches the file as well, but each page read from it is a system call. Idle
 indexes release their caches, and `limit_page_caches` bounds all of them together."""
 
-MAX_FOREIGN_BYTES = 64 * 1_048_576
-"""Longest value that is read from a file of another program."""
-
 UNREADABLE_CODES = (
     apsw.SQLITE_IOERR_READ,
     apsw.SQLITE_IOERR_SHORT_READ,
@@ -56,11 +41,6 @@ UNREADABLE_CODES = (
     apsw.SQLITE_IOERR_CORRUPTFS,
 )
 """SQLite's codes for an unreadable file: reopening or rebuilding it may help."""
-
-
-def wait_for_locks(db: Database) -> None:
-    """Wait for another process's lock instead of failing at once."""
-    db.set_busy_timeout(BUSY_MS)
 
 
 def enable_auto_vacuum(db: Database) -> None:
@@ -112,20 +92,6 @@ def page_cache_bytes() -> int:
     return int(apsw.memory_used())
 
 
-def distrust_schema(db: Database) -> None:
-    """Run no view, trigger or function that the file defines, and load no value that fills the RAM."""
-    for switch in (apsw.SQLITE_DBCONFIG_ENABLE_VIEW, apsw.SQLITE_DBCONFIG_ENABLE_TRIGGER):
-        db.config(switch, 0)
-    db.config(apsw.SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0)
-    db.config(apsw.SQLITE_DBCONFIG_DEFENSIVE, 1)
-    db.limit(apsw.SQLITE_LIMIT_LENGTH, MAX_FOREIGN_BYTES)
-
-
-def refuse_writing(db: Database) -> None:
-    """Make the connection read-only."""
-    db.pragma("query_only", 1)
-
-
 WRITER: tuple[Setting, ...] = (
     wait_for_locks,
     enable_auto_vacuum,
@@ -138,28 +104,11 @@ WRITER: tuple[Setting, ...] = (
 READER: tuple[Setting, ...] = (wait_for_locks, cache_for_reading, refuse_writing)
 NEW_FILE: tuple[Setting, ...] = (wait_for_locks, enable_auto_vacuum, cache_for_writing)
 """For a file that is built under a temporary name and then moved: no log, synced at its only commit."""
-READ_ONLY: tuple[Setting, ...] = (wait_for_locks, distrust_schema, refuse_writing)
 
 
 def connect(path: Path | str, settings: Sequence[Setting]) -> Database:
     """Open a file for reading and writing, creating it if it is missing."""
     return with_settings(apsw.Connection(str(path)), settings)
-
-
-def connect_read_only(path: Path, vfs: str | None = None) -> Database:
-    """Open a file that may belong to another program: nothing is written, and its log mode stays."""
-    return with_settings(apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READONLY, vfs=vfs), READ_ONLY)
-
-
-def with_settings(db: Database, settings: Sequence[Setting]) -> Database:
-    """Apply settings and return the connection; close it if a setting fails."""
-    try:
-        for apply in settings:
-            apply(db)
-    except BaseException:
-        db.close(True)
-        raise
-    return db
 
 
 def connect_reader(path: Path, load_extension: Callable[[Database], object]) -> Database:
@@ -182,11 +131,6 @@ def has_module(db: Database, name: str) -> bool:
 def passes_check(db: Database) -> bool:
     """Return whether a database passes SQLite's quick check, which reads the whole file."""
     return db.execute("PRAGMA quick_check(1)").fetchall() == [("ok",)]
-
-
-def get_int(db: Database, statement: str, values: Sequence[str | int] = ()) -> int:
-    """Return the single integer that a statement selects."""
-    return int(db.execute(statement, values).get)
 
 
 @contextmanager

@@ -5,8 +5,8 @@ from __future__ import annotations
 import datetime
 import json
 
-from memd.index.database import Database
 from memd.index.keyword import Scope, scope_sql
+from memd.system.sqlite import Database
 from memd.text.query.dates import day_of_note
 
 

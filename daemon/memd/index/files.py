@@ -15,11 +15,11 @@ from numpy.typing import NDArray
 
 from memd.index import chunks_vec
 from memd.index.annotations import store_annotations
-from memd.index.database import Database, get_int
 from memd.index.keyword import Scope, insert_words_of_file, scope_sql
 from memd.index.meta import active_space, bump_generation
 from memd.index.meta import generation as generation
 from memd.index.numbers import pack_ids, pack_json, unpack_ids
+from memd.system.sqlite import Database, get_int
 from memd.text.cut.chunking import Chunk
 from memd.text.cut.simhash import simhashes
 

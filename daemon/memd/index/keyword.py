@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from memd.index.database import Database, get_int
 from memd.index.numbers import pack_ids, unpack_ids, unpack_scores
+from memd.system.sqlite import Database, get_int
 from memd.text.cut.chunking import path_words
 from memd.text.language.spelling import index_text
 from memd.text.query.identifiers import extra_words

@@ -11,10 +11,10 @@ from typing import TypeAlias, cast
 
 import msgspec
 
-from memd.index.database import Database
 from memd.index.files import ROW_AS_JSON, ChunkRow
 from memd.index.keyword import Bindings, Scope, by_rank, matching_sql, simplify_scope
 from memd.index.meta import GENERATION
+from memd.system.sqlite import Database
 
 MatchRow: TypeAlias = tuple[str | None, str, str]
 """The generation, the matches of any term, and the matches of all terms; the matches as JSON."""

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from memd.index.database import Database
+from memd.system.sqlite import Database
 
 ACTIVE_SPACE = "active_space"
 GENERATION = "generation"

@@ -11,12 +11,9 @@ from typing import Generic, TypeVar
 
 import trio
 
-from memd.index.database import Database
+from memd.system.sqlite import STEPS_BETWEEN_CHECKS, Database
 
 T = TypeVar("T")
-
-STEPS_BETWEEN_CHECKS = 50_000
-"""Steps of SQLite's virtual machine between two checks for cancellation: about a millisecond."""
 
 
 @dataclass(eq=False, slots=True)

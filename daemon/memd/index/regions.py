@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from memd.index.annotations import AnnotatedFiles
-from memd.index.database import Database
 from memd.index.files import ChunkRow
 from memd.index.numbers import pack_json
+from memd.system.sqlite import Database
 from memd.text.cut.windows import Region
 
 NO_ANNOTATIONS: AnnotatedFiles = {}

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
-from memd.index.database import Database, get_int
 from memd.index.keyword import RANK, insert_words
+from memd.system.sqlite import Database, get_int
 
 APPLICATION_ID = 0x6D656D64
 """Written into the file's header (`memd` in ASCII), so that no other file is mistaken for an index."""

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 
 from memd.index.chunk_locations import AllLocations
 from memd.index.connection import IndexFile
-from memd.index.database import Database as Database
 from memd.index.meta import generation
 from memd.index.vectors.cache import VectorCache
 from memd.index.vectors.vector_search import VectorSearch
+from memd.system.sqlite import Database as Database
 from memd.text.query.terms import Term
 
 

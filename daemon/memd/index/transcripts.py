@@ -11,8 +11,8 @@ from typing import NamedTuple
 
 import msgspec
 
-from memd.index.database import Database
 from memd.index.keyword import IN_PROJECT
+from memd.system.sqlite import Database
 
 
 class SessionFacts(NamedTuple):

@@ -9,8 +9,8 @@ from time import monotonic
 import apsw
 import numpy as np
 
-from memd.index.database import Database
 from memd.index.keyword import has_match
+from memd.system.sqlite import Database
 from memd.text.language.stems import ALGORITHMS, STEM_MARK, language_mark
 from memd.text.query.terms import Term
 from memd.text.query.typos import Vocabulary, errors_allowed, similar_words

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from memd.replication.git.repository import PLAIN_FILES, TreeEntry
-from memd.sync.disk.rules import is_memory_path
+from memd.sources.rules import is_memory_path
 from memd.system import units
 from memd_client.errors import RemoteRefusedError
 

@@ -33,7 +33,7 @@ from memd.replication.merge.files import Sides, is_conflict_with
 from memd.replication.merger import plan_merge
 from memd.replication.messages import machine_of
 from memd.replication.workspace import max_file_bytes
-from memd.sync.disk.capacity import SourceLimits
+from memd.sources.capacity import SourceLimits
 from memd_client.errors import (
     BadParamsError,
     GitFailedError,

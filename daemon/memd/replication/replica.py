@@ -33,7 +33,7 @@ from memd.replication.workspace import (
     WorkspaceScan,
 )
 from memd.settings.agents import AgentConfig
-from memd.sync.disk.capacity import SourceLimits
+from memd.sources.capacity import SourceLimits
 from memd.system.clock import Clock
 from memd_client.errors import BadParamsError
 from memd_client.messages import Problem

@@ -12,7 +12,7 @@ import trio
 
 from memd.replication.replica import MAX_DOUBLINGS, Replica, SyncReport
 from memd.settings.agents import AgentConfig
-from memd.sync.disk.capacity import SourceLimits
+from memd.sources.capacity import SourceLimits
 from memd.system.clock import Clock
 from memd_client.errors import MemdError, RemoteRefusedError, RemoteRewrittenError, RemoteUnreachableError
 

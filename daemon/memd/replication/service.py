@@ -28,7 +28,7 @@ from memd.replication.runner import ReplicaRunner
 from memd.replication.status import describe_replica
 from memd.replication.workspace import is_folding
 from memd.settings.agents import AgentConfig, agent_id_of
-from memd.sync.disk.capacity import SourceLimits
+from memd.sources.capacity import SourceLimits
 from memd.system.clock import Clock
 from memd.system.events import EVENTS
 from memd.system.network import NetworkMonitor

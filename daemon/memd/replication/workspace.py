@@ -17,9 +17,9 @@ from memd.lifecycle.files.kernel_files import is_open_for_writing
 from memd.replication.check import is_tracked
 from memd.replication.git.repository import EMPTY_ID, blob_id
 from memd.replication.names import LocalNames
-from memd.sync.disk.capacity import SourceLimits
-from memd.sync.disk.discover import Discovery, FileStat, SourceFile, discover, stat_of
-from memd.sync.disk.safe_open import open_file
+from memd.sources.capacity import SourceLimits
+from memd.sources.discover import Discovery, SourceFile, discover
+from memd.system.safe_open import FileStat, open_file, stat_of
 
 SETTLE_S: Final = 1.0
 """How long a file must stay unchanged before it is replicated."""

@@ -9,10 +9,10 @@ from time import perf_counter
 
 import trio
 
+from memd.search.hit_check import check_against, check_by_name
 from memd.settings.agents import AgentConfig
-from memd.sync.disk.changes import Changes, count_behind
-from memd.sync.disk.discover import Discovery
-from memd.sync.disk.verify import check_against, check_by_name
+from memd.sources.discover import Discovery
+from memd.sync.text.changes import Changes, count_behind
 from memd.sync.text.text_sync import TextSync
 from memd.vector_search.agent_vectors import VectorSearchManager
 from memd_client.errors import MemdError

@@ -25,19 +25,20 @@ from memd.embedding.local.model_files import PART_SUFFIX, SOURCE_DIR, TAG_SUFFIX
 from memd.embedding.local.owner import ModelOwner
 from memd.index.care.file_check import FileKind, inspect
 from memd.index.care.takeover import is_openclaw_file
-from memd.index.database import connect, connect_read_only, has_module, map_errors
+from memd.index.database import connect, has_module, map_errors
 from memd.index.schema import VERSION
 from memd.index.vectors.sqlite_vec import VectorExtension
+from memd.programs.program import Places
 from memd.service.imported_notes import describe_imported
 from memd.settings.agents import AgentConfig, OpenClawHome, load_settings
 from memd.settings.memory_budget import MB
 from memd.settings.paths import daemon_config_file, models_dir
 from memd.settings.schema import DaemonSettings
 from memd.settings.search import is_usual_index
-from memd.sync.disk.discover import Discovery, discover
-from memd.sync.disk.imported import find_imported
-from memd.sync.transcripts.programs.program import Places
+from memd.sources.discover import Discovery, discover
+from memd.sources.imported import find_imported
 from memd.system.clock import wall_clock_ms
+from memd.system.sqlite import connect_read_only
 from memd.system.temp_files import NAME
 from memd_client.discovery import home_directory
 from memd_client.errors import MemdError

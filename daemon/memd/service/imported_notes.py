@@ -9,10 +9,10 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Final
 
+from memd.programs.program import Places
 from memd.settings.sources import SourceConfig
-from memd.sync.disk.imported import ImportedFolder
-from memd.sync.notes_folders import find_notes_folders
-from memd.sync.transcripts.programs.program import Places
+from memd.sources.imported import ImportedFolder
+from memd.sources.notes_folders import find_notes_folders
 
 SOURCES_OF_PROGRAMS: Final[Mapping[str, str]] = {
     "claude-code": "claude-code-notes",

@@ -15,10 +15,10 @@ import trio
 
 from memd.index.files import FileRow
 from memd.settings.schema import SessionSync, Sync
-from memd.sync.disk.discover import SourceFile
-from memd.sync.disk.safe_open import open_unlinked
+from memd.sources.discover import SourceFile
 from memd.sync.text.text_sync import TextSync
 from memd.system.clock import Clock
+from memd.system.safe_open import open_unlinked
 
 SESSION_DEBOUNCE_S = 5.0
 """Quiet time before a transcript's growth is checked: one exchange causes writes for some seconds."""

@@ -7,8 +7,8 @@ from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
-from memd.sync.transcripts.conversation import Conversation
-from memd.sync.transcripts.programs.claude_code import CLAUDE_CODE
+from memd.programs.claude_code import CLAUDE_CODE
+from memd.programs.conversation import Conversation
 
 PROJECT: Final = "-home-eva-shop"
 

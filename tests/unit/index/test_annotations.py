@@ -11,8 +11,9 @@ from memd.index.annotations import (
     note_current_annotations,
     store_annotations,
 )
-from memd.index.database import Database, transaction
+from memd.index.database import transaction
 from memd.index.files import forget_file
+from memd.system.sqlite import Database
 from memd.text.cut.annotations import AnnotatedEntry, Annotations
 from tests.support.indexes import new_index, publish
 

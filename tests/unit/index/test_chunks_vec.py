@@ -10,8 +10,9 @@ import trio
 
 from memd.index import chunks_vec
 from memd.index.connection import IndexFile
-from memd.index.database import Database, connect_read_only, transaction
+from memd.index.database import transaction
 from memd.index.vectors.sqlite_vec import SqliteVecSearch, VectorExtension
+from memd.system.sqlite import Database, connect_read_only
 from tests.support.indexes import (
     EXTENSION,
     SPACE,

@@ -11,9 +11,10 @@ import trio
 import trio.testing
 
 from memd.index.connection import IndexFile
-from memd.index.database import PAGE_BYTES, Database, get_int
+from memd.index.database import PAGE_BYTES
 from memd.index.files import count_all, forget_file, publish_file
 from memd.index.meta import find_meta, set_meta
+from memd.system.sqlite import Database, get_int
 from memd_client.errors import DeadlineExceededError, IndexClosedError, IndexIOError, MemdError
 from tests.support.indexes import EXTENSION, chunk, file_row
 from tests.support.open_indexes import endless, open_index

@@ -6,9 +6,9 @@ import datetime
 
 import pytest
 
-from memd.index.database import Database
 from memd.index.days import find_dated
 from memd.index.keyword import Scope
+from memd.system.sqlite import Database
 from tests.support.indexes import chunk_ids, new_index, publish, publish_note
 
 NOTES = {

@@ -10,10 +10,10 @@ import trio
 from trio.testing import MockClock, wait_all_tasks_blocked
 
 from memd.index.connection import IndexFile
-from memd.index.database import Database
 from memd.index.files import count_all, forget_file, publish_file
 from memd.index.housekeeping import IDLE_S, compact, release_caches
 from memd.index.transcripts import SessionFacts, StoredTranscript, store_transcript
+from memd.system.sqlite import Database
 from tests.support.indexes import chunk, file_row
 from tests.support.open_indexes import open_index
 

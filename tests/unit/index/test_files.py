@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from memd.index.database import Database, transaction
+from memd.index.database import transaction
 from memd.index.files import (
     chunks_by_id,
     count_all,
@@ -20,6 +20,7 @@ from memd.index.files import (
     touch_file,
 )
 from memd.index.keyword import Scope, find_keyword
+from memd.system.sqlite import Database
 from memd.text.cut.simhash import simhashes
 from tests.support.indexes import (
     SPACE,

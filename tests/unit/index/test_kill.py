@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from memd.index.database import Database
+from memd.system.sqlite import Database
 from tests.support.indexes import find_inconsistencies, write_until_killed
 from tests.support.open_indexes import open_and_close
 

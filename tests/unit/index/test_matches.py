@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from memd.index.database import Database
 from memd.index.files import chunks_by_id, generation
 from memd.index.keyword import Scope, find_keyword
 from memd.index.matches import Matches, match_statement, read_matches
+from memd.system.sqlite import Database
 from tests.support.indexes import new_index, publish
 
 LIMIT = 10

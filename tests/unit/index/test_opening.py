@@ -10,8 +10,9 @@ import apsw
 import pytest
 
 from memd.index.connection import IndexFile
-from memd.index.database import Database, map_errors
+from memd.index.database import map_errors
 from memd.index.schema import VERSION
+from memd.system.sqlite import Database
 from memd_client.errors import (
     DeadlineExceededError,
     IndexClosedError,

@@ -9,8 +9,8 @@ import pytest
 import trio
 
 from memd.index.connection import IndexFile
-from memd.index.database import Database
 from memd.index.meta import find_meta, set_meta
+from memd.system.sqlite import Database
 from memd_client.errors import DeadlineExceededError, IndexClosedError
 from tests.support.open_indexes import endless
 from tests.support.open_indexes import run_with_index as run

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from memd.index.database import Database
 from memd.index.files import ChunkRow, chunks_by_id
 from memd.index.regions import load_regions
+from memd.system.sqlite import Database
 from memd.text.cut.chunking import Chunk, chunk_text, cut_chunks
 from memd.text.cut.windows import Region
 from tests.support.indexes import chunk_ids, new_index, publish, publish_note

@@ -16,8 +16,9 @@ from memd.index.chunk_locations import (
     AllLocations,
     TrackedLocations,
 )
-from memd.index.database import READER, Database, connect, reading, transaction
+from memd.index.database import READER, connect, reading, transaction
 from memd.index.files import IndexChange, chunks_by_id, chunks_of_vectors, forget_file, generation
+from memd.system.sqlite import Database
 from tests.support.indexes import SPACE, new_index, publish, publish_lines, store, unit
 
 LINES = ["the cat sleeps", "the dog runs", "the bird sings"]

@@ -7,9 +7,10 @@ from pathlib import Path
 import pytest
 
 from memd.index import vocabulary
-from memd.index.database import READER, WRITER, Database, connect
+from memd.index.database import READER, WRITER, connect
 from memd.index.schema import migrate
 from memd.index.vocabulary import load_vocabulary, stem_of, stemmed_languages, suggest_words
+from memd.system.sqlite import Database
 from memd.text.language.spelling import index_text
 from memd.text.query.identifiers import extra_words
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from memd.index.database import Database
 from memd.index.files import generation
 from memd.index.vocabulary import MAX_UNKNOWN_TERMS, VOCABULARY_MAX_AGE_S, VocabularyCache
+from memd.system.sqlite import Database
 from memd.text.query.keywords import plan_match
 from tests.support.indexes import new_index, publish
 

@@ -16,7 +16,7 @@ from trio.testing import MockClock, wait_all_tasks_blocked
 from memd.index.cache import active_space, count_missing, store_vectors
 from memd.index.care.upkeep import wal_path
 from memd.index.connection import IndexFile
-from memd.index.database import PAGE_BYTES, WAL_LIMIT_BYTES, Database, get_int, page_cache_bytes
+from memd.index.database import PAGE_BYTES, WAL_LIMIT_BYTES, page_cache_bytes
 from memd.index.files import count_all, load_files, publish_file
 from memd.index.housekeeping import (
     IDLE_S,
@@ -28,6 +28,7 @@ from memd.index.housekeeping import (
 )
 from memd.index.keyword import find_keyword
 from memd.index.meta import find_recipe, load_jobs, note_space, save_jobs, set_meta
+from memd.system.sqlite import Database, get_int
 from memd_client.errors import IndexClosedError, IndexCorruptError, IndexIOError, IndexLostError, MemdError
 from tests.support.indexes import SPACE, chunk, file_row, find_inconsistencies, hash_of, unit
 from tests.support.open_indexes import open_index

@@ -15,7 +15,7 @@ from memd.lifecycle.facts.facts import Facts
 from memd.lifecycle.facts.lines import PATH
 from memd.settings.lifecycle import FactsSettings
 from memd.settings.schema import DaemonSettings
-from memd.sync.disk.capacity import limits_of
+from memd.sources.capacity import limits_of
 from memd_client.errors import DeadlineExceededError, MemdError
 from memd_client.facts import (
     CaptureFromParams,

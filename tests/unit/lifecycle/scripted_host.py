@@ -8,7 +8,7 @@ from typing import Any
 from memd.settings.agents import AgentConfig
 from memd.settings.lifecycle import LifecycleSettings
 from memd.settings.schema import DaemonSettings, MemorySearch
-from memd.sync.disk.capacity import limits_of
+from memd.sources.capacity import limits_of
 from memd_client.errors import MemdError, MemoryDisabledError
 from memd_client.messages import (
     EmbedParams,

@@ -15,7 +15,7 @@ from memd.rpc.methods import session_ended
 from memd.settings.agents import AgentConfig
 from memd.settings.lifecycle import LifecycleSettings
 from memd.settings.schema import DaemonSettings, MemorySearch
-from memd.sync.disk.capacity import limits_of
+from memd.sources.capacity import limits_of
 from memd_client.notes import SessionEndedParams, SessionEndedReply
 from tests.support.transcripts import TranscriptHome, header, message
 

@@ -16,7 +16,7 @@ from memd.lifecycle.facts.files import FactFiles
 from memd.lifecycle.facts.lines import PATH, Fact, read
 from memd.lifecycle.files.writing import append_part
 from memd.settings.schema import DaemonSettings
-from memd.sync.disk.capacity import limits_of
+from memd.sources.capacity import limits_of
 from memd_client.errors import MemdError
 from memd_client.facts import MemoryEditParams
 from tests.support.foreign_writers import ForeignWriterProcess, Interval

@@ -16,7 +16,7 @@ from memd.replication.check import (
     path_problem,
 )
 from memd.replication.git.repository import FILE, TreeEntry
-from memd.sync.disk.rules import is_memory_path
+from memd.sources.rules import is_memory_path
 from memd_client.errors import RemoteRefusedError
 
 OID = "a" * 40

@@ -25,7 +25,7 @@ from memd.replication.runner import (
 )
 from memd.settings.agents import AgentConfig
 from memd.settings.schema import MemorySearch
-from memd.sync.disk.capacity import SourceLimits
+from memd.sources.capacity import SourceLimits
 from memd_client.errors import (
     GitFailedError,
     MemdError,

@@ -24,7 +24,7 @@ from memd.replication.workspace import (
     is_below,
     is_folding,
 )
-from memd.sync.disk.capacity import SourceLimits
+from memd.sources.capacity import SourceLimits
 
 LIMITS = SourceLimits(1_000, 100, 100_000)
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from memd.index.annotations import store_annotations
-from memd.index.database import Database, transaction
+from memd.index.database import transaction
+from memd.system.sqlite import Database
 from memd.text.cut.annotations import find_annotated, hide_annotations
 from memd.text.cut.chunking import cut_chunks
 from memd_client.messages import Hit

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from memd.index.database import Database
 from memd.search.query import MAX_ROOMY_RESULTS
+from memd.system.sqlite import Database
 from memd_client.messages import Hit
 from tests.support.indexes import is_exact, new_index, publish_note, search, search_spec
 

@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 
 import pytest
 
-from memd.index.database import Database
 from memd.search.relevance import (
     CORRECTED_WEIGHT,
     SHORT_QUERY_CORRECTED_WEIGHT,
@@ -14,6 +13,7 @@ from memd.search.relevance import (
     coverage,
     weigh_terms,
 )
+from memd.system.sqlite import Database
 from tests.support.indexes import chunk_ids, new_index, publish, search_spec, snapshot_of
 
 COMMON = [f"a release of service {number}" for number in range(20)]

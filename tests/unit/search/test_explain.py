@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from memd.index.database import Database
 from memd.index.vectors.scan import ScanSearch
 from memd.settings.schema import Hybrid, QuerySettings, TemporalDecay
+from memd.system.sqlite import Database
 from tests.support.indexes import new_index, publish, search, search_spec, store, unit
 
 DECAYED = QuerySettings(hybrid=Hybrid(temporal_decay=TemporalDecay(enabled=True, half_life_days=30)))

@@ -9,13 +9,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from memd.index.database import READER, Database, connect, reading
+from memd.index.database import READER, connect, reading
 from memd.index.files import generation
 from memd.index.keyword import Scope
 from memd.index.vectors.scan import ScanSearch
 from memd.search.rank.order import rank
 from memd.search.retrieve import retrieve
 from memd.settings.schema import Hybrid, Mmr, QuerySettings
+from memd.system.sqlite import Database
 from tests.support.indexes import (
     SPACE,
     new_cache,

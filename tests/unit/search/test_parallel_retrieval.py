@@ -12,11 +12,11 @@ import trio
 
 from memd.index.cache import set_active_space, store_vectors
 from memd.index.connection import IndexFile
-from memd.index.database import Database
 from memd.index.files import publish_file
 from memd.index.keyword import Scope
 from memd.index.vectors.matrix import MatrixSearch
 from memd.search.retrieve import MAX_CANDIDATES, Candidates, retrieve
+from memd.system.sqlite import Database
 from tests.support.indexes import (
     SPACE,
     LoadingMatrix,

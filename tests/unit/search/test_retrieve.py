@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 from memd.index.copies import find_distinct
-from memd.index.database import Database
 from memd.index.keyword import Scope
 from memd.index.vectors.scan import ScanSearch
 from memd.search.retrieve import MAX_CANDIDATES, Candidates, retrieve
+from memd.system.sqlite import Database
 from tests.support.indexes import (
     SearchSpec,
     chunk_ids,

@@ -7,10 +7,11 @@ from collections.abc import Callable
 
 import pytest
 
-from memd.index.database import Database, transaction
+from memd.index.database import transaction
 from memd.index.keyword import Scope
 from memd.index.transcripts import StoredTranscript, store_transcript
 from memd.search.snippets import MAX_SHOWN_SHARE, MAX_SNIPPET_CHARACTERS
+from memd.system.sqlite import Database
 from memd.text.cut.chunking import Chunk, chunk_text
 from memd_client.messages import Hit
 from tests.support.indexes import hash_of, is_exact, new_index, publish, publish_note, search, search_spec

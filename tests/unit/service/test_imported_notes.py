@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
+from memd.programs.program import Places
 from memd.service.imported_notes import describe_imported
 from memd.settings.sources import SourceConfig
-from memd.sync.disk.imported import ImportedFolder
-from memd.sync.transcripts.programs.program import Places
+from memd.sources.imported import ImportedFolder
 
 HOME = Path("/home/ann")
 PLACES = Places(HOME, {"CODEX_HOME": "/srv/codex"}, "linux")

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
+from memd.programs.catalog import DATABASE_PROGRAMS, FILE_PROGRAMS
 from memd.settings.agents import OpenClawHome, load_settings
 from memd.settings.known_sources import KNOWN_SOURCES
 from memd.settings.sources import SourceConfig
-from memd.sync.transcripts.programs.catalog import DATABASE_PROGRAMS, FILE_PROGRAMS
 
 
 def loaded(folder: Path, toml: str, *agents: str) -> OpenClawHome:

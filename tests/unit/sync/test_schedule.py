@@ -11,9 +11,9 @@ from trio.testing import MockClock
 
 from memd.index.files import FileRow
 from memd.settings.schema import SessionSync, Sync
-from memd.sync.disk.changes import Changes
-from memd.sync.disk.discover import Discovery, SourceFile
+from memd.sources.discover import Discovery, SourceFile
 from memd.sync.schedule import FULL_SYNC_INTERVAL_S, SESSION_DEBOUNCE_S, Schedule, has_grown
+from memd.sync.text.changes import Changes
 
 START_MS = 1_700_000_000_000
 

@@ -14,13 +14,13 @@ import trio
 from trio.testing import MockClock
 
 from memd.index.connection import IndexFile
-from memd.index.database import Database
 from memd.search.rank.fusion import Ranked
 from memd.search.rank.near_duplicates import NearDuplicates
 from memd.search.rank.stages import rerank_mmr
 from memd.search.service import DEADLINE_SLACK_S, SearchService
 from memd.sync.search_scheduler import SearchScheduler
 from memd.system.cancellation import WorkCancelledError, cancelled_by, check_cancelled
+from memd.system.sqlite import Database
 from memd.text.cut.snippets import cut_snippet
 from memd.text.query.days.find import find_days
 from memd.text.query.exact import exact_match_counts

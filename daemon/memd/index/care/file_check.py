@@ -16,8 +16,8 @@ from typing import BinaryIO, NamedTuple
 
 import apsw
 
-from memd.index.database import connect_read_only
 from memd.index.schema import APPLICATION_ID
+from memd.system.sqlite import connect_read_only
 from memd.system.state_file import NotRegularFileError, open_regular
 from memd_client.errors import IndexIOError
 

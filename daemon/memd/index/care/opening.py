@@ -15,6 +15,7 @@ import apsw
 import structlog
 
 from memd.index import chunks_vec
+from memd.index.adopt import AdoptedCounts, SpaceOf
 from memd.index.care.claims import IndexClaim, IndexClaims
 from memd.index.care.file_check import (
     PATH_HINT,
@@ -28,20 +29,11 @@ from memd.index.care.file_check import (
 from memd.index.care.quarantine import corrupt_files, dropped_file, quarantine, remove, remove_logs
 from memd.index.care.takeover import copy_vectors, has_tables, is_openclaw_file, make_index, take_over_earlier
 from memd.index.care.upkeep import note_checked, was_closed_cleanly, written_at
-from memd.index.database import (
-    UNREADABLE_CODES,
-    WRITER,
-    Database,
-    connect,
-    extended_code,
-    get_int,
-    passes_check,
-    transaction,
-)
+from memd.index.database import UNREADABLE_CODES, WRITER, connect, extended_code, passes_check, transaction
 from memd.index.meta import active_space, find_meta, set_meta
-from memd.index.openclaw.adopt import AdoptedCounts, SpaceOf
 from memd.index.schema import VERSION, migrate
 from memd.system.clock import Clock
+from memd.system.sqlite import Database, get_int
 from memd_client.errors import IndexNewerError
 
 log = structlog.get_logger(__name__)

@@ -16,23 +16,15 @@ from urllib.parse import quote
 import apsw
 import structlog
 
+from memd.index.adopt import AdoptedCounts, SpaceOf, adopt_index, is_openclaw_index
 from memd.index.care.claims import IndexClaim
 from memd.index.care.file_check import SQLITE_SUFFIXES, FileKind, inspect
 from memd.index.care.quarantine import sync_directory
-from memd.index.database import (
-    NEW_FILE,
-    READ_ONLY,
-    Database,
-    connect,
-    get_int,
-    passes_check,
-    transaction,
-    with_settings,
-)
+from memd.index.database import NEW_FILE, connect, passes_check, transaction
 from memd.index.meta import ACTIVE_SPACE, JOBS, SPACES
-from memd.index.openclaw.adopt import AdoptedCounts, SpaceOf, adopt_index, is_openclaw_index
 from memd.index.schema import migrate
 from memd.system.clock import Clock
+from memd.system.sqlite import READ_ONLY, Database, get_int, with_settings
 from memd.system.state_file import open_regular
 from memd.system.temp_files import temp_file
 from memd_client.errors import MemdError

@@ -10,8 +10,9 @@ from pathlib import Path
 import apsw
 
 from memd.index.care.quarantine import remove_logs
-from memd.index.database import BUSY_MS, WAL_LIMIT_BYTES, Database, get_int, passes_check, transaction
+from memd.index.database import WAL_LIMIT_BYTES, passes_check, transaction
 from memd.index.meta import find_meta, set_meta
+from memd.system.sqlite import LOCK_TIMEOUT_MS, Database, get_int
 from memd_client.errors import IndexCorruptError, IndexLostError
 
 FREE_PAGES_KEPT = 256
@@ -52,11 +53,11 @@ def release_free_pages(db: Database, pages: int = FREE_PAGES_AT_ONCE) -> None:
 
 def checkpoint(db: Database, *, wait: bool) -> bool:
     """Run a checkpoint and truncate the log; return False if a reader still needs the log."""
-    db.set_busy_timeout(BUSY_MS if wait else 0)
+    db.set_busy_timeout(LOCK_TIMEOUT_MS if wait else 0)
     try:
         row = db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
     finally:
-        db.set_busy_timeout(BUSY_MS)
+        db.set_busy_timeout(LOCK_TIMEOUT_MS)
     return row is not None and row[0] == 0
 
 

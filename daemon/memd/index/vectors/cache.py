@@ -14,13 +14,13 @@ from numpy.typing import NDArray
 from memd.index import chunks_vec
 from memd.index.cache import active_space, count_vectors, find_dims, set_active_space
 from memd.index.chunk_locations import TrackedLocations
-from memd.index.database import Database
 from memd.index.files import IndexChange
 from memd.index.vectors.choose import VectorSearchChoice, choose_search, needed_bytes
 from memd.index.vectors.matrix import MatrixSearch
 from memd.index.vectors.sqlite_vec import VectorExtension
 from memd.index.vectors.vector_search import VectorSearch
 from memd.index.vocabulary import VocabularyCache
+from memd.system.sqlite import Database
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from memd.index.database import Database, renew_snapshot
+from memd.index.database import renew_snapshot
 from memd.index.keyword import Scope, simplify_scope
 from memd.index.vectors.compact import Comparison, VectorBlock, empty_block
 from memd.index.vectors.scan import ScanSearch
@@ -32,6 +32,7 @@ from memd.index.vectors.vector_search import (
     unit_query,
     used_ids,
 )
+from memd.system.sqlite import Database
 
 GROWTH_ROWS = 1_024
 """Rows of a block added after loading: a new block costs one allocation and copies nothing."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 
-from memd.index.database import Database
 from memd.index.keyword import Scope, simplify_scope
 from memd.index.vectors.stored import rank_stored, read_used
 from memd.index.vectors.vector_search import (
@@ -14,6 +13,7 @@ from memd.index.vectors.vector_search import (
     possible_best,
     unit_query,
 )
+from memd.system.sqlite import Database
 
 
 class ScanSearch:

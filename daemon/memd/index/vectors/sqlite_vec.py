@@ -11,7 +11,7 @@ import sqlite_vec
 import structlog
 
 from memd.index import chunks_vec
-from memd.index.database import Database, connect
+from memd.index.database import connect
 from memd.index.keyword import Scope, simplify_scope
 from memd.index.numbers import pack_ids
 from memd.index.vectors.scan import ScanSearch
@@ -24,6 +24,7 @@ from memd.index.vectors.vector_search import (
     unit_query,
     used_ids,
 )
+from memd.system.sqlite import Database
 from memd_client.errors import VectorExtensionError
 
 log = structlog.get_logger(__name__)

@@ -7,10 +7,10 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
-from memd.index.database import Database
 from memd.index.keyword import Bindings, Scope, scope_sql
 from memd.index.numbers import pack_ids, unpack_ids
 from memd.index.vectors.vector_search import FloatArray, IdArray, merge_rankings, rank_exactly, used_ids
+from memd.system.sqlite import Database
 
 READ_ROWS = 512
 """Vectors read at once: 0.8 MB at 384 dimensions, which fits the cache of a core."""

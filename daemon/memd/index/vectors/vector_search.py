@@ -13,9 +13,9 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from memd.index.database import Database, get_int
 from memd.index.keyword import Scope, scope_sql
 from memd.index.numbers import unpack_ids
+from memd.system.sqlite import Database, get_int
 from memd_client.errors import DimensionsChangedError
 
 FloatArray = NDArray[np.float32]

@@ -11,7 +11,7 @@ from memd.lifecycle.facts import lines as fact_lines
 from memd.lifecycle.facts.lines import PATH, Fact, normal_form, one_line
 from memd.lifecycle.files import writing
 from memd.lifecycle.files.writing import append_part, find_parts
-from memd.sync.disk.capacity import SourceLimits, find_capacity
+from memd.sources.capacity import SourceLimits, find_capacity
 from memd_client.errors import FactChangedError, FactMissingError, NoteUnwritableError
 from memd_client.facts import MemoryEditParams
 

@@ -8,7 +8,7 @@ import time
 from typing import NamedTuple
 
 from memd.lifecycle.files.kernel_files import is_open_for_writing
-from memd.sync.disk.safe_open import FILE_MODE, open_below
+from memd.system.safe_open import FILE_MODE, open_below
 from memd.system.temp_files import temp_name
 from memd_client.errors import FileUnreadableError, NoteUnwritableError
 

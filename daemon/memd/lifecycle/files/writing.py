@@ -30,9 +30,9 @@ from memd.lifecycle.files.folder_files import (
     write_new,
 )
 from memd.lifecycle.files.replacing import remove_text, replace_text
-from memd.sync.disk.capacity import SourceLimits, WriteCapacity, find_capacity
-from memd.sync.disk.read import whole_lines
-from memd.sync.disk.safe_open import FOLDER_MODE, SymlinkInPathError, open_below, open_folder, open_listing
+from memd.sources.capacity import SourceLimits, WriteCapacity, find_capacity
+from memd.sources.read import whole_lines
+from memd.system.safe_open import FOLDER_MODE, SymlinkInPathError, open_below, open_folder, open_listing
 from memd_client.errors import FileUnreadableError, NoteUnwritableError, PathRefusedError
 
 LOCK_TIMEOUT_S = 10.0

@@ -21,7 +21,7 @@ from memd.lifecycle.hooks.seen import SeenFacts
 from memd.lifecycle.hooks.sure_lines import judge_hits
 from memd.settings.hooks import HooksSettings
 from memd.settings.sources import SHARED_AGENT
-from memd.sync.transcripts.projects import find_project
+from memd.sources.projects import find_project
 from memd.system.clock import Clock, wall_clock_ms
 from memd.text.transcripts.injected import without_injected
 from memd_client.errors import DeadlineExceededError, MemdError

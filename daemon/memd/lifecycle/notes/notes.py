@@ -45,9 +45,9 @@ from memd.lifecycle.notes.slug import (
     slug_of_conversation,
     slug_of_time,
 )
-from memd.sync.disk.capacity import SourceLimits, find_capacity
-from memd.sync.disk.read import PRIVATE_FOLDER
-from memd.sync.transcripts.openclaw.agent_sessions import AgentSessions
+from memd.sources.capacity import SourceLimits, find_capacity
+from memd.sources.openclaw import AgentSessions
+from memd.sources.read import PRIVATE_FOLDER
 from memd.system.clock import Clock
 from memd.system.events import EVENTS
 from memd.text.transcripts.messages import kind_of_key

@@ -18,12 +18,12 @@ from pathlib import Path
 from typing import NamedTuple
 from urllib.parse import quote
 
-from memd.sync.disk.discover import SourceFile
-from memd.sync.disk.read import FileText, Reset
-from memd.sync.disk.safe_open import open_unlinked
-from memd.sync.transcripts.openclaw.jsonl import find_session_id
-from memd.sync.transcripts.openclaw.transcript_text import TranscriptText
-from memd.sync.transcripts.session_source import PREFIX, path_of
+from memd.sources.discover import SourceFile
+from memd.sources.openclaw_jsonl import find_session_id
+from memd.sources.openclaw_text import TranscriptText
+from memd.sources.read import FileText, Reset
+from memd.sources.source import PREFIX, path_of
+from memd.system.safe_open import open_unlinked
 from memd_client.errors import FileMissingError, FileUnreadableError, PathRefusedError
 
 MAX_TRIED = 6

@@ -15,8 +15,8 @@ import trio
 from memd.agents.agent import Agent
 from memd.lifecycle.notes.daily import local_time
 from memd.lifecycle.notes.session_kinds import Kind, settle_kind
-from memd.sync.disk.safe_open import open_file, open_listing
 from memd.system.clock import Clock
+from memd.system.safe_open import open_file, open_listing
 from memd.system.untrusted import on_one_line, show_unseen
 from memd.text.cut.annotations import hide_annotations
 from memd_client.sessions import ContextFile, SessionStartedParams, SessionStartedReply

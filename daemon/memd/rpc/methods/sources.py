@@ -12,7 +12,7 @@ from memd.agents.conversations import kept_copies, list_sources
 from memd.agents.source_status import describe_removed
 from memd.rpc.call import Call
 from memd.rpc.params import match_prefix, wrong
-from memd.sync.transcripts.kept import KeptCopies, KeptTranscripts
+from memd.sources.retained import KeptCopies, KeptTranscripts
 from memd_client.messages import SourcesParams, SourcesReply
 
 

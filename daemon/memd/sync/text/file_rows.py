@@ -17,10 +17,10 @@ from memd.index.files import FileRow, IndexChange, forget_file, load_files, publ
 from memd.index.meta import ADOPTED, find_chunking_scheme, set_chunking_scheme
 from memd.index.transcripts import StoredTranscript, store_transcript
 from memd.settings.schema import Chunking
-from memd.sync.disk.changes import CLOCK_GRAIN_MS, Changes, compare
-from memd.sync.disk.discover import Discovery, SourceFile
-from memd.sync.disk.read import FileText
-from memd.sync.sources import Sources
+from memd.sources.agent_sources import Sources
+from memd.sources.discover import Discovery, SourceFile
+from memd.sources.read import FileText
+from memd.sync.text.changes import CLOCK_GRAIN_MS, Changes, compare
 from memd.system.clock import Clock
 from memd.system.metrics import METER
 from memd.text.cut.annotations import AnnotatedEntry, find_annotated, find_fact_days, hide_annotations

@@ -20,10 +20,10 @@ from memd.index.connection import IndexFile
 from memd.index.files import FileRow
 from memd.index.keyword import merge_segments
 from memd.index.meta import find_last_sync, set_last_sync
-from memd.sync.disk.changes import Changes, count_behind, group_files, has_same_stat, oldest_change_ms
-from memd.sync.disk.discover import Discovery, SourceFile
+from memd.sources.agent_sources import Sources
+from memd.sources.discover import Discovery, SourceFile
 from memd.sync.search_scheduler import SearchScheduler
-from memd.sync.sources import Sources
+from memd.sync.text.changes import Changes, count_behind, group_files, has_same_stat, oldest_change_ms
 from memd.sync.text.file_rows import FileOutcome, FileRows
 from memd.system.clock import Clock, has_passed
 from memd.system.events import EVENTS

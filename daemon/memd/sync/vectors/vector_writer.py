@@ -11,6 +11,7 @@ import structlog
 import trio
 from numpy.typing import NDArray
 
+from memd.index.adopt import CachedVector, import_cache, read_openclaw_agent_cache
 from memd.index.cache import (
     SpaceKey,
     find_dims,
@@ -22,7 +23,6 @@ from memd.index.cache import (
 )
 from memd.index.connection import Database, IndexFile
 from memd.index.meta import set_adopted_chunking_scheme
-from memd.index.openclaw.adopt import CachedVector, import_cache, read_openclaw_agent_cache
 from memd.settings.schema import Chunking
 from memd.system.clock import Clock, has_passed
 from memd_client.errors import DimensionsChangedError

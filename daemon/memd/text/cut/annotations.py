@@ -5,7 +5,7 @@ An entry is a list item that starts a line with `- `, with all lines up to the n
 heading with its text. Annotated entries are chunks of their own. Annotations are hidden from the index, and so are
 memd's markers: fact ids (`memd.lifecycle.facts.lines`), keys of appended entries (`memd.lifecycle.notes.daily`),
 sessions of private notes (`memd.lifecycle.notes.session_note`), and origins of files that earlier releases copied from
-other programs (`memd.sync.disk.imported`), the latter a YAML comment in files with frontmatter. Other comments are text
+other programs (`memd.sources.imported`), the latter a YAML comment in files with frontmatter. Other comments are text
 of the note.
 """
 

@@ -13,8 +13,8 @@ import pytest
 
 from memd.index.care import opening
 from memd.index.care.upkeep import CHECKED_FOR_MS, was_closed_cleanly, written_at
-from memd.index.database import Database
 from memd.index.meta import bump_generation
+from memd.system.sqlite import Database
 from tests.support.indexes import new_index, publish
 from tests.support.open_indexes import open_and_close
 

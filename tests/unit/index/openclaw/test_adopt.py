@@ -12,14 +12,15 @@ import pytest
 import trio
 from numpy.typing import NDArray
 
+from memd.index import adopt
+from memd.index.adopt import import_cache, read_openclaw_agent_cache, unit_vector
 from memd.index.cache import active_space, count_missing
 from memd.index.connection import IndexFile
-from memd.index.database import Database, transaction
+from memd.index.database import transaction
 from memd.index.files import load_files
 from memd.index.keyword import find_keyword
-from memd.index.openclaw import adopt
-from memd.index.openclaw.adopt import import_cache, read_openclaw_agent_cache, unit_vector
 from memd.index.vectors.scan import ScanSearch
+from memd.system.sqlite import Database
 from memd_client.errors import IndexIOError
 from tests.support.indexes import (
     EXTENSION,

@@ -11,9 +11,10 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from memd.index.cache import trim
-from memd.index.database import READER, Database, connect, transaction
+from memd.index.database import READER, connect, transaction
 from memd.index.keyword import Scope
 from memd.index.vectors.scan import ScanSearch
+from memd.system.sqlite import Database
 from tests.support.indexes import SPACE, LoadingMatrix, hash_of, new_index, publish, store, unit
 
 Rows = NDArray[np.float32]

@@ -12,7 +12,7 @@ from memd.lifecycle.facts import lines as fact_lines
 from memd.lifecycle.facts.files import edit_fact
 from memd.lifecycle.facts.lines import PATH, TITLE, read
 from memd.lifecycle.files.writing import find_parts
-from memd.sync.disk.capacity import SourceLimits
+from memd.sources.capacity import SourceLimits
 from memd_client.errors import (
     BadParamsError,
     FactChangedError,

@@ -32,7 +32,7 @@ from memd.lifecycle.notes.slug import (
     slug_of_time,
 )
 from memd.settings.schema import ProviderEntry
-from memd.sync.disk.rules import is_memory_path
+from memd.sources.rules import is_memory_path
 from memd.text.query.dates import date_in_path
 from memd_client.errors import ConfigInvalidError, ProviderFailedError, ProviderReplyError
 from tests.support.http_peer import KEY, Behaviour, HttpPeer, reply_with, run_peer

@@ -18,7 +18,7 @@ from memd.rpc.methods import append_note
 from memd.settings.agents import AgentConfig
 from memd.settings.lifecycle import LifecycleSettings
 from memd.settings.schema import DaemonSettings, MemorySearch
-from memd.sync.disk.capacity import SourceLimits, limits_of
+from memd.sources.capacity import SourceLimits, limits_of
 from memd_client.errors import (
     BadParamsError,
     MemdError,

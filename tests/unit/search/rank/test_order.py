@@ -6,11 +6,11 @@ from collections.abc import Mapping
 
 import pytest
 
-from memd.index.database import Database
 from memd.index.keyword import Scope
 from memd.search.rank.order import DEFAULT_VECTOR_WEIGHT, Ranking, rank
 from memd.search.retrieve import Candidates, retrieve
 from memd.settings.schema import Hybrid, Mmr, QuerySettings, TemporalDecay
+from memd.system.sqlite import Database
 from tests.support.indexes import (
     SearchSpec,
     chunk_ids,

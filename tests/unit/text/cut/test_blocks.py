@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memd.sync.disk import read
-from memd.sync.disk.read import start_of_line
+from memd.sources import read
+from memd.sources.read import start_of_line
 from memd.text.cut import annotations as notes
 from memd.text.cut.annotations import hide_annotations, marker_pattern, scan_markers
 

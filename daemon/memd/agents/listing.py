@@ -1,0 +1,56 @@
+"""Lists an agent's files as they are on disk."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+import trio
+
+from memd.index.connection import IndexFile
+from memd.index.files import ListedFile, list_files
+from memd.sources.discover import Discovery, SourceFile
+from memd.sync.text.text_sync import TextSync
+from memd.text.query.dates import day_of_note
+from memd_client.messages import FileEntry, FilesParams, FilesReply
+
+
+async def list_memory(agent: str, text: TextSync, index: IndexFile, params: FilesParams) -> FilesReply:
+    """Return one page of an agent's files."""
+    disk, _ = await text.scan_in_thread()
+    refused = {each.path for each in text.reasons}
+    found = await trio.to_thread.run_sync(_newest_first, disk, refused, set(params.sources or ()))
+    page = found[params.offset : params.offset + params.limit]
+    paths = [each.path for each in page]
+    known = await index.read(lambda db: list_files(db, paths))
+    rows = [_row(each, known.get(each.path, ListedFile())) for each in page]
+    return FilesReply(agent, rows, len(found), text.left_out(disk))
+
+
+def _newest_first(disk: Discovery, refused: set[str], sources: set[str]) -> list[SourceFile]:
+    """Return the files of some sources (of all if empty) that aren't refused, newest first."""
+    files = (each for each in disk.files.values() if each.path not in refused)
+    found = [each for each in files if not sources or each.source in sources]
+    return sorted(found, key=_newness, reverse=True)
+
+
+def _newness(found: SourceFile) -> tuple[str, int, str]:
+    """Return a sort key, largest for the newest: the day in the file's name, else that of its last change."""
+    about = day_of_note(found.path)
+    try:
+        day = about or datetime.fromtimestamp(found.mtime_ns // 1_000_000_000, UTC).date()
+    except (ValueError, OverflowError, OSError):  # an invalid file time
+        return "", found.mtime_ns, found.path
+    return day.isoformat(), found.mtime_ns, found.path
+
+
+def _row(found: SourceFile, known: ListedFile) -> FileEntry:
+    about = day_of_note(found.path)
+    return FileEntry(
+        path=found.path,
+        source=found.source,
+        mtime_ms=found.mtime_ns // 1_000_000,
+        size_bytes=found.size,
+        chunks=known.chunks,
+        title=known.title,
+        date=None if about is None else about.isoformat(),
+    )

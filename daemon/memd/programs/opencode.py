@@ -1,0 +1,226 @@
+"""Conversations of opencode, and of Kilo, which has the same tables.
+
+Words are the text of people's and assistants' messages. Text that opencode itself writes as the user is marked
+`synthetic` or `ignored`, and a compaction's answer is marked `summary`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Final
+
+import msgspec
+
+from memd.programs.conversation import Conversation, Message, Role, Session
+from memd.programs.opencode_rows import OpencodeMessage, OpencodeTalk, list_sessions, opened_session
+from memd.programs.program import DatabaseProgram, Places, StoredSession
+from memd.programs.records import decode_record, is_set, time_ms_of
+
+_KNOWN_PARTS: Final = frozenset(
+    "reasoning tool file step-start step-finish snapshot patch agent subtask retry compaction".split()
+)
+_KNOWN_TYPES: Final = frozenset(
+    "system synthetic shell compaction idle agent-switched model-switched".split()
+)
+_FORKED_TITLE = re.compile(r"\(fork #\d{1,9}\)\Z")
+"""End of the title that 1.x gives to a fork, which has no other mark."""
+
+
+class _Time(msgspec.Struct):
+    created: object = None
+
+
+class _V1Message(msgspec.Struct):
+    """The data of a 1.x message. `summary` of a user's is a description of changes, of an assistant's a mark."""
+
+    role: str
+    time: _Time | None = None
+    summary: object = None
+    mode: object = None
+    agent: object = None
+
+
+class _V1Part(msgspec.Struct):
+    type: str
+    text: object = None
+    synthetic: object = None
+    ignored: object = None
+
+
+class _V2Block(msgspec.Struct):
+    type: str
+    text: object = None
+
+
+class _V2Message(msgspec.Struct):
+    """The data of a 2.x message: `text` of a user, `content` of an assistant."""
+
+    text: object = None
+    content: list[_V2Block] | None = None
+    time: _Time | None = None
+    synthetic: object = None
+
+
+class _Revert(msgspec.Struct):
+    """The message, or part of a message, from which on everything is hidden."""
+
+    messageID: str  # noqa: N815 - opencode's names
+    partID: str | None = None  # noqa: N815
+
+
+_v1_message = msgspec.json.Decoder(_V1Message)
+_v1_part = msgspec.json.Decoder(_V1Part)
+_v2_message = msgspec.json.Decoder(_V2Message)
+_revert = msgspec.json.Decoder(_Revert)
+
+
+class OpencodeDatabase:
+    """A database of conversations, opened for each read (a `ConversationDatabase`)."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+
+    def __repr__(self) -> str:
+        return f"<OpencodeDatabase {self._path}>"
+
+    def sessions(self) -> list[StoredSession]:
+        """Return all sessions; see `ConversationDatabase.sessions`."""
+        return [
+            StoredSession(
+                each.id,
+                (each.updated_ms, each.number),
+                each.updated_ms,
+                "subagent" if each.parent else "main",
+            )
+            for each in list_sessions(self._path)
+        ]
+
+    def read(self, session_id: str) -> Conversation | None:
+        """Return one conversation; see `ConversationDatabase.read`."""
+        with opened_session(self._path, session_id) as talk:
+            return None if talk is None else _read_talk(talk)
+
+    def close(self) -> None:
+        """Do nothing: no connection is kept."""
+
+
+def _read_talk(talk: OpencodeTalk) -> Conversation:
+    conversation = Conversation(
+        Session(
+            id=talk.id,
+            kind="subagent" if talk.parent else "main",
+            parent=talk.parent or talk.forked_from,
+            title=talk.title,
+            cwd=talk.directory,
+            started_ms=talk.created_ms or None,
+            updated_ms=talk.updated_ms or None,
+        )
+    )
+    revert = decode_record(talk.revert, _revert)
+    copied_before_ms = talk.created_ms if not talk.is_v2 and _FORKED_TITLE.search(talk.title) else 0
+    for place, message in enumerate(talk.messages, start=1):
+        is_reverted_to = revert is not None and message.id == revert.messageID
+        if revert is not None and is_reverted_to and not revert.partID:
+            break
+        if message.time_ms >= copied_before_ms:
+            end = revert.partID if revert is not None and is_reverted_to else None
+            said = _read_v2(message, conversation) if talk.is_v2 else _read_v1(message, conversation, end)
+            if said is not None:
+                conversation.messages.append(said._replace(place=place))
+        if is_reverted_to:
+            break
+    else:
+        if revert is not None:  # its message was deleted: ids ascend, and later ones are hidden
+            conversation.messages = [each for each in conversation.messages if each.key < revert.messageID]
+    return conversation
+
+
+def _read_v1(message: OpencodeMessage, conversation: Conversation, end: str | None) -> Message | None:
+    """Return a 1.x message, up to a part; None without words."""
+    record = decode_record(message.data, _v1_message)
+    if record is None:
+        conversation.broken += 1
+        return None
+    role = _role(record.role)
+    if role is None:
+        conversation.unknown[record.role[:60]] += 1
+        return None
+    if role == "assistant" and (is_set(record.summary) or "compaction" in (record.mode, record.agent)):
+        return None
+    texts = []
+    for part in message.parts:
+        if end is not None and part.id >= end:
+            break
+        read = decode_record(part.data, _v1_part)
+        if read is None:
+            conversation.broken += 1
+        elif read.type != "text":
+            if read.type not in _KNOWN_PARTS:
+                conversation.unknown[f"part {read.type[:60]}"] += 1
+        elif not is_set(read.synthetic) and not is_set(read.ignored):
+            texts.append(read.text)
+    return _message(role, texts, message, record.time)
+
+
+def _read_v2(message: OpencodeMessage, conversation: Conversation) -> Message | None:
+    """Return a 2.x message; None without words."""
+    role = _role(message.type)
+    if role is None:
+        if message.type not in _KNOWN_TYPES and not message.type.endswith("-switched"):
+            conversation.unknown[message.type[:60]] += 1
+        return None
+    record = decode_record(message.data, _v2_message)
+    if record is None:
+        conversation.broken += 1
+        return None
+    if is_set(record.synthetic):
+        return None
+    if role == "user":
+        return _message(role, [record.text], message, record.time)
+    texts = [block.text for block in record.content or () if block.type == "text"]
+    return _message(role, texts, message, record.time)
+
+
+def _role(name: str) -> Role | None:
+    return "user" if name == "user" else "assistant" if name == "assistant" else None
+
+
+def _message(
+    role: Role, texts: Sequence[object], message: OpencodeMessage, time: _Time | None
+) -> Message | None:
+    said = "\n".join(text for text in texts if isinstance(text, str) and text.strip())
+    created = time_ms_of(time.created) if time is not None else None
+    return Message(role, said, 0, message.id, created or message.time_ms or None) if said else None
+
+
+class OpencodeProgram(DatabaseProgram):
+    """opencode, or a program with the same database in a folder of another name.
+
+    Args:
+        name: Its name, also of its folder, command and database.
+    """
+
+    open = OpencodeDatabase
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.opener = f"{name} --session"
+
+    def databases(self, places: Places) -> Sequence[Path]:
+        """Return the databases of all channels, and the one that the environment names."""
+        folder = places.folder("XDG_DATA_HOME", ".local/share") / self.name
+        named = places.environ.get(f"{self.name.upper()}_DB", "").strip()
+        paths = [folder / f"{self.name}.db"]
+        if named and named != ":memory:":
+            paths.insert(0, folder / named)
+        try:
+            channels = sorted(folder.glob(f"{self.name}-*.db"))
+        except OSError:
+            channels = []
+        return list(dict.fromkeys((*paths, *channels)))
+
+
+OPENCODE: Final = OpencodeProgram("opencode")
+KILO: Final = OpencodeProgram("kilo")

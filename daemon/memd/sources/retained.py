@@ -1,0 +1,301 @@
+"""Copies of conversations that stay after their program deleted them, if a source is set to keep them.
+
+Each copy is one compressed file with the text as it is indexed: one line per message, without secrets. While the
+program has the conversation, the copy only follows it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import gzip
+import os
+import zlib
+from collections.abc import Collection
+from dataclasses import replace
+from pathlib import Path
+from threading import Lock
+from typing import Final, NamedTuple
+
+import msgspec
+import structlog
+
+from memd.index.transcripts import SessionFacts
+from memd.programs.unreadable import unreadable
+from memd.settings.memory_budget import MB
+from memd.sources.discover import SourceFile
+from memd.sources.read import FileText
+from memd.sources.source import SessionSource, Transcripts
+from memd.system.clock import Clock, wall_clock_ms
+from memd.system.safe_open import stat_of
+from memd.system.state_file import replace_synced
+
+log = structlog.get_logger(__name__)
+
+ENDING: Final = ".json.gz"
+DELETED: Final = ".deleted" + ENDING
+"""Endings of the copies of existing and of deleted conversations."""
+
+MAX_COPY_BYTES: Final = 256 * MB
+DAY_MS: Final = 24 * 60 * 60 * 1000
+DAYS_FILE: Final = ".days.json"
+
+
+class _Copy(msgspec.Struct):
+    """The contents of a copy."""
+
+    path: str
+    text: str
+    line_map: list[int]
+    times: list[int]
+    redactions: int
+    hash: str
+    facts: SessionFacts
+
+
+class KeptCopy(NamedTuple):
+    """A copy on disk; `is_deleted`: whether its program deleted the conversation, at its `mtime_ns`."""
+
+    location: str
+    mtime_ns: int
+    size: int
+    inode: int
+    ctime_ns: int
+    is_deleted: bool
+
+
+class KeptLimits(NamedTuple):
+    """Limits of a source's copies; 0 days: no limit of their age.
+
+    Only days on which the source was scanned count: neither a wrong clock nor a machine that was off for long may
+    delete what exists nowhere else.
+    """
+
+    days: int
+    megabytes: int
+
+
+class KeptCopies:
+    """The copies of one source in a folder, by the names of their conversations."""
+
+    def __init__(self, folder: Path, limits: KeptLimits, clock: Clock) -> None:
+        self.folder = folder
+        self._limits = limits
+        self._clock = clock
+        self._copies: dict[str, KeptCopy] | None = None
+        self._days: list[int] | None = None
+
+    def __repr__(self) -> str:
+        return f"<KeptCopies in {self.folder}>"
+
+    def all(self) -> dict[str, KeptCopy]:
+        """Return all copies (blocking; reads the folder once)."""
+        if self._copies is None:
+            self._copies = {}
+            with contextlib.suppress(FileNotFoundError), os.scandir(self.folder) as entries:
+                for entry in entries:
+                    name = _name_of(entry.name)
+                    if name and entry.is_file(follow_symlinks=False):
+                        self._copies[name] = _copy_at(entry.path)
+        return self._copies
+
+    def write(self, name: str, path: str, file: FileText) -> None:
+        """Write a copy (blocking). A failure is logged, and the conversation is indexed all the same."""
+        copy = _Copy(
+            path, file.text, list(file.line_map), list(file.times), file.redactions, file.hash, file.facts
+        )
+        target = self.folder / f"{name}{ENDING}"
+        draft = self.folder / f".{name}.tmp"
+        try:
+            self.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+            handle = os.open(
+                draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600
+            )
+            with os.fdopen(handle, "wb") as opened:
+                opened.write(gzip.compress(msgspec.json.encode(copy), 6, mtime=0))
+            os.replace(draft, target)
+        except OSError as error:
+            log.warning("sources.copy_not_kept", folder=str(self.folder), error=error.strerror)
+            return
+        before = self.all().get(name)
+        if before is not None and before.is_deleted:
+            Path(before.location).unlink(missing_ok=True)
+        self.all()[name] = _copy_at(str(target))
+        self.prune()
+
+    def mark(self, name: str, *, is_deleted: bool) -> None:
+        """Record that a conversation was deleted now, or is back (blocking)."""
+        known = self.all().get(name)
+        if known is None or known.is_deleted == is_deleted:
+            return
+        target = str(self.folder / f"{name}{DELETED if is_deleted else ENDING}")
+        try:
+            now_ns = self._clock() * 1_000_000
+            os.utime(known.location, ns=(now_ns, now_ns))
+            os.replace(known.location, target)
+            self.all()[name] = _copy_at(target)
+        except OSError:
+            self._copies = None  # read again
+
+    def read(self, name: str, found: SourceFile) -> FileText:
+        """Return the text of a copy (blocking)."""
+        try:
+            with open(found.location, "rb") as opened:
+                data = zlib.decompressobj(16 + zlib.MAX_WBITS).decompress(opened.read(), MAX_COPY_BYTES)
+            copy = msgspec.json.decode(data, type=_Copy)
+        except (OSError, EOFError, zlib.error, msgspec.MsgspecError, UnicodeDecodeError) as error:
+            self._copies = None
+            hint = f"remove the copy {found.location}"
+            raise unreadable(found.path, f"can't be read from its copy: {error}", "damaged", hint) from None
+        return FileText(
+            copy.text,
+            f"{copy.hash}:deleted",
+            *found.stat,
+            tuple(copy.line_map),
+            copy.redactions,
+            times=tuple(copy.times),
+            facts=copy.facts._replace(is_deleted=True),
+        )
+
+    def prune(self) -> None:
+        """Delete copies beyond the limits: deleted conversations first, the oldest first (blocking)."""
+        copies = self.all()
+        left = sum(copy.size for copy in copies.values())
+        for name, copy in sorted(copies.items(), key=lambda item: (not item[1].is_deleted, item[1].mtime_ns)):
+            if left > self._limits.megabytes * MB or (copy.is_deleted and self._is_outdated(copy.mtime_ns)):
+                left -= copy.size
+                self._remove(name)
+
+    def _is_outdated(self, deleted_ns: int) -> bool:
+        """Return whether the copy of a conversation that was deleted at a time is beyond the limit of age."""
+        later = [day for day in self._observed_days() if day > deleted_ns // (DAY_MS * 1_000_000)]
+        return 0 < self._limits.days < len(later)
+
+    def has_new_day(self) -> bool:
+        """Return whether a new day has begun since the last call of `observe_day` (blocking)."""
+        return bool(self._limits.days) and self._observed_days()[-1:] != [self._clock() // DAY_MS]
+
+    def observe_day(self) -> None:
+        """Record that the source was scanned today (blocking). Later days are dropped: the clock was wrong then."""
+        if not self.has_new_day():
+            return
+        today = self._clock() // DAY_MS
+        before = [day for day in self._observed_days() if day < today]
+        self._days = [*before[-self._limits.days - 1 :], today]
+        with contextlib.suppress(
+            OSError
+        ):  # without a folder there are no copies; a lost day lengthens the limit
+            replace_synced(self.folder / DAYS_FILE, msgspec.json.encode(self._days), 0o600)
+
+    def _observed_days(self) -> list[int]:
+        if self._days is None:
+            try:
+                self._days = msgspec.json.decode((self.folder / DAYS_FILE).read_bytes(), type=list[int])
+            except (OSError, msgspec.MsgspecError, UnicodeDecodeError):
+                self._days = []  # counting starts again
+        return self._days
+
+    def deleted(self) -> list[str]:
+        """Return the names of the deleted conversations (blocking)."""
+        return [name for name, copy in self.all().items() if copy.is_deleted]
+
+    def forget(self, names: Collection[str]) -> int:
+        """Delete copies, and unfinished ones; return how many (blocking)."""
+        count = len(self.all().keys() & set(names))
+        for name in names:
+            self._remove(name)
+        for draft in self.folder.glob(".*.tmp"):
+            draft.unlink(missing_ok=True)
+        if not self.all():
+            (self.folder / DAYS_FILE).unlink(missing_ok=True)
+        return count
+
+    def _remove(self, name: str) -> None:
+        copy = self.all().pop(name, None)
+        if copy is not None:
+            Path(copy.location).unlink(missing_ok=True)
+
+
+def find_retained(folder: Path) -> dict[tuple[str, str], KeptCopies]:
+    """Return the copies below a folder, by agent and source (blocking)."""
+    found = {}
+    for place in sorted(folder.glob("*/*")):
+        copies = KeptCopies(place, KeptLimits(0, 0), wall_clock_ms)
+        if place.is_dir() and not place.is_symlink() and copies.all():
+            found[place.parent.name, place.name] = copies
+    return found
+
+
+class KeptTranscripts:
+    """A source whose conversations stay when their program deletes them (a `SessionSource`)."""
+
+    def __init__(self, name: str, store: SessionSource, copies: KeptCopies) -> None:
+        self._name = name
+        self._store = store
+        self._lock = Lock()
+        self._seen: Transcripts | None = None
+        self._found = Transcripts()
+        self._kept: dict[str, str] = {}
+        self.copies = copies
+
+    def __repr__(self) -> str:
+        return f"<KeptTranscripts of {self._store!r}>"
+
+    def find(self) -> Transcripts:
+        """Return the current transcripts and copies of deleted ones; see `SessionSource.find`."""
+        seen = self._store.find()
+        with self._lock:
+            if seen is not self._seen or self.copies.has_new_day():
+                self._seen = seen
+                self._add_copies(seen)
+            return self._found
+
+    def load(self, found: SourceFile) -> FileText:
+        """Return a transcript's text; see `SessionSource.load`. A copy is written for an existing one."""
+        with self._lock:
+            name = self._kept.get(found.path)
+        if name is not None:
+            return self.copies.read(name, found)
+        text = self._store.load(found)
+        if text.text:
+            with self._lock:
+                self.copies.write(found.path.removeprefix(f"{self._name}/"), found.path, text)
+        return text
+
+    def forget(self, names: Collection[str]) -> int:
+        """Delete copies for good; return how many."""
+        with self._lock:
+            count = self.copies.forget(names)
+            self._seen = None
+        return count
+
+    def close(self) -> None:
+        """Close the source."""
+        self._store.close()
+
+    def _add_copies(self, seen: Transcripts) -> None:
+        """Combine existing conversations and copies of deleted ones."""
+        self._kept = {}
+        kept: dict[str, SourceFile] = {}
+        if seen.complete:
+            self.copies.observe_day()
+            for name in list(self.copies.all()):
+                self.copies.mark(name, is_deleted=f"{self._name}/{name}" not in seen.found)
+            self.copies.prune()
+            for name in self.copies.deleted():
+                path, copy = f"{self._name}/{name}", self.copies.all()[name]
+                self._kept[path] = name
+                kept[path] = SourceFile(path, *copy[:5], self._name, is_talk=True)
+        self._found = replace(seen, found=seen.found | kept)
+
+
+def _name_of(file_name: str) -> str:
+    """Return the conversation's name in the name of a copy; empty for other files."""
+    if file_name.startswith(".") or not file_name.endswith(ENDING):
+        return ""
+    return file_name.removesuffix(DELETED).removesuffix(ENDING)
+
+
+def _copy_at(location: str) -> KeptCopy:
+    """Return a copy on disk."""
+    facts = os.stat(location, follow_symlinks=False)
+    return KeptCopy(location, *stat_of(facts), location.endswith(DELETED))

@@ -1,0 +1,113 @@
+"""Conversations as text: one line per message, without secrets, and with a time for each line."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+
+from memd.index.transcripts import SessionFacts
+from memd.programs.conversation import Message
+from memd.sources.read import FileText
+from memd.system.safe_open import FileStat
+from memd.text.language.spelling import WHITESPACE
+from memd.text.redact.secrets import redact
+from memd.text.transcripts.injected import without_injected
+
+MAX_MESSAGE_CHARS = 50_000
+"""Characters of a message that are indexed: longer ones are pasted logs and files."""
+
+MAX_TITLE_CHARS = 200
+
+MAX_TEXT_CHARS = 16_000_000
+"""Characters of a conversation that are indexed: the newest ones."""
+
+_SPEAKERS = {"user": "User", "assistant": "Assistant"}
+_RUN = re.compile(f"[{WHITESPACE}]+")
+
+
+@dataclass(slots=True)
+class TalkLine:
+    """One message as a line, with the number of secrets redacted from it; the line is empty if nothing is left."""
+
+    message: Message
+    line: str
+    redactions: int
+
+
+@dataclass(slots=True)
+class TalkText:
+    """A conversation's lines.
+
+    Attributes:
+        text: One line per message.
+        numbers: For each line, the place of its message.
+        times: For each line, when it was said, in milliseconds UTC, 0 if unknown; empty if no time is known.
+        redactions: Number of redacted secrets.
+    """
+
+    text: str = ""
+    numbers: tuple[int, ...] = ()
+    times: tuple[int, ...] = ()
+    redactions: int = 0
+
+    def file_text(self, digest: str, stat: FileStat, facts: SessionFacts) -> FileText:
+        """Return the text as a `FileText` with the given hash, stat and facts of its session."""
+        return FileText(
+            self.text, digest, *stat, self.numbers, self.redactions, times=self.times, facts=facts
+        )
+
+
+@dataclass(slots=True)
+class TalkLines:
+    """Lines of a conversation whose messages may change: those of unchanged messages are kept."""
+
+    lines: list[TalkLine] = field(default_factory=list)
+
+    def update(self, messages: Sequence[Message]) -> None:
+        """Make the lines those of some messages."""
+        known, kept = self.lines, 0
+        while (
+            kept < len(known)
+            and kept < len(messages)
+            and (known[kept].message is messages[kept] or known[kept].message == messages[kept])
+        ):
+            kept += 1
+        self.lines = known[:kept] + [line_of(message) for message in messages[kept:]]
+
+    def text(self) -> TalkText:
+        """Return the lines as text."""
+        return join_lines(self.lines)
+
+
+def line_of(message: Message) -> TalkLine:
+    """Return a message as one line."""
+    said = without_injected(message.text)[:MAX_MESSAGE_CHARS]
+    said = _RUN.sub(" ", said).strip()
+    if not said:
+        return TalkLine(message, "", 0)
+    said, count = redact(said)
+    return TalkLine(message, f"{_SPEAKERS[message.role]}: {said}", count)
+
+
+def clean_title(title: str) -> str:
+    """Return a session's title on one line, without secrets: it is often the first prompt."""
+    return redact(_RUN.sub(" ", without_injected(title)).strip())[0][:MAX_TITLE_CHARS]
+
+
+def join_lines(lines: Iterable[TalkLine]) -> TalkText:
+    """Return lines as text, without empty ones and the oldest ones beyond the limit."""
+    shown = [each for each in lines if each.line]
+    left = MAX_TEXT_CHARS
+    first = len(shown)
+    while first and left >= len(shown[first - 1].line):
+        first -= 1
+        left -= len(shown[first].line) + 1
+    shown = shown[first:]
+    times = tuple(each.message.time_ms or 0 for each in shown)
+    return TalkText(
+        "\n".join(each.line for each in shown),
+        tuple(each.message.place for each in shown),
+        times if any(times) else (),
+        sum(each.redactions for each in shown),
+    )

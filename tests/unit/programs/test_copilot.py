@@ -1,0 +1,376 @@
+"""Conversations of Copilot CLI and of Copilot's chat in VS Code: prompts and answers that were not undone."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+from random import Random
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from memd.programs.conversation import Conversation, Message
+from memd.programs.copilot import COPILOT, COPILOT_CHAT
+from memd.programs.program import FileProgram, Places, TranscriptFile
+from memd.sources.conversations import FileTranscripts
+from tests.support.transcript_programs.copilot import (
+    MACHINE,
+    SESSION,
+    START_MS,
+    CopilotFile,
+    every_trap,
+    write_machine_events,
+)
+from tests.support.transcript_programs.mutations import mutate
+
+CHAT = f"a1b2/GitHub.copilot-chat/transcripts/{SESSION}.jsonl"
+BOTH = [(COPILOT, f"{SESSION}/events.jsonl"), (COPILOT_CHAT, CHAT)]
+
+
+def read(
+    lines: Iterable[bytes], program: FileProgram = COPILOT, path: str = f"{SESSION}/events.jsonl"
+) -> Conversation:
+    file = program.transcript_at(path)
+    assert file is not None
+    reader = program.reader(file)
+    for place, line in enumerate(lines, start=1):
+        reader.read(line, place)
+    return reader.conversation()
+
+
+def talk(conversation: Conversation) -> list[tuple[str, str]]:
+    return [(each.role, each.text) for each in conversation.messages]
+
+
+# --- whose words ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("program", "path"), BOTH)
+def test_session_with_every_trap_has_the_prompts_and_answers_that_were_not_undone(
+    program: FileProgram, path: str
+) -> None:
+    conversation = read(every_trap(), program, path)
+
+    assert talk(conversation) == [
+        ("user", "Which port does staging use?"),
+        ("assistant", "Let me look."),
+        ("assistant", "Staging uses 8443."),
+        ("user", "Change it to 9001"),
+        ("assistant", "Changed to 9001."),
+    ]
+    assert not conversation.unknown
+    assert conversation.broken == 0
+
+
+def test_message_has_its_line_id_and_time() -> None:
+    file = CopilotFile()
+    file.start()
+    asked = file.prompt("Which port?")
+    answered = file.answer("8443.")
+
+    assert read(file.lines).messages == [
+        Message("user", "Which port?", 2, asked, START_MS + 1_000),
+        Message("assistant", "8443.", 3, answered, START_MS + 2_000),
+    ]
+
+
+def test_events_of_machines_are_no_messages_and_not_unknown() -> None:
+    file = CopilotFile()
+    write_machine_events(file)
+    conversation = read(file.lines)
+
+    assert conversation.messages == []
+    assert not conversation.unknown
+    assert conversation.broken == 0
+
+
+@pytest.mark.parametrize("mark", [True, "x", 1, [], {}, ""])
+def test_marked_event_is_no_message_whatever_the_type_of_its_mark(mark: object) -> None:
+    file = CopilotFile()
+    file.prompt(MACHINE, isAutopilotContinuation=mark)
+    file.prompt(MACHINE, parentToolCallId=mark)
+    file.event("user.message", {"content": MACHINE}, agentId=mark)
+    file.event("assistant.message", {"content": MACHINE}, agentId=mark)
+    file.prompt(MACHINE, source=mark or 7)
+
+    assert read(file.lines).messages == []
+
+
+def test_event_without_marks_is_a_message() -> None:
+    file = CopilotFile()
+    file.prompt("One", source=None, isAutopilotContinuation=False, parentToolCallId=None)
+    file.event("user.message", {"content": "Two", "source": "user"}, agentId=None)
+
+    assert talk(read(file.lines)) == [("user", "One"), ("user", "Two")]
+
+
+def test_unknown_types_are_counted() -> None:
+    file = CopilotFile()
+    file.event("assistant.telepathy", {"content": MACHINE})
+    file.event("telepathy", {"content": MACHINE})
+    file.event("tool.new", {"content": MACHINE})
+    file.lines.append(b"{}")
+    conversation = read(file.lines)
+
+    assert conversation.messages == []
+    assert conversation.unknown == {"assistant.telepathy": 1, "telepathy": 1, "": 1}
+
+
+def test_repeated_line_counts_once() -> None:
+    file = CopilotFile()
+    file.prompt("Which port?")
+
+    assert talk(read(file.lines * 2)) == [("user", "Which port?")]
+
+
+# --- undone events ----------------------------------------------------------------------------------
+
+
+def test_rewind_undoes_the_event_and_all_after_it() -> None:
+    file = CopilotFile()
+    file.prompt("a")
+    file.answer("a, answered")
+    undone = file.event("assistant.turn_start", {})
+    file.prompt("b")
+    file.answer("b, answered")
+    file.rewind(undone)
+    file.prompt("c")
+
+    assert [said for _, said in talk(read(file.lines))] == ["a", "a, answered", "c"]
+
+
+def test_rewind_within_what_follows_a_rewind_keeps_what_is_before_both() -> None:
+    file = CopilotFile()
+    file.prompt("a")
+    undone = file.prompt("b")
+    file.rewind(undone)
+    again = file.prompt("c")
+    file.prompt("d")
+    file.rewind(again)
+    file.prompt("e")
+
+    assert [said for _, said in talk(read(file.lines))] == ["a", "e"]
+
+
+@pytest.mark.parametrize("target", ["nowhere", None, 7, {}])
+def test_rewind_to_an_unknown_event_undoes_nothing(target: object) -> None:
+    file = CopilotFile()
+    file.prompt("a")
+    file.rewind(target)
+    file.event("session.snapshot_rewind", None)
+
+    assert talk(read(file.lines)) == [("user", "a")]
+
+
+# --- the session ------------------------------------------------------------------------------------
+
+
+def test_session_has_folder_branch_times_and_its_first_prompt_as_title() -> None:
+    file = CopilotFile()
+    file.start()
+    file.prompt("Which\nport?")
+    file.event("session.context_changed", {"cwd": "/home/eva/bakery", "branch": "ports"})
+    file.event("session.resume", {"context": {"cwd": "/home/eva/bakery"}}, timestamp="not a time")
+    session = read(file.lines).session
+
+    assert (session.id, session.kind, session.title) == (SESSION, "main", "Which port?")
+    assert (session.cwd, session.branch) == ("/home/eva/shop", "ports")
+    assert (session.started_ms, session.updated_ms) == (START_MS, START_MS + 2_000)
+
+
+def test_newest_title_of_the_program_wins_over_the_first_prompt() -> None:
+    file = CopilotFile()
+    file.prompt("Which port?")
+    for title in ("Old", "Ports", 7, " "):
+        file.event("session.title_changed", {"title": title})
+
+    assert read(file.lines).session.title == "Ports"
+
+
+YAML = """id: 0c8a5200
+cwd: "/home/eva/my \\"shop\\""
+name: |-
+  Ports of
+  the shop
+branch: 'eva''s' # comment
+summary_count: 0
+"""
+
+
+def test_workspace_file_names_the_session_and_its_folder(tmp_path: Path) -> None:
+    (tmp_path / SESSION).mkdir()
+    (tmp_path / SESSION / "workspace.yaml").write_text(YAML)
+    (tmp_path / SESSION / "events.jsonl").write_bytes(b"\n".join(every_trap()) + b"\n")
+    details = COPILOT.read_details(tmp_path, SESSION)
+    assert details is not None
+    assert (details.title, details.cwd) == ("Ports of the shop", '/home/eva/my "shop"')
+    transcripts = FileTranscripts("copilot", COPILOT, [tmp_path])
+    loaded = transcripts.load(transcripts.find().found[f"copilot/{SESSION}"])
+    transcripts.close()
+
+    assert len(loaded.text.splitlines()) == 5
+    assert loaded.facts is not None
+    assert (loaded.facts.title, loaded.facts.cwd) == ("Ports of the shop", "/home/eva/shop")
+
+
+@pytest.mark.parametrize(
+    ("written", "title"),
+    [
+        ("name: Ports # mine", "Ports"),
+        ("name: 'Eva''s ports' # mine", "Eva's ports"),
+        ('name: "Ports \\u0041"', "Ports A"),
+        ('name: "Ports', "Ports"),
+        ("name: null\nsummary: Ports", "Ports"),
+        ("summary: >-\n  Ports\n  of Eva\ncwd: /x", "Ports of Eva"),
+        ("name:", ""),
+        ("[" * 10_000, ""),
+        ('name: "\\ud83d"', "?"),
+    ],
+)
+def test_titles_of_a_workspace_file_may_be_written_in_several_ways(
+    tmp_path: Path, written: str, title: str
+) -> None:
+    (tmp_path / SESSION).mkdir()
+    (tmp_path / SESSION / "workspace.yaml").write_text(written)
+    details = COPILOT.read_details(tmp_path, SESSION)
+
+    assert details is not None
+    assert details.title == title
+
+
+def test_workspace_of_a_chat_names_its_folder(tmp_path: Path) -> None:
+    path = tmp_path / CHAT
+    path.parent.mkdir(parents=True)
+    path.write_bytes(b"")
+    (tmp_path / "0000").mkdir()
+    (tmp_path / "a1b2" / "workspace.json").write_text('{"folder": "file:///home/eva/my%20shop"}')
+    details = COPILOT_CHAT.read_details(tmp_path, SESSION)
+
+    assert details is not None
+    assert details.cwd == "/home/eva/my shop"
+
+
+@pytest.mark.parametrize(
+    "content",
+    [b"", b"[]", b'{"folder": 7}', b'{"folder": "file://[x"}', b'{"folder": "vscode-remote://ssh/x"}'],
+)
+def test_workspace_without_a_local_folder_names_none(tmp_path: Path, content: bytes) -> None:
+    path = tmp_path / CHAT
+    path.parent.mkdir(parents=True)
+    path.write_bytes(b"")
+    (tmp_path / "a1b2" / "workspace.json").write_bytes(content)
+    details = COPILOT_CHAT.read_details(tmp_path, SESSION)
+
+    assert details is not None
+    assert details.cwd == ""
+
+
+@pytest.mark.parametrize("program", [COPILOT, COPILOT_CHAT])
+def test_missing_details_are_none(tmp_path: Path, program: FileProgram) -> None:
+    for folder in (tmp_path, tmp_path / "missing"):
+        for session_id in (SESSION, "../x"):
+            assert program.read_details(folder, session_id) is None
+
+
+# --- places -----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("program", "path", "expected"),
+    [
+        (COPILOT, f"{SESSION}/events.jsonl", TranscriptFile(SESSION, rank=1)),
+        (COPILOT, f"{SESSION}.jsonl", TranscriptFile(SESSION)),
+        (COPILOT, f"{SESSION}/other.jsonl", None),
+        (COPILOT, f"{SESSION}/rewind-snapshots/events.jsonl", None),
+        (COPILOT, "", None),
+        (COPILOT_CHAT, CHAT, TranscriptFile(SESSION)),
+        (COPILOT_CHAT, f"a1b2/chatSessions/{SESSION}.jsonl", None),
+        (COPILOT_CHAT, "a1b2/GitHub.copilot-chat/transcripts/x.json", None),
+        (COPILOT_CHAT, "a1b2/x.jsonl", None),
+        (COPILOT_CHAT, "", None),
+    ],
+)
+def test_paths_name_sessions(program: FileProgram, path: str, expected: TranscriptFile | None) -> None:
+    assert program.transcript_at(path) == expected
+
+
+def test_only_folders_of_transcripts_are_walked() -> None:
+    assert COPILOT.is_walked(SESSION)
+    assert not COPILOT.is_walked(f"{SESSION}/files")
+    walked = ["a1b2", "a1b2/GitHub.copilot-chat", "a1b2/GitHub.copilot-chat/transcripts"]
+    others = ["a1b2/chatSessions", "a1b2/GitHub.copilot-chat/x", f"{walked[-1]}/x"]
+    assert [path for path in (*walked, *others) if COPILOT_CHAT.is_walked(path)] == walked
+
+
+def test_folders_follow_the_environment_and_the_platform() -> None:
+    home = Path("/home/eva")
+    named = {"COPILOT_HOME": "/srv/copilot", "XDG_CONFIG_HOME": "/srv/config"}
+
+    assert COPILOT.folders(Places(home, {}, "linux")) == [home / ".copilot" / "session-state"]
+    assert COPILOT.folders(Places(home, named, "linux")) == [Path("/srv/copilot/session-state")]
+    linux = COPILOT_CHAT.folders(Places(home, {}, "linux"))
+    assert linux[0] == home / ".config/Code/User/workspaceStorage"
+    assert home / ".vscode-server/data/User/workspaceStorage" in linux
+    assert COPILOT_CHAT.folders(Places(home, named, "linux"))[0] == Path(
+        "/srv/config/Code/User/workspaceStorage"
+    )
+    mac = home / "Library/Application Support/Code/User/workspaceStorage"
+    assert COPILOT_CHAT.folders(Places(home, named, "darwin"))[0] == mac
+
+
+def test_session_of_the_command_line_is_opened_by_its_id() -> None:
+    assert COPILOT.how_to_open(SESSION) == f"copilot --resume {SESSION}"
+    assert COPILOT_CHAT.how_to_open(SESSION) == ""
+
+
+# --- appending and hostile lines --------------------------------------------------------------------
+
+
+def test_reading_on_after_a_conversation_equals_reading_at_once() -> None:
+    lines = every_trap()
+    reader = COPILOT.reader(TranscriptFile(SESSION, rank=1))
+    for place, line in enumerate(lines, start=1):
+        reader.read(line, place)
+        assert reader.conversation() == read(lines[:place])
+
+
+BROKEN = [
+    b"{",
+    b"null",
+    b"[1]",
+    b"NaN",
+    b"[" * 100_000,
+    b'{"data":' * 50_000,
+    b"9" * 5_000,
+    b"\xff\xfe",
+    b"\0",
+]
+
+
+def test_broken_lines_are_counted_and_skipped() -> None:
+    file = CopilotFile()
+    file.prompt("Which port?")
+    conversation = read([*BROKEN, b" ", b"", b'{"type":"user.message"}', *file.lines])
+
+    assert talk(conversation) == [("user", "Which port?")]
+    assert conversation.messages[0].place == len(BROKEN) + 4
+    assert conversation.broken == len(BROKEN) + 1
+
+
+def test_lone_surrogate_becomes_a_replacement_character() -> None:
+    assert talk(read([b'{"type":"user.message","data":{"content":"a\\ud83d b"}}'])) == [("user", "a\ufffd b")]
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.integers(0, 2**63))
+def test_damaged_files_never_raise_or_make_machine_text_a_persons(seed: int) -> None:
+    conversation = read(mutate(every_trap(), Random(seed), MACHINE.encode()))
+
+    for message in conversation.messages:
+        assert MACHINE not in message.text
+        assert message.text.strip()
+        assert message.text.encode()
+    places = [message.place for message in conversation.messages]
+    assert places == sorted(places)
+    assert MACHINE not in conversation.session.title

@@ -1,0 +1,45 @@
+"""A hundred thousand damaged files: no reader raises, hangs, or takes machine text for a person's words."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from random import Random
+
+import pytest
+
+from memd.programs.catalog import FILE_PROGRAMS
+from tests.support.transcript_programs import claude_code, codex, copilot, cursor, gemini
+from tests.support.transcript_programs.mutations import mutate
+
+FILES = 20_000
+"""Of each program."""
+
+SESSION = "0199a213-81c4-7000-8000-000000000001"
+TRAPS: dict[str, tuple[str, Callable[[], list[bytes]]]] = {
+    "claude-code": (f"-home-eva-shop/{claude_code.SESSION}.jsonl", claude_code.every_trap),
+    "codex": (f"sessions/2026/11/02/{codex.rollout()}", codex.every_trap),
+    "copilot": (f"{copilot.SESSION}/events.jsonl", copilot.every_trap),
+    "cursor": (
+        f"p/agent-transcripts/{SESSION}/{SESSION}.jsonl",
+        lambda: [each.encode() for each in cursor.every_trap()],
+    ),
+    "gemini": ("shop/chats/session-2026-11-02T08-00-0199a213.jsonl", gemini.every_trap),
+}
+"""By program: the path of a session, and its lines with every kind of machine text."""
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("name", TRAPS)
+def test_damaged_files_never_raise_or_make_machine_text_a_persons(name: str) -> None:
+    path, lines_of = TRAPS[name]
+    program, lines, machine = FILE_PROGRAMS[name], lines_of(), codex.MACHINE
+    file = program.transcript_at(path)
+    assert file is not None
+    for seed in range(FILES):
+        reader = program.reader(file)
+        # The first line stays: in a file without any tagged prompt, Cursor's untagged text is a person's.
+        damaged = [lines[0], *mutate(lines[1:], Random(seed), machine.encode())]
+        for place, line in enumerate(damaged, start=1):
+            reader.read(line, place)
+        said = [each.text for each in reader.conversation().messages if each.role == "user"]
+        assert [text for text in said if machine in text or not text.strip()] == [], seed

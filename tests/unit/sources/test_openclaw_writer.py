@@ -1,0 +1,111 @@
+"""Reading OpenClaw's database while OpenClaw writes to it: commits are seen and never blocked."""
+
+from __future__ import annotations
+
+import apsw
+import pytest
+
+from memd.programs import openclaw_rows as openclaw_sessions
+from memd.programs.openclaw_rows import OpenClawSessions
+from memd.sources.openclaw_sqlite import SqliteSessions
+from memd.text.transcripts.messages import TranscriptRecord
+from memd_client.errors import FileMissingError, FileUnreadableError
+from tests.support.transcripts import (
+    MAX_TRANSCRIPT_BYTES,
+    OpenClawDatabase,
+    TranscriptHome,
+    conversation,
+    message,
+    text_of,
+)
+
+
+def test_commit_of_another_connection_is_seen_and_not_blocked(
+    openclaw: OpenClawDatabase, source: SqliteSessions
+) -> None:
+    openclaw.add_session("a", conversation("a", 5))
+    for number in range(5):
+        found = source.find().found["sessions/a.jsonl"]
+        assert source.load(found).inode == found.inode
+        openclaw.append("a", [message("user", f"more {number}")])
+        busy, _, _ = openclaw.db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()[0]
+        assert busy == 0
+        assert source.find().found["sessions/a.jsonl"].inode == found.inode + 1
+    openclaw.db.execute("VACUUM")
+    openclaw.db.execute("ALTER TABLE session_windows ADD COLUMN later TEXT")
+    assert text_of(source, "a").endswith("User: more 4")
+
+
+def test_commit_during_a_read_is_not_blocked(
+    openclaw: OpenClawDatabase, source: SqliteSessions, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    openclaw.add_session("a", conversation("a", 5))
+    (found,) = source.find().found.values()
+    busy: list[object] = []
+
+    def read(record: str) -> TranscriptRecord:
+        openclaw.append("b", [record])
+        busy.append(openclaw.db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()[0][0])
+        return TranscriptRecord(None)
+
+    monkeypatch.setattr("memd.sources.openclaw_text.read_record", read)
+    source.load(found)
+    assert busy == [0] * 16
+
+
+def test_sessions_are_not_listed_again_without_a_commit(
+    openclaw: OpenClawDatabase, source: SqliteSessions, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    openclaw.add_session("a", conversation("a", 1))
+    first = source.find()
+    monkeypatch.setattr(SqliteSessions, "_list", None)
+    assert source.find() == first
+
+
+def test_locked_database_keeps_the_previous_result(
+    openclaw: OpenClawDatabase, home: TranscriptHome, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(openclaw_sessions, "BUSY_MS", 1)
+    openclaw.db.pragma("journal_mode", "delete")
+    openclaw.add_session("a", conversation("a", 1))
+    source = SqliteSessions(home.database, home.cold, MAX_TRANSCRIPT_BYTES)
+    first = source.find()
+    openclaw.db.execute("BEGIN EXCLUSIVE")
+    assert source.find() == first
+    with pytest.raises(FileUnreadableError) as caught:
+        source.load(first.found["sessions/a.jsonl"])
+    assert "locked" in caught.value.message
+    assert caught.value.data["reason"] == "moving"
+    new = SqliteSessions(home.database, home.cold, MAX_TRANSCRIPT_BYTES)
+    unseen = new.find()
+    assert [problem.code for problem in unseen.problems] == ["openclaw_database"]
+    assert (unseen.found, unseen.complete) == ({}, False)
+    openclaw.db.execute("COMMIT")
+    assert new.find().found == source.find().found == first.found
+    new.close()
+    source.close()
+
+
+def test_replaced_or_deleted_database_is_detected(home: TranscriptHome, source: SqliteSessions) -> None:
+    with home.open_database() as openclaw:
+        openclaw.add_session("a", conversation("a", 1))
+    (found,) = source.find().found.values()
+    for leftover in home.database.parent.iterdir():
+        leftover.unlink()
+    assert source.find().found == {}
+    with pytest.raises(FileMissingError):
+        source.load(found)
+    with home.open_database() as openclaw:
+        openclaw.add_session("b", conversation("b", 1))
+        assert set(source.find().found) == {"sessions/b.jsonl"}
+        assert text_of(source, "b")
+
+
+def test_connection_is_read_only(openclaw: OpenClawDatabase, home: TranscriptHome) -> None:
+    database = OpenClawSessions(home.database)
+    database.list_changed()
+    assert database._db is not None
+    with pytest.raises(apsw.ReadOnlyError):
+        database._db.execute("DELETE FROM transcript_events")
+    assert repr(database) == "<OpenClawSessions open>"
+    database.close()

@@ -12,7 +12,7 @@ from typing import Any
 import apsw
 import zstandard
 
-from memd.sources.source import SessionSource
+from memd.sources.source import Source as SessionSource
 
 START_MS = 1_767_607_200_000
 """2026-01-05 10:00 UTC: the time of the first message of every conversation."""

@@ -27,8 +27,10 @@ from memd.settings.agents import AgentConfig
 from memd.settings.memory_budget import MB
 from memd.settings.schema import DaemonSettings
 from memd.sources.capacity import SourceLimits, limits_of
+from memd.sources.notes import WorkspaceNotes
 from memd.sources.read import lines_of, refusal_of
 from memd.sources.rules import name_in
+from memd.sources.source import MEMORY, Listing
 from memd.sync.text.text_sync import ProgressSink
 from memd.system.clock import Clock
 from memd.vector_search.kept_vectors import embed_kept, keep_vector
@@ -323,7 +325,7 @@ class Agent:
         def load() -> GetReply:
             disk = opened.sources.find_notes()
             workspace, path = str(self.config.workspace), params.path
-            found = disk.files.get(path) or opened.sources.find_added_note(path)
+            found = disk.files.get(path)
             if found is None:
                 path = name_in(workspace, path)
                 found = disk.files.get(path)
@@ -449,6 +451,13 @@ class Agent:
         self._require_enabled()
         self.opened.schedule.compacted()
         return True
+
+    def find_memory(self) -> Listing:
+        """Return the memory files as they are on disk now, also while the agent is not open (blocking)."""
+        opened, config = self.opened, self.config
+        if opened is None:
+            return WorkspaceNotes(config.workspace, config.settings.extra_paths).find()
+        return opened.sources.by_name[MEMORY].find()
 
     async def status(self, deep: bool) -> AgentStatus:
         """Return the status; for an agent that is not open, its error as the only problem."""

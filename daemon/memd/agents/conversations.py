@@ -21,12 +21,13 @@ from memd.index.transcripts import (
     load_line_maps,
     load_session_facts,
 )
+from memd.programs.catalog import OPENCLAW_SOURCE
 from memd.programs.records import session_title
 from memd.search.sessions import SPEAKERS, day_of, session_info
 from memd.settings.agents import AgentConfig
-from memd.sources.discover import SourceFile
-from memd.sources.read import FileText, lines_of
-from memd.sources.retained import KeptTranscripts
+from memd.sources.read import lines_of
+from memd.sources.retained import RetainedConversations
+from memd.sources.source import FileText, SourceFile
 from memd.system.sqlite import Database
 from memd.text.query.keywords import plan_match
 from memd.text.query.word_forms import has_words
@@ -66,7 +67,7 @@ MAX_READ_CHARS = 100_000
 def talk_sources(config: AgentConfig) -> dict[str, str]:
     """Return the sources of an agent that are transcripts, each with its program; empty for OpenClaw's."""
     found = {each.name: each.program for each in config.sources if each.kind == "transcripts"}
-    return found | ({"sessions": ""} if "sessions" in config.settings.sources else {})
+    return found | ({OPENCLAW_SOURCE: ""} if OPENCLAW_SOURCE in config.settings.sources else {})
 
 
 def as_search(params: ConversationSearchParams, talks: Sequence[str]) -> SearchParams:
@@ -154,7 +155,7 @@ async def read_conversation(
 def is_conversation(path: str, config: AgentConfig) -> bool:
     """Return whether a path is one of a conversation, or the id of a session: notes have an extension."""
     source, _, name = path.rpartition("/")
-    is_one = "." not in name or source == "sessions" or source in talk_sources(config)
+    is_one = "." not in name or source == OPENCLAW_SOURCE or source in talk_sources(config)
     return is_one and not path.startswith("/")
 
 
@@ -162,15 +163,16 @@ async def list_sources(config: AgentConfig, opened: OpenAgent) -> list[SourceSta
     """Return the status of an agent's sources of other programs."""
     counts = await opened.index_file.read(count_by_source)
     await opened.text.scan_in_thread()
-    return describe_sources(opened.sources, counts, config.id)
+    return describe_sources(config, opened, counts)
 
 
-async def kept_copies(name: str, config: AgentConfig, opened: OpenAgent) -> KeptTranscripts | None:
+async def retained_copies(name: str, config: AgentConfig, opened: OpenAgent) -> RetainedConversations | None:
     """Return the retained copies of a source after a scan of it; None if it retains none."""
-    kept = opened.sources.added[name].kept if name in opened.sources.added else None
-    if kept is not None:
-        await opened.text.scan_in_thread()
-    return kept
+    source = opened.sources.by_name.get(name)
+    if not isinstance(source, RetainedConversations):
+        return None
+    await opened.text.scan_in_thread()
+    return source
 
 
 async def erase_deleted(config: AgentConfig, opened: OpenAgent) -> None:
@@ -262,7 +264,7 @@ def _session(config: AgentConfig, path: str, file: FileText) -> SessionInfo:
     """Return the session of a transcript."""
     if file.facts.program:
         return session_info(file.facts, talk_sources(config).get(file.facts.program, ""))
-    session_id = path.removeprefix("sessions/").removesuffix(".jsonl")
+    session_id = path.removeprefix(f"{OPENCLAW_SOURCE}/").removesuffix(".jsonl")
     day = day_of(max(file.times, default=file.mtime_ns // 1_000_000))
     prompts = (line[6:] for line in file.text.split("\n") if line.startswith("User: "))
-    return SessionInfo("sessions", session_id, title=session_title("", prompts), date=day)
+    return SessionInfo(OPENCLAW_SOURCE, session_id, title=session_title("", prompts), date=day)

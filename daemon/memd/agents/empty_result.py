@@ -9,8 +9,9 @@ from pathlib import Path
 
 import trio
 
+from memd.programs.catalog import OPENCLAW_SOURCE
 from memd.settings.sources import BUILT_IN_SOURCES
-from memd.sources.discover import Discovery
+from memd.sources.source import Listing
 from memd.sync.text.text_sync import TextSync
 from memd.text.query.typos import find_similar_paths, folders_of
 from memd_client.errors import MemdError
@@ -40,7 +41,7 @@ class SearchedSources:
     agent: str
     workspace: Path
     sources: Mapping[str, str]
-    disk: Discovery | None = None
+    disk: Listing | None = None
     left_out: Collection[SkippedFile] = ()
     is_looking: bool = False
     projects: Sequence[str] | None = None
@@ -66,7 +67,7 @@ async def explain_empty(
 def find_reason(reply: SearchReply, params: SearchParams, memory: SearchedSources) -> EmptyResult:
     """Return the first reason that explains an empty reply."""
     wanted = set(params.sources or memory.sources)
-    if wanted == {"sessions"} and "sessions" not in memory.sources:
+    if wanted == {OPENCLAW_SOURCE} and OPENCLAW_SOURCE not in memory.sources:
         return EmptyResult(
             "sessions_not_indexed",
             f"Transcripts of agent {memory.agent} are not indexed.",
@@ -89,8 +90,8 @@ def find_reason(reply: SearchReply, params: SearchParams, memory: SearchedSource
     if disk is None:
         return _no_match(reply, params)
     paths = [path for path, found in disk.files.items() if found.source in wanted]
-    has_notes = any(found.source != "sessions" for found in disk.files.values())
-    if not paths or ("memory" in wanted and disk.workspace_missing and not has_notes):
+    has_notes = any(found.source != OPENCLAW_SOURCE for found in disk.files.values())
+    if not paths or ("memory" in wanted and disk.is_missing and not has_notes):
         return _no_files(memory, disk, wanted)
     if params.path is not None:
         refused = {each.path: each.reason for each in memory.left_out if each not in disk.partial}
@@ -113,9 +114,9 @@ def find_reason(reply: SearchReply, params: SearchParams, memory: SearchedSource
     return _no_match(reply, params)
 
 
-def _no_files(memory: SearchedSources, disk: Discovery, wanted: set[str]) -> EmptyResult:
+def _no_files(memory: SearchedSources, disk: Listing, wanted: set[str]) -> EmptyResult:
     """Return the reason for a search without any files."""
-    if wanted == {"sessions"}:
+    if wanted == {OPENCLAW_SOURCE}:
         return EmptyResult(
             "no_transcripts",
             f"Agent {memory.agent} has no transcripts.",
@@ -129,7 +130,7 @@ def _no_files(memory: SearchedSources, disk: Discovery, wanted: set[str]) -> Emp
             f"There are no {what} in {names}.",
             "`memctl sources` shows its folders and problems.",
         )
-    if disk.workspace_missing:
+    if disk.is_missing:
         return EmptyResult(
             "workspace_missing",
             f"The workspace {memory.workspace} of agent {memory.agent} does not exist.",

@@ -8,7 +8,7 @@ import trio
 
 from memd.index.connection import IndexFile
 from memd.index.files import ListedFile, list_files
-from memd.sources.discover import Discovery, SourceFile
+from memd.sources.source import Listing, SourceFile
 from memd.sync.text.text_sync import TextSync
 from memd.text.query.dates import day_of_note
 from memd_client.messages import FileEntry, FilesParams, FilesReply
@@ -26,7 +26,7 @@ async def list_memory(agent: str, text: TextSync, index: IndexFile, params: File
     return FilesReply(agent, rows, len(found), text.left_out(disk))
 
 
-def _newest_first(disk: Discovery, refused: set[str], sources: set[str]) -> list[SourceFile]:
+def _newest_first(disk: Listing, refused: set[str], sources: set[str]) -> list[SourceFile]:
     """Return the files of some sources (of all if empty) that aren't refused, newest first."""
     files = (each for each in disk.files.values() if each.path not in refused)
     found = [each for each in files if not sources or each.source in sources]

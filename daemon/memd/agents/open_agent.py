@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import trio
 
 from memd.index.connection import IndexFile
@@ -10,8 +12,9 @@ from memd.index.vectors.cache import VectorCache
 from memd.search.service import SearchService
 from memd.settings.agents import AgentConfig
 from memd.settings.schema import DaemonSettings
-from memd.sources.agent_sources import Sources
-from memd.sources.watch.watcher import Watcher, WatchPlan
+from memd.sources.agent_sources import AgentSources
+from memd.sources.open import OpenedSource
+from memd.sources.watch.watcher import Listings, Watcher
 from memd.sync.schedule import Schedule
 from memd.sync.search_scheduler import SearchScheduler
 from memd.sync.text.file_rows import FileRows
@@ -30,7 +33,8 @@ class OpenAgent:
         self,
         config: AgentConfig,
         index: IndexFile,
-        sources: Sources,
+        sources: AgentSources,
+        added: Mapping[str, OpenedSource],
         vector_cache: VectorCache,
         vector_search: VectorSearchManager,
         *,
@@ -38,11 +42,11 @@ class OpenAgent:
         clock: Clock,
         scheduler: SearchScheduler,
         watcher: Watcher,
-        watch_plan: WatchPlan | None,
     ) -> None:
         self.agent_id = config.id
         self.index_file = index
         self.sources = sources
+        self.added = added
         self.vector_search = vector_search
         self.vector_cache = vector_cache
         self.watcher = watcher
@@ -60,9 +64,9 @@ class OpenAgent:
         self.search = SearchService(
             config, index, vector_search, text, daemon=daemon, clock=clock, scheduler=scheduler
         )
-        self.schedule = Schedule(text, config.settings.sync, clock=clock, disk=self.disk)
-        self._watch_plan = watch_plan
+        self.schedule = Schedule(text, sources, config.settings.sync, clock=clock, disk=self.disk)
         self._is_enabled = config.settings.enabled
+        self._is_watched = config.settings.enabled and config.settings.sync.watch
 
     def __repr__(self) -> str:
         return f"<OpenAgent {self.agent_id}: {self.text!r}, {self.vector_search!r}>"
@@ -77,8 +81,8 @@ class OpenAgent:
             async with trio.open_nursery() as nursery:
                 nursery.start_soon(self.text.run)
                 await nursery.start(self.vector_search.run)
-                if self._watch_plan is not None:
-                    self.watcher.watch(self._watch_plan)
+                if self._is_watched:
+                    self.watcher.watch(self.agent_id, self._list)
                 task_status.started()
                 nursery.start_soon(recover_writing, self.index_file, self._catch_up)
                 nursery.start_soon(keep_log_short, self.index_file)
@@ -94,6 +98,11 @@ class OpenAgent:
             with trio.CancelScope(shield=True):
                 await trio.to_thread.run_sync(self.sources.close)
                 await self.index_file.close()
+
+    def _list(self) -> Listings:
+        """Return what is on disk now, by source (blocking)."""
+        self.sources.find()
+        return self.sources.listings.copy()
 
     async def _catch_up(self) -> None:
         """Index and embed what could not be written for a while."""

@@ -32,17 +32,16 @@ from memd.index.care.quarantine import drop
 from memd.index.database import limit_page_caches, page_cache_bytes
 from memd.index.vectors.cache import MatrixBudget, VectorCache
 from memd.index.vectors.sqlite_vec import VectorExtension
-from memd.programs.program import Places
+from memd.programs.catalog import Places
 from memd.settings.agents import OPENCLAW_DATABASE, AgentConfig, OpenClawHome, agent_id_of
 from memd.settings.memory_budget import MB, budget_of
 from memd.settings.schema import DaemonSettings, MemorySearch
 from memd.settings.search import usual_index
 from memd.settings.sources import SHARED_AGENT
-from memd.sources.added import open_source
-from memd.sources.agent_sources import Sources, limits_of
-from memd.sources.openclaw import AgentSessions
-from memd.sources.retained import KeptCopies, find_retained
-from memd.sources.watch.watcher import Watcher, WatchPlan
+from memd.sources.capacity import limits_of
+from memd.sources.open import RETAINED, open_sources
+from memd.sources.retained import RetainedCopies, find_retained
+from memd.sources.watch.watcher import Watcher
 from memd.sync.search_scheduler import SearchScheduler
 from memd.system.clock import Clock
 from memd.system.nearest_name import did_you_mean
@@ -52,9 +51,6 @@ from memd_client.errors import AgentUnknownError, MemdError
 from memd_client.messages import MemoryStatus, Problem, SourceStatus
 
 log = structlog.get_logger(__name__)
-
-KEPT = "memory/kept"
-"""Folder of retained copies in the state directory."""
 
 RELEASE_INTERVAL_S = 30.0
 """How often to check for unused vector matrices."""
@@ -157,9 +153,9 @@ class AgentRegistry:
         limit = limits_of(self._daemon).file_bytes
         return await trio.to_thread.run_sync(find_sources, self._places, known, limit)
 
-    async def find_removed(self) -> dict[tuple[str, str], KeptCopies]:
+    async def find_removed(self) -> dict[tuple[str, str], RetainedCopies]:
         """Return the retained copies of sources that no agent retains copies of any more, by agent and source."""
-        retained = await trio.to_thread.run_sync(find_retained, self._home.state_dir / KEPT)
+        retained = await trio.to_thread.run_sync(find_retained, self._home.state_dir / RETAINED)
         for agent in self._agents.values():
             for source in agent.config.sources:
                 if source.keep:
@@ -287,42 +283,11 @@ class AgentRegistry:
             if keep_s and (released := self._budget.drop_unused(keep_s)):
                 log.info("memory.matrices_released", agents=released)
 
-    def _hint(self, agent_id: str, kind: str) -> None:
-        """Pass a file event from the watcher to its agent."""
+    def _hint(self, agent_id: str, source: str) -> None:
+        """Pass a hint of the watcher to its agent."""
         agent = self._agents.get(agent_id)
         if agent is not None and agent.opened is not None:
-            agent.opened.schedule.hint(kind)
-
-    def _watch_plan(self, config: AgentConfig) -> WatchPlan | None:
-        """Return the folders of an agent to watch; None if its settings disable watching."""
-        settings = config.settings
-        if not (settings.enabled and settings.sync.watch):
-            return None
-        folders: tuple[Path, ...] = ()
-        if "sessions" in settings.sources:
-            home = self._home.state_dir / "agents" / config.id
-            folders = (home / "sessions", home / "agent")
-        return WatchPlan(config.id, config.workspace, settings.extra_paths, folders, bool(config.sources))
-
-    def _sources(self, config: AgentConfig) -> Sources:
-        """Return an agent's sources: notes, transcripts, and those of other programs."""
-        limits, state_dir = limits_of(self._daemon), self._home.state_dir
-        sessions = None
-        if "sessions" in config.settings.sources:
-            sessions = AgentSessions(state_dir, config.id, limits.file_bytes)
-        added = [
-            open_source(
-                each,
-                self._places,
-                limits.file_bytes,
-                partial(self._watcher.queue, config.id),
-                state_dir / KEPT / config.id,
-                self._clock,
-            )
-            for each in config.sources
-        ]
-        queue = self._watcher.queue(config.id)
-        return Sources(config.workspace, config.settings.extra_paths, limits, sessions, queue, added)
+            agent.opened.schedule.hint(source)
 
     async def _open(self, config: AgentConfig, failures: int) -> OpenAgent:
         """Open one agent's index and create the parts that maintain and search it."""
@@ -345,17 +310,25 @@ class AgentRegistry:
             clock=self._clock,
             shared_queries=self._queries,
         )
+        sources, added = open_sources(
+            config,
+            self._home.state_dir,
+            self._places,
+            limits_of(self._daemon),
+            self._clock,
+            partial(self._watcher.queue, config.id),
+        )
         return OpenAgent(
             config,
             index,
-            self._sources(config),
+            sources,
+            added,
             vector_cache,
             vector_search,
             daemon=self._daemon,
             clock=self._clock,
             scheduler=self._scheduler,
             watcher=self._watcher,
-            watch_plan=self._watch_plan(config),
         )
 
 

@@ -4,23 +4,27 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 
+from memd.agents.open_agent import OpenAgent
 from memd.index.transcripts import SourceCounts
-from memd.programs.program import Places
-from memd.settings.known_sources import KNOWN_SOURCES
-from memd.sources.added import AddedSource, known_configs, open_source
-from memd.sources.agent_sources import Sources
-from memd.sources.retained import KeptCopies
-from memd.sources.source import Transcripts
+from memd.programs.catalog import KNOWN_SOURCES, Places
+from memd.settings.agents import AgentConfig
+from memd.settings.sources import SourceConfig
+from memd.sources.open import OpenedSource, known_configs, open_source
+from memd.sources.retained import RetainedConversations, RetainedCopies
+from memd.sources.source import Listing
 from memd_client.reports import SourceStatus
 
 
 def describe_sources(
-    sources: Sources, counts: Mapping[str, SourceCounts], agent_id: str
+    config: AgentConfig, opened: OpenAgent, counts: Mapping[str, SourceCounts]
 ) -> list[SourceStatus]:
-    """Return the status of an agent's sources."""
+    """Return the status of the sources that an agent's settings add."""
+    listings = opened.sources.listings
     return [
-        describe_source(each, sources.seen.get(name), counts.get(name), agent_id)
-        for name, each in sources.added.items()
+        describe_source(
+            each, opened.added[each.name], listings.get(each.name), counts.get(each.name), config.id
+        )
+        for each in config.sources
     ]
 
 
@@ -32,15 +36,15 @@ def find_sources(places: Places, known: Collection[str], max_file_bytes: int) ->
             continue
         source = open_source(config, places, max_file_bytes)
         try:
-            status = describe_source(source, source.store.find())
+            status = describe_source(config, source, source.source.find())
         finally:
-            source.store.close()
+            source.source.close()
         if status.files or status.left_out or status.problems:
             found.append(status)
     return found
 
 
-def describe_removed(agent_id: str, name: str, copies: KeptCopies) -> SourceStatus:
+def describe_removed(agent_id: str, name: str, copies: RetainedCopies) -> SourceStatus:
     """Return the status of a removed source: only its copies exist."""
     kept = copies.all().values()
     places, number, size = [str(copies.folder)], len(kept), sum(copy.size for copy in kept)
@@ -48,14 +52,19 @@ def describe_removed(agent_id: str, name: str, copies: KeptCopies) -> SourceStat
 
 
 def describe_source(
-    source: AddedSource, seen: Transcripts | None, counts: SourceCounts | None = None, agent_id: str = ""
+    config: SourceConfig,
+    opened: OpenedSource,
+    seen: Listing | None,
+    counts: SourceCounts | None = None,
+    agent_id: str = "",
 ) -> SourceStatus:
     """Return a source's status from the last scan of it, and from the index."""
-    config, scanned = source.config, seen or Transcripts()
+    scanned = seen or Listing()
     known = KNOWN_SOURCES.get(config.program)
-    copies = source.kept.copies.all().values() if source.kept is not None else ()
+    source = opened.source
+    copies = source.copies.all().values() if isinstance(source, RetainedConversations) else ()
     kept = [copy for copy in copies if copy.is_deleted]
-    newest = max((found.mtime_ns // 1_000_000 for found in scanned.found.values()), default=None)
+    newest = max((found.mtime_ns // 1_000_000 for found in scanned.files.values()), default=None)
     left_out = dict(scanned.left_out)
     for kind, number in (("machine", counts.machine), ("subagent", counts.subagents)) if counts else ():
         if number:
@@ -65,9 +74,9 @@ def describe_source(
         title=known.title if known is not None else config.name,
         kind=config.kind,
         agent=agent_id,
-        locations=[str(each) for each in source.locations],
-        files=len(scanned.found),
-        bytes=sum(found.size for found in scanned.found.values()),
+        locations=[str(each) for each in opened.locations],
+        files=len(scanned.files),
+        bytes=sum(found.size for found in scanned.files.values()),
         sessions=counts.sessions if counts is not None else 0,
         messages=counts.messages if counts is not None else 0,
         redactions=counts.redactions if counts is not None else 0,

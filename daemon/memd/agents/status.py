@@ -15,8 +15,9 @@ from memd.index.connection import Database
 from memd.index.files import IndexCounts, count_all, generation
 from memd.index.keyword import find_keyword
 from memd.index.transcripts import SourceCounts, TranscriptCounts, count_by_source, count_transcripts
+from memd.programs.catalog import OPENCLAW_SOURCE
 from memd.settings.agents import AgentConfig
-from memd.sources.discover import Discovery
+from memd.sources.source import Listing
 from memd.system.units import count, span
 from memd.vector_search.agent_vectors import VectorSearchManager
 from memd_client.errors import MemdError
@@ -100,7 +101,7 @@ async def describe_agent(config: AgentConfig, opened: OpenAgent, now_ms: int, *,
         watch_reason=watch.reason,
         interval_minutes=config.settings.sync.interval_minutes,
         sessions=_sessions(opened, transcripts),
-        added=describe_sources(opened.sources, by_source, config.id),
+        added=describe_sources(config, opened, by_source),
         generation=at,
         index_bytes=opened.index_file.size_bytes(),
         degraded=vectors.degraded(),
@@ -135,15 +136,15 @@ def _with_provider(status: AgentStatus, opened: OpenAgent) -> AgentStatus:
 
 def _sessions(opened: OpenAgent, counts: TranscriptCounts) -> SessionsStatus | None:
     """Return the status of an agent's transcripts; None if they aren't indexed."""
-    seen = opened.sources.transcripts
+    seen = opened.sources.listings.get(OPENCLAW_SOURCE)
     if seen is None:
         return None
     return SessionsStatus(
-        counts.transcripts, counts.messages, counts.redactions, dict(seen.eras), dict(seen.left_out)
+        counts.transcripts, counts.messages, counts.redactions, dict(seen.stores), dict(seen.left_out)
     )
 
 
-def _problems(config: AgentConfig, opened: OpenAgent, disk: Discovery) -> list[Problem]:
+def _problems(config: AgentConfig, opened: OpenAgent, disk: Listing) -> list[Problem]:
     """Return an agent's problems, each with its hint."""
     vectors = opened.vector_search
     problems = [as_problem(error) for error in config.problems]
@@ -161,8 +162,8 @@ def _problems(config: AgentConfig, opened: OpenAgent, disk: Discovery) -> list[P
         )
         for notice in vectors.notices
     )
-    if opened.sources.transcripts is not None:
-        problems.extend(opened.sources.transcripts.problems)
+    if (seen := opened.sources.listings.get(OPENCLAW_SOURCE)) is not None:
+        problems.extend(seen.problems)
     if disk.beyond_limits:
         problems.append(
             Problem(
@@ -171,7 +172,7 @@ def _problems(config: AgentConfig, opened: OpenAgent, disk: Discovery) -> list[P
                 "narrow `extraPaths`, or raise `max_agent_files` and `max_agent_mb` in memd.toml",
             )
         )
-    if disk.workspace_missing and not config.sources:  # an agent may have nothing but sources
+    if disk.is_missing and not config.sources:  # an agent may have nothing but sources
         problems.append(
             Problem(
                 "workspace_missing",
@@ -192,7 +193,7 @@ def _problems(config: AgentConfig, opened: OpenAgent, disk: Discovery) -> list[P
     return problems
 
 
-async def probe(config: AgentConfig, opened: OpenAgent, disk: Discovery) -> list[Check]:
+async def probe(config: AgentConfig, opened: OpenAgent, disk: Listing) -> list[Check]:
     """Test each part of an open agent and return the results."""
     return [
         await _probe_embedding(opened.vector_search),
@@ -247,7 +248,7 @@ async def _probe_vectors(opened: OpenAgent) -> Check:
     return Check("vectors", True, f"{opened.vector_cache.count:,} by {choice.search.name}: {choice.reason}")
 
 
-def _probe_files(config: AgentConfig, disk: Discovery) -> Check:
-    if disk.workspace_missing and not config.sources:  # an agent may have nothing but sources
+def _probe_files(config: AgentConfig, disk: Listing) -> Check:
+    if disk.is_missing and not config.sources:  # an agent may have nothing but sources
         return Check("files", False, f"{config.workspace} does not exist")
     return Check("files", True, f"{len(disk.files)} memory files readable, {len(disk.skipped)} skipped")

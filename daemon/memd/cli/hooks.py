@@ -12,15 +12,15 @@ import click
 from memd.cli.arguments import ArgumentChoice, CommandGroup, agent_option, examples, json_option
 from memd.cli.connect import CliSession
 from memd.cli.hook_setup.changes import HookFiles, InstalledHooks, installed_hooks, make
-from memd.cli.hook_setup.programs import PROGRAMS
 from memd.cli.lines import Line, dotted, line, stamp
+from memd.programs.catalog import HOOKS, PROGRAMS
 from memd_client.discovery import home_directory
 from memd_client.hooks import HookLogEntry
 
 STYLES = {"installed": "good", "not installed": "quiet"}
 """Styles of states; the other ones need attention."""
 
-_program = click.argument("program", metavar="PROGRAM", type=ArgumentChoice(list(PROGRAMS)))
+_program = click.argument("program", metavar="PROGRAM", type=ArgumentChoice(list(HOOKS)))
 _dry_run = click.option("--dry-run", is_flag=True, help="Show the change without making it.")
 
 
@@ -60,21 +60,21 @@ def install(session: CliSession, program: str, agent: str | None, dry_run: bool)
     """
     from memd.cli.readers import hook_agent, shown_to
 
-    files = _files_of(program)
+    files, title = _files_of(program), PROGRAMS[program].title
     changes = [each for each in files.plan_install(agent) if not each.is_none]
-    if "prompt" in files.program.events:
-        session.output.note(shown_to(files.program.title, hook_agent(agent)))
+    if "prompt" in files.form.events:
+        session.output.note(shown_to(title, hook_agent(agent)))
     if not changes:
-        session.output.text(f"hooks are installed in {files.program.title} already: {files.path}\n")
+        session.output.text(f"hooks are installed in {title} already: {files.path}\n")
         return
     if dry_run:
         session.output.text("".join(each.diff() for each in changes))
         return
     backups = make(changes, stamp(session.now_ms()))
-    session.output.text(f"installed hooks in {files.program.title}: {files.path}\n")
+    session.output.text(f"installed hooks in {title}: {files.path}\n")
     for backup in backups:
         session.output.note(f"backup: {backup}")
-    session.output.note(files.program.next_step)
+    session.output.note(files.form.next_step)
 
 
 @command.command(
@@ -91,17 +91,17 @@ def uninstall(session: CliSession, program: str, dry_run: bool) -> None:
     If nothing else has changed since they were installed, the file is again what it was, byte for byte. Other hooks
     and settings are unchanged in any case.
     """
-    files = _files_of(program)
+    files, title = _files_of(program), PROGRAMS[program].title
     changes = files.plan_uninstall()
     if not changes:
-        session.output.text(f"{files.program.title} has no hooks of memd: {files.path}\n")
+        session.output.text(f"{title} has no hooks of memd: {files.path}\n")
         return
     if dry_run:
         session.output.text("".join(each.diff() for each in changes))
         return
     backups = make(changes, stamp(session.now_ms()))
     files.remove_empty_folders()
-    session.output.text(f"removed hooks from {files.program.title}: {files.path}\n")
+    session.output.text(f"removed hooks from {title}: {files.path}\n")
     for backup in backups:
         session.output.note(f"backup: {backup}")
 
@@ -113,7 +113,7 @@ def uninstall(session: CliSession, program: str, dry_run: bool) -> None:
 @click.pass_obj
 def list_hooks(session: CliSession, as_json: bool) -> None:
     """List the programs, whether memd's hooks are installed in them, and whether their command still exists."""
-    found = [installed_hooks(_files_of(name)) for name in PROGRAMS]
+    found = [installed_hooks(_files_of(name)) for name in HOOKS]
     if as_json:
         session.output.document([asdict(each) for each in found])
         return
@@ -180,4 +180,4 @@ def _entry_lines(entry: HookLogEntry) -> list[Line]:
 
 def _files_of(program: str) -> HookFiles:
     """Return the files of a program, by the user's home folder and environment."""
-    return HookFiles(PROGRAMS[program], Path(home_directory()), os.environ)
+    return HookFiles(program, Path(home_directory()), os.environ)

@@ -12,7 +12,7 @@ import click
 from memd.cli.arguments import ArgumentChoice, CommandGroup, HintedError, agent_option, examples, utf8
 from memd.cli.connect import CliSession
 from memd.cli.lines import stamp
-from memd.mcp.client_files import CLIENTS, McpClient
+from memd.programs.catalog import MCP_CLIENTS, PROGRAMS, Mcp, Places
 from memd_client.discovery import home_directory
 
 PASSED_ON = ("MEMD_SOCKET", "MEMD_CONFIG", "OPENCLAW_STATE_DIR", "OPENCLAW_HOME", "OPENCLAW_CONFIG_PATH")
@@ -58,7 +58,7 @@ def command(ctx: click.Context, agent: str | None, structured: bool) -> None:
         "memctl mcp install vscode --remove",
     ),
 )
-@click.argument("client", metavar="CLIENT", type=ArgumentChoice(list(CLIENTS)))
+@click.argument("client", metavar="CLIENT", type=ArgumentChoice(list(MCP_CLIENTS)))
 @agent_option
 @click.option(
     "--project",
@@ -83,12 +83,12 @@ def install(
     from memd.mcp.trial import TrialFailedError, try_server
     from memd.system.settings_change import carry_out
 
-    chosen = CLIENTS[client]
-    path = _file_of(chosen, project)
+    chosen, title = MCP_CLIENTS[client], PROGRAMS[client].title
+    path = _file_of(client, project)
     entry = None if remove else _entry_of(chosen, agent, project)
     change = plan(chosen, path, entry)
     if not remove:
-        session.output.note(shown_to(chosen.title, agent or ALL))
+        session.output.note(shown_to(title, agent or ALL))
     if entry is not None and not dry_run:
         try:
             try_server(chosen, entry)
@@ -96,32 +96,33 @@ def install(
             raise HintedError(f"{error}; {path} is unchanged", error.hint) from None
     if change.is_none:
         state = "has no entry for memd" if remove else "is configured already"
-        session.output.text(f"{chosen.title} {state}: {path}\n")
+        session.output.text(f"{title} {state}: {path}\n")
         return
     if dry_run:
         session.output.text(change.diff())
         return
     backup = carry_out(change, stamp(session.now_ms()))
-    session.output.text(f"{'removed memd from' if remove else 'added memd to'} {chosen.title}: {path}\n")
+    session.output.text(f"{'removed memd from' if remove else 'added memd to'} {title}: {path}\n")
     if backup is not None:
         session.output.note(f"backup: {backup}")
     if not remove:
         session.output.note(chosen.next_step)
 
 
-def _file_of(client: McpClient, project: str | None) -> Path:
+def _file_of(name: str, project: str | None) -> Path:
     """Return the file to configure."""
+    client = MCP_CLIENTS[name]
     if project is None:
-        return client.user_file(Path(home_directory()), os.environ)
+        return client.file(Places(Path(home_directory()), os.environ))
     if not client.project:
-        raise click.UsageError(f"{client.title} has no project settings; omit --project")
+        raise click.UsageError(f"{PROGRAMS[name].title} has no project settings; omit --project")
     folder = Path(os.path.abspath(os.path.expanduser(project)))
     if not folder.is_dir():
         raise click.UsageError(f"no folder {folder}")
     return folder / client.project
 
 
-def _entry_of(client: McpClient, agent: str | None, project: str | None) -> dict[str, object]:
+def _entry_of(client: Mcp, agent: str | None, project: str | None) -> dict[str, object]:
     """Return memd's entry; a project's entry has no paths of this machine, as other users may share it."""
     if project is not None:
         return client.entry("memctl", agent, {})

@@ -8,10 +8,10 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from memd.cli.hook_setup.changes import HookFiles
 from memd.cli.hook_setup.entries import find_hooks
-from memd.cli.hook_setup.programs import PROGRAMS
 from memd.mcp import toml_edit
-from memd.mcp.client_files import CLIENTS, SERVER
+from memd.programs.catalog import HOOKS, MCP_CLIENTS, MCP_SERVER, PROGRAMS, Places
 from memd.settings.paths import daemon_config_file
 from memd.system import json_edit
 from memd.system.settings_change import read_settings
@@ -65,24 +65,25 @@ def _settings(section: str) -> dict[str, Any]:
 
 def _hooked() -> Iterator[tuple[str, str]]:
     """Yield the programs with hooks that give text, each with its agent."""
-    for program in PROGRAMS.values():
+    for name, form in HOOKS.items():
+        file = HookFiles(name, Path(home_directory()), os.environ).path
         try:
-            hooks = find_hooks(program, read_settings(program.file(Path(home_directory()), os.environ)) or "")
+            hooks = find_hooks(form, read_settings(file) or "")
         except (MemdError, json_edit.UneditableTextError):
             continue
-        if hooks and "prompt" in program.events:
-            named = _AGENT.search(str(hooks[0][1][program.command_key]))
-            yield program.title, hook_agent(named[1] if named else None)
+        if hooks and "prompt" in form.events:
+            named = _AGENT.search(str(hooks[0][1][form.command_key]))
+            yield PROGRAMS[name].title, hook_agent(named[1] if named else None)
 
 
 def _connected() -> Iterator[tuple[str, str]]:
     """Yield the MCP clients that have memd's server, each with its agent."""
-    for client in CLIENTS.values():
-        file = client.user_file(Path(home_directory()), os.environ)
+    for name, client in MCP_CLIENTS.items():
+        file = client.file(Places(Path(home_directory()), os.environ))
         values = toml_edit.value_of if file.suffix == ".toml" else json_edit.value_of
         try:
-            entry = values(read_settings(file) or "")[client.section][SERVER]
+            entry = values(read_settings(file) or "")[client.section][MCP_SERVER]
             named = _AGENT.search(" ".join(client.command_of(entry)))
         except (MemdError, json_edit.UneditableTextError, LookupError, TypeError):
             continue
-        yield client.title, named[1] if named else ALL
+        yield PROGRAMS[name].title, named[1] if named else ALL

@@ -249,7 +249,7 @@ def _refuse_host(session: CliSession, name: str) -> None:
 
 def _check_name(name: str, path: str | None, program: str | None) -> None:
     """Raise if a name is neither known nor comes with a path."""
-    from memd.settings.known_sources import KNOWN_SOURCES
+    from memd.programs.catalog import KNOWN_SOURCES
     from memd.system.nearest_name import did_you_mean
 
     if program is not None and program not in KNOWN_SOURCES:

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from memd.mcp import toml_edit
-from memd.mcp.client_files import SERVER, McpClient
+from memd.programs.catalog import MCP_SERVER, Mcp
 from memd.system import json_edit
 from memd.system.json_edit import UneditableTextError
 from memd.system.settings_change import SettingsChange, read_settings, uneditable
@@ -14,7 +14,7 @@ from memd.system.settings_change import SettingsChange, read_settings, uneditabl
 HINT = "add the entry yourself; see docs/mcp-clients.md"
 
 
-def plan(client: McpClient, path: Path, entry: dict[str, Any] | None) -> SettingsChange:
+def plan(client: Mcp, path: Path, entry: dict[str, Any] | None) -> SettingsChange:
     """Return the change to add the entry to a client's settings, or to remove it for None.
 
     Keys that the user added to the present entry are kept.
@@ -31,13 +31,15 @@ def plan(client: McpClient, path: Path, entry: dict[str, Any] | None) -> Setting
 
 def _toml(text: str, section: str, entry: dict[str, Any] | None) -> str:
     if entry is None:
-        return toml_edit.remove(text, section, SERVER)
+        return toml_edit.remove(text, section, MCP_SERVER)
     servers = toml_edit.value_of(text).get(section)
-    present = servers.get(SERVER) if isinstance(servers, dict) else None
-    return toml_edit.put(text, section, SERVER, {**(present if isinstance(present, dict) else {}), **entry})
+    present = servers.get(MCP_SERVER) if isinstance(servers, dict) else None
+    return toml_edit.put(
+        text, section, MCP_SERVER, {**(present if isinstance(present, dict) else {}), **entry}
+    )
 
 
 def _json(text: str, section: str, entry: dict[str, Any] | None) -> str:
     if entry is None:
-        return json_edit.take_out(text, (section, SERVER))
-    return json_edit.put(text, (section, SERVER), entry, merge=True)
+        return json_edit.take_out(text, (section, MCP_SERVER))
+    return json_edit.put(text, (section, MCP_SERVER), entry, merge=True)

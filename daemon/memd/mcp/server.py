@@ -11,7 +11,6 @@ import sys
 from typing import Any, TextIO, cast
 
 from memd.mcp import resources
-from memd.mcp.client_files import SERVER
 from memd.mcp.definitions import INSTRUCTIONS, TOOLS, Tool
 from memd.mcp.jsonrpc import (
     INTERNAL_ERROR,
@@ -25,6 +24,7 @@ from memd.mcp.resources import ResourceSubscriptions
 from memd.mcp.result_text import error_text
 from memd.mcp.scope import AgentScope
 from memd.mcp.tool_calls import OnProgress, ProgressSteps, carry_out
+from memd.programs.catalog import MCP_SERVER
 from memd.system.line_writer import EXIT_DRAIN_S, LineWriter, QueuedText
 from memd.system.untrusted import on_one_line
 from memd_client.aio import AsyncioClient
@@ -121,7 +121,7 @@ class MemoryServer:
                 "tools": {"listChanged": False},
                 "resources": {"subscribe": True, "listChanged": False},
             },
-            "serverInfo": {"name": SERVER, "version": CLIENT_VERSION},
+            "serverInfo": {"name": MCP_SERVER, "version": CLIENT_VERSION},
             "instructions": INSTRUCTIONS,
         }
 

@@ -8,8 +8,8 @@ import subprocess
 from collections.abc import Mapping
 from typing import Any, Final
 
-from memd.mcp.client_files import SERVER, McpClient
 from memd.mcp.server import VERSIONS
+from memd.programs.catalog import MCP_SERVER, Mcp
 
 TIMEOUT_S: Final = 30.0
 """Longest wait for the first reply; clients wait about as long for a server."""
@@ -34,7 +34,7 @@ class TrialFailedError(Exception):
         self.hint = hint
 
 
-def try_server(client: McpClient, entry: Mapping[str, Any]) -> None:
+def try_server(client: Mcp, entry: Mapping[str, Any]) -> None:
     """Start the server of an entry, and check its first reply. No daemon is started."""
     command = client.command_of(entry)
     variables = entry.get(client.variables_key, {})
@@ -58,7 +58,7 @@ def try_server(client: McpClient, entry: Mapping[str, Any]) -> None:
     except (OSError, ValueError, LookupError, TypeError) as error:
         said = ran.stderr.strip() if isinstance(error, ValueError | LookupError) else str(error)
         raise TrialFailedError(f"the server failed: {said[-500:] or 'no reply'}", _hint(command)) from None
-    if name != SERVER:
+    if name != MCP_SERVER:
         raise TrialFailedError(f"{command[0]} is another server, {name[:60]!r}", _hint(command))
 
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Final, NamedTuple
 
@@ -34,7 +33,7 @@ from memd.programs.claude_records import (
     read_record,
 )
 from memd.programs.conversation import Conversation, Message, Role, Session
-from memd.programs.program import FileProgram, Places, TranscriptFile
+from memd.programs.program import FileReader, TranscriptFile, session_of
 from memd.programs.records import (
     count_unknown,
     decode_record,
@@ -81,7 +80,7 @@ class ClaudeCodeReader:
     """Reads a transcript (a `TranscriptReader`)."""
 
     def __init__(self, file: TranscriptFile) -> None:
-        self._session = Session(id=file.session_id, kind=file.kind)
+        self._session = session_of(file)
         self._is_subagent = file.kind == "subagent"
         self._conversation = Conversation(self._session)
         self._branches = Branches()
@@ -232,16 +231,12 @@ class ClaudeCodeReader:
         ]
 
 
-class ClaudeCodeProgram(FileProgram):
-    """Claude Code."""
+class ClaudeCode(FileReader):
+    """Claude Code's folder of projects."""
 
-    name = "claude-code"
-    opener = "claude --resume"
-    reader = ClaudeCodeReader
-
-    def folders(self, places: Places) -> Sequence[Path]:
-        """Return the folder of projects."""
-        return [places.folder("CLAUDE_CONFIG_DIR", ".claude") / "projects"]
+    def open(self, file: TranscriptFile) -> ClaudeCodeReader:
+        """Return a reader."""
+        return ClaudeCodeReader(file)
 
     def transcript_at(self, path: str) -> TranscriptFile | None:
         """Return the transcript at a path: `<project>/<session>.jsonl`, or a subagent's `agent-<id>.jsonl`."""
@@ -282,10 +277,6 @@ class ClaudeCodeProgram(FileProgram):
                 return Session(id=session_id, title=title_of(title))
         return None
 
-    def how_to_open(self, session_id: str) -> str:
-        """Return the command that continues a session; a subagent's can't be continued."""
-        return "" if _AGENT.fullmatch(session_id) else super().how_to_open(session_id)
-
 
 def _read_text(record: ClaudeRecord, line: bytes) -> tuple[VisibleText, Role | None]:
     """Return what a record says, and who; None for a record that is no message."""
@@ -306,4 +297,4 @@ def _time_of(record: ClaudeRecord) -> int | None:
 
 _title_file = msgspec.json.Decoder(object)
 
-CLAUDE_CODE: Final = ClaudeCodeProgram()
+READER: Final = ClaudeCode()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
@@ -14,7 +13,7 @@ from memd.programs.codex_forks import ForkedLines
 from memd.programs.codex_talk import CodexTalk, answer_text, is_injected, person_text
 from memd.programs.codex_titles import CodexTitles
 from memd.programs.conversation import Conversation, Role, Session, SessionKind
-from memd.programs.program import FileProgram, Places, TranscriptFile
+from memd.programs.program import FileReader, TranscriptFile, session_of
 from memd.programs.records import (
     count_unknown,
     decode_record,
@@ -124,7 +123,7 @@ class CodexReader:
     """
 
     def __init__(self, file: TranscriptFile) -> None:
-        self._session = Session(id=file.session_id, kind=file.kind)
+        self._session = session_of(file)
         self._has_meta = False
         self._events = CodexTalk()
         self._sent = CodexTalk()
@@ -349,19 +348,15 @@ _FOLDER = re.compile(r"(?:archived_sessions|(?:sessions/?)?(?:\d{4}(?:/\d\d){0,2
 """A folder of transcripts, from Codex's home or from its folder `sessions`."""
 
 
-class CodexProgram(FileProgram):
-    """Codex CLI."""
-
-    name = "codex"
-    opener = "codex resume"
-    reader = CodexReader
+class Codex(FileReader):
+    """Codex's home, which has the transcripts and the file of titles."""
 
     def __init__(self) -> None:
         self._titles = CodexTitles()
 
-    def folders(self, places: Places) -> Sequence[Path]:
-        """Return Codex's home, which has the transcripts and the file of titles."""
-        return [places.folder("CODEX_HOME", ".codex")]
+    def open(self, file: TranscriptFile) -> CodexReader:
+        """Return a reader."""
+        return CodexReader(file)
 
     def transcript_at(self, path: str) -> TranscriptFile | None:
         """Return the transcript at a path: a later file of a session ranks before, then the plain one."""
@@ -382,4 +377,4 @@ class CodexProgram(FileProgram):
         return None if title is None else Session(id=session_id, title=title)
 
 
-CODEX: Final = CodexProgram()
+READER: Final = Codex()

@@ -1,4 +1,4 @@
-"""A conversation of a person with an agent, as a reader of a program's transcripts returns it."""
+"""A conversation of a user with an agent, as a reader of a program's transcripts returns it."""
 
 from __future__ import annotations
 
@@ -9,21 +9,21 @@ from typing import Literal, NamedTuple, TypeAlias
 Role: TypeAlias = Literal["user", "assistant"]
 
 SessionKind: TypeAlias = Literal["main", "subagent", "machine"]
-"""`subagent`: a session that an agent started; `machine`: one without a person, such as a scheduled or headless run."""
+"""`subagent`: a session that an agent started; `machine`: one without a user, such as a scheduled or headless run."""
 
 
-def is_wanted(kind: SessionKind, *, with_subagents: bool) -> bool:
+def is_wanted(kind: str, *, with_subagents: bool) -> bool:
     """Return whether sessions of a kind are indexed."""
     return kind == "main" or (kind == "subagent" and with_subagents)
 
 
 class Message(NamedTuple):
-    """One message: words of a person, or a visible answer.
+    """One message: words of a user, or a visible answer.
 
     Attributes:
         role: Who speaks.
         text: The visible text, which may have several lines; never empty.
-        place: The line of the file from 1, or the number of the row in the session from 1. Never decreases within a
+        place: The line of the file from 1, or the number of the row in the session. Never decreases within a
             conversation.
         key: The program's id of the message; of a copy the original's; "" without one.
         time_ms: When it was said, in milliseconds UTC; None if unknown.
@@ -36,6 +36,20 @@ class Message(NamedTuple):
     time_ms: int | None = None
 
 
+class Break(NamedTuple):
+    """The end of one conversation and the beginning of the next under the same session id.
+
+    Attributes:
+        end: Number of messages before the end.
+        first: Number of messages before the first message of the next conversation: `end`, or less if both share some.
+        at_ms: Its time; 0 if unknown.
+    """
+
+    end: int
+    first: int
+    at_ms: int = 0
+
+
 @dataclass(slots=True)
 class Session:
     """What a program records about a session. Unknown texts are empty.
@@ -44,7 +58,7 @@ class Session:
         id: The program's stable id.
         kind: Only `main` sessions are indexed by default.
         parent: Id of the session that started it, or that it was forked from.
-        title: The newest title that a person or the program gave; else empty.
+        title: The newest title that a user or the program gave; else empty.
         cwd: Working directory as recorded, never from a folder's name.
         branch: Branch of its repository.
         started_ms, updated_ms: Times of the first and last record, in milliseconds UTC; None if unknown.
@@ -75,9 +89,15 @@ class Conversation:
         messages: In order, each once. Copies of another session's messages are left out.
         unknown: Number of records of unknown types, by type: they are skipped.
         broken: Number of lines or rows that can't be parsed.
+        breaks: In order, of a session that was reset.
+        digest: Hash of everything that was read, if the reader has one.
+        warning: Why a part of it can't be read; empty if all of it was.
     """
 
     session: Session
     messages: list[Message] = field(default_factory=list)
     unknown: Counter[str] = field(default_factory=Counter)
     broken: int = 0
+    breaks: list[Break] = field(default_factory=list)
+    digest: str = ""
+    warning: str = ""

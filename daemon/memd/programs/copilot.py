@@ -1,4 +1,4 @@
-"""Conversations of Copilot CLI and of Copilot's chat in VS Code: the same events, in files that are appended to.
+"""Conversations of Copilot CLI: events in files that are appended to.
 
 Undone events stay in the file: a later event says from which one on they are void.
 """
@@ -6,17 +6,14 @@ Undone events stay in the file: a later event says from which one on they are vo
 from __future__ import annotations
 
 import json
-import os
 import re
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
-from urllib.parse import unquote, urlsplit
 
 import msgspec
 
 from memd.programs.conversation import Conversation, Message, Role, Session
-from memd.programs.program import FileProgram, Places, TranscriptFile
+from memd.programs.program import FileReader, TranscriptFile, session_of
 from memd.programs.records import (
     count_unknown,
     decode_record,
@@ -27,7 +24,7 @@ from memd.programs.records import (
     time_ms_of,
     title_of,
 )
-from memd.programs.small_files import paths_in, read_small_file
+from memd.programs.small_files import read_small_file
 from memd.text.transcripts.injected import without_injected
 from memd.text.transcripts.tags import opens_with_tag
 
@@ -55,11 +52,8 @@ _CONTEXTS: Final = frozenset(("session.start", "session.resume", "session.contex
 _REMINDERS: Final = ("<system_reminder>", "<reminder>")
 """Begin what is appended to a prompt."""
 
-_EDITORS: Final = ("Code", "Code - Insiders", "VSCodium")
-_SERVERS: Final = (".vscode-server", ".vscode-server-insiders")
-_CHAT: Final = ("GitHub.copilot-chat", "transcripts")
-_NAME = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9._-]{0,119}")
-_EVENTS, _SUFFIX = "events.jsonl", ".jsonl"
+SESSION_NAME = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9._-]{0,119}")
+_EVENTS, SUFFIX = "events.jsonl", ".jsonl"
 
 
 class _Event(msgspec.Struct, rename="camel", gc=False):
@@ -86,14 +80,13 @@ class _Data(msgspec.Struct, rename="camel", gc=False):
 
 _event = msgspec.json.Decoder(_Event)
 _data = msgspec.json.Decoder(_Data)
-_workspace = msgspec.json.Decoder(dict[str, object])
 
 
 class CopilotReader:
     """Reads a file of events (a `TranscriptReader`)."""
 
     def __init__(self, file: TranscriptFile) -> None:
-        self._session = Session(id=file.session_id, kind=file.kind)
+        self._session = session_of(file)
         self._conversation = Conversation(self._session)
         self._numbers: dict[str, int] = {}
         self._count = 0
@@ -168,24 +161,20 @@ class CopilotReader:
         self._session.branch = text_of(context.get("branch")) or self._session.branch
 
 
-class CopilotProgram(FileProgram):
-    """Copilot CLI."""
+class Copilot(FileReader):
+    """Copilot CLI's folder of sessions."""
 
-    name = "copilot"
-    reader = CopilotReader
-    opener = "copilot --resume"
-
-    def folders(self, places: Places) -> Sequence[Path]:
-        """Return the folder of sessions."""
-        return [places.folder("COPILOT_HOME", ".copilot") / "session-state"]
+    def open(self, file: TranscriptFile) -> CopilotReader:
+        """Return a reader."""
+        return CopilotReader(file)
 
     def transcript_at(self, path: str) -> TranscriptFile | None:
         """Return the transcript at a path: `<session>/events.jsonl`; old releases wrote `<session>.jsonl`."""
         match path.split("/"):
-            case [session, name] if name == _EVENTS and _NAME.fullmatch(session):
+            case [session, name] if name == _EVENTS and SESSION_NAME.fullmatch(session):
                 return TranscriptFile(session, rank=1)
-            case [name] if name.endswith(_SUFFIX) and _NAME.fullmatch(name.removesuffix(_SUFFIX)):
-                return TranscriptFile(name.removesuffix(_SUFFIX))
+            case [name] if name.endswith(SUFFIX) and SESSION_NAME.fullmatch(name.removesuffix(SUFFIX)):
+                return TranscriptFile(name.removesuffix(SUFFIX))
             case _:
                 return None
 
@@ -195,7 +184,7 @@ class CopilotProgram(FileProgram):
 
     def read_details(self, folder: Path, session_id: str) -> Session | None:
         """Return the name and folder in `<session>/workspace.yaml`."""
-        if not _NAME.fullmatch(session_id):
+        if not SESSION_NAME.fullmatch(session_id):
             return None
         content = read_small_file(str(folder / session_id / "workspace.yaml"))
         if content is None:
@@ -203,50 +192,6 @@ class CopilotProgram(FileProgram):
         values = _yaml_values(content.decode("utf-8", "replace"))
         title = title_of(values.get("name") or values.get("summary", ""))
         return Session(session_id, title=title, cwd=values.get("cwd", ""), branch=values.get("branch", ""))
-
-
-class CopilotChatProgram(FileProgram):
-    """Copilot's chat in VS Code and its kin."""
-
-    name = "copilot-vscode"
-    reader = CopilotReader
-
-    def folders(self, places: Places) -> Sequence[Path]:
-        """Return the folders of workspaces of all editors, and of those that editors run on a remote machine."""
-        if places.platform == "darwin":
-            settings = places.home / "Library" / "Application Support"
-        else:
-            settings = places.folder("XDG_CONFIG_HOME", ".config")
-        editors = [settings / editor / "User" for editor in _EDITORS]
-        servers = [places.home / server / "data" / "User" for server in _SERVERS]
-        return [user / "workspaceStorage" for user in (*editors, *servers)]
-
-    def transcript_at(self, path: str) -> TranscriptFile | None:
-        """Return the transcript at `<workspace>/GitHub.copilot-chat/transcripts/<session>.jsonl`."""
-        match path.split("/"):
-            case [_, *folders, name] if (*folders,) == _CHAT and name.endswith(_SUFFIX):
-                session = name.removesuffix(_SUFFIX)
-                return TranscriptFile(session) if _NAME.fullmatch(session) else None
-            case _:
-                return None
-
-    def is_walked(self, path: str) -> bool:
-        """Return whether a folder may contain transcripts."""
-        _, *folders = path.split("/")
-        return (*folders,) == _CHAT[: len(folders)]
-
-    def read_details(self, folder: Path, session_id: str) -> Session | None:
-        """Return the folder that `workspace.json` names; one look per workspace."""
-        if not _NAME.fullmatch(session_id):
-            return None
-        for workspace in paths_in(folder):
-            if os.path.lexists(os.path.join(workspace, *_CHAT, session_id + _SUFFIX)):
-                content = decode_record(
-                    read_small_file(os.path.join(workspace, "workspace.json")), _workspace
-                )
-                named = text_of(content.get("folder")) if content is not None else ""
-                return Session(session_id, cwd=_folder_of(named))
-        return None
 
 
 def _is_machine(data: _Data) -> bool:
@@ -263,15 +208,6 @@ def _words_in(text: str) -> str:
 
 def _time_of(event: _Event) -> int | None:
     return time_ms_of(event.timestamp) if isinstance(event.timestamp, str) else None
-
-
-def _folder_of(uri: str) -> str:
-    """Return the path in a `file:` URI; empty for a remote one."""
-    try:
-        parts = urlsplit(uri)
-    except ValueError:
-        return ""
-    return unquote(parts.path, errors="replace") if parts.scheme == "file" and not parts.netloc else ""
 
 
 _YAML_LINE = re.compile(r"([a-z_]+):[ \t]*(.*)")
@@ -310,5 +246,4 @@ def _yaml_text(value: str) -> str:
     return "" if plain in ("null", "~") else plain
 
 
-COPILOT: Final = CopilotProgram()
-COPILOT_CHAT: Final = CopilotChatProgram()
+READER: Final = Copilot()

@@ -15,7 +15,7 @@ from typing import Final
 import msgspec
 
 from memd.programs.conversation import Conversation, Message, Role, Session
-from memd.programs.program import FileProgram, Places, TranscriptFile, TranscriptReader
+from memd.programs.program import FileReader, TranscriptFile, TranscriptReader, session_of
 from memd.programs.records import decode_record, is_set, is_utf8, time_ms_of
 from memd.programs.small_files import paths_in, read_small_file
 from memd.text.transcripts.tags import opens_with_tag
@@ -64,7 +64,7 @@ class CursorJsonReader:
     """Reads a transcript of JSON lines (a `TranscriptReader`)."""
 
     def __init__(self, file: TranscriptFile) -> None:
-        self._conversation = Conversation(Session(id=file.session_id, kind=file.kind))
+        self._conversation = Conversation(session_of(file))
         self._messages: list[Message] = []
         self._untagged: set[int] = set()
         self._has_tags = False
@@ -123,7 +123,7 @@ class CursorTextReader:
     """
 
     def __init__(self, file: TranscriptFile) -> None:
-        self._session = Session(id=file.session_id, kind=file.kind)
+        self._session = session_of(file)
         self._messages: list[Message] = []
         self._role: Role | None = None
         self._place = 0
@@ -174,15 +174,8 @@ def queries_in(text: str) -> list[str]:
     return queries
 
 
-class CursorProgram(FileProgram):
-    """Cursor's command line."""
-
-    name = "cursor"
-    opener = "cursor-agent --resume"
-
-    def folders(self, places: Places) -> Sequence[Path]:
-        """Return the folder of projects."""
-        return [places.home / ".cursor" / "projects"]
+class Cursor(FileReader):
+    """Cursor's folder of projects."""
 
     def transcript_at(self, path: str) -> TranscriptFile | None:
         """Return the transcript at a path: `<id>/<id>.jsonl` ranks before `<id>.jsonl` and `.txt`."""
@@ -216,7 +209,7 @@ class CursorProgram(FileProgram):
             case _:
                 return False
 
-    def reader(self, file: TranscriptFile) -> TranscriptReader:
+    def open(self, file: TranscriptFile) -> TranscriptReader:
         """Return a new reader; the two ranks below 2 are those of text."""
         return CursorJsonReader(file) if file.rank >= 2 else CursorTextReader(file)
 
@@ -240,4 +233,4 @@ class CursorProgram(FileProgram):
         return newest
 
 
-CURSOR: Final = CursorProgram()
+READER: Final = Cursor()

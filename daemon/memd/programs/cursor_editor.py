@@ -21,7 +21,7 @@ from memd.programs.cursor_rows import (
     opened_composer,
     read_composers,
 )
-from memd.programs.program import DatabaseProgram, Places, StoredSession
+from memd.programs.program import ConversationDatabase, StoredSession
 from memd.programs.records import decode_record, is_set, time_ms_of
 
 _USER, _ASSISTANT = 1, 2
@@ -87,8 +87,8 @@ class _Listed(NamedTuple):
     is_subagent: bool
 
 
-class CursorEditorDatabase:
-    """The editor's database, opened for each read (a `ConversationDatabase`)."""
+class CursorEditorDatabase(ConversationDatabase):
+    """The editor's database, opened for each read."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -137,12 +137,12 @@ class CursorEditorDatabase:
 
     def _refresh(self, composers: Sequence[CursorComposer]) -> None:
         """Read the values of new and of changed conversations."""
-        known, self._listed = self._listed, {}
+        listed: dict[str, _Listed] = {}
         changed = []
         for each in composers:
-            listed = known.get(each.id)
-            if listed is not None and (listed.row, listed.size_bytes) == (each.row, each.size_bytes):
-                self._listed[each.id] = listed
+            known = self._listed.get(each.id)
+            if known is not None and (known.row, known.size_bytes) == (each.row, each.size_bytes):
+                listed[each.id] = known
             else:
                 changed.append(each)
         for start in range(0, len(changed), READ_COMPOSERS):
@@ -150,13 +150,14 @@ class CursorEditorDatabase:
             values = read_composers(self._path, [each.id for each in some])
             for each in some:
                 summary = decode_record(values[each.id], _summary) or _Summary()
-                self._listed[each.id] = _Listed(
+                listed[each.id] = _Listed(
                     each.row,
                     each.size_bytes,
                     time_ms_of(summary.lastUpdatedAt) or time_ms_of(summary.createdAt) or 0,
                     tuple(_texts(summary.subComposerIds)),
                     is_set(summary.subagentInfo),
                 )
+        self._listed = listed
 
     def _stored(self, composer: CursorComposer) -> StoredSession:
         listed = self._listed[composer.id]
@@ -164,7 +165,7 @@ class CursorEditorDatabase:
         newest = max(composer.row, composer.last_row)
         number = (newest * _MIXED + (composer.bubbles * 31 + composer.size_bytes) % _MIXED) % _NUMBERS
         kind: SessionKind = "subagent" if composer.id in self._subagents else "main"
-        return StoredSession(composer.id, (updated, number), updated, kind)
+        return StoredSession(composer.id, (updated * 1_000_000, number, 0, updated), kind, composer.bubbles)
 
     def _describe(self, composer: _Composer, session: Session) -> None:
         """Set what is known about a session."""
@@ -236,19 +237,4 @@ def _folder_of(workspace: object) -> str:
     return path if isinstance(path, str) else ""
 
 
-class CursorEditorProgram(DatabaseProgram):
-    """Cursor's editor."""
-
-    name = "cursor-editor"
-    open = CursorEditorDatabase
-
-    def databases(self, places: Places) -> Sequence[Path]:
-        """Return the database of all windows."""
-        if places.platform == "darwin":
-            folder = places.home / "Library" / "Application Support"
-        else:
-            folder = places.folder("XDG_CONFIG_HOME", ".config")
-        return [folder / "Cursor" / "User" / "globalStorage" / "state.vscdb"]
-
-
-CURSOR_EDITOR: Final = CursorEditorProgram()
+READER: Final = CursorEditorDatabase

@@ -13,7 +13,7 @@ import msgspec
 
 from memd.programs.conversation import Conversation, Message, Session
 from memd.programs.gemini_projects import find_project_folder
-from memd.programs.program import FileProgram, Places, TranscriptFile
+from memd.programs.program import FileReader, TranscriptFile, session_of
 from memd.programs.records import (
     count_unknown,
     decode_record,
@@ -72,7 +72,7 @@ class GeminiReader:
     """
 
     def __init__(self, file: TranscriptFile) -> None:
-        self._session = Session(id=file.session_id, kind=file.kind)
+        self._session = session_of(file)
         self._messages: dict[str, tuple[int, Message | None]] = {}
         """By id, in order: the place of the first record, and the message, None for what is none, or suspect."""
         self._suspect: set[str] = set()
@@ -223,16 +223,12 @@ _NAME = re.compile(r"([^/]{1,200})\.json(l?)")
 SESSION_PREFIX: Final = "session-"
 
 
-class GeminiProgram(FileProgram):
-    """Gemini CLI."""
+class Gemini(FileReader):
+    """Gemini CLI's folder of projects."""
 
-    name = "gemini"
-    opener = "gemini --resume"
-    reader = GeminiReader
-
-    def folders(self, places: Places) -> Sequence[Path]:
-        """Return the folder of projects."""
-        return [places.folder("GEMINI_CLI_HOME", "") / ".gemini" / "tmp"]
+    def open(self, file: TranscriptFile) -> GeminiReader:
+        """Return a reader."""
+        return GeminiReader(file)
 
     def transcript_at(self, path: str) -> TranscriptFile | None:
         """Return the transcript at a path; `.jsonl` continues the older `.json` of the same name."""
@@ -260,4 +256,4 @@ class GeminiProgram(FileProgram):
         return Session(id=session_id, cwd=cwd) if cwd else None
 
 
-GEMINI: Final = GeminiProgram()
+READER: Final = Gemini()

@@ -7,7 +7,7 @@ import stat
 import zlib
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
@@ -158,24 +158,20 @@ class OpenClawSessions:
         self._db: Database | None = None
         self._identity: tuple[int, int] | None = None
         self._shape: Shape | None = None
-        self._schema = self._seen = -1
+        self._schema = -1
         self._built: dict[str, tuple[_Facts, SessionRow]] = {}
 
     def __repr__(self) -> str:
         return f"<OpenClawSessions {'open' if self._db is not None else 'closed'}>"
 
-    def list_changed(self) -> list[SessionRow] | None:
-        """Return all sessions with a transcript, or None if nothing was committed since the last call."""
+    def list_all(self) -> list[SessionRow]:
+        """Return all sessions with a transcript."""
         with self._snapshot() as view:
             if view is None:
                 return []
-            version = get_int(view.db, "PRAGMA data_version")
-            if version == self._seen:
-                return None
             check_version(view.db)
             rows = list(self._rows(view, None))
             self._built = {row.session_id: self._built[row.session_id] for row in rows}
-            self._seen = version
             return rows
 
     def find(self, session_id: str) -> SessionRow | None:
@@ -186,15 +182,6 @@ class OpenClawSessions:
             check_version(view.db)
             self._built.pop(session_id, None)
             return next(iter(list(self._rows(view, session_id))), None)
-
-    def correct(self, row: SessionRow) -> None:
-        """Update a session's cached size from a row that another connection read."""
-        known = self._built.get(row.session_id)
-        if known is not None:
-            self._built[row.session_id] = (
-                known[0],
-                replace(known[1], events=row.events, size_bytes=row.size_bytes),
-            )
 
     def read_events(self, session_id: str, after_seq: int | None) -> list[TranscriptEvent]:
         """Return the next page of a session's events; empty if there are no more."""
@@ -228,7 +215,7 @@ class OpenClawSessions:
         """Close the connection; the next call opens one again."""
         db, self._db = self._db, None
         self._identity = self._shape = None
-        self._schema = self._seen = -1
+        self._schema = -1
         self._built.clear()
         if db is not None:
             db.close(True)

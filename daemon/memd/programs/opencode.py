@@ -15,7 +15,7 @@ import msgspec
 
 from memd.programs.conversation import Conversation, Message, Role, Session
 from memd.programs.opencode_rows import OpencodeMessage, OpencodeTalk, list_sessions, opened_session
-from memd.programs.program import DatabaseProgram, Places, StoredSession
+from memd.programs.program import ConversationDatabase, StoredSession
 from memd.programs.records import decode_record, is_set, time_ms_of
 
 _KNOWN_PARTS: Final = frozenset(
@@ -76,8 +76,8 @@ _v2_message = msgspec.json.Decoder(_V2Message)
 _revert = msgspec.json.Decoder(_Revert)
 
 
-class OpencodeDatabase:
-    """A database of conversations, opened for each read (a `ConversationDatabase`)."""
+class OpencodeDatabase(ConversationDatabase):
+    """A database of conversations, opened for each read."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -90,9 +90,9 @@ class OpencodeDatabase:
         return [
             StoredSession(
                 each.id,
-                (each.updated_ms, each.number),
-                each.updated_ms,
+                (each.updated_ms * 1_000_000, each.number, 0, each.updated_ms),
                 "subagent" if each.parent else "main",
+                each.messages,
             )
             for each in list_sessions(self._path)
         ]
@@ -101,9 +101,6 @@ class OpencodeDatabase:
         """Return one conversation; see `ConversationDatabase.read`."""
         with opened_session(self._path, session_id) as talk:
             return None if talk is None else _read_talk(talk)
-
-    def close(self) -> None:
-        """Do nothing: no connection is kept."""
 
 
 def _read_talk(talk: OpencodeTalk) -> Conversation:
@@ -195,32 +192,4 @@ def _message(
     return Message(role, said, 0, message.id, created or message.time_ms or None) if said else None
 
 
-class OpencodeProgram(DatabaseProgram):
-    """opencode, or a program with the same database in a folder of another name.
-
-    Args:
-        name: Its name, also of its folder, command and database.
-    """
-
-    open = OpencodeDatabase
-
-    def __init__(self, name: str) -> None:
-        self.name = name
-        self.opener = f"{name} --session"
-
-    def databases(self, places: Places) -> Sequence[Path]:
-        """Return the databases of all channels, and the one that the environment names."""
-        folder = places.folder("XDG_DATA_HOME", ".local/share") / self.name
-        named = places.environ.get(f"{self.name.upper()}_DB", "").strip()
-        paths = [folder / f"{self.name}.db"]
-        if named and named != ":memory:":
-            paths.insert(0, folder / named)
-        try:
-            channels = sorted(folder.glob(f"{self.name}-*.db"))
-        except OSError:
-            channels = []
-        return list(dict.fromkeys((*paths, *channels)))
-
-
-OPENCODE: Final = OpencodeProgram("opencode")
-KILO: Final = OpencodeProgram("kilo")
+READER: Final = OpencodeDatabase

@@ -38,12 +38,13 @@ _NEWEST_ROWS: Final = 8
 
 
 class OpencodeSession(NamedTuple):
-    """A session and its version: the newest time of an update, and the number of messages or the last one's number."""
+    """A session and its version: the newest time of an update, and a number that changes with its messages."""
 
     id: str
     parent: str
     updated_ms: int
     number: int
+    messages: int
 
 
 class OpencodePart(NamedTuple):
@@ -184,6 +185,7 @@ def _list_v1(db: Database, schema: _Schema) -> dict[str, OpencodeSession]:
             text_of(parent),
             max(map(time_of, times)),
             number_of(count) * 1_000 + number_of(parts),
+            number_of(count),
         )
         for key, parent, *times, parts, count in limited(rows)
         if key
@@ -199,7 +201,9 @@ def _list_v2(db: Database, schema: _Schema) -> dict[str, OpencodeSession]:
             FROM {schema.v2_table} s"""
     )
     return {
-        text_of(key): OpencodeSession(text_of(key), text_of(parent), max(map(time_of, times)), number_of(seq))
+        text_of(key): OpencodeSession(
+            text_of(key), text_of(parent), max(map(time_of, times)), number_of(seq), number_of(seq)
+        )
         for key, parent, *times, seq in limited(rows)
         if key
     }

@@ -1,42 +1,41 @@
-"""The interface of a program whose transcripts are read in place: one module per program implements it.
+"""How memd reads a program's conversations: in files (`FileReader`), or in a database (`ConversationDatabase`).
 
-Two kinds: transcripts in files, each read line by line (`FileProgram`), and in a database (`DatabaseProgram`). Nothing
-is ever written to either.
+One module per program implements one of them as `READER`. Nothing is ever written to either.
 """
 
 from __future__ import annotations
 
-import shlex
+import hashlib
+import re
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple, Protocol
 
 from memd.programs.conversation import Conversation, Session, SessionKind
-
-
-class Places(NamedTuple):
-    """What decides in which folders programs keep their files: the home folder, the environment, `sys.platform`."""
-
-    home: Path
-    environ: Mapping[str, str]
-    platform: str
-
-    def folder(self, variable: str, default: str) -> Path:
-        """Return the folder that an environment variable names, else a default below the home folder."""
-        named = self.environ.get(variable, "").strip()
-        return Path(named).expanduser() if named else self.home / default
+from memd.system.safe_open import FileStat
+from memd_client.messages import Problem
 
 
 class TranscriptFile(NamedTuple):
-    """A transcript by the path of its file: the id of its session, its kind, and the rank among files of the session.
+    """A transcript by the path of its file.
 
-    Of several files of one session the one with the highest rank is read.
+    Attributes:
+        session_id: Id of its session, or of the part of a session that is in this file alone.
+        kind: Kind of the session.
+        rank: Of several files with one id, the file with the highest rank is read.
+        part_of: Id of the session, if `session_id` is that of a part.
     """
 
     session_id: str
     kind: SessionKind = "main"
     rank: int = 0
+    part_of: str = ""
+
+
+def session_of(file: TranscriptFile) -> Session:
+    """Return the session of a file, as far as its path shows it."""
+    return Session(file.session_id, file.kind)
 
 
 class TranscriptReader(Protocol):
@@ -52,67 +51,95 @@ class TranscriptReader(Protocol):
         """
 
 
-class TranscriptProgram:
-    """A program whose transcripts are read in place.
+class SessionKinds(Protocol):
+    """The kinds of the sessions in one folder, if the paths of their files don't show them."""
+
+    def refresh(self) -> None:
+        """Read again what the program records about its sessions, if that changed (blocking)."""
+
+    def kind_of(self, file: TranscriptFile, location: str, stat: FileStat) -> str:
+        """Return the kind of a session (blocking); `main` is a conversation."""
+
+    def by_key(self) -> Mapping[str, str]:
+        """Return the session id of each session key."""
+
+
+class FileReader(ABC):
+    """Finds and reads the conversations of a program with one transcript per file.
 
     Attributes:
-        name: Stable name, `claude-code`.
-        opener: The command that opens a session, without the session's id: `claude --resume`; empty without one.
+        keeps_facts: Whether what is known about a session is stored.
     """
 
-    name: str
-    opener: str = ""
-
-    def how_to_open(self, session_id: str) -> str:
-        """Return the command that opens a session, such as `claude --resume ID`; empty without one."""
-        return f"{self.opener} {shlex.quote(session_id)}" if self.opener else ""
-
-
-class FileProgram(TranscriptProgram, ABC):
-    """A program with one transcript per file.
-
-    Attributes:
-        reader: Returns a new reader of a file.
-    """
-
-    reader: Callable[[TranscriptFile], TranscriptReader]
-
-    @abstractmethod
-    def folders(self, places: Places) -> Sequence[Path]:
-        """Return the folders that may contain transcripts; they may be missing."""
+    keeps_facts: bool = True
 
     @abstractmethod
     def transcript_at(self, path: str) -> TranscriptFile | None:
-        """Return the transcript in a file by its path below one of the folders, `/` between names; None for others."""
+        """Return the transcript in a file by its path below a folder, `/` between names; None for others."""
 
     @abstractmethod
     def is_walked(self, path: str) -> bool:
-        """Return whether a folder below one of the folders may contain transcripts."""
+        """Return whether a folder below a folder of transcripts may contain some."""
 
     @abstractmethod
-    def read_details(self, folder: Path, session_id: str) -> Session | None:
-        """Return what files next to the transcripts say about a session (blocking), None without any.
+    def open(self, file: TranscriptFile) -> TranscriptReader:
+        """Return a new reader of a file."""
 
-        Its title is preferred to the transcript's. It fills in what the transcript doesn't say: working directory,
-        branch, times, and a kind other than `main`.
+    def read_details(self, folder: Path, session_id: str) -> Session | None:
+        """Return what files next to the transcripts record about a session (blocking), None without any.
+
+        Its title is preferred to the transcript's. It fills in what the transcript lacks: working directory, branch,
+        times, and a kind other than `main`.
         """
+        return None
+
+    def kinds_in(self, folder: str) -> SessionKinds | None:
+        """Return what determines the kinds of the sessions in a folder; None: the paths of their files."""
+        return None
+
+    def name_of(self, session_id: str) -> str:
+        """Return the last part of a conversation's path in the index."""
+        return name_of_session(session_id)
 
 
 class StoredSession(NamedTuple):
     """A session in a database.
 
-    `version` changes with every change of its messages: (largest time of an update, largest number or count).
+    Attributes:
+        id: The program's stable id.
+        stat: Changes with every change of its messages: (time of the last one, size, number of the last one, time).
+        kind: `main` for a conversation.
+        messages: How many messages it has.
+        key: Of OpenClaw, its session key.
+        problem: Why it can't be read; empty if it can.
     """
 
     id: str
-    version: tuple[int, int]
-    updated_ms: int
-    kind: SessionKind = "main"
+    stat: FileStat
+    kind: str = "main"
+    messages: int = 0
+    key: str = ""
+    problem: str = ""
 
 
-class ConversationDatabase(Protocol):
-    """An open database of conversations. Its methods block, and each reads in one short transaction."""
+class ConversationDatabase(ABC):
+    """A database of conversations. Its methods block, and each reads in short transactions.
 
+    `sessions` and `read` may run at the same time, each in one thread at a time.
+
+    Attributes:
+        problem_code: Code of problems with the database.
+        hint: What to do if this release can't read it.
+        problems: Problems that the last list of sessions has, each with a hint.
+        keeps_facts: Whether what is known about a session is stored.
+    """
+
+    problem_code: str = "database_unreadable"
+    hint: str = "upgrade memd to a release that can read it, or remove the source"
+    problems: Sequence[Problem] = ()
+    keeps_facts: bool = True
+
+    @abstractmethod
     def sessions(self) -> list[StoredSession]:
         """Return all sessions.
 
@@ -120,22 +147,24 @@ class ConversationDatabase(Protocol):
             ForeignDatabaseError: The database can't be read.
         """
 
-    def read(self, session_id: str) -> Conversation | None:
-        """Return one conversation, or None if it no longer exists; raises the same."""
-
-    def close(self) -> None:
-        """Close the database."""
-
-
-class DatabaseProgram(TranscriptProgram, ABC):
-    """A program with all transcripts in a database.
-
-    Attributes:
-        open: Opens a database for reading only.
-    """
-
-    open: Callable[[Path], ConversationDatabase]
-
     @abstractmethod
-    def databases(self, places: Places) -> Sequence[Path]:
-        """Return the databases; they may be missing."""
+    def read(self, session_id: str) -> Conversation | None:
+        """Return one conversation, or None if it no longer exists; raises the same, and `FileUnreadableError`."""
+
+    def close(self) -> None:  # noqa: B027 - most keep nothing open
+        """Release connections and RAM; the next call opens the database again."""
+
+    def name_of(self, session_id: str) -> str:
+        """Return the last part of a conversation's path in the index; empty if the id can't be part of a path."""
+        return name_of_session(session_id)
+
+
+_SAFE = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9._-]{0,119}")
+
+
+def name_of_session(session_id: str) -> str:
+    """Return a session's id as the last part of an index path, which is also a valid file name."""
+    if _SAFE.fullmatch(session_id):
+        return session_id
+    digest = hashlib.sha256(session_id.encode("utf-8", "replace")).hexdigest()[:16]
+    return re.sub(r"[^A-Za-z0-9_-]", "-", session_id)[:80] + "-" + digest

@@ -7,7 +7,7 @@ any of them.
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
@@ -34,6 +34,7 @@ from memd.replication.workspace import (
 )
 from memd.settings.agents import AgentConfig
 from memd.sources.capacity import SourceLimits
+from memd.sources.source import Listing
 from memd.system.clock import Clock
 from memd_client.errors import BadParamsError
 from memd_client.messages import Problem
@@ -97,6 +98,7 @@ class Replica:
         exchange: The remote.
         config: The agent.
         limits: Limits of the agent's files.
+        find_memory: Returns the agent's memory files as they are on disk now (blocking).
         machine: The name of this machine.
         clock: The wall time.
         is_folding: Whether the workspace's file system ignores case.
@@ -108,6 +110,7 @@ class Replica:
         exchange: RemoteExchange,
         config: AgentConfig,
         limits: SourceLimits,
+        find_memory: Callable[[], Listing],
         machine: str,
         clock: Clock,
         *,
@@ -121,7 +124,8 @@ class Replica:
         self._limits = limits
         self._clock = clock
         self._is_folding = is_folding
-        self._reader = WorkspaceReader(config.workspace, limits)
+        self._find_memory = find_memory
+        self._reader = WorkspaceReader(find_memory, limits)
         self._settling = Settling()
         self._refs: dict[str, str] = {}
         self._loaded_tip = ""
@@ -154,7 +158,7 @@ class Replica:
     def use(self, config: AgentConfig, limits: SourceLimits) -> None:
         """Follow a change of the agent's settings."""
         if (config.workspace, limits) != (self.config.workspace, self._limits):
-            self._reader = WorkspaceReader(config.workspace, limits)
+            self._reader = WorkspaceReader(self._find_memory, limits)
             self._settling = Settling()
         self.config, self._limits = config, limits
         self.exchange.limits = limits

@@ -337,7 +337,14 @@ class ReplicationService:
             exchange = RemoteExchange(repository, remote, limits, machine or self._host)
             folding = await trio.to_thread.run_sync(is_folding, config.workspace)
             replica = Replica(
-                repository, exchange, config, limits, machine or self._host, self._clock, is_folding=folding
+                repository,
+                exchange,
+                config,
+                limits,
+                agent.find_memory,
+                machine or self._host,
+                self._clock,
+                is_folding=folding,
             )
             await replica.load()
             is_paused = await repository.config("memd.paused") == "true"

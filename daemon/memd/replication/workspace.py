@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
@@ -18,7 +18,8 @@ from memd.replication.check import is_tracked
 from memd.replication.git.repository import EMPTY_ID, blob_id
 from memd.replication.names import LocalNames
 from memd.sources.capacity import SourceLimits
-from memd.sources.discover import Discovery, SourceFile, discover
+from memd.sources.rules import is_memory_path
+from memd.sources.source import Listing, SourceFile
 from memd.system.safe_open import FileStat, open_file, stat_of
 
 SETTLE_S: Final = 1.0
@@ -59,27 +60,30 @@ class WorkspaceScan:
 
 
 class WorkspaceReader:
-    """Reads a workspace; unchanged files are not read again."""
+    """Reads a workspace; unchanged files are not read again.
 
-    def __init__(self, root: Path, limits: SourceLimits) -> None:
-        self._root = root
-        self._limits = limits
+    Args:
+        find: Returns the agent's memory files as they are on disk now (blocking).
+        limits: Limits of the agent's files.
+    """
+
+    def __init__(self, find: Callable[[], Listing], limits: SourceLimits) -> None:
+        self._find = find
         self._max_bytes = max_file_bytes(limits)
         self._known: dict[str, tuple[FileStat, str]] = {}
-        self._seen = Discovery()
 
     def scan(self, names: LocalNames, kept: Mapping[str, str]) -> WorkspaceScan:
-        """Return the current files.
+        """Return the current files, without those of extra paths.
 
         Args:
             names: Local names of the paths in the repository.
             kept: Contents that the repository has, by path; others are returned in `contents`.
         """
-        disk = discover(self._root, (), self._limits.file_bytes, self._seen.files)
-        disk.before = {}
-        self._seen = disk
-        found = WorkspaceScan(is_missing=disk.workspace_missing)
+        disk = self._find()
+        found = WorkspaceScan(is_missing=disk.is_missing)
         for local, file in disk.files.items():
+            if not is_memory_path(local):
+                continue
             path = names.path(local)
             if not is_tracked(path):
                 found.left_out[path] = "its name can't be replicated"

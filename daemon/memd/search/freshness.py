@@ -11,7 +11,7 @@ import trio
 
 from memd.search.hit_check import check_against, check_by_name
 from memd.settings.agents import AgentConfig
-from memd.sources.discover import Discovery
+from memd.sources.source import Listing
 from memd.sync.text.changes import Changes, count_behind
 from memd.sync.text.text_sync import TextSync
 from memd.vector_search.agent_vectors import VectorSearchManager
@@ -40,7 +40,7 @@ class DiskView:
         took_ms: Milliseconds of the disk check.
     """
 
-    disk: Discovery | None = None
+    disk: Listing | None = None
     behind: Changes | None = None
     is_partial: bool = False
     error: MemdError | None = None
@@ -62,7 +62,7 @@ class FreshnessCheck:
         self._vectors = vectors
         self._catch_up_s = catch_up_s
         self._has_waited = False
-        self._last_look: tuple[float, Discovery] | None = None
+        self._last_look: tuple[float, Listing] | None = None
 
     def look(self, arrived_at: float) -> DiskView:
         """Check the disk (blocking), or share a check that began after the query arrived.

@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 
-from memd.sources.discover import Discovery, SourceFile
-from memd.sources.read import FileText, start_of_line
+from memd.sources.read import start_of_line
+from memd.sources.source import FileText, Listing, SourceFile
 from memd.sync.text.changes import Changes
 from memd.text.cut.annotations import hide_annotations
 from memd_client.errors import MemdError
@@ -16,7 +16,7 @@ Check = Callable[[Hit], bool]
 """Returns whether a hit's text is on disk (blocking: may read the file)."""
 
 
-def check_against(disk: Discovery, behind: Changes | None, load: Callable[[SourceFile], FileText]) -> Check:
+def check_against(disk: Listing, behind: Changes | None, load: Callable[[SourceFile], FileText]) -> Check:
     """Return a check of hits against a scan of the disk; it reads files that changed since they were indexed."""
     changed = {found.path: found for found in behind.read} if behind is not None else {}
     texts: dict[str, str | None] = {}

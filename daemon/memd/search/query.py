@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from memd.index.keyword import Scope
+from memd.programs.catalog import OPENCLAW_SOURCE
 from memd.settings.schema import QuerySettings
 from memd.text.query.breadth import is_broad, split_parts, without_framing
 from memd.text.query.days.find import DaySpan, find_days
@@ -59,7 +60,7 @@ class SearchLimits:
     explain: bool = False
     max_chars: int | None = None
     include_weak: bool = False
-    talks: Mapping[str, str] = field(default_factory=lambda: {"sessions": ""})
+    talks: Mapping[str, str] = field(default_factory=lambda: {OPENCLAW_SOURCE: ""})
 
     @property
     def wants_many(self) -> bool:

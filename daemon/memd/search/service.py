@@ -20,6 +20,7 @@ from memd.index.connection import Database, IndexFile
 from memd.index.keyword import Scope
 from memd.index.snapshot import take_snapshot
 from memd.index.vectors.vector_search import VectorSearch
+from memd.programs.catalog import OPENCLAW_SOURCE
 from memd.search.find import SearchResult, find
 from memd.search.freshness import DiskView, FreshnessCheck
 from memd.search.query import QueryVector, SearchLimits, parse_query
@@ -93,12 +94,12 @@ class SearchService:
         self._freshness = FreshnessCheck(config, text, vectors, lambda: daemon.catch_up_ms / 1000)
         self._lines = LineRelevance()
         self._talks = {each.name: each.program for each in config.sources if each.kind == "transcripts"}
-        if "sessions" in config.settings.sources:
-            self._talks["sessions"] = ""
+        if OPENCLAW_SOURCE in config.settings.sources:
+            self._talks[OPENCLAW_SOURCE] = ""
         self._notes = ("memory", *(each.name for each in config.sources if each.kind == "notes"))
         self._searched: tuple[str, ...] | None = None  # everything
         if config.settings.searched_sources is not None:
-            self._searched = tuple(name for name in (*self._notes, *self._talks) if name != "sessions")
+            self._searched = tuple(name for name in (*self._notes, *self._talks) if name != OPENCLAW_SOURCE)
 
     async def search(self, params: SearchParams) -> SearchReply:
         """Return the hits of a query from what is on disk now."""
@@ -160,10 +161,10 @@ class SearchService:
     async def _transcript_of(self, params: SearchParams) -> str | None:
         """Return the transcript of the session to exclude; None excludes nothing."""
         key, sources = params.exclude_session, self._config.settings.sources
-        if not key or "sessions" not in (params.sources or sources) or "sessions" not in sources:
+        if not key or OPENCLAW_SOURCE not in (params.sources or sources) or OPENCLAW_SOURCE not in sources:
             return None
         with suppress(MemdError):  # the search meets the same error
-            return await self._index.read(lambda _: self._text.sources.transcript_of(key))
+            return await self._index.read(lambda _: self._text.sources.find_session(key))
         return None
 
     def _limits(self, params: SearchParams, left_out: str | None) -> SearchLimits:

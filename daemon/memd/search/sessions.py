@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 
 from memd.index.snapshot import Database
 from memd.index.transcripts import SessionFacts, load_line_maps, load_session_facts, load_times
-from memd.sources.added import how_to_open
+from memd.programs.catalog import how_to_open
 from memd_client.messages import SessionInfo
 
 SPEAKERS = ("User", "Assistant")

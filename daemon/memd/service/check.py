@@ -28,15 +28,16 @@ from memd.index.care.takeover import is_openclaw_file
 from memd.index.database import connect, has_module, map_errors
 from memd.index.schema import VERSION
 from memd.index.vectors.sqlite_vec import VectorExtension
-from memd.programs.program import Places
+from memd.programs.catalog import Places
 from memd.service.imported_notes import describe_imported
 from memd.settings.agents import AgentConfig, OpenClawHome, load_settings
 from memd.settings.memory_budget import MB
 from memd.settings.paths import daemon_config_file, models_dir
 from memd.settings.schema import DaemonSettings
 from memd.settings.search import is_usual_index
-from memd.sources.discover import Discovery, discover
 from memd.sources.imported import find_imported
+from memd.sources.notes import WorkspaceNotes
+from memd.sources.source import Listing
 from memd.system.clock import wall_clock_ms
 from memd.system.sqlite import connect_read_only
 from memd.system.temp_files import NAME
@@ -180,11 +181,11 @@ def _describe_agent(
     if not agent.settings.enabled:
         return row
     max_bytes = daemon.max_file_mb * MB
-    disk = discover(agent.workspace, agent.settings.extra_paths, max_bytes)
+    disk = WorkspaceNotes(agent.workspace, agent.settings.extra_paths, max_bytes).find()
     problem = _provider_problem(agent, home, daemon, models, environ)
     latest_ns = (wall_clock_ms() + FUTURE_MS) * 1_000_000
     return row | {
-        "workspace_missing": disk.workspace_missing,
+        "workspace_missing": disk.is_missing,
         "files": len(disk.files),
         "bytes": sum(found.size for found in disk.files.values()),
         "folders": _count_folders(agent, disk),
@@ -201,7 +202,7 @@ def _describe_agent(
     }
 
 
-def _count_folders(agent: AgentConfig, disk: Discovery) -> int:
+def _count_folders(agent: AgentConfig, disk: Listing) -> int:
     """Return the approximate number of folders that are watched for changes."""
     folders = {os.path.dirname(found.location) for found in disk.files.values()}
     return len(folders | {str(agent.workspace), str(agent.workspace.parent)})

@@ -9,7 +9,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Final
 
-from memd.programs.program import Places
+from memd.programs.catalog import Places
 from memd.settings.sources import SourceConfig
 from memd.sources.imported import ImportedFolder
 from memd.sources.notes_folders import find_notes_folders

@@ -9,6 +9,7 @@ from typing import Final
 
 import msgspec
 
+from memd.programs.catalog import OPENCLAW_SOURCE
 from memd.settings.layers import Findings, Layer, absolute_path, read_layers
 from memd.settings.schema import Hybrid, MemorySearch, Remote, Source
 
@@ -33,10 +34,10 @@ def read_search(
     index = _index_file(read.store.path, agent_id, state_dir, home)
     remembers = read.remember_across_conversations is True
     searched = _bounded_sources(read.sources, read.experimental.session_memory or remembers)
-    is_for_recall = remembers and "sessions" not in searched
+    is_for_recall = remembers and OPENCLAW_SOURCE not in searched
     return replace(
         read,
-        sources=(*searched, "sessions") if is_for_recall else searched,
+        sources=(*searched, OPENCLAW_SOURCE) if is_for_recall else searched,
         searched_sources=searched if is_for_recall else None,
         provider=provider,
         fallback=read.fallback.strip() or "none",
@@ -109,5 +110,5 @@ def _bounded_hybrid(hybrid: Hybrid) -> Hybrid:
 
 def _bounded_sources(wanted: Sequence[Source], has_sessions: bool) -> tuple[Source, ...]:
     """Return the distinct sources, with transcripts only if another setting allows them; default: memory."""
-    allowed = [source for source in wanted if source != "sessions" or has_sessions]
+    allowed = [source for source in wanted if source != OPENCLAW_SOURCE or has_sessions]
     return tuple(dict.fromkeys(allowed)) or ("memory",)

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Final, NamedTuple
 
+from memd.programs.catalog import KNOWN_SOURCES, OPENCLAW_SOURCE, SourceKind
 from memd.settings.fields import Setting, Settings
-from memd.settings.known_sources import KNOWN_SOURCES, SourceKind
 from memd.settings.layers import Findings, Layer, absolute_path, read_layers, shown_key
 from memd.settings.memd_toml import MemdToml
 from memd.settings.names import SOURCES
@@ -18,7 +18,7 @@ from memd.system.nearest_name import did_you_mean
 SHARED_AGENT: Final = "shared"
 """The agent that exists as soon as a source belongs to it."""
 
-BUILT_IN_SOURCES: Final = ("memory", "sessions")
+BUILT_IN_SOURCES: Final = ("memory", OPENCLAW_SOURCE)
 """Names that no other source may have."""
 
 _NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,39}")

@@ -1,4 +1,4 @@
-"""Transcripts of one program that are files, read in place (`FileProgram`)."""
+"""Conversations in files, read in place: only what was appended is parsed."""
 
 from __future__ import annotations
 
@@ -13,23 +13,25 @@ from typing import TYPE_CHECKING, Final
 
 import msgspec
 
+from memd.index.transcripts import NO_FACTS
 from memd.programs.conversation import Conversation, Session, is_wanted
 from memd.programs.packed import decompress
-from memd.programs.program import (
-    FileProgram,
-    TranscriptFile,
-    TranscriptReader,
-)
-from memd.programs.unreadable import unreadable
-from memd.sources.discover import NO_DESCRIPTOR, SourceFile
-from memd.sources.folder_tree import FolderTree, FolderTrees, TreeFile, TreeListing
+from memd.programs.program import FileReader, SessionKinds, TranscriptFile, TranscriptReader
+from memd.programs.unreadable import describe_size, unreadable
 from memd.sources.projects import facts_of
-from memd.sources.read import FileText
-from memd.sources.source import Transcripts, name_of_session
+from memd.sources.source import FileText, Listing, Source, SourceFile
 from memd.sources.state_cache import StateCache
 from memd.sources.talk_text import TalkLines
-from memd.sources.watch.queue import WatchQueue
-from memd.system.safe_open import open_unlinked, stat_of
+from memd.sources.tree import Tree, TreeRules
+from memd.sources.watch.queue import TALK_VALID_S, UNWATCHED, Unwatched, WatchQueue
+from memd.system.safe_open import (
+    NO_DESCRIPTOR,
+    FileStat,
+    OutsideRootError,
+    SymlinkInPathError,
+    open_file,
+    stat_of,
+)
 from memd_client.errors import FileMissingError
 
 if TYPE_CHECKING:
@@ -41,9 +43,6 @@ MAX_LINE_BYTES: Final = 32 * 1_048_576
 
 MAX_PACKED_BYTES: Final = 256 * 1_048_576
 """Largest decompressed transcript."""
-
-CHECKED_BYTES: Final = 4_096
-"""Bytes at the beginning and before the end of what was read that are compared, to see that a file was appended to."""
 
 _PACKED = ".zst"
 _DOCUMENT = ".json"
@@ -60,7 +59,6 @@ class _Progress:
         lines: Number of lines.
         skipped: Lines that were too long.
         sha: Hash of the bytes.
-        beginning, ending: The first bytes, and the last ones before `end`.
         talk: The lines of its messages.
     """
 
@@ -70,111 +68,159 @@ class _Progress:
     lines: int = 0
     skipped: int = 0
     sha: _Hash = field(default_factory=hashlib.sha256)
-    beginning: bytes = b""
-    ending: bytes = b""
     talk: TalkLines = field(default_factory=TalkLines)
 
 
-class FileTranscripts:
-    """The transcripts of one program in its folders (a `SessionSource`).
+class ConversationFiles(Source):
+    """The conversations of one program in its folders.
 
     Args:
-        name: The source's name, which its index paths begin with.
-        program: The program.
+        name: The source's name, with which its index paths begin.
+        reader: Reads the program's files.
         folders: The folders that are searched for transcripts.
         with_subagents: Whether sessions of subagents are indexed.
-        queues: Reports changed folders, one queue per folder; without one each scan lists all of them.
+        watch: Reports changed folders.
+        max_bytes: Larger files are skipped; None: no limit, because most bytes of the program's files are no text.
+        opened_from: The folder from which files are opened; by default their own folders, which may then be links.
     """
+
+    is_talk = True
 
     def __init__(
         self,
         name: str,
-        program: FileProgram,
+        reader: FileReader,
         folders: Sequence[Path],
         *,
         with_subagents: bool = False,
-        queues: Sequence[WatchQueue] = (),
+        watch: Unwatched = UNWATCHED,
+        max_bytes: int | None = None,
+        opened_from: str = "",
     ) -> None:
-        self._name = name
-        self._program = program
+        self.name = name
+        self._reader = reader
         self._with_subagents = with_subagents
-        trees = [
-            FolderTree(
-                str(folder),
-                program.is_walked,
-                lambda path: program.transcript_at(path) is not None,
-                queues[at] if at < len(queues) else None,
-            )
-            for at, folder in enumerate(folders)
+        self._max_bytes = max_bytes
+        self._watch = watch
+        rules = TreeRules(lambda path: reader.transcript_at(path) is not None, reader.is_walked)
+        self._trees = [
+            Tree(name, str(folder), rules, prefix=f"{name}/", opened_from=opened_from, is_talk=True)
+            for folder in folders
         ]
-        self._trees = FolderTrees(trees, queues)
+        self._kinds = [reader.kinds_in(tree.location) for tree in self._trees]
         self._lock = Lock()
-        self._found = Transcripts()
-        self._files: dict[str, tuple[FolderTree, TranscriptFile]] = {}
+        self._listing: Listing | None = None
+        self._files: dict[str, tuple[Tree, TranscriptFile]] = {}
         self._recent: StateCache[_Progress] = StateCache()
+        if isinstance(watch, WatchQueue):
+            watch.valid_s = TALK_VALID_S
+            watch.is_relevant = self._is_relevant
 
     def __repr__(self) -> str:
-        return f"<FileTranscripts {self._name}: {len(self._found.found)} sessions>"
+        return f"<ConversationFiles {self.name}: {len(self._files)} sessions>"
 
-    def find(self) -> Transcripts:
-        """Return the current transcripts; see `SessionSource.find`. While nothing changes, it is the same object."""
+    def find(self) -> Listing:
+        """Return the current conversations; see `Source.find`."""
         with self._lock:
-            changed = self._trees.list_if_changed()
-            if changed is not None:
-                self._find_sessions(changed)
-            return self._found
+            if self._listing is None or not self._watch.is_unchanged():
+                with self._watch.scan() as scan:
+                    for tree in self._trees:
+                        tree.update(self._watch, scan)
+                    listing = self._choose()
+                if self._listing is None or listing != self._listing:
+                    self._listing = listing
+            return self._listing
 
     def load(self, found: SourceFile) -> FileText:
-        """Return a transcript's text; see `SessionSource.load`."""
+        """Return a conversation's text; see `Source.load`."""
+        missing = FileMissingError(f"{found.path} no longer exists", data={"path": found.path})
         known = self._files.get(found.path)
         if known is None:
-            raise FileMissingError(f"{found.path} no longer exists", data={"path": found.path})
+            raise missing
         tree, file = known
         try:
-            handle = open_unlinked(found.location)
+            handle = open_file(found.root, found.location)
             with os.fdopen(handle, "rb"):
                 facts = os.fstat(handle)
                 if not stat.S_ISREG(facts.st_mode):
                     raise unreadable(found.path, "is not a regular file", "kind")
+                self._check_size(found.path, facts.st_size)
                 progress, conversation = self._read(found, file, handle, facts)
-        except FileNotFoundError:
-            raise FileMissingError(f"{found.path} no longer exists", data={"path": found.path}) from None
+        except (FileNotFoundError, OutsideRootError):
+            raise missing from None
+        except SymlinkInPathError as error:
+            raise unreadable(found.path, str(error.strerror), "kind") from None
         except OSError as error:
             reason = "descriptors" if error.errno in NO_DESCRIPTOR else "os"
             raise unreadable(found.path, f"can't be read: {error.strerror}", reason) from None
-        details = self._program.read_details(Path(tree.root), file.session_id)
+        details = self._reader.read_details(Path(tree.location), file.session_id)
         if details is not None:
             conversation = replace(conversation, session=_with_details(conversation.session, details))
         return self._as_text(file, facts, progress, conversation)
 
+    def growth(self, found: SourceFile, indexed: FileStat | None) -> tuple[int, int] | None:
+        """Return by how much a conversation grew; see `Source.growth`. A line counts as a message."""
+        size = indexed[1] if indexed is not None else 0
+        grown = found.size - size
+        if grown < 0 or (indexed is not None and found.inode != indexed[2]):
+            return None
+        try:
+            handle = open_file(found.root, found.location)
+        except OSError:
+            return grown, 0
+        try:
+            return grown, sum(block.count(b"\n") for block in _blocks(handle, size, found.size))
+        finally:
+            os.close(handle)
+
     def close(self) -> None:
         """Release cached states and watched folders."""
         self._recent.clear()
-        self._trees.close()
+        with self._lock:
+            self._watch.close()
+            self._watch = UNWATCHED
 
-    def _find_sessions(self, listings: Sequence[tuple[FolderTree, TreeListing]]) -> None:
-        """Choose the file of each session among the listed ones."""
-        best: dict[str, tuple[int, TreeFile, FolderTree, TranscriptFile]] = {}
-        transcripts = Transcripts()
-        for tree, listing in listings:
-            for path, why in listing.skipped.items():
-                transcripts.skip(f"{self._name}/{path}".rstrip("/"), why)
-            for path, facts in listing.files.items():
-                file = self._program.transcript_at(path)
+    def _choose(self) -> Listing:
+        """Return the file of each session among the listed ones."""
+        best: dict[str, tuple[int, SourceFile, Tree, TranscriptFile, SessionKinds | None]] = {}
+        listing = Listing()
+        for tree, kinds in zip(self._trees, self._kinds, strict=True):
+            tree.describe(listing)
+            if kinds is not None:
+                kinds.refresh()
+            for path, found in tree.files.items():
+                file = self._reader.transcript_at(path[len(self.name) + 1 :])
                 if file is None:
                     continue
                 known = best.get(file.session_id)
-                if known is None or (file.rank, facts.mtime_ns) > (known[0], known[1].mtime_ns):
-                    best[file.session_id] = (file.rank, facts, tree, file)
+                if known is None or (file.rank, found.mtime_ns) > (known[0], known[1].mtime_ns):
+                    best[file.session_id] = (file.rank, found, tree, file, kinds)
         files = {}
-        for session_id, (_, facts, tree, file) in best.items():
-            if not is_wanted(file.kind, with_subagents=self._with_subagents):
-                transcripts.leave_out(session_id, file.kind)
-                continue
-            path = f"{self._name}/{name_of_session(session_id)}"
-            transcripts.found[path] = facts.source_file(path, self._name, is_talk=True)
-            files[path] = (tree, file)
-        self._found, self._files = transcripts, files
+        for session_id, (_, found, tree, file, kinds) in best.items():
+            kind = file.kind if kinds is None else kinds.kind_of(file, found.location, found.stat)
+            path = f"{self.name}/{self._reader.name_of(session_id)}"
+            if not is_wanted(kind, with_subagents=self._with_subagents):
+                listing.leave_out(file.part_of or session_id, kind)
+            elif self._max_bytes is not None and found.size > self._max_bytes:
+                listing.skip(path, describe_size(found.size, self._max_bytes))
+            else:
+                listing.files[path] = found._replace(path=path)
+                files[path] = (tree, file)
+        self._files = files
+        paths = {
+            key: f"{self.name}/{name}" for each in self._kinds if each for key, name in each.by_key().items()
+        }
+        listing.by_key = {key: path for key, path in paths.items() if path in listing.files}
+        return listing
+
+    def _is_relevant(self, folder: str, name: str, is_folder: bool) -> bool:
+        return any(
+            tree.includes(folder) and tree.is_relevant(folder, name, is_folder) for tree in self._trees
+        )
+
+    def _check_size(self, path: str, size: int) -> None:
+        if self._max_bytes is not None and size > self._max_bytes:
+            raise unreadable(path, f"is {describe_size(size, self._max_bytes)}", "too_big")
 
     # --- one file -----------------------------------------------------------------------------------
 
@@ -187,16 +233,13 @@ class FileTranscripts:
             return self._read_whole(found, file, handle, facts)
         progress = self._recent.take(location)
         if progress is None or not _is_appended(progress, handle, facts):
-            progress = _Progress(self._program.reader(file), facts.st_ino)
+            progress = _Progress(self._reader.open(file), facts.st_ino)
         rest = self._feed(progress, handle, facts.st_size)
-        progress.beginning = progress.beginning or os.pread(handle, min(CHECKED_BYTES, progress.end), 0)
-        start = max(0, progress.end - CHECKED_BYTES)
-        progress.ending = os.pread(handle, progress.end - start, start)
-        self._recent.keep(location, progress)
+        self._recent.put(location, progress)
         if not rest or not _is_json(rest):
             return progress, progress.reader.conversation()
         # The last line is whole but may be rewritten with its line end: it is read again by the next load.
-        whole = _Progress(self._program.reader(file), facts.st_ino, talk=TalkLines(progress.talk.lines))
+        whole = _Progress(self._reader.open(file), facts.st_ino, talk=TalkLines(progress.talk.lines))
         self._feed(whole, handle, facts.st_size)
         whole.reader.read(rest, whole.lines + 1)
         whole.sha.update(rest)
@@ -206,16 +249,11 @@ class FileTranscripts:
         self, found: SourceFile, file: TranscriptFile, handle: int, facts: os.stat_result
     ) -> tuple[_Progress, Conversation]:
         """Read a compressed file, or one that is a single document."""
-        data = os.pread(handle, min(facts.st_size, MAX_PACKED_BYTES), 0)
-        while len(data) < min(facts.st_size, MAX_PACKED_BYTES):
-            more = os.pread(handle, BLOCK_BYTES, len(data))
-            if not more:
-                break
-            data += more
-        progress = _Progress(self._program.reader(file), facts.st_ino)
+        data = b"".join(_blocks(handle, 0, min(facts.st_size, MAX_PACKED_BYTES)))
+        progress = _Progress(self._reader.open(file), facts.st_ino)
         progress.sha.update(data)
         if found.location.endswith(_PACKED):
-            data = decompress(data, MAX_PACKED_BYTES, found.path)
+            data = decompress(data, self._max_bytes or MAX_PACKED_BYTES, found.path)
             for number, line in enumerate(data.split(b"\n"), start=1):
                 if line and len(line) <= MAX_LINE_BYTES:
                     progress.reader.read(line, number)
@@ -250,29 +288,25 @@ class FileTranscripts:
         return b"".join(rest) if rest_bytes <= MAX_LINE_BYTES else b""
 
     def _as_text(
-        self,
-        file: TranscriptFile,
-        facts: os.stat_result,
-        progress: _Progress,
-        conversation: Conversation,
+        self, file: TranscriptFile, facts: os.stat_result, progress: _Progress, conversation: Conversation
     ) -> FileText:
         wanted = is_wanted(conversation.session.kind, with_subagents=self._with_subagents)
         progress.talk.update(conversation.messages if wanted else ())
-        talk = progress.talk.text()
-        known = facts_of(
-            self._name,
-            conversation,
-            session_id=file.session_id,
-            updated_ms=facts.st_mtime_ns // 1_000_000,
-            skipped=progress.skipped,
-        )
-        sha = progress.sha.copy()
-        sha.update(repr((known.title, known.kind, self._with_subagents)).encode("utf-8", "replace"))
+        talk, sha, known = progress.talk.text(conversation.breaks), progress.sha.copy(), NO_FACTS
+        if self._reader.keeps_facts:
+            known = facts_of(
+                self.name,
+                conversation,
+                session_id=file.session_id,
+                updated_ms=facts.st_mtime_ns // 1_000_000,
+                skipped=progress.skipped,
+            )
+            sha.update(repr((known.title, known.kind, self._with_subagents)).encode("utf-8", "replace"))
         return talk.file_text(sha.hexdigest(), stat_of(facts), known)
 
 
 def _with_details(session: Session, details: Session) -> Session:
-    """Return a session with what files next to its transcript say: the title, and what the transcript doesn't say."""
+    """Return a session with what files next to its transcript record: the title, and what the transcript lacks."""
     return replace(
         session,
         kind=session.kind if session.kind != "main" else details.kind,
@@ -295,14 +329,13 @@ def _blocks(handle: int, start: int, end: int) -> Iterator[bytes]:
 
 
 def _is_appended(progress: _Progress, handle: int, facts: os.stat_result) -> bool:
-    """Return whether a file begins with what was read."""
+    """Return whether a file begins with what was read: hashing is cheap compared to parsing."""
     if progress.inode != facts.st_ino or facts.st_size < progress.end:
         return False
-    start = max(0, progress.end - CHECKED_BYTES)
-    return (
-        os.pread(handle, len(progress.beginning), 0) == progress.beginning
-        and os.pread(handle, progress.end - start, start) == progress.ending
-    )
+    sha = hashlib.sha256()
+    for block in _blocks(handle, 0, progress.end):
+        sha.update(block)
+    return sha.digest() == progress.sha.digest()
 
 
 def _is_json(line: bytes) -> bool:

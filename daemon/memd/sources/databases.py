@@ -1,193 +1,261 @@
-"""Transcripts of one program that are in a database, read in place (`DatabaseProgram`)."""
+"""Conversations in databases, read in place."""
 
 from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Sequence
+import time
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from threading import Lock
-from typing import NamedTuple
 
 import structlog
 
+from memd.index.transcripts import NO_FACTS
 from memd.programs.conversation import Conversation, is_wanted
-from memd.programs.program import ConversationDatabase, DatabaseProgram, StoredSession
-from memd.programs.unreadable import unreadable
-from memd.sources.discover import LINK, SourceFile
+from memd.programs.program import ConversationDatabase, StoredSession
+from memd.programs.unreadable import describe_size, unreadable
 from memd.sources.projects import facts_of
-from memd.sources.read import FileText
-from memd.sources.source import Transcripts, name_of_session
+from memd.sources.source import FileText, Listing, Source, SourceFile
+from memd.sources.state_cache import StateCache
 from memd.sources.talk_text import TalkLines
+from memd.sources.tree import LINK
+from memd.sources.watch.queue import TALK_VALID_S, UNWATCHED, Unwatched, WatchQueue
+from memd.system.safe_open import FileStat
 from memd.system.sqlite import ForeignDatabaseError
 from memd_client.errors import FileMissingError
 from memd_client.messages import Problem
 
 log = structlog.get_logger(__name__)
 
+LOG_ENDING = "-wal"
 
-class _FileState(NamedTuple):
-    """Stat of a database and of its log: unchanged, so are its sessions."""
+GRAIN_NS = 20_000_000
+"""A database that was written so recently may be written again with the same time, so it is not taken for unchanged."""
 
-    database: tuple[int, ...]
-    log: tuple[int, ...]
+_FileState = tuple[tuple[int, ...], tuple[int, ...]]
+"""Inode, size and time of a database and of its log: while both are unchanged, so are its sessions."""
 
 
 @dataclass(slots=True)
-class _Known:
+class _Database:
     """A database, its state when its sessions were listed, and the sessions."""
 
     path: Path
-    opened: ConversationDatabase | None = None
+    opened: ConversationDatabase
     state: _FileState | None = None
     sessions: list[StoredSession] = field(default_factory=list)
     problem: Problem | None = None
+    is_listed: bool = False
 
 
-class DatabaseTranscripts:
-    """The transcripts of one program in its databases (a `SessionSource`).
+class ConversationDatabases(Source):
+    """The conversations of one program in its databases; of two with the same id, the first database's counts.
 
     Args:
-        name: The source's name, which its index paths begin with.
-        program: The program.
-        databases: Its databases.
+        name: The source's name, with which its index paths begin.
+        open_database: Returns a program's database by its path; nothing is opened yet.
+        paths: The databases; they may be missing.
         with_subagents: Whether sessions of subagents are indexed.
+        watch: Reports changed databases.
+        max_bytes: Larger conversations are skipped; None: no limit.
     """
+
+    is_talk = True
 
     def __init__(
         self,
         name: str,
-        program: DatabaseProgram,
-        databases: Sequence[Path],
+        open_database: Callable[[Path], ConversationDatabase],
+        paths: Sequence[Path],
         *,
         with_subagents: bool = False,
+        watch: Unwatched = UNWATCHED,
+        max_bytes: int | None = None,
     ) -> None:
-        self._name = name
-        self._program = program
+        self.name = name
+        self._databases = [_Database(path, open_database(path)) for path in paths]
         self._with_subagents = with_subagents
-        self._known = [_Known(path) for path in databases]
-        self._lock = Lock()
-        self._found = Transcripts()
-        self._places: dict[str, tuple[_Known, str]] = {}
+        self._max_bytes = max_bytes
+        self._watch = watch
+        self._lock, self._reading = Lock(), Lock()
+        self._listing = Listing()
+        self._found: dict[str, tuple[_Database, StoredSession]] = {}
+        self._warnings: dict[str, str] = {}
+        self._messages_read: dict[str, int] = {}
+        self._recent: StateCache[TalkLines] = StateCache()
+        if isinstance(watch, WatchQueue):
+            watch.valid_s = TALK_VALID_S
 
     def __repr__(self) -> str:
-        return f"<DatabaseTranscripts {self._name}: {len(self._found.found)} sessions>"
+        problems = "".join(
+            f", {each.problem.message}" for each in self._databases if each.problem is not None
+        )
+        return f"<ConversationDatabases {self.name}: {len(self._found)} sessions{problems}>"
 
-    def find(self) -> Transcripts:
-        """Return the current transcripts; see `SessionSource.find`."""
+    def find(self) -> Listing:
+        """Return the current conversations; see `Source.find`."""
         with self._lock:
-            changed = [known for known in self._known if self._refresh(known)]
-            if changed:
+            if not self._watch.is_unchanged():
+                with self._watch.scan():
+                    for each in self._databases:
+                        self._watch_database(each.path)
+            are_changed = [self._refresh(each) for each in self._databases]
+            if any(are_changed):
                 self._collect()
-            return self._found
+            return self._listing
 
     def load(self, found: SourceFile) -> FileText:
-        """Return a transcript's text; see `SessionSource.load`."""
+        """Return a conversation's text; see `Source.load`."""
+        missing = FileMissingError(f"{found.path} no longer exists", data={"path": found.path})
+        database, session = self._found.get(found.path, (None, None))
+        if database is None or session is None:
+            raise missing
+        try:
+            with self._reading:
+                conversation = database.opened.read(session.id)
+        except ForeignDatabaseError as error:
+            reason = "moving" if error.busy else "database"
+            hint = "search again in a moment: the next search or sync retries"
+            raise unreadable(found.path, f"can't be read: {error.reason}", reason, hint) from None
+        if conversation is None:
+            raise missing
         with self._lock:
-            known, session_id = self._places.get(found.path, (None, ""))
-            conversation = None
-            if known is not None:
-                try:
-                    conversation = self._open(known).read(session_id)
-                except ForeignDatabaseError as error:
-                    reason = "moving" if error.busy else "database"
-                    hint = "search again in a moment: the next search or sync retries"
-                    raise unreadable(found.path, f"can't be read: {error.reason}", reason, hint) from None
-            if conversation is None:
-                raise FileMissingError(f"{found.path} no longer exists", data={"path": found.path})
-        return self._as_text(found, conversation)
+            self._messages_read[found.path] = session.messages
+            if self._warnings.get(found.path, "") != conversation.warning:
+                self._warnings[found.path] = conversation.warning
+                self._collect()
+        return self._as_text(found, database.opened, conversation)
+
+    def growth(self, found: SourceFile, indexed: FileStat | None) -> tuple[int, int] | None:
+        """Return by how much a conversation grew; see `Source.growth`."""
+        with self._lock:
+            _, session = self._found.get(found.path, (None, None))
+            if session is None or (indexed is not None and found.path not in self._messages_read):
+                return None
+            return 0, session.messages - self._messages_read.get(found.path, 0)
 
     def close(self) -> None:
         """Close the databases."""
-        with self._lock:
-            for known in self._known:
-                if known.opened is not None:
-                    known.opened.close()
-                    known.opened, known.state = None, None
+        with self._lock, self._reading:
+            self._watch.close()
+            self._watch = UNWATCHED
+            for each in self._databases:
+                each.opened.close()
+                each.state = None
+        self._recent.clear()
 
-    def _open(self, known: _Known) -> ConversationDatabase:
-        if known.opened is None:
-            known.opened = self._program.open(known.path)
-        return known.opened
+    def _watch_database(self, path: Path) -> None:
+        """Watch a database and its log. Its shared memory changes with every read, including the daemon's."""
+        names = frozenset({path.name.casefold(), f"{path.name}{LOG_ENDING}".casefold()})
+        self._watch.enter(str(path.parent.absolute()), names, is_root=True)
 
-    def _refresh(self, known: _Known) -> bool:
+    def _refresh(self, database: _Database) -> bool:
         """List a database's sessions again if it changed; return whether they may differ."""
-        state = _state_of(known.path)
-        if state == known.state:
+        state = _state_of(database.path)
+        if state is not None and state == database.state:
             return False
-        before, problem = known.state, known.problem
-        known.state, known.problem = None, None  # the next scan tries again, unless this one ends
+        before, problem = database.state, database.problem
+        database.state = None  # the next scan tries again, unless this one ends
         if state is None:
-            known.sessions = []
-            return before is not None
-        if known.path.is_symlink():
-            known.state = state
-            known.problem = Problem("database_unreadable", f"{known.path} is a {LINK}", "")
-            return problem is None
-        try:
-            known.sessions = self._open(known).sessions()
-            known.state = state
-        except ForeignDatabaseError as error:
-            if error.busy:
-                known.problem = problem
-                return False
-            hint = "the next search or sync retries"
-            if error.unknown:
-                known.state = state
-                hint = f"this release of memd can't read it: update memd, or remove the source {self._name}"
-            message = f"{known.path} can't be read: {error.reason}"
-            known.problem = Problem("database_unreadable", message, hint)
-            if problem is None or problem.message != message:
-                log.warning("sources.database_unreadable", source=self._name, reason=error.reason)
+            database.sessions, database.problem, database.is_listed = [], None, True
+            database.opened.close()
+            return before is not None or problem is not None
+        hint = database.opened.hint
+        if database.path.is_symlink():
+            error = ForeignDatabaseError(f"it is a {LINK}", unknown=True)
+            hint = "name the real file in the settings"
+        else:
+            try:
+                database.sessions, database.problem = database.opened.sessions(), None
+                database.is_listed = True
+                database.state = state if _is_settled(state) else None
+                return True
+            except ForeignDatabaseError as caught:
+                error = caught
+        if error.busy and database.is_listed:
+            return False
+        if error.unknown:
+            database.sessions, database.is_listed = [], False
+        if error.unknown:
+            database.state = state
+        else:
+            hint = "no action needed: the next search or sync retries"
+        message = f"{database.path} can't be read: {error.reason}"
+        database.problem = Problem(database.opened.problem_code, message, hint)
+        if problem is None or problem.message != message:
+            log.warning("sources.database_unreadable", source=self.name, reason=error.reason)
         return True
 
     def _collect(self) -> None:
-        """Collect the sessions of all databases; of two with the same id, the first database's counts."""
-        transcripts = Transcripts()
-        places: dict[str, tuple[_Known, str]] = {}
-        for known in self._known:
-            if known.problem is not None:
-                transcripts.problems.append(known.problem)
-                transcripts.complete = False
-            for session in known.sessions:
-                if not is_wanted(session.kind, with_subagents=self._with_subagents):
-                    transcripts.leave_out(session.id, session.kind)
-                    continue
-                path = f"{self._name}/{name_of_session(session.id)}"
-                if path in transcripts.found:
-                    continue
-                changed, number = session.version
-                transcripts.found[path] = SourceFile(
-                    path,
-                    str(known.path),
-                    session.updated_ms * 1_000_000,
-                    number,
-                    0,
-                    changed,
-                    self._name,
-                    is_talk=True,
-                )
-                places[path] = (known, session.id)
-        self._found, self._places = transcripts, places
+        """List the sessions of all databases."""
+        listing = Listing()
+        found: dict[str, tuple[_Database, StoredSession]] = {}
+        for database in self._databases:
+            if database.problem is not None:
+                listing.problems.append(database.problem)
+                listing.unseen = frozenset({self.name})
+            listing.problems += database.opened.problems
+            for session in database.sessions:
+                self._take(listing, found, database, session)
+        for path, warning in self._warnings.items():
+            if warning and path in found:
+                listing.skip(f"{path} (cold history)", warning)
+        self._found = found
+        if listing != self._listing:
+            self._listing = listing
 
-    def _as_text(self, found: SourceFile, conversation: Conversation) -> FileText:
+    def _take(
+        self,
+        listing: Listing,
+        found: dict[str, tuple[_Database, StoredSession]],
+        database: _Database,
+        session: StoredSession,
+    ) -> None:
+        """Add a session to a listing, or the reason for skipping it."""
+        name = database.opened.name_of(session.id)
+        path = f"{self.name}/{name}"
+        if not name:
+            listing.skip(f"{self.name}/{session.id}", "its session id can't be part of a path")
+        elif not is_wanted(session.kind, with_subagents=self._with_subagents):
+            listing.leave_out(session.id, session.kind)
+        elif self._max_bytes is not None and session.stat[1] > self._max_bytes:
+            listing.skip(path, describe_size(session.stat[1], self._max_bytes))
+        elif session.problem:
+            listing.skip(path, session.problem)
+        elif path not in found:
+            file = SourceFile(path, str(database.path), *session.stat, self.name, is_talk=True)
+            listing.files[path] = file
+            found[path] = (database, session)
+            last = listing.files.get(listing.by_key.get(session.key, ""))
+            if session.key and (last is None or file.mtime_ns >= last.mtime_ns):
+                listing.by_key[session.key] = path
+
+    def _as_text(
+        self, found: SourceFile, database: ConversationDatabase, conversation: Conversation
+    ) -> FileText:
         session = conversation.session
-        talk_lines = TalkLines()
-        if is_wanted(session.kind, with_subagents=self._with_subagents):
-            talk_lines.update(conversation.messages)
-        talk = talk_lines.text()
-        updated_ms = found.mtime_ns // 1_000_000
-        known = facts_of(self._name, conversation, session_id=session.id, updated_ms=updated_ms)
-        sha = hashlib.sha256(talk.text.encode("utf-8", "replace"))
-        sha.update(repr((known.title, known.kind, talk.numbers, talk.times)).encode("utf-8", "replace"))
-        return talk.file_text(sha.hexdigest(), found.stat, known)
+        lines = self._recent.take(found.path) or TalkLines()
+        is_main = is_wanted(session.kind, with_subagents=self._with_subagents)
+        lines.update(conversation.messages if is_main else ())
+        talk, facts = lines.text(conversation.breaks), NO_FACTS
+        self._recent.put(found.path, lines)
+        if database.keeps_facts:
+            updated_ms = found.mtime_ns // 1_000_000
+            facts = facts_of(self.name, conversation, session_id=session.id, updated_ms=updated_ms)
+        digest = conversation.digest
+        if not digest:
+            sha = hashlib.sha256(talk.text.encode("utf-8", "replace"))
+            sha.update(repr((facts.title, facts.kind, talk.numbers, talk.times)).encode("utf-8", "replace"))
+            digest = sha.hexdigest()
+        return talk.file_text(digest, found.stat, facts)
 
 
 def _state_of(path: Path) -> _FileState | None:
     """Return the state of a database and its log; None if it doesn't exist."""
     database = _stat(path)
-    return None if not database else _FileState(database, _stat(Path(f"{path}-wal")))
+    return (database, _stat(Path(f"{path}{LOG_ENDING}"))) if database else None
 
 
 def _stat(path: Path) -> tuple[int, ...]:
@@ -196,3 +264,9 @@ def _stat(path: Path) -> tuple[int, ...]:
     except OSError:
         return ()
     return facts.st_ino, facts.st_size, facts.st_mtime_ns
+
+
+def _is_settled(state: _FileState) -> bool:
+    """Return whether another write would get another time; a time in the future is not judged."""
+    latest = max(part[2] for part in state if part)
+    return not 0 <= time.time_ns() - latest < GRAIN_NS

@@ -13,8 +13,8 @@ from dataclasses import dataclass, field
 from hashlib import sha256
 from typing import Final, NamedTuple
 
-from memd.sources.discover import SourceFile
 from memd.sources.read import read_file
+from memd.sources.source import SourceFile
 from memd_client.errors import MemdError
 
 IMPORTED_FOLDER: Final = "memory/imported/"

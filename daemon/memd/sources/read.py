@@ -11,14 +11,11 @@ import hashlib
 import os
 import posixpath
 import stat
-from dataclasses import dataclass
-from typing import NamedTuple
 
-from memd.index.transcripts import NO_FACTS, SessionFacts
-from memd.sources.discover import NO_DESCRIPTOR, Discovery, SourceFile
 from memd.sources.rules import describe_refusal, is_memory_path
+from memd.sources.source import FileText, Listing, SourceFile
 from memd.system import units
-from memd.system.safe_open import OutsideRootError, SymlinkInPathError, open_file, stat_of
+from memd.system.safe_open import NO_DESCRIPTOR, OutsideRootError, SymlinkInPathError, open_file, stat_of
 from memd.text.cut.chunking import BLOCK_CHARACTERS
 from memd.text.query.typos import find_similar_paths
 from memd_client.errors import FileMissingError, FileUnreadableError, MemdError, PathRefusedError
@@ -31,46 +28,6 @@ READ_TRIES = 3
 
 MAX_GET_CHARACTERS = 4_000_000
 """Most characters of one `get` reply: at four bytes each they fill a frame."""
-
-
-class Reset(NamedTuple):
-    """A reset in a transcript: one conversation ends, and the next begins under the same session id.
-
-    Attributes:
-        end_line: The line before which the earlier conversation ends; one past the last line if nothing follows.
-        first_line: The first line of the later one: `end_line`, or an earlier line that both share.
-        at_ms: Its time; 0 if unknown.
-    """
-
-    end_line: int
-    first_line: int
-    at_ms: int = 0
-
-
-@dataclass(frozen=True, slots=True)
-class FileText:
-    """A file's text with the hash of its bytes, and its stat when it was read.
-
-    Attributes:
-        line_map: For a transcript, the line (or event number) that each line of `text` came from; else empty.
-        redactions: For a transcript, the number of secrets redacted from `text`.
-        resets: For a transcript, its resets in order.
-        times: For a transcript, when each line was said, in milliseconds UTC, 0 if unknown; empty if no time is known.
-        facts: For a transcript, what is known about its session.
-        size: Size of the whole file, even if `text` is only its beginning; `hash` is of the part that was read.
-    """
-
-    text: str
-    hash: str
-    mtime_ns: int
-    size: int
-    inode: int
-    ctime_ns: int
-    line_map: tuple[int, ...] = ()
-    redactions: int = 0
-    resets: tuple[Reset, ...] = ()
-    times: tuple[int, ...] = ()
-    facts: SessionFacts = NO_FACTS
 
 
 def read_file(found: SourceFile, max_bytes: int, *, cut: bool = False) -> FileText:
@@ -202,7 +159,7 @@ def _too_big(found: SourceFile, size: int, limit: int) -> FileUnreadableError:
     )
 
 
-def refusal_of(path: str, disk: Discovery, workspace: str) -> MemdError:
+def refusal_of(path: str, disk: Listing, workspace: str) -> MemdError:
     """Return the error for a path that is not among the files (blocking: checks the disk)."""
     shown = path[:200]
     for skipped in disk.skipped:

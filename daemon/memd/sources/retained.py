@@ -22,12 +22,10 @@ import structlog
 from memd.index.transcripts import SessionFacts
 from memd.programs.unreadable import unreadable
 from memd.settings.memory_budget import MB
-from memd.sources.discover import SourceFile
-from memd.sources.read import FileText
-from memd.sources.source import SessionSource, Transcripts
+from memd.sources.source import FileText, Listing, Source, SourceFile
 from memd.system.clock import Clock, wall_clock_ms
-from memd.system.safe_open import stat_of
-from memd.system.state_file import replace_synced
+from memd.system.safe_open import FileStat, stat_of
+from memd.system.state_file import replace_synced, replace_whole
 
 log = structlog.get_logger(__name__)
 
@@ -52,7 +50,7 @@ class _Copy(msgspec.Struct):
     facts: SessionFacts
 
 
-class KeptCopy(NamedTuple):
+class RetainedCopy(NamedTuple):
     """A copy on disk; `is_deleted`: whether its program deleted the conversation, at its `mtime_ns`."""
 
     location: str
@@ -63,7 +61,7 @@ class KeptCopy(NamedTuple):
     is_deleted: bool
 
 
-class KeptLimits(NamedTuple):
+class RetainedLimits(NamedTuple):
     """Limits of a source's copies; 0 days: no limit of their age.
 
     Only days on which the source was scanned count: neither a wrong clock nor a machine that was off for long may
@@ -74,20 +72,20 @@ class KeptLimits(NamedTuple):
     megabytes: int
 
 
-class KeptCopies:
+class RetainedCopies:
     """The copies of one source in a folder, by the names of their conversations."""
 
-    def __init__(self, folder: Path, limits: KeptLimits, clock: Clock) -> None:
+    def __init__(self, folder: Path, limits: RetainedLimits, clock: Clock) -> None:
         self.folder = folder
         self._limits = limits
         self._clock = clock
-        self._copies: dict[str, KeptCopy] | None = None
+        self._copies: dict[str, RetainedCopy] | None = None
         self._days: list[int] | None = None
 
     def __repr__(self) -> str:
-        return f"<KeptCopies in {self.folder}>"
+        return f"<RetainedCopies in {self.folder}>"
 
-    def all(self) -> dict[str, KeptCopy]:
+    def all(self) -> dict[str, RetainedCopy]:
         """Return all copies (blocking; reads the folder once)."""
         if self._copies is None:
             self._copies = {}
@@ -104,15 +102,8 @@ class KeptCopies:
             path, file.text, list(file.line_map), list(file.times), file.redactions, file.hash, file.facts
         )
         target = self.folder / f"{name}{ENDING}"
-        draft = self.folder / f".{name}.tmp"
         try:
-            self.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-            handle = os.open(
-                draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600
-            )
-            with os.fdopen(handle, "wb") as opened:
-                opened.write(gzip.compress(msgspec.json.encode(copy), 6, mtime=0))
-            os.replace(draft, target)
+            replace_whole(target, gzip.compress(msgspec.json.encode(copy), 6, mtime=0))
         except OSError as error:
             log.warning("sources.copy_not_kept", folder=str(self.folder), error=error.strerror)
             return
@@ -199,12 +190,10 @@ class KeptCopies:
         return [name for name, copy in self.all().items() if copy.is_deleted]
 
     def forget(self, names: Collection[str]) -> int:
-        """Delete copies, and unfinished ones; return how many (blocking)."""
+        """Delete copies; return how many (blocking)."""
         count = len(self.all().keys() & set(names))
         for name in names:
             self._remove(name)
-        for draft in self.folder.glob(".*.tmp"):
-            draft.unlink(missing_ok=True)
         if not self.all():
             (self.folder / DAYS_FILE).unlink(missing_ok=True)
         return count
@@ -215,51 +204,57 @@ class KeptCopies:
             Path(copy.location).unlink(missing_ok=True)
 
 
-def find_retained(folder: Path) -> dict[tuple[str, str], KeptCopies]:
+def find_retained(folder: Path) -> dict[tuple[str, str], RetainedCopies]:
     """Return the copies below a folder, by agent and source (blocking)."""
     found = {}
     for place in sorted(folder.glob("*/*")):
-        copies = KeptCopies(place, KeptLimits(0, 0), wall_clock_ms)
+        copies = RetainedCopies(place, RetainedLimits(0, 0), wall_clock_ms)
         if place.is_dir() and not place.is_symlink() and copies.all():
             found[place.parent.name, place.name] = copies
     return found
 
 
-class KeptTranscripts:
-    """A source whose conversations stay when their program deletes them (a `SessionSource`)."""
+class RetainedConversations(Source):
+    """A source whose conversations stay when their program deletes them."""
 
-    def __init__(self, name: str, store: SessionSource, copies: KeptCopies) -> None:
-        self._name = name
-        self._store = store
-        self._lock = Lock()
-        self._seen: Transcripts | None = None
-        self._found = Transcripts()
-        self._kept: dict[str, str] = {}
+    is_talk = True
+
+    def __init__(self, source: Source, copies: RetainedCopies) -> None:
+        self.name = source.name
         self.copies = copies
+        self._source = source
+        self._lock = Lock()
+        self._seen: Listing | None = None
+        self._listing = Listing()
+        self._retained: dict[str, str] = {}
 
     def __repr__(self) -> str:
-        return f"<KeptTranscripts of {self._store!r}>"
+        return f"<RetainedConversations of {self._source!r}>"
 
-    def find(self) -> Transcripts:
-        """Return the current transcripts and copies of deleted ones; see `SessionSource.find`."""
-        seen = self._store.find()
+    def find(self) -> Listing:
+        """Return the current conversations and copies of deleted ones; see `Source.find`."""
+        seen = self._source.find()
         with self._lock:
             if seen is not self._seen or self.copies.has_new_day():
                 self._seen = seen
                 self._add_copies(seen)
-            return self._found
+            return self._listing
 
     def load(self, found: SourceFile) -> FileText:
-        """Return a transcript's text; see `SessionSource.load`. A copy is written for an existing one."""
+        """Return a conversation's text; see `Source.load`. A copy is written for an existing one."""
         with self._lock:
-            name = self._kept.get(found.path)
+            name = self._retained.get(found.path)
         if name is not None:
             return self.copies.read(name, found)
-        text = self._store.load(found)
+        text = self._source.load(found)
         if text.text:
             with self._lock:
-                self.copies.write(found.path.removeprefix(f"{self._name}/"), found.path, text)
+                self.copies.write(found.path.removeprefix(f"{self.name}/"), found.path, text)
         return text
+
+    def growth(self, found: SourceFile, indexed: FileStat | None) -> tuple[int, int] | None:
+        """Return by how much a conversation grew; see `Source.growth`."""
+        return self._source.growth(found, indexed)
 
     def forget(self, names: Collection[str]) -> int:
         """Delete copies for good; return how many."""
@@ -270,22 +265,22 @@ class KeptTranscripts:
 
     def close(self) -> None:
         """Close the source."""
-        self._store.close()
+        self._source.close()
 
-    def _add_copies(self, seen: Transcripts) -> None:
+    def _add_copies(self, seen: Listing) -> None:
         """Combine existing conversations and copies of deleted ones."""
-        self._kept = {}
-        kept: dict[str, SourceFile] = {}
-        if seen.complete:
+        self._retained = {}
+        retained: dict[str, SourceFile] = {}
+        if not seen.unseen:
             self.copies.observe_day()
             for name in list(self.copies.all()):
-                self.copies.mark(name, is_deleted=f"{self._name}/{name}" not in seen.found)
+                self.copies.mark(name, is_deleted=f"{self.name}/{name}" not in seen.files)
             self.copies.prune()
             for name in self.copies.deleted():
-                path, copy = f"{self._name}/{name}", self.copies.all()[name]
-                self._kept[path] = name
-                kept[path] = SourceFile(path, *copy[:5], self._name, is_talk=True)
-        self._found = replace(seen, found=seen.found | kept)
+                path, copy = f"{self.name}/{name}", self.copies.all()[name]
+                self._retained[path] = name
+                retained[path] = SourceFile(path, *copy[:5], self.name, is_talk=True)
+        self._listing = replace(seen, files=seen.files | retained)
 
 
 def _name_of(file_name: str) -> str:
@@ -295,7 +290,7 @@ def _name_of(file_name: str) -> str:
     return file_name.removesuffix(DELETED).removesuffix(ENDING)
 
 
-def _copy_at(location: str) -> KeptCopy:
+def _copy_at(location: str) -> RetainedCopy:
     """Return a copy on disk."""
     facts = os.stat(location, follow_symlinks=False)
-    return KeptCopy(location, *stat_of(facts), location.endswith(DELETED))
+    return RetainedCopy(location, *stat_of(facts), location.endswith(DELETED))

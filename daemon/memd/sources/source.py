@@ -1,44 +1,117 @@
-"""The interface of a source of transcripts, and its contract."""
+"""What memd reads from: the interface of a source, and what it returns."""
 
 from __future__ import annotations
 
-import hashlib
-import re
+from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import NamedTuple
 
-from memd.sources.discover import SourceFile
-from memd.sources.read import FileText
+from memd.index.transcripts import NO_FACTS, SessionFacts
+from memd.system.safe_open import FileStat
 from memd_client.messages import Problem, SkippedFile
 
-PREFIX = "sessions/"
-"""Prefix of every transcript's index path."""
+MEMORY = "memory"
+"""Name of the source that is an agent's workspace and its extra paths."""
+
+
+class SourceFile(NamedTuple):
+    """One note or conversation: its path in the index, its location on disk, and its stat.
+
+    Attributes:
+        ctime_ns: Changes with every write, even if a program resets `mtime_ns`; 0 if a database has no such time.
+        source: Name of the source.
+        root: A note is opened name by name from here. The root may be a link, because the settings name it; nothing
+            below it may be a link.
+        is_talk: Whether it is a conversation.
+    """
+
+    path: str
+    location: str
+    mtime_ns: int
+    size: int
+    inode: int
+    ctime_ns: int
+    source: str = MEMORY
+    root: str = ""
+    is_talk: bool = False
+
+    @property
+    def stat(self) -> FileStat:
+        """Its `mtime_ns`, `size`, `inode` and `ctime_ns`."""
+        return self[2:6]
+
+
+class Reset(NamedTuple):
+    """A reset in a transcript: one conversation ends, and the next begins under the same session id.
+
+    Attributes:
+        end_line: The line before which the earlier conversation ends; one past the last line if nothing follows.
+        first_line: The first line of the later conversation: `end_line`, or an earlier line that both share.
+        at_ms: Its time; 0 if unknown.
+    """
+
+    end_line: int
+    first_line: int
+    at_ms: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class FileText:
+    """The text of a note or conversation, and its stat when it was read.
+
+    Attributes:
+        text: A note as it is; a conversation with one line per message, without scaffolding and secrets.
+        hash: Hash of everything that was read.
+        size: Size of the whole file, even if `text` is only its beginning.
+        line_map: For a conversation, the line (or event number) that each line of `text` came from; else empty.
+        redactions: For a conversation, the number of secrets redacted from `text`.
+        resets: For a conversation, its resets in order.
+        times: For a conversation, the time of each line in milliseconds UTC, 0 if unknown; empty if no time is known.
+        facts: For a conversation, what is known about its session.
+    """
+
+    text: str
+    hash: str
+    mtime_ns: int
+    size: int
+    inode: int
+    ctime_ns: int
+    line_map: tuple[int, ...] = ()
+    redactions: int = 0
+    resets: tuple[Reset, ...] = ()
+    times: tuple[int, ...] = ()
+    facts: SessionFacts = NO_FACTS
 
 
 @dataclass(slots=True)
-class Transcripts:
-    """Result of one scan: an agent's transcripts, and those left out with their reasons.
+class Listing:
+    """What is on disk now, of one source or of all sources of an agent. Nobody changes a listing after it was returned.
 
     Attributes:
-        found: Transcripts by index path: `sessions/<session id>.jsonl` in both stores, and `sessions/<file name>` for
-            rotated files.
+        files: Notes and conversations by their path in the index.
+        skipped: Files that can't be indexed, each with the reason.
+        partial: Notes that are indexed only up to the size limit, each with the size of that part.
+        problems: Problems of a whole folder or database, each with a hint.
         left_out: Number of sessions that are not memory, by kind.
-        skipped: Transcripts that can't be indexed, each with the reason.
-        problems: Problems of a whole store, each with a hint.
-        eras: Number of transcripts in each store, `jsonl` and `sqlite`; none is counted twice.
-        kinds: Kinds of sessions that are not memory, by id: `cron`, `heartbeat`, `subagent`, `dreaming`, `internal`.
-        by_key: By session key, the path of the transcript that was written last under it.
-        complete: Whether all stores could be scanned; if not, missing transcripts count as unknown, not as deleted.
+        kinds: Kinds of those sessions by id, such as `cron` or `subagent`.
+        stores: Of OpenClaw, the number of conversations in each of its stores.
+        by_key: Of OpenClaw, by session key, the path of the conversation that was written last under it.
+        unseen: Names of sources that could not be listed completely: what is missing may still exist.
+        is_missing: Whether the source's folder doesn't exist; of an agent, its workspace.
+        beyond_limits: Number of files excluded by the limits on files and bytes.
     """
 
-    found: dict[str, SourceFile] = field(default_factory=dict)
-    left_out: dict[str, int] = field(default_factory=dict)
+    files: dict[str, SourceFile] = field(default_factory=dict)
     skipped: list[SkippedFile] = field(default_factory=list)
+    partial: list[SkippedFile] = field(default_factory=list)
     problems: list[Problem] = field(default_factory=list)
-    eras: dict[str, int] = field(default_factory=dict)
+    left_out: dict[str, int] = field(default_factory=dict)
     kinds: dict[str, str] = field(default_factory=dict)
+    stores: dict[str, int] = field(default_factory=dict)
     by_key: dict[str, str] = field(default_factory=dict)
-    complete: bool = True
+    unseen: frozenset[str] = frozenset()
+    is_missing: bool = False
+    beyond_limits: int = 0
 
     def leave_out(self, session_id: str, kind: str) -> None:
         """Count a session as not memory, once."""
@@ -47,58 +120,65 @@ class Transcripts:
             self.left_out[kind] = self.left_out.get(kind, 0) + 1
 
     def skip(self, path: str, reason: str) -> None:
-        """Record a transcript that can't be indexed."""
-        self.skipped.append(SkippedFile(path.encode("utf-8", "replace").decode("utf-8"), reason))
+        """Record a file that can't be indexed."""
+        self.skipped.append(SkippedFile(shown(path), reason))
 
 
-class SessionSource(Protocol):
-    """A store of an agent's transcripts.
+class Source(ABC):
+    """A place that memd reads notes or conversations from.
 
-    All methods block and are thread-safe. Nothing is ever written to the store, and no lock or transaction remains
-    open in it between two calls.
+    All methods block and are thread-safe. Nothing is ever written to a source, and no lock or transaction remains open
+    in it between two calls.
+
+    Attributes:
+        name: Its name, which its files have as their `source`.
+        is_talk: Whether it has conversations.
     """
 
-    def find(self) -> Transcripts:
-        """Return the current transcripts.
+    name: str
+    is_talk: bool = False
 
-        This runs inside every search: it checks names, sizes and times, and reads a transcript's first lines at most
-        once. Unreadable ones are in `skipped` or `problems`. While a store is busy, the previous result is returned.
-        The object belongs to the caller.
+    @abstractmethod
+    def find(self) -> Listing:
+        """Return what is there now; the same object as before while nothing changed.
+
+        This runs inside every search: it checks names, sizes and times, and reads a conversation's first lines at most
+        once. Unreadable files are in `skipped` or `problems`. While a database is busy, the previous listing counts.
 
         Raises:
             FileUnreadableError: The process has no file descriptors left.
         """
 
+    @abstractmethod
     def load(self, found: SourceFile) -> FileText:
-        """Return a transcript's text: one line per message, without scaffolding and secrets.
+        """Return the text of a file.
 
-        If the transcript has only grown since its last load, only the addition is read; the result is the same as that
-        of a full load. `line_map` has the line of the file, or the number of the event, for each line of the text, and
-        `hash` covers everything that was read.
+        If a conversation has only grown since its last load, only the addition is parsed; the result is the same as
+        that of a full load.
 
         Args:
-            found: The transcript as `find` returned it; it may have changed since.
+            found: The file as `find` returned it; it may have changed since.
 
         Raises:
             FileMissingError: It no longer exists.
             FileUnreadableError: It can't be read, is too big, became a link, or changes while it is read.
+            PathRefusedError: It is no longer the file that was found.
         """
 
+    def growth(self, found: SourceFile, indexed: FileStat | None) -> tuple[int, int] | None:
+        """Return by how many bytes and messages a conversation grew since it was indexed; None: it did more than grow.
+
+        Args:
+            found: The conversation.
+            indexed: Its stat when it was indexed; None if it is not indexed.
+        """
+        return None
+
+    @abstractmethod
     def close(self) -> None:
-        """Release connections and RAM. A closed source opens again at the next call."""
+        """Release connections, descriptors and RAM. A closed source opens again at the next call."""
 
 
-def path_of(session_id: str) -> str:
-    """Return the index path of a session's transcript."""
-    return f"{PREFIX}{session_id}.jsonl"
-
-
-_SAFE = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9._-]{0,119}")
-
-
-def name_of_session(session_id: str) -> str:
-    """Return a session's id as the last part of an index path, which is also a valid file name."""
-    if _SAFE.fullmatch(session_id):
-        return session_id
-    digest = hashlib.sha256(session_id.encode("utf-8", "replace")).hexdigest()[:16]
-    return re.sub(r"[^A-Za-z0-9_-]", "-", session_id)[:80] + "-" + digest
+def shown(path: str) -> str:
+    """Return a path as valid UTF-8: other bytes become question marks."""
+    return path if path.isascii() else path.encode("utf-8", "replace").decode("utf-8")

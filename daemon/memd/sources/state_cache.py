@@ -1,4 +1,4 @@
-"""The states of recently read transcripts, so that only additions are read."""
+"""The states of recently read conversations, so that only additions are read."""
 
 from __future__ import annotations
 
@@ -8,32 +8,30 @@ from typing import Generic, TypeVar
 
 State = TypeVar("State")
 
-KEPT_TRANSCRIPTS = 4
-"""Transcripts whose state is cached, so that only additions are read. More concurrent conversations are rare, and a
-state may take some MB."""
+CACHED_STATES = 4
+"""More concurrent conversations are rare, and a state may take some MB."""
 
 
 class StateCache(Generic[State]):
-    """Cache of the states of recently loaded transcripts. `take` removes a state, so one thread at a time owns it."""
+    """States of recently loaded conversations. `take` removes a state, so one thread at a time owns it."""
 
     def __init__(self) -> None:
         self._lock = Lock()
         self._states: OrderedDict[str, State] = OrderedDict()
 
     def __repr__(self) -> str:
-        return f"<StateCache {len(self._states)} transcripts>"
+        return f"<StateCache {len(self._states)} conversations>"
 
     def take(self, path: str) -> State | None:
-        """Remove and return a transcript's state, or None."""
+        """Remove and return a conversation's state, or None."""
         with self._lock:
             return self._states.pop(path, None)
 
-    def keep(self, path: str, state: State) -> None:
-        """Store a transcript's state, evicting the least recently used one."""
+    def put(self, path: str, state: State) -> None:
+        """Store a conversation's state, evicting the least recently used one."""
         with self._lock:
             self._states[path] = state
-            self._states.move_to_end(path)
-            while len(self._states) > KEPT_TRANSCRIPTS:
+            if len(self._states) > CACHED_STATES:
                 self._states.popitem(last=False)
 
     def clear(self) -> None:

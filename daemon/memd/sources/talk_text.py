@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from bisect import bisect_left
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from memd.index.transcripts import SessionFacts
-from memd.programs.conversation import Message
-from memd.sources.read import FileText
+from memd.programs.conversation import Break, Message
+from memd.sources.source import FileText, Reset
 from memd.system.safe_open import FileStat
 from memd.text.language.spelling import WHITESPACE
 from memd.text.redact.secrets import redact
@@ -44,17 +45,19 @@ class TalkText:
         numbers: For each line, the place of its message.
         times: For each line, when it was said, in milliseconds UTC, 0 if unknown; empty if no time is known.
         redactions: Number of redacted secrets.
+        resets: Resets between conversations, in order.
     """
 
     text: str = ""
     numbers: tuple[int, ...] = ()
     times: tuple[int, ...] = ()
     redactions: int = 0
+    resets: tuple[Reset, ...] = ()
 
     def file_text(self, digest: str, stat: FileStat, facts: SessionFacts) -> FileText:
         """Return the text as a `FileText` with the given hash, stat and facts of its session."""
         return FileText(
-            self.text, digest, *stat, self.numbers, self.redactions, times=self.times, facts=facts
+            self.text, digest, *stat, self.numbers, self.redactions, self.resets, self.times, facts
         )
 
 
@@ -75,9 +78,26 @@ class TalkLines:
             kept += 1
         self.lines = known[:kept] + [line_of(message) for message in messages[kept:]]
 
-    def text(self) -> TalkText:
-        """Return the lines as text."""
-        return join_lines(self.lines)
+    def text(self, breaks: Sequence[Break] = ()) -> TalkText:
+        """Return the lines as text, without empty ones and the oldest ones beyond the limit."""
+        numbers = [number for number, each in enumerate(self.lines) if each.line]
+        left, first = MAX_TEXT_CHARS, len(numbers)
+        while first and left >= len(self.lines[numbers[first - 1]].line):
+            first -= 1
+            left -= len(self.lines[numbers[first]].line) + 1
+        numbers = numbers[first:]
+        lines = [self.lines[number] for number in numbers]
+        times = tuple(each.message.time_ms or 0 for each in lines)
+        return TalkText(
+            "\n".join(each.line for each in lines),
+            tuple(each.message.place for each in lines),
+            times if any(times) else (),
+            sum(each.redactions for each in lines),
+            tuple(
+                Reset(bisect_left(numbers, each.end) + 1, bisect_left(numbers, each.first) + 1, each.at_ms)
+                for each in breaks
+            ),
+        )
 
 
 def line_of(message: Message) -> TalkLine:
@@ -93,21 +113,3 @@ def line_of(message: Message) -> TalkLine:
 def clean_title(title: str) -> str:
     """Return a session's title on one line, without secrets: it is often the first prompt."""
     return redact(_RUN.sub(" ", without_injected(title)).strip())[0][:MAX_TITLE_CHARS]
-
-
-def join_lines(lines: Iterable[TalkLine]) -> TalkText:
-    """Return lines as text, without empty ones and the oldest ones beyond the limit."""
-    shown = [each for each in lines if each.line]
-    left = MAX_TEXT_CHARS
-    first = len(shown)
-    while first and left >= len(shown[first - 1].line):
-        first -= 1
-        left -= len(shown[first].line) + 1
-    shown = shown[first:]
-    times = tuple(each.message.time_ms or 0 for each in shown)
-    return TalkText(
-        "\n".join(each.line for each in shown),
-        tuple(each.message.place for each in shown),
-        times if any(times) else (),
-        sum(each.redactions for each in shown),
-    )

@@ -7,7 +7,6 @@ have vectors ready.
 from __future__ import annotations
 
 import math
-import os
 from collections import OrderedDict
 from collections.abc import Callable
 
@@ -15,13 +14,13 @@ import trio
 
 from memd.index.files import FileRow
 from memd.settings.schema import SessionSync, Sync
-from memd.sources.discover import SourceFile
+from memd.sources.agent_sources import AgentSources
+from memd.sources.source import SourceFile
 from memd.sync.text.text_sync import TextSync
 from memd.system.clock import Clock
-from memd.system.safe_open import open_unlinked
 
 SESSION_DEBOUNCE_S = 5.0
-"""Quiet time before a transcript's growth is checked: one exchange causes writes for some seconds."""
+"""Quiet time before a conversation's growth is checked: one exchange causes writes for some seconds."""
 
 LONGEST_DEBOUNCE = 4
 """Multiple of the quiet time after which a file that is written to continuously is synced."""
@@ -63,19 +62,28 @@ class Debouncer:
 class Schedule:
     """Decides when one agent's text is synced."""
 
-    def __init__(self, text: TextSync, settings: Sync, *, clock: Clock, disk: trio.CapacityLimiter) -> None:
+    def __init__(
+        self,
+        text: TextSync,
+        sources: AgentSources,
+        settings: Sync,
+        *,
+        clock: Clock,
+        disk: trio.CapacityLimiter,
+    ) -> None:
         self._text = text
+        self._sources = sources
         self._settings = settings
         self._clock = clock
         self._disk = disk
         self._notes = Debouncer(settings.watch_debounce_ms / 1000, text.sync_nowait)
         self._growth = trio.Event()
-        self._transcripts = Debouncer(SESSION_DEBOUNCE_S, lambda: self._growth.set())
+        self._talk = Debouncer(SESSION_DEBOUNCE_S, lambda: self._growth.set())
         self._keys: OrderedDict[str, None] = OrderedDict()
 
-    def hint(self, kind: str) -> None:
-        """Receive a hint of the watcher."""
-        (self._notes if kind == "memory" else self._transcripts).hint()
+    def hint(self, source: str) -> None:
+        """Receive a hint of the watcher: a source may have changed."""
+        (self._talk if self._sources.is_talk(source) else self._notes).hint()
 
     def session_started(self, session_key: str) -> bool:
         """Request a sync for a session's start, once per session and if the settings say so; return whether."""
@@ -95,7 +103,7 @@ class Schedule:
         """Serve hints and intervals until cancelled."""
         async with trio.open_nursery() as nursery:
             nursery.start_soon(self._notes.run)
-            nursery.start_soon(self._transcripts.run)
+            nursery.start_soon(self._talk.run)
             nursery.start_soon(self._follow_growth)
             nursery.start_soon(self._every, self._settings.interval_minutes * 60.0 or math.inf)
             nursery.start_soon(self._every, FULL_SYNC_INTERVAL_S)
@@ -121,7 +129,7 @@ class Schedule:
         return max(0.0, pause_s - passed_s) if passed_s >= 0 else pause_s
 
     async def _follow_growth(self) -> None:
-        """Sync when transcripts have grown enough since they were indexed."""
+        """Sync when conversations have grown enough since they were indexed."""
         while True:
             await self._growth.wait()
             self._growth = trio.Event()
@@ -129,36 +137,20 @@ class Schedule:
                 self._text.sync_nowait()
 
     def _has_grown(self) -> bool:
-        """Return whether transcripts differ enough from what is indexed (blocking)."""
+        """Return whether conversations differ enough from what is indexed (blocking)."""
         _, changes = self._text.scan()
-        if any(row.source != "memory" for row in changes.gone):
+        if any(self._sources.is_talk(row.source) for row in changes.gone):
             return True
         rows = self._text.rows
         return any(
-            not found.is_talk or has_grown(found, rows.get(found.path), self._settings.sessions)
+            has_grown(self._sources, found, rows.get(found.path), self._settings.sessions)
             for found in changes.read
-            if found.source != "memory"
+            if found.is_talk
         )
 
 
-def has_grown(found: SourceFile, row: FileRow | None, limits: SessionSync) -> bool:
-    """Return whether a transcript has grown enough to be indexed without a search (blocking)."""
-    if not found.ctime_ns:  # a session in a database, whose `inode` is the number of its last event
-        return found.inode - (row.inode if row is not None else 0) >= limits.delta_messages
-    indexed = row.size if row is not None else 0
-    grown = found.size - indexed
-    if grown < 0 or grown >= limits.delta_bytes or (row is not None and found.inode != row.inode):
-        return True
-    return _count_lines(found.location, indexed, grown) >= limits.delta_messages
-
-
-def _count_lines(location: str, start: int, length: int) -> int:
-    """Return the number of lines in a part of a file; 0 if it can't be read."""
-    try:
-        handle = open_unlinked(location)
-        try:
-            return os.pread(handle, length, start).count(b"\n")
-        finally:
-            os.close(handle)
-    except OSError:
-        return 0
+def has_grown(sources: AgentSources, found: SourceFile, row: FileRow | None, limits: SessionSync) -> bool:
+    """Return whether a conversation has grown enough to be indexed without a search (blocking)."""
+    indexed = None if row is None else (row.mtime_ns, row.size, row.inode, row.ctime_ns)
+    grown = sources.growth(found, indexed)
+    return grown is None or grown[0] >= limits.delta_bytes or grown[1] >= limits.delta_messages

@@ -26,6 +26,8 @@ _LISTED = os.O_RDONLY | _FOLDER
 _READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
 """Flags for a file. `O_NONBLOCK`: a FIFO at the path must not block the reader."""
 
+NO_DESCRIPTOR = (errno.EMFILE, errno.ENFILE)
+"""Errors of the process or system, not of the folder or file that was opened."""
 
 FileStat: TypeAlias = tuple[int, int, int, int]
 """`mtime_ns`, `size`, `inode` and `ctime_ns` of a file."""

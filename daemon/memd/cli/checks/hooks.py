@@ -7,12 +7,12 @@ from pathlib import Path
 
 from memd.cli.checks.installation import WARNING, Finding
 from memd.cli.hook_setup.changes import HookFiles, installed_hooks
-from memd.cli.hook_setup.programs import PROGRAMS
+from memd.programs.catalog import HOOKS
 
 
 def check_hooks(home: Path, environ: Mapping[str, str]) -> list[Finding]:
     """Return a finding for each program whose hooks are not those of this release."""
-    states = [installed_hooks(HookFiles(program, home, environ)) for program in PROGRAMS.values()]
+    states = [installed_hooks(HookFiles(program, home, environ)) for program in HOOKS]
     return [
         Finding(
             "hooks",

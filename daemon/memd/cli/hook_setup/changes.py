@@ -20,7 +20,7 @@ from memd.cli.hook_setup.entries import (
     with_hooks,
     without_hooks,
 )
-from memd.cli.hook_setup.programs import HookProgram
+from memd.programs.catalog import HOOKS, Hooks, Places
 from memd.system.json_edit import UneditableTextError
 from memd.system.settings_change import SettingsChange, backups_of, carry_out, read_settings, uneditable
 from memd_client import CLIENT_VERSION
@@ -56,67 +56,80 @@ def command_of(program: str, event: str, agent: str | None, environ: Mapping[str
 class HookFiles:
     """The files of one program that hold memd's hooks."""
 
-    program: HookProgram
+    program: str
     home: Path
     environ: Mapping[str, str]
 
     @property
+    def form(self) -> Hooks:
+        """The form of the program's hooks."""
+        return HOOKS[self.program]
+
+    @property
     def path(self) -> Path:
         """The file with the hooks."""
-        return self.program.file(self.home, self.environ)
+        return self._places.paths([self.form.file])[0]
+
+    @property
+    def _places(self) -> Places:
+        return Places(self.home, self.environ)
+
+    def _manifest_path(self) -> Path | None:
+        """Return the file that makes the folder an extension; None if the program needs none."""
+        return self._places.path(self.form.manifest) if self.form.manifest else None
 
     def plan_install(self, agent: str | None) -> list[SettingsChange]:
         """Return the changes that install the hooks."""
         wanted = {
-            name: self.program.hook(command_of(self.program.name, event, agent, self.environ))
-            for event, name in self.program.events.items()
+            name: self.form.hook(command_of(self.program, event, agent, self.environ))
+            for event, name in self.form.events.items()
         }
-        before = self._read_own() if self.program.is_own_file else read_settings(self.path)
-        if self.program.is_own_file:
-            return [*self._manifest(), self._change(before, new_file(self.program, wanted))]
+        before = self._read_own() if self.form.is_own_file else read_settings(self.path)
+        if self.form.is_own_file:
+            return [*self._manifest(), self._change(before, new_file(self.form, wanted))]
         try:
             # From the text without hooks if it is known, so that uninstalling finds it again.
-            is_original, original = original_of(self.program, before or "", self._backups())
+            is_original, original = original_of(self.form, before or "", self._backups())
             start = original if is_original else before
-            return [self._change(before, with_hooks(self.program, start or "", wanted))]
+            return [self._change(before, with_hooks(self.form, start or "", wanted))]
         except UneditableTextError as error:
             raise uneditable(self.path, error, HINT) from None
 
     def plan_uninstall(self) -> list[SettingsChange]:
         """Return the changes that remove the hooks; none if there are no hooks."""
-        before = self._read_own() if self.program.is_own_file else read_settings(self.path)
-        if self.program.is_own_file:
+        before = self._read_own() if self.form.is_own_file else read_settings(self.path)
+        if self.form.is_own_file:
             changes = [self._change(before, None)]
-            manifest = self.program.manifest(self.home, self.environ)
+            manifest = self._manifest_path()
             if manifest is not None:
                 changes.append(SettingsChange(manifest, read_settings(manifest), None, HINT, False))
             return [each for each in changes if not each.is_none]
         if before is None:
             return []
         try:
-            if not find_hooks(self.program, before):
+            if not find_hooks(self.form, before):
                 return []
-            is_original, original = original_of(self.program, before, self._backups())
-            after = original if is_original else without_hooks(self.program, before)
+            is_original, original = original_of(self.form, before, self._backups())
+            after = original if is_original else without_hooks(self.form, before)
         except UneditableTextError as error:
             raise uneditable(self.path, error, HINT) from None
         return [self._change(before, after)]
 
     def remove_empty_folders(self) -> None:
         """Remove the folders of files that held memd's hooks alone, if nothing else is in them."""
-        if self.program.is_own_file:
-            manifest = self.program.manifest(self.home, self.environ)
+        if self.form.is_own_file:
+            manifest = self._manifest_path()
             folders = [self.path.parent, *([manifest.parent] if manifest else [])]
             with contextlib.suppress(OSError):
                 for folder in folders:
                     folder.rmdir()
 
     def _change(self, before: str | None, after: str | None) -> SettingsChange:
-        return SettingsChange(self.path, before, after, HINT, not self.program.is_own_file)
+        return SettingsChange(self.path, before, after, HINT, not self.form.is_own_file)
 
     def _manifest(self) -> list[SettingsChange]:
         """Return the change of the file that makes the folder an extension."""
-        path = self.program.manifest(self.home, self.environ)
+        path = self._manifest_path()
         if path is None:
             return []
         about = {"name": "memd", "version": CLIENT_VERSION, "description": "Hooks of memd, a local memory."}
@@ -130,7 +143,7 @@ class HookFiles:
         """
         text = read_settings(self.path)
         with contextlib.suppress(UneditableTextError):
-            if text is None or find_hooks(self.program, text):
+            if text is None or find_hooks(self.form, text):
                 return text
         raise ConfigInvalidError(
             f"{self.path} has no hooks of memd", hint="move the file away, then run the command again"
@@ -172,19 +185,19 @@ class InstalledHooks:
 
 def installed_hooks(files: HookFiles) -> InstalledHooks:
     """Return what is installed for a program, and whether its command still exists."""
-    name, path = files.program.name, str(files.path)
+    name, path, form = files.program, str(files.path), files.form
     try:
-        found = find_hooks(files.program, read_settings(files.path) or "")
+        found = find_hooks(form, read_settings(files.path) or "")
     except (UneditableTextError, MemdError) as error:
         return InstalledHooks(name, "unreadable", [], path, str(error))
     events = [str(place[1]) for place, _ in found]
-    missing = [each for _, hook in found if (each := _missing_file(str(hook[files.program.command_key])))]
+    missing = [each for _, hook in found if (each := _missing_file(str(hook[form.command_key])))]
     if missing:
         return InstalledHooks(name, "command missing", events, path, f"there is no {missing[0]}")
     if not found:
         return InstalledHooks(name, "not installed", [], path)
-    is_whole = set(events) == set(files.program.events.values())
-    is_silent = all(IF_INSTALLED in str(hook[files.program.command_key]) for _, hook in found)
+    is_whole = set(events) == set(form.events.values())
+    is_silent = all(IF_INSTALLED in str(hook[form.command_key]) for _, hook in found)
     return InstalledHooks(name, "installed" if is_whole and is_silent else "incomplete", events, path)
 
 

@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from memd.cli.hook_setup.programs import HookProgram
+from memd.programs.catalog import Hooks
 from memd.system import json_edit
 from memd.system.json_edit import UneditableTextError
 
@@ -16,20 +16,20 @@ HOOK_FILE = "memd_client/hook.py"
 Place = tuple[str | int, ...]
 
 
-def find_hooks(program: HookProgram, text: str) -> list[tuple[Place, dict[str, Any]]]:
+def find_hooks(form: Hooks, text: str) -> list[tuple[Place, dict[str, Any]]]:
     """Return memd's hooks, each with its path of keys.
 
     Raises:
         UneditableTextError: The text is not JSON, or its hooks have another form.
     """
-    return list(_ours(program, json_edit.value_of(text)))
+    return list(_ours(form, json_edit.value_of(text)))
 
 
-def with_hooks(program: HookProgram, text: str, wanted: Mapping[str, Mapping[str, Any]]) -> str:
+def with_hooks(form: Hooks, text: str, wanted: Mapping[str, Mapping[str, Any]]) -> str:
     """Return the text with memd's hooks, and with no other ones of memd.
 
     Args:
-        program: The program.
+        form: The form of the program's hooks.
         text: Its settings; empty for a new file.
         wanted: The hook of each event, by the program's name of the event.
 
@@ -38,8 +38,8 @@ def with_hooks(program: HookProgram, text: str, wanted: Mapping[str, Mapping[str
     """
     text = text if text.strip("\ufeff \t\r\n") else "{}\n"
     settings = json_edit.value_of(text)
-    found = list(_ours(program, settings))
-    for key, value in program.top.items():
+    found = list(_ours(form, settings))
+    for key, value in form.top.items():
         if key not in settings:
             text = json_edit.put(text, (key,), value)
     first: dict[str | int, Place] = {}
@@ -50,51 +50,51 @@ def with_hooks(program: HookProgram, text: str, wanted: Mapping[str, Mapping[str
         if name in first:
             text = json_edit.put(text, first[name], dict(hook))
         else:
-            text = json_edit.append(text, ("hooks", name), program.item(hook))
+            text = json_edit.append(text, ("hooks", name), form.item(hook))
     for place, _ in reversed(found):
         if place not in first.values():
             text = _without(text, place)
     return text
 
 
-def without_hooks(program: HookProgram, text: str) -> str:
+def without_hooks(form: Hooks, text: str) -> str:
     """Return the text without memd's hooks, and without the lists and objects that held nothing else.
 
     Raises:
         UneditableTextError: The text is not JSON, or can't be edited safely.
     """
-    for place, _ in reversed(find_hooks(program, text)):
+    for place, _ in reversed(find_hooks(form, text)):
         text = _without(text, place)
     return text
 
 
-def original_of(program: HookProgram, text: str, backups: Iterator[str]) -> tuple[bool, str | None]:
+def original_of(form: Hooks, text: str, backups: Iterator[str]) -> tuple[bool, str | None]:
     """Return whether a text is an earlier one with memd's hooks added, and that text; None if there was no file.
 
     Args:
-        program: The program.
+        form: The form of the program's hooks.
         text: The settings with memd's hooks.
         backups: Earlier texts, the newest first.
     """
-    wanted = {str(place[1]): hook for place, hook in find_hooks(program, text)}
+    wanted = {str(place[1]): hook for place, hook in find_hooks(form, text)}
     if not wanted:
         return False, None
     for backup in backups:
         try:
-            if not find_hooks(program, backup) and with_hooks(program, backup, wanted) == text:
+            if not find_hooks(form, backup) and with_hooks(form, backup, wanted) == text:
                 return True, backup
         except UneditableTextError:
             continue
-    return with_hooks(program, "", wanted) == text, None
+    return with_hooks(form, "", wanted) == text, None
 
 
-def new_file(program: HookProgram, wanted: Mapping[str, Mapping[str, Any]]) -> str:
+def new_file(form: Hooks, wanted: Mapping[str, Mapping[str, Any]]) -> str:
     """Return the text of a file with memd's hooks alone."""
-    hooks = {name: [program.item(hook)] for name, hook in wanted.items()}
-    return json.dumps({**program.top, "hooks": hooks}, indent=2, ensure_ascii=False) + "\n"
+    hooks = {name: [form.item(hook)] for name, hook in wanted.items()}
+    return json.dumps({**form.top, "hooks": hooks}, indent=2, ensure_ascii=False) + "\n"
 
 
-def _ours(program: HookProgram, settings: Any) -> Iterator[tuple[Place, dict[str, Any]]]:
+def _ours(form: Hooks, settings: Any) -> Iterator[tuple[Place, dict[str, Any]]]:
     """Yield memd's hooks, each with its path of keys."""
     if not isinstance(settings, dict):
         raise UneditableTextError("the top level is not an object")
@@ -103,20 +103,20 @@ def _ours(program: HookProgram, settings: Any) -> Iterator[tuple[Place, dict[str
         raise UneditableTextError("hooks is not an object")
     for name, items in events.items():
         if not isinstance(items, list):
-            if name in program.events.values():
+            if name in form.events.values():
                 raise UneditableTextError(f"hooks.{name} is not a list")
             continue
         for at, item in enumerate(items):
             inner = item.get("hooks") if isinstance(item, dict) else None
-            if not program.is_grouped and _is_ours(program, item):
+            if not form.is_grouped and _is_ours(form, item):
                 yield ("hooks", name, at), item
-            elif program.is_grouped and isinstance(inner, list):
-                hooks = [(number, each) for number, each in enumerate(inner) if _is_ours(program, each)]
+            elif form.is_grouped and isinstance(inner, list):
+                hooks = [(number, each) for number, each in enumerate(inner) if _is_ours(form, each)]
                 yield from ((("hooks", name, at, "hooks", number), each) for number, each in hooks)
 
 
-def _is_ours(program: HookProgram, hook: Any) -> bool:
-    command = hook.get(program.command_key) if isinstance(hook, dict) else None
+def _is_ours(form: Hooks, hook: Any) -> bool:
+    command = hook.get(form.command_key) if isinstance(hook, dict) else None
     return isinstance(command, str) and HOOK_FILE in command
 
 

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from memd.lifecycle.hooks.evidence import LineEvidence, TellingWord, line_evidence, telling_words, text_key
 from memd.lifecycle.hooks.injection import HookDecision, ShownLine
 from memd.lifecycle.hooks.project import Project
+from memd.programs.catalog import OPENCLAW_SOURCE
 from memd.text.cut.snippets import cut_snippet
 from memd.text.query.dates import day_of_note
 from memd.text.tokens import has_wide
@@ -68,7 +69,7 @@ def _judge_lines(
 ) -> Iterator[tuple[float, ShownLine, str]]:
     """Yield the lines of a hit with their weights, and what each lacks to be sure, in words; "" if nothing."""
     lines = hit.snippet.split("\n")
-    is_talk = hit.session is not None or hit.source == "sessions"
+    is_talk = hit.session is not None or hit.source == OPENCLAW_SOURCE
     talk = f"{hit.path if hit.session is None else hit.session.id}:" if is_talk else ""
     is_project_file = project.is_path(hit.path if hit.session is None else hit.session.project)
     for at, line in enumerate(lines):

@@ -45,8 +45,9 @@ from memd.lifecycle.notes.slug import (
     slug_of_conversation,
     slug_of_time,
 )
+from memd.programs.catalog import OPENCLAW_SOURCE
 from memd.sources.capacity import SourceLimits, find_capacity
-from memd.sources.openclaw import AgentSessions
+from memd.sources.openclaw import OpenClawConversations
 from memd.sources.read import PRIVATE_FOLDER
 from memd.system.clock import Clock
 from memd.system.events import EVENTS
@@ -69,8 +70,8 @@ class Notes:
     def __init__(self, agent: Agent, clock: Clock, *, state_dir: Path, complete: Complete | None) -> None:
         self._agent = agent
         self._clock = clock
-        self._folder = state_dir / "agents" / agent.agent_id / "sessions"
-        self._sessions = AgentSessions(state_dir, agent.agent_id, MAX_TRANSCRIPT_BYTES)
+        self._folder = state_dir / "agents" / agent.agent_id / OPENCLAW_SOURCE
+        self._sessions = OpenClawConversations(state_dir, agent.agent_id, MAX_TRANSCRIPT_BYTES)
         self._model = None if complete is None else SlugModel(complete, agent.agent_id)
 
     def __repr__(self) -> str:
@@ -157,7 +158,7 @@ class Notes:
     def _find_ended(self, params: SessionEndedParams, most: int) -> EndedSession | None:
         name = None if not params.transcript else name_in_folder(self._folder, params.transcript)
         try:
-            wanted = transcripts_of(self._sessions.find().found, name, params.session_id)
+            wanted = transcripts_of(self._sessions.find().files, name, params.session_id)
             goes_on = params.next_session_id is not None and params.next_session_id == params.session_id
             return read_ended(wanted, self._sessions.load, most, goes_on=goes_on, ended_ms=params.ended_ms)
         finally:

@@ -6,7 +6,6 @@ heading, a list, a fence or front matter; markup in it stays text, and invisible
 
 from __future__ import annotations
 
-import contextlib
 import os
 import re
 import stat
@@ -18,11 +17,10 @@ from pathlib import Path
 from typing import NamedTuple
 from urllib.parse import quote
 
-from memd.sources.discover import SourceFile
-from memd.sources.openclaw_jsonl import find_session_id
-from memd.sources.openclaw_text import TranscriptText
-from memd.sources.read import FileText, Reset
-from memd.sources.source import PREFIX, path_of
+from memd.programs.openclaw import OpenClawReader, find_session_id
+from memd.sources.openclaw import PREFIX
+from memd.sources.source import FileText, Reset, SourceFile
+from memd.sources.talk_text import TalkLines, TalkText
 from memd.system.safe_open import open_unlinked
 from memd_client.errors import FileMissingError, FileUnreadableError, PathRefusedError
 
@@ -98,7 +96,7 @@ def transcripts_of(
         wanted += [found[path] for path in (PREFIX + name,) if path in found]
         wanted += _newest(found, f"{PREFIX}{name}.reset.")
     for each in dict.fromkeys(filter(None, (find_session_id(name or ""), session_id))):
-        wanted += [found[path] for path in (path_of(each),) if path in found]
+        wanted += [found[path] for path in (f"{PREFIX}{each}.jsonl",) if path in found]
         for behind in (_TOPIC, _RESET):
             wanted += _newest(found, PREFIX + each + behind)
     if name is None and not session_id:
@@ -210,14 +208,14 @@ def _read_end(
         ) from None
 
 
-def _talk_in(data: bytes, *, is_whole: bool) -> TranscriptText:
+def _talk_in(data: bytes, *, is_whole: bool) -> TalkText:
     """Return the messages at the end of a transcript, without an incomplete first line."""
-    lines = data.split(b"\n")
-    records: list[tuple[int, str]] = []
-    for number, line in enumerate(lines if is_whole else lines[1:]):
-        with contextlib.suppress(UnicodeDecodeError):
-            records.append((number, line.decode()))
-    return TranscriptText().with_records(records)
+    reader, lines = OpenClawReader(""), TalkLines()
+    for number, line in enumerate(data.split(b"\n")[0 if is_whole else 1 :]):
+        reader.read(line, number)
+    conversation = reader.conversation()
+    lines.update(conversation.messages)
+    return lines.text(conversation.breaks)
 
 
 def _newest(found: Mapping[str, SourceFile], beginning: str) -> list[SourceFile]:

@@ -8,11 +8,11 @@ from functools import partial
 import trio
 
 from memd.agents.agent import Agent
-from memd.agents.conversations import kept_copies, list_sources
+from memd.agents.conversations import list_sources, retained_copies
 from memd.agents.source_status import describe_removed
 from memd.rpc.call import Call
 from memd.rpc.params import match_prefix, wrong
-from memd.sources.retained import KeptCopies, KeptTranscripts
+from memd.sources.retained import RetainedConversations, RetainedCopies
 from memd_client.messages import SourcesParams, SourcesReply
 
 
@@ -35,7 +35,7 @@ async def handle(call: Call, params: SourcesParams) -> SourcesReply:
 async def _forget(call: Call, agents: Sequence[Agent], params: SourcesParams) -> int:
     """Delete a source's copies of deleted conversations, or of one, and all of a removed source; return how many."""
     owners = [agent for agent in agents if any(each.name == params.name for each in agent.config.sources)]
-    stores: dict[str, tuple[KeptTranscripts | KeptCopies, list[str]]] = {
+    stores: dict[str, tuple[RetainedConversations | RetainedCopies, list[str]]] = {
         agent: (copies, list(copies.all()))
         for (agent, name), copies in (await call.registry.find_removed()).items()
         if name == params.name and params.agent in (None, agent)
@@ -43,7 +43,7 @@ async def _forget(call: Call, agents: Sequence[Agent], params: SourcesParams) ->
     if not owners and not stores:
         raise wrong("sources", "name", "must be the name of a source", "`memctl sources` lists them")
     for owner in owners:
-        kept = await owner.ask(partial(kept_copies, params.name))
+        kept = await owner.ask(partial(retained_copies, params.name))
         if kept is not None:
             stores[owner.agent_id] = (kept, kept.copies.deleted())
     session = ""

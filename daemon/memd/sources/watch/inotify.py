@@ -19,10 +19,9 @@ from typing import Final, NamedTuple
 import structlog
 import trio
 
-from memd.sources.discover import NO_DESCRIPTOR
-from memd.sources.filesystems import MOUNT_TABLE, Mounts, load_mounts
+from memd.sources.watch.filesystems import MOUNT_TABLE, Mounts, load_mounts
 from memd.sources.watch.queue import NOWHERE, FolderEvents, Interest, Key, WatchQueue, WatchResult
-from memd.system.safe_open import Identity, OpenFolder
+from memd.system.safe_open import NO_DESCRIPTOR, Identity, OpenFolder
 
 log = structlog.get_logger(__name__)
 

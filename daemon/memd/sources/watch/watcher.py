@@ -10,7 +10,7 @@ import math
 import sys
 import time
 from collections import defaultdict
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, TypeAlias
@@ -18,12 +18,10 @@ from typing import Literal, TypeAlias
 import structlog
 import trio
 
-from memd.sources.filesystems import MOUNT_TABLE
+from memd.sources.source import Listing
+from memd.sources.watch.filesystems import MOUNT_TABLE
 from memd.sources.watch.inotify import RETRY_S, STEP_S, InotifyEvents
-from memd.sources.watch.poll import FolderListing, find_changes, list_folders
 from memd.sources.watch.queue import FolderEvents, Hint, Hints, WatchQueue
-from memd.sources.watch.queue import Kind as Kind
-from memd.sources.watch.queue import WatchPlan as WatchPlan
 from memd.sources.watch.watchfiles_events import WatchfilesEvents
 from memd.system.clock import Clock
 from memd_client.errors import MemdError
@@ -32,8 +30,11 @@ log = structlog.get_logger(__name__)
 
 Mechanism: TypeAlias = Literal["auto", "inotify", "watchfiles", "poll"]
 
-HintSink = Callable[[str, Kind], None]
-"""Receives (agent, kind) on the event loop; must not block."""
+HintSink = Callable[[str, str], None]
+"""Receives (agent, source) on the event loop; must not block."""
+
+Listings: TypeAlias = Mapping[str, Listing]
+"""What is on disk now, by source."""
 
 POLL_S = 2.0
 POLL_SHARE = 200
@@ -93,7 +94,7 @@ class Watcher:
         self._recheck_s = recheck_s
         self._now = now
         self._threads = trio.CapacityLimiter(THREADS)
-        self._plans: dict[str, WatchPlan] = {}
+        self._agents: dict[str, Callable[[], Listings]] = {}
         self._queues: dict[str, dict[str, WatchQueue]] = {}
         self._states: dict[str, WatchState] = {}
         self._hints = Hints()
@@ -104,25 +105,29 @@ class Watcher:
     def __repr__(self) -> str:
         polled = sum(state.mode == "polling" for state in self._states.values())
         folders = len(self._events.folders)
-        return f"<Watcher of {len(self._plans)} agents, {polled} polled, {folders} folders armed>"
+        return f"<Watcher of {len(self._agents)} agents, {polled} polled, {folders} folders armed>"
 
-    def queue(self, agent: str, source: str = "") -> WatchQueue:
-        """Return a new queue for an agent's folders, or for those of one of its sources, replacing the previous one."""
-        kind: Kind = "sources" if source else "memory"
-        queue = WatchQueue(agent, lambda: self._events, self._plans, self._hints, self._now, kind)
+    def queue(self, agent: str, source: str) -> WatchQueue:
+        """Return a new queue for the folders of one of an agent's sources, replacing the previous one."""
+        queue = WatchQueue((agent, source), lambda: self._events, self._hints, self._now)
         self._queues.setdefault(agent, {})[source] = queue
         return queue
 
-    def watch(self, plan: WatchPlan) -> None:
-        """Start hinting an agent of changes, with a first hint soon."""
-        if self._plans.get(plan.agent) != plan:
-            self._plans[plan.agent] = plan
-            self._note_states()
-            self._hints.add(plan.hints)
+    def watch(self, agent: str, find: Callable[[], Listings]) -> None:
+        """Start hinting an agent of changes, with a first hint soon.
+
+        Args:
+            agent: Its id.
+            find: Returns what is on disk now (blocking): called regularly while events don't report every change.
+        """
+        self._agents[agent] = find
+        self._note_states()
+        self._hints.add(self._hints_of(agent))
 
     def forget(self, agent: str) -> None:
         """Stop hinting an agent."""
-        if self._plans.pop(agent, None) is not None:
+        self._queues.pop(agent, None)
+        if self._agents.pop(agent, None) is not None:
             self._note_states()
 
     def state(self, agent: str) -> WatchState:
@@ -193,7 +198,7 @@ class Watcher:
             queues = [
                 queue
                 for agent, queues in self._queues.items()
-                if agent in self._plans
+                if agent in self._agents
                 for queue in queues.values()
             ]
 
@@ -205,49 +210,51 @@ class Watcher:
             await trio.to_thread.run_sync(recheck, limiter=self._threads, abandon_on_cancel=True)
 
     async def _keep_polling(self) -> None:
-        """Poll the files of agents whose events don't report every change."""
-        before: dict[str, FolderListing] = {}
+        """List the files of agents whose events don't report every change, and compare two listings."""
+        before: dict[str, Listings] = {}
         while True:
             self._poll_again = trio.Event()
-            plans = [plan for agent, plan in self._plans.items() if self._states[agent].mode == "polling"]
+            polled = [agent for agent in self._agents if self._states[agent].mode == "polling"]
             started_s = time.perf_counter()
-            after: dict[str, FolderListing] = {}
-            for plan in plans:
-                known = before.get(plan.agent)
+            after: dict[str, Listings] = {}
+            for agent in polled:
+                known = before.get(agent)
                 try:
-                    listing = await trio.to_thread.run_sync(
-                        list_folders, plan, known, limiter=self._threads, abandon_on_cancel=True
+                    after[agent] = await trio.to_thread.run_sync(
+                        self._agents[agent], limiter=self._threads, abandon_on_cancel=True
                     )
-                except (MemdError, OSError):  # can't be listed at the moment: keep the last listing
+                except (MemdError, OSError, KeyError):  # it can't be listed now, or was closed
                     if known is not None:
-                        after[plan.agent] = known
+                        after[agent] = known
                 else:
-                    after[plan.agent] = listing
-                    self._deliver(find_changes(plan, known, listing))
+                    self._deliver(_changes(agent, known or {}, after[agent]))
             before = after
             took_s = time.perf_counter() - started_s
             with trio.move_on_after(
-                max(self._poll_s, min(POLL_SHARE * took_s, MAX_POLL_S)) if plans else math.inf
+                max(self._poll_s, min(POLL_SHARE * took_s, MAX_POLL_S)) if polled else math.inf
             ):
                 await self._poll_again.wait()
 
+    def _hints_of(self, agent: str) -> set[Hint]:
+        return {(agent, source) for source in self._queues.get(agent, ())}
+
     def _hint_all(self) -> None:
         """Hint all agents, because any of them may have missed a change."""
-        self._hints.add({hint for plan in self._plans.values() for hint in plan.hints})
+        self._hints.add({hint for agent in self._agents for hint in self._hints_of(agent)})
 
-    def _deliver(self, hints: set[Hint] | frozenset[Hint]) -> None:
+    def _deliver(self, hints: set[Hint]) -> None:
         """Pass hints on to their agents, except removed ones."""
         self._note_states()
-        for agent, kind in sorted(hints):
-            if agent in self._plans:
-                self._on_hint(agent, kind)
+        for agent, source in sorted(hints):
+            if agent in self._agents:
+                self._on_hint(agent, source)
 
     def _note_states(self) -> None:
         """Update how each agent's changes are detected, and log differences."""
         polled: defaultdict[str, list[str]] = defaultdict(list)
         recovered = []
         before, self._states = self._states, {}
-        for agent in self._plans:
+        for agent in self._agents:
             queues = self._queues.get(agent, {}).values()
             reason = self._events.down or next((queue.problem for queue in queues if queue.problem), "")
             old = before.get(agent)
@@ -265,3 +272,12 @@ class Watcher:
             log.info("watch.recovered", agents=recovered)
         if self._states != before:
             self._poll_again.set()
+
+
+def _changes(agent: str, before: Listings, after: Listings) -> set[Hint]:
+    """Return hints for the sources whose files differ between two listings."""
+    return {
+        (agent, name)
+        for name, now in after.items()
+        if (then := before.get(name)) is None or (then.files, then.skipped) != (now.files, now.skipped)
+    }

@@ -19,7 +19,7 @@ import trio
 import watchfiles
 from watchfiles import Change
 
-from memd.sources.filesystems import MOUNT_TABLE, Mounts, load_mounts
+from memd.sources.watch.filesystems import MOUNT_TABLE, Mounts, load_mounts
 from memd.sources.watch.inotify import RETRY_S, STEP_S, explain_limit
 from memd.sources.watch.queue import NOWHERE, FolderEvents, Interest, WatchQueue, WatchResult
 from memd.system.safe_open import Identity, OpenFolder

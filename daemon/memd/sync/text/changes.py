@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from memd.index.files import FileRow
-from memd.sources.discover import Discovery, SourceFile
+from memd.sources.source import Listing, SourceFile
 
 CLOCK_GRAIN_NS = 20_000_000
 """A file indexed this soon after its last write may have been written again with the same time, so it is hashed.
@@ -34,7 +34,7 @@ class Changes:
 
 
 def compare(
-    disk: Discovery, rows: dict[str, FileRow], refused: Mapping[str, SourceFile], *, force: bool = False
+    disk: Listing, rows: dict[str, FileRow], refused: Mapping[str, SourceFile], *, force: bool = False
 ) -> Changes:
     """Return the differences between disk and rows, by (mtime, size, inode, ctime) alone."""
     read = []

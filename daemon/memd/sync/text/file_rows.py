@@ -17,9 +17,8 @@ from memd.index.files import FileRow, IndexChange, forget_file, load_files, publ
 from memd.index.meta import ADOPTED, find_chunking_scheme, set_chunking_scheme
 from memd.index.transcripts import StoredTranscript, store_transcript
 from memd.settings.schema import Chunking
-from memd.sources.agent_sources import Sources
-from memd.sources.discover import Discovery, SourceFile
-from memd.sources.read import FileText
+from memd.sources.agent_sources import AgentSources
+from memd.sources.source import FileText, Listing, SourceFile
 from memd.sync.text.changes import CLOCK_GRAIN_MS, Changes, compare
 from memd.system.clock import Clock
 from memd.system.metrics import METER
@@ -128,7 +127,7 @@ class FileRows:
         self,
         agent_id: str,
         index: IndexFile,
-        sources: Sources,
+        sources: AgentSources,
         *,
         chunking: Chunking,
         clock: Clock,
@@ -180,7 +179,7 @@ class FileRows:
         if not await self._index.read(is_recorded):
             await self._index.write(record)
 
-    def behind(self, disk: Discovery, *, force: bool = False) -> Changes:
+    def behind(self, disk: Listing, *, force: bool = False) -> Changes:
         """Return the differences between a scan and the current rows; all files with `force`."""
         # Read first: if rows change during the comparison, its result is not reused.
         version = self._version
@@ -191,7 +190,7 @@ class FileRows:
             self._settled = (version, disk.files)
         return changes
 
-    def is_settled(self, disk: Discovery) -> bool:
+    def is_settled(self, disk: Listing) -> bool:
         """Return whether a scan is known to equal the rows; costs at most one comparison of two dicts."""
         version, files = self._settled
         if version != self._version or (files is not disk.files and files != disk.files):
@@ -199,7 +198,7 @@ class FileRows:
         self._settled = (version, disk.files)  # the next comparison is by identity
         return True
 
-    def keep_refused(self, disk: Discovery) -> None:
+    def keep_refused(self, disk: Listing) -> None:
         """Forget refused files that were deleted."""
         self.refused = {path: found for path, found in self.refused.items() if path in disk.files}
         self.reasons = {path: reason for path, reason in self.reasons.items() if path in self.refused}

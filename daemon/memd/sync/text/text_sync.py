@@ -20,8 +20,8 @@ from memd.index.connection import IndexFile
 from memd.index.files import FileRow
 from memd.index.keyword import merge_segments
 from memd.index.meta import find_last_sync, set_last_sync
-from memd.sources.agent_sources import Sources
-from memd.sources.discover import Discovery, SourceFile
+from memd.sources.agent_sources import AgentSources
+from memd.sources.source import Listing, SourceFile
 from memd.sync.search_scheduler import SearchScheduler
 from memd.sync.text.changes import Changes, count_behind, group_files, has_same_stat, oldest_change_ms
 from memd.sync.text.file_rows import FileOutcome, FileRows
@@ -68,7 +68,7 @@ class SyncRequest:
 
     force: bool = False
     progress: ProgressSink = ignore_progress
-    disk: Discovery | None = None
+    disk: Listing | None = None
     done: trio.Event = field(default_factory=trio.Event)
     report: TextReport = field(default_factory=TextReport)
     error: MemdError | None = None
@@ -88,7 +88,7 @@ class TextSync:
     def __init__(
         self,
         index: IndexFile,
-        sources: Sources,
+        sources: AgentSources,
         rows: FileRows,
         *,
         clock: Clock,
@@ -126,7 +126,7 @@ class TextSync:
         """Files that were read but can't be indexed, each with the reason."""
         return self._rows.reasons.values()
 
-    def left_out(self, disk: Discovery) -> list[SkippedFile]:
+    def left_out(self, disk: Listing) -> list[SkippedFile]:
         """Return the files of a scan that are not indexed, or only in part, with the reasons."""
         refused = self._rows.reasons
         partial = [each for each in disk.partial if each.path not in refused]
@@ -137,16 +137,16 @@ class TextSync:
         await self._rows.load()
         self.last_sync_ms = await self._index.read(find_last_sync)
 
-    def scan(self) -> tuple[Discovery, Changes]:
+    def scan(self) -> tuple[Listing, Changes]:
         """Scan the disk and return it with its differences from the index (blocking); read-only."""
         disk = self.sources.find()
         return disk, self.still_behind(disk)
 
-    async def scan_in_thread(self) -> tuple[Discovery, Changes]:
+    async def scan_in_thread(self) -> tuple[Listing, Changes]:
         """Run `scan` in a worker thread."""
         return await trio.to_thread.run_sync(self.scan, limiter=self._disk)
 
-    def still_behind(self, disk: Discovery) -> Changes:
+    def still_behind(self, disk: Listing) -> Changes:
         """Return the differences between an earlier scan and the current rows."""
         return self._rows.behind(disk)
 
@@ -173,7 +173,7 @@ class TextSync:
         self._request(SyncRequest())
 
     async def catch_up(
-        self, disk: Discovery, changes: Changes, wait_s: float, *, patient: bool = False
+        self, disk: Listing, changes: Changes, wait_s: float, *, patient: bool = False
     ) -> Changes:
         """Index the changes that a search found, within `wait_s`; return those still not indexed."""
         started = perf_counter()
@@ -277,7 +277,7 @@ class TextSync:
             )
         return report
 
-    async def _survey(self, batch: list[SyncRequest], force: bool) -> tuple[Discovery, Changes]:
+    async def _survey(self, batch: list[SyncRequest], force: bool) -> tuple[Listing, Changes]:
         """Return a scan of the disk and its differences from the index.
 
         The scans of the requesting searches are reused to read files, but not to delete rows: a file created after such
@@ -290,7 +290,7 @@ class TextSync:
             if not changes.gone:
                 return last, changes
 
-        def survey() -> tuple[Discovery, Changes]:
+        def survey() -> tuple[Listing, Changes]:
             disk = self.sources.find()
             return disk, self._rows.behind(disk, force=force)
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from memd.sources.filesystems import MOUNT_TABLE, Mounts, is_foreign, load_mounts
+from memd.sources.watch.filesystems import MOUNT_TABLE, Mounts, is_foreign, load_mounts
 
 TABLE = """\
 22 1 8:1 / / rw,relatime shared:1 - ext4 /dev/sda1 rw

@@ -1,0 +1,18 @@
+"""The readers of programs' conversations, imported when they are needed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from importlib import import_module
+from pathlib import Path
+
+from memd.programs.catalog import Conversations
+from memd.programs.program import ConversationDatabase, FileReader
+
+
+def reader_of(conversations: Conversations) -> FileReader | Callable[[Path], ConversationDatabase]:
+    """Return the reader of a program's files, or what opens one of its databases."""
+    reader: FileReader | Callable[[Path], ConversationDatabase] = import_module(
+        f"memd.programs.{conversations.reader}"
+    ).READER
+    return reader

@@ -1,0 +1,114 @@
+"""Opens the sources of an agent: its memory, its conversations with OpenClaw, and what its settings add."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+from memd.programs.catalog import KNOWN_SOURCES, OPENCLAW_SOURCE, PROGRAMS, Places
+from memd.programs.program import FileReader
+from memd.programs.readers import reader_of
+from memd.settings.agents import AgentConfig
+from memd.settings.sources import SourceConfig
+from memd.sources.agent_sources import AgentSources
+from memd.sources.capacity import SourceLimits
+from memd.sources.conversations import ConversationFiles
+from memd.sources.databases import ConversationDatabases
+from memd.sources.notes import NotesSource, WorkspaceNotes, trees_of
+from memd.sources.notes_folders import find_notes_folders, notes_at
+from memd.sources.openclaw import OpenClawConversations
+from memd.sources.retained import RetainedConversations, RetainedCopies, RetainedLimits
+from memd.sources.source import MEMORY, Source
+from memd.sources.watch.queue import UNWATCHED, Unwatched
+from memd.system.clock import Clock
+
+RETAINED = "memory/kept"
+"""Folder of retained copies in the state directory."""
+
+WatchOf = Callable[[str], Unwatched]
+"""Returns what reports changes of a source, by a name that is unique in the agent."""
+
+
+class OpenedSource(NamedTuple):
+    """A source that the settings add, and the folders or databases that it reads."""
+
+    source: Source
+    locations: tuple[Path, ...]
+
+
+def unwatched(_: str) -> Unwatched:
+    """Return what reports nothing: each scan lists all folders."""
+    return UNWATCHED
+
+
+def open_sources(
+    config: AgentConfig,
+    state_dir: Path,
+    places: Places,
+    limits: SourceLimits,
+    clock: Clock,
+    watch_of: WatchOf = unwatched,
+) -> tuple[AgentSources, dict[str, OpenedSource]]:
+    """Return an agent's sources, and those of them that the settings add, by name; nothing is read yet."""
+    added: dict[str, OpenedSource] = {}
+
+    def opened() -> Iterator[Source]:
+        """Yield the sources in the order of their precedence."""
+        yield WorkspaceNotes(
+            config.workspace, config.settings.extra_paths, limits.file_bytes, watch_of(MEMORY)
+        )
+        if OPENCLAW_SOURCE in config.settings.sources:
+            watches = watch_of(OPENCLAW_SOURCE), watch_of(f"{OPENCLAW_SOURCE}-database")
+            yield OpenClawConversations(state_dir, config.id, limits.file_bytes, watches)
+        for each in config.sources:
+            found = open_source(each, places, limits.file_bytes, watch_of(each.name))
+            if each.keep and each.kind == "transcripts":
+                copies = RetainedCopies(
+                    state_dir / RETAINED / config.id / each.name,
+                    RetainedLimits(each.keep_days, each.keep_mb),
+                    clock,
+                )
+                found = found._replace(source=RetainedConversations(found.source, copies))
+            added[each.name] = found
+            yield found.source
+
+    return AgentSources(opened(), limits), added
+
+
+def open_source(
+    config: SourceConfig, places: Places, max_bytes: int, watch: Unwatched = UNWATCHED
+) -> OpenedSource:
+    """Open a source that the settings add, as it is on disk; nothing is read yet.
+
+    Args:
+        config: The source.
+        places: The folders of programs.
+        max_bytes: Limit of a note.
+        watch: Reports changed folders; without it each scan lists all folders.
+    """
+    if config.kind == "notes":
+        folders = (
+            [notes_at(config.path, config.program)]
+            if config.path is not None
+            else find_notes_folders(config.program, places)
+        )
+        notes = NotesSource(config.name, trees_of(config.name, folders, max_bytes), max_bytes, watch)
+        return OpenedSource(notes, tuple(folder.root for folder in folders))
+    conversations = PROGRAMS[config.program].conversations
+    assert conversations is not None
+    reader = reader_of(conversations)
+    paths = [config.path] if config.path is not None else places.paths(conversations.places)
+    source: Source
+    if isinstance(reader, FileReader):
+        source = ConversationFiles(config.name, reader, paths, with_subagents=config.subagents, watch=watch)
+    else:
+        source = ConversationDatabases(
+            config.name, reader, paths, with_subagents=config.subagents, watch=watch
+        )
+    return OpenedSource(source, tuple(paths))
+
+
+def known_configs() -> list[SourceConfig]:
+    """Return every known source in its program's own folder."""
+    return [SourceConfig(name, name, known.kind, None) for name, known in KNOWN_SOURCES.items()]

@@ -31,7 +31,9 @@ from memd.index.cache import SpaceKey
 from memd.index.connection import IndexFile
 from memd.index.vectors.sqlite_vec import VectorExtension
 from memd.settings.schema import Chunking
-from memd.sources import agent_sources as sources
+from memd.sources import notes
+from memd.sources.agent_sources import AgentSources
+from memd.sources.capacity import SourceLimits
 from memd.sync.search_scheduler import SearchScheduler
 from memd.sync.text import file_rows as cut
 from memd.sync.text import file_rows as rows
@@ -48,11 +50,11 @@ BAR_MS: Final = 0.3
 BATCH: Final = 128
 """Vectors stored at once: the daemon's largest request to a provider."""
 
-LIMITS: Final = sources.SourceLimits(10_000_000, 100_000, 10**10)
+LIMITS: Final = SourceLimits(10_000_000, 100_000, 10**10)
 SPACE: Final = SpaceKey("local", "near-free", "a" * 64)
 
 STAGES: Final[tuple[tuple[object, str, str], ...]] = (
-    (sources, "read_file", "reading and hashing the file"),
+    (notes, "read_file", "reading and hashing the file"),
     (cut, "cut_chunks", "cutting chunks"),
     (files, "simhashes", "simhash"),
     (keyword, "extra_words", "stems and name variants"),
@@ -156,7 +158,7 @@ async def index_all(workspace: Path, path: Path, extension: VectorExtension) -> 
 async def syncing(index: IndexFile, workspace: Path) -> AsyncIterator[TextSync]:
     """Keep an index's text in sync inside the block, as the daemon does."""
     disk = trio.CapacityLimiter(2)
-    found = sources.Sources(workspace, (), LIMITS, None)
+    found = AgentSources([notes.WorkspaceNotes(workspace, (), LIMITS.file_bytes)], LIMITS)
     held = FileRows(
         "main",
         index,

@@ -34,9 +34,11 @@ from memd.search import find, query, retrieve, snippets
 from memd.search.hit_check import check_against
 from memd.search.rank import order
 from memd.settings.schema import QuerySettings
-from memd.sources.agent_sources import SourceLimits, Sources
-from memd.sources.discover import SourceFile
-from memd.sources.read import FileText, read_file
+from memd.sources.agent_sources import AgentSources
+from memd.sources.capacity import SourceLimits
+from memd.sources.notes import WorkspaceNotes
+from memd.sources.read import read_file
+from memd.sources.source import MEMORY, FileText, SourceFile
 from memd.sources.watch.watcher import Watcher
 from memd.system.sqlite import Database
 from memd.text.query.keywords import plan_match
@@ -133,8 +135,9 @@ class InProcessSearch:
         self._db = db
         self._workspace = workspace
         self._cache = VectorCache(VectorExtension(), MatrixBudget(1 << 30))
-        queue = Watcher(lambda *_: None, clock=lambda: 1).queue("bench")
-        self._sources = Sources(workspace, (), SourceLimits(LARGEST_FILE, 10**6, 10**12), None, queue)
+        queue = Watcher(lambda *_: None, clock=lambda: 1).queue("bench", MEMORY)
+        notes = WorkspaceNotes(workspace, (), LARGEST_FILE, queue)
+        self._sources = AgentSources([notes], SourceLimits(LARGEST_FILE, 10**6, 10**12))
         space = active_space(db)
         assert space is not None
         self._space_id, self._dims = space.id, space.dims

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from memd.cli.hook_setup.programs import PROGRAMS
+from memd.cli.hook_setup.changes import HookFiles
 from tests.support.daemon import DaemonProcess
 from tests.support.model_servers.server import DialectServer
 from tests.support.openclaw import ModelRequest
@@ -113,7 +113,7 @@ def test_copilot_reports_the_end_of_a_session(tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", INJECTING)
 def test_without_memd_the_hooks_change_nothing(name: str, tmp_path: Path) -> None:
     with hooked(name, tmp_path) as (program, server, _):
-        file = PROGRAMS[name].file(program.home, program.environ())
+        file = HookFiles(name, program.home, program.environ()).path
         file.write_text(file.read_text().replace(sys.executable, "/gone/python"))
         printed = program.run(*program.headless(PROMPT), *program.with_hooks)
         assert "memd-memory" not in sent(server.asked[0])

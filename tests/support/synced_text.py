@@ -11,9 +11,10 @@ import trio
 from memd.index.connection import Database, IndexFile
 from memd.index.files import IndexChange
 from memd.settings.schema import Chunking
-from memd.sources.agent_sources import SourceLimits, Sources
-from memd.sources.discover import SourceFile
-from memd.sources.read import FileText
+from memd.sources.agent_sources import AgentSources
+from memd.sources.capacity import SourceLimits
+from memd.sources.notes import WorkspaceNotes
+from memd.sources.source import FileText, SourceFile
 from memd.sync.search_scheduler import SearchScheduler
 from memd.sync.text.file_rows import FileRows
 from memd.sync.text.text_sync import TextSync
@@ -24,11 +25,11 @@ AGENT = "main"
 LIMITS = SourceLimits(10_000_000, 10_000, 1_000_000_000)
 
 
-class SlowSources(Sources):
+class SlowSources(AgentSources):
     """Sources that call hooks of a test when a file is read."""
 
     def __init__(self, workspace: Path) -> None:
-        super().__init__(workspace, (), LIMITS, None)
+        super().__init__([WorkspaceNotes(workspace, (), LIMITS.file_bytes)], LIMITS)
         self.before_load: Callable[[SourceFile], None] = lambda found: None
         self.after_load: Callable[[SourceFile], None] = lambda found: None
 

@@ -18,7 +18,7 @@ from memd.replication.check import is_tracked
 from memd.replication.git.repository import EMPTY_ID, blob_id
 from memd.replication.names import LocalNames
 from memd.sources.capacity import SourceLimits
-from memd.sources.rules import is_memory_path
+from memd.sources.rules import MEMORY_FOLDER, ROOT_FILES
 from memd.sources.source import Listing, SourceFile
 from memd.system.safe_open import FileStat, open_file, stat_of
 
@@ -82,7 +82,7 @@ class WorkspaceReader:
         disk = self._find()
         found = WorkspaceScan(is_missing=disk.is_missing)
         for local, file in disk.files.items():
-            if not is_memory_path(local):
+            if not _is_of_workspace(local):
                 continue
             path = names.path(local)
             if not is_tracked(path):
@@ -199,6 +199,11 @@ class Settling:
 def _age_s(changed_ns: int | None, now_ns: int) -> float:
     """Return how long ago a file changed; 0 if that is unknown or in the future."""
     return 0.0 if changed_ns is None else max(0.0, (now_ns - changed_ns) / 1e9)
+
+
+def _is_of_workspace(path: str) -> bool:
+    """Return whether a path is of the workspace's memory, instead of an extra path."""
+    return path in ROOT_FILES or path.startswith(f"{MEMORY_FOLDER}/")
 
 
 def max_file_bytes(limits: SourceLimits) -> int:

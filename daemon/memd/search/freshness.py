@@ -9,6 +9,7 @@ from time import perf_counter
 
 import trio
 
+from memd.index.connection import READERS
 from memd.search.hit_check import check_against, check_by_name
 from memd.settings.agents import AgentConfig
 from memd.sources.source import Listing
@@ -61,15 +62,21 @@ class FreshnessCheck:
         self._text = text
         self._vectors = vectors
         self._catch_up_s = catch_up_s
+        self._threads = trio.CapacityLimiter(READERS)
         self._has_waited = False
         self._last_look: tuple[float, Listing] | None = None
 
-    def look(self, arrived_at: float) -> DiskView:
-        """Check the disk (blocking), or share a check that began after the query arrived.
+    async def look(self, arrived_at: float) -> DiskView:
+        """Check the disk, or share a check that began after the query arrived.
 
         Args:
             arrived_at: When the query arrived, by `perf_counter`. A check that began later sees all earlier writes.
         """
+        return await trio.to_thread.run_sync(
+            self._look, arrived_at, limiter=self._threads, abandon_on_cancel=True
+        )
+
+    def _look(self, arrived_at: float) -> DiskView:
         started = perf_counter()
         last = self._last_look
         try:

@@ -60,12 +60,11 @@ class _EmbeddedQuery:
 
 @dataclass(frozen=True, slots=True)
 class _Request:
-    """One search request; `arrived_at` is its arrival by `perf_counter`."""
+    """One search request."""
 
     params: SearchParams
     limits: SearchLimits
     embedded: _EmbeddedQuery
-    arrived_at: float
 
 
 class SearchService:
@@ -109,13 +108,13 @@ class SearchService:
         budget_s = math.inf if deadline_ms is None else max(0.01, deadline_ms / 1000)
         with trio.move_on_after(budget_s + DEADLINE_SLACK_S), self._scheduler.searching():
             limits = self._limits(params, await self._transcript_of(params))
-            known, view = self._known_vector(params), None
+            look = partial(self._look, arrived_at, budget_s, with_vectors=not params.lexical_only)
+            known = self._known_vector(params)
             if known is not None:
-                embedded = known
+                embedded, view = known, await look()
             else:
-                refresh = partial(self._refresh, arrived_at, budget_s)
-                embedded, view = await _both(partial(self._embed, params.query, budget_s), refresh)
-            request = _Request(params, limits, embedded, arrived_at)
+                embedded, view = await _both(partial(self._embed, params.query, budget_s), look)
+            request = _Request(params, limits, embedded)
             result, seen = await self._find_fresh(request, view, budget_s)
             if (
                 known is not None
@@ -130,23 +129,14 @@ class SearchService:
         raise DeadlineExceededError(f"search did not finish within {deadline_ms} ms")
 
     async def _find_fresh(
-        self, wanted: _Request, view: DiskView | None, budget_s: float
+        self, wanted: _Request, view: DiskView, budget_s: float
     ) -> tuple[SearchResult, DiskView]:
-        """Return the result from an index that has caught up with the disk, as far as the time allows."""
-        with_vectors, is_last = not wanted.params.lexical_only, budget_s < math.inf
-        while True:
-            async with self._scheduler.slot(self._index):
-                searcher = self._cache.searcher() if wanted.embedded.vector is not None else None
-                second_reader = self._index if self._scheduler.has_core_to_spare else None
-                find_in = partial(self._find, wanted, view, searcher, second_reader)
-                result, seen = await self._index.read(find_in)
-            if result is None:
-                view = await self._catch_up(seen, budget_s, with_vectors=with_vectors)
-            elif is_last or not seen.is_partial or _is_sure(result):
-                return result, seen
-            else:  # the answer may be in the files that are not indexed yet
-                is_last = True
-                view = await self._catch_up(seen, UNINDEXED_WAIT_S, with_vectors=False)
+        """Return the result of a search; without a deadline and a strong hit, of one that waited for more files."""
+        result = await self._find(wanted, view)
+        if view.is_partial and budget_s == math.inf and not _is_sure(result):
+            view = await self._catch_up(view, UNINDEXED_WAIT_S, with_vectors=False)
+            result = await self._find(wanted, view)
+        return result, view
 
     async def _first_vectors(self, known: _EmbeddedQuery, until: float) -> bool:
         """Wait for the first vectors of a small memory, which a search lacked; return whether there are some."""
@@ -257,14 +247,11 @@ class SearchService:
 
     # --- the disk and the snapshot --------------------------------------------------------------------
 
-    async def _refresh(self, arrived_at: float, budget_s: float) -> DiskView | None:
-        """Check the disk and catch up while the query is embedded; None if the index can't be read."""
-        try:
-            view = await self._index.read(lambda _: self._freshness.look(arrived_at))
-        except MemdError:
-            return None  # the search meets the same error
+    async def _look(self, arrived_at: float, budget_s: float, *, with_vectors: bool) -> DiskView:
+        """Return what is on disk, after indexing changed files as far as the time allows."""
+        view = await self._freshness.look(arrived_at)
         if self._freshness.must_catch_up(view):
-            view = await self._catch_up(view, budget_s, with_vectors=True)
+            view = await self._catch_up(view, budget_s, with_vectors=with_vectors)
         return view
 
     async def _catch_up(self, view: DiskView, budget_s: float, *, with_vectors: bool) -> DiskView:
@@ -272,18 +259,22 @@ class SearchService:
         with self._scheduler.waiting():
             return await self._freshness.catch_up(view, budget_s, with_vectors=with_vectors)
 
-    def _find(
+    async def _find(self, wanted: _Request, view: DiskView) -> SearchResult:
+        """Return the result from one snapshot of the index."""
+        async with self._scheduler.slot(self._index):
+            searcher = self._cache.searcher() if wanted.embedded.vector is not None else None
+            second_reader = self._index if self._scheduler.has_core_to_spare else None
+            return await self._index.read(partial(self._find_in, wanted, view, searcher, second_reader))
+
+    def _find_in(
         self,
         wanted: _Request,
-        known: DiskView | None,
+        view: DiskView,
         searcher: VectorSearch | None,
         second_reader: IndexFile | None,
         db: Database,
-    ) -> tuple[SearchResult | None, DiskView]:
-        """Search one snapshot (blocking); no result if the disk check found changes to index first."""
-        view = self._freshness.look(wanted.arrived_at) if known is None else known
-        if known is None and self._freshness.must_catch_up(view):
-            return None, view
+    ) -> SearchResult:
+        """Search one snapshot (blocking)."""
         snapshot = take_snapshot(db, self._cache, searcher, second_reader)
         query = parse_query(
             wanted.params.query,
@@ -293,7 +284,7 @@ class SearchService:
             now_ms=self._clock(),
             vector=wanted.embedded.vector,
         )
-        return find(snapshot, query, is_current=self._freshness.check(view)), view
+        return find(snapshot, query, is_current=self._freshness.check(view))
 
     async def _is_relevant(self, result: SearchResult, embedded: _EmbeddedQuery, until: float) -> bool:
         """Return whether hits are relevant, comparing a few lines if in doubt."""

@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from memd.agents.empty_result import SearchedSources, find_reason
-from memd.sources.discover import LINK, Discovery, SourceFile
+from memd.sources.source import Listing, SourceFile
+from memd.sources.tree import LINK
 from memd_client.messages import PendingChanges, SearchParams, SkippedFile
 from tests.unit.lifecycle.scripted_host import found
 
@@ -20,7 +21,7 @@ def file(path: str, source: str = "memory") -> SourceFile:
 
 
 def memory(*files: SourceFile, sources: tuple[str, ...] = ("memory",), **facts: Any) -> SearchedSources:
-    disk = Discovery(files={each.path: each for each in files}, workspace_missing=facts.pop("missing", False))
+    disk = Listing(files={each.path: each for each in files}, is_missing=facts.pop("missing", False))
     disk.skipped = list(facts.pop("skipped", ()))
     left_out, kinds = (
         [*disk.skipped, *facts.pop("refused", ())],

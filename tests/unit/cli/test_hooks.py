@@ -15,15 +15,15 @@ from hypothesis import strategies as st
 
 from memd.cli.checks.hooks import check_hooks
 from memd.cli.hook_setup.entries import find_hooks, with_hooks, without_hooks
-from memd.cli.hook_setup.programs import PROGRAMS
+from memd.programs.catalog import HOOKS, PROGRAMS, Places
 from memd_client.hooks import EVENTS, HookLogEntry, HookLogReply
 from tests.unit.cli.memctl_runner import memctl
 
 VARIABLES = ("CLAUDE_CONFIG_DIR", "CODEX_HOME", "GEMINI_CLI_HOME", "COPILOT_HOME", "MEMD_SOCKET")
 
-SHARED = [name for name, program in PROGRAMS.items() if not program.is_own_file]
+SHARED = [name for name, form in HOOKS.items() if not form.is_own_file]
 
-OWN = [name for name, program in PROGRAMS.items() if program.is_own_file]
+OWN = [name for name, form in HOOKS.items() if form.is_own_file]
 
 FOREIGN_GROUPED = """\
 {
@@ -63,12 +63,13 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def file_of(name: str, home: Path) -> Path:
     """Return a program's file in a home folder."""
-    return PROGRAMS[name].file(home, {})
+    (file,) = Places(home, {}).paths([HOOKS[name].file])
+    return file
 
 
 def foreign_text(name: str) -> str:
     """Return settings with hooks of the user's own."""
-    return FOREIGN_GROUPED if PROGRAMS[name].is_grouped else FOREIGN_FLAT
+    return FOREIGN_GROUPED if HOOKS[name].is_grouped else FOREIGN_FLAT
 
 
 def write_settings(name: str, home: Path, text: str) -> Path:
@@ -81,14 +82,11 @@ def write_settings(name: str, home: Path, text: str) -> Path:
 
 def commands_of(name: str, text: str) -> dict[str, list[str]]:
     """Return the words of memd's command of each event."""
-    program = PROGRAMS[name]
-    return {
-        str(place[1]): shlex.split(str(hook[program.command_key]))
-        for place, hook in find_hooks(program, text)
-    }
+    form = HOOKS[name]
+    return {str(place[1]): shlex.split(str(hook[form.command_key])) for place, hook in find_hooks(form, text)}
 
 
-@pytest.mark.parametrize("name", PROGRAMS)
+@pytest.mark.parametrize("name", HOOKS)
 def test_installing_twice_adds_each_hook_once(home: Path, name: str) -> None:
     file = file_of(name, home)
 
@@ -98,16 +96,16 @@ def test_installing_twice_adds_each_hook_once(home: Path, name: str) -> None:
 
     assert (first.code, again.code) == (0, 0)
     assert first.out == f"installed hooks in {PROGRAMS[name].title}: {file}\n"
-    assert PROGRAMS[name].next_step in first.err
+    assert HOOKS[name].next_step in first.err
     assert again.out.startswith(INSTALLED_ALREADY)
     assert file.read_bytes() == written
     commands = commands_of(name, written.decode())
-    assert list(commands) == list(PROGRAMS[name].events.values())
-    for event, spoken in PROGRAMS[name].events.items():
+    assert list(commands) == list(HOOKS[name].events.values())
+    for event, spoken in HOOKS[name].events.items():
         assert commands[spoken][-4:] == [name, event, "--agent", "work"]
 
 
-@pytest.mark.parametrize("name", PROGRAMS)
+@pytest.mark.parametrize("name", HOOKS)
 def test_uninstalling_what_was_the_first_file_leaves_none(home: Path, name: str) -> None:
     memctl("hooks", "install", name)
 
@@ -167,7 +165,7 @@ def test_a_backup_has_the_file_as_it_was(home: Path, name: str) -> None:
     assert file.stat().st_mode & 0o777 == 0o640
 
 
-@pytest.mark.parametrize("name", PROGRAMS)
+@pytest.mark.parametrize("name", HOOKS)
 def test_a_dry_run_shows_the_change_and_writes_nothing(home: Path, name: str) -> None:
     shown = memctl("hooks", "install", name, "--dry-run")
 
@@ -184,12 +182,12 @@ def test_a_dry_run_shows_the_change_and_writes_nothing(home: Path, name: str) ->
     assert file_of(name, home).read_bytes() == before
 
 
-@pytest.mark.parametrize("name", PROGRAMS)
+@pytest.mark.parametrize("name", HOOKS)
 @pytest.mark.parametrize("broken", ['{"hooks": ', '{"hooks": []}', "[]", '{"hooks": {"%s": {}}}', "\xff"])
 @pytest.mark.parametrize("action", ["install", "uninstall"])
 def test_a_broken_file_is_refused_and_unchanged(home: Path, name: str, broken: str, action: str) -> None:
     file = write_settings(name, home, "")
-    text = broken.replace("%s", next(iter(PROGRAMS[name].events.values())))
+    text = broken.replace("%s", next(iter(HOOKS[name].events.values())))
     file.write_bytes(text.encode("latin-1"))
 
     ran = memctl("hooks", action, name)
@@ -214,10 +212,10 @@ def test_a_file_of_that_name_without_hooks_of_memd_is_not_replaced(home: Path, n
 
 def test_limits_are_in_the_unit_of_each_program(home: Path) -> None:
     limits = {}
-    for name in PROGRAMS:
+    for name in HOOKS:
         memctl("hooks", "install", name)
-        program = PROGRAMS[name]
-        hooks = [hook for _, hook in find_hooks(program, file_of(name, home).read_text())]
+        form = HOOKS[name]
+        hooks = [hook for _, hook in find_hooks(form, file_of(name, home).read_text())]
         limits[name] = {hook.get("timeout", hook.get("timeoutSec")) for hook in hooks}
 
     assert limits == {
@@ -289,13 +287,11 @@ def test_the_installed_command_runs_and_prints_nothing_without_a_daemon(
 
 def hook_commands(name: str, home: Path) -> list[str]:
     """Return the commands in a program's file, as the program gives them to a shell."""
-    program = PROGRAMS[name]
-    return [
-        str(hook[program.command_key]) for _, hook in find_hooks(program, file_of(name, home).read_text())
-    ]
+    form = HOOKS[name]
+    return [str(hook[form.command_key]) for _, hook in find_hooks(form, file_of(name, home).read_text())]
 
 
-@pytest.mark.parametrize("name", PROGRAMS)
+@pytest.mark.parametrize("name", HOOKS)
 @pytest.mark.parametrize("lost", ["python", "hook.py", "library"])
 def test_the_installed_command_succeeds_silently_once_memd_is_gone(
     home: Path, monkeypatch: pytest.MonkeyPatch, name: str, lost: str
@@ -316,18 +312,18 @@ def test_the_installed_command_succeeds_silently_once_memd_is_gone(
         assert (ran.returncode, ran.stdout, ran.stderr) == (0, b"", b"")
 
 
-@pytest.mark.parametrize("name", PROGRAMS)
+@pytest.mark.parametrize("name", HOOKS)
 def test_hooks_of_the_form_before_are_found_replaced_and_removed(home: Path, name: str) -> None:
     memctl("hooks", "install", name)
     file = file_of(name, home)
     written = file.read_text()
     settings = json.loads(written)
-    for place, hook in find_hooks(PROGRAMS[name], written):
-        command = shlex.join(shlex.split(hook[PROGRAMS[name].command_key])[3:])
+    for place, hook in find_hooks(HOOKS[name], written):
+        command = shlex.join(shlex.split(hook[HOOKS[name].command_key])[3:])
         here = settings
         for key in place:
             here = here[key]
-        here[PROGRAMS[name].command_key] = command
+        here[HOOKS[name].command_key] = command
     file.write_text(json.dumps(settings, indent=2))
 
     assert f"{name}  incomplete" in memctl("hooks", "list").out
@@ -335,12 +331,12 @@ def test_hooks_of_the_form_before_are_found_replaced_and_removed(home: Path, nam
     before = file.read_text()
     assert memctl("hooks", "install", name).code == 0
     assert hook_commands(name, home) == [
-        str(hook[PROGRAMS[name].command_key]) for _, hook in find_hooks(PROGRAMS[name], written)
+        str(hook[HOOKS[name].command_key]) for _, hook in find_hooks(HOOKS[name], written)
     ]
     assert check_hooks(home, {}) == []
     file.write_text(before)
     memctl("hooks", "uninstall", name)
-    assert not file.exists() or not find_hooks(PROGRAMS[name], file.read_text())
+    assert not file.exists() or not find_hooks(HOOKS[name], file.read_text())
 
 
 def test_list_tells_what_is_installed(home: Path) -> None:
@@ -436,9 +432,9 @@ def test_log_as_json_is_the_reply() -> None:
     assert entry["lacks"] == "shares 1 of 4 distinctive words"
 
 
-@pytest.mark.parametrize("name", PROGRAMS)
+@pytest.mark.parametrize("name", HOOKS)
 def test_events_of_a_program_are_those_of_the_protocol(name: str) -> None:
-    assert set(PROGRAMS[name].events) <= set(EVENTS)
+    assert set(HOOKS[name].events) <= set(EVENTS)
 
 
 COMMANDS = st.sampled_from(["date", "/x/memd_client/hook.py old", "/y/memd_client/hook.py"])
@@ -474,18 +470,18 @@ def foreign_commands(settings: dict[str, Any]) -> list[tuple[str, str]]:
 
 @given(SETTINGS, st.sampled_from([None, 2, "\t"]))
 def test_any_settings_keep_the_hooks_of_others(settings: dict[str, Any], indent: int | str | None) -> None:
-    program = PROGRAMS["claude-code"]
+    form = HOOKS["claude-code"]
     text = json.dumps(settings, indent=indent)
-    wanted = {name: {"command": f"/z/memd_client/hook.py {name}"} for name in program.events.values()}
+    wanted = {name: {"command": f"/z/memd_client/hook.py {name}"} for name in form.events.values()}
 
-    installed = with_hooks(program, text, wanted)
-    removed = without_hooks(program, installed)
+    installed = with_hooks(form, text, wanted)
+    removed = without_hooks(form, installed)
 
-    assert sorted(str(hook["command"]) for _, hook in find_hooks(program, installed)) == sorted(
+    assert sorted(str(hook["command"]) for _, hook in find_hooks(form, installed)) == sorted(
         each["command"] for each in wanted.values()
     )
-    assert with_hooks(program, installed, wanted) == installed
-    assert find_hooks(program, removed) == []
+    assert with_hooks(form, installed, wanted) == installed
+    assert find_hooks(form, removed) == []
     for after in (json.loads(installed), json.loads(removed)):
         assert foreign_commands(after) == foreign_commands(settings)
         assert after.get("model") == settings.get("model")

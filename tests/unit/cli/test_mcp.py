@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from memd.mcp import server
-from memd.mcp.client_files import CLIENTS
+from memd.programs.catalog import MCP_CLIENTS, PROGRAMS, Places
 from tests.unit.cli.memctl_runner import memctl
 
 VARIABLES = (
@@ -36,10 +36,10 @@ def said(file: Path) -> dict[str, object]:
     return read
 
 
-@pytest.mark.parametrize("name", CLIENTS)
+@pytest.mark.parametrize("name", MCP_CLIENTS)
 def test_entry_is_written_kept_and_removed(home: Path, name: str) -> None:
-    client = CLIENTS[name]
-    file = client.user_file(home, {})
+    client, title = MCP_CLIENTS[name], PROGRAMS[name].title
+    file = client.file(Places(home, {}))
 
     first = memctl("mcp", "install", name, "--agent", "work")
     written = file.read_text()
@@ -48,9 +48,9 @@ def test_entry_is_written_kept_and_removed(home: Path, name: str) -> None:
     removed = memctl("mcp", "install", name, "--remove")
 
     assert (first.code, again.code, removed.code) == (0, 0, 0)
-    assert first.out == f"added memd to {client.title}: {file}\n"
+    assert first.out == f"added memd to {title}: {file}\n"
     assert client.next_step in first.err
-    assert again.out == f"{client.title} is configured already: {file}\n"
+    assert again.out == f"{title} is configured already: {file}\n"
     assert isinstance(entry, dict)
     program, *arguments = client.command_of(entry["memd"])
     assert arguments == ["mcp", "--agent", "work"]

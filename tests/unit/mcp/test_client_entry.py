@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 
 from memd.mcp.client_entry import plan
-from memd.mcp.client_files import CLIENTS
+from memd.programs.catalog import MCP_CLIENTS, Places
 from memd.system.settings_change import carry_out
 from memd_client.errors import ConfigInvalidError
 
-CURSOR = CLIENTS["cursor"]
+CURSOR = MCP_CLIENTS["cursor"]
 ENTRY = CURSOR.entry("memctl", None, {})
 
 
@@ -32,7 +32,7 @@ ENTRY = CURSOR.entry("memctl", None, {})
 def test_each_client_has_its_settings_file(name: str, platform: str, place: str) -> None:
     home = Path("/home/ann")
 
-    assert CLIENTS[name].user_file(home, {}, platform) == home / place
+    assert MCP_CLIENTS[name].file(Places(home, {}, platform)) == home / place
 
 
 @pytest.mark.parametrize(
@@ -44,7 +44,8 @@ def test_each_client_has_its_settings_file(name: str, platform: str, place: str)
     ],
 )
 def test_variables_of_a_client_change_its_folder(name: str, variable: str, file: str) -> None:
-    assert CLIENTS[name].user_file(Path("/home/ann"), {variable: "/x"}, "linux") == Path(file)
+    places = Places(Path("/home/ann"), {variable: "/x"}, "linux")
+    assert MCP_CLIENTS[name].file(places) == Path(file)
 
 
 def test_keys_added_by_the_user_are_kept(tmp_path: Path) -> None:

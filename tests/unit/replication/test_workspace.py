@@ -25,6 +25,7 @@ from memd.replication.workspace import (
     is_folding,
 )
 from memd.sources.capacity import SourceLimits
+from memd.sources.notes import WorkspaceNotes
 
 LIMITS = SourceLimits(1_000, 100, 100_000)
 
@@ -64,7 +65,7 @@ def no_listing(folder: Path) -> Iterator[None]:
 
 def scan(root: Path, kept: dict[str, str] | None = None) -> WorkspaceScan:
     """Scan a workspace for the first time."""
-    return WorkspaceReader(root, LIMITS).scan(NAMES, kept or {})
+    return WorkspaceReader(WorkspaceNotes(root).find, LIMITS).scan(NAMES, kept or {})
 
 
 # --- reading ------------------------------------------------------------------------------------------
@@ -81,14 +82,14 @@ def test_scan_returns_memory_and_the_contents_that_are_new(root: Path) -> None:
 
 
 def test_scan_of_an_unchanged_workspace_reads_nothing(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    reader = WorkspaceReader(root, LIMITS)
+    reader = WorkspaceReader(WorkspaceNotes(root).find, LIMITS)
     kept = reader.scan(NAMES, {}).files
     monkeypatch.setattr("memd.replication.workspace.open_file", lambda *_: pytest.fail("a file was opened"))
     assert reader.scan(NAMES, kept).files == kept
 
 
 def test_scan_after_a_change_with_equal_size_and_time_reads_again(root: Path) -> None:
-    reader = WorkspaceReader(root, LIMITS)
+    reader = WorkspaceReader(WorkspaceNotes(root).find, LIMITS)
     kept = reader.scan(NAMES, {}).files
     before = (root / NOTE).stat()
     (root / NOTE).write_text("x\n")
@@ -97,7 +98,7 @@ def test_scan_after_a_change_with_equal_size_and_time_reads_again(root: Path) ->
 
 
 def test_scan_returns_a_content_until_the_repository_has_it(root: Path) -> None:
-    reader = WorkspaceReader(root, LIMITS)
+    reader = WorkspaceReader(WorkspaceNotes(root).find, LIMITS)
     assert reader.scan(NAMES, {}).contents == reader.scan(NAMES, {}).contents != {}
 
 
@@ -108,7 +109,7 @@ def test_missing_workspace_is_reported(tmp_path: Path) -> None:
 
 
 def test_removed_file_is_in_no_part_of_the_scan(root: Path) -> None:
-    reader = WorkspaceReader(root, LIMITS)
+    reader = WorkspaceReader(WorkspaceNotes(root).find, LIMITS)
     reader.scan(NAMES, {})
     (root / NOTE).unlink()
     found = reader.scan(NAMES, {})
@@ -119,7 +120,7 @@ def test_local_names_are_those_of_the_repository_in_the_scan(root: Path) -> None
     names = LocalNames(["memory/A.md", "memory/a.md"], is_folding=True)
     (root / names.local("memory/a.md")).write_text("a\n")
     (root / names.local("memory/A.md")).write_text("A\n")
-    found = WorkspaceReader(root, LIMITS).scan(names, {})
+    found = WorkspaceReader(WorkspaceNotes(root).find, LIMITS).scan(names, {})
     assert {path: found.files[path] for path in ("memory/A.md", "memory/a.md")} == {
         "memory/A.md": blob_id(b"A\n"),
         "memory/a.md": blob_id(b"a\n"),

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from memd.search.hit_check import _contains_hit, check_against
-from memd.sources.agent_sources import SourceLimits, Sources
+from memd.sources.notes import WorkspaceNotes
 from memd.sync.text.changes import Changes
 from memd_client.messages import Hit
 from tests.support.growth import check_linear
@@ -33,10 +33,10 @@ def test_hit_is_checked_against_the_indexed_text_of_a_changed_note(
     tmp_path: Path, snippet: str, line: int, is_there: bool
 ) -> None:
     (tmp_path / "MEMORY.md").write_text("# Kitchen\n- tea is <!-- trigger: x -->\n  steeped\n")
-    sources = Sources(tmp_path, (), SourceLimits(10_000, 10, 10_000), None)
-    disk = sources.find_notes()
+    notes = WorkspaceNotes(tmp_path)
+    disk = notes.find()
 
-    check = check_against(disk, Changes([disk.files["MEMORY.md"]], []), sources.load)
+    check = check_against(disk, Changes([disk.files["MEMORY.md"]], []), notes.load)
 
     assert check(hit(snippet, line)) is is_there
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from memd.programs.program import Places
+from memd.programs.catalog import Places
 from memd.service.imported_notes import describe_imported
 from memd.settings.sources import SourceConfig
 from memd.sources.imported import ImportedFolder

@@ -12,7 +12,7 @@ import trio
 from memd.index.connection import Database
 from memd.index.files import FileRow, IndexChange, count_all, publish_file
 from memd.index.meta import find_last_sync
-from memd.sources.discover import SourceFile
+from memd.sources.source import SourceFile
 from memd.sync.text.changes import has_same_stat
 from memd.sync.text.file_rows import SETTLE_MS
 from memd.sync.text.text_sync import SMALL_PASS_FILES

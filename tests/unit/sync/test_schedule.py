@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from pathlib import Path
 
 import pytest
 import trio
@@ -11,11 +10,43 @@ from trio.testing import MockClock
 
 from memd.index.files import FileRow
 from memd.settings.schema import SessionSync, Sync
-from memd.sources.discover import Discovery, SourceFile
+from memd.sources.agent_sources import AgentSources
+from memd.sources.capacity import SourceLimits
+from memd.sources.source import MEMORY, FileText, Listing, Source, SourceFile
 from memd.sync.schedule import FULL_SYNC_INTERVAL_S, SESSION_DEBOUNCE_S, Schedule, has_grown
 from memd.sync.text.changes import Changes
+from memd.system.safe_open import FileStat
 
 START_MS = 1_700_000_000_000
+
+
+class GrowingTalk(Source):
+    """Conversations whose growth a test sets."""
+
+    name = "sessions"
+    is_talk = True
+
+    def __init__(self) -> None:
+        self.grown: tuple[int, int] | None = (0, 0)
+
+    def find(self) -> Listing:
+        """Return nothing."""
+        return Listing()
+
+    def load(self, found: SourceFile) -> FileText:
+        """Return no text."""
+        raise NotImplementedError
+
+    def growth(self, found: SourceFile, indexed: FileStat | None) -> tuple[int, int] | None:
+        """Return the growth that the test set."""
+        return self.grown
+
+    def close(self) -> None:
+        """Do nothing."""
+
+
+TALK = SourceFile("sessions/s.jsonl", "/gone", 1, 999, 1, 1, "sessions", is_talk=True)
+LIMITS = SourceLimits(10**6, 100, 10**9)
 
 
 class SyncRecorder:
@@ -32,9 +63,9 @@ class SyncRecorder:
         self.asked.append(round(trio.current_time() - self.started, 3))
         self.last_sync_ms = self.clock()
 
-    def scan(self) -> tuple[Discovery, Changes]:
+    def scan(self) -> tuple[Listing, Changes]:
         """Return the changes that the test set."""
-        return Discovery(), self.changes
+        return Listing(), self.changes
 
     started = 0.0
     offset_ms = 0
@@ -49,13 +80,15 @@ def watch(
     seconds: float,
     act: Callable[[Schedule, SyncRecorder], Awaitable[None]] | None = None,
     recorder: SyncRecorder | None = None,
+    talk: GrowingTalk | None = None,
 ) -> SyncRecorder:
     """Run a schedule for some seconds of its time, and return the recorder."""
     text = recorder or SyncRecorder()
+    sources = AgentSources([talk or GrowingTalk()], LIMITS)
 
     async def scene() -> None:
         text.started = trio.current_time()
-        schedule = Schedule(text, settings, clock=text.clock, disk=trio.CapacityLimiter(1))  # type: ignore[arg-type]
+        schedule = Schedule(text, sources, settings, clock=text.clock, disk=trio.CapacityLimiter(1))  # type: ignore[arg-type]
         with trio.move_on_after(seconds):
             async with trio.open_nursery() as nursery:
                 nursery.start_soon(schedule.run)
@@ -96,7 +129,7 @@ def test_any_sync_restarts_the_interval() -> None:
 def test_burst_of_hints_causes_one_sync_after_a_quiet_time() -> None:
     async def act(schedule: Schedule, text: SyncRecorder) -> None:
         for _ in range(10):
-            schedule.hint("memory")
+            schedule.hint(MEMORY)
             await trio.sleep(0.1)
 
     assert watch(Sync(watch_debounce_ms=1500), 10, act).asked == [2.4]
@@ -105,7 +138,7 @@ def test_burst_of_hints_causes_one_sync_after_a_quiet_time() -> None:
 def test_continuous_hints_cause_a_sync() -> None:
     async def act(schedule: Schedule, text: SyncRecorder) -> None:
         while True:
-            schedule.hint("memory")
+            schedule.hint(MEMORY)
             await trio.sleep(0.1)
 
     assert len(watch(Sync(watch_debounce_ms=1500), 15, act).asked) == 2
@@ -127,63 +160,38 @@ def test_session_start_does_not_sync_if_disabled() -> None:
     assert watch(Sync(on_session_start=False), 1, act).asked == []
 
 
-def test_transcript_is_synced_after_enough_growth() -> None:
-    def transcript(size: int) -> Changes:
-        return Changes([SourceFile("sessions/s.jsonl", "/gone", 1, size, 1, 1, "sessions", is_talk=True)], [])
+def test_conversation_is_synced_after_enough_growth() -> None:
+    talk = GrowingTalk()
 
     async def act(schedule: Schedule, text: SyncRecorder) -> None:
-        text.changes = transcript(999)
+        text.changes = Changes([TALK], [])
+        talk.grown = 999, 0
         schedule.hint("sessions")
         await trio.sleep(SESSION_DEBOUNCE_S * 2)
-        text.changes = transcript(1000)
+        talk.grown = 1_000, 0
         schedule.hint("sessions")
 
     settings = Sync(sessions=SessionSync(delta_bytes=1000, delta_messages=50))
-    assert watch(settings, 30, act).asked == [SESSION_DEBOUNCE_S * 3]
+    assert watch(settings, 30, act, talk=talk).asked == [SESSION_DEBOUNCE_S * 3]
 
 
-# --- growth of a transcript --------------------------------------------------------------------------
+def test_hint_of_another_source_of_notes_syncs_as_soon_as_that_of_the_workspace() -> None:
+    async def act(schedule: Schedule, text: SyncRecorder) -> None:
+        schedule.hint("vault")
 
-
-LIMITS = SessionSync(delta_bytes=1000, delta_messages=5)
-
-
-def file(path: Path, lines: int, width: int = 10) -> SourceFile:
-    """Write a transcript with some lines, and return it as a discovered file."""
-    path.write_text(("x" * (width - 1) + "\n") * lines)
-    facts = path.stat()
-    return SourceFile("sessions/s.jsonl", str(path), 1, facts.st_size, 7, 1, "sessions", is_talk=True)
-
-
-def row(size: int, inode: int = 7) -> FileRow:
-    """Return the row of a transcript that was indexed at a size."""
-    return FileRow("sessions/s.jsonl", "sessions", "hash", 1, size, inode, 1, 1)
+    assert watch(Sync(watch_debounce_ms=1500), 10, act).asked == [1.5]
 
 
 @pytest.mark.parametrize(
-    ("lines", "indexed", "grown"),
-    [(10, 100, False), (14, 100, False), (15, 100, True), (3, 100, True), (5, 0, True), (4, 0, False)],
+    ("grown", "is_enough"),
+    [((999, 4), False), ((1_000, 0), True), ((0, 5), True), ((0, 0), False), (None, True)],
 )
-def test_growth_counts_lines_and_a_shorter_file_always_counts(
-    tmp_path: Path, lines: int, indexed: int, grown: bool
+def test_growth_counts_in_bytes_and_messages_and_other_changes_always_count(
+    grown: tuple[int, int] | None, is_enough: bool
 ) -> None:
-    assert has_grown(file(tmp_path / "s.jsonl", lines), row(indexed), LIMITS) is grown
-
-
-def test_growth_in_bytes_counts_without_reading_the_file(tmp_path: Path) -> None:
-    found = SourceFile("sessions/s.jsonl", str(tmp_path / "gone"), 1, 1100, 7, 1, "sessions", is_talk=True)
-    assert has_grown(found, row(100), LIMITS)
-    assert not has_grown(found, row(101), LIMITS)
-
-
-def test_replaced_file_counts_as_growth(tmp_path: Path) -> None:
-    assert has_grown(file(tmp_path / "s.jsonl", 1), row(10, inode=8), LIMITS)
-
-
-def test_growth_of_a_database_session_counts_events() -> None:
-    def session(last_event: int) -> SourceFile:
-        return SourceFile("sessions/s.jsonl", "/x.sqlite", 1, 10, last_event, 0, "sessions", is_talk=True)
-
-    assert has_grown(session(12), row(10, inode=7), LIMITS)
-    assert not has_grown(session(11), row(10, inode=7), LIMITS)
-    assert has_grown(session(5), None, LIMITS)
+    talk = GrowingTalk()
+    talk.grown = grown
+    limits = SessionSync(delta_bytes=1_000, delta_messages=5)
+    row = FileRow(TALK.path, TALK.source, "hash", 1, 100, 7, 1, 1)
+    assert has_grown(AgentSources([talk], LIMITS), TALK, row, limits) is is_enough
+    assert has_grown(AgentSources([talk], LIMITS), TALK, None, limits) is is_enough

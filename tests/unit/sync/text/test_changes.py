@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memd.index.files import FileRow
-from memd.sources.discover import Discovery, SourceFile
+from memd.sources.source import Listing, SourceFile
 from memd.sync.text.changes import (
     CLOCK_GRAIN_NS,
     GROUP_BYTES,
@@ -36,9 +36,9 @@ def row(path: str = PATH, ctime_ns: int = WRITTEN_NS, indexed_at: int = INDEXED_
     return FileRow(path, "memory", "hash", WRITTEN_NS, 10, 7, ctime_ns, indexed_at)
 
 
-def disk(*files: SourceFile) -> Discovery:
+def disk(*files: SourceFile) -> Listing:
     """Return a scan with those files."""
-    return Discovery({file.path: file for file in files})
+    return Listing({file.path: file for file in files})
 
 
 def test_file_with_unchanged_stat_needs_no_read() -> None:
@@ -70,7 +70,7 @@ def test_files_of_an_unseen_source_are_not_deleted() -> None:
     transcript = replace(row("sessions/s.jsonl"), source="sessions")
     rows = {"sessions/s.jsonl": transcript, PATH: row()}
     assert [gone.path for gone in compare(disk(), rows, {}).gone] == [PATH, "sessions/s.jsonl"]
-    unseen = Discovery(unseen=frozenset({"sessions"}))
+    unseen = Listing(unseen=frozenset({"sessions"}))
     assert [gone.path for gone in compare(unseen, rows, {}).gone] == [PATH]
 
 

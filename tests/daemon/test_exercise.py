@@ -13,7 +13,7 @@ import pytest
 from tests.support.daemon import DaemonProcess
 from tests.support.provider_server import serve_provider
 from tests.support.sockets import RawClient
-from tests.support.state_homes import StateHome
+from tests.support.state_homes import KEYWORD_ONLY, StateHome
 from tests.support.tree import CLIENT, DAEMON, ROOT
 
 KEY = "key-of-the-exercise"
@@ -30,13 +30,38 @@ def changed(tmp_path: Path) -> dict[str, str]:
     shutil.copytree(DAEMON, tmp_path / "daemon" / "memd")
     shutil.copytree(CLIENT, tmp_path / "client" / "memd_client")
     blocks = re.findall(r"```diff\n(.*?)```", (ROOT / "docs" / "architecture.md").read_text(), re.DOTALL)
-    assert len(blocks) == 3
+    assert len(blocks) == 4
+    assert len(re.findall(r"^\+\+\+ b/", blocks[0], re.MULTILINE)) == 2, "a program is a row and a reader"
     for block in blocks:
         patch = tmp_path / "block.diff"
         patch.write_text(block)
         subprocess.run(["git", "apply", patch.name], cwd=tmp_path, check=True)
     sources = os.pathsep.join(str(tmp_path / part) for part in ("daemon", "client"))
     return {"PYTHONPATH": sources, "ACME_API_KEY": KEY}
+
+
+CHAT = """{"role": "user", "text": "Which hinge fits the walnut cabinet?"}
+{"role": "assistant", "text": "The brass hinge, sold as 40-B."}
+"""
+
+
+def test_exercise_adds_a_program(changed: dict[str, str]) -> None:
+    with StateHome(KEYWORD_ONLY) as home:
+        chat = home.root / "acme" / "chats" / "cabinet.jsonl"
+        chat.parent.mkdir(parents=True)
+        chat.write_text(CHAT)
+        (home.root / "memd.toml").write_text("[sources.acme]\n")
+        with DaemonProcess(home, changed | {"ACME_HOME": str(home.root / "acme")}) as daemon:
+            with daemon.client() as client:
+                (hit,) = client.search("brass hinge").hits
+            listed = daemon.memctl("sources").stdout
+    assert (hit.path, hit.source) == ("acme/cabinet", "acme")
+    assert hit.session is not None
+    assert (hit.session.title, hit.session.open) == (
+        "Which hinge fits the walnut cabinet?",
+        "acme open cabinet",
+    )
+    assert "acme" in listed
 
 
 def test_exercise_adds_a_stage_a_provider_and_a_request(changed: dict[str, str]) -> None:

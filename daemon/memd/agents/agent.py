@@ -32,6 +32,7 @@ from memd.sources.read import lines_of, refusal_of
 from memd.sources.rules import name_in
 from memd.sources.source import MEMORY, Listing
 from memd.sync.text.text_sync import ProgressSink
+from memd.system.back_off import back_off_s
 from memd.system.clock import Clock
 from memd.vector_search.kept_vectors import embed_kept, keep_vector
 from memd_client.errors import (
@@ -169,19 +170,19 @@ class Agent:
         When it fails: an agent that can't be opened, or whose tasks fail, answers requests with that error and is
         opened again after a back-off.
         """
-        retry_s = MIN_RETRY_S
+        failures = 0
         try:
             while not self._is_closing:
                 self._restart = trio.Event()
                 error = await self._serve()
                 if error is None:
-                    retry_s = MIN_RETRY_S
+                    failures = 0
                     continue
                 self.failures += 1
+                failures += 1
                 self._enter(AgentState.FAILED, error=error)
-                with trio.move_on_after(retry_s):
+                with trio.move_on_after(back_off_s(failures, MIN_RETRY_S, MAX_RETRY_S)):
                     await self._restart.wait()
-                retry_s = min(2 * retry_s, MAX_RETRY_S)
         finally:
             closed = AgentReloadingError(f"agent {self.config.id} is closed")
             self._enter(AgentState.CLOSED, error=closed)

@@ -7,7 +7,6 @@ loads its model could be interrupted by every query and never become ready.
 from __future__ import annotations
 
 import math
-from collections import OrderedDict
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 
@@ -16,6 +15,7 @@ import trio
 from numpy.typing import NDArray
 
 from memd.embedding.provider import EmbeddingProvider
+from memd.system.lru import LruCache
 from memd_client.errors import DeadlineExceededError, MemdError, ProviderFailedError, ProviderUnreachableError
 
 MAX_CACHED_QUERIES = 256
@@ -47,7 +47,7 @@ class SharedQueryVectors:
 
     def __init__(self) -> None:
         self.silent: set[Key] = set()
-        self._cached: OrderedDict[tuple[str, ...], NDArray[np.float32]] = OrderedDict()
+        self._cached: LruCache[tuple[str, ...], NDArray[np.float32]] = LruCache(MAX_SHARED_QUERIES)
         self._under_way: dict[tuple[str, ...], trio.Event] = {}
 
     def __repr__(self) -> str:
@@ -66,18 +66,18 @@ class SharedQueryVectors:
             return await _checked_vector(query, provider)
         done = self._under_way[key] = trio.Event()
         try:
-            vector = self._cached[key] = await _checked_vector(query, provider)
+            vector = await _checked_vector(query, provider)
+            self._cached.put(key, vector)
         finally:
             del self._under_way[key]
             done.set()
-        while len(self._cached) > MAX_SHARED_QUERIES:
-            self._cached.popitem(last=False)
         return vector
 
     def forget(self, query: str | None = None) -> None:
         """Remove the vectors of a query, or of all queries."""
-        for key in [key for key in self._cached if query in (None, key[0])]:
-            del self._cached[key]
+        for key, _ in self._cached.items():
+            if query in (None, key[0]):
+                self._cached.take(key)
 
 
 def _address(provider: EmbeddingProvider) -> Key:
@@ -98,7 +98,7 @@ class QueryVectorCache:
     def __init__(self, slow_s: float, shared: SharedQueryVectors | None = None) -> None:
         self._slow_s = slow_s
         self._shared = shared or SharedQueryVectors()
-        self._cached: OrderedDict[Key, NDArray[np.float32]] = OrderedDict()
+        self._cached: LruCache[Key, NDArray[np.float32]] = LruCache(MAX_CACHED_QUERIES)
         self._pending: dict[Key, _PendingCall] = {}
 
     def __repr__(self) -> str:
@@ -106,17 +106,14 @@ class QueryVectorCache:
 
     def find(self, query: str, provider: EmbeddingProvider) -> NDArray[np.float32] | None:
         """Return a query's vector if it is cached."""
-        key = (provider.space.id, query)
-        known = self._cached.get(key)
-        if known is not None:
-            self._cached.move_to_end(key)
-        return known
+        return self._cached.get((provider.space.id, query))
 
     def forget(self, query: str | None = None) -> None:
         """Remove the vectors of a query, or of all queries if the model changed."""
         self._shared.forget(query)
-        for key in [key for key in self._cached if query in (None, key[1])]:
-            del self._cached[key]
+        for key, _ in self._cached.items():
+            if query in (None, key[1]):
+                self._cached.take(key)
 
     async def vector_of(
         self, query: str, provider: EmbeddingProvider, timeout_s: float, nursery: trio.Nursery
@@ -128,9 +125,8 @@ class QueryVectorCache:
         key = (provider.space.id, query)
 
         async def embed() -> NDArray[np.float32]:
-            vector = self._cached[key] = await self._shared.embed(query, provider)
-            while len(self._cached) > MAX_CACHED_QUERIES:
-                self._cached.popitem(last=False)
+            vector = await self._shared.embed(query, provider)
+            self._cached.put(key, vector)
             return vector
 
         return await self.wait_for((key[0], "query", query), provider, embed, timeout_s, nursery)

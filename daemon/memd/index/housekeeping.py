@@ -14,6 +14,7 @@ from memd.index.connection import IndexFile
 from memd.index.keyword import merge_segments
 from memd.index.meta import set_meta
 from memd.index.vectors.cache import VectorCache
+from memd.system.back_off import back_off_s
 from memd_client.errors import MemdError
 
 log = structlog.get_logger(__name__)
@@ -80,10 +81,10 @@ async def recover_writing(index: IndexFile, catch_up: Callable[[], Awaitable[obj
     while True:
         fault = await index.wait_fault()
         log.warning("index.writing_failed", index=str(index.path), code=fault.code, error=fault.message)
-        pause_s = FIRST_TRY_S
+        tries = 0
         while index.fault is not None:
-            await trio.sleep(pause_s)
-            pause_s = min(2 * pause_s, LAST_TRY_S)
+            tries += 1
+            await trio.sleep(back_off_s(tries, FIRST_TRY_S, LAST_TRY_S))
             try:
                 await index.write(lambda db: set_meta(db, TRIED, "1"))
                 await catch_up()

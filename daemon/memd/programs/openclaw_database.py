@@ -19,6 +19,7 @@ from memd.programs.packed import decompress
 from memd.programs.program import ConversationDatabase, StoredSession
 from memd.programs.unreadable import being_written, describe_size, unreadable
 from memd.programs.values import LATEST_MS
+from memd.system.lru import LruCache
 from memd.text.transcripts.messages import kind_of_key
 from memd_client.errors import FileUnreadableError
 from memd_client.messages import Problem
@@ -82,7 +83,7 @@ class OpenClawDatabase(ConversationDatabase):
         self._cold = path.parent.parent / OPENCLAW_SOURCE / "cold"
         self._max_bytes = max_bytes
         self._listing, self._reading = OpenClawSessions(path), OpenClawSessions(path)
-        self._recent: dict[str, _Progress] = {}
+        self._recent: LruCache[str, _Progress] = LruCache(RECENT_SESSIONS)
 
     def __repr__(self) -> str:
         return f"<OpenClawDatabase {self._path}, {len(self._recent)} sessions cached>"
@@ -105,7 +106,7 @@ class OpenClawDatabase(ConversationDatabase):
 
     def read(self, session_id: str) -> Conversation | None:
         """Return a conversation; see `ConversationDatabase.read`. Each page of events is one transaction."""
-        progress = self._recent.pop(session_id, None) or _Progress(OpenClawReader(session_id))
+        progress = self._recent.take(session_id) or _Progress(OpenClawReader(session_id))
         for _ in range(READ_TRIES):
             row = self._reading.find(session_id)
             if row is None:
@@ -116,11 +117,11 @@ class OpenClawDatabase(ConversationDatabase):
                 return None
             if _covers(progress, row, after):
                 progress.row = after
-                self._keep(session_id, progress)
+                self._recent.put(session_id, progress)
                 conversation = progress.reader.conversation()
                 conversation.digest, conversation.warning = progress.sha.hexdigest(), progress.warning
                 return conversation
-        self._keep(session_id, progress)
+        self._recent.put(session_id, progress)
         raise being_written(self._shown(session_id))
 
     def close(self) -> None:
@@ -162,12 +163,6 @@ class OpenClawDatabase(ConversationDatabase):
             f"the cold history of {lost} sessions in {self._path} is missing from {self._cold}",
             "restore that folder from a backup of OpenClaw; everything else is searched",
         )
-
-    def _keep(self, session_id: str, progress: _Progress) -> None:
-        """Cache a session's state instead of the one that was cached first."""
-        self._recent[session_id] = progress
-        if len(self._recent) > RECENT_SESSIONS:
-            del self._recent[next(iter(self._recent))]
 
     # --- one session --------------------------------------------------------------------------------
 

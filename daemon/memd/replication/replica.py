@@ -35,6 +35,7 @@ from memd.replication.workspace import (
 from memd.settings.agents import AgentConfig
 from memd.sources.capacity import SourceLimits
 from memd.sources.source import Listing
+from memd.system.back_off import back_off_s
 from memd.system.clock import Clock
 from memd_client.errors import BadParamsError
 from memd_client.messages import Problem
@@ -45,10 +46,6 @@ LOSS_INTERVAL_S: Final = 10.0
 """Interval of scans while files are missing: no event comes when a disk is mounted."""
 
 MAX_SETTLE_ROUNDS: Final = 8
-
-MAX_DOUBLINGS: Final = 16
-"""Doublings of the wait for files that another program writes to, and of the back-off after a failure; more would not
-fit into a float."""
 
 MAX_SHOWN_MACHINES: Final = 100
 """Machines in the status: each takes two commands after every change."""
@@ -236,7 +233,7 @@ class Replica:
             LOSS_INTERVAL_S if self._guard.lost.paths else None,
         ]
         if self._waiting:
-            waits.append(min(MAX_WAIT_S, SETTLE_S * 2 ** min(self._attempts, MAX_DOUBLINGS)))
+            waits.append(back_off_s(self._attempts + 1, SETTLE_S, MAX_WAIT_S))
         return min((wait_s for wait_s in waits if wait_s is not None), default=None)
 
     async def purge(self, path: str) -> tuple[int, list[str]]:

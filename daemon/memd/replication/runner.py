@@ -10,9 +10,10 @@ from typing import Final
 import structlog
 import trio
 
-from memd.replication.replica import MAX_DOUBLINGS, Replica, SyncReport
+from memd.replication.replica import Replica, SyncReport
 from memd.settings.agents import AgentConfig
 from memd.sources.capacity import SourceLimits
+from memd.system.back_off import back_off_s
 from memd.system.clock import Clock
 from memd_client.errors import MemdError, RemoteRefusedError, RemoteRewrittenError, RemoteUnreachableError
 
@@ -211,6 +212,6 @@ class ReplicaRunner:
             )
         self.problem = error
         self._looked_s = trio.current_time()
-        back_off_s = min(MAX_BACKOFF_S, BACKOFF_S * 2 ** min(self._failures, MAX_DOUBLINGS))
         self._failures += 1
-        self._due_s = self._looked_s + back_off_s * random.uniform(1 - JITTER, 1 + JITTER)
+        wait_s = back_off_s(self._failures, BACKOFF_S, MAX_BACKOFF_S)
+        self._due_s = self._looked_s + wait_s * random.uniform(1 - JITTER, 1 + JITTER)

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import math
 import re
-from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -27,6 +26,7 @@ from memd.search.query import Query
 from memd.search.rank.order import MIN_COSINE, Ranking
 from memd.search.retrieve import Candidates
 from memd.system.cancellation import check_cancelled
+from memd.system.lru import LruCache
 from memd.text.query.names import find_names, has_name
 from memd.text.query.terms import Term
 from memd.text.tokens import has_cjk
@@ -233,7 +233,7 @@ class LineRelevance:
     """Compares lines with queries in the query's vector space; lines are embedded as queries."""
 
     def __init__(self) -> None:
-        self._vectors: OrderedDict[tuple[str, str], NDArray[np.float32]] = OrderedDict()
+        self._vectors: LruCache[tuple[str, str], NDArray[np.float32]] = LruCache(MAX_CACHED_LINES)
 
     async def is_relevant(
         self, check: LineCheck, query: NDArray[np.float32], provider: EmbeddingProvider, wait_s: float
@@ -256,8 +256,5 @@ class LineRelevance:
         vector = self._vectors.get(key)
         if vector is None:
             vector = await provider.embed_query(line)
-        self._vectors[key] = vector
-        self._vectors.move_to_end(key)
-        while len(self._vectors) > MAX_CACHED_LINES:
-            self._vectors.popitem(last=False)
+            self._vectors.put(key, vector)
         return vector

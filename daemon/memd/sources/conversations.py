@@ -20,10 +20,10 @@ from memd.programs.program import FileReader, SessionKinds, TranscriptFile, Tran
 from memd.programs.unreadable import describe_size, unreadable
 from memd.sources.projects import facts_of
 from memd.sources.source import FileText, Listing, Source, SourceFile
-from memd.sources.state_cache import StateCache
-from memd.sources.talk_text import TalkLines
+from memd.sources.talk_text import RECENT_CONVERSATIONS, TalkLines
 from memd.sources.tree import Tree, TreeRules
 from memd.sources.watch.queue import TALK_VALID_S, UNWATCHED, Unwatched, WatchQueue
+from memd.system.lru import LruCache
 from memd.system.safe_open import (
     NO_DESCRIPTOR,
     FileStat,
@@ -111,7 +111,7 @@ class ConversationFiles(Source):
         self._lock = Lock()
         self._listing: Listing | None = None
         self._files: dict[str, tuple[Tree, TranscriptFile]] = {}
-        self._recent: StateCache[_Progress] = StateCache()
+        self._recent: LruCache[str, _Progress] = LruCache(RECENT_CONVERSATIONS)
         if isinstance(watch, WatchQueue):
             watch.valid_s = TALK_VALID_S
             watch.is_relevant = self._is_relevant

@@ -18,10 +18,10 @@ from memd.programs.program import ConversationDatabase, StoredSession
 from memd.programs.unreadable import describe_size, unreadable
 from memd.sources.projects import facts_of
 from memd.sources.source import FileText, Listing, Source, SourceFile
-from memd.sources.state_cache import StateCache
-from memd.sources.talk_text import TalkLines
+from memd.sources.talk_text import RECENT_CONVERSATIONS, TalkLines
 from memd.sources.tree import LINK
 from memd.sources.watch.queue import TALK_VALID_S, UNWATCHED, Unwatched, WatchQueue
+from memd.system.lru import LruCache
 from memd.system.safe_open import FileStat
 from memd.system.sqlite import ForeignDatabaseError
 from memd_client.errors import FileMissingError
@@ -84,7 +84,7 @@ class ConversationDatabases(Source):
         self._found: dict[str, tuple[_Database, StoredSession]] = {}
         self._warnings: dict[str, str] = {}
         self._messages_read: dict[str, int] = {}
-        self._recent: StateCache[TalkLines] = StateCache()
+        self._recent: LruCache[str, TalkLines] = LruCache(RECENT_CONVERSATIONS)
         if isinstance(watch, WatchQueue):
             watch.valid_s = TALK_VALID_S
 

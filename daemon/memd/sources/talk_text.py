@@ -15,6 +15,10 @@ from memd.text.language.spelling import WHITESPACE
 from memd.text.redact.secrets import redact
 from memd.text.transcripts.injected import without_injected
 
+RECENT_CONVERSATIONS = 4
+"""Conversations whose state is cached, so that only additions are parsed. More concurrent ones are rare, and a state
+may take some MB."""
+
 MAX_MESSAGE_CHARS = 50_000
 """Characters of a message that are indexed: longer ones are pasted logs and files."""
 

@@ -7,7 +7,6 @@ have vectors ready.
 from __future__ import annotations
 
 import math
-from collections import OrderedDict
 from collections.abc import Callable
 
 import trio
@@ -18,6 +17,7 @@ from memd.sources.agent_sources import AgentSources
 from memd.sources.source import SourceFile
 from memd.sync.text.text_sync import TextSync
 from memd.system.clock import Clock
+from memd.system.lru import LruCache
 
 SESSION_DEBOUNCE_S = 5.0
 """Quiet time before a conversation's growth is checked: one exchange causes writes for some seconds."""
@@ -79,7 +79,7 @@ class Schedule:
         self._notes = Debouncer(settings.watch_debounce_ms / 1000, text.sync_nowait)
         self._growth = trio.Event()
         self._talk = Debouncer(SESSION_DEBOUNCE_S, lambda: self._growth.set())
-        self._keys: OrderedDict[str, None] = OrderedDict()
+        self._keys: LruCache[str, bool] = LruCache(MAX_SESSION_KEYS)
 
     def hint(self, source: str) -> None:
         """Receive a hint of the watcher: a source may have changed."""
@@ -87,11 +87,9 @@ class Schedule:
 
     def session_started(self, session_key: str) -> bool:
         """Request a sync for a session's start, once per session and if the settings say so; return whether."""
-        if not self._settings.on_session_start or session_key in self._keys:
+        if not self._settings.on_session_start or self._keys.get(session_key):
             return False
-        self._keys[session_key] = None
-        if len(self._keys) > MAX_SESSION_KEYS:
-            self._keys.popitem(last=False)
+        self._keys.put(session_key, True)
         self._text.sync_nowait()
         return True
 

@@ -28,6 +28,7 @@ from memd.embedding.local.process import (
     Outcome,
     RunnerSettings,
 )
+from memd.system.back_off import back_off_s
 from memd.system.units import size
 from memd_client.errors import (
     DeadlineExceededError,
@@ -117,7 +118,7 @@ class Backoff:
     def record_failure(self, now: float) -> float:
         """Record a failure; return the wait before the next start."""
         self.failures += 1
-        wait_s = min(BACKOFF_FIRST_SECONDS * 2.0 ** min(self.failures - 1, 16), BACKOFF_MAX_SECONDS)
+        wait_s = back_off_s(self.failures, BACKOFF_FIRST_SECONDS, BACKOFF_MAX_SECONDS)
         self._not_before = now + wait_s
         return wait_s
 

@@ -13,6 +13,7 @@ from typing import Any, Final
 
 from memd.embedding.numbers import clamped_count, clamped_time_ms
 from memd.embedding.provider import encodable
+from memd.system.back_off import back_off_s
 from memd.system.units import about
 from memd_client.errors import (
     MemdError,
@@ -65,7 +66,7 @@ MAX_MESSAGE_CHARACTERS: Final = 300
 
 def backoff_s(attempt: int, random: Callable[[], float]) -> float:
     """Return the back-off after a failed try, in seconds."""
-    base = min(MAX_BACKOFF_S, FIRST_BACKOFF_S * 2.0 ** min(attempt, 10))
+    base = back_off_s(attempt + 1, FIRST_BACKOFF_S, MAX_BACKOFF_S)
     return min(MAX_BACKOFF_S, base * (1.0 + MAX_JITTER_SHARE * random()))
 
 

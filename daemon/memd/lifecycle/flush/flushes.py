@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -23,6 +22,7 @@ from memd.lifecycle.flush.check import Access, SessionFigures, decide, flush_pro
 from memd.lifecycle.notes.session_kinds import settle_kind
 from memd.system.clock import Clock
 from memd.system.events import EVENTS
+from memd.system.lru import LruCache
 from memd.system.state_file import NotRegularFileError, load_whole, replace_whole
 from memd_client.errors import MemoryDisabledError
 from memd_client.sessions import (
@@ -78,7 +78,7 @@ class FlushState:
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self._sessions: OrderedDict[str, CompactionCycle] | None = None
+        self._sessions: LruCache[str, CompactionCycle] | None = None
 
     def __repr__(self) -> str:
         known = "not read" if self._sessions is None else f"{len(self._sessions)} sessions"
@@ -86,29 +86,25 @@ class FlushState:
 
     def find(self, session_key: str, session_id: str = "") -> CompactionCycle:
         """Return the cycle of a session; a new one for an unknown session."""
-        cycle = self._known().get(session_key, CompactionCycle())
+        cycle = self._known().get(session_key) or CompactionCycle()
         if session_id and cycle.session_id and session_id != cycle.session_id:
             return CompactionCycle(session_id=session_id)
         return cycle
 
     def keep(self, session_key: str, cycle: CompactionCycle) -> None:
         """Record the cycle of a session, in the file too if that can be written."""
-        known = self._known()
-        known[session_key] = cycle
-        known.move_to_end(session_key)
-        while len(known) > MAX_SESSIONS:
-            known.popitem(last=False)
+        self._known().put(session_key, cycle)
         self._write()
 
     def forget(self, session_key: str) -> None:
         """Drop the record of a session."""
-        if self._known().pop(session_key, None) is not None:
+        if self._known().take(session_key) is not None:
             self._write()
 
-    def _known(self) -> OrderedDict[str, CompactionCycle]:
+    def _known(self) -> LruCache[str, CompactionCycle]:
         """Return the recorded sessions, read from the file the first time."""
         if self._sessions is None:
-            self._sessions = OrderedDict(self._read())
+            self._sessions = LruCache(MAX_SESSIONS, self._read().items())
         return self._sessions
 
     def _read(self) -> dict[str, CompactionCycle]:
@@ -117,7 +113,7 @@ class FlushState:
             held = _decode(load_whole(self.path, MAX_BYTES, through_link=False))
             if held.format != FORMAT:
                 raise ValueError("it has another format")
-            return dict(list(held.sessions.items())[-MAX_SESSIONS:])
+            return held.sessions
         except FileNotFoundError:
             pass
         except NotRegularFileError as error:
@@ -138,7 +134,7 @@ class FlushState:
     def _write(self) -> None:
         """Replace the file atomically; if that fails, the record stays in RAM until the next write."""
         try:
-            replace_whole(self.path, msgspec.json.encode(_File(FORMAT, dict(self._known()))))
+            replace_whole(self.path, msgspec.json.encode(_File(FORMAT, dict(self._known().items()))))
         except OSError as error:
             log.warning("lifecycle.flush_state_unwritten", file=str(self.path), reason=_reason(error))
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import sys
-from collections import OrderedDict, deque
+from collections import deque
 from itertools import islice
 
 from memd.lifecycle.hooks.injection import ShownLine
+from memd.system.lru import LruCache
 from memd.text.query.word_forms import fold
 from memd.text.tokens import folded_words
 
@@ -34,24 +35,24 @@ class SeenFacts:
     """What was shown in the latest sessions, or said in them. In RAM: a new daemon starts without any."""
 
     def __init__(self) -> None:
-        self._sessions: OrderedDict[tuple[str, str], deque[Mark]] = OrderedDict()
+        self._sessions: LruCache[tuple[str, str], deque[Mark]] = LruCache(MAX_SESSIONS)
 
     def __repr__(self) -> str:
         return f"<SeenFacts of {len(self._sessions)} sessions>"
 
     def is_seen(self, program: str, session_id: str, line: ShownLine) -> bool:
         """Return whether a line, one of its messages, or a near duplicate with the same numbers was seen."""
-        marks, seen = _marks_of(line), self._sessions.get((program, session_id), ())
+        marks, seen = _marks_of(line), self._sessions.get((program, session_id)) or ()
         return any(_is_same(mark, other) for mark in marks for other in seen)
 
     def add(self, program: str, session_id: str, line: ShownLine) -> None:
         """Remember a line of a session."""
         key = (program, session_id)
-        session = self._sessions.setdefault(key, deque(maxlen=MAX_MARKS))
-        self._sessions.move_to_end(key)
+        session = self._sessions.get(key)
+        if session is None:
+            session = deque(maxlen=MAX_MARKS)
+            self._sessions.put(key, session)
         session.extend(_marks_of(line))
-        while len(self._sessions) > MAX_SESSIONS:
-            self._sessions.popitem(last=False)
 
 
 def _marks_of(line: ShownLine) -> list[Mark]:

@@ -33,6 +33,7 @@ from memd.sync.text.text_sync import ProgressSink, ignore_progress
 from memd.sync.vectors.bulk_fill import BulkFill
 from memd.sync.vectors.provider_health import EmbeddingSpeed, FailureIsolation, ProviderHealth
 from memd.sync.vectors.vector_writer import CacheLimits, FillEvents, VectorWriter
+from memd.system.back_off import back_off_s
 from memd.system.clock import Clock
 from memd.system.metrics import METER
 from memd_client.errors import DimensionsChangedError, MemdError
@@ -44,9 +45,8 @@ failure loses little work."""
 LOOK_AHEAD_BATCHES = 16
 """Batches read from the index at once, because finding missing texts scans all chunks."""
 
-FIRST_PAUSE_S = 1.0
-DOUBLINGS = 6
-"""First pause between attempts while a provider fails, and how often it doubles, to about a minute."""
+FIRST_PAUSE_S, LONGEST_PAUSE_S = 1.0, 64.0
+"""Pauses between attempts while a provider fails: the first one, which doubles up to the longest."""
 
 CHECK_INTERVAL_S = 5.0
 """Interval at which a long pause is checked, because it may have passed while the machine slept."""
@@ -212,8 +212,8 @@ class VectorFill:
         A success of another agent, or a caller of `settle`, ends this fill's own pause early; new text doesn't, because
         each attempt may cost tokens.
         """
-        until = trio.current_time() + FIRST_PAUSE_S * 2 ** min(self._pauses, DOUBLINGS)
         self._pauses += 1
+        until = trio.current_time() + back_off_s(self._pauses, FIRST_PAUSE_S, LONGEST_PAUSE_S)
         while True:
             self._idle.set()  # callers of `settle` stop waiting
             backoff_s = self.provider.retry_in_s()

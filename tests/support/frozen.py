@@ -1,6 +1,7 @@
 """One corpus with every kind of source, and a record of its index and of the replies to 200 queries.
 
-`python -m tests.support.frozen FILE` writes the record, so that two revisions can be compared to the digit.
+`python -m tests.support.frozen FILE` writes the record, so that two revisions can be compared to the digit; without a
+file it writes the lines that each run of the tests compares.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ import json
 import os
 import random
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from hashlib import sha256
 from pathlib import Path
@@ -36,6 +37,7 @@ from tests.support.transcript_programs.plain import (
     gemini,
 )
 from tests.support.transcripts import STAMP, TranscriptHome, conversation, header, message, reset
+from tests.support.tree import ROOT
 
 QUERIES: Final = 200
 MOMENT_NS: Final = 1_793_606_400 * 1_000_000_000
@@ -441,14 +443,28 @@ def record() -> dict[str, Any]:
         return result
 
 
-def main() -> None:
-    """Write the record to the file that is named."""
+def lines_of(result: dict[str, Any], parts: Collection[str] = ()) -> list[str]:
+    """Return a record as lines, only some parts of it if they are named."""
     lines = []
-    for step, parts in record().items():
-        for part, rows in parts.items():
-            items = rows if isinstance(rows, list) else sorted(rows.items())
-            lines += [f"{step} {part} {json.dumps(row, ensure_ascii=False)}" for row in items]
-    Path(sys.argv[1]).write_text("\n".join(lines) + "\n")
+    for step, found in result.items():
+        for part, rows in found.items():
+            if not parts or part in parts:
+                items = rows if isinstance(rows, list) else sorted(rows.items())
+                lines += [f"{step} {part} {json.dumps(row, ensure_ascii=False)}" for row in items]
+    return lines
+
+
+GOLDEN: Final = ROOT / "tests" / "golden" / "sources.txt"
+GOLDEN_PARTS: Final = ("files", "transcripts")
+"""What is compared in each run of the tests: it changes with the readers alone, not with chunks and ranking."""
+
+
+def main() -> None:
+    """Write the record to the file that is named; without a name, write the golden lines."""
+    if len(sys.argv) > 1:
+        Path(sys.argv[1]).write_text("\n".join(lines_of(record())) + "\n")
+    else:
+        GOLDEN.write_text("\n".join(lines_of(record(), GOLDEN_PARTS)) + "\n")
 
 
 if __name__ == "__main__":

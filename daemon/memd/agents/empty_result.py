@@ -71,7 +71,8 @@ def find_reason(reply: SearchReply, params: SearchParams, memory: SearchedSource
         return EmptyResult(
             "sessions_not_indexed",
             f"Transcripts of agent {memory.agent} are not indexed.",
-            'Set memory.search.experimental.sessionMemory to true and add "sessions" to memory.search.sources.',
+            "Set memory.search.experimental.sessionMemory to true and "
+            f'add "{OPENCLAW_SOURCE}" to memory.search.sources.',
         )
     unknown = sorted(wanted - {*memory.sources, *BUILT_IN_SOURCES})
     if unknown and not wanted & set(memory.sources):

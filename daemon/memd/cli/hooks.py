@@ -54,7 +54,7 @@ def command() -> None:
 def install(session: CliSession, program: str, agent: str | None, dry_run: bool) -> None:
     """Install memd's hooks in the settings of a program.
 
-    PROGRAM is claude-code, codex, gemini, cursor or copilot. Other hooks and settings are unchanged, and a backup is
+    PROGRAM is claude-code, codex, gemini, copilot or cursor. Other hooks and settings are unchanged, and a backup is
     kept next to the file. Running the command again changes nothing. If OPENCLAW_STATE_DIR is set, hooks use the memory
     of that directory, unless the program runs with a directory of its own.
     """

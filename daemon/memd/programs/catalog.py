@@ -283,24 +283,6 @@ PROGRAMS: Final[Mapping[str, Program]] = {
             Mcp(("{CODEX_HOME:~/.codex}/config.toml",), "mcp_servers", ".codex/config.toml", _LISTS_MEMD),
         ),
         Program(
-            "opencode",
-            "opencode",
-            _opencode("opencode"),
-            Notes("opencode-notes", "~/.config/opencode", r"AGENTS\.md", ""),
-            mcp=Mcp(
-                (
-                    "{XDG_CONFIG_HOME:~/.config}/opencode/opencode.json",
-                    "{XDG_CONFIG_HOME:~/.config}/opencode/opencode.jsonc",
-                ),
-                "mcp",
-                "opencode.json",
-                "start a new session; `opencode mcp list` lists memd",
-                {"type": "local", "enabled": True},
-                is_joined=True,
-            ),
-        ),
-        Program("kilo", "Kilo Code", _opencode("kilo")),
-        Program(
             "gemini",
             "Gemini CLI",
             Conversations("gemini", ("{GEMINI_CLI_HOME:~}/.gemini/tmp",), "gemini --resume"),
@@ -332,31 +314,23 @@ PROGRAMS: Final[Mapping[str, Program]] = {
             ),
         ),
         Program(
-            "cursor",
-            "Cursor",
-            Conversations("cursor", ("~/.cursor/projects",), "cursor-agent --resume", title="Cursor CLI"),
-            hooks=Hooks(
-                "~/.cursor/hooks.json",
-                {
-                    "session_start": "sessionStart",
-                    "prompt": "beforeSubmitPrompt",
-                    "compaction": "preCompact",
-                    "session_end": "sessionEnd",
-                },
-                {"timeout": HOOK_TIMEOUT_S},
-                "restart Cursor to use the hooks",
-                is_grouped=False,
-                top={"version": 1},
-            ),
+            "opencode",
+            "opencode",
+            _opencode("opencode"),
+            Notes("opencode-notes", "~/.config/opencode", r"AGENTS\.md", ""),
             mcp=Mcp(
-                ("~/.cursor/mcp.json",), "mcpServers", ".cursor/mcp.json", "enable memd when Cursor asks"
+                (
+                    "{XDG_CONFIG_HOME:~/.config}/opencode/opencode.json",
+                    "{XDG_CONFIG_HOME:~/.config}/opencode/opencode.jsonc",
+                ),
+                "mcp",
+                "opencode.json",
+                "start a new session; `opencode mcp list` lists memd",
+                {"type": "local", "enabled": True},
+                is_joined=True,
             ),
         ),
-        Program(
-            "cursor-editor",
-            "Cursor",
-            Conversations("cursor_editor", ("{applications}/Cursor/User/globalStorage/state.vscdb",)),
-        ),
+        Program("kilo", "Kilo Code", _opencode("kilo")),
         Program(
             "copilot",
             "Copilot CLI",
@@ -389,6 +363,32 @@ PROGRAMS: Final[Mapping[str, Program]] = {
                     *(f"~/{server}/data/User/workspaceStorage" for server in _SERVERS),
                 ),
             ),
+        ),
+        Program(
+            "cursor",
+            "Cursor",
+            Conversations("cursor", ("~/.cursor/projects",), "cursor-agent --resume", title="Cursor CLI"),
+            hooks=Hooks(
+                "~/.cursor/hooks.json",
+                {
+                    "session_start": "sessionStart",
+                    "prompt": "beforeSubmitPrompt",
+                    "compaction": "preCompact",
+                    "session_end": "sessionEnd",
+                },
+                {"timeout": HOOK_TIMEOUT_S},
+                "restart Cursor to use the hooks",
+                is_grouped=False,
+                top={"version": 1},
+            ),
+            mcp=Mcp(
+                ("~/.cursor/mcp.json",), "mcpServers", ".cursor/mcp.json", "enable memd when Cursor asks"
+            ),
+        ),
+        Program(
+            "cursor-editor",
+            "Cursor",
+            Conversations("cursor_editor", ("{applications}/Cursor/User/globalStorage/state.vscdb",)),
         ),
         Program(
             "hermes",

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from memd.cli.evaluation.notes import NoteKind, NoteText
+from memd.programs.catalog import OPENCLAW_SOURCE
 from memd_client.errors import FileMissingError, FileUnreadableError, PathRefusedError
 
 if TYPE_CHECKING:
@@ -30,7 +31,7 @@ MAX_HITS = 1_000
 
 def kind_of(entry: FileEntry) -> NoteKind:
     """Return the kind of a file."""
-    if entry.source == "sessions":
+    if entry.source == OPENCLAW_SOURCE:
         return NoteKind.TRANSCRIPT
     if entry.path in CURATED:
         return NoteKind.CURATED
@@ -57,8 +58,10 @@ def choose_files(files: Sequence[FileEntry], seed: int) -> list[FileEntry]:
         return hashlib.blake2b(f"{seed}\0{entry.path}".encode("utf-8", "replace"), digest_size=12).hexdigest()
 
     ordered = sorted(files, key=digest)
-    notes = [entry for entry in ordered if entry.source != "sessions"]
-    return notes[:MAX_NOTES] + [entry for entry in ordered if entry.source == "sessions"][:MAX_TRANSCRIPTS]
+    notes = [entry for entry in ordered if entry.source != OPENCLAW_SOURCE]
+    return (
+        notes[:MAX_NOTES] + [entry for entry in ordered if entry.source == OPENCLAW_SOURCE][:MAX_TRANSCRIPTS]
+    )
 
 
 def read_notes(
@@ -66,7 +69,7 @@ def read_notes(
 ) -> Iterator[NoteText]:
     """Yield the texts of some files; files that can't be read any more are left out."""
     for done, entry in enumerate(files, 1):
-        if entry.source == "sessions":
+        if entry.source == OPENCLAW_SOURCE:
             yield from _read_transcript(client, agent, entry)
         else:
             try:
@@ -84,7 +87,7 @@ def _read_transcript(client: Client, agent: str, entry: FileEntry) -> Iterator[N
         agent=agent,
         max_results=MAX_HITS,
         min_score=0,
-        sources=["sessions"],
+        sources=[OPENCLAW_SOURCE],
         path=entry.path,
         lexical_only=True,
     )

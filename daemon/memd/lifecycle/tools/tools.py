@@ -24,7 +24,9 @@ from memd.lifecycle.tools.definitions import (
     define,
     recall_section,
 )
+from memd.programs.catalog import OPENCLAW_SOURCE
 from memd.settings.lifecycle import Citations
+from memd.settings.sources import BUILT_IN_SOURCES
 from memd.system.clock import Clock
 from memd.system.untrusted import names_in_json, on_one_line, show_unseen
 from memd_client.errors import FileMissingError, FileUnreadableError, PathRefusedError, QueryEmptyError
@@ -50,13 +52,13 @@ MAX_LINE = 2**31 - 1
 """The largest line number."""
 
 _UNAVAILABLE: dict[str, dict[str, Any]] = {
-    "sessions": {
+    OPENCLAW_SOURCE: {
         "disabled": True,
         "unavailable": True,
         "error": "transcripts are not searched for this agent",
         "warning": "Past conversations can't be searched for this agent.",
         "action": "Tell the user. To search them, set memory.search.experimental.sessionMemory to true and add "
-        '"sessions" to memory.search.sources.',
+        f'"{OPENCLAW_SOURCE}" to memory.search.sources.',
     },
     "wiki": {
         "corpora": [{"corpus": "wiki", "outcome": "not-registered"}],
@@ -79,7 +81,7 @@ async def search_memory(
     """Return the result of `memory_search`."""
     corpus, settings = arguments.get("corpus"), agent.config.settings
     available = settings.sources if recall else settings.searched_sources or settings.sources
-    if corpus == "wiki" or (corpus == "sessions" and corpus not in available):
+    if corpus == "wiki" or (corpus == OPENCLAW_SOURCE and corpus not in available):
         return {"results": [], **_UNAVAILABLE[corpus]}
     indexed = [*available, *(each.name for each in agent.config.sources)] if recall else None
     try:
@@ -89,7 +91,7 @@ async def search_memory(
                 max_results=arguments.get("maxResults", _max_results(agent)),
                 max_chars=arguments.get("maxChars", DEFAULT_SEARCH_CHARS),
                 min_score=arguments.get("minScore"),
-                sources=[corpus] if corpus in ("memory", "sessions") else indexed,
+                sources=[corpus] if corpus in BUILT_IN_SOURCES else indexed,
                 deadline_ms=deadline_ms,
                 active_projects=active_projects,
                 exclude_session=session_key or None,

@@ -85,8 +85,10 @@ class ConversationDatabases(Source):
         self._warnings: dict[str, str] = {}
         self._messages_read: dict[str, int] = {}
         self._recent: LruCache[str, TalkLines] = LruCache(RECENT_CONVERSATIONS)
+        self._names = frozenset(name for path in paths for name in (path.name, f"{path.name}{LOG_ENDING}"))
         if isinstance(watch, WatchQueue):
             watch.valid_s = TALK_VALID_S
+            watch.is_relevant = self._is_relevant
 
     def __repr__(self) -> str:
         problems = "".join(
@@ -100,7 +102,7 @@ class ConversationDatabases(Source):
             if not self._watch.is_unchanged():
                 with self._watch.scan():
                     for each in self._databases:
-                        self._watch_database(each.path)
+                        self._watch.enter(str(each.path.parent.absolute()), is_root=True)
             are_changed = [self._refresh(each) for each in self._databases]
             if any(are_changed):
                 self._collect()
@@ -146,10 +148,12 @@ class ConversationDatabases(Source):
                 each.state = None
         self._recent.clear()
 
-    def _watch_database(self, path: Path) -> None:
-        """Watch a database and its log. Its shared memory changes with every read, including the daemon's."""
-        names = frozenset({path.name.casefold(), f"{path.name}{LOG_ENDING}".casefold()})
-        self._watch.enter(str(path.parent.absolute()), names, is_root=True)
+    def _is_relevant(self, folder: str, name: str, is_folder: bool) -> bool:
+        """Return whether a file is a database or its log; every reader creates an empty log and removes it."""
+        path = os.path.join(folder, name)
+        return name in self._names and not (
+            name.endswith(LOG_ENDING) and _stat(Path(path))[1:2] in ((), (0,))
+        )
 
     def _refresh(self, database: _Database) -> bool:
         """List a database's sessions again if it changed; return whether they may differ."""

@@ -336,7 +336,7 @@ class WatchQueue(Unwatched):
         """Check a file each time, because it may change without an event."""
         if self._is_certain:
             self._states[path] = False, () if facts is None else _file_state(facts)
-            if len(self._states) > MAX_LINKED_FILES:
+            if sum(not is_root for is_root, _ in self._states.values()) > MAX_LINKED_FILES:
                 self.give_up()
 
     def close(self) -> None:

@@ -18,12 +18,10 @@ from typing import Any, ClassVar, Final
 
 import pytest
 
-from memd.programs.claude_code import CLAUDE_CODE
-from memd.programs.codex import CODEX
+from memd.programs.catalog import PROGRAMS, Places
 from memd.programs.conversation import Conversation
-from memd.programs.copilot import COPILOT
-from memd.programs.gemini import GEMINI
-from memd.programs.program import FileProgram, Places, TranscriptFile
+from memd.programs.program import FileReader, TranscriptFile
+from memd.programs.readers import reader_of
 from tests.support.model_servers.server import DialectServer, serve_dialects
 from tests.support.node import NODE_VERSION, installed
 from tests.support.openclaw import ModelRequest, Script, TextReply, ToolCall
@@ -45,7 +43,9 @@ _SYSTEM: Final = f"{sys.platform}-{_MACHINE}"
 class RealProgram:
     """A program in a home of its own. Its working directory has the file `ports.txt`, which its model reads."""
 
-    reader: ClassVar[FileProgram]
+    name: ClassVar[str]
+    """Its name in the catalog."""
+
     package: ClassVar[str]
     ready: ClassVar[str]
     """A word on its screen when it waits for a prompt."""
@@ -68,6 +68,12 @@ class RealProgram:
         self.folder.mkdir(parents=True)
         (self.folder / "ports.txt").write_text(FILE_TEXT)
         self.url = model_url
+        conversations = PROGRAMS[self.name].conversations
+        assert conversations is not None
+        reader = reader_of(conversations)
+        assert isinstance(reader, FileReader)
+        self.reader = reader
+        self._places = conversations.places
         self.modules = installed(self.package) / "node_modules"
         self.set_up()
 
@@ -157,10 +163,10 @@ class RealProgram:
         return [found for folder in self._folders() for found in _conversations_in(self.reader, folder)]
 
     def _folders(self) -> Sequence[Path]:
-        return self.reader.folders(Places(self.home, self.variables(), sys.platform))
+        return Places(self.home, self.variables(), sys.platform).paths(self._places)
 
 
-def _transcripts_in(reader: FileProgram, folder: Path) -> Iterator[tuple[Path, TranscriptFile]]:
+def _transcripts_in(reader: FileReader, folder: Path) -> Iterator[tuple[Path, TranscriptFile]]:
     paths = [Path(parent, name) for parent, _, names in os.walk(folder) for name in names]
     for path in sorted(paths):
         file = reader.transcript_at(path.relative_to(folder).as_posix())
@@ -168,9 +174,9 @@ def _transcripts_in(reader: FileProgram, folder: Path) -> Iterator[tuple[Path, T
             yield path, file
 
 
-def _conversations_in(reader: FileProgram, folder: Path) -> Iterator[Conversation]:
+def _conversations_in(reader: FileReader, folder: Path) -> Iterator[Conversation]:
     for path, file in _transcripts_in(reader, folder):
-        reading = reader.reader(file)
+        reading = reader.open(file)
         for number, line in enumerate(path.read_bytes().split(b"\n"), 1):
             reading.read(line, number)
         yield reading.conversation()
@@ -193,7 +199,7 @@ def wait_until(done: Callable[[], bool]) -> None:
 class ClaudeCodeOfNpm(RealProgram):
     """Claude Code; its model is set by `ANTHROPIC_BASE_URL`."""
 
-    reader = CLAUDE_CODE
+    name = "claude-code"
     package = "@anthropic-ai/claude-code@2.1.332"
     ready = "cycle"
     leave = "/exit"
@@ -246,7 +252,7 @@ trust_level = "trusted"
 class CodexOfNpm(RealProgram):
     """Codex; its model is a provider in `config.toml`."""
 
-    reader = CODEX
+    name = "codex"
     package = "@openai/codex@0.169.0"
     ready = "shortcuts"
     leave = "/quit"
@@ -281,7 +287,7 @@ class CodexOfNpm(RealProgram):
 class GeminiOfNpm(RealProgram):
     """Gemini CLI; its model is set by `GOOGLE_GEMINI_BASE_URL`."""
 
-    reader = GEMINI
+    name = "gemini"
     package = "@google/gemini-cli@0.61.0"
     ready = "Type"
     compact = "/compress"
@@ -312,7 +318,7 @@ class GeminiOfNpm(RealProgram):
 class CopilotOfNpm(RealProgram):
     """Copilot CLI, offline with a model provider of its own."""
 
-    reader = COPILOT
+    name = "copilot"
     package = "@github/copilot@1.0.102"
     ready = "commands"
     leave = "/exit"
@@ -340,7 +346,7 @@ class CopilotOfNpm(RealProgram):
 
 
 REAL_PROGRAMS: Final[dict[str, type[RealProgram]]] = {
-    each.reader.name: each for each in (ClaudeCodeOfNpm, CodexOfNpm, GeminiOfNpm, CopilotOfNpm)
+    each.name: each for each in (ClaudeCodeOfNpm, CodexOfNpm, GeminiOfNpm, CopilotOfNpm)
 }
 
 

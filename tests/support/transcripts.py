@@ -6,13 +6,18 @@ import hashlib
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import apsw
 import zstandard
 
-from memd.sources.source import Source as SessionSource
+from memd.programs.openclaw import READER
+from memd.programs.openclaw_database import OpenClawDatabase as DatabaseReader
+from memd.sources.conversations import ConversationFiles
+from memd.sources.databases import ConversationDatabases
+from memd.sources.source import Source
 
 START_MS = 1_767_607_200_000
 """2026-01-05 10:00 UTC: the time of the first message of every conversation."""
@@ -142,6 +147,7 @@ class OpenClawDatabase:
         self.db = apsw.Connection(str(path))
         self.db.set_busy_timeout(0)
         self.db.pragma("journal_mode", "wal")
+        self.db.pragma("synchronous", 0)  # no test survives a power cut
         if new:
             self.db.execute(SCHEMA)
 
@@ -185,9 +191,8 @@ class OpenClawDatabase:
             seq = 0 if last[0] is None else int(str(last[0])) + 1
             at_ms = START_MS if last[1] is None else int(str(last[1])) + 1_000
             for offset, record in enumerate(records):
-                frame = (
-                    zstandard.ZstdCompressor(1).compress(record.encode()) if packed and offset % 2 else None
-                )
+                is_packed = packed and (seq + offset) % 2 == 1
+                frame = zstandard.ZstdCompressor(1).compress(record.encode()) if is_packed else None
                 self.db.execute(
                     "INSERT INTO transcript_events VALUES (?, ?, ?, ?, ?, ?, NULL)",
                     (
@@ -239,6 +244,23 @@ class OpenClawDatabase:
         return location
 
 
-def text_of(source: SessionSource, session_id: str) -> str:
+def files_of(home: TranscriptHome) -> ConversationFiles:
+    """Return the source of a home's transcript files alone."""
+    return ConversationFiles(
+        "sessions",
+        READER,
+        [home.sessions],
+        max_bytes=MAX_TRANSCRIPT_BYTES,
+        opened_from=str(home.sessions.parent),
+    )
+
+
+def database_of(home: TranscriptHome) -> ConversationDatabases:
+    """Return the source of a home's database alone."""
+    opener = partial(DatabaseReader, max_bytes=MAX_TRANSCRIPT_BYTES)
+    return ConversationDatabases("sessions", opener, [home.database], max_bytes=MAX_TRANSCRIPT_BYTES)
+
+
+def text_of(source: Source, session_id: str) -> str:
     """Return the messages of a session."""
-    return source.load(source.find().found[f"sessions/{session_id}.jsonl"]).text
+    return source.load(source.find().files[f"sessions/{session_id}.jsonl"]).text

@@ -129,6 +129,7 @@ class OpenClawDatabase(ConversationDatabase):
         self._listing.close()
         self._reading.close()
         self._recent.clear()
+        self.problems = ()
 
     def name_of(self, session_id: str) -> str:
         """Return the name that the session's file had in older releases."""

@@ -24,6 +24,7 @@ from memd.programs.openclaw_schema import (
     write_listing,
 )
 from memd.system.sqlite import BUSY_MS, Database, bounded, connect_read_only, get_int
+from memd.system.unlogged import unlogged_vfs
 
 _ENDING = ".jsonl.zst"
 _HEX = frozenset("0123456789abcdef")
@@ -156,7 +157,7 @@ class OpenClawSessions:
     def __init__(self, path: Path) -> None:
         self._path = path
         self._db: Database | None = None
-        self._identity: tuple[int, int] | None = None
+        self._identity: tuple[int, ...] | None = None
         self._shape: Shape | None = None
         self._schema = -1
         self._built: dict[str, tuple[_Facts, SessionRow]] = {}
@@ -238,6 +239,8 @@ class OpenClawSessions:
             finally:
                 if db.in_transaction:
                     db.execute("COMMIT")
+            if not self._has_log() and self._find_identity() != self._identity:
+                raise OpenClawDatabaseError("OpenClaw opened it during the read", busy=True)
         except (apsw.BusyError, apsw.LockedError):
             raise OpenClawDatabaseError("it is locked by OpenClaw", busy=True) from None
         except UnicodeDecodeError:
@@ -257,11 +260,30 @@ class OpenClawSessions:
             raise OpenClawDatabaseError(f"it can't be read ({type(error).__name__})") from None
 
     def _connect(self) -> Database | None:
-        """Return a connection to the current file, or None if there is no file."""
+        """Return a connection to the current file, or None if there is no file.
+
+        A database that OpenClaw has open is read with its log, which exists then. Without a log it is read as one that
+        never had a log, because SQLite would create the log even for a read.
+        """
+        identity = self._find_identity()
+        if identity is None:
+            self.close()
+            return None
+        if self._db is None or identity != self._identity:
+            self.close()
+            self._db = connect_read_only(self._path, None if self._has_log() else unlogged_vfs())
+            self._db.set_busy_timeout(BUSY_MS)
+            self._identity = identity
+        return self._db
+
+    def _has_log(self) -> bool:
+        return os.path.lexists(f"{self._path}-wal")
+
+    def _find_identity(self) -> tuple[int, ...] | None:
+        """Return what identifies the file, and its state if it has no log; None if there is no file."""
         try:
             facts = os.lstat(self._path)
         except (FileNotFoundError, NotADirectoryError):
-            self.close()
             return None
         except OSError as error:
             self.close()
@@ -269,12 +291,8 @@ class OpenClawSessions:
         if not stat.S_ISREG(facts.st_mode):
             self.close()
             raise OpenClawDatabaseError("it is not a regular file, and links are not followed", unknown=True)
-        if self._db is None or (facts.st_dev, facts.st_ino) != self._identity:
-            self.close()
-            self._db = connect_read_only(self._path)
-            self._db.set_busy_timeout(BUSY_MS)
-            self._identity = (facts.st_dev, facts.st_ino)
-        return self._db
+        state = () if self._has_log() else (facts.st_size, facts.st_mtime_ns)
+        return (facts.st_dev, facts.st_ino, *state)
 
     def _known_shape(self, db: Database) -> Shape:
         """Return the SQL expressions of the database, read again if its tables changed."""

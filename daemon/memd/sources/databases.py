@@ -24,7 +24,7 @@ from memd.sources.watch.queue import TALK_VALID_S, UNWATCHED, Unwatched, WatchQu
 from memd.system.lru import LruCache
 from memd.system.safe_open import FileStat
 from memd.system.sqlite import ForeignDatabaseError
-from memd_client.errors import FileMissingError
+from memd_client.errors import FileMissingError, FileUnreadableError
 from memd_client.messages import Problem
 
 log = structlog.get_logger(__name__)
@@ -47,6 +47,7 @@ class _Database:
     state: _FileState | None = None
     sessions: list[StoredSession] = field(default_factory=list)
     problem: Problem | None = None
+    reason: str = ""
     is_listed: bool = False
 
 
@@ -113,14 +114,15 @@ class ConversationDatabases(Source):
         missing = FileMissingError(f"{found.path} no longer exists", data={"path": found.path})
         database, session = self._found.get(found.path, (None, None))
         if database is None or session is None:
+            for each in self._databases:
+                if each.reason and str(each.path) == found.location:
+                    raise self._unreadable(found, each.reason)
             raise missing
         try:
             with self._reading:
                 conversation = database.opened.read(session.id)
         except ForeignDatabaseError as error:
-            reason = "moving" if error.busy else "database"
-            hint = "search again in a moment: the next search or sync retries"
-            raise unreadable(found.path, f"can't be read: {error.reason}", reason, hint) from None
+            raise self._unreadable(found, error.reason, is_busy=error.busy) from None
         if conversation is None:
             raise missing
         with self._lock:
@@ -136,7 +138,8 @@ class ConversationDatabases(Source):
             _, session = self._found.get(found.path, (None, None))
             if session is None or (indexed is not None and found.path not in self._messages_read):
                 return None
-            return 0, session.messages - self._messages_read.get(found.path, 0)
+            grown = session.messages - self._messages_read.get(found.path, 0)
+            return (0, grown) if grown >= 0 else None
 
     def close(self) -> None:
         """Close the databases."""
@@ -147,6 +150,11 @@ class ConversationDatabases(Source):
                 each.opened.close()
                 each.state = None
         self._recent.clear()
+
+    @staticmethod
+    def _unreadable(found: SourceFile, reason: str, *, is_busy: bool = False) -> FileUnreadableError:
+        hint = "search again in a moment: the next search or sync retries"
+        return unreadable(found.path, f"can't be read: {reason}", "moving" if is_busy else "database", hint)
 
     def _is_relevant(self, folder: str, name: str, is_folder: bool) -> bool:
         """Return whether a file is a database or its log; every reader creates an empty log and removes it."""
@@ -160,12 +168,13 @@ class ConversationDatabases(Source):
         state = _state_of(database.path)
         if state is not None and state == database.state:
             return False
-        before, problem = database.state, database.problem
+        problem = database.problem
         database.state = None  # the next scan tries again, unless this one ends
         if state is None:
-            database.sessions, database.problem, database.is_listed = [], None, True
+            had_any = bool(database.sessions or problem or database.opened.problems)
+            database.sessions, database.problem, database.reason, database.is_listed = [], None, "", True
             database.opened.close()
-            return before is not None or problem is not None
+            return had_any
         hint = database.opened.hint
         if database.path.is_symlink():
             error = ForeignDatabaseError(f"it is a {LINK}", unknown=True)
@@ -173,6 +182,7 @@ class ConversationDatabases(Source):
         else:
             try:
                 database.sessions, database.problem = database.opened.sessions(), None
+                database.reason = ""
                 database.is_listed = True
                 database.state = state if _is_settled(state) else None
                 return True
@@ -186,6 +196,7 @@ class ConversationDatabases(Source):
             database.state = state
         else:
             hint = "no action needed: the next search or sync retries"
+        database.reason = error.reason
         message = f"{database.path} can't be read: {error.reason}"
         database.problem = Problem(database.opened.problem_code, message, hint)
         if problem is None or problem.message != message:
@@ -207,6 +218,8 @@ class ConversationDatabases(Source):
             if warning and path in found:
                 listing.skip(f"{path} (cold history)", warning)
         self._found = found
+        self._warnings = {path: each for path, each in self._warnings.items() if path in found}
+        self._messages_read = {path: each for path, each in self._messages_read.items() if path in found}
         if listing != self._listing:
             self._listing = listing
 

@@ -190,10 +190,12 @@ class RetainedCopies:
         return [name for name, copy in self.all().items() if copy.is_deleted]
 
     def forget(self, names: Collection[str]) -> int:
-        """Delete copies; return how many (blocking)."""
+        """Delete copies, and unfinished ones; return how many (blocking)."""
         count = len(self.all().keys() & set(names))
         for name in names:
             self._remove(name)
+        for draft in self.folder.glob(".*.tmp"):
+            draft.unlink(missing_ok=True)
         if not self.all():
             (self.folder / DAYS_FILE).unlink(missing_ok=True)
         return count

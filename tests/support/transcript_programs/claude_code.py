@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
-from memd.programs.claude_code import CLAUDE_CODE
+from memd.programs.claude_code import READER
 from memd.programs.conversation import Conversation
 
 PROJECT: Final = "-home-eva-shop"
@@ -217,9 +217,9 @@ def every_trap() -> list[bytes]:
 
 def read_claude_code(lines: Iterable[bytes], path: str = f"{PROJECT}/{SESSION}.jsonl") -> Conversation:
     """Return the conversation in the lines of a file."""
-    file = CLAUDE_CODE.transcript_at(path)
+    file = READER.transcript_at(path)
     assert file is not None
-    reader = CLAUDE_CODE.reader(file)
+    reader = READER.open(file)
     for place, line in enumerate(lines, start=1):
         reader.read(line, place)
     return reader.conversation()

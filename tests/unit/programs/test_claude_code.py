@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from memd.programs.claude_code import CLAUDE_CODE
+from memd.programs.claude_code import READER
 from memd.programs.conversation import Message
-from memd.programs.program import Places, TranscriptFile
-from memd.sources.conversations import FileTranscripts
+from memd.programs.program import TranscriptFile
+from memd.sources.conversations import ConversationFiles
 from tests.support.transcript_programs.claude_code import (
     MACHINE,
     MACHINE_TEXTS,
@@ -243,9 +243,9 @@ def test_subagent_has_answers_a_parent_and_its_task_as_title() -> None:
 
 def test_reading_on_after_a_conversation_equals_reading_at_once() -> None:
     lines = every_trap()
-    file = CLAUDE_CODE.transcript_at(f"{PROJECT}/{SESSION}.jsonl")
+    file = READER.transcript_at(f"{PROJECT}/{SESSION}.jsonl")
     assert file is not None
-    reader = CLAUDE_CODE.reader(file)
+    reader = READER.open(file)
     for place, line in enumerate(lines, start=1):
         reader.read(line, place)
         assert reader.conversation() == read_claude_code(lines[:place])
@@ -271,27 +271,14 @@ def test_reading_on_after_a_conversation_equals_reading_at_once() -> None:
     ],
 )
 def test_paths_name_sessions(path: str, expected: TranscriptFile | None) -> None:
-    assert CLAUDE_CODE.transcript_at(path) == expected
+    assert READER.transcript_at(path) == expected
 
 
 def test_only_folders_of_transcripts_are_walked() -> None:
     walked = ["-home", f"-home/{SESSION}", f"-home/{SESSION}/subagents", f"-home/{SESSION}/subagents/x/y"]
     others = ["-home/memory", f"-home/{SESSION}/tool-results", f"-home/{SESSION}/x/subagents"]
 
-    assert [path for path in (*walked, *others) if CLAUDE_CODE.is_walked(path)] == walked
-
-
-def test_folder_follows_the_environment() -> None:
-    home = Path("/home/eva")
-
-    assert CLAUDE_CODE.folders(Places(home, {}, "linux")) == [home / ".claude" / "projects"]
-    named = Places(home, {"CLAUDE_CONFIG_DIR": "/srv/claude"}, "darwin")
-    assert CLAUDE_CODE.folders(named) == [Path("/srv/claude/projects")]
-
-
-def test_session_is_opened_by_its_id() -> None:
-    assert CLAUDE_CODE.how_to_open(SESSION) == f"claude --resume {SESSION}"
-    assert CLAUDE_CODE.how_to_open("agent-a1") == ""
+    assert [path for path in (*walked, *others) if READER.is_walked(path)] == walked
 
 
 def test_store_reads_the_file_with_the_title_next_to_it(tmp_path: Path) -> None:
@@ -300,8 +287,8 @@ def test_store_reads_the_file_with_the_title_next_to_it(tmp_path: Path) -> None:
     (tmp_path / "-other").mkdir()
     (project / f"{SESSION}.jsonl").write_bytes(b"\n".join(every_trap()) + b"\n")
     (project / SESSION / "custom-title.json").write_text('{"customTitle": "Ports"}')
-    transcripts = FileTranscripts("claude-code", CLAUDE_CODE, [tmp_path])
-    found = transcripts.find().found
+    transcripts = ConversationFiles("claude-code", READER, [tmp_path])
+    found = transcripts.find().files
     loaded = transcripts.load(found[f"claude-code/{SESSION}"])
     transcripts.close()
 
@@ -316,9 +303,9 @@ def test_damaged_title_file_gives_no_title(tmp_path: Path, content: bytes) -> No
     folder.mkdir(parents=True)
     (folder / "custom-title.json").write_bytes(content)
 
-    assert CLAUDE_CODE.read_details(tmp_path, SESSION) is None
-    assert CLAUDE_CODE.read_details(tmp_path / "missing", SESSION) is None
-    assert CLAUDE_CODE.read_details(tmp_path, "../x") is None
+    assert READER.read_details(tmp_path, SESSION) is None
+    assert READER.read_details(tmp_path / "missing", SESSION) is None
+    assert READER.read_details(tmp_path, "../x") is None
 
 
 # --- hostile lines ----------------------------------------------------------------------------------

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from memd.programs.codex import CODEX
+from memd.programs.codex import READER
 from memd.programs.conversation import Conversation, Message, SessionKind
 from tests.support.transcript_programs.codex import (
     FORK_ID,
@@ -40,9 +40,9 @@ TALK = [("user", "Which port?"), ("assistant", "8443.")]
 
 
 def read(lines: Iterable[bytes], path: str = f"sessions/2026/11/02/{rollout()}") -> Conversation:
-    file = CODEX.transcript_at(path)
+    file = READER.transcript_at(path)
     assert file is not None
-    reader = CODEX.reader(file)
+    reader = READER.open(file)
     for place, each in enumerate(lines, start=1):
         reader.read(each, place)
     return reader.conversation()
@@ -138,9 +138,9 @@ def test_transcript_without_events_gives_the_messages_sent_without_injected_ones
 
 
 def test_first_event_replaces_the_messages_sent_before_it() -> None:
-    file = CODEX.transcript_at(rollout())
+    file = READER.transcript_at(rollout())
     assert file is not None
-    reader = CODEX.reader(file)
+    reader = READER.open(file)
     reader.read(meta(), 1)
     reader.read(sent("user", "Which port, as sent?"), 2)
     assert talk(reader.conversation()) == [("user", "Which port, as sent?")]

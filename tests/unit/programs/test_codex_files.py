@@ -8,9 +8,8 @@ from pathlib import Path
 import pytest
 import zstandard
 
-from memd.programs.codex import CODEX
-from memd.programs.program import Places
-from memd.sources.conversations import FileTranscripts
+from memd.programs.codex import READER
+from memd.sources.conversations import ConversationFiles
 from tests.support.transcript_programs.codex import (
     FORK_ID,
     HOME_ID,
@@ -21,12 +20,6 @@ from tests.support.transcript_programs.codex import (
     meta,
     rollout,
 )
-
-
-def test_home_of_codex_is_named_by_the_environment() -> None:
-    home = Path("/home/eva")
-    assert CODEX.folders(Places(home, {}, "linux")) == [home / ".codex"]
-    assert CODEX.folders(Places(home, {"CODEX_HOME": "/data/codex"}, "darwin")) == [Path("/data/codex")]
 
 
 @pytest.mark.parametrize(
@@ -40,11 +33,11 @@ def test_home_of_codex_is_named_by_the_environment() -> None:
     ],
 )
 def test_transcripts_are_found_by_their_path(path: str) -> None:
-    file = CODEX.transcript_at(path)
+    file = READER.transcript_at(path)
     assert file is not None
     assert (file.session_id, file.kind) == (HOME_ID, "main")
     folders = path.split("/")[:-1]
-    assert all(CODEX.is_walked("/".join(folders[: depth + 1])) for depth in range(len(folders)))
+    assert all(READER.is_walked("/".join(folders[: depth + 1])) for depth in range(len(folders)))
 
 
 @pytest.mark.parametrize(
@@ -59,14 +52,14 @@ def test_transcripts_are_found_by_their_path(path: str) -> None:
     ],
 )
 def test_other_files_are_no_transcripts(path: str) -> None:
-    assert CODEX.transcript_at(path) is None
+    assert READER.transcript_at(path) is None
 
 
 @pytest.mark.parametrize(
     "folder", ["log", "memories", "sessions/2026/11/02/x", "sessions/x", "archived_sessions/x"]
 )
 def test_other_folders_are_not_walked(folder: str) -> None:
-    assert not CODEX.is_walked(folder)
+    assert not READER.is_walked(folder)
 
 
 def test_newer_transcript_of_a_session_ranks_first_then_the_plain_one() -> None:
@@ -76,7 +69,7 @@ def test_newer_transcript_of_a_session_ranks_first_then_the_plain_one() -> None:
         rollout(),
         rollout(ending=".jsonl.zst"),
     ]
-    files = [CODEX.transcript_at(name) for name in names]
+    files = [READER.transcript_at(name) for name in names]
     ranks = [file.rank for file in files if file is not None]
     assert ranks == sorted(set(ranks), reverse=True)
     assert len(ranks) == 4
@@ -84,7 +77,7 @@ def test_newer_transcript_of_a_session_ranks_first_then_the_plain_one() -> None:
 
 def titles_in(folder: Path) -> dict[str, str]:
     """Return the titles of the sessions s1 to s3."""
-    found = {name: CODEX.read_details(folder, name) for name in ("s1", "s2", "s3")}
+    found = {name: READER.read_details(folder, name) for name in ("s1", "s2", "s3")}
     return {name: each.title for name, each in found.items() if each is not None}
 
 
@@ -100,11 +93,6 @@ def test_last_title_of_a_session_wins(tmp_path: Path) -> None:
     assert titles_in(tmp_path) == {"s1": "Ports and hosts"}
 
 
-def test_command_continues_a_session() -> None:
-    assert CODEX.how_to_open(HOME_ID) == f"codex resume {HOME_ID}"
-    assert CODEX.how_to_open("a b; c") == "codex resume 'a b; c'"
-
-
 def test_store_reads_plain_before_compressed_and_titles_next_to_the_folders(tmp_path: Path) -> None:
     day = tmp_path / "sessions/2026/11/02"
     day.mkdir(parents=True)
@@ -118,8 +106,8 @@ def test_store_reads_plain_before_compressed_and_titles_next_to_the_folders(tmp_
         meta(SOURCE_ID, source="exec") + b"\n" + asked("Machine") + b"\n"
     )
     (tmp_path / "session_index.jsonl").write_text(json.dumps({"id": HOME_ID, "thread_name": "Ports"}) + "\n")
-    transcripts = FileTranscripts("codex", CODEX, [tmp_path])
-    found = transcripts.find().found
+    transcripts = ConversationFiles("codex", READER, [tmp_path])
+    found = transcripts.find().files
     assert found.keys() == {f"codex/{HOME_ID}", f"codex/{FORK_ID}", f"codex/{SOURCE_ID}"}
     plain = transcripts.load(found[f"codex/{HOME_ID}"])
     assert plain.text == "User: Which port?\nAssistant: 8443."

@@ -11,9 +11,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from memd.programs.conversation import Conversation, Message
-from memd.programs.copilot import COPILOT, COPILOT_CHAT
-from memd.programs.program import FileProgram, Places, TranscriptFile
-from memd.sources.conversations import FileTranscripts
+from memd.programs.copilot import READER as COPILOT
+from memd.programs.copilot_chat import READER as COPILOT_CHAT
+from memd.programs.program import FileReader, TranscriptFile
+from memd.sources.conversations import ConversationFiles
 from tests.support.transcript_programs.copilot import (
     MACHINE,
     SESSION,
@@ -29,11 +30,11 @@ BOTH = [(COPILOT, f"{SESSION}/events.jsonl"), (COPILOT_CHAT, CHAT)]
 
 
 def read(
-    lines: Iterable[bytes], program: FileProgram = COPILOT, path: str = f"{SESSION}/events.jsonl"
+    lines: Iterable[bytes], program: FileReader = COPILOT, path: str = f"{SESSION}/events.jsonl"
 ) -> Conversation:
     file = program.transcript_at(path)
     assert file is not None
-    reader = program.reader(file)
+    reader = program.open(file)
     for place, line in enumerate(lines, start=1):
         reader.read(line, place)
     return reader.conversation()
@@ -48,7 +49,7 @@ def talk(conversation: Conversation) -> list[tuple[str, str]]:
 
 @pytest.mark.parametrize(("program", "path"), BOTH)
 def test_session_with_every_trap_has_the_prompts_and_answers_that_were_not_undone(
-    program: FileProgram, path: str
+    program: FileReader, path: str
 ) -> None:
     conversation = read(every_trap(), program, path)
 
@@ -205,8 +206,8 @@ def test_workspace_file_names_the_session_and_its_folder(tmp_path: Path) -> None
     details = COPILOT.read_details(tmp_path, SESSION)
     assert details is not None
     assert (details.title, details.cwd) == ("Ports of the shop", '/home/eva/my "shop"')
-    transcripts = FileTranscripts("copilot", COPILOT, [tmp_path])
-    loaded = transcripts.load(transcripts.find().found[f"copilot/{SESSION}"])
+    transcripts = ConversationFiles("copilot", COPILOT, [tmp_path])
+    loaded = transcripts.load(transcripts.find().files[f"copilot/{SESSION}"])
     transcripts.close()
 
     assert len(loaded.text.splitlines()) == 5
@@ -267,7 +268,7 @@ def test_workspace_without_a_local_folder_names_none(tmp_path: Path, content: by
 
 
 @pytest.mark.parametrize("program", [COPILOT, COPILOT_CHAT])
-def test_missing_details_are_none(tmp_path: Path, program: FileProgram) -> None:
+def test_missing_details_are_none(tmp_path: Path, program: FileReader) -> None:
     for folder in (tmp_path, tmp_path / "missing"):
         for session_id in (SESSION, "../x"):
             assert program.read_details(folder, session_id) is None
@@ -291,7 +292,7 @@ def test_missing_details_are_none(tmp_path: Path, program: FileProgram) -> None:
         (COPILOT_CHAT, "", None),
     ],
 )
-def test_paths_name_sessions(program: FileProgram, path: str, expected: TranscriptFile | None) -> None:
+def test_paths_name_sessions(program: FileReader, path: str, expected: TranscriptFile | None) -> None:
     assert program.transcript_at(path) == expected
 
 
@@ -303,33 +304,12 @@ def test_only_folders_of_transcripts_are_walked() -> None:
     assert [path for path in (*walked, *others) if COPILOT_CHAT.is_walked(path)] == walked
 
 
-def test_folders_follow_the_environment_and_the_platform() -> None:
-    home = Path("/home/eva")
-    named = {"COPILOT_HOME": "/srv/copilot", "XDG_CONFIG_HOME": "/srv/config"}
-
-    assert COPILOT.folders(Places(home, {}, "linux")) == [home / ".copilot" / "session-state"]
-    assert COPILOT.folders(Places(home, named, "linux")) == [Path("/srv/copilot/session-state")]
-    linux = COPILOT_CHAT.folders(Places(home, {}, "linux"))
-    assert linux[0] == home / ".config/Code/User/workspaceStorage"
-    assert home / ".vscode-server/data/User/workspaceStorage" in linux
-    assert COPILOT_CHAT.folders(Places(home, named, "linux"))[0] == Path(
-        "/srv/config/Code/User/workspaceStorage"
-    )
-    mac = home / "Library/Application Support/Code/User/workspaceStorage"
-    assert COPILOT_CHAT.folders(Places(home, named, "darwin"))[0] == mac
-
-
-def test_session_of_the_command_line_is_opened_by_its_id() -> None:
-    assert COPILOT.how_to_open(SESSION) == f"copilot --resume {SESSION}"
-    assert COPILOT_CHAT.how_to_open(SESSION) == ""
-
-
 # --- appending and hostile lines --------------------------------------------------------------------
 
 
 def test_reading_on_after_a_conversation_equals_reading_at_once() -> None:
     lines = every_trap()
-    reader = COPILOT.reader(TranscriptFile(SESSION, rank=1))
+    reader = COPILOT.open(TranscriptFile(SESSION, rank=1))
     for place, line in enumerate(lines, start=1):
         reader.read(line, place)
         assert reader.conversation() == read(lines[:place])

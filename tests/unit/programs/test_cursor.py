@@ -11,9 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from memd.programs.conversation import Conversation
-from memd.programs.cursor import CURSOR, queries_in
-from memd.programs.program import Places, TranscriptFile
-from memd.sources.conversations import FileTranscripts
+from memd.programs.cursor import READER, queries_in
+from memd.programs.program import TranscriptFile
+from memd.sources.conversations import ConversationFiles
 from tests.support.transcript_programs.cursor import (
     MACHINE,
     START_MS,
@@ -34,9 +34,9 @@ TALK = [
 
 
 def read(lines: Iterable[str | bytes], path: str = "home-eva/agent-transcripts/c1/c1.jsonl") -> Conversation:
-    file = CURSOR.transcript_at(path)
+    file = READER.transcript_at(path)
     assert file is not None
-    reader = CURSOR.reader(file)
+    reader = READER.open(file)
     for place, each in enumerate(lines, start=1):
         reader.read(each if isinstance(each, bytes) else each.encode("utf-8", "surrogatepass"), place)
     return reader.conversation()
@@ -79,7 +79,7 @@ def test_summary_of_an_earlier_conversation_is_left_out() -> None:
 
 
 def test_transcript_is_read_on_after_a_conversation_was_returned() -> None:
-    reader = CURSOR.reader(TranscriptFile("c1", rank=3))
+    reader = READER.open(TranscriptFile("c1", rank=3))
     seen = []
     for place, each in enumerate(every_trap(), start=1):
         reader.read(each.encode(), place)
@@ -184,23 +184,17 @@ def test_old_text_is_read_without_thinking_and_tools() -> None:
     ],
 )
 def test_transcript_by_its_path(path: str, expected: TranscriptFile | None) -> None:
-    assert CURSOR.transcript_at(path) == expected
+    assert READER.transcript_at(path) == expected
     if expected is not None:
         parts = path.split("/")[:-1]
-        assert all(CURSOR.is_walked("/".join(parts[:count])) for count in range(1, len(parts) + 1))
+        assert all(READER.is_walked("/".join(parts[:count])) for count in range(1, len(parts) + 1))
 
 
 @pytest.mark.parametrize(
     "path", ["p/agent-tools", "p/agent-transcripts/c1/files", "p/terminals", "p/a/b/c/d/e"]
 )
 def test_other_folders_are_not_walked(path: str) -> None:
-    assert not CURSOR.is_walked(path)
-
-
-def test_folder_and_command() -> None:
-    folders = CURSOR.folders(Places(Path("/home/eva"), {}, "linux"))
-    assert [str(each) for each in folders] == ["/home/eva/.cursor/projects"]
-    assert CURSOR.how_to_open("c1") == "cursor-agent --resume c1"
+    assert not READER.is_walked(path)
 
 
 # --- facts next to the transcripts -------------------------------------------------------------------
@@ -208,7 +202,7 @@ def test_folder_and_command() -> None:
 
 def test_details_come_from_the_newest_meta_file(tmp_path: Path) -> None:
     projects = tmp_path / "projects"
-    assert CURSOR.read_details(projects, "c1") is None
+    assert READER.read_details(projects, "c1") is None
     write_meta(projects, "w1", "c1", title="Old", cwd="/old", createdAtMs=START_MS, updatedAtMs=START_MS + 1)
     write_meta(
         projects,
@@ -220,21 +214,21 @@ def test_details_come_from_the_newest_meta_file(tmp_path: Path) -> None:
         updatedAtMs=START_MS + 2,
     )
     write_meta(projects, "w2", "c2", title=7, cwd=None, createdAtMs="soon", isSubagent=True)
-    session = CURSOR.read_details(projects, "c1")
+    session = READER.read_details(projects, "c1")
     assert session is not None
     assert (session.title, session.cwd, session.kind) == ("Ports", "/home/eva/shop", "main")
     assert (session.started_ms, session.updated_ms) == (START_MS, START_MS + 2)
-    other = CURSOR.read_details(projects, "c2")
+    other = READER.read_details(projects, "c2")
     assert other is not None
     assert (other.title, other.cwd, other.started_ms, other.kind) == ("", "", None, "subagent")
-    assert CURSOR.read_details(projects, "c3") is None
+    assert READER.read_details(projects, "c3") is None
 
 
 @pytest.mark.parametrize("content", ["", "{", "[]", '{"a":' * 5_000])
 def test_broken_meta_file_says_nothing(tmp_path: Path, content: str) -> None:
     write_meta(tmp_path / "projects", "w1", "c1")
     (tmp_path / "chats/w1/c1/meta.json").write_text(content)
-    assert CURSOR.read_details(tmp_path / "projects", "c1") is None
+    assert READER.read_details(tmp_path / "projects", "c1") is None
 
 
 def test_indexed_transcript_has_the_details(tmp_path: Path) -> None:
@@ -257,8 +251,8 @@ def test_indexed_transcript_has_the_details(tmp_path: Path) -> None:
         createdAtMs=START_MS,
         updatedAtMs=START_MS + 9,
     )
-    transcripts = FileTranscripts("cursor", CURSOR, [projects])
-    found = transcripts.find().found
+    transcripts = ConversationFiles("cursor", READER, [projects])
+    found = transcripts.find().files
     assert found.keys() == {"cursor/c1"}
     loaded = transcripts.load(found["cursor/c1"])
     transcripts.close()

@@ -13,8 +13,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from memd.programs.conversation import Conversation
-from memd.programs.cursor_editor import CURSOR_EDITOR
-from memd.programs.program import DatabaseProgram, Places, StoredSession
+from memd.programs.cursor_editor import READER
+from memd.programs.program import StoredSession
 from memd.system.sqlite import ForeignDatabaseError
 from tests.support.transcript_programs.cursor import (
     HEADERS,
@@ -43,7 +43,7 @@ def editor(tmp_path: Path) -> Iterator[CursorWriter]:
 
 
 def read(path: Path, session_id: str) -> Conversation:
-    conversation = CURSOR_EDITOR.open(path).read(session_id)
+    conversation = READER(path).read(session_id)
     assert conversation is not None
     return conversation
 
@@ -53,7 +53,7 @@ def talk(path: Path, session_id: str) -> list[tuple[str, str]]:
 
 
 def listed(path: Path) -> dict[str, StoredSession]:
-    return {each.id: each for each in CURSOR_EDITOR.open(path).sessions()}
+    return {each.id: each for each in READER(path).sessions()}
 
 
 def files_in(folder: Path) -> list[str]:
@@ -84,7 +84,7 @@ def test_session_has_title_folder_and_times(editor: CursorWriter) -> None:
     session = read(editor.path, "c").session
     assert (session.id, session.kind, session.title, session.cwd) == ("c", "main", "Ports", "/home/eva/shop")
     assert (session.started_ms, session.updated_ms) == (START_MS, START_MS + 60_000)
-    assert listed(editor.path)["c"].updated_ms == START_MS + 60_000
+    assert listed(editor.path)["c"].stat[0] == (START_MS + 60_000) * 1_000_000
 
 
 def test_older_conversation_has_its_messages_inside(editor: CursorWriter) -> None:
@@ -120,7 +120,7 @@ def test_missing_and_broken_values_are_counted_and_the_rest_is_read(editor: Curs
 def test_conversation_without_a_value_is_no_session(editor: CursorWriter) -> None:
     editor.put("composerData:empty", None)
     editor.put("composerData:broken", "{")
-    database = CURSOR_EDITOR.open(editor.path)
+    database = READER(editor.path)
     assert [each.id for each in database.sessions()] == ["broken"]
     assert database.read("empty") is None
     assert database.read("missing") is None
@@ -152,9 +152,9 @@ def test_version_changes_with(tmp_path: Path, change: str) -> None:
     with CursorWriter(tmp_path / "a", TABLES + HEADERS) as writer:
         writer.composer("other", ("a", user("Milk?")))
         writer.composer("c", ("a", user("Tea?")), ("b", answer("Yes")))
-        database = CURSOR_EDITOR.open(writer.path)
-        before = {each.id: each.version for each in database.sessions()}
-        assert {each.id: each.version for each in database.sessions()} == before
+        database = READER(writer.path)
+        before = {each.id: each.stat for each in database.sessions()}
+        assert {each.id: each.stat for each in database.sessions()} == before
         match change:
             case "a new message":
                 writer.put("bubbleId:c:c", user("And milk?"))
@@ -168,7 +168,7 @@ def test_version_changes_with(tmp_path: Path, change: str) -> None:
                 writer.db.execute(
                     f"INSERT INTO composerHeaders (composerId, lastUpdatedAt) VALUES ('c', {2 * START_MS})"
                 )
-        after = {each.id: each.version for each in database.sessions()}
+        after = {each.id: each.stat for each in database.sessions()}
         assert after["c"] != before["c"]
         assert after["other"] == before["other"]
 
@@ -176,7 +176,7 @@ def test_version_changes_with(tmp_path: Path, change: str) -> None:
 def test_listing_reads_only_the_values_of_changed_conversations(editor: CursorWriter) -> None:
     for name in ("a", "b"):
         editor.composer(name, ("x", answer("y" * 20_000_000)), padding="z" * 20_000_000)
-    database = CURSOR_EDITOR.open(editor.path)
+    database = READER(editor.path)
     first = database.sessions()
     used = apsw.memory_used()
     apsw.memory_high_water(True)
@@ -227,20 +227,6 @@ def test_locked_database_is_busy(editor: CursorWriter) -> None:
     assert raised.value.busy
 
 
-@pytest.mark.parametrize(
-    ("platform", "environ", "expected"),
-    [
-        ("linux", {}, "/home/eva/.config/Cursor"),
-        ("linux", {"XDG_CONFIG_HOME": "/config"}, "/config/Cursor"),
-        ("darwin", {"XDG_CONFIG_HOME": "/config"}, "/home/eva/Library/Application Support/Cursor"),
-    ],
-)
-def test_place_of_the_database(platform: str, environ: dict[str, str], expected: str) -> None:
-    program: DatabaseProgram = CURSOR_EDITOR
-    found = program.databases(Places(Path("/home/eva"), environ, platform))
-    assert [str(each) for each in found] == [f"{expected}/User/globalStorage/state.vscdb"]
-
-
 @settings(suppress_health_check=[HealthCheck.too_slow])
 @given(st.data())
 def test_damaged_values_never_raise_or_become_words_of_a_person(data: st.DataObject) -> None:
@@ -263,9 +249,9 @@ def test_damaged_values_never_raise_or_become_words_of_a_person(data: st.DataObj
             (junk, junk),
         )
         writer.db.execute("INSERT INTO cursorDiskKV VALUES (?, '{}')", (b"composerData:\xff",))
-        database = CURSOR_EDITOR.open(writer.path)
+        database = READER(writer.path)
         for each in database.sessions():
-            assert all(0 <= number < 2**63 for number in (*each.version, each.updated_ms * 1_000_000))
+            assert all(0 <= number < 2**63 for number in each.stat)
             conversation = database.read(each.id)
             assert conversation is None or all(
                 message.text.strip() and message.text.encode() and MACHINE not in message.text

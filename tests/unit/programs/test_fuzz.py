@@ -7,7 +7,9 @@ from random import Random
 
 import pytest
 
-from memd.programs.catalog import FILE_PROGRAMS
+from memd.programs.catalog import PROGRAMS
+from memd.programs.program import FileReader
+from memd.programs.readers import reader_of
 from tests.support.transcript_programs import claude_code, codex, copilot, cursor, gemini
 from tests.support.transcript_programs.mutations import mutate
 
@@ -32,11 +34,15 @@ TRAPS: dict[str, tuple[str, Callable[[], list[bytes]]]] = {
 @pytest.mark.parametrize("name", TRAPS)
 def test_damaged_files_never_raise_or_make_machine_text_a_persons(name: str) -> None:
     path, lines_of = TRAPS[name]
-    program, lines, machine = FILE_PROGRAMS[name], lines_of(), codex.MACHINE
-    file = program.transcript_at(path)
+    lines, machine = lines_of(), codex.MACHINE
+    conversations = PROGRAMS[name].conversations
+    assert conversations is not None
+    files = reader_of(conversations)
+    assert isinstance(files, FileReader)
+    file = files.transcript_at(path)
     assert file is not None
     for seed in range(FILES):
-        reader = program.reader(file)
+        reader = files.open(file)
         # The first line stays: in a file without any tagged prompt, Cursor's untagged text is a person's.
         damaged = [lines[0], *mutate(lines[1:], Random(seed), machine.encode())]
         for place, line in enumerate(damaged, start=1):

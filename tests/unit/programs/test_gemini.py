@@ -14,9 +14,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from memd.programs.conversation import Conversation, Message
-from memd.programs.gemini import GEMINI
-from memd.programs.program import Places
-from memd.sources.conversations import FileTranscripts
+from memd.programs.gemini import READER
+from memd.sources.conversations import ConversationFiles
 from tests.support.transcript_programs.gemini import (
     MACHINE,
     NAME,
@@ -42,9 +41,9 @@ Records = Iterable[dict[str, Any] | bytes]
 
 
 def read(records: Records, path: str = f"shop/chats/{NAME}.jsonl") -> Conversation:
-    file = GEMINI.transcript_at(path)
+    file = READER.transcript_at(path)
     assert file is not None
-    reader = GEMINI.reader(file)
+    reader = READER.open(file)
     for place, each in enumerate(records, start=1):
         reader.read(each if isinstance(each, bytes) else line(each), place)
     return reader.conversation()
@@ -180,9 +179,9 @@ def test_changes_give_the_title_and_the_kind() -> None:
 
 
 def test_conversation_before_further_lines_is_unchanged() -> None:
-    file = GEMINI.transcript_at(f"shop/chats/{NAME}.jsonl")
+    file = READER.transcript_at(f"shop/chats/{NAME}.jsonl")
     assert file is not None
-    reader = GEMINI.reader(file)
+    reader = READER.open(file)
     reader.read(line(session()), 1)
     reader.read(line(ASKED), 2)
     before = reader.conversation()
@@ -257,34 +256,28 @@ def test_lone_surrogates_are_replaced_and_lines_with_invalid_bytes_left_out() ->
 # --- files ------------------------------------------------------------------------------------------
 
 
-def test_home_of_gemini_is_named_by_the_environment() -> None:
-    home = Path("/home/eva")
-    assert GEMINI.folders(Places(home, {}, "linux")) == [home / ".gemini/tmp"]
-    assert GEMINI.folders(Places(home, {"GEMINI_CLI_HOME": "/data"}, "darwin")) == [Path("/data/.gemini/tmp")]
-
-
 def test_transcripts_are_found_by_their_path() -> None:
-    newer, older = (GEMINI.transcript_at(f"shop/chats/{NAME}.{ending}") for ending in ("jsonl", "json"))
+    newer, older = (READER.transcript_at(f"shop/chats/{NAME}.{ending}") for ending in ("jsonl", "json"))
     assert newer is not None
     assert older is not None
     assert (newer.session_id, newer.kind) == (older.session_id, older.kind) == (NAME, "main")
     assert newer.rank > older.rank
-    child = GEMINI.transcript_at(f"shop/chats/{SESSION_ID}/c1.jsonl")
+    child = READER.transcript_at(f"shop/chats/{SESSION_ID}/c1.jsonl")
     assert child is not None
     assert (child.session_id, child.kind) == ("c1", "subagent")
-    assert all(GEMINI.is_walked(folder) for folder in ("shop", "shop/chats", f"shop/chats/{SESSION_ID}"))
+    assert all(READER.is_walked(folder) for folder in ("shop", "shop/chats", f"shop/chats/{SESSION_ID}"))
 
 
 @pytest.mark.parametrize(
     "path", ["shop/logs.json", "shop/chats/notes.jsonl", f"shop/{NAME}.jsonl", f"shop/chats/a/b/{NAME}.jsonl"]
 )
 def test_other_files_are_no_transcripts(path: str) -> None:
-    assert GEMINI.transcript_at(path) is None
+    assert READER.transcript_at(path) is None
 
 
 @pytest.mark.parametrize("folder", ["shop/logs", "shop/memory", "shop/tool-outputs/chats", "shop/chats/a/b"])
 def test_other_folders_are_not_walked(folder: str) -> None:
-    assert not GEMINI.is_walked(folder)
+    assert not READER.is_walked(folder)
 
 
 def test_folder_of_a_project_is_in_files_next_to_its_transcripts(tmp_path: Path) -> None:
@@ -304,7 +297,7 @@ def test_folder_of_a_project_is_in_files_next_to_its_transcripts(tmp_path: Path)
     projects = {"projects": {"/home/eva/tea": "tea", "/home/eva/old": "old", "x": 7}}
     (tmp_path / ".gemini/projects.json").write_text(json.dumps(projects))
     names = ["session-a", "session-b", "session-c", "session-d", "c1", "session-e", "../x", "\0"]
-    found = [GEMINI.read_details(folder, name) for name in names]
+    found = [READER.read_details(folder, name) for name in names]
     assert [each.cwd if each is not None else "" for each in found] == [
         *("/home/eva/shop", "/home/eva/tea", "/home/eva/old", "", "/home/eva/shop", "", "", "")
     ]
@@ -319,11 +312,7 @@ def test_broken_files_of_projects_give_no_folder(tmp_path: Path, content: bytes)
     (folder / "shop/chats/session-a.jsonl").write_bytes(b"")
     (folder / "shop/.project_root").write_bytes(content)
     (tmp_path / "projects.json").write_bytes(content)
-    assert GEMINI.read_details(folder, "session-a") is None
-
-
-def test_command_continues_a_session() -> None:
-    assert GEMINI.how_to_open(SESSION_ID) == f"gemini --resume {SESSION_ID}"
+    assert READER.read_details(folder, "session-a") is None
 
 
 def test_store_reads_the_newer_file_of_a_session_and_the_older_document(tmp_path: Path) -> None:
@@ -337,8 +326,8 @@ def test_store_reads_the_newer_file_of_a_session_and_the_older_document(tmp_path
     other = session(sessionId="88", messages=[said("m1", "Tea?")])
     (chats / "session-2026-11-01T08-00-88.json").write_text(json.dumps(other, indent=2))
     (chats / SESSION_ID / "c1.jsonl").write_bytes(line(session(sessionId="c1", kind="subagent")) + b"\n")
-    transcripts = FileTranscripts("gemini", GEMINI, [tmp_path])
-    found = transcripts.find().found
+    transcripts = ConversationFiles("gemini", READER, [tmp_path])
+    found = transcripts.find().files
     assert found.keys() == {f"gemini/{NAME}", "gemini/session-2026-11-01T08-00-88"}
     loaded = transcripts.load(found[f"gemini/{NAME}"])
     assert loaded.text == "User: Which port?\nAssistant: 8443."

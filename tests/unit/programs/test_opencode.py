@@ -9,8 +9,8 @@ import apsw
 import pytest
 
 from memd.programs.conversation import Conversation
-from memd.programs.opencode import KILO, OPENCODE
-from memd.programs.program import DatabaseProgram, Places, StoredSession
+from memd.programs.opencode import READER
+from memd.programs.program import StoredSession
 from memd.system.sqlite import ForeignDatabaseError
 from tests.support.transcript_programs.opencode import (
     MACHINE,
@@ -54,7 +54,7 @@ def upgraded(tmp_path: Path) -> Iterator[OpencodeWriter]:
 
 
 def read(path: Path, session_id: str) -> Conversation:
-    conversation = OPENCODE.open(path).read(session_id)
+    conversation = READER(path).read(session_id)
     assert conversation is not None
     return conversation
 
@@ -64,7 +64,7 @@ def talk(path: Path, session_id: str) -> list[tuple[str, str]]:
 
 
 def listed(path: Path) -> dict[str, StoredSession]:
-    return {each.id: each for each in OPENCODE.open(path).sessions()}
+    return {each.id: each for each in READER(path).sessions()}
 
 
 def files_in(folder: Path) -> list[str]:
@@ -248,9 +248,9 @@ def test_messages_of_an_upgraded_session_come_from_2x(upgraded: OpencodeWriter) 
     upgraded.session("s", "session_v2")
     upgraded.v2("s", "user", 1, {"text": "migrated"})
     assert talk(upgraded.path, "s") == [("user", "migrated")]
-    before = listed(upgraded.path)["s"].version
+    before = listed(upgraded.path)["s"].stat
     upgraded.v2("s", "user", 2, {"text": "new"})
-    assert listed(upgraded.path)["s"].version != before
+    assert listed(upgraded.path)["s"].stat != before
 
 
 def test_session_that_is_not_migrated_yet_is_read_from_1x(upgraded: OpencodeWriter) -> None:
@@ -315,7 +315,7 @@ def test_version_of_a_1x_session_changes_with(old: OpencodeWriter, change: str) 
     assert listed(old.path) == before
     change_v1(old, change)
     after = listed(old.path)
-    assert after["s"].version != before["s"].version
+    assert after["s"].stat != before["s"].stat
 
 
 @pytest.mark.parametrize(
@@ -331,9 +331,9 @@ def test_version_of_a_2x_session_changes_with(new: OpencodeWriter, change: str) 
     new.session("s", "session_v2")
     new.v2("s", "user", 1, {"text": "Tea?"})
     new.v2("s", "assistant", 2, say("Yes."), "msg_last")
-    before = listed(new.path)["s"].version
+    before = listed(new.path)["s"].stat
     new.db.execute(change)
-    assert listed(new.path)["s"].version != before
+    assert listed(new.path)["s"].stat != before
 
 
 def test_listing_reads_no_message(upgraded: OpencodeWriter) -> None:
@@ -351,7 +351,7 @@ def test_listing_reads_no_message(upgraded: OpencodeWriter) -> None:
 
 
 def test_unknown_session_is_none(old: OpencodeWriter) -> None:
-    assert OPENCODE.open(old.path).read("missing") is None
+    assert READER(old.path).read("missing") is None
 
 
 # --- locks and files --------------------------------------------------------------------------------
@@ -396,51 +396,3 @@ def test_damaged_file_is_an_error_of_the_database(tmp_path: Path, content: bytes
     with pytest.raises(ForeignDatabaseError):
         listed(tmp_path / "opencode.db")
     assert files_in(tmp_path) == ["opencode.db"]
-
-
-# --- places -----------------------------------------------------------------------------------------
-
-
-def places(home: Path, **environ: str) -> Places:
-    return Places(home, environ, "linux")
-
-
-def test_databases_of_all_channels_are_found(tmp_path: Path) -> None:
-    folder = tmp_path / ".local/share/opencode"
-    folder.mkdir(parents=True)
-    for name in ("opencode.db", "opencode-dev.db", "opencode-dev.db-wal", "opencode-beta.db", "other.db"):
-        (folder / name).touch()
-    assert OPENCODE.databases(places(tmp_path)) == [
-        folder / "opencode.db",
-        folder / "opencode-beta.db",
-        folder / "opencode-dev.db",
-    ]
-
-
-@pytest.mark.parametrize(
-    ("environ", "expected"),
-    [
-        ({"XDG_DATA_HOME": "/data"}, ["/data/opencode/opencode.db"]),
-        ({"OPENCODE_DB": "/a/b.db"}, ["/a/b.db", "/home/eva/.local/share/opencode/opencode.db"]),
-        (
-            {"OPENCODE_DB": "b.db", "XDG_DATA_HOME": "/data"},
-            ["/data/opencode/b.db", "/data/opencode/opencode.db"],
-        ),
-        ({"OPENCODE_DB": ":memory:"}, ["/home/eva/.local/share/opencode/opencode.db"]),
-    ],
-)
-def test_environment_names_the_database(environ: dict[str, str], expected: list[str]) -> None:
-    found = OPENCODE.databases(places(Path("/home/eva"), **environ))
-    assert [str(each) for each in found] == expected
-
-
-def test_kilo_has_the_same_database_in_its_own_folder() -> None:
-    found = KILO.databases(places(Path("/home/eva"), KILO_DB="/a/k.db", OPENCODE_DB="/a/o.db"))
-    assert [str(each) for each in found] == ["/a/k.db", "/home/eva/.local/share/kilo/kilo.db"]
-    assert (KILO.name, KILO.how_to_open("ses_1")) == ("kilo", "kilo --session ses_1")
-    assert OPENCODE.how_to_open("a b") == "opencode --session 'a b'"
-
-
-def test_programs_have_the_interface() -> None:
-    programs: list[DatabaseProgram] = [OPENCODE, KILO]
-    assert [each.name for each in programs] == ["opencode", "kilo"]

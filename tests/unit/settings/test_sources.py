@@ -6,9 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from memd.programs.catalog import DATABASE_PROGRAMS, FILE_PROGRAMS
 from memd.settings.agents import OpenClawHome, load_settings
-from memd.settings.known_sources import KNOWN_SOURCES
 from memd.settings.sources import SourceConfig
 
 
@@ -69,8 +67,3 @@ def test_a_wrong_source_is_a_problem_and_others_stay(tmp_path: Path, toml: str, 
     home = loaded(tmp_path, f"{toml}\n[sources.gemini]\n")
     assert problem in " ".join(str(error) for error in home.problems)
     assert "gemini" in names(home)["main"]
-
-
-def test_every_known_source_of_transcripts_has_a_reader_and_the_reverse() -> None:
-    known = {name for name, source in KNOWN_SOURCES.items() if source.kind == "transcripts"}
-    assert known == FILE_PROGRAMS.keys() | DATABASE_PROGRAMS.keys()

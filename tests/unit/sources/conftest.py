@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from memd.sources.openclaw_sqlite import SqliteSessions
-from tests.support.transcripts import MAX_TRANSCRIPT_BYTES, OpenClawDatabase, TranscriptHome
+from memd.sources.databases import ConversationDatabases
+from tests.support.transcripts import OpenClawDatabase, TranscriptHome, database_of
 
 
 @pytest.fixture
@@ -25,8 +25,8 @@ def openclaw(home: TranscriptHome) -> Iterator[OpenClawDatabase]:
 
 
 @pytest.fixture
-def source(home: TranscriptHome) -> Iterator[SqliteSessions]:
+def source(home: TranscriptHome) -> Iterator[ConversationDatabases]:
     """Return the source under test."""
-    source = SqliteSessions(home.database, home.cold, MAX_TRANSCRIPT_BYTES)
+    source = database_of(home)
     yield source
     source.close()

@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 import zstandard
 
 from memd.programs.conversation import Conversation, Message, Session, SessionKind
-from memd.programs.program import FileProgram, Places, TranscriptFile
+from memd.programs.program import FileReader, TranscriptFile
 from memd.sources import conversations as files
-from memd.sources.conversations import FileTranscripts
-from memd.sources.discover import LINK
+from memd.sources.conversations import ConversationFiles
+from memd.sources.tree import LINK
 from memd_client.errors import FileUnreadableError
 
 
@@ -40,17 +39,11 @@ class LineReader:
         return self._conversation
 
 
-class LineProgram(FileProgram):
+class LineProgram(FileReader):
     """A program whose transcripts are lines of JSON texts."""
-
-    name = "lines"
 
     def __init__(self) -> None:
         self.lines_read: list[int] = []
-
-    def folders(self, places: Places) -> Sequence[Path]:
-        """Return no folder: the tests pass theirs."""
-        return []
 
     def transcript_at(self, path: str) -> TranscriptFile | None:
         """Return the transcript of a file: a plain one ranks before a compressed one."""
@@ -65,17 +58,9 @@ class LineProgram(FileProgram):
         """Return whether a folder may have transcripts."""
         return not path.startswith("skipped")
 
-    def reader(self, file: TranscriptFile) -> LineReader:
+    def open(self, file: TranscriptFile) -> LineReader:
         """Return a reader that records the lines it is fed."""
         return LineReader(self.lines_read)
-
-    def read_details(self, folder: Path, session_id: str) -> Session | None:
-        """Return nothing."""
-        return None
-
-    def how_to_open(self, session_id: str) -> str:
-        """Return nothing."""
-        return ""
 
 
 class LinesFolder:
@@ -84,8 +69,7 @@ class LinesFolder:
     def __init__(self, root: Path, *, with_subagents: bool = False) -> None:
         self.root = root
         self.program = LineProgram()
-        program: FileProgram = self.program
-        self.source = FileTranscripts("lines", program, [root], with_subagents=with_subagents)
+        self.source = ConversationFiles("lines", self.program, [root], with_subagents=with_subagents)
 
     def write(self, name: str, *texts: str, end: str = "\n") -> Path:
         """Append lines to a file."""
@@ -97,7 +81,7 @@ class LinesFolder:
 
     def text(self, session: str = "one") -> str:
         """Return the text of a session."""
-        return self.source.load(self.source.find().found[f"lines/{session}"]).text
+        return self.source.load(self.source.find().files[f"lines/{session}"]).text
 
 
 @pytest.fixture
@@ -133,6 +117,28 @@ def test_a_file_that_was_not_appended_to_is_read_again(store: LinesFolder, chang
     assert store.text() == expected[change]
 
 
+def test_an_edit_in_the_middle_of_a_long_file_that_grew_is_noticed(store: LinesFolder) -> None:
+    texts = [f"line {number:05}" for number in range(20_000)]
+    path = store.write("one.jsonl", *texts)
+    assert store.text().split("\n")[10_000] == "User: line 10000"
+    data = path.read_bytes()
+    with path.open("r+b") as file:
+        file.seek(data.index(b"line 10000"))
+        file.write(b"edited it!")
+    store.write("one.jsonl", "the end")
+    lines = store.text().split("\n")
+    assert (lines[10_000], lines[-1], len(lines)) == ("User: edited it!", "User: the end", 20_001)
+
+
+def test_an_unfinished_last_line_does_not_change_the_hash(store: LinesFolder) -> None:
+    path = store.write("one.jsonl", "a")
+    before = store.source.load(store.source.find().files["lines/one"])
+    path.write_bytes(path.read_bytes() + b'"unfin')
+    after = store.source.load(store.source.find().files["lines/one"])
+    assert (after.text, after.hash) == (before.text, before.hash)
+    assert after.size == before.size + 6
+
+
 def test_an_unfinished_last_line_is_read_once_it_is_whole(store: LinesFolder) -> None:
     path = store.write("one.jsonl", "a")
     path.write_bytes(path.read_bytes() + b'"unfin')
@@ -149,7 +155,7 @@ def test_a_line_over_the_limit_is_skipped_and_counted(
     monkeypatch.setattr(files, "MAX_LINE_BYTES", 1_000)
     monkeypatch.setattr(files, "BLOCK_BYTES", 300)
     store.write("one.jsonl", "a", "x" * 5_000, "b" * 700, "c")
-    text = store.source.load(store.source.find().found["lines/one"])
+    text = store.source.load(store.source.find().files["lines/one"])
     assert text.text == f"User: a\nUser: {'b' * 700}\nUser: c"
     assert text.line_map == (1, 3, 4)
     assert text.facts.unknown == 1
@@ -182,15 +188,18 @@ def test_links_are_not_followed_and_folders_are_walked_as_the_program_says(store
     store.write("deep/er/two.jsonl", "a")
     store.write("skipped/three.jsonl", "b")
     found = store.source.find()
-    assert set(found.found) == {"lines/two"}
-    assert [(each.path, each.reason) for each in found.skipped] == [("lines/link.jsonl", LINK)]
+    assert set(found.files) == {"lines/two"}
+    assert {(skipped.path, skipped.reason) for skipped in found.skipped} == {
+        ("lines/link.jsonl", LINK),
+        ("lines/pipe.jsonl", "not a regular file"),
+    }
 
 
 def test_subagents_are_counted_and_read_only_if_wanted(store: LinesFolder) -> None:
     store.write("agents/two.jsonl", "a")
     found = store.source.find()
-    assert (found.found, found.left_out) == ({}, {"subagent": 1})
-    assert set(LinesFolder(store.root, with_subagents=True).source.find().found) == {"lines/two"}
+    assert (found.files, found.left_out) == ({}, {"subagent": 1})
+    assert set(LinesFolder(store.root, with_subagents=True).source.find().files) == {"lines/two"}
 
 
 def test_the_same_scan_is_returned_while_nothing_changed(store: LinesFolder) -> None:
@@ -204,5 +213,5 @@ def test_the_same_scan_is_returned_while_nothing_changed(store: LinesFolder) -> 
 def test_lines_that_are_no_text_are_counted(store: LinesFolder) -> None:
     path = store.write("one.jsonl", "a")
     path.write_bytes(path.read_bytes() + b"{broken\n\xff\xfe\n\n")
-    text = store.source.load(store.source.find().found["lines/one"])
+    text = store.source.load(store.source.find().files["lines/one"])
     assert (text.text, text.facts.unknown) == ("User: a", 2)

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from memd.sources.discover import SourceFile
-from memd.sources.openclaw import OUTLIVED_MS, AgentSessions
+from memd.sources.openclaw import OUTLIVED_MS, OpenClawConversations
+from memd.sources.source import SourceFile
 from memd_client.errors import FileMissingError
 from tests.support.transcripts import (
     MAX_TRANSCRIPT_BYTES,
@@ -23,9 +23,9 @@ from tests.support.transcripts import (
 
 
 @pytest.fixture
-def source(home: TranscriptHome) -> Iterator[AgentSessions]:
+def source(home: TranscriptHome) -> Iterator[OpenClawConversations]:
     """Return the source under test."""
-    source = AgentSessions(home.state, "main", MAX_TRANSCRIPT_BYTES)
+    source = OpenClawConversations(home.state, "main", MAX_TRANSCRIPT_BYTES)
     yield source
     source.close()
 
@@ -36,7 +36,7 @@ def written_at(path: Path, at_ms: int) -> None:
 
 
 def test_partly_migrated_home_has_every_session_once(
-    home: TranscriptHome, openclaw: OpenClawDatabase, source: AgentSessions
+    home: TranscriptHome, openclaw: OpenClawDatabase, source: OpenClawConversations
 ) -> None:
     turns = {"files": 2, "rotated": 3, "both": 4, "database": 5, "packed": 6, "cold": 7}
     for session_id in ("files", "both"):
@@ -53,26 +53,26 @@ def test_partly_migrated_home_has_every_session_once(
 
     transcripts = source.find()
 
-    assert set(transcripts.found) == {
+    assert set(transcripts.files) == {
         f"sessions/rotated.jsonl.reset.{STAMP}",
         *(f"sessions/{session_id}.jsonl" for session_id in turns if session_id != "rotated"),
     }
-    assert transcripts.eras == {"jsonl": 2, "sqlite": 4}
+    assert transcripts.stores == {"jsonl": 2, "sqlite": 4}
     assert (transcripts.problems, transcripts.skipped) == ([], [])
-    for path, found in transcripts.found.items():
+    for path, found in transcripts.files.items():
         session_id = path.removeprefix("sessions/").split(".")[0]
         assert len(source.load(found).line_map) == 2 * turns[session_id], path
 
 
 def test_a_session_keeps_its_path_when_it_moves_into_the_database(
-    home: TranscriptHome, source: AgentSessions
+    home: TranscriptHome, source: OpenClawConversations
 ) -> None:
     location = home.write_file("a", conversation("a", 2))
-    (before,) = source.find().found.values()
+    (before,) = source.find().files.values()
     with home.open_database() as openclaw:
         openclaw.add_session("a", conversation("a", 2))
     location.unlink()
-    (after,) = source.find().found.values()
+    (after,) = source.find().files.values()
     assert (after.path, before.path) == ("sessions/a.jsonl",) * 2
     assert after.location != before.location
     assert source.load(after).text
@@ -81,7 +81,7 @@ def test_a_session_keeps_its_path_when_it_moves_into_the_database(
 
 
 def test_file_newer_than_the_database_has_precedence(
-    home: TranscriptHome, openclaw: OpenClawDatabase, source: AgentSessions
+    home: TranscriptHome, openclaw: OpenClawDatabase, source: OpenClawConversations
 ) -> None:
     openclaw.add_session("a", [message("user", "in the database")])
     later = [message("user", "in the file", START_MS + OUTLIVED_MS + 2_000)]
@@ -92,29 +92,29 @@ def test_file_newer_than_the_database_has_precedence(
         written_at(rotated, at_ms)
         transcripts = source.find()
         if wins == "sqlite":
-            assert transcripts.eras == {"jsonl": 0, "sqlite": 1}
+            assert transcripts.stores == {"jsonl": 0, "sqlite": 1}
         else:
-            assert transcripts.eras == {"jsonl": 2, "sqlite": 0}
-            assert source.load(transcripts.found["sessions/a.jsonl"]).text == "User: in the file"
+            assert transcripts.stores == {"jsonl": 2, "sqlite": 0}
+            assert source.load(transcripts.files["sessions/a.jsonl"]).text == "User: in the file"
     openclaw.append("a", [message("user", "upgraded again")])
     openclaw.db.execute("UPDATE transcript_events SET created_at = ? WHERE seq = 1", (START_MS * 3,))
-    assert source.find().eras == {"jsonl": 0, "sqlite": 1}
+    assert source.find().stores == {"jsonl": 0, "sqlite": 1}
 
 
 def test_copied_home_does_not_make_old_files_newer(
-    home: TranscriptHome, openclaw: OpenClawDatabase, source: AgentSessions
+    home: TranscriptHome, openclaw: OpenClawDatabase, source: OpenClawConversations
 ) -> None:
     openclaw.add_session("a", [message("user", "old"), message("user", "new")])
     location = home.write_file("a", [message("user", "old")])
     written_at(location, START_MS * 2)
-    assert source.find().eras == {"jsonl": 0, "sqlite": 1}
+    assert source.find().stores == {"jsonl": 0, "sqlite": 1}
     home.write_file("a", ['{"type": "session"}', "{no time in it"])
     written_at(location, START_MS * 2)
-    assert source.find().eras == {"jsonl": 1, "sqlite": 0}
+    assert source.find().stores == {"jsonl": 1, "sqlite": 0}
 
 
 def test_database_decides_the_kind_of_a_session(
-    home: TranscriptHome, openclaw: OpenClawDatabase, source: AgentSessions
+    home: TranscriptHome, openclaw: OpenClawDatabase, source: OpenClawConversations
 ) -> None:
     openclaw.add_session("beat", conversation("beat", 1), key="agent:main:main:heartbeat")
     openclaw.add_session("talk", [message("user", "[cron:1 x] quoted in a conversation")])
@@ -124,7 +124,7 @@ def test_database_decides_the_kind_of_a_session(
         home.write_file(f"{session_id}.jsonl.reset.{STAMP}", conversation(session_id, 1))
     home.write_file("talk", [message("user", "[cron:1 x] quoted in a conversation")])
     transcripts = source.find()
-    assert set(transcripts.found) == {"sessions/talk.jsonl"}
+    assert set(transcripts.files) == {"sessions/talk.jsonl"}
     assert transcripts.left_out == {"heartbeat": 1, "cron": 1}
 
 
@@ -132,22 +132,23 @@ def test_database_decides_the_kind_of_a_session(
     "change", ["PRAGMA user_version = 99", "ALTER TABLE transcript_events RENAME COLUMN seq TO number"]
 )
 def test_unknown_database_version_leaves_files_searchable(
-    home: TranscriptHome, openclaw: OpenClawDatabase, source: AgentSessions, change: str
+    home: TranscriptHome, openclaw: OpenClawDatabase, source: OpenClawConversations, change: str
 ) -> None:
     home.write_file("a", conversation("a", 1))
     openclaw.add_session("a", conversation("a", 2))
     openclaw.add_session("b", conversation("b", 2))
-    assert source.find().eras == {"jsonl": 0, "sqlite": 2}
+    assert source.find().stores == {"jsonl": 0, "sqlite": 2}
     openclaw.db.execute(change)
     transcripts = source.find()
-    assert transcripts.eras == {"jsonl": 1, "sqlite": 0}
+    assert transcripts.stores == {"jsonl": 1, "sqlite": 0}
     assert [problem.code for problem in transcripts.problems] == ["openclaw_database"]
-    assert len(source.load(transcripts.found["sessions/a.jsonl"]).line_map) == 2
+    assert transcripts.unseen == {"sessions"}
+    assert len(source.load(transcripts.files["sessions/a.jsonl"]).line_map) == 2
 
 
 def test_agent_without_a_folder_has_no_transcripts(tmp_path: Path) -> None:
-    source = AgentSessions(tmp_path, "none", MAX_TRANSCRIPT_BYTES)
-    assert (source.find().found, source.find().eras) == ({}, {"jsonl": 0, "sqlite": 0})
+    source = OpenClawConversations(tmp_path, "none", MAX_TRANSCRIPT_BYTES)
+    assert (source.find().files, source.find().stores) == ({}, {"jsonl": 0, "sqlite": 0})
     with pytest.raises(FileMissingError):
         source.load(SourceFile("sessions/a.jsonl", str(tmp_path / "a.jsonl"), 0, 0, 0, 0, "sessions"))
     source.close()

@@ -6,7 +6,7 @@ import pytest
 import zstandard
 
 from memd.programs.packed import decompress
-from memd.sources.openclaw_sqlite import SqliteSessions
+from memd.sources.databases import ConversationDatabases
 from memd_client.errors import FileUnreadableError
 from tests.support.transcripts import (
     OpenClawDatabase,
@@ -21,21 +21,23 @@ from tests.support.transcripts import (
 @pytest.mark.parametrize("embedded", [False, True])
 @pytest.mark.parametrize("up_to", [None, 4])
 def test_cold_and_hot_events_form_one_transcript(
-    openclaw: OpenClawDatabase, source: SqliteSessions, embedded: bool, up_to: int | None
+    openclaw: OpenClawDatabase, source: ConversationDatabases, embedded: bool, up_to: int | None
 ) -> None:
     openclaw.add_session("a", conversation("a", 3))
-    before = source.load(source.find().found["sessions/a.jsonl"])
+    before = source.load(source.find().files["sessions/a.jsonl"])
     openclaw.freeze("a", up_to=up_to, embedded=embedded)
     found = source.find()
-    after = source.load(found.found["sessions/a.jsonl"])
+    after = source.load(found.files["sessions/a.jsonl"])
     assert (after.text, after.line_map, after.hash) == (before.text, before.line_map, before.hash)
-    assert after.inode == before.inode == found.found["sessions/a.jsonl"].inode
+    assert after.inode == before.inode == found.files["sessions/a.jsonl"].inode
     assert found.problems == []
     openclaw.append("a", [message("user", "back again")])
     assert text_of(source, "a").startswith("User: Question 0" if up_to is not None else "User:")
 
 
-def test_events_both_cold_and_hot_are_read_once(openclaw: OpenClawDatabase, source: SqliteSessions) -> None:
+def test_events_both_cold_and_hot_are_read_once(
+    openclaw: OpenClawDatabase, source: ConversationDatabases
+) -> None:
     records = conversation("a", 2)
     openclaw.add_session("a", records)
     openclaw.freeze("a")
@@ -44,7 +46,7 @@ def test_events_both_cold_and_hot_are_read_once(openclaw: OpenClawDatabase, sour
 
 
 def test_archive_of_plain_records_is_read(
-    home: TranscriptHome, openclaw: OpenClawDatabase, source: SqliteSessions
+    home: TranscriptHome, openclaw: OpenClawDatabase, source: ConversationDatabases
 ) -> None:
     data = zstandard.ZstdCompressor().compress("\n".join(conversation("a", 2)).encode())
     home.cold.mkdir()
@@ -54,14 +56,14 @@ def test_archive_of_plain_records_is_read(
         "CREATE TABLE session_transcript_cold_archives (archive TEXT, for_session TEXT, note TEXT);"
         "INSERT INTO session_transcript_cold_archives VALUES ('/old/cold/elsewhere.jsonl.zst', 'a', NULL)"
     )
-    loaded = source.load(source.find().found["sessions/a.jsonl"])
+    loaded = source.load(source.find().files["sessions/a.jsonl"])
     assert loaded.line_map == (2, 4, 5, 7)
     openclaw.add_session("a", [header("a"), message("user", "and hot")])
     assert text_of(source, "a").endswith("User: and hot")
 
 
 def test_missing_archive_is_reported_and_hot_events_are_read(
-    openclaw: OpenClawDatabase, source: SqliteSessions
+    openclaw: OpenClawDatabase, source: ConversationDatabases
 ) -> None:
     openclaw.add_session("a", conversation("a", 1))
     openclaw.add_session("b", conversation("b", 3))
@@ -70,7 +72,7 @@ def test_missing_archive_is_reported_and_hot_events_are_read(
     kept = lost.read_bytes()
     lost.unlink()
     transcripts = source.find()
-    assert set(transcripts.found) == {"sessions/b.jsonl"}
+    assert set(transcripts.files) == {"sessions/b.jsonl"}
     assert [skipped.path for skipped in transcripts.skipped] == ["sessions/a.jsonl"]
     (problem,) = transcripts.problems
     assert problem.code == "openclaw_database"
@@ -83,13 +85,25 @@ def test_missing_archive_is_reported_and_hot_events_are_read(
     assert [skipped.path for skipped in source.find().skipped] == ["sessions/a.jsonl"]
 
 
+def test_deleted_database_has_no_missing_history(
+    home: TranscriptHome, openclaw: OpenClawDatabase, source: ConversationDatabases
+) -> None:
+    openclaw.add_session("a", conversation("a", 1))
+    openclaw.freeze("a").unlink()
+    assert len(source.find().problems) == 1
+    for leftover in home.database.parent.iterdir():
+        leftover.unlink()
+    listing = source.find()
+    assert (listing.files, listing.skipped, listing.problems) == ({}, [], [])
+
+
 @pytest.mark.parametrize("data", [b"", b"garbage", zstandard.ZstdCompressor().compress(b"{}")])
 def test_archive_with_a_wrong_checksum_is_refused(
-    openclaw: OpenClawDatabase, source: SqliteSessions, data: bytes
+    openclaw: OpenClawDatabase, source: ConversationDatabases, data: bytes
 ) -> None:
     openclaw.add_session("a", conversation("a", 1))
     archive = openclaw.freeze("a")
-    (found,) = source.find().found.values()
+    (found,) = source.find().files.values()
     archive.write_bytes(data)
     with pytest.raises(FileUnreadableError) as caught:
         source.load(found)
@@ -97,11 +111,11 @@ def test_archive_with_a_wrong_checksum_is_refused(
 
 
 def test_archive_that_is_a_link_or_has_no_file_is_refused(
-    home: TranscriptHome, openclaw: OpenClawDatabase, source: SqliteSessions
+    home: TranscriptHome, openclaw: OpenClawDatabase, source: ConversationDatabases
 ) -> None:
     openclaw.add_session("a", conversation("a", 1))
     archive = openclaw.freeze("a")
-    (found,) = source.find().found.values()
+    (found,) = source.find().files.values()
     archive.rename(home.cold / "real")
     archive.symlink_to(home.cold / "real")
     with pytest.raises(FileUnreadableError):
@@ -110,7 +124,7 @@ def test_archive_that_is_a_link_or_has_no_file_is_refused(
         "UPDATE session_transcript_cold_archives SET archive_name = '../../x', archive_sha256 = 'y'"
     )
     transcripts = source.find()
-    assert (transcripts.found, len(transcripts.problems)) == ({}, 1)
+    assert (transcripts.files, len(transcripts.problems)) == ({}, 1)
 
 
 def test_frame_never_expands_beyond_the_limit() -> None:

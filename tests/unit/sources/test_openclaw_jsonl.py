@@ -12,28 +12,23 @@ import zstandard
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from memd.sources import openclaw_text as transcript_text
-from memd.sources.openclaw_jsonl import OPENING_BYTES, JsonlSessions, find_session_id
+from memd.programs import openclaw
+from memd.programs.openclaw import OPENING_BYTES, find_session_id
 from memd.text.redact.secrets import redact
 from memd.text.transcripts.messages import TranscriptRecord
 from memd_client.errors import FileMissingError, FileUnreadableError
 from tests.support.flattening import flatten_transcript
 from tests.support.transcripts import (
-    MAX_TRANSCRIPT_BYTES,
     STAMP,
     TranscriptHome,
     conversation,
+    files_of,
     header,
     message,
 )
 
 UUID = "0b9c7f0e-5a52-4c7e-9d0f-3a2b1c4d5e6f"
 HEARTBEAT = "Read HEARTBEAT.md if it exists. If nothing needs attention, reply HEARTBEAT_OK."
-
-
-def source_of(home: TranscriptHome) -> JsonlSessions:
-    """Return the source under test."""
-    return JsonlSessions(home.sessions, MAX_TRANSCRIPT_BYTES)
 
 
 @pytest.mark.parametrize(
@@ -84,15 +79,15 @@ def test_rotated_files_are_found_and_sidecars_are_not(home: TranscriptHome) -> N
     ):
         home.write_file(name, conversation(name, 2))
     (home.sessions / "cold").mkdir()
-    source = source_of(home)
+    source = files_of(home)
     transcripts = source.find()
-    assert sorted(transcripts.found) == [
+    assert sorted(transcripts.files) == [
         "sessions/a.jsonl",
         f"sessions/a.jsonl.reset.{STAMP}",
         f"sessions/b.jsonl.deleted.{STAMP}",
     ]
-    assert (transcripts.eras, transcripts.skipped) == ({"jsonl": 3}, [])
-    for found in transcripts.found.values():
+    assert transcripts.skipped == []
+    for found in transcripts.files.values():
         assert len(source.load(found).line_map) == 4
 
 
@@ -103,9 +98,9 @@ def test_compressed_rotated_file_is_read(home: TranscriptHome) -> None:
     (home.sessions / f"c.jsonl.reset.{STAMP}.zst").write_bytes(
         zstandard.ZstdCompressor().compress(message("user", "[cron:1 report] go").encode())
     )
-    source = source_of(home)
+    source = files_of(home)
     transcripts = source.find()
-    (found,) = transcripts.found.values()
+    (found,) = transcripts.files.values()
     assert transcripts.left_out == {"cron": 1}
     assert source.load(found).text == flatten_transcript(text)[0]
     location.write_bytes(location.read_bytes()[:-4])
@@ -122,8 +117,8 @@ def test_links_and_irregular_files_are_skipped_with_a_reason(home: TranscriptHom
     (home.sessions / "folder.jsonl").mkdir()
     os.mkfifo(home.sessions / "pipe.jsonl")
     Path(os.fsdecode(os.fsencode(home.sessions) + b"/latin\xe9.jsonl")).write_text("")
-    found = source_of(home).find()
-    assert found.found == {}
+    found = files_of(home).find()
+    assert found.files == {}
     assert sorted((skipped.path, skipped.reason.split(";")[0]) for skipped in found.skipped) == [
         ("sessions/dangling.jsonl", "symbolic link"),
         ("sessions/folder.jsonl", "not a regular file"),
@@ -134,11 +129,12 @@ def test_links_and_irregular_files_are_skipped_with_a_reason(home: TranscriptHom
 
 
 def test_linked_sessions_folder_is_skipped(tmp_path: Path) -> None:
-    home = TranscriptHome(tmp_path / "real")
+    home = TranscriptHome(tmp_path)
     home.write_file("a", conversation("a", 1))
-    (tmp_path / "link").symlink_to(home.sessions)
-    found = JsonlSessions(tmp_path / "link", MAX_TRANSCRIPT_BYTES).find()
-    assert found.found == {}
+    home.sessions.rename(tmp_path / "real")
+    home.sessions.symlink_to(tmp_path / "real")
+    found = files_of(home).find()
+    assert found.files == {}
     assert [skipped.path for skipped in found.skipped] == ["sessions"]
 
 
@@ -147,8 +143,8 @@ def test_file_replaced_by_another_type_is_refused(
     home: TranscriptHome, replace: Callable[[Path], object]
 ) -> None:
     location = home.write_file("a", conversation("a", 1))
-    source = source_of(home)
-    (found,) = source.find().found.values()
+    source = files_of(home)
+    (found,) = source.find().files.values()
     location.unlink()
     with pytest.raises(FileMissingError):
         source.load(found)
@@ -177,10 +173,10 @@ def test_unlisted_session_has_the_kind_of_its_beginning(home: TranscriptHome) ->
         home.write_file(
             f"{session_id}.jsonl.reset.{STAMP}", [header(session_id), record, message("assistant", "done")]
         )
-    source = source_of(home)
+    source = files_of(home)
     for _ in range(2):
         transcripts = source.find()
-        assert sorted(path.split(".")[0] for path in transcripts.found) == ["sessions/old", "sessions/talk"]
+        assert sorted(path.split(".")[0] for path in transcripts.files) == ["sessions/old", "sessions/talk"]
         assert transcripts.left_out == {"cron": 2, "heartbeat": 1, "subagent": 1, "dreaming": 1}
 
 
@@ -188,10 +184,10 @@ def test_heartbeat_session_becomes_a_conversation_after_a_users_message(
     home: TranscriptHome,
 ) -> None:
     home.write_file("a", [header("a"), message("user", HEARTBEAT), message("assistant", "HEARTBEAT_OK")])
-    source = source_of(home)
+    source = files_of(home)
     assert source.find().left_out == {"heartbeat": 1}
     home.append_file("a", [message("user", "good morning")])
-    (found,) = source.find().found.values()
+    (found,) = source.find().files.values()
     assert source.load(found).text == "User: good morning"
 
 
@@ -199,13 +195,13 @@ def test_long_beginning_without_a_message_counts_as_a_conversation(home: Transcr
     printed = [message("toolResult", "x" * 1_000) for _ in range(OPENING_BYTES // 1_000)]
     home.write_file("a", [message("user", HEARTBEAT), *printed])
     home.write_file("c", [*printed, message("user", "[cron:1 late] go")])
-    assert set(source_of(home).find().found) == {"sessions/a.jsonl", "sessions/c.jsonl"}
+    assert set(files_of(home).find().files) == {"sessions/a.jsonl", "sessions/c.jsonl"}
 
 
 def test_replaced_file_has_its_kind_determined_again(home: TranscriptHome) -> None:
     home.write_file("a", [header("a"), message("user", "a long hello, longer than what follows, by far")])
-    source = source_of(home)
-    assert source.find().found
+    source = files_of(home)
+    assert source.find().files
     home.write_file("a", [message("user", "[cron:1 x] go")])
     assert source.find().left_out == {"cron": 1}
 
@@ -216,12 +212,12 @@ def test_replaced_file_has_its_kind_determined_again(home: TranscriptHome) -> No
 def test_invalid_list_only_loses_the_kinds(home: TranscriptHome, listed: str) -> None:
     (home.sessions / "sessions.json").write_bytes(listed.encode("latin-1"))
     home.write_file("a", conversation("a", 1))
-    source = source_of(home)
-    assert set(source.find().found) == {"sessions/a.jsonl"}
+    source = files_of(home)
+    assert set(source.find().files) == {"sessions/a.jsonl"}
     home.write_list({"agent:main:cron:x": {"sessionId": "a"}, "agent:main:b": {"sessionFile": 7}})
     assert source.find().left_out == {"cron": 1}
     (home.sessions / "sessions.json").unlink()
-    assert set(source.find().found) == {"sessions/a.jsonl"}
+    assert set(source.find().files) == {"sessions/a.jsonl"}
 
 
 def test_list_has_files_and_spawning_sessions(home: TranscriptHome) -> None:
@@ -235,8 +231,8 @@ def test_list_has_files_and_spawning_sessions(home: TranscriptHome) -> None:
     )
     for session_id in ("a-topic-1", "b", "c"):
         home.write_file(session_id, conversation(session_id, 1))
-    transcripts = source_of(home).find()
-    assert set(transcripts.found) == {"sessions/c.jsonl"}
+    transcripts = files_of(home).find()
+    assert set(transcripts.files) == {"sessions/c.jsonl"}
     assert transcripts.left_out == {"cron": 1, "subagent": 1}
 
 
@@ -246,10 +242,10 @@ def test_list_has_files_and_spawning_sessions(home: TranscriptHome) -> None:
 def test_incomplete_line_is_left_out_until_complete(home: TranscriptHome) -> None:
     location = home.write_file("a", [message("user", "one")])
     record = message("assistant", "zwei und dreißig")
-    source = source_of(home)
+    source = files_of(home)
     for cut in range(len(record.encode()) + 1):
         location.write_bytes(f"{message('user', 'one')}\n".encode() + record.encode()[:cut])
-        text = source.load(source.find().found["sessions/a.jsonl"])
+        text = source.load(source.find().files["sessions/a.jsonl"])
         assert text.text == (
             "User: one" if cut < len(record.encode()) else "User: one\nAssistant: zwei und dreißig"
         )
@@ -263,10 +259,10 @@ def test_only_added_records_are_parsed(home: TranscriptHome, monkeypatch: pytest
         return TranscriptRecord(None)
 
     home.write_file("a", conversation("a", 50))
-    source = source_of(home)
-    (found,) = source.find().found.values()
+    source = files_of(home)
+    (found,) = source.find().files.values()
     source.load(found)
-    monkeypatch.setattr(transcript_text, "read_record", read)
+    monkeypatch.setattr(openclaw, "read_record", read)
     home.append_file("a", ["added"])
     source.load(found)
     assert seen == ["added"]
@@ -287,7 +283,7 @@ def test_incremental_load_of_a_file_equals_a_full_load(edits: list[tuple[str, in
     with TemporaryDirectory(dir="/tmp") as folder:
         home = TranscriptHome(Path(folder))
         location = home.write_file("a", conversation("a", 3))
-        source = source_of(home)
+        source = files_of(home)
         for name, number in edits:
             data = location.read_bytes()
             added = "".join(
@@ -306,9 +302,9 @@ def test_incremental_load_of_a_file_equals_a_full_load(edits: list[tuple[str, in
                 other = location.with_name("other")
                 other.write_bytes(data.replace(b"Answer", b"Anders"))
                 os.replace(other, location)
-            text = source.load(source.find().found["sessions/a.jsonl"])
-            fresh = source_of(home)
-            assert text == fresh.load(fresh.find().found["sessions/a.jsonl"])
+            text = source.load(source.find().files["sessions/a.jsonl"])
+            fresh = files_of(home)
+            assert text == fresh.load(fresh.find().files["sessions/a.jsonl"])
             assert (text.text, list(text.line_map)) == flatten_transcript(_as_text(location.read_bytes()))
 
 

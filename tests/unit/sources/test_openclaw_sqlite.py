@@ -12,16 +12,16 @@ from hypothesis import strategies as st
 from structlog.testing import capture_logs
 
 from memd.programs import openclaw_rows as openclaw_sessions
+from memd.programs.openclaw_database import MAX_EVENT_BYTES
 from memd.programs.openclaw_rows import OpenClawSessions
-from memd.sources import openclaw_sqlite as sqlite
-from memd.sources.openclaw_sqlite import SqliteSessions
+from memd.sources.databases import ConversationDatabases
 from memd_client.errors import FileUnreadableError
 from tests.support.transcripts import (
-    MAX_TRANSCRIPT_BYTES,
     START_MS,
     OpenClawDatabase,
     TranscriptHome,
     conversation,
+    database_of,
     message,
     text_of,
 )
@@ -32,66 +32,70 @@ HEARTBEAT_KEY = "agent:main:main:heartbeat"
 # --- discovery --------------------------------------------------------------------------------------
 
 
-def test_session_is_identified_by_its_last_event(openclaw: OpenClawDatabase, source: SqliteSessions) -> None:
+def test_session_is_identified_by_its_last_event(
+    openclaw: OpenClawDatabase, source: ConversationDatabases
+) -> None:
     records = conversation("a", 2)
     openclaw.add_session("a", records)
-    (found,) = source.find().found.values()
+    (found,) = source.find().files.values()
     assert found.mtime_ns // 1_000_000 == START_MS + (len(records) - 1) * 1_000
     assert (found.inode, found.size) == (len(records) - 1, sum(len(record.encode()) for record in records))
     assert found.ctime_ns == 0
 
 
-def test_origin_of_a_session_decides_its_kind(openclaw: OpenClawDatabase, source: SqliteSessions) -> None:
+def test_origin_of_a_session_decides_its_kind(
+    openclaw: OpenClawDatabase, source: ConversationDatabases
+) -> None:
     for origin in ("operator", "channel", "talk", "run", "plugin", "cron", "internal", "spawn"):
         openclaw.add_session(origin, conversation(origin, 1), created_via=origin)
     openclaw.add_session("child", conversation("child", 1), spawned_by="agent:main:main")
     openclaw.add_session("beat", conversation("beat", 1), key=HEARTBEAT_KEY, created_via="internal")
     openclaw.add_session("empty")
     transcripts = source.find()
-    assert sorted(transcripts.found) == [
+    assert sorted(transcripts.files) == [
         f"sessions/{origin}.jsonl" for origin in ("channel", "operator", "plugin", "run", "talk")
     ]
     assert transcripts.left_out == {"cron": 1, "internal": 1, "subagent": 2, "heartbeat": 1}
 
 
 def test_events_without_a_window_are_a_conversation(
-    openclaw: OpenClawDatabase, source: SqliteSessions
+    openclaw: OpenClawDatabase, source: ConversationDatabases
 ) -> None:
     openclaw.append("orphan", conversation("orphan", 1))
     assert text_of(source, "orphan").startswith("User: Question 0")
 
 
 def test_session_id_invalid_in_a_path_is_skipped_with_a_reason(
-    openclaw: OpenClawDatabase, source: SqliteSessions
+    openclaw: OpenClawDatabase, source: ConversationDatabases
 ) -> None:
     for session_id in ("../up", "a\nb", ""):
         openclaw.append(session_id, conversation("x", 1))
     transcripts = source.find()
-    assert transcripts.found == {}
+    assert transcripts.files == {}
     assert [skipped.reason for skipped in transcripts.skipped] == [
         "its session id can't be part of a path"
     ] * 3
 
 
-def test_database_without_tables_is_empty(home: TranscriptHome, source: SqliteSessions) -> None:
+def test_database_without_tables_is_empty(home: TranscriptHome, source: ConversationDatabases) -> None:
     home.database.parent.mkdir(parents=True)
     home.database.write_bytes(b"")
-    assert (source.find().found, source.find().problems) == ({}, [])
+    assert (source.find().files, source.find().problems) == ({}, [])
 
 
 # --- reading ----------------------------------------------------------------------------------------
 
 
 def test_compressed_and_plain_events_form_one_transcript(
-    openclaw: OpenClawDatabase, source: SqliteSessions
+    openclaw: OpenClawDatabase, source: ConversationDatabases
 ) -> None:
     openclaw.add_session("a", conversation("a", 3), packed=True)
     openclaw.add_session("b", conversation("a", 3))
     assert text_of(source, "a") == text_of(source, "b")
 
 
-def test_damaged_event_is_skipped(openclaw: OpenClawDatabase, source: SqliteSessions) -> None:
-    bomb = zstandard.ZstdCompressor(19).compress(b"\0" * (sqlite.MAX_EVENT_BYTES + 1))
+def test_damaged_event_is_skipped(openclaw: OpenClawDatabase, source: ConversationDatabases) -> None:
+    bomb = zstandard.ZstdCompressor(19).compress(b"\0" * (MAX_EVENT_BYTES + 1))
     cut = zstandard.ZstdCompressor(1).compress(message("user", "cut").encode())[:-2]
     openclaw.add_session("a", [message("user", "first"), "{", message("user", "last")])
     for seq, frame in ((10, bomb), (11, cut), (12, b"no frame"), (13, b"")):
@@ -104,19 +108,19 @@ def test_damaged_event_is_skipped(openclaw: OpenClawDatabase, source: SqliteSess
         (message("user", "caf@").encode().replace(b"@", b"\xe9"), START_MS + 9_999),
     )
     openclaw.append("a", [message("assistant", "and on")])
-    loaded = source.load(source.find().found["sessions/a.jsonl"])
+    loaded = source.load(source.find().files["sessions/a.jsonl"])
     assert loaded.text == "User: first\nUser: last\nUser: caf\ufffd\nAssistant: and on"
     assert loaded.line_map == (0, 2, 14, 15)
 
 
 def test_a_long_session_is_read_in_pages(
-    openclaw: OpenClawDatabase, source: SqliteSessions, monkeypatch: pytest.MonkeyPatch
+    openclaw: OpenClawDatabase, source: ConversationDatabases, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(openclaw_sessions, "PAGE_ROWS", 3)
     monkeypatch.setattr(openclaw_sessions, "PAGE_BYTES", 400)
     records = [message("user", f"word {number} " + "x" * (number % 5 * 100)) for number in range(40)]
     openclaw.add_session("a", records)
-    loaded = source.load(source.find().found["sessions/a.jsonl"])
+    loaded = source.load(source.find().files["sessions/a.jsonl"])
     assert loaded.line_map == tuple(range(40))
     sha = hashlib.sha256()
     for seq, record in enumerate(records):
@@ -125,10 +129,10 @@ def test_a_long_session_is_read_in_pages(
 
 
 def test_events_added_during_a_read_are_included(
-    openclaw: OpenClawDatabase, source: SqliteSessions, monkeypatch: pytest.MonkeyPatch
+    openclaw: OpenClawDatabase, source: ConversationDatabases, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     openclaw.add_session("a", conversation("a", 2))
-    (found,) = source.find().found.values()
+    (found,) = source.find().files.values()
     read = OpenClawSessions.read_events
     added = iter(["while", "it", "was", "read"])
 
@@ -144,33 +148,41 @@ def test_events_added_during_a_read_are_included(
     monkeypatch.setattr(OpenClawSessions, "read_events", read_and_add)
     loaded = source.load(found)
     assert loaded.text.endswith("User: while\nUser: it\nUser: was\nUser: read")
-    assert loaded.inode == source.find().found["sessions/a.jsonl"].inode
+    # It has the stat that it was loaded for, so it is loaded again: nothing that came later can be missing.
+    assert (loaded.mtime_ns, loaded.size, loaded.inode) == found.stat[:3]
+    after = source.find().files["sessions/a.jsonl"]
+    assert after != found
+    assert source.load(after).hash == loaded.hash
 
 
-def test_event_rewritten_in_place_is_read_again(openclaw: OpenClawDatabase, source: SqliteSessions) -> None:
+def test_event_rewritten_in_place_is_read_again(
+    openclaw: OpenClawDatabase, source: ConversationDatabases
+) -> None:
     openclaw.add_session("a", [message("user", "the old word"), message("assistant", "yes")])
-    first = source.find().found["sessions/a.jsonl"]
+    first = source.find().files["sessions/a.jsonl"]
     source.load(first)
     with openclaw.db:
         openclaw.db.execute("UPDATE transcript_events SET event_json = replace(event_json, 'old', 'new')")
         openclaw.db.execute("UPDATE session_windows SET transcript_updated_at = transcript_updated_at + 1")
-    second = source.find().found["sessions/a.jsonl"]
+    second = source.find().files["sessions/a.jsonl"]
     assert second != first
     assert source.load(second).text == "User: the new word\nAssistant: yes"
 
 
-def test_size_changed_by_compression_settles(openclaw: OpenClawDatabase, source: SqliteSessions) -> None:
+def test_size_changed_by_compression_settles(
+    openclaw: OpenClawDatabase, source: ConversationDatabases
+) -> None:
     openclaw.add_session("a", conversation("a", 3))
-    source.load(source.find().found["sessions/a.jsonl"])
+    source.load(source.find().files["sessions/a.jsonl"])
     event = openclaw.db.execute("SELECT event_json FROM transcript_events WHERE seq = 2").get
     frame = zstandard.ZstdCompressor(1).compress(event.encode())
     openclaw.db.execute(
         "UPDATE transcript_events SET event_json = NULL, event_zstd = ? WHERE seq = 2", (frame,)
     )
-    loaded = source.load(source.find().found["sessions/a.jsonl"])
-    assert source.find().found["sessions/a.jsonl"].size == loaded.size
+    loaded = source.load(source.find().files["sessions/a.jsonl"])
+    assert source.find().files["sessions/a.jsonl"].size == loaded.size
     openclaw.add_session("b", conversation("b", 1))
-    assert source.find().found["sessions/a.jsonl"].size == loaded.size
+    assert source.find().files["sessions/a.jsonl"].size == loaded.size
 
 
 STEPS = st.one_of(
@@ -191,7 +203,7 @@ def test_incremental_load_of_a_session_equals_a_full_load(
         "DELETE FROM transcript_events; DELETE FROM session_windows; DELETE FROM session_nodes"
     )
     openclaw.add_session("a", conversation("a", 1))
-    source = SqliteSessions(home.database, home.cold, MAX_TRANSCRIPT_BYTES)
+    source = database_of(home)
     for at, (name, number) in enumerate(steps):
         with openclaw.db:
             if name == "append":
@@ -209,9 +221,9 @@ def test_incremental_load_of_a_session_equals_a_full_load(
                 openclaw.db.execute("DELETE FROM transcript_events")
                 openclaw.append("a", [message("user", f"anew {at} {n}") for n in range(number)])
             openclaw.db.execute("UPDATE session_windows SET transcript_updated_at = ?", (START_MS * 2 + at,))
-        fresh = SqliteSessions(home.database, home.cold, MAX_TRANSCRIPT_BYTES)
-        for path, found in source.find().found.items():
-            assert source.load(found) == fresh.load(fresh.find().found[path])
+        fresh = database_of(home)
+        for path, found in source.find().files.items():
+            assert source.load(found) == fresh.load(fresh.find().files[path])
         fresh.close()
     source.close()
 
@@ -242,44 +254,49 @@ def _pack(db: apsw.Connection, seq: int) -> None:
     ],
 )
 def test_unknown_version_is_reported_and_not_read(
-    openclaw: OpenClawDatabase, source: SqliteSessions, change: str, words: str
+    home: TranscriptHome,
+    openclaw: OpenClawDatabase,
+    source: ConversationDatabases,
+    change: str,
+    words: str,
 ) -> None:
     openclaw.add_session("a", conversation("a", 1))
-    (found,) = source.find().found.values()
+    (found,) = source.find().files.values()
     openclaw.db.execute(change)
     for _ in range(2):
         transcripts = source.find()
-        assert transcripts.found == {}
+        assert (transcripts.files, transcripts.unseen) == ({}, frozenset({"sessions"}))
         (problem,) = transcripts.problems
         assert problem.code == "openclaw_database"
+        assert problem.message.startswith(f"{home.database} can't be read: ")
         assert words in problem.message
         assert problem.hint.startswith("upgrade memd")
     with pytest.raises(FileUnreadableError):
         source.load(found)
 
 
-def test_database_problem_is_logged_once(openclaw: OpenClawDatabase, source: SqliteSessions) -> None:
+def test_database_problem_is_logged_once(openclaw: OpenClawDatabase, source: ConversationDatabases) -> None:
     openclaw.db.execute("PRAGMA user_version = 99")
     with capture_logs() as logs:
         for _ in range(3):
             source.find()
-    assert [entry["event"] for entry in logs] == ["sync.openclaw_database_unreadable"]
+    assert [entry["event"] for entry in logs] == ["sources.database_unreadable"]
     assert "schema version 99" in logs[0]["reason"]
     assert "schema version 99" in repr(source)
 
 
 def test_database_is_read_again_with_a_known_version(
-    openclaw: OpenClawDatabase, source: SqliteSessions
+    openclaw: OpenClawDatabase, source: ConversationDatabases
 ) -> None:
     openclaw.add_session("a", conversation("a", 1))
     openclaw.db.execute("PRAGMA user_version = 99")
     assert source.find().problems
     openclaw.db.execute("PRAGMA user_version = 21")
-    assert (set(source.find().found), source.find().problems) == ({"sessions/a.jsonl"}, [])
+    assert (set(source.find().files), source.find().problems) == ({"sessions/a.jsonl"}, [])
 
 
 def test_release_without_compressed_events_is_read(
-    openclaw: OpenClawDatabase, source: SqliteSessions
+    openclaw: OpenClawDatabase, source: ConversationDatabases
 ) -> None:
     openclaw.add_session("a", conversation("a", 2))
     openclaw.db.execute(
@@ -294,7 +311,9 @@ def test_release_without_compressed_events_is_read(
     assert len(text_of(source, "a").split("\n")) == 4
 
 
-def test_database_in_another_encoding_is_reported(home: TranscriptHome, source: SqliteSessions) -> None:
+def test_database_in_another_encoding_is_reported(
+    home: TranscriptHome, source: ConversationDatabases
+) -> None:
     home.database.parent.mkdir(parents=True)
     db = apsw.Connection(str(home.database))
     db.pragma("encoding", "UTF-16")
@@ -304,7 +323,7 @@ def test_database_in_another_encoding_is_reported(home: TranscriptHome, source: 
     assert "UTF-8" in problem.message
 
 
-def test_file_that_is_not_a_database_is_reported(home: TranscriptHome, source: SqliteSessions) -> None:
+def test_file_that_is_not_a_database_is_reported(home: TranscriptHome, source: ConversationDatabases) -> None:
     home.database.parent.mkdir(parents=True)
     home.database.write_bytes(b"no database" * 1_000)
     (problem,) = source.find().problems

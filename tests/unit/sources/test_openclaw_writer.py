@@ -2,45 +2,48 @@
 
 from __future__ import annotations
 
+import os
+
 import apsw
 import pytest
 
 from memd.programs import openclaw_rows as openclaw_sessions
+from memd.programs.openclaw_database import OpenClawDatabase as DatabaseReader
 from memd.programs.openclaw_rows import OpenClawSessions
-from memd.sources.openclaw_sqlite import SqliteSessions
+from memd.sources.databases import GRAIN_NS, ConversationDatabases
 from memd.text.transcripts.messages import TranscriptRecord
 from memd_client.errors import FileMissingError, FileUnreadableError
 from tests.support.transcripts import (
-    MAX_TRANSCRIPT_BYTES,
     OpenClawDatabase,
     TranscriptHome,
     conversation,
+    database_of,
     message,
     text_of,
 )
 
 
 def test_commit_of_another_connection_is_seen_and_not_blocked(
-    openclaw: OpenClawDatabase, source: SqliteSessions
+    openclaw: OpenClawDatabase, source: ConversationDatabases
 ) -> None:
     openclaw.add_session("a", conversation("a", 5))
     for number in range(5):
-        found = source.find().found["sessions/a.jsonl"]
+        found = source.find().files["sessions/a.jsonl"]
         assert source.load(found).inode == found.inode
         openclaw.append("a", [message("user", f"more {number}")])
         busy, _, _ = openclaw.db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()[0]
         assert busy == 0
-        assert source.find().found["sessions/a.jsonl"].inode == found.inode + 1
+        assert source.find().files["sessions/a.jsonl"].inode == found.inode + 1
     openclaw.db.execute("VACUUM")
     openclaw.db.execute("ALTER TABLE session_windows ADD COLUMN later TEXT")
     assert text_of(source, "a").endswith("User: more 4")
 
 
 def test_commit_during_a_read_is_not_blocked(
-    openclaw: OpenClawDatabase, source: SqliteSessions, monkeypatch: pytest.MonkeyPatch
+    openclaw: OpenClawDatabase, source: ConversationDatabases, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     openclaw.add_session("a", conversation("a", 5))
-    (found,) = source.find().found.values()
+    (found,) = source.find().files.values()
     busy: list[object] = []
 
     def read(record: str) -> TranscriptRecord:
@@ -48,18 +51,28 @@ def test_commit_during_a_read_is_not_blocked(
         busy.append(openclaw.db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()[0][0])
         return TranscriptRecord(None)
 
-    monkeypatch.setattr("memd.sources.openclaw_text.read_record", read)
+    monkeypatch.setattr("memd.programs.openclaw.read_record", read)
     source.load(found)
     assert busy == [0] * 16
 
 
+def let_settle(home: TranscriptHome) -> None:
+    """Make the last write of the database an old one: a fresh one may be followed by another at the same time."""
+    for path in home.database.parent.iterdir():
+        os.utime(path, ns=(1, path.stat().st_mtime_ns - 2 * GRAIN_NS))
+
+
 def test_sessions_are_not_listed_again_without_a_commit(
-    openclaw: OpenClawDatabase, source: SqliteSessions, monkeypatch: pytest.MonkeyPatch
+    home: TranscriptHome,
+    openclaw: OpenClawDatabase,
+    source: ConversationDatabases,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     openclaw.add_session("a", conversation("a", 1))
+    let_settle(home)
     first = source.find()
-    monkeypatch.setattr(SqliteSessions, "_list", None)
-    assert source.find() == first
+    monkeypatch.setattr(DatabaseReader, "sessions", None)
+    assert source.find() is first
 
 
 def test_locked_database_keeps_the_previous_result(
@@ -68,42 +81,44 @@ def test_locked_database_keeps_the_previous_result(
     monkeypatch.setattr(openclaw_sessions, "BUSY_MS", 1)
     openclaw.db.pragma("journal_mode", "delete")
     openclaw.add_session("a", conversation("a", 1))
-    source = SqliteSessions(home.database, home.cold, MAX_TRANSCRIPT_BYTES)
+    source = database_of(home)
     first = source.find()
     openclaw.db.execute("BEGIN EXCLUSIVE")
     assert source.find() == first
     with pytest.raises(FileUnreadableError) as caught:
-        source.load(first.found["sessions/a.jsonl"])
+        source.load(first.files["sessions/a.jsonl"])
     assert "locked" in caught.value.message
     assert caught.value.data["reason"] == "moving"
-    new = SqliteSessions(home.database, home.cold, MAX_TRANSCRIPT_BYTES)
+    new = database_of(home)
     unseen = new.find()
     assert [problem.code for problem in unseen.problems] == ["openclaw_database"]
-    assert (unseen.found, unseen.complete) == ({}, False)
+    assert (unseen.files, unseen.unseen) == ({}, frozenset({"sessions"}))
     openclaw.db.execute("COMMIT")
-    assert new.find().found == source.find().found == first.found
+    assert new.find().files == source.find().files == first.files
     new.close()
     source.close()
 
 
-def test_replaced_or_deleted_database_is_detected(home: TranscriptHome, source: SqliteSessions) -> None:
+def test_replaced_or_deleted_database_is_detected(
+    home: TranscriptHome, source: ConversationDatabases
+) -> None:
     with home.open_database() as openclaw:
         openclaw.add_session("a", conversation("a", 1))
-    (found,) = source.find().found.values()
+    (found,) = source.find().files.values()
     for leftover in home.database.parent.iterdir():
         leftover.unlink()
-    assert source.find().found == {}
+    assert source.find().files == {}
     with pytest.raises(FileMissingError):
         source.load(found)
     with home.open_database() as openclaw:
         openclaw.add_session("b", conversation("b", 1))
-        assert set(source.find().found) == {"sessions/b.jsonl"}
+        assert set(source.find().files) == {"sessions/b.jsonl"}
         assert text_of(source, "b")
 
 
 def test_connection_is_read_only(openclaw: OpenClawDatabase, home: TranscriptHome) -> None:
     database = OpenClawSessions(home.database)
-    database.list_changed()
+    database.list_all()
     assert database._db is not None
     with pytest.raises(apsw.ReadOnlyError):
         database._db.execute("DELETE FROM transcript_events")

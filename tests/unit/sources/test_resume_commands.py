@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from memd.sources.added import how_to_open
+from memd.programs.catalog import how_to_open
 
 COMMANDS = {
     "claude-code": "claude --resume ID",

@@ -1,0 +1,446 @@
+"""The catalog of programs: each row is consistent, and names the places that its program uses."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from inspect import isabstract
+from pathlib import Path
+
+import pytest
+
+from memd.programs.catalog import (
+    HOOKS,
+    KNOWN_SOURCES,
+    MCP_CLIENTS,
+    OPENCLAW_SOURCE,
+    PROGRAMS,
+    Conversations,
+    Notes,
+    Places,
+    how_to_open,
+)
+from memd.programs.program import ConversationDatabase, FileReader
+from memd.programs.readers import reader_of
+from memd.settings.sources import SourceConfig
+from memd.sources.open import known_configs
+
+HOME = Path("/home/ann")
+CODE = "Code/User/workspaceStorage"
+CONVERSATIONS = {
+    name: program.conversations for name, program in PROGRAMS.items() if program.conversations is not None
+}
+NOTES = {name: program.notes for name, program in PROGRAMS.items() if program.notes is not None}
+DATABASES = {"opencode", "kilo", "cursor-editor"}
+"""Programs whose conversations are in a database; those of the others are in files."""
+
+Environ = Mapping[str, str]
+
+
+def places(platform: str = "linux", **environ: str) -> Places:
+    """Return the places of Ann."""
+    return Places(HOME, environ, platform)
+
+
+def paths_of(program: str, platform: str, environ: Environ) -> list[str]:
+    """Return where a program keeps its conversations."""
+    return [str(path) for path in Places(HOME, environ, platform).paths(CONVERSATIONS[program].places)]
+
+
+# --- rows -------------------------------------------------------------------------------------------
+
+
+def test_each_program_has_a_unique_name_and_something_that_memd_does_with_it() -> None:
+    for name, program in PROGRAMS.items():
+        assert program.name == name
+        assert re.fullmatch(r"[a-z][a-z-]*", name)
+        assert program.title
+        assert any((program.conversations, program.notes, program.hooks, program.mcp)), name
+
+
+def test_each_known_source_has_one_program_and_no_built_in_name() -> None:
+    assert KNOWN_SOURCES.keys().isdisjoint({"memory", OPENCLAW_SOURCE})
+    for name, known in KNOWN_SOURCES.items():
+        part = known.program.conversations if known.kind == "transcripts" else known.program.notes
+        assert part is not None
+        assert known.title
+        assert name == (part.source if isinstance(part, Notes) else known.program.name)
+    notes = {row.source for row in NOTES.values()}
+    conversations = {name for name, row in CONVERSATIONS.items() if row.places}
+    assert KNOWN_SOURCES.keys() == notes | conversations
+    assert len(KNOWN_SOURCES) == len(NOTES) + len(conversations)
+
+
+def test_each_known_source_can_be_added_under_its_name() -> None:
+    assert known_configs() == [
+        SourceConfig(name, name, known.kind, None) for name, known in KNOWN_SOURCES.items()
+    ]
+
+
+def test_openclaw_has_no_places_because_each_agent_has_its_own_folder() -> None:
+    assert CONVERSATIONS["openclaw"].places == ()
+    assert "openclaw" not in KNOWN_SOURCES
+
+
+@pytest.mark.parametrize("name", CONVERSATIONS)
+def test_reader_of_each_program_can_be_imported_and_is_of_its_kind(name: str) -> None:
+    reader = reader_of(CONVERSATIONS[name])
+    if name in DATABASES:
+        assert isinstance(reader, type)
+        assert issubclass(reader, ConversationDatabase)
+        assert not isabstract(reader)
+    else:
+        assert isinstance(reader, FileReader)
+        assert reader.transcript_at("README.md") is None
+
+
+@pytest.mark.parametrize("name", NOTES)
+def test_patterns_of_notes_compile_and_match_no_hidden_settings(name: str) -> None:
+    notes = NOTES[name]
+    for pattern in (notes.wanted, notes.walked or "", *notes.in_projects):
+        re.compile(pattern)
+        assert re.fullmatch(pattern, "settings.json") is None
+    assert notes.folder or notes.listed_in
+    assert bool(notes.folder) == bool(notes.wanted)
+    assert not any(notes.in_projects) or notes.listed_in
+
+
+@pytest.mark.parametrize(
+    ("name", "note"),
+    [
+        ("claude-code", "CLAUDE.md"),
+        ("claude-code", "rules/python/style.md"),
+        ("claude-code", "projects/-home-ann-shop/memory/MEMORY.md"),
+        ("claude-code", "agent-memory/reviewer/a.md"),
+        ("codex", "AGENTS.override.md"),
+        ("codex", "memories/rollout_summaries/a.md"),
+        ("gemini", "tmp/shop/memory/a.md"),
+        ("hermes", "profiles/work/memories/MEMORY.md"),
+        ("hermes", "memories/USER.md"),
+        ("opencode", "AGENTS.md"),
+        ("basic-memory", "projects/shop/ports.md"),
+    ],
+)
+def test_folders_on_the_way_to_a_note_are_walked(name: str, note: str) -> None:
+    notes = NOTES[name]
+    assert re.fullmatch(notes.wanted, note)
+    parts = note.split("/")[:-1]
+    for count in range(1, len(parts) + 1):
+        assert notes.walked is None or re.fullmatch(notes.walked, "/".join(parts[:count])), note
+
+
+# --- places of conversations and notes --------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("program", "platform", "environ", "expected"),
+    [
+        ("claude-code", "linux", {}, ["/home/ann/.claude/projects"]),
+        ("claude-code", "darwin", {}, ["/home/ann/.claude/projects"]),
+        ("claude-code", "darwin", {"CLAUDE_CONFIG_DIR": "/srv/claude"}, ["/srv/claude/projects"]),
+        ("codex", "linux", {}, ["/home/ann/.codex"]),
+        ("codex", "darwin", {"CODEX_HOME": "/data/codex"}, ["/data/codex"]),
+        ("gemini", "linux", {}, ["/home/ann/.gemini/tmp"]),
+        ("gemini", "darwin", {"GEMINI_CLI_HOME": "/data"}, ["/data/.gemini/tmp"]),
+        ("cursor", "linux", {}, ["/home/ann/.cursor/projects"]),
+        ("cursor", "darwin", {"XDG_CONFIG_HOME": "/x"}, ["/home/ann/.cursor/projects"]),
+        ("copilot", "linux", {}, ["/home/ann/.copilot/session-state"]),
+        ("copilot", "darwin", {"COPILOT_HOME": "/srv/copilot"}, ["/srv/copilot/session-state"]),
+        (
+            "cursor-editor",
+            "linux",
+            {},
+            ["/home/ann/.config/Cursor/User/globalStorage/state.vscdb"],
+        ),
+        (
+            "cursor-editor",
+            "linux",
+            {"XDG_CONFIG_HOME": "/config"},
+            ["/config/Cursor/User/globalStorage/state.vscdb"],
+        ),
+        (
+            "cursor-editor",
+            "darwin",
+            {"XDG_CONFIG_HOME": "/config"},
+            ["/home/ann/Library/Application Support/Cursor/User/globalStorage/state.vscdb"],
+        ),
+        ("opencode", "linux", {}, ["/home/ann/.local/share/opencode/opencode.db"]),
+        ("opencode", "darwin", {}, ["/home/ann/.local/share/opencode/opencode.db"]),
+        ("opencode", "linux", {"XDG_DATA_HOME": "/data"}, ["/data/opencode/opencode.db"]),
+        (
+            "opencode",
+            "linux",
+            {"OPENCODE_DB": "/a/b.db"},
+            ["/a/b.db", "/home/ann/.local/share/opencode/opencode.db"],
+        ),
+        (
+            "opencode",
+            "linux",
+            {"OPENCODE_DB": "b.db", "XDG_DATA_HOME": "/data"},
+            ["/data/opencode/b.db", "/data/opencode/opencode.db"],
+        ),
+        ("opencode", "linux", {"OPENCODE_DB": ":memory:"}, ["/home/ann/.local/share/opencode/opencode.db"]),
+        ("opencode", "linux", {"OPENCODE_DB": " "}, ["/home/ann/.local/share/opencode/opencode.db"]),
+        ("opencode", "linux", {"KILO_DB": "/a/k.db"}, ["/home/ann/.local/share/opencode/opencode.db"]),
+        (
+            "kilo",
+            "linux",
+            {"KILO_DB": "/a/k.db", "OPENCODE_DB": "/a/o.db"},
+            ["/a/k.db", "/home/ann/.local/share/kilo/kilo.db"],
+        ),
+        ("openclaw", "linux", {}, []),
+    ],
+)
+def test_conversations_have_their_place(
+    program: str, platform: str, environ: Environ, expected: list[str]
+) -> None:
+    assert paths_of(program, platform, environ) == expected
+
+
+@pytest.mark.parametrize(
+    ("platform", "environ", "applications"),
+    [
+        ("linux", {}, "/home/ann/.config"),
+        ("linux", {"XDG_CONFIG_HOME": "/srv/config"}, "/srv/config"),
+        ("darwin", {"XDG_CONFIG_HOME": "/srv/config"}, "/home/ann/Library/Application Support"),
+    ],
+)
+def test_copilot_has_a_place_in_each_editor_and_on_remote_machines(
+    platform: str, environ: Environ, applications: str
+) -> None:
+    assert paths_of("copilot-vscode", platform, environ) == [
+        f"{applications}/{CODE}",
+        f"{applications}/Code - Insiders/User/workspaceStorage",
+        f"{applications}/VSCodium/User/workspaceStorage",
+        "/home/ann/.vscode-server/data/User/workspaceStorage",
+        "/home/ann/.vscode-server-insiders/data/User/workspaceStorage",
+    ]
+
+
+def test_databases_of_all_channels_are_found(tmp_path: Path) -> None:
+    folder = tmp_path / ".local/share/opencode"
+    folder.mkdir(parents=True)
+    for name in ("opencode.db", "opencode-dev.db", "opencode-dev.db-wal", "opencode-beta.db", "other.db"):
+        (folder / name).touch()
+    found = Places(tmp_path, {"OPENCODE_DB": "opencode-dev.db"}, "linux").paths(
+        CONVERSATIONS["opencode"].places
+    )
+    assert found == [folder / "opencode-dev.db", folder / "opencode.db", folder / "opencode-beta.db"]
+
+
+@pytest.mark.parametrize(
+    ("program", "platform", "environ", "folder", "listed_in"),
+    [
+        ("claude-code", "linux", {}, "/home/ann/.claude", "/home/ann/.claude.json"),
+        ("claude-code", "linux", {"CLAUDE_CONFIG_DIR": "/x"}, "/x", "/x/.claude.json"),
+        ("codex", "linux", {}, "/home/ann/.codex", "/home/ann/.codex/config.toml"),
+        ("codex", "darwin", {"CODEX_HOME": "/x"}, "/x", "/x/config.toml"),
+        ("gemini", "linux", {}, "/home/ann/.gemini", "/home/ann/.gemini/projects.json"),
+        ("gemini", "darwin", {"GEMINI_CLI_HOME": "/x"}, "/x/.gemini", "/x/.gemini/projects.json"),
+        ("opencode", "linux", {}, "/home/ann/.config/opencode", ""),
+        ("hermes", "linux", {}, "/home/ann/.hermes", ""),
+        ("basic-memory", "darwin", {}, "/home/ann/basic-memory", ""),
+        ("obsidian", "linux", {}, "", "/home/ann/.config/obsidian/obsidian.json"),
+        ("obsidian", "linux", {"XDG_CONFIG_HOME": "/x"}, "", "/x/obsidian/obsidian.json"),
+        (
+            "obsidian",
+            "darwin",
+            {"XDG_CONFIG_HOME": "/x"},
+            "",
+            "/home/ann/Library/Application Support/obsidian/obsidian.json",
+        ),
+    ],
+)
+def test_notes_have_their_place(
+    program: str, platform: str, environ: Environ, folder: str, listed_in: str
+) -> None:
+    notes, where = NOTES[program], Places(HOME, environ, platform)
+    assert [str(where.path(pattern)) if pattern else "" for pattern in (notes.folder, notes.listed_in)] == [
+        folder,
+        listed_in,
+    ]
+
+
+# --- patterns of places -----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("pattern", "environ", "expected"),
+    [
+        ("~/a/b", {}, "/home/ann/a/b"),
+        ("/srv/a", {}, "/srv/a"),
+        ("{X:~/.x}/a", {}, "/home/ann/.x/a"),
+        ("{X:~/.x}/a", {"X": ""}, "/home/ann/.x/a"),
+        ("{X:~/.x}/a", {"X": " /srv/x "}, "/srv/x/a"),
+        ("~/a/{X}", {"X": "b.db"}, "/home/ann/a/b.db"),
+        ("~/a/{X}", {"X": "/b.db"}, "/b.db"),
+    ],
+)
+def test_pattern_means_a_path(pattern: str, environ: Environ, expected: str) -> None:
+    assert str(Places(HOME, environ, "linux").path(pattern)) == expected
+
+
+@pytest.mark.parametrize("environ", [{}, {"X": ""}, {"X": " "}, {"X": ":memory:"}])
+def test_pattern_that_needs_a_variable_means_nothing_without_it(environ: Environ) -> None:
+    where = Places(HOME, environ, "linux")
+    assert where.path("~/a/{X}") is None
+    assert where.paths(["~/a/{X}", "~/a/b"]) == [HOME / "a/b"]
+
+
+def test_variable_may_begin_with_the_home_folder(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOME", str(HOME))
+    assert places(CODEX_HOME="~/codex").path("{CODEX_HOME:~/.codex}") == HOME / "codex"
+
+
+def test_paths_are_named_once(tmp_path: Path) -> None:
+    for name in ("a-2.db", "a-1.db", "a.db"):
+        (tmp_path / name).touch()
+    where = Places(tmp_path, {"X": str(tmp_path / "a-2.db")}, "linux")
+    assert [path.name for path in where.paths(["~/{X}", "~/a.db", "~/a-*.db", "~/none/*.db"])] == [
+        "a-2.db",
+        "a.db",
+        "a-1.db",
+    ]
+
+
+# --- commands that open a conversation --------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("program", "session", "command"),
+    [
+        ("claude-code", "0199a213", "claude --resume 0199a213"),
+        ("claude-code", "agent-a1", ""),
+        ("codex", "0199a213", "codex resume 0199a213"),
+        ("codex", "a b; c", "codex resume 'a b; c'"),
+        ("gemini", "0199a213", "gemini --resume 0199a213"),
+        ("cursor", "c1", "cursor-agent --resume c1"),
+        ("copilot", "0199a213", "copilot --resume 0199a213"),
+        ("opencode", "a b", "opencode --session 'a b'"),
+        ("kilo", "ses_1", "kilo --session ses_1"),
+        ("copilot-vscode", "0199a213", ""),
+        ("cursor-editor", "c1", ""),
+        ("openclaw", "0199a213", ""),
+        ("hermes", "0199a213", ""),
+        ("no-program", "0199a213", ""),
+    ],
+)
+def test_command_opens_a_session_if_its_program_has_one(program: str, session: str, command: str) -> None:
+    assert how_to_open(program, session) == command
+
+
+def test_sessions_that_can_not_be_opened_have_a_pattern() -> None:
+    for conversations in CONVERSATIONS.values():
+        assert isinstance(conversations, Conversations)
+        re.compile(conversations.not_opened)
+        assert not conversations.not_opened or conversations.opener
+
+
+# --- hooks and MCP servers --------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("program", "environ", "file"),
+    [
+        ("claude-code", {}, "/home/ann/.claude/settings.json"),
+        ("claude-code", {"CLAUDE_CONFIG_DIR": "/x"}, "/x/settings.json"),
+        ("codex", {}, "/home/ann/.codex/hooks.json"),
+        ("codex", {"CODEX_HOME": "/x"}, "/x/hooks.json"),
+        ("gemini", {}, "/home/ann/.gemini/extensions/memd/hooks/hooks.json"),
+        ("gemini", {"GEMINI_CLI_HOME": "/x"}, "/x/.gemini/extensions/memd/hooks/hooks.json"),
+        ("cursor", {}, "/home/ann/.cursor/hooks.json"),
+        ("copilot", {}, "/home/ann/.copilot/hooks/memd.json"),
+        ("copilot", {"COPILOT_HOME": "/x"}, "/x/hooks/memd.json"),
+    ],
+)
+@pytest.mark.parametrize("platform", ["linux", "darwin"])
+def test_each_program_has_its_file_of_hooks(program: str, environ: Environ, platform: str, file: str) -> None:
+    assert Places(HOME, environ, platform).path(HOOKS[program].file) == Path(file)
+
+
+def test_gemini_has_hooks_in_an_extension() -> None:
+    manifests = {name: hooks.manifest for name, hooks in HOOKS.items() if hooks.manifest}
+    assert set(manifests) == {"gemini"}
+    extension = HOME / ".gemini/extensions/memd"
+    assert places().path(manifests["gemini"]) == extension / "gemini-extension.json"
+    moved = places(GEMINI_CLI_HOME="/x").path(manifests["gemini"])
+    assert moved == Path("/x/.gemini/extensions/memd/gemini-extension.json")
+
+
+@pytest.mark.parametrize("program", HOOKS)
+def test_hooks_have_events_and_a_command(program: str) -> None:
+    hooks = HOOKS[program]
+    assert hooks.events.keys() <= {"session_start", "prompt", "compaction", "session_end"}
+    assert len(set(hooks.events.values())) == len(hooks.events)
+    assert hooks.next_step
+    hook = hooks.hook("memctl hook")
+    assert hook[hooks.command_key] == "memctl hook"
+    assert hooks.item(hook) == ({"hooks": [hook]} if hooks.is_grouped else hook)
+    assert any("timeout" in key for key in map(str.lower, hook))
+
+
+@pytest.mark.parametrize(
+    ("program", "platform", "environ", "file"),
+    [
+        ("claude-code", "linux", {}, "/home/ann/.claude.json"),
+        ("claude-code", "linux", {"CLAUDE_CONFIG_DIR": "/x"}, "/x/.claude.json"),
+        ("codex", "linux", {}, "/home/ann/.codex/config.toml"),
+        ("codex", "linux", {"CODEX_HOME": "/x"}, "/x/config.toml"),
+        ("gemini", "linux", {}, "/home/ann/.gemini/settings.json"),
+        ("gemini", "darwin", {"GEMINI_CLI_HOME": "/x"}, "/x/.gemini/settings.json"),
+        ("opencode", "linux", {}, "/home/ann/.config/opencode/opencode.json"),
+        ("opencode", "darwin", {}, "/home/ann/.config/opencode/opencode.json"),
+        ("opencode", "linux", {"XDG_CONFIG_HOME": "/x"}, "/x/opencode/opencode.json"),
+        ("copilot", "linux", {}, "/home/ann/.copilot/mcp-config.json"),
+        ("copilot", "linux", {"COPILOT_HOME": "/x"}, "/x/mcp-config.json"),
+        ("cursor", "linux", {}, "/home/ann/.cursor/mcp.json"),
+        ("vscode", "linux", {}, "/home/ann/.config/Code/User/mcp.json"),
+        ("vscode", "linux", {"XDG_CONFIG_HOME": "/x"}, "/x/Code/User/mcp.json"),
+        ("vscode", "darwin", {}, "/home/ann/Library/Application Support/Code/User/mcp.json"),
+        ("claude-desktop", "linux", {}, "/home/ann/.config/Claude/claude_desktop_config.json"),
+        (
+            "claude-desktop",
+            "darwin",
+            {"XDG_CONFIG_HOME": "/x"},
+            "/home/ann/Library/Application Support/Claude/claude_desktop_config.json",
+        ),
+    ],
+)
+def test_each_mcp_client_has_its_settings_file(
+    program: str, platform: str, environ: Environ, file: str
+) -> None:
+    assert MCP_CLIENTS[program].file(Places(HOME, environ, platform)) == Path(file)
+
+
+@pytest.mark.parametrize(
+    ("existing", "expected"),
+    [
+        ([], "opencode.json"),
+        (["opencode.json"], "opencode.json"),
+        (["opencode.jsonc"], "opencode.jsonc"),
+        (["opencode.json", "opencode.jsonc"], "opencode.json"),
+    ],
+)
+def test_settings_with_comments_are_used_if_only_they_exist(
+    tmp_path: Path, existing: list[str], expected: str
+) -> None:
+    folder = tmp_path / ".config/opencode"
+    folder.mkdir(parents=True)
+    for name in existing:
+        (folder / name).touch()
+    assert MCP_CLIENTS["opencode"].file(Places(tmp_path, {}, "linux")) == folder / expected
+
+
+@pytest.mark.parametrize("program", MCP_CLIENTS)
+def test_entry_of_an_mcp_client_has_its_command_and_variables(program: str) -> None:
+    client = MCP_CLIENTS[program]
+    entry = client.entry("/usr/bin/memctl", "work", {"A": "1"})
+    assert client.command_of(entry) == ["/usr/bin/memctl", "mcp", "--agent", "work"]
+    assert entry[client.variables_key] == {"A": "1"}
+    assert entry.items() >= client.fields.items()
+    plain = client.entry("memctl", None, {})
+    assert client.command_of(plain) == ["memctl", "mcp"]
+    assert client.variables_key not in plain
+    assert client.section
+    assert client.next_step
+    assert not Path(client.project).is_absolute()

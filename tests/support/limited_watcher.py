@@ -12,8 +12,15 @@ from pathlib import Path
 
 import trio
 
-from memd.sources.watch.watcher import Watcher, WatchPlan
-from tests.support.watching import STEP_S, HintRecorder, count_watched, wait_for_state, workspace_at
+from memd.sources.watch.watcher import Watcher
+from tests.support.watching import (
+    STEP_S,
+    HintRecorder,
+    WatchedAgent,
+    count_watched,
+    wait_for_state,
+    workspace_at,
+)
 
 USER_LIMITS = Path("/proc/sys/user")
 """Limits of this process's user namespace, which override the system's."""
@@ -85,7 +92,7 @@ class LimitedWatcher:
         self.watcher = Watcher(
             self.heard, clock=lambda: 1, step_s=STEP_S, poll_s=0.05, retry_s=0.5, recheck_s=0.5
         )
-        self.heard.follow(self.watcher, WatchPlan("ann", workspace))
+        self.heard.follow(self.watcher, WatchedAgent("ann", workspace))
         self._note = os.open(workspace / "memory" / "note.md", os.O_CREAT | os.O_APPEND | os.O_WRONLY)
 
     async def is_polled(self) -> None:

@@ -14,7 +14,7 @@ import apsw
 import zstandard
 
 from memd.programs.openclaw import READER
-from memd.programs.openclaw_database import OpenClawDatabase as DatabaseReader
+from memd.programs.openclaw_database import OpenClawAgentDatabase
 from memd.sources.conversations import ConversationFiles
 from memd.sources.databases import ConversationDatabases
 from memd.sources.source import Source
@@ -257,7 +257,7 @@ def files_of(home: TranscriptHome) -> ConversationFiles:
 
 def database_of(home: TranscriptHome) -> ConversationDatabases:
     """Return the source of a home's database alone."""
-    opener = partial(DatabaseReader, max_bytes=MAX_TRANSCRIPT_BYTES)
+    opener = partial(OpenClawAgentDatabase, max_bytes=MAX_TRANSCRIPT_BYTES)
     return ConversationDatabases("sessions", opener, [home.database], max_bytes=MAX_TRANSCRIPT_BYTES)
 
 

@@ -3,15 +3,25 @@
 from __future__ import annotations
 
 import os
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import trio
 
-from memd.sources.agent_sources import SourceLimits, Sources
-from memd.sources.watch.watcher import Kind, Watcher, WatchPlan
+from memd.programs.openclaw import READER
+from memd.programs.openclaw_database import OpenClawAgentDatabase
+from memd.settings.schema import ExtraPath
+from memd.sources.agent_sources import AgentSources
+from memd.sources.capacity import SourceLimits
+from memd.sources.conversations import ConversationFiles
+from memd.sources.databases import ConversationDatabases
+from memd.sources.notes import NotesFolder, NotesSource, WorkspaceNotes, trees_of
+from memd.sources.source import MEMORY, Source
+from memd.sources.watch.queue import Hint, Unwatched
+from memd.sources.watch.watcher import Listings, Watcher
 from memd_client.errors import MemdError
 
 STEP_S = 0.04
@@ -23,34 +33,98 @@ DEADLINE_S = 120.0
 NO_LIMITS = SourceLimits(1_000_000, 100_000, 10_000_000_000)
 
 
+OpenSource = Callable[[str, Unwatched], Source]
+"""Opens a source by its name, with what reports its changes."""
+
+
+@dataclass(frozen=True)
+class WatchedAgent:
+    """An agent: its id, its workspace and extra paths, and its further sources by name."""
+
+    id: str
+    workspace: Path
+    extra_paths: tuple[ExtraPath, ...] = ()
+    added: Mapping[str, OpenSource] = field(default_factory=dict)
+
+    def open(self, watch_of: Callable[[str], Unwatched]) -> AgentSources:
+        """Open the agent's sources, each with what reports its changes."""
+        notes = WorkspaceNotes(self.workspace, self.extra_paths, NO_LIMITS.file_bytes, watch_of(MEMORY))
+        added = [open_source(name, watch_of(name)) for name, open_source in self.added.items()]
+        return AgentSources([notes, *added], NO_LIMITS)
+
+
+def vault_at(folder: Path) -> OpenSource:
+    """Return how a folder of Markdown is opened."""
+
+    def open_vault(name: str, watch: Unwatched) -> Source:
+        trees = trees_of(name, [NotesFolder(folder)], NO_LIMITS.file_bytes)
+        return NotesSource(name, trees, NO_LIMITS.file_bytes, watch)
+
+    return open_vault
+
+
+def transcripts_at(folder: Path) -> OpenSource:
+    """Return how a folder of OpenClaw's transcripts is opened."""
+    return lambda name, watch: ConversationFiles(name, READER, [folder], watch=watch)
+
+
+def database_at(path: Path) -> OpenSource:
+    """Return how OpenClaw's database is opened."""
+    return lambda name, watch: ConversationDatabases(
+        name, lambda path: OpenClawAgentDatabase(path, NO_LIMITS.file_bytes), [path], watch=watch
+    )
+
+
+class QueueClock:
+    """A clock that a test advances."""
+
+    def __init__(self) -> None:
+        self.now_s = 100.0
+
+    def __call__(self) -> float:
+        return self.now_s
+
+
+def watcher_by(now: Callable[[], float], **options: Any) -> Watcher:
+    """Return a watcher that hints nothing."""
+    return Watcher(lambda *_: None, clock=lambda: 1, now=now, **options)
+
+
+def list_all(sources: AgentSources) -> Listings:
+    """Return what an agent's sources list now, by name."""
+    sources.find()
+    return sources.listings.copy()
+
+
 class HintRecorder:
     """Records hints. As in a sync, a check of the agent's files follows each."""
 
     def __init__(self) -> None:
-        self.hints: list[tuple[str, Kind]] = []
-        self._sources: dict[str, Sources] = {}
+        self.hints: list[Hint] = []
+        self._sources: dict[str, AgentSources] = {}
         self._more = trio.Event()
 
-    def follow(self, watcher: Watcher, plan: WatchPlan) -> None:
+    def follow(self, watcher: Watcher, agent: WatchedAgent) -> None:
         """Watch an agent, and check its files after each hint."""
-        self._sources[plan.agent] = Sources(
-            plan.workspace, plan.extra_paths, NO_LIMITS, None, watcher.queue(plan.agent)
-        )
-        watcher.watch(plan)
+        if agent.id in self._sources:
+            self._sources[agent.id].close()
+        sources = agent.open(lambda name: watcher.queue(agent.id, name))
+        self._sources[agent.id] = sources
+        watcher.watch(agent.id, lambda: list_all(sources))
 
-    def __call__(self, agent: str, kind: Kind) -> None:
-        self.hints.append((agent, kind))
+    def __call__(self, agent: str, source: str) -> None:
+        self.hints.append((agent, source))
         if agent in self._sources:
             with suppress(MemdError):
                 self._sources[agent].find()
         self._more.set()
         self._more = trio.Event()
 
-    async def next(self, agent: str, kind: Kind = "memory") -> list[tuple[str, Kind]]:
+    async def next(self, agent: str, source: str = MEMORY) -> list[Hint]:
         """Wait for a hint given after this call, and return all hints until then."""
         so_far = len(self.hints)
         with trio.fail_after(DEADLINE_S):
-            while (agent, kind) not in self.hints[so_far:]:
+            while (agent, source) not in self.hints[so_far:]:
                 await self._more.wait()
         return self.hints[so_far:]
 
@@ -82,18 +156,16 @@ def watched_below(watcher: Watcher, root: Path) -> list[str]:
 
 
 @asynccontextmanager
-async def run_watcher(*plans: WatchPlan, **options: Any) -> AsyncIterator[tuple[Watcher, HintRecorder]]:
-    """Run a watcher of the plans inside the block."""
+async def run_watcher(*agents: WatchedAgent, **options: Any) -> AsyncIterator[tuple[Watcher, HintRecorder]]:
+    """Run a watcher of the agents inside the block."""
     heard = HintRecorder()
     watcher = Watcher(heard, clock=lambda: 1_000, **{"step_s": STEP_S, **options})
     try:
         async with trio.open_nursery() as nursery:
-            for plan in plans:
-                heard.follow(watcher, plan)
+            for agent in agents:
+                heard.follow(watcher, agent)
             await nursery.start(watcher.run)
-            await wait_for_state(
-                lambda: {agent for agent, _ in heard.hints} == {plan.agent for plan in plans}
-            )
+            await wait_for_state(lambda: {hint[0] for hint in heard.hints} == {agent.id for agent in agents})
             yield watcher, heard
             nursery.cancel_scope.cancel()
     finally:

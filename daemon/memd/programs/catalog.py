@@ -1,4 +1,4 @@
-"""The programs that memd works with, one row each: where they keep what, and the form of their settings.
+"""The programs that memd works with, one row each: the places of their files, and the form of their settings.
 
 A path may begin with `~`, and a part of it may be in braces: `{CODEX_HOME:~/.codex}` is the folder in that variable,
 else the default; `{OPENCODE_DB}` without a default makes the path invalid if the variable is not set; `{applications}`
@@ -95,7 +95,7 @@ class Conversations(NamedTuple):
     title: str = ""
 
 
-class Notes(NamedTuple):
+class ProgramNotes(NamedTuple):
     """A program's notes and instructions.
 
     Attributes:
@@ -200,7 +200,7 @@ class Program(NamedTuple):
     name: str
     title: str
     conversations: Conversations | None = None
-    notes: Notes | None = None
+    notes: ProgramNotes | None = None
     hooks: Hooks | None = None
     mcp: Mcp | None = None
 
@@ -237,7 +237,7 @@ PROGRAMS: Final[Mapping[str, Program]] = {
                 "claude --resume",
                 r"agent-[A-Za-z0-9_-]{1,100}",
             ),
-            Notes(
+            ProgramNotes(
                 "claude-code-notes",
                 "{CLAUDE_CONFIG_DIR:~/.claude}",
                 r"CLAUDE\.md|rules/.+\.md|projects/[^/]+/memory/.+\.md|agent-memory/.+\.md",
@@ -266,7 +266,7 @@ PROGRAMS: Final[Mapping[str, Program]] = {
             "codex",
             "Codex",
             Conversations("codex", ("{CODEX_HOME:~/.codex}",), "codex resume"),
-            Notes(
+            ProgramNotes(
                 "codex-notes",
                 "{CODEX_HOME:~/.codex}",
                 r"AGENTS(\.override)?\.md|memories/.+\.md",
@@ -286,7 +286,7 @@ PROGRAMS: Final[Mapping[str, Program]] = {
             "gemini",
             "Gemini CLI",
             Conversations("gemini", ("{GEMINI_CLI_HOME:~}/.gemini/tmp",), "gemini --resume"),
-            Notes(
+            ProgramNotes(
                 "gemini-notes",
                 "{GEMINI_CLI_HOME:~}/.gemini",
                 r"GEMINI\.md|tmp/[^/]+/memory/.+\.md",
@@ -317,7 +317,7 @@ PROGRAMS: Final[Mapping[str, Program]] = {
             "opencode",
             "opencode",
             _opencode("opencode"),
-            Notes("opencode-notes", "~/.config/opencode", r"AGENTS\.md", ""),
+            ProgramNotes("opencode-notes", "~/.config/opencode", r"AGENTS\.md", ""),
             mcp=Mcp(
                 (
                     "{XDG_CONFIG_HOME:~/.config}/opencode/opencode.json",
@@ -393,18 +393,20 @@ PROGRAMS: Final[Mapping[str, Program]] = {
         Program(
             "hermes",
             "Hermes",
-            notes=Notes(
+            notes=ProgramNotes(
                 "hermes-notes",
                 "~/.hermes",
                 r"(profiles/[^/]+/)?memories/.+\.md",
                 r"memories(/.+)?|profiles(/[^/]+(/memories(/.+)?)?)?",
             ),
         ),
-        Program("basic-memory", "Basic Memory", notes=Notes("basic-memory", "~/basic-memory", r".+\.md")),
+        Program(
+            "basic-memory", "Basic Memory", notes=ProgramNotes("basic-memory", "~/basic-memory", r".+\.md")
+        ),
         Program(
             "obsidian",
             "Obsidian",
-            notes=Notes("obsidian", listed_in="{applications}/obsidian/obsidian.json"),
+            notes=ProgramNotes("obsidian", listed_in="{applications}/obsidian/obsidian.json"),
         ),
         Program(
             "vscode",

@@ -66,7 +66,7 @@ class _Progress:
     warning: str = ""
 
 
-class OpenClawDatabase(ConversationDatabase):
+class OpenClawAgentDatabase(ConversationDatabase):
     """An agent's database of OpenClaw.
 
     Args:
@@ -86,7 +86,7 @@ class OpenClawDatabase(ConversationDatabase):
         self._recent: LruCache[str, _Progress] = LruCache(RECENT_SESSIONS)
 
     def __repr__(self) -> str:
-        return f"<OpenClawDatabase {self._path}, {len(self._recent)} sessions cached>"
+        return f"<OpenClawAgentDatabase {self._path}, {len(self._recent)} sessions cached>"
 
     def sessions(self) -> list[StoredSession]:
         """Return all sessions with events; see `ConversationDatabase.sessions`."""

@@ -214,9 +214,7 @@ class ConversationFiles(Source):
         return listing
 
     def _is_relevant(self, folder: str, name: str, is_folder: bool) -> bool:
-        return any(
-            tree.includes(folder) and tree.is_relevant(folder, name, is_folder) for tree in self._trees
-        )
+        return any(tree.is_relevant(folder, name, is_folder) for tree in self._trees)
 
     def _check_size(self, path: str, size: int) -> None:
         if self._max_bytes is not None and size > self._max_bytes:

@@ -127,7 +127,9 @@ class NotesSource(Source):
         listing.skipped = list(dict.fromkeys(listing.skipped))  # extra paths may overlap
         listing.partial = list(dict.fromkeys(listing.partial))
         parts = [tree.files for tree in self._trees]
-        listing.files = parts[0] if len(parts) == 1 else _merge([*parts, listing.files])
+        if listing.files:
+            parts.append(listing.files)
+        listing.files = parts[0] if len(parts) == 1 else _merge(parts)
         before = self._listing
         if before is None or listing != before:
             self._listing = listing
@@ -144,9 +146,7 @@ class NotesSource(Source):
         """Add what is in no tree."""
 
     def _is_relevant(self, folder: str, name: str, is_folder: bool) -> bool:
-        return any(
-            tree.includes(folder) and tree.is_relevant(folder, name, is_folder) for tree in self._trees
-        )
+        return any(tree.is_relevant(folder, name, is_folder) for tree in self._trees)
 
 
 class WorkspaceNotes(NotesSource):

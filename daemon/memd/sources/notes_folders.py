@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any, Final
 
-from memd.programs.catalog import KNOWN_SOURCES, Notes, Places
+from memd.programs.catalog import KNOWN_SOURCES, Places, ProgramNotes
 from memd.sources.notes import NotesFolder
 
 MAX_SETTINGS_BYTES: Final = 16 * 1_048_576
@@ -41,12 +41,12 @@ def notes_at(path: Path, source: str) -> NotesFolder:
     return NotesFolder(path) if notes is None or not notes.folder else _own_folder(notes, path)
 
 
-def _notes_of(source: str) -> Notes | None:
+def _notes_of(source: str) -> ProgramNotes | None:
     known = KNOWN_SOURCES.get(source)
     return known.program.notes if known is not None and known.kind == "notes" else None
 
 
-def _own_folder(notes: Notes, root: Path) -> NotesFolder:
+def _own_folder(notes: ProgramNotes, root: Path) -> NotesFolder:
     walked = None if notes.walked is None else re.compile(notes.walked)
     return NotesFolder(root, re.compile(notes.wanted), walked)
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 from memd.programs.catalog import KNOWN_SOURCES, OPENCLAW_SOURCE, PROGRAMS, Places
 from memd.programs.program import FileReader
@@ -26,8 +26,11 @@ from memd.system.clock import Clock
 RETAINED = "memory/kept"
 """Folder of retained copies in the state directory."""
 
-WatchOf = Callable[[str], Unwatched]
-"""Returns what reports changes of a source, by a name that is unique in the agent."""
+
+class WatchOf(Protocol):
+    """Returns what reports changes of a source, or of a part of it."""
+
+    def __call__(self, source: str, part: str = "", /) -> Unwatched: ...
 
 
 class OpenedSource(NamedTuple):
@@ -37,7 +40,7 @@ class OpenedSource(NamedTuple):
     locations: tuple[Path, ...]
 
 
-def unwatched(_: str) -> Unwatched:
+def unwatched(_source: str, _part: str = "", /) -> Unwatched:
     """Return what reports nothing: each scan lists all folders."""
     return UNWATCHED
 
@@ -59,7 +62,7 @@ def open_sources(
             config.workspace, config.settings.extra_paths, limits.file_bytes, watch_of(MEMORY)
         )
         if OPENCLAW_SOURCE in config.settings.sources:
-            watches = watch_of(OPENCLAW_SOURCE), watch_of(f"{OPENCLAW_SOURCE}-database")
+            watches = watch_of(OPENCLAW_SOURCE), watch_of(OPENCLAW_SOURCE, "database")
             yield OpenClawConversations(state_dir, config.id, limits.file_bytes, watches)
         for each in config.sources:
             found = open_source(each, places, limits.file_bytes, watch_of(each.name))

@@ -8,7 +8,7 @@ from threading import Lock
 
 from memd.programs.catalog import OPENCLAW_SOURCE
 from memd.programs.openclaw import READER, find_session_id, last_record_ms
-from memd.programs.openclaw_database import OpenClawDatabase
+from memd.programs.openclaw_database import OpenClawAgentDatabase
 from memd.settings.agents import OPENCLAW_DATABASE
 from memd.sources.conversations import ConversationFiles
 from memd.sources.databases import ConversationDatabases
@@ -56,7 +56,7 @@ class OpenClawConversations(Source):
         )
         self._rows = ConversationDatabases(
             self.name,
-            partial(OpenClawDatabase, max_bytes=max_bytes),
+            partial(OpenClawAgentDatabase, max_bytes=max_bytes),
             [database],
             watch=watches[1],
             max_bytes=max_bytes,

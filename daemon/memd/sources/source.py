@@ -60,7 +60,7 @@ class FileText:
     """The text of a note or conversation, and its stat when it was read.
 
     Attributes:
-        text: A note as it is; a conversation with one line per message, without scaffolding and secrets.
+        text: A note unchanged; a conversation with one line per message, without scaffolding and secrets.
         hash: Hash of everything that was read.
         size: Size of the whole file, even if `text` is only its beginning.
         line_map: For a conversation, the line (or event number) that each line of `text` came from; else empty.
@@ -85,7 +85,7 @@ class FileText:
 
 @dataclass(slots=True)
 class Listing:
-    """What is on disk now, of one source or of all sources of an agent. Nobody changes a listing after it was returned.
+    """What is on disk now, of one source or of all sources of an agent. A listing never changes once returned.
 
     Attributes:
         files: Notes and conversations by their path in the index.

@@ -108,8 +108,9 @@ class Tree:
 
     def is_relevant(self, folder: str, name: str, is_folder: bool) -> bool:
         """Return whether a name in a listed folder counts; see `Relevance`."""
-        path = (self._path(folder) or "") + name
-        return self._rules.is_wanted(path) or (is_folder and self._rules.is_walked(path))
+        above = self._path(folder)
+        path = above + name
+        return above != ".." and (self._rules.is_wanted(path) or (is_folder and self._rules.is_walked(path)))
 
     def update(self, watch: Unwatched, scan: Scan) -> None:
         """List folders with events again, those that are new in them, and all folders if any may have changed.
@@ -175,9 +176,18 @@ class Tree:
             if folder is not None:
                 self._folders[path] = folder
                 files.update(folder.files)
-                new = {name: inode for name, inode in after.items() if before.below.get(name) != inode}
+                new = {
+                    name: inode
+                    for name, inode in after.items()
+                    if not self._is_listed(f"{path}{name}/", inode)
+                }
                 for listed in self._descend(walk, path, new, {}):
                     files.update(listed.files)
+
+    def _is_listed(self, path: str, inode: int) -> bool:
+        """Return whether a folder was listed, and not another one in its place."""
+        folder = self._folders.get(path)
+        return folder is not None and folder.inode == inode
 
     def _forget(self, path: str, files: dict[str, SourceFile]) -> None:
         """Forget a folder that is gone, and all below it."""

@@ -1,4 +1,4 @@
-"""A limited number of values by key, of which the least recently used are evicted."""
+"""A limited number of values by key; the least recently used are evicted."""
 
 from __future__ import annotations
 

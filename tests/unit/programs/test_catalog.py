@@ -16,8 +16,8 @@ from memd.programs.catalog import (
     OPENCLAW_SOURCE,
     PROGRAMS,
     Conversations,
-    Notes,
     Places,
+    ProgramNotes,
     how_to_open,
 )
 from memd.programs.program import ConversationDatabase, FileReader
@@ -43,7 +43,7 @@ def places(platform: str = "linux", **environ: str) -> Places:
 
 
 def paths_of(program: str, platform: str, environ: Environ) -> list[str]:
-    """Return where a program keeps its conversations."""
+    """Return the folder of a program's conversations."""
     return [str(path) for path in Places(HOME, environ, platform).paths(CONVERSATIONS[program].places)]
 
 
@@ -64,7 +64,7 @@ def test_each_known_source_has_one_program_and_no_built_in_name() -> None:
         part = known.program.conversations if known.kind == "transcripts" else known.program.notes
         assert part is not None
         assert known.title
-        assert name == (part.source if isinstance(part, Notes) else known.program.name)
+        assert name == (part.source if isinstance(part, ProgramNotes) else known.program.name)
     notes = {row.source for row in NOTES.values()}
     conversations = {name for name, row in CONVERSATIONS.items() if row.places}
     assert KNOWN_SOURCES.keys() == notes | conversations

@@ -252,7 +252,7 @@ class TestCodex(ProgramContract):
         return codex(home)
 
 
-class TestGemini(ProgramContract):
+class TestGeminiSource(ProgramContract):
     """Gemini CLI."""
 
     program = "gemini"

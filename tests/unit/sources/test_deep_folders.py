@@ -10,8 +10,9 @@ from typing import Any
 
 import pytest
 
-from memd.sources.discover import Discovery, discover
+from memd.sources.notes import NotesFolder, NotesSource, WorkspaceNotes, trees_of
 from memd.sources.read import read_file
+from memd.sources.source import MEMORY, Listing
 from memd.sources.watch.watcher import Watcher
 from memd.system.safe_open import FolderWalk, open_folder
 
@@ -46,7 +47,7 @@ def nest(folder: Path, depth: int, *, beside: bool = False) -> None:
     os.close(here)
 
 
-def counted(monkeypatch: pytest.MonkeyPatch, workspace: Path) -> tuple[int, Discovery]:
+def counted(monkeypatch: pytest.MonkeyPatch, workspace: Path) -> tuple[int, Listing]:
     """Return how many descriptors a scan of a workspace opens, and its result."""
     count = 0
     real = os.open
@@ -58,7 +59,7 @@ def counted(monkeypatch: pytest.MonkeyPatch, workspace: Path) -> tuple[int, Disc
 
     with monkeypatch.context() as patched:
         patched.setattr(os, "open", counting)
-        found = discover(workspace, (), MB)
+        found = WorkspaceNotes(workspace, (), MB).find()
     return count, found
 
 
@@ -76,19 +77,18 @@ def test_scan_opens_each_folder_a_few_times_at_any_depth(
     assert opened <= 4 * folders
 
 
-def test_a_note_beyond_the_longest_path_is_found_read_and_watched(workspace: Path) -> None:
+def test_note_beyond_the_longest_path_is_found_read_and_watched(workspace: Path) -> None:
     nest(workspace / "memory", DEPTH)
     watcher = Watcher(lambda *_: None, clock=lambda: 1)
-    queue = watcher.queue("ann")
+    queue = watcher.queue("ann", MEMORY)
 
-    with queue.scan():
-        found = discover(workspace, (), MB, None, queue)
+    found = WorkspaceNotes(workspace, (), MB, queue).find()
 
     deepest = max(found.files.values(), key=lambda each: len(each.path))
     assert len(deepest.location) > 4096
     assert read_file(deepest, MB).text == ""
     assert queue.is_unchanged()
-    # when: it is written to
+    # it is written to
     folder = open_folder(str(workspace), deepest.path.split("/")[:-1])
     note = os.open("note.md", os.O_WRONLY, dir_fd=folder)
     os.write(note, b"x")
@@ -96,6 +96,15 @@ def test_a_note_beyond_the_longest_path_is_found_read_and_watched(workspace: Pat
     os.close(folder)
     assert not queue.is_unchanged()
     watcher.close()
+
+
+def test_vault_of_any_depth_is_walked(workspace: Path) -> None:
+    nest(workspace / "memory", DEPTH)
+
+    found = NotesSource("vault", trees_of("vault", [NotesFolder(workspace / "memory")], MB), MB).find()
+
+    assert len(found.files) == DEPTH
+    assert not found.skipped
 
 
 def names(walk: FolderWalk, depth: int, name: str) -> list[str]:

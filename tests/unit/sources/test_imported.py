@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memd.sources.discover import discover
 from memd.sources.imported import ImportedFolder, _read_copy, find_imported
+from memd.sources.notes import WorkspaceNotes
 
 LIMIT_BYTES = 1_000_000
 
@@ -40,7 +40,7 @@ class ImportedHome:
         file.write_text(text)
 
     def found(self) -> list[ImportedFolder]:
-        files = discover(self.home / "workspace", (), LIMIT_BYTES).files
+        files = WorkspaceNotes(self.home / "workspace", (), LIMIT_BYTES).find().files
         return find_imported(files, LIMIT_BYTES)
 
     def folders(self) -> list[tuple[str, str, str, int]]:

@@ -7,18 +7,18 @@ from pathlib import Path
 
 import pytest
 
-from memd.programs.program import Places
+from memd.programs.catalog import Places
 from memd.settings.sources import SourceConfig
-from memd.sources.added import open_source
 from memd.sources.notes_folders import MAX_PROJECTS, find_notes_folders
+from memd.sources.open import open_source
 
 
 def notes(home: Path, program: str, path: Path | None = None, **environ: str) -> set[str]:
     """Return the paths of a source's notes in the index."""
     places = Places(home, environ, "linux")
-    source = open_source(SourceConfig(program, program, "notes", path), places, 1_000_000).store
+    source = open_source(SourceConfig(program, program, "notes", path), places, 1_000_000).source
     try:
-        return set(source.find().found)
+        return set(source.find().files)
     finally:
         source.close()
 
@@ -97,7 +97,7 @@ def test_projects_of_the_same_name_stay_apart(tmp_path: Path) -> None:
     assert notes(tmp_path, "codex-notes") == {"codex-notes/shop/AGENTS.md", "codex-notes/shop-2/AGENTS.md"}
 
 
-def test_the_number_of_projects_is_limited(tmp_path: Path) -> None:
+def test_number_of_projects_is_limited(tmp_path: Path) -> None:
     listed = [tmp_path / f"p{number}" for number in range(MAX_PROJECTS + 9)]
     for folder in listed:
         folder.mkdir()
@@ -106,7 +106,7 @@ def test_the_number_of_projects_is_limited(tmp_path: Path) -> None:
     assert len(folders) == 1 + MAX_PROJECTS
 
 
-def test_a_programs_folder_in_another_place_has_its_notes_alone(tmp_path: Path) -> None:
+def test_programs_folder_in_another_place_has_its_notes_alone(tmp_path: Path) -> None:
     write(tmp_path / "old" / "CLAUDE.md")
     write(tmp_path / "old" / "other.md")
     assert notes(tmp_path, "claude-code-notes", tmp_path / "old") == {"claude-code-notes/CLAUDE.md"}

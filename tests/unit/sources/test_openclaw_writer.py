@@ -8,7 +8,7 @@ import apsw
 import pytest
 
 from memd.programs import openclaw_rows as openclaw_sessions
-from memd.programs.openclaw_database import OpenClawDatabase as DatabaseReader
+from memd.programs.openclaw_database import OpenClawAgentDatabase
 from memd.programs.openclaw_rows import OpenClawSessions
 from memd.sources.databases import GRAIN_NS, ConversationDatabases
 from memd.text.transcripts.messages import TranscriptRecord
@@ -71,7 +71,7 @@ def test_sessions_are_not_listed_again_without_a_commit(
     openclaw.add_session("a", conversation("a", 1))
     let_settle(home)
     first = source.find()
-    monkeypatch.setattr(DatabaseReader, "sessions", None)
+    monkeypatch.setattr(OpenClawAgentDatabase, "sessions", None)
     assert source.find() is first
 
 

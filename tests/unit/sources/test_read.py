@@ -13,8 +13,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memd.settings.schema import ExtraPath
-from memd.sources.discover import LINK, Discovery, SourceFile, discover
+from memd.sources.notes import WorkspaceNotes
 from memd.sources.read import lines_of, read_file, refusal_of
+from memd.sources.source import Listing, SourceFile
+from memd.sources.tree import LINK
 from memd_client.errors import FileMissingError, FileUnreadableError, PathRefusedError
 from memd_client.messages import SkippedFile
 from tests.support.hostile import swap_with_link
@@ -119,7 +121,7 @@ def test_file_outside_its_root_is_refused(tmp_path: Path, location: str) -> None
 @pytest.mark.parametrize("linked", ["memory", "memory/sub", "memory/sub/a.md"])
 def test_file_replaced_by_a_link_is_refused(tmp_path: Path, linked: str) -> None:
     workspace, outside = _two_folders(tmp_path)
-    found = discover(workspace, (), LIMIT).files["memory/sub/a.md"]
+    found = WorkspaceNotes(workspace, (), LIMIT).find().files["memory/sub/a.md"]
     assert read_file(found, LIMIT).text == INSIDE
     (workspace / linked).rename(tmp_path / "aside")
     target = {"memory": outside, "memory/sub": outside / "sub", "memory/sub/a.md": outside / "sub" / "a.md"}
@@ -132,14 +134,14 @@ def test_file_replaced_by_a_link_is_refused(tmp_path: Path, linked: str) -> None
 def test_file_in_a_linked_workspace_is_read(tmp_path: Path) -> None:
     workspace, _ = _two_folders(tmp_path)
     (tmp_path / "link").symlink_to(workspace)
-    found = discover(tmp_path / "link", (), LIMIT).files["memory/sub/a.md"]
+    found = WorkspaceNotes(tmp_path / "link", (), LIMIT).find().files["memory/sub/a.md"]
     assert read_file(found, LIMIT).text == INSIDE
 
 
 def test_hard_link_in_the_workspace_is_read(tmp_path: Path) -> None:
     workspace, outside = _two_folders(tmp_path)
     os.link(outside / "sub" / "a.md", workspace / "memory" / "hard.md")
-    found = discover(workspace, (), LIMIT).files["memory/hard.md"]
+    found = WorkspaceNotes(workspace, (), LIMIT).find().files["memory/hard.md"]
     assert read_file(found, LIMIT).text == OUTSIDE
 
 
@@ -147,7 +149,7 @@ def test_file_in_a_folder_without_list_permission_is_read(tmp_path: Path) -> Non
     workspace, outside = _two_folders(tmp_path)
     outside.chmod(0o311)
     try:
-        disk = discover(workspace, (ExtraPath(path=str(outside / "sub")),), LIMIT)
+        disk = WorkspaceNotes(workspace, (ExtraPath(path=str(outside / "sub")),), LIMIT).find()
         assert read_file(disk.files["../outside/sub/a.md"], LIMIT).text == OUTSIDE
     finally:
         outside.chmod(0o700)
@@ -155,7 +157,7 @@ def test_file_in_a_folder_without_list_permission_is_read(tmp_path: Path) -> Non
 
 def test_reading_leaves_no_descriptor_open(tmp_path: Path) -> None:
     workspace, _ = _two_folders(tmp_path)
-    found = discover(workspace, (), LIMIT).files["memory/sub/a.md"]
+    found = WorkspaceNotes(workspace, (), LIMIT).find().files["memory/sub/a.md"]
     gone = found._replace(location=str(workspace / "memory" / "sub" / "gone.md"))
     (workspace / "memory" / "link").symlink_to("sub")
     linked = found._replace(location=str(workspace / "memory" / "link" / "a.md"))
@@ -173,7 +175,7 @@ def test_folder_swapped_for_a_link_in_a_loop_never_exposes_outside_bytes(
     tmp_path: Path, swapped: str
 ) -> None:
     workspace, outside = _two_folders(tmp_path)
-    found = discover(workspace, (), LIMIT).files["memory/sub/a.md"]
+    found = WorkspaceNotes(workspace, (), LIMIT).find().files["memory/sub/a.md"]
     place, real, link = workspace / swapped, tmp_path / "real", tmp_path / "link"
     link.symlink_to(
         {"memory": outside, "memory/sub": outside / "sub", "memory/sub/a.md": outside / "sub" / "a.md"}[
@@ -245,9 +247,9 @@ def test_file_beyond_the_limit_is_read_up_to_its_last_complete_line(
 DAYS = ["memory/2026-01-16.md", "memory/2026-01-18.md"]
 
 
-def _days(beyond_limits: int = 0) -> Discovery:
+def _days(beyond_limits: int = 0) -> Listing:
     files = {path: SourceFile(path, f"/w/{path}", 1, 1, 1, 1) for path in DAYS}
-    return Discovery(files=files, skipped=[SkippedFile("memory/link", LINK)], beyond_limits=beyond_limits)
+    return Listing(files=files, skipped=[SkippedFile("memory/link", LINK)], beyond_limits=beyond_limits)
 
 
 @pytest.mark.parametrize(
@@ -288,7 +290,7 @@ def test_missing_file_error_suggests_no_private_notes() -> None:
     path = "memory/sessions/2026-01-17-salary.md"
     found = SourceFile(path, f"/w/{path}", 1, 1, 1, 1)
 
-    error = refusal_of("memory/sessions/2026-01-17.md", Discovery({path: found}, [], []), "/w")
+    error = refusal_of("memory/sessions/2026-01-17.md", Listing({path: found}), "/w")
 
     assert "near" not in error.data
 

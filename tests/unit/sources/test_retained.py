@@ -17,7 +17,7 @@ WIDE = RetainedLimits(days=30, megabytes=10)
 
 
 @dataclass
-class Program(Source):
+class ChangingProgram(Source):
     """A source of conversations that a test adds and removes, and may make unreadable."""
 
     name = "p"
@@ -64,7 +64,7 @@ class Retained:
     """A program whose conversations are retained."""
 
     def __init__(self, folder: Path, limits: RetainedLimits = WIDE) -> None:
-        self.program, self.clock, self.folder = Program(), SetClock(), folder
+        self.program, self.clock, self.folder = ChangingProgram(), SetClock(), folder
         self.source = RetainedConversations(self.program, RetainedCopies(folder, limits, self.clock))
 
     def pass_days(self, days: int) -> dict[str, FileText]:

@@ -20,7 +20,7 @@ import math
 import os
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from typing import Final, NamedTuple, TypeAlias
 
@@ -134,12 +134,15 @@ class FolderEvents:
         """Start reporting a folder's events to a queue."""
         return WatchResult(None)
 
-    def forget(self, queue: WatchQueue, keys: set[Key]) -> None:
-        """Stop reporting the events of some folders to a queue."""
+    def forget(self, queue: WatchQueue, interests: Mapping[Interest, Key]) -> None:
+        """Stop reporting the events of some folders to a queue. A renamed folder has the same key by its new path."""
         with self.lock:
-            for key in keys:
+            for interest, key in interests.items():
                 queues = self.folders.get(key, {})
-                queues.pop(queue, None)
+                left = queues.get(queue, set())
+                left.discard(interest)
+                if not left:
+                    queues.pop(queue, None)
                 if not queues and self.folders.pop(key, None) is not None:
                     self._drop(key)
 
@@ -243,7 +246,6 @@ class WatchQueue(Unwatched):
         self._is_unchanged = False
         self._is_certain = False
         self._is_incomplete = False
-        self._since_s = 0.0
         self._keys: dict[Interest, Key] = {}
         self._entered: dict[Interest, Key] = {}
         self._states: dict[str, tuple[bool, State]] = {}
@@ -255,7 +257,7 @@ class WatchQueue(Unwatched):
 
     def is_unchanged(self) -> bool:
         """Return whether nothing changed since the last scan (blocking, for a few microseconds)."""
-        if not self._is_unchanged or self._now() - self._since_s > self.valid_s:
+        if not self._is_unchanged or self._now() - self._whole_s > self.valid_s:
             return False
         self._events.read()  # clears the flag if there was an event
         # The flag decides, not the result of `read`: another thread may have read the events.
@@ -318,7 +320,10 @@ class WatchQueue(Unwatched):
             below = way
             while (above := os.path.dirname(below)) != below:
                 name = os.path.basename(below).casefold()
-                watched = self._add(Interest(above, frozenset({name})), follow=True)
+                interest = Interest(above, frozenset({name}))
+                watched = self._events.add(self, interest, follow=True)
+                if watched.key is not None:
+                    self._entered[interest] = watched.key
                 if watched.key != NOWHERE:
                     break
                 below = above
@@ -347,9 +352,8 @@ class WatchQueue(Unwatched):
 
     def _begin(self) -> Scan:
         if self._events is not (current := self._current_events()):
-            self._events, self._keys = current, {}
+            self._events, self._keys, self._whole_s = current, {}, -math.inf
         self._is_certain = self._events.read()
-        self._since_s = self._now()
         is_lost = self._has_moved() or not self._is_certain or self._whole_s == -math.inf
         is_old = self._now() - self._whole_s > self.valid_s
         self._problem = ""
@@ -364,7 +368,7 @@ class WatchQueue(Unwatched):
     def _end(self) -> None:
         """Stop watching the folders that a successful scan did not enter."""
         before, self._keys = self._keys, self._entered
-        self._events.forget(self, set(before.values()) - set(self._keys.values()))
+        self._events.forget(self, {each: key for each, key in before.items() if self._keys.get(each) != key})
         self._is_incomplete = False
         if self._keys != before:
             log.debug("watch.armed", agent=self._hint[0], source=self._hint[1], folders=len(self._keys))

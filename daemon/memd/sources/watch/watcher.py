@@ -95,7 +95,7 @@ class Watcher:
         self._now = now
         self._threads = trio.CapacityLimiter(THREADS)
         self._agents: dict[str, Callable[[], Listings]] = {}
-        self._queues: dict[str, dict[str, WatchQueue]] = {}
+        self._queues: dict[str, dict[tuple[str, str], WatchQueue]] = {}
         self._states: dict[str, WatchState] = {}
         self._hints = Hints()
         self._poll_again = trio.Event()
@@ -107,10 +107,10 @@ class Watcher:
         folders = len(self._events.folders)
         return f"<Watcher of {len(self._agents)} agents, {polled} polled, {folders} folders armed>"
 
-    def queue(self, agent: str, source: str) -> WatchQueue:
-        """Return a new queue for the folders of one of an agent's sources, replacing the previous one."""
+    def queue(self, agent: str, source: str, part: str = "") -> WatchQueue:
+        """Return a new queue for the folders of a part of one of an agent's sources, replacing the previous one."""
         queue = WatchQueue((agent, source), lambda: self._events, self._hints, self._now)
-        self._queues.setdefault(agent, {})[source] = queue
+        self._queues.setdefault(agent, {})[source, part] = queue
         return queue
 
     def watch(self, agent: str, find: Callable[[], Listings]) -> None:
@@ -236,7 +236,7 @@ class Watcher:
                 await self._poll_again.wait()
 
     def _hints_of(self, agent: str) -> set[Hint]:
-        return {(agent, source) for source in self._queues.get(agent, ())}
+        return {(agent, source) for source, _ in self._queues.get(agent, ())}
 
     def _hint_all(self) -> None:
         """Hint all agents, because any of them may have missed a change."""

@@ -42,7 +42,7 @@ def _mounts(tmp_path: Path) -> Mounts:
         ("/", None),
     ],
 )
-def test_a_path_has_the_file_system_of_the_nearest_mount(tmp_path: Path, path: str, kind: str | None) -> None:
+def test_path_has_the_file_system_of_the_nearest_mount(tmp_path: Path, path: str, kind: str | None) -> None:
     assert _mounts(tmp_path).find_foreign(path) == kind
 
 

@@ -19,12 +19,10 @@ from trio.testing import MockClock
 
 from memd.sources.watch import inotify
 from memd.sources.watch.inotify import Inotify, explain_limit
-from memd.sources.watch.poll import list_folders
-from memd.sources.watch.queue import Kind
-from memd.sources.watch.watcher import Mechanism, Watcher, WatchPlan, WatchState
+from memd.sources.watch.watcher import Listings, Mechanism, Watcher, WatchState
 from memd.sources.watch.watchfiles_events import explain_failure
 from tests.support.tree import ROOT
-from tests.support.watching import HintRecorder, run_watcher, wait_for_state, workspace_at
+from tests.support.watching import HintRecorder, WatchedAgent, run_watcher, wait_for_state, workspace_at
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="inotify is Linux's alone")
 
@@ -76,8 +74,8 @@ async def test_watcher_polls_at_a_limit_and_returns_to_events(
     memory = workspace_at(tmp_path / "ws") / "memory"
     with structlog.testing.capture_logs() as logs:
         options: dict[str, Any] = {"mechanism": mechanism, "poll_s": 0.05, "retry_s": 0.2}
-        async with run_watcher(WatchPlan("ann", tmp_path / "ws"), **options) as (watcher, heard):
-            # given no events, then polling says why, and finds each kind of change
+        async with run_watcher(WatchedAgent("ann", tmp_path / "ws"), **options) as (watcher, heard):
+            # without events, polling says why, and finds each kind of change
             await wait_for_state(lambda: watcher.state("ann").mode == "polling")
             assert says in watcher.state("ann").reason
             for text in ("x", "longer"):
@@ -85,7 +83,7 @@ async def test_watcher_polls_at_a_limit_and_returns_to_events(
                 await heard.next("ann")
             (memory / "note.md").unlink()
             await heard.next("ann")
-            # and when the limit is raised, events are back
+            # once the limit is raised, events are back
             failing.is_over = True
             await wait_for_state(lambda: watcher.state("ann") == WatchState("events", "", 1_000))
             for text in ("one", "two!"):
@@ -109,8 +107,8 @@ async def test_only_the_agent_without_watches_is_polled(
         return real(self, folder, follow=follow)
 
     monkeypatch.setattr(Inotify, "add", add)
-    plans = [WatchPlan(name, workspace_at(tmp_path / name)) for name in ("ann", "bob")]
-    async with run_watcher(*plans, poll_s=0.05, recheck_s=0.2) as (watcher, heard):
+    agents = [WatchedAgent(name, workspace_at(tmp_path / name)) for name in ("ann", "bob")]
+    async with run_watcher(*agents, poll_s=0.05, recheck_s=0.2) as (watcher, heard):
         await wait_for_state(lambda: watcher.state("ann").mode == "polling")
         assert "`sysctl fs.inotify.max_user_watches=524288`" in watcher.state("ann").reason
         assert watcher.state("bob").mode == "events"
@@ -143,28 +141,24 @@ def test_missing_descriptors_are_distinguished_from_missing_instances(
     assert "`LimitNOFILE=` of the service, or `ulimit -n`" in explain_limit(OSError(errno.EMFILE, "x"))
 
 
-async def test_poll_interval_grows_with_the_duration_of_polls(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    # given polls that take 50 ms each, by the clock that measures them
+async def test_poll_interval_grows_with_the_duration_of_polls(monkeypatch: pytest.MonkeyPatch) -> None:
+    # polls take 50 ms each, by the clock that measures them
     times = iter(number / 20 for number in range(1_000_000))
     monkeypatch.setattr(
         "memd.sources.watch.watcher.time", SimpleNamespace(perf_counter=times.__next__, monotonic=lambda: 0.0)
     )
     monkeypatch.setattr("memd.sources.watch.watcher.POLL_SHARE", 200)
     polled_s: list[float] = []
-    plan = WatchPlan("ann", workspace_at(tmp_path / "ws"))
 
-    def note(*arguments: Any) -> Any:
+    def find() -> Listings:
         polled_s.append(clock.current_time())
-        return list_folders(*arguments)
+        return {}
 
-    monkeypatch.setattr("memd.sources.watch.watcher.list_folders", note)
     clock = MockClock(rate=100)
 
     async def main() -> None:
         watcher = Watcher(HintRecorder(), clock=lambda: 1, mechanism="poll")
-        watcher.watch(plan)
+        watcher.watch("ann", find)
         async with trio.open_nursery() as nursery:
             nursery.start_soon(watcher.run)
             await wait_for_state(lambda: len(polled_s) > 4, LONG_S)
@@ -178,14 +172,14 @@ def test_unexpected_exception_is_logged_and_the_watcher_restarts(tmp_path: Path)
     heard = HintRecorder()
     faults: list[Exception] = [ZeroDivisionError()]
 
-    def hint(agent: str, kind: Kind) -> None:
+    def hint(agent: str, source: str) -> None:
         if faults:
             raise faults.pop()
-        heard(agent, kind)
+        heard(agent, source)
 
     async def main() -> None:
         watcher = Watcher(hint, clock=lambda: 1, mechanism="poll")
-        watcher.watch(WatchPlan("ann", workspace_at(tmp_path / "ws")))
+        heard.follow(watcher, WatchedAgent("ann", workspace_at(tmp_path / "ws")))
         async with trio.open_nursery() as nursery:
             nursery.start_soon(watcher.run)
             await wait_for_state(lambda: bool(heard.hints), LONG_S)
@@ -209,9 +203,9 @@ async def test_only_the_workspace_on_a_server_is_polled(
     tmp_path: Path, mount_table: Path, mechanism: Mechanism
 ) -> None:
     far, near = workspace_at(tmp_path / "nas" / "far"), workspace_at(tmp_path / "near")
-    plans = (WatchPlan("far", far), WatchPlan("near", near))
+    agents = (WatchedAgent("far", far), WatchedAgent("near", near))
     options: dict[str, Any] = {"mechanism": mechanism, "mount_table": mount_table, "poll_s": 0.05}
-    async with run_watcher(*plans, **options) as (watcher, heard):
+    async with run_watcher(*agents, **options) as (watcher, heard):
         await wait_for_state(lambda: watcher.state("far").mode == "polling")
         assert "nas/far is on nfs4, on which changes by other machines" in watcher.state("far").reason
         assert watcher.state("near").mode == "events"
@@ -260,5 +254,5 @@ def _may_set_limits() -> bool:
 
 @pytest.mark.skipif(not _may_set_limits(), reason="limits can't be set for one process here")
 @pytest.mark.parametrize("limit", ["instances", "watches"])
-def test_a_user_without_instances_or_watches_is_polled(tmp_path: Path, limit: str) -> None:
+def test_user_without_instances_or_watches_is_polled(tmp_path: Path, limit: str) -> None:
     _run_crowded(limit, tmp_path / "ws", 'exec unshare -Ur "$0" -m tests.support.limited_watcher "$@"')

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import mmap
 import os
 import shutil
@@ -9,6 +10,7 @@ import sys
 import tempfile
 import threading
 from collections.abc import Callable, Iterator
+from copy import deepcopy
 from pathlib import Path
 from typing import Any
 
@@ -16,18 +18,19 @@ import pytest
 from hypothesis import given, settings
 
 from memd.settings.schema import ExtraPath
-from memd.sources import agent_sources as sources_module
-from memd.sources.agent_sources import SourceLimits, Sources
-from memd.sources.discover import Discovery, discover
+from memd.sources.notes import WorkspaceNotes
+from memd.sources.source import MEMORY, Listing
 from memd.sources.watch.inotify import Inotify
-from memd.sources.watch.queue import MAX_LINKED_FILES, SCAN_VALID_S, Interest
+from memd.sources.watch.queue import MAX_LINKED_FILES, NOTES_VALID_S, Interest, Scan
 from memd.sources.watch.watcher import Watcher
 from tests.support.edits import Edit, EditedMemory, SearchCheck, random_edits, scripts
 from tests.support.listings import record_listings
+from tests.support.watching import QueueClock, transcripts_at, vault_at, watcher_by
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="inotify is Linux's alone")
 
-WIDE = SourceLimits(1_000_000, 100_000, 10_000_000_000)
+MAX_BYTES = 4_000
+"""Larger notes are indexed in part; some of the edits write such notes."""
 
 EXTRAS = (
     ExtraPath(path="attic"),
@@ -39,23 +42,18 @@ EXTRAS = (
 """A folder in the workspace, one deep in it, a file in it, a folder and a file outside it."""
 
 
-class QueueClock:
-    """A clock that a test advances."""
+class CountedNotes(WorkspaceNotes):
+    """A workspace's notes, with all scans counted."""
 
-    def __init__(self) -> None:
-        self.now_s = 100.0
+    looks = 0
 
-    def __call__(self) -> float:
-        return self.now_s
-
-
-def watcher_by(now: Callable[[], float], **options: Any) -> Watcher:
-    """Return a watcher that hints nothing."""
-    return Watcher(lambda *_: None, clock=lambda: 1, now=now, **options)
+    def _update(self, scan: Scan) -> None:
+        self.looks += 1
+        super()._update(scan)
 
 
-class CountedSources:
-    """One agent's sources over a workspace, with all scans counted."""
+class WatchedNotes:
+    """One agent's notes by events, to be compared with a new listing of them."""
 
     def __init__(
         self, workspace: Path, extras: tuple[ExtraPath, ...] = (), watcher: Watcher | None = None
@@ -64,55 +62,64 @@ class CountedSources:
         self.extras = extras
         self.clock = QueueClock()
         self.watcher = watcher or watcher_by(self.clock)
-        self.sources = Sources(workspace, extras, WIDE, None, self.watcher.queue("ann"))
-        self.looks = 0
+        self.queue = self.watcher.queue("ann", MEMORY)
+        self.notes = CountedNotes(workspace, extras, MAX_BYTES, self.queue)
+        self._before: tuple[Listing, Listing] | None = None
 
-    def count(self, *arguments: Any) -> Discovery:
-        """Scan all files, and count the scan."""
-        self.looks += 1
-        return discover(*arguments)
+    @property
+    def looks(self) -> int:
+        """How many scans there were."""
+        return self.notes.looks
 
-    def find(self) -> Discovery:
-        """Return the files according to the sources."""
-        return self.sources.find()
+    def find(self) -> Listing:
+        """Return the notes by events."""
+        return self.notes.find()
 
-    def really(self) -> Discovery:
-        """Return the files on disk."""
-        return discover(self.workspace, self.extras, WIDE.file_bytes)
+    def really(self) -> Listing:
+        """Return the notes on disk."""
+        return WorkspaceNotes(self.workspace, self.extras, MAX_BYTES).find()
 
     def is_right(self) -> bool:
-        """Return whether the two agree."""
+        """Return whether the two agree; a listing that was returned never changes."""
+        if self._before is not None:
+            assert self._before[0] == self._before[1]
         told, real = self.find(), self.really()
-        return (told.files, told.skipped, told.workspace_missing) == (
-            real.files,
-            real.skipped,
-            real.workspace_missing,
-        )
+        self._before = told, deepcopy(told)
+        return comparable(told) == comparable(real)
+
+
+def comparable(listing: Listing) -> tuple[object, ...]:
+    """Return the contents of a listing; the order of skipped files doesn't matter."""
+    return (
+        listing.files,
+        sorted((file.path, file.reason) for file in listing.skipped),
+        sorted((file.path, file.reason) for file in listing.partial),
+        listing.is_missing,
+    )
 
 
 @pytest.fixture
-def looked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[CountedSources]:
+def looked(tmp_path: Path) -> Iterator[WatchedNotes]:
     """A workspace with three notes that was scanned once."""
     workspace = tmp_path / "above" / "workspace"
     (workspace / "memory" / "deep").mkdir(parents=True)
     for name in ("MEMORY.md", "memory/a.md", "memory/deep/b.md"):
         (workspace / name).write_text("a note\n")
-    looked = CountedSources(workspace)
-
-    monkeypatch.setattr(sources_module, "discover", looked.count)
+    looked = WatchedNotes(workspace)
     assert len(looked.find().files) == 3
     yield looked
-    looked.sources.close()
+    looked.notes.close()
     looked.watcher.close()
 
 
-def test_scan_is_reused_while_nothing_changes(looked: CountedSources) -> None:
+def test_scan_is_reused_while_nothing_changes(looked: WatchedNotes) -> None:
+    first = looked.find()
     for _ in range(10):
-        assert len(looked.find().files) == 3
+        assert looked.find() is first
     assert looked.looks == 1
 
 
-def test_changes_of_other_files_cause_no_scan(looked: CountedSources) -> None:
+def test_changes_of_other_files_cause_no_scan(looked: WatchedNotes) -> None:
     (looked.workspace / "src.py").write_text("print()\n")
     (looked.workspace / "node_modules").mkdir()
     (looked.workspace / "node_modules" / "x.md").write_text("not memory\n")
@@ -178,38 +185,57 @@ CHANGES: dict[str, Callable[[Path], object]] = {
 
 
 @pytest.mark.parametrize("change", CHANGES.values(), ids=CHANGES.keys())
-def test_every_change_is_detected_at_once(looked: CountedSources, change: Callable[[Path], object]) -> None:
+def test_every_change_is_detected_at_once(looked: WatchedNotes, change: Callable[[Path], object]) -> None:
     change(looked.workspace)
     assert looked.is_right()
     assert looked.looks == 2
     assert looked.is_right()  # and its result, too
 
 
+def test_change_lists_one_folder_again(looked: WatchedNotes, monkeypatch: pytest.MonkeyPatch) -> None:
+    listed = record_listings(monkeypatch)
+    (looked.workspace / "memory/deep/b.md").write_text("other\n")
+    looked.find()
+    assert len(listed) == 1
+    assert looked.is_right()
+
+
+def test_change_in_a_renamed_folder_lists_one_folder_again(
+    looked: WatchedNotes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (looked.workspace / "memory/deep").rename(looked.workspace / "memory/other")
+    assert looked.is_right()
+    listed = record_listings(monkeypatch)
+    (looked.workspace / "memory/other/b.md").write_text("other\n")
+    looked.find()
+    assert len(listed) == 1
+    assert looked.is_right()
+
+
 def test_empty_folders_are_not_opened_again_unless_they_change(
-    looked: CountedSources, monkeypatch: pytest.MonkeyPatch
+    looked: WatchedNotes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     memory = looked.workspace / "memory"
     for number in range(100):
         (memory / f"empty{number}").mkdir()
     assert looked.is_right()
     opened = record_listings(monkeypatch)
-    # when: a note changes, also long after the last scan
-    for _ in range(2):
+    # if a note changes, only its folder is listed; long after the last scan, all folders with notes are
+    for folders in (1, 1 + 3):
         (memory / "a.md").write_text(f"another note, {looked.clock()}\n")
         looked.find()
-        looked.clock.now_s += 2 * SCAN_VALID_S
-    # then: only the workspace and the folders with notes were listed
-    assert len(opened) == 6
+        assert len(opened) == folders
+        looked.clock.now_s += 2 * NOTES_VALID_S
     (memory / "empty7" / "new.md").write_text("a note\n")
     assert looked.is_right()
     assert "memory/empty7/new.md" in looked.find().files
 
 
-def test_empty_folder_below_a_replaced_one_is_opened(looked: CountedSources) -> None:
+def test_empty_folder_below_a_replaced_one_is_opened(looked: WatchedNotes) -> None:
     memory = looked.workspace / "memory"
     (memory / "x" / "below").mkdir(parents=True)
     assert looked.is_right()
-    # when: another folder takes the place of `x`, and `below` itself has no event
+    # another folder takes the place of `x`, and `below` itself has no event
     (memory / "y" / "below").mkdir(parents=True)
     (memory / "y" / "below" / "note.md").write_text("a note\n")
     (memory / "x").rename(memory / "z")
@@ -219,17 +245,17 @@ def test_empty_folder_below_a_replaced_one_is_opened(looked: CountedSources) -> 
     assert "memory/x/below/note.md" in looked.find().files
 
 
-def test_scan_is_reused_again_after_a_change(looked: CountedSources) -> None:
+def test_scan_is_reused_again_after_a_change(looked: WatchedNotes) -> None:
     (looked.workspace / "memory/a.md").write_text("other\n")
     for _ in range(3):
         looked.find()
     assert looked.looks == 2
 
 
-def test_change_through_another_hard_link_is_detected(looked: CountedSources) -> None:
+def test_change_through_another_hard_link_is_detected(looked: WatchedNotes) -> None:
     second = looked.workspace.parent / "second.md"
     os.link(looked.workspace / "memory/a.md", second)
-    (looked.workspace / "memory/deep/b.md").touch()
+    (looked.workspace / "memory/c.md").touch()  # a link to a note raises no event in the note's folder
     assert looked.is_right()
     second.write_text("by the other name\n")
     assert looked.is_right()
@@ -238,7 +264,17 @@ def test_change_through_another_hard_link_is_detected(looked: CountedSources) ->
     assert looked.looks == looks
 
 
-def test_many_notes_with_hard_links_cause_full_scans(looked: CountedSources) -> None:
+def test_hard_link_that_is_made_later_is_detected_soon(looked: WatchedNotes) -> None:
+    second = looked.workspace.parent / "second.md"
+    os.link(looked.workspace / "memory/a.md", second)
+    second.write_text("by the other name\n")
+    looked.clock.now_s += NOTES_VALID_S + 0.1
+    assert looked.is_right()
+    second.write_text("by the other name again\n")
+    assert looked.is_right()
+
+
+def test_many_notes_with_hard_links_cause_full_scans(looked: WatchedNotes) -> None:
     away = looked.workspace.parent / "away"
     away.mkdir()
     for number in range(MAX_LINKED_FILES + 1):
@@ -250,25 +286,85 @@ def test_many_notes_with_hard_links_cause_full_scans(looked: CountedSources) -> 
     assert looked.is_right()
 
 
-def test_change_through_a_mapping_is_detected_on_close_or_soon(looked: CountedSources) -> None:
+def test_change_through_a_mapping_is_detected_on_close_or_soon(looked: WatchedNotes) -> None:
     with (looked.workspace / "memory/a.md").open("r+b") as file:
         mapped = mmap.mmap(file.fileno(), 0)
     mapped[0:1] = b"A"
     mapped.flush()
-    looked.clock.now_s += SCAN_VALID_S + 0.1
+    looked.clock.now_s += NOTES_VALID_S + 0.1
     assert looked.is_right()
     mapped[1:2] = b"B"
     mapped.close()
     assert looked.is_right()
 
 
-def test_scan_expires_after_its_validity(looked: CountedSources) -> None:
-    looked.clock.now_s += SCAN_VALID_S + 0.1
+def test_change_through_a_mapping_is_detected_soon_while_other_notes_change(looked: WatchedNotes) -> None:
+    with (looked.workspace / "memory/a.md").open("r+b") as file:
+        mapped = mmap.mmap(file.fileno(), 0)
+    mapped[0:1] = b"A"
+    mapped.flush()
+    # another folder changes shortly before all folders are due
+    looked.clock.now_s += 0.9 * NOTES_VALID_S
+    (looked.workspace / "memory/deep/b.md").write_text("other\n")
+    looked.find()
+    looked.clock.now_s += 0.2 * NOTES_VALID_S
+    assert looked.is_right()
+    mapped.close()
+
+
+def test_scan_expires_after_its_validity(looked: WatchedNotes) -> None:
+    looked.clock.now_s += NOTES_VALID_S + 0.1
     looked.find()
     assert looked.looks == 2
 
 
-def test_overflow_of_the_kernel_queue_causes_a_scan(looked: CountedSources) -> None:
+def test_folder_moved_away_during_a_scan_is_listed_once_it_is_back(
+    looked: WatchedNotes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    memory = looked.workspace / "memory"
+    scandir, is_moved = os.scandir, list[bool]()
+
+    def move(folder: int) -> Any:
+        """List a folder, and move one in it away before it is listed itself."""
+        with scandir(folder) as entries:
+            listed = list(entries)
+        if any(entry.name == "deep" for entry in listed) and not is_moved:
+            (memory / "deep").rename(memory.parent / "away")
+            is_moved.append(True)
+        return contextlib.nullcontext(listed)
+
+    looked.clock.now_s += 2 * NOTES_VALID_S
+    with monkeypatch.context() as patched:
+        patched.setattr(os, "scandir", move)
+        assert "memory/deep/b.md" not in looked.find().files
+    (memory.parent / "away").rename(memory / "deep")
+    assert looked.is_right()
+    assert "memory/deep/b.md" in looked.find().files
+
+
+def test_change_during_a_scan_is_hinted(looked: WatchedNotes, monkeypatch: pytest.MonkeyPatch) -> None:
+    memory = looked.workspace / "memory"
+    scandir, hints = os.scandir, looked.queue._hints
+    with monkeypatch.context() as patched:
+
+        def change(folder: int) -> Any:
+            """Write a note while its folder is listed, and read the event as the watcher does."""
+            with scandir(folder) as entries:
+                listed = list(entries)
+            patched.undo()
+            hints._waiting.clear()
+            (memory / "new.md").write_text("new\n")
+            looked.watcher._events.read()
+            return contextlib.nullcontext(listed)
+
+        patched.setattr(os, "scandir", change)
+        (memory / "a.md").write_text("other\n")
+        assert "memory/new.md" not in looked.find().files
+    assert hints._waiting == {("ann", MEMORY)}
+    assert looked.is_right()
+
+
+def test_overflow_of_the_kernel_queue_causes_a_scan(looked: WatchedNotes) -> None:
     most = int(Path("/proc/sys/fs/inotify/max_queued_events").read_text())
     noise = looked.workspace / "memory/noise"
     noise.mkdir()
@@ -285,71 +381,95 @@ def test_shared_file_system_is_scanned_each_time(tmp_path: Path) -> None:
     device = tmp_path.stat().st_dev
     table = tmp_path / "mountinfo"
     table.write_text(f"1 0 {os.major(device)}:{os.minor(device)} / / rw - nfs4 server:/ rw\n")
-    watcher = watcher_by(QueueClock(), mount_table=table)
     (tmp_path / "memory").mkdir()
-    queue = watcher.queue("ann")
-    Sources(tmp_path, (), WIDE, None, queue).find()
-    assert not queue.is_unchanged()
-    assert "is on nfs4, on which changes by other machines raise no file events" in queue.problem
-    watcher.close()
+    looked = WatchedNotes(tmp_path, watcher=watcher_by(QueueClock(), mount_table=table))
+    looked.find()
+    assert not looked.queue.is_unchanged()
+    assert "is on nfs4, on which changes by other machines raise no file events" in looked.queue.problem
+    looked.watcher.close()
+
+
+def test_local_disk_below_a_shared_file_system_is_followed_by_events(tmp_path: Path) -> None:
+    table, server = tmp_path / "mountinfo", tmp_path / "nas"
+    table.write_text(
+        f"1 0 0:999 / {server} rw - nfs4 server:/ rw\n2 1 8:2 / {server}/local rw - xfs /dev/sdb1 rw\n"
+    )
+    (server / "local" / "memory").mkdir(parents=True)
+    with contextlib.closing(watcher_by(QueueClock(), mount_table=table)) as watcher:
+        looked = WatchedNotes(server / "local", watcher=watcher)
+        looked.find()
+        assert looked.queue.is_unchanged()
+        assert looked.queue.problem == ""
 
 
 @pytest.mark.parametrize("mechanism", ["watchfiles", "poll"])
-def test_other_mechanisms_never_reuse_a_scan(looked: CountedSources, mechanism: Any) -> None:
-    sources = Sources(
-        looked.workspace, (), WIDE, None, watcher_by(looked.clock, mechanism=mechanism).queue("ann")
-    )
+def test_other_mechanisms_never_reuse_a_scan(looked: WatchedNotes, mechanism: Any) -> None:
+    other = WatchedNotes(looked.workspace, watcher=watcher_by(looked.clock, mechanism=mechanism))
     for _ in range(3):
-        assert len(sources.find().files) == 3
-    assert looked.looks == 4
+        assert len(other.find().files) == 3
+    assert other.looks == 3
+    other.watcher.close()
+
+
+@pytest.mark.parametrize("mechanism", ["watchfiles", "poll"])
+def test_all_folders_are_watched_once_the_mechanism_is_inotify_again(
+    looked: WatchedNotes, mechanism: Any
+) -> None:
+    looked.watcher.use(mechanism)
+    assert looked.is_right()
+    looked.watcher.use("inotify")
+    assert looked.is_right()
+    (looked.workspace / "memory/a.md").write_text("other\n")
+    assert looked.is_right()
+    assert looked.queue.is_unchanged()
 
 
 def test_every_search_scans_without_further_watches(
-    looked: CountedSources, monkeypatch: pytest.MonkeyPatch
+    looked: WatchedNotes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def refuse(*_: object, **__: object) -> int:
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(Inotify, "add", refuse)
-    (looked.workspace / "memory/a.md").write_text("other\n")
-    for _ in range(3):
+    (looked.workspace / "memory/new").mkdir()
+    for number in range(3):
         assert looked.is_right()
-    assert looked.looks == 4
+        assert looked.looks == 2 + number
 
 
 def test_every_search_scans_without_an_inotify_instance(
-    looked: CountedSources, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    looked: WatchedNotes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def refuse(_: Inotify) -> None:
         raise OSError(24, "Too many open files")
 
     monkeypatch.setattr(Inotify, "__init__", refuse)
-    sources = Sources(looked.workspace, (), WIDE, None, watcher_by(looked.clock).queue("ann"))
+    other = WatchedNotes(looked.workspace, watcher=watcher_by(looked.clock))
     for _ in range(3):
-        assert len(sources.find().files) == 3
-    assert looked.looks == 4
+        assert len(other.find().files) == 3
+    assert other.looks == 3
 
 
-def test_agents_sharing_a_workspace_both_receive_events(looked: CountedSources) -> None:
-    other = CountedSources(looked.workspace, (), looked.watcher)
+def test_agents_sharing_a_workspace_both_receive_events(looked: WatchedNotes) -> None:
+    other = WatchedNotes(looked.workspace, (), looked.watcher)
     other.find()
     for text in ("one\n", "two\n"):
         (looked.workspace / "memory/a.md").write_text(text)
         assert looked.is_right()
         assert other.is_right()
-    other.sources.close()
+    other.notes.close()
     (looked.workspace / "memory/a.md").write_text("and three\n")
     assert looked.is_right()
 
 
-def test_closed_watcher_never_reuses_a_scan(looked: CountedSources) -> None:
+def test_closed_watcher_never_reuses_a_scan(looked: WatchedNotes) -> None:
     looked.watcher.close()
     (looked.workspace / "memory/a.md").write_text("other\n")
     assert looked.is_right()
     assert looked.is_right()
 
 
-def test_concurrent_scans_see_all_earlier_writes(looked: CountedSources) -> None:
+def test_concurrent_scans_see_all_earlier_writes(looked: WatchedNotes) -> None:
     wrong: list[int] = []
 
     def ask() -> None:
@@ -368,31 +488,48 @@ def test_concurrent_scans_see_all_earlier_writes(looked: CountedSources) -> None
     assert looked.is_right()
 
 
-@pytest.mark.parametrize(
-    ("interest", "yes", "no"),
-    [
-        (Interest("/w", "memory"), ["x.md", "X.MD", ".draft.md"], ["x.txt", "x.md~", "index.sqlite-wal"]),
-        (Interest("/w", "memory", frozenset({"memory"})), ["memory", "Memory"], ["memory.md", "src"]),
-        (
-            Interest("/w", "sessions"),
-            ["s.jsonl", "s.jsonl.reset.2026", "s.jsonl.zst", "openclaw-agent.sqlite"],
-            [
-                "sessions.json",
-                "x.md",
-                "openclaw-agent.sqlite-shm",
-                "openclaw-agent.sqlite-wal",
-                "main.sqlite",
-            ],
-        ),
-    ],
-)
-def test_relevant_names_are_distinguished_from_others(
-    interest: Interest, yes: list[str], no: list[str]
-) -> None:
-    names = yes + no
-    assert [
-        each for each in names if interest.includes(each) and interest.wants_hint(each, is_folder=False)
-    ] == yes
+def test_interest_in_some_names_includes_them_alone() -> None:
+    interest = Interest("/w", frozenset({"memory"}))
+    assert [name for name in ("memory", "Memory", "", "memory.md", "src") if interest.includes(name)] == [
+        "memory",
+        "Memory",
+        "",
+    ]
+    assert Interest("/w").includes("any.txt")
+
+
+RELEVANT = {
+    "memory": ("memory", ["x.md", "X.MD", ".draft.md", "new/"], ["x.txt", "x.md~", "index.sqlite-wal", ".git/"]),
+    "vault": ("", ["x.md", "X.MD", "new/"], ["x.txt", "x.md~", ".obsidian/", "node_modules/"]),
+    "sessions": (
+        "",
+        ["s.jsonl", "s.jsonl.reset.2026", "s.jsonl.deleted.2026-01-06T04-00-00.000Z.zst"],
+        ["sessions.json", "x.md", "s.trajectory.jsonl", "s.jsonl.lock", "openclaw-agent.sqlite", "cold/"],
+    ),
+}  # fmt: skip
+"""By source: a folder, and names in it that cause hints or don't; those of folders end with a slash."""
+
+
+@pytest.mark.parametrize("source", RELEVANT)
+def test_names_that_count_cause_hints_and_others_do_not(tmp_path: Path, source: str) -> None:
+    folder, yes, no = RELEVANT[source]
+    (tmp_path / folder).mkdir(exist_ok=True)
+    watcher = watcher_by(QueueClock())
+    queue = watcher.queue("ann", source)
+    if source == "memory":
+        WorkspaceNotes(tmp_path, watch=queue).find()
+    else:
+        (vault_at if source == "vault" else transcripts_at)(tmp_path)(source, queue).find()
+
+    def is_hinted(name: str) -> bool:
+        queue._hints._waiting.clear()
+        path = tmp_path / folder / name
+        path.mkdir() if name.endswith("/") else path.touch()
+        watcher._events.read()
+        return queue._hints._waiting == {("ann", source)}
+
+    assert [name for name in yes + no if is_hinted(name)] == yes
+    watcher.close()
 
 
 @pytest.mark.parametrize("extras", [(), EXTRAS, (ExtraPath(path="."),)], ids=["plain", "extras", "all of it"])
@@ -405,13 +542,15 @@ def test_reused_scan_equals_the_disk_after_any_edit(
         memory = EditedMemory(Path(folder) / "workspace")
         beside = Path(folder) / "beside"
         beside.mkdir()
-        looked = CountedSources(memory.workspace, extras)
+        looked = WatchedNotes(memory.workspace, extras)
         for number, step in enumerate(script):
             if isinstance(step, Edit):
                 memory.do(step)
             if number % 5 == 2:
                 (beside / f"{number % 3}.md").write_text(f"{number}\n")
                 (Path(folder) / "alone.md").write_text(f"{number}\n")
+            if number % 7 == 3:
+                looked.clock.now_s += 2 * NOTES_VALID_S
             assert looked.is_right()
         looked.watcher.close()
 
@@ -420,14 +559,15 @@ def test_reused_scan_equals_the_disk_after_any_edit(
     ("edits", "seed"), [(300, 1), pytest.param(10_000, 2, marks=pytest.mark.long)], ids=["some", "many"]
 )
 def test_after_every_random_edit_the_queue_agrees_with_the_disk(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, edits: int, seed: int
+    tmp_path: Path, edits: int, seed: int
 ) -> None:
     memory = EditedMemory(tmp_path / "workspace")
-    looked = CountedSources(memory.workspace, EXTRAS)
-    monkeypatch.setattr(sources_module, "discover", looked.count)
+    looked = WatchedNotes(memory.workspace, EXTRAS)
     differences = []
     for number, edit in enumerate(random_edits(edits, seed)):
         memory.do(edit)
+        if number % 50 == 49:
+            looked.clock.now_s += 2 * NOTES_VALID_S
         for _ in range(2):  # the second time mostly without a scan
             if not looked.is_right():
                 differences.append((number, edit))

@@ -11,19 +11,30 @@ import shutil
 import sys
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 import trio
 
-from memd.settings.schema import ExtraPath
-from memd.sources.watch.watcher import Mechanism, Watcher, WatchPlan, WatchState
+from memd.programs.catalog import Places
+from memd.settings.agents import AgentConfig
+from memd.settings.schema import ExtraPath, MemorySearch
+from memd.sources.open import open_sources
+from memd.sources.watch.watcher import Mechanism, Watcher, WatchState
+from tests.support.transcripts import TranscriptHome, message
 from tests.support.watching import (
+    NO_LIMITS,
     STEP_S,
     HintRecorder,
+    WatchedAgent,
     count_watched,
+    database_at,
+    list_all,
     run_watcher,
+    transcripts_at,
+    vault_at,
     wait_for_state,
     watched_below,
     workspace_at,
@@ -46,10 +57,13 @@ def eager_polling(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @asynccontextmanager
 async def watching_by(
-    mechanism: Mechanism, *plans: WatchPlan, **options: Any
+    mechanism: Mechanism, *agents: WatchedAgent, **options: Any
 ) -> AsyncIterator[tuple[Watcher, HintRecorder]]:
     """Run a watcher that uses one mechanism, and polls often."""
-    async with run_watcher(*plans, **{"mechanism": mechanism, "poll_s": 0.05, **options}) as (watcher, heard):
+    async with run_watcher(*agents, **{"mechanism": mechanism, "poll_s": 0.05, **options}) as (
+        watcher,
+        heard,
+    ):
         yield watcher, heard
 
 
@@ -137,7 +151,7 @@ async def make_root_again(workspace: Path, heard: HintRecorder) -> None:
 
 async def replace_root_in_one_go(workspace: Path, heard: HintRecorder) -> None:
     for number in range(3):
-        # given the same folders again, maybe with the same inodes: the old watch sees none of them
+        # the same folders again, maybe with the same inodes: the old watch sees none of them
         shutil.rmtree(workspace)
         workspace_at(workspace, "old")
         (workspace / "memory" / "note.md").write_text("x" * (number + 1))
@@ -183,7 +197,7 @@ STORIES: tuple[Story, ...] = (
 async def test_every_change_is_hinted(tmp_path: Path, mechanism: Mechanism, story: Story) -> None:
     workspace = workspace_at(tmp_path / "ws", "old")
     (workspace / "memory" / "old" / "first.md").write_text("x")
-    async with watching_by(mechanism, WatchPlan("ann", workspace)) as (watcher, heard):
+    async with watching_by(mechanism, WatchedAgent("ann", workspace)) as (watcher, heard):
         expected = "polling" if mechanism == "poll" else "events"
         await wait_for_state(lambda: watcher.state("ann").mode == expected)
         await is_followed(workspace / "memory" / "old", heard)
@@ -193,7 +207,7 @@ async def test_every_change_is_hinted(tmp_path: Path, mechanism: Mechanism, stor
 @pytest.mark.parametrize("mechanism", MECHANISMS)
 async def test_root_missing_at_the_start_is_watched(tmp_path: Path, mechanism: Mechanism) -> None:
     workspace = tmp_path / "not" / "yet" / "ws"
-    async with watching_by(mechanism, WatchPlan("ann", workspace)) as (_, heard):
+    async with watching_by(mechanism, WatchedAgent("ann", workspace)) as (_, heard):
         (workspace_at(workspace) / "memory" / "note.md").write_text("x")
         await is_followed_soon(workspace / "memory", heard)
 
@@ -201,8 +215,8 @@ async def test_root_missing_at_the_start_is_watched(tmp_path: Path, mechanism: M
 @pytest.mark.parametrize("mechanism", MECHANISMS)
 async def test_renamed_distant_parent_folder_is_detected(tmp_path: Path, mechanism: Mechanism) -> None:
     workspace = workspace_at(tmp_path / "x" / "y" / "ws")
-    async with watching_by(mechanism, WatchPlan("ann", workspace), recheck_s=0.2) as (_, heard):
-        # given a new tree that replaces the watched one, while no watched folder itself was moved
+    async with watching_by(mechanism, WatchedAgent("ann", workspace), recheck_s=0.2) as (_, heard):
+        # a new tree replaces the watched one, while no watched folder itself was moved
         workspace_at(tmp_path / "new" / "y" / "ws")
         (tmp_path / "new" / "y" / "ws" / "MEMORY.md").write_text("x")
         (tmp_path / "x").rename(tmp_path / "gone")
@@ -215,8 +229,8 @@ async def test_renamed_distant_parent_folder_is_detected(tmp_path: Path, mechani
 async def test_two_names_of_one_workspace_hint_both_agents(tmp_path: Path, mechanism: Mechanism) -> None:
     workspace = workspace_at(tmp_path / "ws")
     (tmp_path / "alias").symlink_to(workspace)
-    plans = (WatchPlan("ann", workspace), WatchPlan("bob", tmp_path / "alias"))
-    async with watching_by(mechanism, *plans) as (_, heard):
+    agents = (WatchedAgent("ann", workspace), WatchedAgent("bob", tmp_path / "alias"))
+    async with watching_by(mechanism, *agents) as (_, heard):
         await is_followed_soon(workspace / "memory", heard)
         so_far = len(heard.hints)
         (workspace / "memory" / "note.md").write_text("x")
@@ -224,16 +238,17 @@ async def test_two_names_of_one_workspace_hint_both_agents(tmp_path: Path, mecha
 
 
 @pytest.mark.parametrize("mechanism", MECHANISMS)
-async def test_extra_paths_and_transcripts_cause_hints_of_their_kind(
+async def test_extra_paths_vaults_and_transcripts_cause_hints_of_their_source(
     tmp_path: Path, mechanism: Mechanism
 ) -> None:
     folder, single, sessions = tmp_path / "docs", tmp_path / "other" / "one.md", tmp_path / "a" / "sessions"
     single.parent.mkdir()
     extras = (ExtraPath(path=str(folder)), ExtraPath(path="../other/one.md"))
-    plan = WatchPlan("ann", workspace_at(tmp_path / "ws"), extras, (sessions,))
-    async with watching_by(mechanism, plan) as (_, heard):
-        await wait_for_state(lambda: {("ann", "memory"), ("ann", "sessions")} <= set(heard.hints))
-        # given a folder, a file and transcripts that are created after the start
+    added = {"vault": vault_at(tmp_path / "vault"), "sessions": transcripts_at(sessions)}
+    agent = WatchedAgent("ann", workspace_at(tmp_path / "ws"), extras, added)
+    async with watching_by(mechanism, agent) as (_, heard):
+        await wait_for_state(lambda: {("ann", name) for name in ("memory", *added)} <= set(heard.hints))
+        # a folder, a file, a vault and transcripts are created after the start
         (folder / "deep").mkdir(parents=True)
         (folder / "deep" / "note.md").write_text("x")
         await is_followed_soon(folder / "deep", heard)
@@ -241,34 +256,133 @@ async def test_extra_paths_and_transcripts_cause_hints_of_their_kind(
             (single.parent / "one.md.tmp").write_text(text)
             os.replace(single.parent / "one.md.tmp", single)
             await heard.next("ann")
+        (tmp_path / "vault").mkdir()
+        await is_hinted_soon(tmp_path / "vault" / "note.md", heard, "vault")
         sessions.mkdir(parents=True)
         await is_hinted_soon(sessions / "s.jsonl", heard, "sessions")
-        (sessions / "openclaw-agent.sqlite-wal").write_text("frames")
-        await heard.next("ann", "sessions")
 
 
-async def is_hinted_soon(file: Path, heard: HintRecorder, kind: str) -> None:
+async def is_hinted_soon(file: Path, heard: HintRecorder, source: str) -> None:
     """Assert that a growing file causes a hint, now or once its folder is watched."""
     so_far = len(heard.hints)
     with trio.fail_after(120):
-        while ("ann", kind) not in heard.hints[so_far:]:
+        while ("ann", source) not in heard.hints[so_far:]:
             with file.open("a") as lines:
                 lines.write("{}\n")
             await trio.sleep(0.1)
 
 
 @pytest.mark.parametrize("mechanism", MECHANISMS)
-async def test_plan_can_change_while_the_watcher_runs(tmp_path: Path, mechanism: Mechanism) -> None:
+async def test_note_in_a_vault_is_hinted_as_soon_as_one_in_the_workspace(
+    tmp_path: Path, mechanism: Mechanism
+) -> None:
+    (tmp_path / "vault" / "deep").mkdir(parents=True)
+    agent = WatchedAgent("ann", workspace_at(tmp_path / "ws"), added={"vault": vault_at(tmp_path / "vault")})
+    async with watching_by(mechanism, agent) as (_, heard):
+        await is_followed_soon(tmp_path / "ws" / "memory", heard)
+        await is_hinted_soon(tmp_path / "vault" / "deep" / "first.md", heard, "vault")
+        # a change of both is followed by a hint of each
+        for number in range(3):
+            so_far = len(heard.hints)
+            for folder in (tmp_path / "ws" / "memory", tmp_path / "vault" / "deep"):
+                (folder / "note.md").write_text("x" * (number + 1))
+            await wait_for_state(
+                lambda so_far=so_far: set(heard.hints[so_far:]) == {("ann", "memory"), ("ann", "vault")}  # type: ignore[misc]
+            )
+
+
+@pytest.mark.parametrize("mechanism", MECHANISMS)
+async def test_conversation_in_a_database_is_hinted(tmp_path: Path, mechanism: Mechanism) -> None:
+    home = TranscriptHome(tmp_path)
+    agent = WatchedAgent("ann", workspace_at(tmp_path / "ws"), added={"database": database_at(home.database)})
+    async with watching_by(mechanism, agent) as (_, heard):
+        # the database is created after the start, in a new folder
+        with home.open_database() as database:
+            number = 0
+            so_far = len(heard.hints)
+            with trio.fail_after(120):
+                while ("ann", "database") not in heard.hints[so_far:]:
+                    database.add_session(f"s{number}", [message("user", "x")])
+                    number += 1
+                    await trio.sleep(0.1)
+            # each addition is hinted, which changes only its log
+            for _ in range(3):
+                await trio.sleep(0.1)
+                before = home.database.stat()
+                database.append("s0", [message("user", "more")])
+                assert home.database.stat() == before
+                await heard.next("ann", "database")
+        # so is each by a program that opens it only for that
+        for _ in range(2):
+            await trio.sleep(0.1)
+            with home.open_database() as database:
+                database.append("s0", [message("user", "more")])
+            await heard.next("ann", "database")
+
+
+@on_linux
+async def test_database_is_hinted_for_its_own_name_and_that_of_its_log(tmp_path: Path) -> None:
+    folder = tmp_path / "program"
+    folder.mkdir()
+    (folder / "talk.db").write_text("pages")
+    added = {"database": database_at(folder / "talk.db")}
+    agent = WatchedAgent("ann", workspace_at(tmp_path / "ws"), added=added)
+    async with watching_by("inotify", agent) as (_, heard):
+        await is_followed_soon(tmp_path / "ws" / "memory", heard)
+        for name in ("talk.db", "talk.db-wal"):
+            (folder / name).write_text("frames")
+            await heard.next("ann", "database")
+        await trio.sleep(0.2)
+        so_far = len(heard.hints)
+        for name in ("talk.db-shm", "talk.db-journal", "other.db", "other.db-wal", "settings.json"):
+            (folder / name).write_text("x")
+        await is_followed(tmp_path / "ws" / "memory", heard)
+        assert set(heard.hints[so_far:]) == {("ann", "memory")}
+
+
+def test_hints_of_openclaws_database_name_the_source_of_its_conversations(tmp_path: Path) -> None:
+    settings = MemorySearch(sources=("memory", "sessions"))
+    config = AgentConfig("ann", tmp_path / "ws", settings, tmp_path / "index", is_default=True)
+    places = Places(tmp_path, {}, "linux")
+    watcher = Watcher(lambda *_: None, clock=lambda: 1)
+    sources, _ = open_sources(config, tmp_path, places, NO_LIMITS, lambda: 1, partial(watcher.queue, "ann"))
+    watcher.watch("ann", lambda: list_all(sources))
+    # a sync waits longer for a conversation than for a note, so its schedule must know which it is
+    assert {source for _, source in watcher._hints._waiting} == {"memory", "sessions"}
+    watcher.close()
+
+
+@on_linux
+async def test_empty_log_of_a_database_causes_no_hint(tmp_path: Path) -> None:
+    folder = tmp_path / "program"
+    folder.mkdir()
+    (folder / "talk.db").write_text("pages")
+    added = {"database": database_at(folder / "talk.db")}
+    agent = WatchedAgent("ann", workspace_at(tmp_path / "ws"), added=added)
+    async with watching_by("inotify", agent) as (_, heard):
+        await is_followed_soon(tmp_path / "ws" / "memory", heard)
+        await trio.sleep(0.2)
+        so_far = len(heard.hints)
+        # a reader creates it and deletes it
+        (folder / "talk.db-wal").touch()
+        await is_followed(tmp_path / "ws" / "memory", heard)
+        (folder / "talk.db-wal").unlink()
+        await is_followed(tmp_path / "ws" / "memory", heard)
+        assert set(heard.hints[so_far:]) == {("ann", "memory")}
+
+
+@pytest.mark.parametrize("mechanism", MECHANISMS)
+async def test_sources_can_change_while_the_watcher_runs(tmp_path: Path, mechanism: Mechanism) -> None:
     ann, bob, extra = workspace_at(tmp_path / "ann"), workspace_at(tmp_path / "bob"), tmp_path / "extra"
     extra.mkdir()
-    async with watching_by(mechanism, WatchPlan("ann", ann)) as (watcher, heard):
-        heard.follow(watcher, WatchPlan("bob", bob))
+    async with watching_by(mechanism, WatchedAgent("ann", ann)) as (watcher, heard):
+        heard.follow(watcher, WatchedAgent("bob", bob))
         await heard.next("bob")
-        heard.follow(watcher, WatchPlan("bob", bob, (ExtraPath(path=str(extra)),)))
+        heard.follow(watcher, WatchedAgent("bob", bob, (ExtraPath(path=str(extra)),)))
         await heard.next("bob")
         (extra / "note.md").write_text("x")
         await heard.next("bob")
-        # when an agent is forgotten, it gets no more hints
+        # an agent that is forgotten gets no more hints
         watcher.forget("bob")
         watcher.forget("bob")
         assert watcher.state("bob") == WatchState("off")
@@ -282,7 +396,7 @@ async def test_plan_can_change_while_the_watcher_runs(tmp_path: Path, mechanism:
 @pytest.mark.parametrize("mechanism", MECHANISMS)
 async def test_name_that_is_not_utf8_does_not_stop_the_watcher(tmp_path: Path, mechanism: Mechanism) -> None:
     memory = workspace_at(tmp_path / "ws") / "memory"
-    async with watching_by(mechanism, WatchPlan("ann", tmp_path / "ws"), retry_s=0.5) as (watcher, heard):
+    async with watching_by(mechanism, WatchedAgent("ann", tmp_path / "ws"), retry_s=0.5) as (watcher, heard):
         await is_followed_soon(memory, heard)
         os.close(os.open(os.fsencode(memory) + b"/caf\xe9.md", os.O_CREAT | os.O_WRONLY))  # Latin-1
         if mechanism == "watchfiles":
@@ -297,14 +411,16 @@ async def test_name_that_is_not_utf8_does_not_stop_the_watcher(tmp_path: Path, m
 @pytest.mark.parametrize("mechanism", ["inotify", "poll"])
 @on_linux
 async def test_irrelevant_changes_cause_no_hint(tmp_path: Path, mechanism: Mechanism) -> None:
-    # given a workspace next to the indexes, one that contains them, and transcripts
-    state, sessions = workspace_at(tmp_path / "state"), tmp_path / "sessions"
+    # a workspace next to the indexes, one that contains them, transcripts, and a vault
+    state, sessions, vault = workspace_at(tmp_path / "state"), tmp_path / "sessions", tmp_path / "vault"
     sessions.mkdir()
-    beside = WatchPlan("ann", workspace_at(state / "workspace"), (), (sessions,))
+    vault.mkdir()
+    added = {"sessions": transcripts_at(sessions), "vault": vault_at(vault)}
+    beside = WatchedAgent("ann", workspace_at(state / "workspace"), added=added)
     linked = tmp_path / "linked"
     linked.mkdir()
     (state / "workspace" / "memory" / "link").symlink_to(linked)
-    async with watching_by(mechanism, beside, WatchPlan("bob", state)) as (_, heard):
+    async with watching_by(mechanism, beside, WatchedAgent("bob", state)) as (_, heard):
         await is_followed_soon(state / "workspace" / "memory", heard)
         await trio.sleep(0.2)
         so_far = len(heard.hints)
@@ -319,10 +435,8 @@ async def test_irrelevant_changes_cause_no_hint(tmp_path: Path, mechanism: Mecha
         (state / "openclaw.json").write_text("{}")
         (linked / "note.md").write_text("links are not followed")
         (sessions / "sessions.json").write_text("{}")
-        # a reader of a database creates these and deletes them
-        (sessions / "openclaw-agent.sqlite-wal").touch()
-        (sessions / "openclaw-agent.sqlite-shm").write_text("x")
-        (sessions / "openclaw-agent.sqlite-wal").unlink()
+        (vault / ".obsidian").mkdir()
+        (vault / "picture.png").write_text("x")
         (state / "workspace" / "memory" / "last.md").write_text("x")
         await heard.next("ann")
         assert heard.hints[so_far:] == [("ann", "memory")]
@@ -331,18 +445,18 @@ async def test_irrelevant_changes_cause_no_hint(tmp_path: Path, mechanism: Mecha
 @pytest.mark.parametrize("mechanism", ["inotify", "poll"])
 @on_linux
 async def test_only_the_affected_agent_is_hinted(tmp_path: Path, mechanism: Mechanism) -> None:
-    plans = [WatchPlan(name, workspace_at(tmp_path / name)) for name in ("ann", "bob")]
-    async with watching_by(mechanism, *plans) as (_, heard):
+    agents = [WatchedAgent(name, workspace_at(tmp_path / name)) for name in ("ann", "bob")]
+    async with watching_by(mechanism, *agents) as (_, heard):
         await is_followed_soon(tmp_path / "ann" / "memory", heard)
         await trio.sleep(0.2)
         so_far = len(heard.hints)
-        # given a note, a folder with a note and a root that is deleted, all of one agent
+        # a note, a folder with a note and a deleted root, all of one agent
         await is_followed(tmp_path / "ann" / "memory", heard)
         (tmp_path / "ann" / "memory" / "new").mkdir()
         await is_followed(tmp_path / "ann" / "memory" / "new", heard)
         shutil.rmtree(tmp_path / "ann")
         await heard.next("ann")
-        # then the other gets no hint before its own change
+        # the other gets no hint before its own change
         assert set(heard.hints[so_far:]) == {("ann", "memory")}
         (tmp_path / "bob" / "memory" / "note.md").write_text("x")
         await heard.next("bob")
@@ -352,29 +466,43 @@ async def test_only_the_affected_agent_is_hinted(tmp_path: Path, mechanism: Mech
 async def test_only_relevant_folders_are_watched(tmp_path: Path) -> None:
     workspace = workspace_at(tmp_path / "ws", "a/b", ".git/x", "node_modules/y")
     (workspace / "src").mkdir()
-    for folder in ("docs/deep", "other", "big/tree", "sessions/below", "home"):
+    for folder in (
+        "docs/deep",
+        "other",
+        "big/tree",
+        "sessions/below",
+        "home",
+        "program/x",
+        "vault/deep",
+        "vault/.trash",
+    ):
         (tmp_path / folder).mkdir(parents=True)
     (tmp_path / "other" / "one.md").write_text("x")
     (workspace / "memory" / "link").symlink_to(tmp_path / "big")
     (tmp_path / "home" / "ws").symlink_to(workspace)
     extras = (ExtraPath(path=str(tmp_path / "docs")), ExtraPath(path=str(tmp_path / "other" / "one.md")))
-    plan = WatchPlan("ann", tmp_path / "home" / "ws", extras, (tmp_path / "sessions",))
-    async with run_watcher(plan) as (watcher, _):
+    added = {
+        "sessions": transcripts_at(tmp_path / "sessions"),
+        "vault": vault_at(tmp_path / "vault"),
+        "database": database_at(tmp_path / "program" / "talk.db"),
+    }
+    agent = WatchedAgent("ann", tmp_path / "home" / "ws", extras, added)
+    async with run_watcher(agent) as (watcher, _):
         expected = [".", "docs", "docs/deep", "home", "home/ws", "home/ws/memory", "home/ws/memory/a"]
-        expected += ["home/ws/memory/a/b", "other", "sessions"]
+        expected += ["home/ws/memory/a/b", "other", "program", "sessions", "vault", "vault/deep"]
         assert watched_below(watcher, tmp_path) == expected
 
 
 @on_linux
 async def test_nearest_existing_folder_above_a_missing_root_is_watched(tmp_path: Path) -> None:
-    async with run_watcher(WatchPlan("ann", tmp_path / "home" / "ann" / "ws")) as (watcher, _):
+    async with run_watcher(WatchedAgent("ann", tmp_path / "home" / "ann" / "ws")) as (watcher, _):
         assert watched_below(watcher, tmp_path) == ["."]
 
 
 @on_linux
 async def test_two_hundred_new_folders_cause_few_scans(tmp_path: Path) -> None:
     workspace = workspace_at(tmp_path / "ws")
-    async with run_watcher(WatchPlan("ann", workspace)) as (watcher, heard):
+    async with run_watcher(WatchedAgent("ann", workspace)) as (watcher, heard):
         so_far, began_s = len(heard.hints), trio.current_time()
         for number in range(FILES):
             (workspace / "memory" / str(number)).mkdir()
@@ -397,9 +525,9 @@ async def test_one_inotify_instance_serves_all_agents_and_is_closed(
                 count += "inotify" in os.readlink(f"/proc/self/fd/{name}")
         return count
 
-    plans = [WatchPlan(name, workspace_at(tmp_path / name)) for name in ("ann", "bob")]
+    agents = [WatchedAgent(name, workspace_at(tmp_path / name)) for name in ("ann", "bob")]
     await wait_for_state(lambda: instances() == 0)
-    async with watching_by(mechanism, *plans) as (_, heard):
+    async with watching_by(mechanism, *agents) as (_, heard):
         await is_followed_soon(tmp_path / "ann" / "memory", heard)
         await wait_for_state(lambda: instances() == held)
     await wait_for_state(lambda: instances() == 0)
@@ -408,7 +536,7 @@ async def test_one_inotify_instance_serves_all_agents_and_is_closed(
 @on_linux
 async def test_mechanism_can_change_while_the_watcher_runs(tmp_path: Path) -> None:
     workspace = workspace_at(tmp_path / "ws")
-    async with run_watcher(WatchPlan("ann", workspace), poll_s=0.05) as (watcher, heard):
+    async with run_watcher(WatchedAgent("ann", workspace), poll_s=0.05) as (watcher, heard):
         for mechanism in ("poll", "watchfiles", "inotify", "poll", "auto"):
             watcher.use(mechanism)
             await wait_for_state(
@@ -417,7 +545,7 @@ async def test_mechanism_can_change_while_the_watcher_runs(tmp_path: Path) -> No
             await is_followed_soon(workspace / "memory", heard)
 
 
-async def test_without_a_plan_nothing_is_watched() -> None:
+async def test_without_agents_nothing_is_watched() -> None:
     async with run_watcher() as (watcher, heard):
         assert repr(watcher) == "<Watcher of 0 agents, 0 polled, 0 folders armed>"
         assert watcher.state("ann").mode == "off"

@@ -28,12 +28,13 @@ from memd.settings.memory_budget import MB
 from memd.settings.schema import DaemonSettings
 from memd.sources.capacity import SourceLimits, limits_of
 from memd.sources.notes import WorkspaceNotes
-from memd.sources.read import lines_of, refusal_of
+from memd.sources.read import refusal_of
 from memd.sources.rules import name_in
 from memd.sources.source import MEMORY, Listing
 from memd.sync.text.text_sync import ProgressSink
 from memd.system.back_off import back_off_s
 from memd.system.clock import Clock
+from memd.text.lines import lines_of
 from memd.vector_search.kept_vectors import embed_kept, keep_vector
 from memd_client.errors import (
     AgentReloadingError,

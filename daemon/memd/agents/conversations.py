@@ -25,10 +25,10 @@ from memd.programs.catalog import OPENCLAW_SOURCE
 from memd.programs.records import session_title
 from memd.search.sessions import SPEAKERS, day_of, session_info
 from memd.settings.agents import AgentConfig
-from memd.sources.read import lines_of
 from memd.sources.retained import RetainedConversations
 from memd.sources.source import FileText, SourceFile
 from memd.system.sqlite import Database
+from memd.text.lines import lines_of
 from memd.text.query.keywords import plan_match
 from memd.text.query.word_forms import has_words
 from memd_client.errors import FileMissingError

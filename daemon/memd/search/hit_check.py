@@ -5,10 +5,10 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 
-from memd.sources.read import start_of_line
 from memd.sources.source import FileText, Listing, SourceFile
 from memd.sync.text.changes import Changes
 from memd.text.cut.annotations import hide_annotations
+from memd.text.lines import start_of_line
 from memd_client.errors import MemdError
 from memd_client.messages import Hit
 

@@ -12,22 +12,16 @@ import os
 import posixpath
 import stat
 
-from memd.sources.rules import describe_refusal, is_memory_path
+from memd.sources.rules import PRIVATE_FOLDER, describe_refusal, is_memory_path
 from memd.sources.source import FileText, Listing, SourceFile
 from memd.system import units
 from memd.system.safe_open import NO_DESCRIPTOR, OutsideRootError, SymlinkInPathError, open_file, stat_of
-from memd.text.cut.chunking import BLOCK_CHARACTERS
+from memd.text.lines import whole_lines
 from memd.text.query.typos import find_similar_paths
 from memd_client.errors import FileMissingError, FileUnreadableError, MemdError, PathRefusedError
 
-PRIVATE_FOLDER = "memory/sessions"
-"""Folder of notes that keep a private conversation: their names are not suggested."""
-
 READ_TRIES = 3
 """Attempts to read a file that changes while it is read, before it is left to the next sync."""
-
-MAX_GET_CHARACTERS = 4_000_000
-"""Most characters of one `get` reply: at four bytes each they fill a frame."""
 
 
 def read_file(found: SourceFile, max_bytes: int, *, cut: bool = False) -> FileText:
@@ -45,18 +39,6 @@ def read_file(found: SourceFile, max_bytes: int, *, cut: bool = False) -> FileTe
         hint="search again in a moment: the next search or sync reads the file",
         data={"path": found.path, "reason": "moving"},
     )
-
-
-def whole_lines(data: bytes, max_bytes: int) -> bytes:
-    """Return the complete lines in the first `max_bytes`; of a longer single line, its complete characters."""
-    if len(data) <= max_bytes:
-        return data
-    end = data.rfind(b"\n", 0, max_bytes) + 1
-    if not end:
-        end = max_bytes
-        while end and data[end] & 0xC0 == 0x80:  # inside a character
-            end -= 1
-    return data[:end]
 
 
 def decode(data: bytes, path: str) -> str:
@@ -80,36 +62,6 @@ def _check_binary(data: bytes, path: str) -> None:
             hint="keep binary files out of memory folders, or rename them without .md",
             data={"path": path, "reason": "binary"},
         )
-
-
-def lines_of(
-    text: str, from_line: int, lines: int | None, limit: int = MAX_GET_CHARACTERS
-) -> tuple[str, int, int, bool]:
-    """Return (text, its lines, lines in all, is truncated) of some lines, at most `limit` characters."""
-    total = text.count("\n") + (text[-1:] not in ("", "\n"))
-    first = max(1, from_line) - 1
-    start = start_of_line(text, first + 1)
-    cut = text[start : start + limit + 1]  # splitting the whole text would take seven times its RAM
-    if lines is not None:
-        cut = "\n".join(cut.split("\n", max(0, lines))[: max(0, lines)])
-    truncated = len(cut) > limit
-    if truncated:
-        cut = cut[:limit]
-    count = 0 if first >= total else min(cut.count("\n") + 1, total - first)
-    return cut, count, total, truncated
-
-
-def start_of_line(text: str, number: int) -> int:
-    """Return the position of a line's first character; lines count from 1, and a missing one is at the end."""
-    start, left = 0, number - 1
-    while left and start < len(text):
-        if (lines := text.count("\n", start, start + BLOCK_CHARACTERS)) < left:
-            start, left = start + BLOCK_CHARACTERS, left - lines
-        else:
-            for _ in range(left):
-                start = text.find("\n", start) + 1
-            return start
-    return min(start, len(text))
 
 
 def _read_bytes(

@@ -15,6 +15,9 @@ ROOT_FILES = ("MEMORY.md", "memory.md", "USER.md")
 MEMORY_FOLDER = "memory"
 """The workspace folder whose Markdown files are memory, at any depth."""
 
+PRIVATE_FOLDER = f"{MEMORY_FOLDER}/sessions"
+"""Folder of notes that keep a private conversation: their names are not suggested."""
+
 ROOT_NAMES = frozenset(name.casefold() for name in (*ROOT_FILES, MEMORY_FOLDER))
 """Relevant names in a workspace's root, casefolded for case-insensitive disks."""
 

@@ -9,12 +9,10 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from memd.settings.schema import ExtraPath
 from memd.sources.notes import WorkspaceNotes
-from memd.sources.read import lines_of, read_file, refusal_of
+from memd.sources.read import read_file, refusal_of
 from memd.sources.source import Listing, SourceFile
 from memd.sources.tree import LINK
 from memd_client.errors import FileMissingError, FileUnreadableError, PathRefusedError
@@ -197,27 +195,6 @@ def test_folder_swapped_for_a_link_in_a_loop_never_exposes_outside_bytes(
     assert OUTSIDE not in seen
     assert {INSIDE, "path_refused"} <= seen.keys(), seen
     assert reasons <= {"moving", None}  # never an error that deletes the file's rows
-
-
-@given(
-    st.lists(st.text(alphabet=st.characters(blacklist_characters="\n", codec="utf-8"), max_size=5)),
-    st.integers(-3, 12),
-    st.none() | st.integers(0, 12),
-)
-def test_lines_of_a_text_are_returned_unchanged(lines: list[str], start: int, count: int | None) -> None:
-    text = "\n".join(lines)
-    cut, returned, total, truncated = lines_of(text, start, count, 10_000)
-    every = text.split("\n")
-    expected = every[max(1, start) - 1 :]
-    if count is not None:
-        expected = expected[:count]
-    assert cut == "\n".join(expected)
-    assert not truncated
-    assert 0 <= returned <= total
-
-
-def test_truncated_lines_are_reported() -> None:
-    assert lines_of("abc\ndef\n", 1, None, 5) == ("abc\nd", 2, 2, True)
 
 
 @pytest.mark.parametrize(

@@ -31,8 +31,8 @@ from memd.lifecycle.files.folder_files import (
 )
 from memd.lifecycle.files.replacing import remove_text, replace_text
 from memd.sources.capacity import SourceLimits, WriteCapacity, find_capacity
-from memd.sources.read import whole_lines
 from memd.system.safe_open import FOLDER_MODE, SymlinkInPathError, open_below, open_folder, open_listing
+from memd.text.lines import whole_lines
 from memd_client.errors import FileUnreadableError, NoteUnwritableError, PathRefusedError
 
 LOCK_TIMEOUT_S = 10.0

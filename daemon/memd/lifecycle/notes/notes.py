@@ -48,7 +48,7 @@ from memd.lifecycle.notes.slug import (
 from memd.programs.catalog import OPENCLAW_SOURCE
 from memd.sources.capacity import SourceLimits, find_capacity
 from memd.sources.openclaw import OpenClawConversations
-from memd.sources.read import PRIVATE_FOLDER
+from memd.sources.rules import PRIVATE_FOLDER
 from memd.system.clock import Clock
 from memd.system.events import EVENTS
 from memd.text.transcripts.messages import kind_of_key

@@ -9,8 +9,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memd.sources import read
-from memd.sources.read import start_of_line
 from memd.text.cut import annotations as notes
 from memd.text.cut.annotations import hide_annotations, marker_pattern, scan_markers
 
@@ -28,19 +26,6 @@ def test_markers_are_found_whatever_the_size_of_a_block(pieces: list[str], block
         assert [marker[:2] for marker in scan_markers(text, opening)] == [
             match.span() for match in one_call.finditer(text)
         ]
-
-
-@given(
-    lines=st.lists(st.sampled_from(["", "a", "bcd"]), max_size=12),
-    number=st.integers(1, 15),
-    block=st.integers(1, 5),
-)
-def test_start_of_a_line_is_that_of_the_split_text(lines: list[str], number: int, block: int) -> None:
-    text = "\n".join(lines)
-    expected = min(len(text), sum(len(line) + 1 for line in text.split("\n")[: number - 1]))
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(read, "BLOCK_CHARACTERS", block)
-        assert start_of_line(text, number) == expected
 
 
 def test_other_threads_run_while_millions_of_comments_are_read() -> None:

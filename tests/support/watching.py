@@ -21,7 +21,7 @@ from memd.sources.databases import ConversationDatabases
 from memd.sources.notes import NotesFolder, NotesSource, WorkspaceNotes, trees_of
 from memd.sources.source import MEMORY, Source
 from memd.sources.watch.queue import Hint, Unwatched
-from memd.sources.watch.watcher import Listings, Watcher
+from memd.sources.watch.watcher import Listings, Mechanism, Watcher
 from memd_client.errors import MemdError
 
 STEP_S = 0.04
@@ -170,3 +170,34 @@ async def run_watcher(*agents: WatchedAgent, **options: Any) -> AsyncIterator[tu
             nursery.cancel_scope.cancel()
     finally:
         watcher.close()
+
+
+@asynccontextmanager
+async def watching_by(
+    mechanism: Mechanism, *agents: WatchedAgent, **options: Any
+) -> AsyncIterator[tuple[Watcher, HintRecorder]]:
+    """Run a watcher that uses one mechanism, and polls often."""
+    async with run_watcher(*agents, **{"mechanism": mechanism, "poll_s": 0.05, **options}) as (
+        watcher,
+        heard,
+    ):
+        yield watcher, heard
+
+
+async def is_followed(folder: Path, heard: HintRecorder) -> None:
+    """Assert that changes in a folder are detected, and not by a watch that is about to end."""
+    for text in ("one", "two", "three!"):
+        (folder / "one-more.md").write_text(text)
+        await heard.next("ann")
+
+
+async def is_followed_soon(folder: Path, heard: HintRecorder) -> None:
+    """Assert that changes in a folder are detected soon: it may be watched only after the last hint."""
+    so_far = len(heard.hints)
+    number = 0
+    with trio.fail_after(120):
+        while len(heard.hints) == so_far:
+            (folder / f"{number}.md").write_text("x")
+            number += 1
+            await trio.sleep(0.1)
+    await is_followed(folder, heard)

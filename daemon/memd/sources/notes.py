@@ -264,15 +264,14 @@ class WorkspaceNotes(NotesSource):
 
 def trees_of(name: str, folders: Sequence[NotesFolder], max_bytes: int) -> list[Tree]:
     """Return the trees of a source of notes: paths begin with its name and, of several folders, the folder's own."""
-    roots = [os.path.realpath(folder.root) for folder in folders]
     often: Counter[str] = Counter()
     trees = []
-    for folder, root in zip(folders, roots, strict=True):
-        own = os.path.basename(root)
+    for folder in folders:
+        own = os.path.basename(os.path.realpath(folder.root))
         often[own] += 1
         prefix = f"{name}/{own}/" if often[own] == 1 else f"{name}/{own}-{often[own]}/"
-        prefix = f"{name}/" if len(roots) == 1 else prefix
-        trees.append(Tree(name, root, folder.rules(), prefix=prefix, max_bytes=max_bytes))
+        prefix = f"{name}/" if len(folders) == 1 else prefix
+        trees.append(Tree(name, str(folder.root), folder.rules(), prefix=prefix, max_bytes=max_bytes))
     return trees
 
 

@@ -10,7 +10,6 @@ import sys
 import tempfile
 import threading
 from collections.abc import Callable, Iterator
-from copy import deepcopy
 from pathlib import Path
 from typing import Any
 
@@ -18,19 +17,15 @@ import pytest
 from hypothesis import given, settings
 
 from memd.settings.schema import ExtraPath
-from memd.sources.notes import WorkspaceNotes
-from memd.sources.source import MEMORY, Listing
+from memd.sources.source import MEMORY
 from memd.sources.watch.inotify import Inotify
-from memd.sources.watch.queue import MAX_LINKED_FILES, NOTES_VALID_S, Interest, Scan
-from memd.sources.watch.watcher import Watcher
+from memd.sources.watch.queue import MAX_LINKED_FILES, NOTES_VALID_S
 from tests.support.edits import Edit, EditedMemory, SearchCheck, random_edits, scripts
 from tests.support.listings import record_listings
-from tests.support.watching import QueueClock, transcripts_at, vault_at, watcher_by
+from tests.support.watched_notes import WatchedNotes
+from tests.support.watching import QueueClock, watcher_by
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="inotify is Linux's alone")
-
-MAX_BYTES = 4_000
-"""Larger notes are indexed in part; some of the edits write such notes."""
 
 EXTRAS = (
     ExtraPath(path="attic"),
@@ -40,62 +35,6 @@ EXTRAS = (
     ExtraPath(path="../alone.md"),
 )
 """A folder in the workspace, one deep in it, a file in it, a folder and a file outside it."""
-
-
-class CountedNotes(WorkspaceNotes):
-    """A workspace's notes, with all scans counted."""
-
-    looks = 0
-
-    def _update(self, scan: Scan) -> None:
-        self.looks += 1
-        super()._update(scan)
-
-
-class WatchedNotes:
-    """One agent's notes by events, to be compared with a new listing of them."""
-
-    def __init__(
-        self, workspace: Path, extras: tuple[ExtraPath, ...] = (), watcher: Watcher | None = None
-    ) -> None:
-        self.workspace = workspace
-        self.extras = extras
-        self.clock = QueueClock()
-        self.watcher = watcher or watcher_by(self.clock)
-        self.queue = self.watcher.queue("ann", MEMORY)
-        self.notes = CountedNotes(workspace, extras, MAX_BYTES, self.queue)
-        self._before: tuple[Listing, Listing] | None = None
-
-    @property
-    def looks(self) -> int:
-        """How many scans there were."""
-        return self.notes.looks
-
-    def find(self) -> Listing:
-        """Return the notes by events."""
-        return self.notes.find()
-
-    def really(self) -> Listing:
-        """Return the notes on disk."""
-        return WorkspaceNotes(self.workspace, self.extras, MAX_BYTES).find()
-
-    def is_right(self) -> bool:
-        """Return whether the two agree; a listing that was returned never changes."""
-        if self._before is not None:
-            assert self._before[0] == self._before[1]
-        told, real = self.find(), self.really()
-        self._before = told, deepcopy(told)
-        return comparable(told) == comparable(real)
-
-
-def comparable(listing: Listing) -> tuple[object, ...]:
-    """Return the contents of a listing; the order of skipped files doesn't matter."""
-    return (
-        listing.files,
-        sorted((file.path, file.reason) for file in listing.skipped),
-        sorted((file.path, file.reason) for file in listing.partial),
-        listing.is_missing,
-    )
 
 
 @pytest.fixture
@@ -486,50 +425,6 @@ def test_concurrent_scans_see_all_earlier_writes(looked: WatchedNotes) -> None:
         thread.join()
     assert not wrong
     assert looked.is_right()
-
-
-def test_interest_in_some_names_includes_them_alone() -> None:
-    interest = Interest("/w", frozenset({"memory"}))
-    assert [name for name in ("memory", "Memory", "", "memory.md", "src") if interest.includes(name)] == [
-        "memory",
-        "Memory",
-        "",
-    ]
-    assert Interest("/w").includes("any.txt")
-
-
-RELEVANT = {
-    "memory": ("memory", ["x.md", "X.MD", ".draft.md", "new/"], ["x.txt", "x.md~", "index.sqlite-wal", ".git/"]),
-    "vault": ("", ["x.md", "X.MD", "new/"], ["x.txt", "x.md~", ".obsidian/", "node_modules/"]),
-    "sessions": (
-        "",
-        ["s.jsonl", "s.jsonl.reset.2026", "s.jsonl.deleted.2026-01-06T04-00-00.000Z.zst"],
-        ["sessions.json", "x.md", "s.trajectory.jsonl", "s.jsonl.lock", "openclaw-agent.sqlite", "cold/"],
-    ),
-}  # fmt: skip
-"""By source: a folder, and names in it that cause hints or don't; those of folders end with a slash."""
-
-
-@pytest.mark.parametrize("source", RELEVANT)
-def test_names_that_count_cause_hints_and_others_do_not(tmp_path: Path, source: str) -> None:
-    folder, yes, no = RELEVANT[source]
-    (tmp_path / folder).mkdir(exist_ok=True)
-    watcher = watcher_by(QueueClock())
-    queue = watcher.queue("ann", source)
-    if source == "memory":
-        WorkspaceNotes(tmp_path, watch=queue).find()
-    else:
-        (vault_at if source == "vault" else transcripts_at)(tmp_path)(source, queue).find()
-
-    def is_hinted(name: str) -> bool:
-        queue._hints._waiting.clear()
-        path = tmp_path / folder / name
-        path.mkdir() if name.endswith("/") else path.touch()
-        watcher._events.read()
-        return queue._hints._waiting == {("ann", source)}
-
-    assert [name for name in yes + no if is_hinted(name)] == yes
-    watcher.close()
 
 
 @pytest.mark.parametrize("extras", [(), EXTRAS, (ExtraPath(path="."),)], ids=["plain", "extras", "all of it"])

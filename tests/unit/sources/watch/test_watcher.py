@@ -9,34 +9,29 @@ import contextlib
 import os
 import shutil
 import sys
-from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
-from functools import partial
+from collections.abc import Awaitable, Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 import trio
 
-from memd.programs.catalog import Places
-from memd.settings.agents import AgentConfig
-from memd.settings.schema import ExtraPath, MemorySearch
-from memd.sources.open import open_sources
-from memd.sources.watch.watcher import Mechanism, Watcher, WatchState
+from memd.settings.schema import ExtraPath
+from memd.sources.watch.watcher import Mechanism, WatchState
 from tests.support.transcripts import TranscriptHome, message
 from tests.support.watching import (
-    NO_LIMITS,
     STEP_S,
     HintRecorder,
     WatchedAgent,
     count_watched,
     database_at,
-    list_all,
+    is_followed,
+    is_followed_soon,
     run_watcher,
     transcripts_at,
     vault_at,
     wait_for_state,
     watched_below,
+    watching_by,
     workspace_at,
 )
 
@@ -53,37 +48,6 @@ on_linux = pytest.mark.skipif(sys.platform != "linux", reason="inotify is Linux'
 def eager_polling(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let polling use a larger share of the processor."""
     monkeypatch.setattr("memd.sources.watch.watcher.POLL_SHARE", 1)
-
-
-@asynccontextmanager
-async def watching_by(
-    mechanism: Mechanism, *agents: WatchedAgent, **options: Any
-) -> AsyncIterator[tuple[Watcher, HintRecorder]]:
-    """Run a watcher that uses one mechanism, and polls often."""
-    async with run_watcher(*agents, **{"mechanism": mechanism, "poll_s": 0.05, **options}) as (
-        watcher,
-        heard,
-    ):
-        yield watcher, heard
-
-
-async def is_followed(folder: Path, heard: HintRecorder) -> None:
-    """Assert that changes in a folder are detected, and not by a watch that is about to end."""
-    for text in ("one", "two", "three!"):
-        (folder / "one-more.md").write_text(text)
-        await heard.next("ann")
-
-
-async def is_followed_soon(folder: Path, heard: HintRecorder) -> None:
-    """Assert that changes in a folder are detected soon: it may be watched only after the last hint."""
-    so_far = len(heard.hints)
-    number = 0
-    with trio.fail_after(120):
-        while len(heard.hints) == so_far:
-            (folder / f"{number}.md").write_text("x")
-            number += 1
-            await trio.sleep(0.1)
-    await is_followed(folder, heard)
 
 
 Story = Callable[[Path, HintRecorder], Awaitable[None]]
@@ -318,57 +282,6 @@ async def test_conversation_in_a_database_is_hinted(tmp_path: Path, mechanism: M
             with home.open_database() as database:
                 database.append("s0", [message("user", "more")])
             await heard.next("ann", "database")
-
-
-@on_linux
-async def test_database_is_hinted_for_its_own_name_and_that_of_its_log(tmp_path: Path) -> None:
-    folder = tmp_path / "program"
-    folder.mkdir()
-    (folder / "talk.db").write_text("pages")
-    added = {"database": database_at(folder / "talk.db")}
-    agent = WatchedAgent("ann", workspace_at(tmp_path / "ws"), added=added)
-    async with watching_by("inotify", agent) as (_, heard):
-        await is_followed_soon(tmp_path / "ws" / "memory", heard)
-        for name in ("talk.db", "talk.db-wal"):
-            (folder / name).write_text("frames")
-            await heard.next("ann", "database")
-        await trio.sleep(0.2)
-        so_far = len(heard.hints)
-        for name in ("talk.db-shm", "talk.db-journal", "other.db", "other.db-wal", "settings.json"):
-            (folder / name).write_text("x")
-        await is_followed(tmp_path / "ws" / "memory", heard)
-        assert set(heard.hints[so_far:]) == {("ann", "memory")}
-
-
-def test_hints_of_openclaws_database_name_the_source_of_its_conversations(tmp_path: Path) -> None:
-    settings = MemorySearch(sources=("memory", "sessions"))
-    config = AgentConfig("ann", tmp_path / "ws", settings, tmp_path / "index", is_default=True)
-    places = Places(tmp_path, {}, "linux")
-    watcher = Watcher(lambda *_: None, clock=lambda: 1)
-    sources, _ = open_sources(config, tmp_path, places, NO_LIMITS, lambda: 1, partial(watcher.queue, "ann"))
-    watcher.watch("ann", lambda: list_all(sources))
-    # a sync waits longer for a conversation than for a note, so its schedule must know which it is
-    assert {source for _, source in watcher._hints._waiting} == {"memory", "sessions"}
-    watcher.close()
-
-
-@on_linux
-async def test_empty_log_of_a_database_causes_no_hint(tmp_path: Path) -> None:
-    folder = tmp_path / "program"
-    folder.mkdir()
-    (folder / "talk.db").write_text("pages")
-    added = {"database": database_at(folder / "talk.db")}
-    agent = WatchedAgent("ann", workspace_at(tmp_path / "ws"), added=added)
-    async with watching_by("inotify", agent) as (_, heard):
-        await is_followed_soon(tmp_path / "ws" / "memory", heard)
-        await trio.sleep(0.2)
-        so_far = len(heard.hints)
-        # a reader creates it and deletes it
-        (folder / "talk.db-wal").touch()
-        await is_followed(tmp_path / "ws" / "memory", heard)
-        (folder / "talk.db-wal").unlink()
-        await is_followed(tmp_path / "ws" / "memory", heard)
-        assert set(heard.hints[so_far:]) == {("ann", "memory")}
 
 
 @pytest.mark.parametrize("mechanism", MECHANISMS)

@@ -96,18 +96,20 @@ def _when_open(
     async def request(self: Agent, /, *args: P.args, **kwargs: P.kwargs) -> T:
         for is_last in (False, True):
             opened = await self._wait_open()
+            lost_by: MemdError | None = None
             scope = trio.CancelScope()
             self._in_flight.add(scope)
             try:
                 with scope:
                     return await method(self, opened, *args, **kwargs)
-            except* (IndexClosedError, IndexCorruptError):
-                if is_last or not opened.index_file.is_lost:
-                    raise
+            except* (IndexClosedError, IndexCorruptError) as group:
+                lost_by = first_error(group)
             finally:
                 self._in_flight.discard(scope)
                 if not self._in_flight:
                     self._quiet.unpark_all()
+            if lost_by is not None and (is_last or not opened.index_file.is_lost):
+                raise lost_by  # here, because `except*` would raise a group
             if not opened.index_file.is_lost:
                 break
             if self.opened is opened:
@@ -210,6 +212,7 @@ class Agent:
 
     async def _end_serving(self) -> None:
         """End requests and tasks; returns once the run loop has settled again."""
+        serving = self._serving
         self._enter(AgentState.REOPENING)
         for _ in range(2):
             with trio.move_on_after(REQUEST_GRACE_S):
@@ -217,7 +220,7 @@ class Agent:
                     await self._quiet.park()
             self._cancel_requests()
         self._restart.set()
-        self._serving.cancel()
+        serving.cancel()
         await self.wait_settled()
 
     async def _serve(self) -> MemdError | None:
@@ -379,6 +382,7 @@ class Agent:
         Cancellation: the rebuild continues.
         """
         opened = await self._wait_open()
+        self._require_enabled()
         opened.index_file.discard(vectors=vectors)
         self._enter(AgentState.REOPENING)
         progress("reopening", 0, 0, "")

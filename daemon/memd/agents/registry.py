@@ -294,6 +294,14 @@ class AgentRegistry:
         if config.id == SHARED_AGENT and config.workspace.is_relative_to(self._home.state_dir / "memory"):
             config.workspace.mkdir(parents=True, exist_ok=True)
         settings = config.settings
+        sources, added = open_sources(
+            config,
+            self._home.state_dir,
+            self._places,
+            limits_of(self._daemon),
+            self._clock,
+            partial(self._watcher.queue, config.id),
+        )
         extension = self._extension(config)
         index = await self._indexes.open(config, extension, failures)
         vector_cache = VectorCache(extension, self._budget)
@@ -309,14 +317,6 @@ class AgentRegistry:
             saves_power=lambda: self._power.on_battery and self._daemon.pause_on_battery,
             clock=self._clock,
             shared_queries=self._queries,
-        )
-        sources, added = open_sources(
-            config,
-            self._home.state_dir,
-            self._places,
-            limits_of(self._daemon),
-            self._clock,
-            partial(self._watcher.queue, config.id),
         )
         return OpenAgent(
             config,

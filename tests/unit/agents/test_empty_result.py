@@ -11,7 +11,7 @@ from memd.agents.empty_result import SearchedSources, find_reason
 from memd.sources.source import Listing, SourceFile
 from memd.sources.tree import LINK
 from memd_client.messages import PendingChanges, SearchParams, SkippedFile
-from tests.unit.lifecycle.scripted_host import found
+from tests.unit.lifecycle.scripted_agent import found
 
 WORKSPACE = Path("/home/ann/notes")
 

@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Awaitable, Callable
+from dataclasses import replace
 from pathlib import Path
-from types import SimpleNamespace
-from typing import Any, TypeVar, cast
+from typing import Any, TypeVar
 
+import msgspec
 import numpy as np
 import trio
 
-from memd.agents.agent import Agent
+from memd.agents.open_agent import OpenAgent
 from memd.lifecycle.facts.facts import Facts
 from memd.lifecycle.facts.lines import PATH
-from memd.settings.lifecycle import FactsSettings
+from memd.settings.agents import AgentConfig
+from memd.settings.lifecycle import FactsSettings, LifecycleSettings
 from memd.settings.schema import DaemonSettings
-from memd.sources.capacity import limits_of
 from memd_client.errors import DeadlineExceededError, MemdError
 from memd_client.facts import (
     CaptureFromParams,
@@ -29,6 +31,7 @@ from memd_client.facts import (
     RecallForReply,
 )
 from memd_client.messages import EmbedParams, EmbedReply
+from tests.support.agents import SpiedAgent, config_in
 
 T = TypeVar("T")
 
@@ -46,33 +49,30 @@ MEANINGS = {
 """Texts and their vectors; other texts have the opposite vector."""
 
 
-class StubHost:
-    """An agent's memory with a provider whose vectors are given."""
+class EmbeddingAgent(SpiedAgent):
+    """An agent that is never opened, with a provider whose vectors are given."""
 
     def __init__(self, workspace: Path, **settings: Any) -> None:
-        self.agent_id = "main"
-        self.enabled = True
-        self.facts = FactsSettings(**settings)
+        life = LifecycleSettings(facts=FactsSettings(**settings))
+        config = config_in(workspace.parent, workspace=workspace, life=life)
+        super().__init__(config, self._refuse, daemon=DaemonSettings, clock=lambda: NOON)
         self.workspace = workspace
         self.failure: MemdError | None = None
         self.model = "given"
         self.asked: list[list[str]] = []
         self.slow = False
-        self.limits = limits_of(DaemonSettings())
 
-    @property
-    def config(self) -> Any:
-        return SimpleNamespace(
-            workspace=self.workspace,
-            settings=SimpleNamespace(enabled=self.enabled),
-            life=SimpleNamespace(facts=self.facts),
-        )
+    def turn_off(self) -> None:
+        """Turn the memory off."""
+        off = msgspec.structs.replace(self.config.settings, enabled=False)
+        self.config = replace(self.config, settings=off)
 
     async def keep_vector(self, text: str, model: str, vector: bytes) -> bool:
         """Keep those of the model `given`."""
         return model == "given"
 
-    async def embed(self, params: EmbedParams, timeout_s: float) -> EmbedReply:
+    async def embed(self, params: EmbedParams, timeout_s: float = math.inf) -> EmbedReply:
+        """Return the given vectors."""
         await trio.lowlevel.checkpoint()
         self.asked.append(list(params.texts))
         if self.failure is not None:
@@ -84,13 +84,16 @@ class StubHost:
         rows /= np.linalg.norm(rows, axis=1, keepdims=True)
         return EmbedReply("fake", self.model, len(rows), 3, rows.astype("<f4").tobytes())
 
+    async def _refuse(self, config: AgentConfig, failures: int) -> OpenAgent:
+        raise NotImplementedError
+
 
 class FactsFixture:
     """The facts of one agent, each call in a run of its own."""
 
     def __init__(self, workspace: Path, **settings: Any) -> None:
-        self.host = StubHost(workspace, **settings)
-        self.facts = Facts(cast(Agent, self.host), lambda: NOON)
+        self.host = EmbeddingAgent(workspace, **settings)
+        self.facts = Facts(self.host, lambda: NOON)
         self.file = workspace / PATH
 
     def run(self, ask: Callable[[], Awaitable[T]]) -> T:

@@ -7,47 +7,28 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
 
-import trio
-
 from memd.lifecycle.notes.notes import Notes
 from memd.lifecycle.notes.slug import Complete
 from memd.rpc.methods import session_ended
-from memd.settings.agents import AgentConfig
 from memd.settings.lifecycle import LifecycleSettings
-from memd.settings.schema import DaemonSettings, MemorySearch
-from memd.sources.capacity import limits_of
 from memd_client.notes import SessionEndedParams, SessionEndedReply
+from tests.support.agents import BlockingAgent, config_in
 from tests.support.transcripts import TranscriptHome, header, message
 
 NOW = int(datetime(2026, 1, 16, 14, 30, tzinfo=UTC).timestamp() * 1000)
 ASKED, ANSWERED = "What about the API design?", "I suggest we use REST."
 
 
-class Home:
-    """An agent with a workspace and a folder of sessions."""
+class Home(BlockingAgent):
+    """A real agent with a workspace and a folder of sessions."""
 
     def __init__(self, root: Path) -> None:
-        self.agent_id = "main"
-        self.workspace = root / "workspace"
-        self.workspace.mkdir()
+        super().__init__(root, config_in(root, life=LifecycleSettings(time_zone="UTC")))
         self.state = root / "state"
         self.transcripts = TranscriptHome(self.state)
-        self.life = LifecycleSettings(time_zone="UTC")
-        self.enabled = True
-        self.limits = limits_of(DaemonSettings())
         self.complete: Complete | None = None
         self.now_ms = NOW
-        self.syncs = 0
         self.forgotten: list[str] = []
-
-    @property
-    def config(self) -> AgentConfig:
-        settings = MemorySearch(enabled=self.enabled)
-        return AgentConfig("main", self.workspace, settings, self.state / "x", True, life=self.life)
-
-    def compaction_done(self) -> bool:
-        self.syncs += 1
-        return True
 
     async def _forget(self, session_key: str) -> None:
         """Take note of a session whose flushes are forgotten."""
@@ -55,13 +36,14 @@ class Home:
 
     def end(self, **params: Any) -> SessionEndedReply:
         """Return the reply to a request, as the daemon would give it."""
-        notes = Notes(cast(Any, self), lambda: self.now_ms, state_dir=self.state, complete=self.complete)
+        notes = Notes(self.agent, lambda: self.now_ms, state_dir=self.state, complete=self.complete)
         life = SimpleNamespace(notes=notes, flushes=SimpleNamespace(forget=self._forget))
         call = cast(Any, SimpleNamespace(lifecycle=lambda _: life))
         asked = SessionEndedParams(**{"session_key": "agent:main:main", **params})
-        return trio.run(session_ended.handle, call, asked)
+        return self.run(session_ended.handle, call, asked)
 
-    def note(self, reply: SessionEndedReply) -> str:
+    def text(self, reply: SessionEndedReply) -> str:
+        """Return the text of the note that a reply names."""
         return (self.workspace / reply.path).read_text(encoding="utf-8")
 
     def say(self, session_id: str, *said: str) -> Path:

@@ -193,7 +193,7 @@ def test_a_link_in_the_place_of_the_file_is_refused(stage: FactsFixture, tmp_pat
 
 
 def test_disabled_memory_refuses_every_call(stage: FactsFixture) -> None:
-    stage.host.enabled = False
+    stage.host.turn_off()
 
     for ask in (
         lambda: stage.store("I prefer dark mode"),

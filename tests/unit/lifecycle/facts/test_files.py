@@ -135,7 +135,7 @@ def test_nothing_comes_about_by_an_edit_that_fails(tmp_path: Path) -> None:
         stage.run(lambda: stage.facts.edit(MemoryEditParams("01A", "x")))
     with pytest.raises(BadParamsError):
         stage.run(lambda: stage.facts.edit(MemoryEditParams("01A", "!?")))
-    stage.host.enabled = False
+    stage.host.turn_off()
     with pytest.raises(MemoryDisabledError):
         stage.run(lambda: stage.facts.edit(MemoryEditParams("01A", "x")))
 
@@ -165,7 +165,7 @@ LIMIT = 250
 def stage(tmp_path: Path) -> FactsFixture:
     """Facts so long that two fill a file."""
     stage = FactsFixture(tmp_path, auto_capture=True)
-    stage.host.limits = SourceLimits(LIMIT, 100, 100_000)
+    stage.host.given_limits = SourceLimits(LIMIT, 100, 100_000)
     return stage
 
 
@@ -264,7 +264,7 @@ def test_a_number_that_is_missing_among_the_files_ends_nothing(three: FactsFixtu
 
 @pytest.mark.parametrize("limits", [SourceLimits(LIMIT, 1, 100_000), SourceLimits(LIMIT, 100, LIMIT + 20)])
 def test_a_fact_that_would_not_be_indexed_is_refused(stage: FactsFixture, limits: SourceLimits) -> None:
-    stage.host.limits = limits
+    stage.host.given_limits = limits
     stage.store("fact number 0")
     stage.store("fact number 1")
     before = stage.file.read_bytes()

@@ -25,7 +25,7 @@ from memd_client.facts import (
     MemoryStoreReply,
 )
 from memd_client.tooling import CallToolParams, CallToolReply
-from tests.unit.lifecycle.scripted_host import ScriptedHost
+from tests.support.agents import unopened_agent
 
 ROW = FactRow("f1", "Likes <b>tea</b>", 0.7, "preference", None, 0.91239, "memory/facts.md", 3)
 SHOWN = {
@@ -42,7 +42,8 @@ SHOWN = {
 class OneFact:
     """A single fact, which duplicates every text and matches every query."""
 
-    def __init__(self) -> None:
+    def __init__(self, agent: Agent) -> None:
+        self.agent = agent
         self.asked: list[Any] = []
         self.failure: Exception | None = None
         self.total = 1
@@ -80,12 +81,12 @@ class OneFact:
 
 
 @pytest.fixture
-def facts() -> OneFact:
-    return OneFact()
+def facts(tmp_path: Path) -> OneFact:
+    return OneFact(unopened_agent(tmp_path))
 
 
 def _call(facts: OneFact, name: str, arguments: Any) -> CallToolReply:
-    tools = Tools(cast(Agent, ScriptedHost(Path("/nowhere"))), lambda: 0, fact_tools(cast(Facts, facts)))
+    tools = Tools(facts.agent, lambda: 0, fact_tools(cast(Facts, facts)))
     return trio.run(tools.call, CallToolParams(name, arguments))
 
 

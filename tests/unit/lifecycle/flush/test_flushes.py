@@ -5,15 +5,15 @@ from __future__ import annotations
 import json
 import os
 import stat
+from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import pytest
 import trio
 from structlog.testing import capture_logs
 
-from memd.agents.agent import Agent
 from memd.lifecycle.flush.flushes import (
     MAX_BYTES,
     MAX_SESSIONS,
@@ -25,7 +25,7 @@ from memd.lifecycle.flush.flushes import (
 from memd.settings.lifecycle import LifecycleSettings
 from memd_client.errors import MemoryDisabledError
 from memd_client.sessions import CompactionDoneParams, FlushCheckParams, FlushCheckReply, FlushDoneParams
-from tests.unit.lifecycle.scripted_host import ScriptedHost
+from tests.support.agents import BlockingAgent, config_in
 
 
 @pytest.fixture
@@ -169,36 +169,36 @@ FULL = {"total_tokens": 176_000, "context_window": 200_000}
 NOON = int(datetime(2026, 11, 22, 12, tzinfo=UTC).timestamp() * 1000)
 
 
-class FlushedSession:
-    """A session of an agent, as a gateway tells of it."""
+class FlushedSession(BlockingAgent):
+    """A session of a real agent, as a gateway tells of it."""
 
-    def __init__(self, home: Path, life: LifecycleSettings | None = None, *, enabled: bool = True) -> None:
-        self.host = ScriptedHost(home, life or LifecycleSettings(time_zone="UTC"), enabled=enabled)
-        self.host.workspace.mkdir(exist_ok=True)
-        self.flushes = Flushes(cast(Agent, self.host), lambda: NOON)
+    def __init__(self, home: Path) -> None:
+        super().__init__(home, config_in(home, life=LifecycleSettings(time_zone="UTC")))
+        self.restart()
 
     def check(self, key: str = "agent:main:main", **params: Any) -> FlushCheckReply:
         """Ask whether a flush is due."""
-        return trio.run(self.flushes.check, FlushCheckParams(key, **{**FULL, **params}))
+        return self.run(self.flushes.check, FlushCheckParams(key, **{**FULL, **params}))
 
     def done(self, key: str = "agent:main:main", **params: Any) -> tuple[int, bool]:
         """Say that it was done."""
-        reply = trio.run(self.flushes.done, FlushDoneParams(key, **params))
+        reply = self.run(self.flushes.done, FlushDoneParams(key, **params))
         return reply.compaction_count, reply.syncing
 
     def compacted(self, key: str = "agent:main:main", **params: Any) -> tuple[int, bool]:
         """Say that the context was compacted."""
-        reply = trio.run(self.flushes.compaction_done, CompactionDoneParams(key, **params))
+        reply = self.run(self.flushes.compaction_done, CompactionDoneParams(key, **params))
         return reply.compaction_count, reply.syncing
 
     def restart(self) -> None:
         """Restart with the state on disk."""
-        self.flushes = Flushes(cast(Agent, self.host), lambda: NOON)
+        self.flushes = Flushes(self.agent, lambda: NOON)
 
 
 @pytest.fixture
-def session(tmp_path: Path) -> FlushedSession:
-    return FlushedSession(tmp_path)
+def session(tmp_path: Path) -> Iterator[FlushedSession]:
+    with FlushedSession(tmp_path) as session:
+        yield session
 
 
 def test_a_due_flush_comes_with_its_prompts(session: FlushedSession) -> None:
@@ -225,7 +225,7 @@ def test_a_cycle_is_flushed_once_and_the_next_one_again(session: FlushedSession)
     assert session.compacted() == (1, True)
     assert session.check().compaction_count == 1
     assert session.check().run
-    assert session.host.syncs == 2
+    assert session.syncs == 2
 
 
 def test_the_callers_count_comes_before_ours(session: FlushedSession) -> None:
@@ -258,7 +258,7 @@ def test_another_session_under_the_same_key_has_no_record(session: FlushedSessio
 
 def test_a_forgotten_session_has_no_record(session: FlushedSession) -> None:
     session.done()
-    trio.run(session.flushes.forget, "agent:main:main")
+    session.run(session.flushes.forget, "agent:main:main")
     session.restart()
 
     assert session.check().run
@@ -266,12 +266,12 @@ def test_a_forgotten_session_has_no_record(session: FlushedSession) -> None:
 
 def test_a_heartbeats_key_and_a_missing_workspace_are_seen(session: FlushedSession) -> None:
     assert session.check("agent:main:main:heartbeat").reason == "heartbeat"
-    session.host.workspace.rmdir()
+    session.workspace.rmdir()
     assert session.check().reason == "no_workspace"
 
 
-def test_an_agent_without_search_is_flushed_too(tmp_path: Path) -> None:
-    session = FlushedSession(tmp_path, enabled=False)
+def test_an_agent_without_search_is_flushed_too(session: FlushedSession) -> None:
+    session.use(enabled=False)
 
     assert session.check().run
     assert session.done() == (0, False)
@@ -280,15 +280,16 @@ def test_an_agent_without_search_is_flushed_too(tmp_path: Path) -> None:
     assert session.check().run
 
 
-def test_a_compaction_without_a_session_only_syncs(session: FlushedSession, tmp_path: Path) -> None:
+def test_a_compaction_without_a_session_only_syncs(session: FlushedSession) -> None:
     assert session.compacted("") == (0, True)
-    assert not (tmp_path / "memory").exists()
+    assert session.syncs == 1
+    assert not session.config.index_path.with_name("main.sessions.json").exists()
 
 
-def test_the_state_file_is_next_to_the_index(session: FlushedSession, tmp_path: Path) -> None:
+def test_the_state_file_is_next_to_the_index(session: FlushedSession) -> None:
     session.done()
 
-    held = json.loads((tmp_path / "memory" / "main.sessions.json").read_text())
+    held = json.loads(session.config.index_path.with_name("main.sessions.json").read_text())
     assert held["sessions"]["agent:main:main"]["flushed_at"] == 0
 
 
@@ -299,7 +300,7 @@ def test_many_tell_at_once_and_none_is_lost(session: FlushedSession) -> None:
                 nursery.start_soon(session.flushes.done, FlushDoneParams(f"agent:main:s{number % 10}"))
                 nursery.start_soon(session.flushes.compaction_done, CompactionDoneParams("agent:main:main"))
 
-    trio.run(tell)
+    session.run(tell)
     session.restart()
 
     assert session.check().compaction_count == 30

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
+from pathlib import Path
 from typing import cast
 
 import pytest
 import trio
 
+from memd.agents.agent import Agent
 from memd.agents.registry import AgentRegistry
 from memd.lifecycle.hooks.service import HookService
 from memd.settings.hooks import HooksSettings
@@ -28,6 +30,7 @@ from memd_client.messages import (
     Supersession,
 )
 from memd_client.sources import SessionInfo
+from tests.support.agents import BlockingRegistry, config_in
 
 FACT = "Upload jobs retry five times"
 PATH = "memory/projects/harbor.md"
@@ -371,30 +374,51 @@ def test_hooks_that_are_off_do_nothing() -> None:
     assert (memory.searches, memory.syncs) == ([], [])
 
 
-def test_a_session_starts_with_the_newest_facts_once() -> None:
-    service, memory = HookService(), ScriptedMemory("main", [])
+@pytest.fixture
+def real(tmp_path: Path) -> Iterator[BlockingRegistry]:
+    """A real agent with a note."""
+    with BlockingRegistry(tmp_path, config_in(tmp_path)) as real:
+        real.note(PATH, f"# Harbor\n\n- {FACT}\n")
+        yield real
+
+
+def test_a_session_starts_with_the_newest_facts_once(real: BlockingRegistry) -> None:
+    service = HookService()
     start = replace(PROMPT, event="session_start", prompt="")
 
-    first, again = (answer(service, ScriptedMemories(memory), start) for _ in range(2))
+    first, again = (real.run(service.answer, real.registry, start) for _ in range(2))
 
     assert first.decision == "injected"
     assert "1 note on harbor" in first.text
     assert FACT in first.text
     assert again.decision == "nothing_new"
-    assert memory.syncs == ["s1", "s1"]
+    assert not real.run(started, real.agents["main"], "s1")  # a sync was requested before
+    assert real.run(started, real.agents["main"], "s2")
 
 
-def test_a_project_without_notes_starts_in_silence() -> None:
+async def started(agent: Agent, session: str) -> bool:
+    """Return whether the start of a session requests a sync."""
+    return agent.session_started(session)
+
+
+def test_a_project_without_notes_starts_in_silence(real: BlockingRegistry) -> None:
     start = replace(PROMPT, event="session_start", cwd="/home/mara/code/unknown")
 
-    assert answer(HookService(), ScriptedMemories(ScriptedMemory("main", [])), start).decision == "empty"
+    assert real.run(HookService().answer, real.registry, start).decision == "empty"
 
 
 @pytest.mark.parametrize("event", ["compaction", "session_end"])
-def test_a_compaction_or_an_end_requests_a_sync(event: str) -> None:
-    memory = ScriptedMemory("main", [])
+def test_a_compaction_or_an_end_requests_a_sync(real: BlockingRegistry, event: str) -> None:
+    params = replace(PROMPT, event=event)
 
-    reply = answer(HookService(), ScriptedMemories(memory), replace(PROMPT, event=event))
+    reply = real.run(HookService().answer, real.registry, params)
 
     assert (reply.text, reply.decision) == ("", "indexed")
-    assert memory.syncs == [""]
+    real.run(wait_indexed, real.agents["main"], 1)
+
+
+async def wait_indexed(agent: Agent, files: int) -> None:
+    """Wait until so many files are indexed, without a search."""
+    with trio.fail_after(60):
+        while (await agent.status(deep=False)).files < files:
+            await trio.lowlevel.checkpoint()

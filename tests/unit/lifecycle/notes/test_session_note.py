@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -29,8 +29,9 @@ from tests.unit.lifecycle.session_home import ANSWERED, ASKED, NOW, Home
 
 
 @pytest.fixture
-def home(tmp_path: Path) -> Home:
-    return Home(tmp_path)
+def home(tmp_path: Path) -> Iterator[Home]:
+    with Home(tmp_path) as home:
+        yield home
 
 
 def test_the_note_has_a_header_and_what_was_said(home: Home) -> None:
@@ -39,7 +40,7 @@ def test_the_note_has_a_header_and_what_was_said(home: Home) -> None:
     assert reply == SessionEndedReply(
         "main", "memory/2026-01-16-api-design.md", 2, "api-design", "words", "written"
     )
-    assert home.note(reply) == (
+    assert home.text(reply) == (
         "# Session: 2026-01-16 14:30:00 UTC\n\n"
         "- **Session Key**: agent:main:main\n- **Session ID**: abc\n- **Source**: telegram\n\n"
         "## Conversation Summary\n\n"
@@ -51,24 +52,24 @@ def test_the_note_has_a_header_and_what_was_said(home: Home) -> None:
 def test_day_and_hour_are_the_users(home: Home) -> None:
     home.say("abc", ASKED, ANSWERED)
     home.now_ms = int(datetime(2028, 2, 28, 23, 30, tzinfo=UTC).timestamp() * 1000)
-    home.life = LifecycleSettings(time_zone="Europe/Prague")
+    home.use(life=LifecycleSettings(time_zone="Europe/Prague"))
     reply = home.end(session_id="abc")
     assert reply.path.startswith("memory/2028-02-29-")
-    assert home.note(reply).startswith("# Session: 2028-02-29 00:30:00 Europe/Prague\n")
+    assert home.text(reply).startswith("# Session: 2028-02-29 00:30:00 Europe/Prague\n")
 
 
 def test_only_the_last_messages_are_kept(home: Home) -> None:
     home.transcripts.write_file("abc", conversation("abc", 20))
-    home.life = LifecycleSettings(time_zone="UTC", session_note=SessionNote(messages=4))
+    home.use(life=LifecycleSettings(time_zone="UTC", session_note=SessionNote(messages=4)))
     reply = home.end(session_id="abc")
     assert reply.messages == 4
-    assert home.note(reply).splitlines()[-4:] == [
+    assert home.text(reply).splitlines()[-4:] == [
         "user: Question 18 of abc",
         "assistant: Answer 18 of abc",
         "user: Question 19 of abc",
         "assistant: Answer 19 of abc",
     ]
-    assert "printed" not in home.note(reply)
+    assert "printed" not in home.text(reply)
 
 
 def test_commands_tools_injected_memory_and_secrets_are_left_out(home: Home) -> None:
@@ -86,7 +87,7 @@ def test_commands_tools_injected_memory_and_secrets_are_left_out(home: Home) -> 
             "not json",
         ],
     )
-    note = home.note(home.end(session_id="abc"))
+    note = home.text(home.end(session_id="abc"))
     assert f"user: {ASKED}\nassistant: Use [redacted:" in note
     assert note.endswith("\nuser: /etc/hosts is wrong\n")
     for left_out in (key, "old things", "tool noise", "/model", "/new"):
@@ -104,12 +105,12 @@ def test_of_a_long_transcript_the_end_says_the_same_as_the_whole(
             message("assistant", f"answer {turn}" if turn % 7 else "NO_REPLY"),
         ]
     home.transcripts.write_file("abc", records)
-    whole = home.note(home.end(session_id="abc", slug="whole"))
+    whole = home.text(home.end(session_id="abc", slug="whole"))
     assert whole.endswith("user: question 29 with an é\nassistant: answer 29\n")
     for room in (1, 7, 300, 1_001, 5_000):
         monkeypatch.setattr(messages_of, "_END_BYTES", room)
         assert home.end(session_id="abc", slug="whole").reason == "known"
-    home.life = LifecycleSettings(time_zone="UTC", session_note=SessionNote(messages=1_000))
+    home.use(life=LifecycleSettings(time_zone="UTC", session_note=SessionNote(messages=1_000)))
     assert home.end(session_id="abc", slug="all").messages == 55
 
 
@@ -167,8 +168,8 @@ def _newest(home: Home) -> dict[str, str]:
 def test_the_conversation_is_found(home: Home, arrange: Callable[[Home], dict[str, str]]) -> None:
     reply = home.end(**arrange(home))
     assert reply.messages == 2
-    assert home.note(reply).endswith(f"user: {ASKED}\nassistant: {ANSWERED}\n")
-    assert "- **Session ID**: abc" in home.note(reply)
+    assert home.text(reply).endswith(f"user: {ASKED}\nassistant: {ANSWERED}\n")
+    assert "- **Session ID**: abc" in home.text(reply)
 
 
 def test_another_conversation_is_never_taken_for_the_one_that_was_named(home: Home) -> None:
@@ -224,9 +225,9 @@ def test_a_session_without_messages_leaves_no_note(home: Home, said: Sequence[st
 
 def test_turned_off_there_is_no_note(home: Home) -> None:
     home.say("abc", ASKED, ANSWERED)
-    home.life = LifecycleSettings(session_note=SessionNote(enabled=False))
+    home.use(life=LifecycleSettings(session_note=SessionNote(enabled=False)))
     assert home.end(session_id="abc").reason == "off"
-    home.enabled = False
+    home.use(enabled=False)
     with pytest.raises(MemoryDisabledError):
         home.end(session_id="abc")
     assert home.written() == []
@@ -278,7 +279,7 @@ def test_the_model_may_name_it(home: Home) -> None:
 
     home.complete = complete
     assert home.end(session_id="abc").slug_from == "words"  # the settings name no model
-    home.life = LifecycleSettings(time_zone="UTC", session_note=SessionNote(slug_model="mine/small"))
+    home.use(life=LifecycleSettings(time_zone="UTC", session_note=SessionNote(slug_model="mine/small")))
     home.now_ms += 86_400_000
     reply = home.end(session_id="abc")
     assert (reply.path, reply.slug_from) == ("memory/2026-01-17-rest-choice.md", "model")
@@ -346,7 +347,7 @@ def test_nothing_said_forges_the_note(home: Home, text: str) -> None:
     said = {"type": "message", "message": {"role": "user", "content": text}}
     home.transcripts.write_file("abc", [header("abc"), json.dumps(said)])
     reply = home.end(session_id="abc", source=text[:500], slug=text[:500])
-    _assert_sound(home.note(reply), 1)
+    _assert_sound(home.text(reply), 1)
     assert reply.path.count("/") == 1
     assert len(home.written()) == 1
 

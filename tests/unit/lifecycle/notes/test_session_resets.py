@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 import pytest
@@ -13,8 +13,9 @@ from tests.unit.lifecycle.session_home import NOW, Home
 
 
 @pytest.fixture
-def home(tmp_path: Path) -> Home:
-    return Home(tmp_path)
+def home(tmp_path: Path) -> Iterator[Home]:
+    with Home(tmp_path) as home:
+        yield home
 
 
 DAY_MS = 86_400_000
@@ -47,7 +48,7 @@ def test_three_conversations_of_one_session_leave_three_notes_each_its_own(home:
     notes = []
     for said in TALKS:
         append([*_turns(said), reset()])
-        notes.append(home.note(home.end(session_id="abc", next_session_id="abc")))
+        notes.append(home.text(home.end(session_id="abc", next_session_id="abc")))
 
     assert len(home.written()) == 3
     for note, said in zip(notes, TALKS, strict=True):
@@ -59,8 +60,8 @@ def test_what_is_said_after_the_reset_is_in_no_note_of_the_conversation_before(h
     append = _begin(home, era)
     append([*_turns(TALKS[0]), reset(), *_turns(TALKS[1]), reset(), *_turns(TALKS[2])])
 
-    ended = home.note(home.end(session_id="abc", next_session_id="abc"))
-    last = home.note(home.end(session_id="abc", next_session_id="def"))
+    ended = home.text(home.end(session_id="abc", next_session_id="abc"))
+    last = home.text(home.end(session_id="abc", next_session_id="def"))
 
     assert ended.endswith("\n\nuser: about the stork\nassistant: it left\n")
     assert last.endswith("\n\nuser: about the crane\nassistant: it dances\n")
@@ -83,7 +84,7 @@ def test_ends_reported_late_leave_a_note_each_of_their_own_conversation_and_day(
 
     assert [reply.path[:17] for reply in replies] == [f"memory/2026-01-{day}" for day in (14, 15, 16)]
     for reply, said in zip(replies, TALKS, strict=True):
-        assert home.note(reply).endswith(f"\n\nuser: {said[0]}\nassistant: {said[1]}\n")
+        assert home.text(reply).endswith(f"\n\nuser: {said[0]}\nassistant: {said[1]}\n")
     assert (again.path, again.reason) == (replies[0].path, "known")
 
 
@@ -92,7 +93,7 @@ def test_resets_without_a_time_end_the_last_conversation(home: Home) -> None:
     undated = json.dumps({"type": "reset", "id": "r", "timestamp": "yesterday"})
     append([*_turns(TALKS[0]), reset(at_ms=NOW), *_turns(TALKS[1]), undated])
 
-    note = home.note(home.end(session_id="abc", next_session_id="abc", ended_ms=NOW))
+    note = home.text(home.end(session_id="abc", next_session_id="abc", ended_ms=NOW))
 
     assert note.endswith("\n\nuser: about the stork\nassistant: it left\n")
 
@@ -109,6 +110,6 @@ def test_a_long_conversation_before_a_reset_is_found_behind_what_tools_printed(h
     printed = message("toolResult", "x" * 300_000)
     append([*_turns(TALKS[0]), reset(), *_turns(TALKS[1]), printed, reset(), printed, *_turns(TALKS[2])])
 
-    note = home.note(home.end(session_id="abc", next_session_id="abc"))
+    note = home.text(home.end(session_id="abc", next_session_id="abc"))
 
     assert note.endswith("\n\nuser: about the stork\nassistant: it left\n")

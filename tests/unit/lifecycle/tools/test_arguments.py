@@ -3,30 +3,38 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import pytest
-import trio
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from memd.agents.agent import Agent
 from memd.lifecycle.tools.definitions import TOOLS
 from memd.lifecycle.tools.tools import Tools
 from memd.search.query import MAX_QUERY_CHARS
-from memd_client.errors import AgentReloadingError, QueryEmptyError
+from memd_client.errors import AgentReloadingError
 from memd_client.tooling import CallToolParams, CallToolReply
-from tests.unit.lifecycle.scripted_host import ScriptedHost
+from tests.support.agents import BlockingAgent
 
 
-def _call(host: ScriptedHost, name: str, arguments: Any, **params: Any) -> CallToolReply:
-    return trio.run(Tools(cast(Agent, host), lambda: 0).call, CallToolParams(name, arguments, **params))
+def _call(host: BlockingAgent, name: str, arguments: Any, **params: Any) -> CallToolReply:
+    return host.run(Tools(host.agent, lambda: 0).call, CallToolParams(name, arguments, **params))
+
+
+@pytest.fixture(scope="module")
+def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[BlockingAgent]:
+    """An open agent for all tests of this module: none of them changes it."""
+    with BlockingAgent(tmp_path_factory.mktemp("agent")) as host:
+        yield host
 
 
 @pytest.fixture
-def host(tmp_path: Path) -> ScriptedHost:
-    return ScriptedHost(tmp_path)
+def host(shared: BlockingAgent) -> BlockingAgent:
+    """The agent, which has not been asked for anything yet."""
+    shared.agent.searched.clear()
+    return shared
 
 
 @pytest.mark.parametrize(
@@ -36,6 +44,7 @@ def host(tmp_path: Path) -> ScriptedHost:
         (None, "`query` is missing"),
         ("", "`query` is missing"),
         ({"query": ""}, "`query` must be text, not empty"),
+        ({"query": " \n"}, "`query` must be text, not empty"),
         ({"query": 7}, "`query` must be text, not empty"),
         ({"query": None}, "`query` is missing"),
         ({"query": "x", "limit": 5}, 'has no argument "limit"'),
@@ -55,14 +64,14 @@ def host(tmp_path: Path) -> ScriptedHost:
         (5, "not a JSON object"),
     ],
 )
-def test_wrong_arguments_are_answered_with_right_ones(host: ScriptedHost, arguments: Any, told: str) -> None:
+def test_wrong_arguments_are_answered_with_right_ones(host: BlockingAgent, arguments: Any, told: str) -> None:
     reply = _call(host, "memory_search", arguments)
 
     assert not reply.ok
     assert told in reply.result["error"]
     assert reply.result.keys() == {"error", "expected", "example"}
     assert json.loads(reply.text) == reply.result
-    assert host.searched == []
+    assert host.agent.searched == []
     assert _call(host, "memory_search", reply.result["example"]).ok
 
 
@@ -80,20 +89,20 @@ def test_wrong_arguments_are_answered_with_right_ones(host: ScriptedHost, argume
     ],
 )
 def test_a_number_may_be_written_as_text_and_arguments_as_json(
-    host: ScriptedHost, arguments: Any, asked: int | None
+    host: BlockingAgent, arguments: Any, asked: int | None
 ) -> None:
     assert _call(host, "memory_search", arguments).ok
-    assert host.searched[0].max_results == asked
+    assert host.agent.searched[0].max_results == asked
 
 
-def test_a_score_beyond_its_range_is_its_limit_and_a_long_query_is_cut(host: ScriptedHost) -> None:
+def test_a_score_beyond_its_range_is_its_limit_and_a_long_query_is_cut(host: BlockingAgent) -> None:
     query = "word " * 4_000
 
     assert _call(host, "memory_search", {"query": query, "minScore": 2, "corpus": ""}).ok
     assert _call(host, "memory_search", {"query": query, "minScore": -1}).ok
 
-    assert [asked.min_score for asked in host.searched] == [1, 0]
-    assert host.searched[0].query == query[:MAX_QUERY_CHARS]
+    assert [asked.min_score for asked in host.agent.searched] == [1, 0]
+    assert host.agent.searched[0].query == query[:MAX_QUERY_CHARS]
 
 
 def test_no_schema_has_a_limit_that_a_call_may_exceed() -> None:
@@ -104,13 +113,15 @@ def test_no_schema_has_a_limit_that_a_call_may_exceed() -> None:
     assert not any("minimum" in facts for facts in parameters if facts["type"] == "number")
 
 
-def test_a_question_without_a_word_is_answered(host: ScriptedHost) -> None:
-    host.failure = QueryEmptyError("nothing to search for")
+def test_a_question_without_a_word_is_answered(host: BlockingAgent) -> None:
+    reply = _call(host, "memory_search", {"query": "?!"})
 
-    assert "has no word" in _call(host, "memory_search", {"query": "?!"}).result["error"]
+    assert reply.ok
+    assert reply.result["results"] == []
+    assert reply.result["reason"]
 
 
-def test_an_unknown_tool_is_answered_with_those_there_are(host: ScriptedHost) -> None:
+def test_an_unknown_tool_is_answered_with_those_there_are(host: BlockingAgent) -> None:
     reply = _call(host, "rm -rf\n\u202e" + "x" * 500, {})
 
     assert not reply.ok
@@ -120,11 +131,11 @@ def test_an_unknown_tool_is_answered_with_those_there_are(host: ScriptedHost) ->
     assert reply.result["example"]["name"] == "memory_search"
 
 
-def test_what_the_memory_fails_of_is_no_fault_of_the_models(host: ScriptedHost) -> None:
-    host.failure = AgentReloadingError("opening anew")
-
-    with pytest.raises(AgentReloadingError):
-        _call(host, "memory_search", {"query": "x"})
+def test_what_the_memory_fails_of_is_no_fault_of_the_models(tmp_path: Path) -> None:
+    with BlockingAgent(tmp_path) as host:
+        host.run(host.agent.close)
+        with pytest.raises(AgentReloadingError):
+            _call(host, "memory_search", {"query": "x"})
 
 
 _JSON = st.recursive(
@@ -144,8 +155,8 @@ _JSON = st.recursive(
     arguments=_JSON
     | st.dictionaries(st.sampled_from(["query", "maxResults", "minScore", "path", "from", "lines"]), _JSON),
 )
-def test_whatever_a_model_writes_is_answered(name: str, arguments: Any) -> None:
-    reply = _call(ScriptedHost(Path("/nowhere")), name, arguments)
+def test_whatever_a_model_writes_is_answered(shared: BlockingAgent, name: str, arguments: Any) -> None:
+    reply = _call(shared, name, arguments)
 
     assert json.loads(reply.text) == reply.result
     assert reply.ok or reply.result.keys() == {"error", "expected", "example"}

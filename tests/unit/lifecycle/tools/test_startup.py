@@ -4,22 +4,21 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import pytest
-import trio
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from memd.agents.agent import Agent
 from memd.lifecycle.notes.session_kinds import KINDS
 from memd.lifecycle.tools.startup import HEADING, MAX_NOTES, StartFile, Startup, build_context
 from memd.settings.lifecycle import LifecycleSettings
 from memd_client.errors import MemoryDisabledError
 from memd_client.sessions import SessionStartedParams, SessionStartedReply
-from tests.unit.lifecycle.scripted_host import ScriptedHost
+from tests.support.agents import BlockingAgent, config_in
 
 MAIN = "agent:main:main"
 
@@ -31,8 +30,8 @@ def _ms(*moment: int) -> int:
 NOON = _ms(2026, 11, 22, 12)
 
 
-def _begin(host: ScriptedHost, key: str = MAIN, now_ms: int = NOON, **params: Any) -> SessionStartedReply:
-    return trio.run(Startup(cast(Agent, host), lambda: now_ms).begin, SessionStartedParams(key, **params))
+def _begin(host: BlockingAgent, key: str = MAIN, now_ms: int = NOON, **params: Any) -> SessionStartedReply:
+    return host.run(Startup(host.agent, lambda: now_ms).begin, SessionStartedParams(key, **params))
 
 
 def _paths(reply: SessionStartedReply) -> list[str]:
@@ -40,15 +39,22 @@ def _paths(reply: SessionStartedReply) -> list[str]:
 
 
 @pytest.fixture
-def host(tmp_path: Path) -> ScriptedHost:
-    host = ScriptedHost(tmp_path, LifecycleSettings(time_zone="UTC"))
+def empty(tmp_path: Path) -> Iterator[BlockingAgent]:
+    """An agent without notes."""
+    with BlockingAgent(tmp_path, config_in(tmp_path, life=LifecycleSettings(time_zone="UTC"))) as host:
+        yield host
+
+
+@pytest.fixture
+def host(empty: BlockingAgent) -> BlockingAgent:
+    """An agent with notes."""
     for path in ("MEMORY.md", "USER.md", "AGENTS.md", "memory/people.md"):
-        host.note(path, f"text of {path}\n")
+        empty.note(path, f"text of {path}\n")
     for day in (20, 21, 22, 23):
-        host.note(f"memory/2026-11-{day}.md", f"day {day}\n")
-    host.note("memory/2026-11-22-vendor-call.md", "the call\n")
-    host.note("memory/2026-11-21-trip.md", "the trip\n")
-    return host
+        empty.note(f"memory/2026-11-{day}.md", f"day {day}\n")
+    empty.note("memory/2026-11-22-vendor-call.md", "the call\n")
+    empty.note("memory/2026-11-21-trip.md", "the trip\n")
+    return empty
 
 
 NOTES = [
@@ -59,7 +65,7 @@ NOTES = [
 ]
 
 
-def test_the_main_session_begins_with_what_is_lasting_and_with_two_days(host: ScriptedHost) -> None:
+def test_the_main_session_begins_with_what_is_lasting_and_with_two_days(host: BlockingAgent) -> None:
     reply = _begin(host)
 
     assert _paths(reply) == ["MEMORY.md", "USER.md", *NOTES]
@@ -69,7 +75,6 @@ def test_the_main_session_begins_with_what_is_lasting_and_with_two_days(host: Sc
     assert (
         '## MEMORY.md\n\n<memory-file path="MEMORY.md">\ntext of MEMORY.md\n</memory-file>' in reply.context
     )
-    assert host.started == [MAIN]
     assert not _begin(host).syncing
 
 
@@ -84,7 +89,7 @@ def test_the_main_session_begins_with_what_is_lasting_and_with_two_days(host: Sc
         ("agent:main:main:heartbeat", []),
     ],
 )
-def test_what_is_private_stays_in_the_main_session(host: ScriptedHost, key: str, paths: list[str]) -> None:
+def test_what_is_private_stays_in_the_main_session(host: BlockingAgent, key: str, paths: list[str]) -> None:
     for kind in (None, "main") if "direct" not in key else (None,):
         reply = _begin(host, key, kind=kind)
 
@@ -94,7 +99,7 @@ def test_what_is_private_stays_in_the_main_session(host: ScriptedHost, key: str,
 
 
 @pytest.mark.parametrize("kind", sorted(set(KINDS) - {"main"}))
-def test_no_other_kind_is_given_what_is_private(host: ScriptedHost, kind: str) -> None:
+def test_no_other_kind_is_given_what_is_private(host: BlockingAgent, kind: str) -> None:
     assert not {"MEMORY.md", "USER.md"} & set(_paths(_begin(host, kind=kind)))
 
 
@@ -111,8 +116,8 @@ def test_no_other_kind_is_given_what_is_private(host: ScriptedHost, kind: str) -
         ("UTC", _ms(2024, 2, 29, 12), "2024-02-29"),
     ],
 )
-def test_today_and_yesterday_are_the_users(tmp_path: Path, zone: str, now_ms: int, today: str) -> None:
-    host = ScriptedHost(tmp_path, LifecycleSettings(time_zone=zone))
+def test_today_and_yesterday_are_the_users(empty: BlockingAgent, zone: str, now_ms: int, today: str) -> None:
+    empty.use(life=LifecycleSettings(time_zone=zone))
     before = {
         "2026-11-22": "2026-11-21",
         "2026-11-23": "2026-11-22",
@@ -122,35 +127,34 @@ def test_today_and_yesterday_are_the_users(tmp_path: Path, zone: str, now_ms: in
         "2024-02-29": "2024-02-28",
     }[today]
     for day in ("2026-11-24", today, before):
-        host.note(f"memory/{day}.md", "x")
+        empty.note(f"memory/{day}.md", "x")
 
-    reply = _begin(host, now_ms=now_ms)
+    reply = _begin(empty, now_ms=now_ms)
 
     assert reply.date == today
     assert _paths(reply) == [f"memory/{today}.md", f"memory/{before}.md"]
 
 
-def test_the_day_after_a_leap_day_begins_with_it(tmp_path: Path) -> None:
-    host = ScriptedHost(tmp_path, LifecycleSettings(time_zone="UTC"))
-    host.note("memory/2024-02-29.md", "leap")
+def test_the_day_after_a_leap_day_begins_with_it(empty: BlockingAgent) -> None:
+    empty.note("memory/2024-02-29.md", "leap")
 
-    assert _paths(_begin(host, now_ms=_ms(2024, 3, 1, 8))) == ["memory/2024-02-29.md"]
+    assert _paths(_begin(empty, now_ms=_ms(2024, 3, 1, 8))) == ["memory/2024-02-29.md"]
 
 
-def test_a_file_of_two_names_comes_once(host: ScriptedHost) -> None:
+def test_a_file_of_two_names_comes_once(host: BlockingAgent) -> None:
     os.link(host.workspace / "MEMORY.md", host.workspace / "memory.md")
     os.link(host.workspace / "memory/2026-11-22.md", host.workspace / "memory/2026-11-22-again.md")
 
     assert _paths(_begin(host)) == ["MEMORY.md", "USER.md", *NOTES]
 
 
-def test_the_second_spelling_is_read_if_the_first_is_missing(host: ScriptedHost) -> None:
+def test_the_second_spelling_is_read_if_the_first_is_missing(host: BlockingAgent) -> None:
     os.rename(host.workspace / "MEMORY.md", host.workspace / "memory.md")
 
     assert _paths(_begin(host))[0] == "memory.md"
 
 
-def test_nothing_behind_a_link_is_read(host: ScriptedHost, tmp_path: Path) -> None:
+def test_nothing_behind_a_link_is_read(host: BlockingAgent, tmp_path: Path) -> None:
     outside = tmp_path / "outside.md"
     outside.write_text("of somebody else")
     for name in ("USER.md", "memory/2026-11-22.md", "memory/2026-11-22-b.md"):
@@ -163,14 +167,14 @@ def test_nothing_behind_a_link_is_read(host: ScriptedHost, tmp_path: Path) -> No
     assert _paths(reply) == ["MEMORY.md", *NOTES[1:]]
 
 
-def test_a_memory_folder_that_is_a_link_is_left_out(host: ScriptedHost, tmp_path: Path) -> None:
+def test_a_memory_folder_that_is_a_link_is_left_out(host: BlockingAgent, tmp_path: Path) -> None:
     os.rename(host.workspace / "memory", tmp_path / "elsewhere")
     (host.workspace / "memory").symlink_to(tmp_path / "elsewhere")
 
     assert _paths(_begin(host)) == ["MEMORY.md", "USER.md"]
 
 
-def test_what_is_no_text_or_no_file_is_left_out(host: ScriptedHost) -> None:
+def test_what_is_no_text_or_no_file_is_left_out(host: BlockingAgent) -> None:
     (host.workspace / "USER.md").write_bytes(b"caf\xe9")
     (host.workspace / "MEMORY.md").write_bytes(b"a\0b")
     os.mkfifo(host.workspace / "memory.md")
@@ -182,24 +186,28 @@ def test_what_is_no_text_or_no_file_is_left_out(host: ScriptedHost) -> None:
     assert _paths(_begin(host)) == [NOTES[1], NOTES[3]]
 
 
-def test_without_a_workspace_there_is_nothing_to_begin_with(tmp_path: Path) -> None:
-    reply = _begin(ScriptedHost(tmp_path))
+def test_without_a_workspace_there_is_nothing_to_begin_with(empty: BlockingAgent) -> None:
+    empty.workspace.rmdir()
+
+    reply = _begin(empty)
 
     assert (reply.context, reply.files, reply.syncing) == ("", [], True)
 
 
-def test_a_session_that_wants_no_context_gets_none(host: ScriptedHost) -> None:
+def test_a_session_that_wants_no_context_gets_none(host: BlockingAgent) -> None:
     reply = _begin(host, max_characters=0)
 
     assert (reply.context, reply.files, reply.syncing) == ("", [], True)
 
 
-def test_memory_turned_off_is_said(tmp_path: Path) -> None:
+def test_memory_turned_off_is_said(host: BlockingAgent) -> None:
+    host.use(enabled=False)
+
     with pytest.raises(MemoryDisabledError):
-        _begin(ScriptedHost(tmp_path, enabled=False))
+        _begin(host)
 
 
-def test_many_notes_of_a_day_are_bounded(host: ScriptedHost) -> None:
+def test_many_notes_of_a_day_are_bounded(host: BlockingAgent) -> None:
     for number in range(MAX_NOTES + 20):
         host.note(f"memory/2026-11-22-{number:03}.md", "x")
 
@@ -209,7 +217,7 @@ def test_many_notes_of_a_day_are_bounded(host: ScriptedHost) -> None:
 # --- cutting ----------------------------------------------------------------------------------------
 
 
-def test_a_long_file_is_cut_at_a_lines_end_and_says_so(host: ScriptedHost) -> None:
+def test_a_long_file_is_cut_at_a_lines_end_and_says_so(host: BlockingAgent) -> None:
     host.note("MEMORY.md", "".join(f"line {number}\n" for number in range(1, 101)))
 
     reply = _begin(host, max_file_characters=30)
@@ -219,7 +227,7 @@ def test_a_long_file_is_cut_at_a_lines_end_and_says_so(host: ScriptedHost) -> No
     assert (reply.files[0].characters, reply.files[0].total_characters) == (27, 791)
 
 
-def test_all_files_together_are_capped_and_what_is_left_out_is_named(host: ScriptedHost) -> None:
+def test_all_files_together_are_capped_and_what_is_left_out_is_named(host: BlockingAgent) -> None:
     host.note("MEMORY.md", "m" * 50)
 
     reply = _begin(host, max_characters=60)

@@ -5,12 +5,11 @@ from __future__ import annotations
 import re
 from itertools import combinations
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import pytest
 import trio
 
-from memd.agents.agent import Agent
 from memd.lifecycle.notes.session_kinds import KINDS, kind_of_session, settle_kind
 from memd.lifecycle.tools.definitions import (
     MAX_CHARACTERS,
@@ -23,11 +22,11 @@ from memd.lifecycle.tools.definitions import (
 from memd.lifecycle.tools.tools import Tools
 from memd.settings.lifecycle import LifecycleSettings
 from memd_client.tooling import CallToolParams, PromptSectionParams, ToolsParams
-from tests.unit.lifecycle.scripted_host import ScriptedHost
+from tests.support.agents import config_in, unopened_agent
 
 
 def _tools(tmp_path: Path, *, enabled: bool = True, **others: Any) -> Tools:
-    return Tools(cast(Agent, ScriptedHost(tmp_path, enabled=enabled)), lambda: 0, others)
+    return Tools(unopened_agent(tmp_path, config_in(tmp_path, enabled=enabled)), lambda: 0, others)
 
 
 async def _echo(arguments: dict[str, Any]) -> dict[str, Any]:
@@ -136,9 +135,7 @@ def test_an_excerpt_of_a_conversation_leads_to_the_tools_there_are(
 
 def test_session_tools_alone_make_no_section(tmp_path: Path) -> None:
     tools = ["sessions_search", "sessions_history"]
-    wanted = Tools(cast(Agent, ScriptedHost(tmp_path)), lambda: 0).prompt_section(
-        PromptSectionParams(tools=tools)
-    )
+    wanted = _tools(tmp_path).prompt_section(PromptSectionParams(tools=tools))
 
     assert wanted.text == ""
 
@@ -166,7 +163,8 @@ def test_the_section_says_how_to_cite_and_that_memory_gives_no_orders() -> None:
 def test_the_request_comes_before_the_setting(
     tmp_path: Path, setting: Any, params: dict[str, Any], citations: str
 ) -> None:
-    tools = Tools(cast(Agent, ScriptedHost(tmp_path, LifecycleSettings(citations=setting))), lambda: 0)
+    config = config_in(tmp_path, life=LifecycleSettings(citations=setting))
+    tools = Tools(unopened_agent(tmp_path, config), lambda: 0)
 
     reply = tools.prompt_section(PromptSectionParams(**params))
 
@@ -175,7 +173,7 @@ def test_the_request_comes_before_the_setting(
 
 
 def test_tools_that_are_not_memorys_dont_count(tmp_path: Path) -> None:
-    tools = Tools(cast(Agent, ScriptedHost(tmp_path)), lambda: 0)
+    tools = _tools(tmp_path)
 
     assert tools.prompt_section(PromptSectionParams(tools=["read", "memory_store"])).text == ""
     assert "memory_get" not in tools.prompt_section(PromptSectionParams(tools=["memory_search"])).text

@@ -25,7 +25,9 @@ def run(handling: Coroutine[Any, Any, T]) -> T:
     return trio.run(main, clock=MockClock(autojump_threshold=0))
 
 
-def call_of(registry: FakeRegistry | None = None, told: list[tuple[Any, ...]] | None = None) -> Call:
+def call_of(
+    registry: AgentRegistry | FakeRegistry | None = None, told: list[tuple[Any, ...]] | None = None
+) -> Call:
     """Return a call; progress goes to `told`."""
 
     def progress(stage: str, done: int, total: int, detail: str) -> None:

@@ -1,8 +1,7 @@
-"""A call that reaches an agent over a scripted host: for methods that use the agent's lifecycle."""
+"""A call that reaches one agent: for methods that use the agent's lifecycle."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from types import SimpleNamespace
 from typing import Any, cast
 
@@ -12,34 +11,30 @@ from memd.lifecycle.tools.startup import Startup
 from memd.lifecycle.tools.tools import Tools
 from memd.rpc.call import Call
 from memd_client.errors import AgentUnknownError
-from tests.unit.lifecycle.scripted_host import ScriptedHost
 
 NOON_MS = 1_795_348_800_000
 """2026-11-22, 12:00 UTC."""
 
 
-@dataclass
 class Living:
-    """What a method reaches of an agent."""
+    """What a method reaches of a real agent, and of no other."""
 
-    host: ScriptedHost
-
-    def __post_init__(self) -> None:
-        agent = cast(Agent, self.host)
+    def __init__(self, agent: Agent) -> None:
+        self._agent = agent
         self.tools = Tools(agent, lambda: NOON_MS)
         self.flushes = Flushes(agent, lambda: NOON_MS)
         self.startup = Startup(agent, lambda: NOON_MS)
 
     def lifecycle(self, agent: str | None) -> Living:
         """Return the lifecycle of the one agent there is."""
-        if agent not in (None, self.host.agent_id):
+        if agent not in (None, self._agent.agent_id):
             raise AgentUnknownError(f"there is no agent {agent}")
         return self
 
 
-def living_call(host: ScriptedHost) -> Call:
+def living_call(agent: Agent) -> Call:
     """Return a call that reaches the lifecycle of one agent, and nothing else."""
-    return cast(Call, cast(Any, SimpleNamespace(lifecycle=Living(host).lifecycle)))
+    return cast(Call, cast(Any, SimpleNamespace(lifecycle=Living(agent).lifecycle)))
 
 
 class AskedFacts:

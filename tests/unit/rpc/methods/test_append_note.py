@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import threading
+from collections.abc import Iterator
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -11,68 +12,57 @@ from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
-import trio
 
 from memd.lifecycle.notes.notes import Notes
 from memd.rpc.methods import append_note
-from memd.settings.agents import AgentConfig
 from memd.settings.lifecycle import LifecycleSettings
-from memd.settings.schema import DaemonSettings, MemorySearch
-from memd.sources.capacity import SourceLimits, limits_of
+from memd.sources.capacity import SourceLimits
 from memd_client.errors import (
+    AgentReloadingError,
     BadParamsError,
-    MemdError,
     MemoryDisabledError,
     NoteUnwritableError,
     PathRefusedError,
 )
 from memd_client.notes import AppendNoteParams, AppendNoteReply
+from tests.support.agents import BlockingAgent, config_in
 
 LATE = int(datetime(2026, 11, 22, 23, 30, tzinfo=UTC).timestamp() * 1000)
 
 
-class AgentHost:
-    """An agent's host with nothing in it but its settings and a count of the syncs it was asked for."""
+class AgentHost(BlockingAgent):
+    """A real agent, and the wall time of its notes."""
 
-    def __init__(self, workspace: Path, zone: str | None = "UTC", *, enabled: bool = True) -> None:
-        self.agent_id = "main"
-        self.config = AgentConfig(
-            "main",
-            workspace,
-            MemorySearch(enabled=enabled),
-            workspace.parent / "main.sqlite",
-            True,
-            life=LifecycleSettings(time_zone=zone),
-        )
-        self.limits = limits_of(DaemonSettings())
-        self.syncs = 0
+    def __init__(self, folder: Path, zone: str | None = "UTC", *, workspace: Path | None = None) -> None:
+        life = LifecycleSettings(time_zone=zone)
+        super().__init__(folder, config_in(folder, life=life, workspace=workspace))
         self.now_ms = LATE
-        self.sync_error: MemdError | None = None
 
-    def compaction_done(self) -> bool:
-        self.syncs += 1
-        if self.sync_error is not None:
-            raise self.sync_error
-        return True
+    def limit(self, *limits: int) -> None:
+        """Set the limits of a file's bytes, of the files, and of all bytes."""
+        self.agent.given_limits = SourceLimits(*limits)
 
     def notes(self) -> Notes:
-        return Notes(
-            cast(Any, self), lambda: self.now_ms, state_dir=self.config.workspace.parent, complete=None
-        )
+        return Notes(self.agent, lambda: self.now_ms, state_dir=self.workspace.parent, complete=None)
 
     def ask(self, **params: Any) -> AppendNoteReply:
         """Return the reply to a request, as the daemon would give it."""
         call = cast(Any, SimpleNamespace(lifecycle=lambda _: SimpleNamespace(notes=self.notes())))
-        return trio.run(append_note.handle, call, AppendNoteParams(**params))
+        return self.run(append_note.handle, call, AppendNoteParams(**params))
 
     def text(self, path: str) -> str:
         return (self.config.workspace / path).read_text(encoding="utf-8")
 
 
 @pytest.fixture
-def home(tmp_path: Path) -> AgentHost:
-    (tmp_path / "workspace").mkdir()
-    return AgentHost(tmp_path / "workspace")
+def home(tmp_path: Path) -> Iterator[AgentHost]:
+    with AgentHost(tmp_path) as home:
+        yield home
+
+
+def as_another(home: AgentHost, zone: str = "UTC") -> AgentHost:
+    """Return another agent with the same workspace."""
+    return AgentHost(home.workspace.parent / "another", zone, workspace=home.workspace)
 
 
 def test_an_entry_is_appended_to_today(home: AgentHost) -> None:
@@ -85,8 +75,8 @@ def test_an_entry_is_appended_to_today(home: AgentHost) -> None:
 
 
 def test_today_is_the_users_and_moves_on_at_their_midnight(home: AgentHost) -> None:
-    abroad = AgentHost(home.config.workspace, "Europe/Prague")
-    assert abroad.ask(text="a").path == "memory/2026-11-23.md"
+    with as_another(home, "Europe/Prague") as abroad:
+        assert abroad.ask(text="a").path == "memory/2026-11-23.md"
     assert home.ask(text="b").path == "memory/2026-11-22.md"
     home.now_ms += 30 * 60_000
     assert home.ask(text="c").path == "memory/2026-11-23.md"
@@ -148,8 +138,9 @@ def test_the_longest_entry_is_taken(home: AgentHost) -> None:
 
 
 def test_without_memory_nothing_is_written(home: AgentHost) -> None:
+    home.use(enabled=False)
     with pytest.raises(MemoryDisabledError):
-        AgentHost(home.config.workspace, enabled=False).ask(text="a")
+        home.ask(text="a")
     assert list(home.config.workspace.iterdir()) == []
 
 
@@ -162,8 +153,11 @@ def test_a_link_in_the_way_is_refused(home: AgentHost, tmp_path: Path) -> None:
 
 
 def test_a_sync_that_is_refused_does_not_unsay_the_note(home: AgentHost) -> None:
-    home.sync_error = MemdError("reloading")
+    home.run(home.agent.close)
+    with pytest.raises(AgentReloadingError):
+        home.agent.compaction_done()
     assert home.ask(text="a").appended
+    assert home.syncs == 0
 
 
 def test_a_note_that_can_not_be_written_is_an_error(home: AgentHost, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -238,7 +232,7 @@ def test_a_key_of_an_entry_with_a_date_is_known_without_it_and_on_that_date_alon
 
 
 def test_a_key_in_a_note_that_has_continued_is_known_on_the_next_day(home: AgentHost) -> None:
-    home.limits = SourceLimits(100, 100, 10_000)
+    home.limit(100, 100, 10_000)
     first = home.ask(text="a" * 40, key="run:1")
     second = home.ask(text="b" * 40, key="run:2")
     assert (first.path, second.path) == ("memory/2026-11-22.md", "memory/2026-11-22-2.md")
@@ -250,17 +244,17 @@ def test_a_key_in_a_note_that_has_continued_is_known_on_the_next_day(home: Agent
 
 
 def test_one_key_from_many_at_midnight_is_written_once(home: AgentHost) -> None:
-    late = AgentHost(home.config.workspace)
-    late.now_ms += 30 * 60_000
     replies: list[AppendNoteReply] = []
-    threads = [
-        threading.Thread(target=lambda each=each: replies.append(each.ask(text="once", key="run:1")))
-        for each in [home, late] * 8
-    ]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    with as_another(home) as late:
+        late.now_ms += 30 * 60_000
+        threads = [
+            threading.Thread(target=lambda agent=agent: replies.append(agent.ask(text="once", key="run:1")))
+            for agent in [home, late] * 8
+        ]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
     assert [reply.appended for reply in replies].count(True) == 1
     assert len({reply.path for reply in replies}) == 1
 
@@ -269,7 +263,7 @@ def test_one_key_from_many_at_midnight_is_written_once(home: AgentHost) -> None:
 
 
 def test_a_full_note_continues_in_a_next_file(home: AgentHost) -> None:
-    home.limits = SourceLimits(100, 100, 10_000)
+    home.limit(100, 100, 10_000)
     replies = [home.ask(text=f"{number} " + "x" * 40) for number in range(4)]
     assert [reply.path for reply in replies] == [
         "memory/2026-11-22.md",
@@ -284,7 +278,7 @@ def test_a_full_note_continues_in_a_next_file(home: AgentHost) -> None:
 
 def test_a_note_is_filled_to_the_last_byte_of_the_limit(home: AgentHost) -> None:
     size = len("# 2026-11-22\n\n" + "x" * 20 + "\n")
-    home.limits = SourceLimits(size, 100, 10_000)
+    home.limit(size, 100, 10_000)
     assert home.ask(text="x" * 20).path == "memory/2026-11-22.md"
     assert len(home.text("memory/2026-11-22.md")) == size
     assert home.ask(text="y").path == "memory/2026-11-22-2.md"
@@ -294,7 +288,7 @@ def test_a_note_that_a_person_made_too_large_continues_in_a_next_file(home: Agen
     note = home.config.workspace / "memory" / "2026-11-22.md"
     note.parent.mkdir()
     note.write_text("x" * 2_000)
-    home.limits = SourceLimits(1_000, 100, 10_000)
+    home.limit(1_000, 100, 10_000)
     assert home.ask(text="mine").path == "memory/2026-11-22-2.md"
     assert len(note.read_text()) == 2_000
 
@@ -306,7 +300,7 @@ def test_a_note_that_a_person_made_too_large_continues_in_a_next_file(home: Agen
 def test_what_would_not_be_indexed_is_refused_and_nothing_is_written(
     home: AgentHost, limits: SourceLimits, limit: str
 ) -> None:
-    home.limits = limits
+    home.agent.given_limits = limits
     home.ask(text="x" * 60)
     with pytest.raises(NoteUnwritableError, match=f"the limit `{limit}`"):
         home.ask(text="y" * 60)
@@ -314,7 +308,7 @@ def test_what_would_not_be_indexed_is_refused_and_nothing_is_written(
 
 
 def test_an_entry_larger_than_any_file_may_be_is_refused(home: AgentHost) -> None:
-    home.limits = SourceLimits(100, 100, 10_000)
+    home.limit(100, 100, 10_000)
     with pytest.raises(NoteUnwritableError, match="have reached the limit"):
         home.ask(text="x" * 200)
     assert list((home.config.workspace / "memory").iterdir()) == []

@@ -2,26 +2,24 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 from memd.rpc.methods import call_tool
 from memd_client.tooling import CallToolParams
-from tests.unit.lifecycle.scripted_host import ScriptedHost, found, hit
-from tests.unit.rpc.methods.calling import run
+from tests.support.agents import BlockingAgent
 from tests.unit.rpc.methods.living import living_call
 
 
-def test_the_reply_is_the_tools(tmp_path: Path) -> None:
-    host = ScriptedHost(tmp_path)
-    host.reply = found(hit("We chose REST."))
+def test_the_reply_is_the_tools(host: BlockingAgent) -> None:
+    host.note("memory/2026-01-16.md", "# API\n\nWe chose REST.\n")
+    params = CallToolParams("memory_search", {"query": "REST"})
 
-    reply = run(call_tool.handle(living_call(host), CallToolParams("memory_search", {"query": "api"})))
+    reply = host.run(call_tool.handle, living_call(host.agent), params)
 
     assert (reply.agent, reply.name, reply.ok) == ("main", "memory_search", True)
     assert reply.result["results"][0]["path"] == "memory/2026-01-16.md"
+    assert "We chose REST." in reply.result["results"][0]["snippet"]
 
 
-def test_a_models_mistake_is_no_error(tmp_path: Path) -> None:
-    reply = run(call_tool.handle(living_call(ScriptedHost(tmp_path)), CallToolParams("nothing", 5)))
+def test_a_models_mistake_is_no_error(host: BlockingAgent) -> None:
+    reply = host.run(call_tool.handle, living_call(host.agent), CallToolParams("nothing", 5))
 
     assert not reply.ok

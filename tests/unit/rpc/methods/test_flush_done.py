@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 from memd.rpc.methods import flush_done
 from memd_client.sessions import FlushDoneParams
-from tests.unit.lifecycle.scripted_host import ScriptedHost
-from tests.unit.rpc.methods.calling import run
+from tests.support.agents import BlockingAgent
 from tests.unit.rpc.methods.living import living_call
 
 
-def test_the_reply_names_the_cycle(tmp_path: Path) -> None:
-    host = ScriptedHost(tmp_path)
+def test_the_reply_names_the_cycle(host: BlockingAgent) -> None:
+    params = FlushDoneParams("k", compaction_count=3)
 
-    reply = run(flush_done.handle(living_call(host), FlushDoneParams("k", compaction_count=3)))
+    reply = host.run(flush_done.handle, living_call(host.agent), params)
 
     assert (reply.agent, reply.syncing, reply.compaction_count) == ("main", True, 3)
     assert host.syncs == 1

@@ -9,24 +9,29 @@ import pytest
 from memd.rpc.methods import index
 from memd_client.errors import AgentUnknownError, MemoryDisabledError
 from memd_client.messages import IndexParams
+from tests.support.agents import BlockingRegistry
 from tests.support.registry import FakeRegistry
 from tests.unit.rpc.methods.calling import call_of, run
 
 
-def test_all_agents_are_synced_and_progress_names_them() -> None:
+def test_all_agents_are_synced_and_progress_names_them(memory: BlockingRegistry) -> None:
     told: list[tuple[Any, ...]] = []
-    reply = run(index.handle(call_of(told=told), IndexParams(force=True)))
-    assert [(row.agent, row.embedded) for row in reply.agents] == [("main", 4), ("other", 4)]
-    assert [row[3] for row in told] == ["main: a.md", "main", "other: a.md", "other"]
+    reply = memory.run(index.handle, call_of(memory.registry, told), IndexParams(force=True))
+    assert [(row.agent, row.files, row.files_changed) for row in reply.agents] == [
+        ("main", 1, 1),
+        ("other", 1, 1),
+    ]
+    assert told == [("text", 1, 1, "main: MEMORY.md"), ("text", 1, 1, "other: MEMORY.md")]
 
 
-def test_one_agent_is_synced_alone() -> None:
+def test_one_agent_is_synced_alone(memory: BlockingRegistry) -> None:
     told: list[tuple[Any, ...]] = []
-    reply = run(index.handle(call_of(told=told), IndexParams(agent="other")))
+    call = call_of(memory.registry, told)
+    reply = memory.run(index.handle, call, IndexParams(agent="other", force=True))
     assert [row.agent for row in reply.agents] == ["other"]
-    assert [row[3] for row in told] == ["a.md", ""]
+    assert told == [("text", 1, 1, "MEMORY.md")]
     with pytest.raises(AgentUnknownError):
-        run(index.handle(call_of(), IndexParams(agent="nobody")))
+        memory.run(index.handle, call, IndexParams(agent="nobody"))
 
 
 @pytest.mark.parametrize(

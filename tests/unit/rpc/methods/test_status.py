@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -11,29 +12,39 @@ from memd.rpc.methods import status
 from memd.rpc.metrics import rss_bytes
 from memd_client.errors import AgentUnknownError, IndexIOError
 from memd_client.messages import StatusParams
+from tests.support.agents import BlockingRegistry, config_in
+from tests.support.indexes import EXTENSION
 from tests.support.registry import FakeRegistry
 from tests.unit.rpc.methods.calling import call_of, run
 
 
-def test_the_daemon_and_all_agents_are_reported() -> None:
-    reply = run(status.handle(call_of(), StatusParams()))
+def test_the_daemon_and_all_agents_are_reported(memory: BlockingRegistry, tmp_path: Path) -> None:
+    reply = memory.run(status.handle, call_of(memory.registry), StatusParams())
     assert [row.agent for row in reply.agents] == ["main", "other"]
     assert (reply.version, reply.pid, reply.socket, reply.connections) == ("9.9", os.getpid(), "/run/s", 3)
     assert (reply.state_dir, reply.config_path, reply.sqlite_vec) == (
-        "/state",
-        "/state/openclaw.json",
-        "v0.1.9",
+        str(tmp_path / "state"),
+        str(tmp_path / "state" / "openclaw.json"),
+        EXTENSION.version,
     )
     assert 0 <= reply.uptime_ms < 60_000
     assert reply.rss_bytes > 1_000_000
 
 
-def test_one_agent_is_reported_alone() -> None:
-    assert [row.agent for row in run(status.handle(call_of(), StatusParams(agent="other"))).agents] == [
-        "other"
-    ]
+def test_one_agent_is_reported_alone(memory: BlockingRegistry) -> None:
+    call = call_of(memory.registry)
+    reply = memory.run(status.handle, call, StatusParams(agent="other"))
+    assert [row.agent for row in reply.agents] == ["other"]
     with pytest.raises(AgentUnknownError):
-        run(status.handle(call_of(), StatusParams(agent="nobody")))
+        memory.run(status.handle, call, StatusParams(agent="nobody"))
+
+
+def test_an_agent_that_can_not_be_opened_is_a_row_with_its_problem(tmp_path: Path) -> None:
+    configs = [config_in(tmp_path, name, workspace=tmp_path / name) for name in ("main", "other")]
+    configs[0].index_path.mkdir(parents=True)  # a folder in the place of the file
+    with BlockingRegistry(tmp_path, *configs) as memory:
+        reply = memory.run(status.handle, call_of(memory.registry), StatusParams())
+    assert [[problem.code for problem in row.problems] for row in reply.agents] == [["index_io"], []]
 
 
 @pytest.mark.parametrize(

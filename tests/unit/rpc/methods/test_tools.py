@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 from memd.rpc.methods import tools
 from memd_client.tooling import ToolsParams
-from tests.unit.lifecycle.scripted_host import ScriptedHost
-from tests.unit.rpc.methods.calling import run
+from tests.support.agents import BlockingAgent
 from tests.unit.rpc.methods.living import living_call
 
 
-def test_the_reply_holds_the_tools_in_the_shape_asked_for(tmp_path: Path) -> None:
-    call = living_call(ScriptedHost(tmp_path))
+def test_the_reply_holds_the_tools_in_the_shape_asked_for(host: BlockingAgent) -> None:
+    params = ToolsParams(shape="anthropic", include=["memory_get"])
 
-    reply = run(tools.handle(call, ToolsParams(shape="anthropic", include=["memory_get"])))
+    reply = host.run(tools.handle, living_call(host.agent), params)
 
     assert (reply.agent, reply.shape) == ("main", "anthropic")
     assert [tool["name"] for tool in reply.tools] == ["memory_get"]

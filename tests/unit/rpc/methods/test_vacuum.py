@@ -4,18 +4,21 @@ from __future__ import annotations
 
 import pytest
 
-from memd.rpc.methods import vacuum
+from memd.rpc.methods import index, vacuum
 from memd_client.errors import IndexIOError
-from memd_client.messages import VacuumParams
+from memd_client.messages import IndexParams, VacuumParams
+from tests.support.agents import BlockingRegistry
 from tests.support.registry import FakeRegistry
 from tests.unit.rpc.methods.calling import call_of, run
 
 
-def test_each_agent_says_what_it_brought() -> None:
-    rows = run(vacuum.handle(call_of(), VacuumParams())).agents
-    assert [(row.agent, row.bytes_before, row.bytes_after) for row in rows] == [
-        ("main", 8192, 4096),
-        ("other", 8192, 4096),
+def test_each_agent_says_what_it_brought(memory: BlockingRegistry) -> None:
+    call = call_of(memory.registry)
+    memory.run(index.handle, call, IndexParams())
+    rows = memory.run(vacuum.handle, call, VacuumParams()).agents
+    assert [(row.agent, row.bytes_after < row.bytes_before, row.vectors_removed) for row in rows] == [
+        ("main", True, 0),
+        ("other", True, 0),
     ]
 
 

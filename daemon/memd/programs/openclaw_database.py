@@ -125,9 +125,7 @@ class OpenClawAgentDatabase(ConversationDatabase):
         raise being_written(self._shown(session_id))
 
     def close(self) -> None:
-        """Release the connections and the cached states."""
-        self._listing.close()
-        self._reading.close()
+        """Forget the cached states."""
         self._recent.clear()
         self.problems = ()
 

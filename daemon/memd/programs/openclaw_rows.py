@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import stat
 import zlib
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -11,11 +10,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
-import apsw
-
 from memd.programs.openclaw_schema import (
     COLD,
-    OpenClawDatabaseError,
     Shape,
     as_number,
     check_version,
@@ -23,8 +19,7 @@ from memd.programs.openclaw_schema import (
     read_shape,
     write_listing,
 )
-from memd.system.sqlite import BUSY_MS, Database, bounded, connect_read_only, get_int
-from memd.system.unlogged import unlogged_vfs
+from memd.system.sqlite import Database, get_int, opened_foreign
 
 _ENDING = ".jsonl.zst"
 _HEX = frozenset("0123456789abcdef")
@@ -149,21 +144,20 @@ class _View(NamedTuple):
 
 
 class OpenClawSessions:
-    """A connection to the database, opened when needed. For one thread at a time.
+    """Reads the database, which is opened for each read. For one thread at a time.
 
-    Every method raises OpenClawDatabaseError if the database can't be read.
+    Every method raises ForeignDatabaseError if the database can't be read.
     """
 
     def __init__(self, path: Path) -> None:
         self._path = path
-        self._db: Database | None = None
-        self._identity: tuple[int, ...] | None = None
-        self._shape: Shape | None = None
+        self._inode = 0
         self._schema = -1
+        self._shape: Shape | None = None
         self._built: dict[str, tuple[_Facts, SessionRow]] = {}
 
     def __repr__(self) -> str:
-        return f"<OpenClawSessions {'open' if self._db is not None else 'closed'}>"
+        return f"<OpenClawSessions {self._path}>"
 
     def list_all(self) -> list[SessionRow]:
         """Return all sessions with a transcript."""
@@ -212,94 +206,24 @@ class OpenClawSessions:
         with self._snapshot() as view:
             return [] if view is None else read_embedded_archives(view.db, view.shape, session_id)
 
-    def close(self) -> None:
-        """Close the connection; the next call opens one again."""
-        db, self._db = self._db, None
-        self._identity = self._shape = None
-        self._schema = -1
-        self._built.clear()
-        if db is not None:
-            db.close(True)
-
-    # --- one read transaction -----------------------------------------------------------------------
-
     @contextmanager
     def _snapshot(self) -> Iterator[_View | None]:
         """Yield a read transaction; None if there is no database, or it has no tables."""
         try:
-            db = self._connect()
-            if db is None:
-                yield None
-                return
-            db.execute("BEGIN")
-            try:
-                with bounded(db):
-                    shape = self._known_shape(db)
-                    yield None if shape.empty else _View(db, shape)
-            finally:
-                if db.in_transaction:
-                    db.execute("COMMIT")
-            if not self._has_log() and self._find_identity() != self._identity:
-                raise OpenClawDatabaseError("OpenClaw opened it during the read", busy=True)
-        except (apsw.BusyError, apsw.LockedError):
-            raise OpenClawDatabaseError("it is locked by OpenClaw", busy=True) from None
-        except UnicodeDecodeError:
-            raise OpenClawDatabaseError("it contains invalid UTF-8") from None
-        except (apsw.NotADBError, apsw.CorruptError) as error:
-            self.close()
-            raise OpenClawDatabaseError(f"it is damaged ({type(error).__name__})", unknown=True) from None
-        except (apsw.SQLError, apsw.InterruptError) as error:
-            self.close()
-            is_endless = isinstance(error, apsw.InterruptError)
-            reason = (
-                "reading it takes too long" if is_endless else "its tables are not supported by this release"
-            )
-            raise OpenClawDatabaseError(reason, unknown=True) from None
-        except apsw.Error as error:
-            self.close()
-            raise OpenClawDatabaseError(f"it can't be read ({type(error).__name__})") from None
-
-    def _connect(self) -> Database | None:
-        """Return a connection to the current file, or None if there is no file.
-
-        A database that OpenClaw has open is read with its log, which exists then. Without a log it is read as one that
-        never had a log, because SQLite would create the log even for a read.
-        """
-        identity = self._find_identity()
-        if identity is None:
-            self.close()
-            return None
-        if self._db is None or identity != self._identity:
-            self.close()
-            self._db = connect_read_only(self._path, None if self._has_log() else unlogged_vfs())
-            self._db.set_busy_timeout(BUSY_MS)
-            self._identity = identity
-        return self._db
-
-    def _has_log(self) -> bool:
-        return os.path.lexists(f"{self._path}-wal")
-
-    def _find_identity(self) -> tuple[int, ...] | None:
-        """Return what identifies the file, and its state if it has no log; None if there is no file."""
-        try:
-            facts = os.lstat(self._path)
+            inode = os.stat(self._path).st_ino
         except (FileNotFoundError, NotADirectoryError):
-            return None
-        except OSError as error:
-            self.close()
-            raise OpenClawDatabaseError(f"it can't be read: {error.strerror}") from None
-        if not stat.S_ISREG(facts.st_mode):
-            self.close()
-            raise OpenClawDatabaseError("it is not a regular file, and links are not followed", unknown=True)
-        state = () if self._has_log() else (facts.st_size, facts.st_mtime_ns)
-        return (facts.st_dev, facts.st_ino, *state)
-
-    def _known_shape(self, db: Database) -> Shape:
-        """Return the SQL expressions of the database, read again if its tables changed."""
-        schema = get_int(db, "PRAGMA schema_version")
-        if self._shape is None or schema != self._schema:
-            self._shape, self._schema = read_shape(db), schema
-        return self._shape
+            inode = 0
+        if inode != self._inode:
+            self._inode, self._shape = inode, None
+            self._built.clear()
+        if not inode:
+            yield None
+            return
+        with opened_foreign(self._path) as db:
+            schema = get_int(db, "PRAGMA schema_version")
+            if self._shape is None or schema != self._schema:
+                self._shape, self._schema = read_shape(db), schema
+            yield None if self._shape.empty else _View(db, self._shape)
 
     def _rows(self, view: _View, session_id: str | None) -> Iterator[SessionRow]:
         """Yield one session or all of them."""

@@ -20,10 +20,6 @@ _NEEDED = {
 _REWRITES = "transcript_rewrite_watermarks"
 
 
-class OpenClawDatabaseError(ForeignDatabaseError):
-    """OpenClaw's database can't be read now."""
-
-
 @dataclass(frozen=True, slots=True)
 class Shape:
     """SQL expressions that differ between releases; `NULL` if a release lacks the column.
@@ -55,14 +51,14 @@ def read_shape(db: Database) -> Shape:
     """Return the SQL expressions for a database; raise if its tables are not supported."""
     empty = get_int(db, "SELECT count(*) FROM sqlite_schema") == 0
     if db.execute("PRAGMA encoding").get != "UTF-8":
-        raise OpenClawDatabaseError("its encoding is not UTF-8", unknown=True)
+        raise ForeignDatabaseError("its encoding is not UTF-8", unknown=True)
     for table, needed in _NEEDED.items() if not empty else ():
         columns = columns_of(db, table)
         if not columns:
-            raise OpenClawDatabaseError(f"it has no table {table}", unknown=True)
+            raise ForeignDatabaseError(f"it has no table {table}", unknown=True)
         missing = sorted(needed - set(columns))
         if missing:
-            raise OpenClawDatabaseError(f"its table {table} has no {', '.join(missing)}", unknown=True)
+            raise ForeignDatabaseError(f"its table {table} has no {', '.join(missing)}", unknown=True)
     packed = "event_zstd" in columns_of(db, "transcript_events")
     windows = columns_of(db, "session_windows")
     changed = [f"w.{name}" for name in ("transcript_updated_at", "updated_at") if name in windows]
@@ -93,7 +89,7 @@ def check_version(db: Database) -> None:
         versions |= {as_number(row[0]) for row in noted}
     for version in sorted(versions, reverse=True):
         if version not in KNOWN_SCHEMAS:
-            raise OpenClawDatabaseError(
+            raise ForeignDatabaseError(
                 f"it has schema version {version}, this release supports {KNOWN_SCHEMAS[0]} to {KNOWN_SCHEMAS[-1]}",
                 unknown=True,
             )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import stat
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -35,7 +36,7 @@ GRAIN_NS = 20_000_000
 """A database that was written so recently may be written again with the same time, so it is not taken for unchanged."""
 
 _FileState = tuple[tuple[int, ...], tuple[int, ...]]
-"""Inode, size and time of a database and of its log: while both are unchanged, so are its sessions."""
+"""Inode, size, time and mode of a database and of its log: while both are unchanged, so are its sessions."""
 
 
 @dataclass(slots=True)
@@ -176,8 +177,10 @@ class ConversationDatabases(Source):
             database.opened.close()
             return had_any
         hint = database.opened.hint
-        if database.path.is_symlink():
-            error = ForeignDatabaseError(f"it is a {LINK}", unknown=True)
+        mode = state[0][3]
+        if not stat.S_ISREG(mode):
+            reason = f"it is a {LINK}" if stat.S_ISLNK(mode) else "it is not a regular file"
+            error = ForeignDatabaseError(reason, unknown=True)
             hint = "name the real file in the settings"
         else:
             try:
@@ -280,7 +283,7 @@ def _stat(path: Path) -> tuple[int, ...]:
         facts = os.lstat(path)
     except OSError:
         return ()
-    return facts.st_ino, facts.st_size, facts.st_mtime_ns
+    return facts.st_ino, facts.st_size, facts.st_mtime_ns, facts.st_mode
 
 
 def _is_settled(state: _FileState) -> bool:

@@ -165,11 +165,14 @@ def as_foreign_error(error: apsw.Error) -> ForeignDatabaseError:
     """Return an error of SQLite as one of a foreign database."""
     busy = isinstance(error, (apsw.BusyError, apsw.LockedError))
     is_endless = isinstance(error, apsw.InterruptError)
+    is_damaged = isinstance(error, (apsw.NotADBError, apsw.CorruptError))
     missing = isinstance(error, apsw.SQLError)
     reason = "it is locked" if busy else f"it has another schema ({error})" if missing else str(error)
     if is_endless:
         reason = f"reading it takes longer than {READ_LIMIT_S:g} s"
-    return ForeignDatabaseError(reason, busy=busy, unknown=missing or is_endless)
+    elif is_damaged:
+        reason = f"it is damaged ({error})"
+    return ForeignDatabaseError(reason, busy=busy, unknown=missing or is_endless or is_damaged)
 
 
 def _is_there(path: Path, ending: str) -> bool:

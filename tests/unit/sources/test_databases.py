@@ -229,6 +229,18 @@ def test_database_that_is_a_link_is_not_read(store: Databases) -> None:
     assert store.opened[0].listed == 0
 
 
+def test_pipe_in_place_of_a_database_is_not_opened(store: Databases) -> None:
+    store.write(store.first, a=["a"])
+    store.source.find()
+    store.first.unlink()
+    os.mkfifo(store.first)
+    found = store.source.find()
+    assert (found.files, found.unseen) == ({}, frozenset({"program"}))
+    assert [problem.message for problem in found.problems] == [
+        f"{store.first} can't be read: it is not a regular file"
+    ]
+
+
 class Watched(Unwatched):
     """Records what is watched."""
 

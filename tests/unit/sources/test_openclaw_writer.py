@@ -4,12 +4,9 @@ from __future__ import annotations
 
 import os
 
-import apsw
 import pytest
 
-from memd.programs import openclaw_rows as openclaw_sessions
 from memd.programs.openclaw_database import OpenClawAgentDatabase
-from memd.programs.openclaw_rows import OpenClawSessions
 from memd.sources.databases import GRAIN_NS, ConversationDatabases
 from memd.text.transcripts.messages import TranscriptRecord
 from memd_client.errors import FileMissingError, FileUnreadableError
@@ -78,7 +75,7 @@ def test_sessions_are_not_listed_again_without_a_commit(
 def test_locked_database_keeps_the_previous_result(
     openclaw: OpenClawDatabase, home: TranscriptHome, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(openclaw_sessions, "BUSY_MS", 1)
+    monkeypatch.setattr("memd.system.sqlite.BUSY_MS", 1)
     openclaw.db.pragma("journal_mode", "delete")
     openclaw.add_session("a", conversation("a", 1))
     source = database_of(home)
@@ -114,13 +111,3 @@ def test_replaced_or_deleted_database_is_detected(
         openclaw.add_session("b", conversation("b", 1))
         assert set(source.find().files) == {"sessions/b.jsonl"}
         assert text_of(source, "b")
-
-
-def test_connection_is_read_only(openclaw: OpenClawDatabase, home: TranscriptHome) -> None:
-    database = OpenClawSessions(home.database)
-    database.list_all()
-    assert database._db is not None
-    with pytest.raises(apsw.ReadOnlyError):
-        database._db.execute("DELETE FROM transcript_events")
-    assert repr(database) == "<OpenClawSessions open>"
-    database.close()

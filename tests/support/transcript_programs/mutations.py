@@ -31,6 +31,20 @@ BROKEN: Final = st.sampled_from(
     [DEEP, "[" * 5_000, "", "null", "[]", "{}", "NaN", '"text"', "{", "\ufeff{}", "0"]
 )
 
+BROKEN_LINES: Final = (
+    b"{",
+    b"null",
+    b"[1]",
+    b"NaN",
+    b"[" * 100_000,
+    b'{"message":' * 50_000,
+    b'{"data":' * 50_000,
+    b"9" * 5_000,
+    b"\xff\xfe",
+    b"\0",
+)
+"""Lines of a transcript that are no records."""
+
 
 def paths_in(value: object, path: tuple[str | int, ...] = ()) -> list[tuple[str | int, ...]]:
     """Return the paths of all values in a JSON value that mark nothing."""

@@ -28,7 +28,7 @@ from tests.support.transcript_programs.claude_code import (
     text,
     write_machine_lines,
 )
-from tests.support.transcript_programs.mutations import mutate
+from tests.support.transcript_programs.mutations import BROKEN_LINES, mutate
 
 # --- whose words ------------------------------------------------------------------------------------
 
@@ -310,27 +310,15 @@ def test_damaged_title_file_gives_no_title(tmp_path: Path, content: bytes) -> No
 
 # --- hostile lines ----------------------------------------------------------------------------------
 
-BROKEN = [
-    b"{",
-    b"null",
-    b"[1]",
-    b"NaN",
-    b"[" * 100_000,
-    b'{"message":' * 50_000,
-    b"9" * 5_000,
-    b"\xff\xfe",
-    b"\0",
-]
-
 
 def test_broken_lines_are_counted_and_skipped() -> None:
     file = ClaudeFile()
     file.prompt("Which port?")
-    conversation = read_claude_code([*BROKEN, b" ", b"", *file.lines])
+    conversation = read_claude_code([*BROKEN_LINES, b" ", b"", *file.lines])
 
     assert talk_in(conversation) == [("user", "Which port?")]
-    assert conversation.messages[0].place == len(BROKEN) + 3
-    assert conversation.broken == len(BROKEN)
+    assert conversation.messages[0].place == len(BROKEN_LINES) + 3
+    assert conversation.broken == len(BROKEN_LINES)
 
 
 def test_lone_surrogate_becomes_a_replacement_character() -> None:

@@ -23,7 +23,7 @@ from tests.support.transcript_programs.copilot import (
     every_trap,
     write_machine_events,
 )
-from tests.support.transcript_programs.mutations import mutate
+from tests.support.transcript_programs.mutations import BROKEN_LINES, mutate
 
 CHAT = f"a1b2/GitHub.copilot-chat/transcripts/{SESSION}.jsonl"
 BOTH = [(COPILOT, f"{SESSION}/events.jsonl"), (COPILOT_CHAT, CHAT)]
@@ -315,27 +315,14 @@ def test_reading_on_after_a_conversation_equals_reading_at_once() -> None:
         assert reader.conversation() == read(lines[:place])
 
 
-BROKEN = [
-    b"{",
-    b"null",
-    b"[1]",
-    b"NaN",
-    b"[" * 100_000,
-    b'{"data":' * 50_000,
-    b"9" * 5_000,
-    b"\xff\xfe",
-    b"\0",
-]
-
-
 def test_broken_lines_are_counted_and_skipped() -> None:
     file = CopilotFile()
     file.prompt("Which port?")
-    conversation = read([*BROKEN, b" ", b"", b'{"type":"user.message"}', *file.lines])
+    conversation = read([*BROKEN_LINES, b" ", b"", b'{"type":"user.message"}', *file.lines])
 
     assert talk(conversation) == [("user", "Which port?")]
-    assert conversation.messages[0].place == len(BROKEN) + 4
-    assert conversation.broken == len(BROKEN) + 1
+    assert conversation.messages[0].place == len(BROKEN_LINES) + 4
+    assert conversation.broken == len(BROKEN_LINES) + 1
 
 
 def test_lone_surrogate_becomes_a_replacement_character() -> None:

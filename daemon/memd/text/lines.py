@@ -29,7 +29,8 @@ def lines_of(
     start = start_of_line(text, first + 1)
     cut = text[start : start + limit + 1]  # splitting the whole text would take seven times its RAM
     if lines is not None:
-        cut = "\n".join(cut.split("\n", max(0, lines))[: max(0, lines)])
+        most = min(max(0, lines), limit + 1)  # `split` takes no larger number than the machine's
+        cut = "\n".join(cut.split("\n", most)[:most])
     truncated = len(cut) > limit
     if truncated:
         cut = cut[:limit]

@@ -26,7 +26,7 @@ def test_start_of_a_line_is_that_of_the_split_text(lines: list[str], number: int
 @given(
     st.lists(st.text(alphabet=st.characters(blacklist_characters="\n", codec="utf-8"), max_size=5)),
     st.integers(-3, 12),
-    st.none() | st.integers(0, 12),
+    st.none() | st.integers(0, 12) | st.just(2**64),
 )
 def test_lines_of_a_text_are_returned_unchanged(lines: list[str], start: int, count: int | None) -> None:
     text = "\n".join(lines)

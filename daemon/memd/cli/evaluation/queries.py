@@ -148,8 +148,11 @@ def _new(queries: Sequence[EvalQuery], used: set[str]) -> list[EvalQuery]:
     """Return the queries whose texts were not used yet, and note that they are; none if the first one was."""
     if not queries or queries[0].text.casefold() in used:
         return []
-    new = [query for query in queries if query.text.casefold() not in used]
-    used.update(query.text.casefold() for query in new)
+    new = []
+    for query in queries:
+        if (key := query.text.casefold()) not in used:
+            used.add(key)
+            new.append(query)
     return new
 
 

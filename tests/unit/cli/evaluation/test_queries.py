@@ -6,7 +6,7 @@ import random
 from collections import Counter
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from memd.cli.evaluation.notes import NoteKind, NoteText, tokens
@@ -125,6 +125,7 @@ NOTES = st.lists(
 
 
 @given(NOTES, st.integers(1, 60), st.integers(0, 3))
+@example([NoteText("memory/a.md", NoteKind.DAILY, "XðÐfG")], 2, 0)
 def test_queries_are_distinct_have_their_place_and_depend_on_no_order(
     notes: list[NoteText], limit: int, seed: int
 ) -> None:

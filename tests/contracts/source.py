@@ -19,8 +19,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from memd.index.transcripts import NO_FACTS
+from memd.sources.conversation_text import MAX_MESSAGE_CHARS
 from memd.sources.source import FileText, Listing, Source, SourceFile
-from memd.sources.talk_text import MAX_MESSAGE_CHARS
 from memd.text.transcripts.injected import CLOSING, OPENING
 from memd_client.errors import FileMissingError, FileUnreadableError
 from tests.support.transcript_programs.plain import CWD, NOISE, START_MS, PlainWriter
@@ -93,7 +93,7 @@ class SourceContract:
         found = source.find()
         assert set(found.files) == set(map(self.path, names))
         for path, file in found.files.items():
-            assert (file.path, file.source, file.is_talk) == (path, self.name, source.is_talk)
+            assert (file.path, file.source, file.is_conversation) == (path, self.name, source.is_conversation)
         for name in names:
             assert f"hello from {name}" in self.load(source, name).text
 
@@ -241,7 +241,7 @@ class ConversationContract(SourceContract):
                 writer.append(session, "user", f"Question {turn}\nof {session}")
                 writer.write_noise(session, turn)
                 writer.append(session, "assistant", f"Answer {turn} of {session}")
-        assert source.is_talk
+        assert source.is_conversation
         for session, turns in ((ONE, 3), (TWO, 5)):
             lines = self.text(source, session).split("\n")
             assert lines[::2] == [f"User: Question {turn} of {session}" for turn in range(turns)]

@@ -31,10 +31,10 @@ def daemon() -> Iterator[DaemonProcess]:
         config["agents"]["list"][2]["memorySearch"] = {"query": {"hybrid": {"fusion": "rrf"}}}
         home.configure(config)
         for agent in ("main", "diverse", "other"):
-            talks = TranscriptHome(home.state, agent)
+            conversations = TranscriptHome(home.state, agent)
             for number in range(6):
                 said = f"the staging gateway does use port {8000 + number}, of {agent}, as you said {number}"
-                talks.write_file(f"s{number}", [message("user", said)])
+                conversations.write_file(f"s{number}", [message("user", said)])
                 word = "storm" if number % 2 else "port"
                 text = f"# Day {number}\n\nA {word} day, the gateway of {agent} was {number}.\n"
                 home.note(f"memory/2026-05-0{number + 1}.md", text, agent)

@@ -30,7 +30,7 @@ pytestmark = pytest.mark.long
 
 WAIT_S = 120.0
 REMEMBERED = "REMEMBER the heron gauge stands at 8443"
-TALKS = ["TALK of the heron", "TALK of the stork", "TALK of the crane"]
+TALKS = ["MESSAGE of the heron", "MESSAGE of the stork", "MESSAGE of the crane"]
 
 
 def script(conversation: ModelRequest) -> TextReply | ToolCall:
@@ -38,7 +38,7 @@ def script(conversation: ModelRequest) -> TextReply | ToolCall:
     results = [json.loads(result) for result in conversation.results]
     path = re.search(r"SEARCH notes, then read (\S+)", conversation.prompt)
     if path is not None and len(results) < 2:
-        query = {"query": "TALK of the stork", "corpus": "memory", "minScore": 0}
+        query = {"query": "MESSAGE of the stork", "corpus": "memory", "minScore": 0}
         return [ToolCall("memory_search", query), ToolCall("memory_get", {"path": path[1]})][len(results)]
     if "SEARCH everything" in conversation.prompt:
         if not results:
@@ -108,7 +108,7 @@ def test_three_conversations_with_new_between_leave_three_notes_each_its_own_and
                 claw.turn(said, local=False)
                 gateway.call("sessions.reset", key="agent:main:main", reason="new")
                 daemon.wait_for(lambda _, number=number: len(notes()) == number, WAIT_S)
-            hits = memory.search("TALK of the stork", sources=["sessions"], min_score=0).hits
+            hits = memory.search("MESSAGE of the stork", sources=["sessions"], min_score=0).hits
             own, of_group = found("agent:main:main"), found("agent:main:telegram:group:-100")
     finally:
         (claw.home.state / "openclaw.json").write_text(before)
@@ -122,7 +122,7 @@ def test_three_conversations_with_new_between_leave_three_notes_each_its_own_and
     assert len({note.split("**Session ID**: ")[1].split("\n")[0] for note in notes()}) == 1
     # a hit shows one conversation, and all three are still found
     assert {talk for talk in TALKS for hit in hits if talk in hit.snippet} == set(TALKS)
-    assert all(hit.snippet.count("TALK") == 1 for hit in hits)
+    assert all(hit.snippet.count("MESSAGE") == 1 for hit in hits)
 
 
 def test_a_private_conversation_recalls_another_one_and_wikis_are_searched(

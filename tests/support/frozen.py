@@ -185,7 +185,7 @@ class FrozenCorpus:
         self.write(self.home.root / "vault/Projects/deep/idea.md", self.note("idea"))
         (self.home.root / "vault/link.md").symlink_to(self.outside / "target.md")
 
-    def _talk(self, session: str, turns: int) -> list[str]:
+    def _conversations(self, session: str, turns: int) -> list[str]:
         records = [header(session)]
         for turn in range(turns):
             role = "assistant" if turn % 2 else "user"
@@ -204,8 +204,10 @@ class FrozenCorpus:
             f"rotated.jsonl.reset.{STAMP}",
             f"gone.jsonl.deleted.{STAMP}",
         ):
-            home.write_file(name, self._talk(name, 7))
-        home.write_file("with-reset", [*self._talk("w", 5), reset(), *self._talk("w", 4)[1:]])
+            home.write_file(name, self._conversations(name, 7))
+        home.write_file(
+            "with-reset", [*self._conversations("w", 5), reset(), *self._conversations("w", 4)[1:]]
+        )
         home.write_file("listed-cron", conversation("c", 2))
         home.write_file("cron", [message("user", "[cron:7f report] Write the report.")])
         home.write_list(
@@ -214,7 +216,7 @@ class FrozenCorpus:
                 "agent:main:direct:eva": {"sessionId": "file-a"},
             }
         )
-        packed = "\n".join(self._talk("packed", 4)).encode()
+        packed = "\n".join(self._conversations("packed", 4)).encode()
         (home.sessions / f"packed.jsonl.reset.{STAMP}.zst").write_bytes(
             zstandard.ZstdCompressor().compress(packed)
         )
@@ -222,7 +224,7 @@ class FrozenCorpus:
     def _write_database_of_openclaw(self) -> None:
         with self.openclaw.open_database() as database:
             for number, name in enumerate(("both", "base-a", "base-b", "cold", "half-cold", "embedded")):
-                database.add_session(name, self._talk(name, 5 + number), packed=number % 2 == 1)
+                database.add_session(name, self._conversations(name, 5 + number), packed=number % 2 == 1)
             database.add_session("beat", conversation("beat", 1), key="agent:main:main:heartbeat")
             database.add_session("sub", conversation("sub", 1), spawned_by="agent:main:main")
             database.freeze("cold")
@@ -276,7 +278,7 @@ class FrozenCorpus:
         with self.openclaw.open_database() as database:
             database.append("base-a", [message("user", self.sentence())])
             database.db.execute("DELETE FROM transcript_events WHERE session_id = 'base-b'")
-            database.add_session("base-c", self._talk("base-c", 3))
+            database.add_session("base-c", self._conversations("base-c", 3))
         self.set_times()
 
     def close(self) -> None:

@@ -64,20 +64,20 @@ MAX_READ_CHARS = 100_000
 """Most characters of the messages of one reply."""
 
 
-def talk_sources(config: AgentConfig) -> dict[str, str]:
+def conversation_sources(config: AgentConfig) -> dict[str, str]:
     """Return the sources of an agent that are transcripts, each with its program; empty for OpenClaw's."""
     found = {each.name: each.program for each in config.sources if each.kind == "transcripts"}
     return found | ({OPENCLAW_SOURCE: ""} if OPENCLAW_SOURCE in config.settings.sources else {})
 
 
-def as_search(params: ConversationSearchParams, talks: Sequence[str]) -> SearchParams:
+def as_search(params: ConversationSearchParams, conversations: Sequence[str]) -> SearchParams:
     """Return the search whose hits are grouped by session."""
     wanted = params.max_results or DEFAULT_SESSIONS
     return SearchParams(
         query=params.query,
         agent=params.agent,
         max_results=wanted * HITS_PER_SESSION,
-        sources=[name for name in talks if params.sources is None or name in params.sources],
+        sources=[name for name in conversations if params.sources is None or name in params.sources],
         project=params.project,
         since=params.since,
         exclude_session=params.exclude_session,
@@ -134,7 +134,7 @@ async def search_conversations(
     params: ConversationSearchParams, config: AgentConfig, opened: OpenAgent
 ) -> ConversationSearchReply:
     """Return sessions from what is on disk now."""
-    search = as_search(params, list(talk_sources(config)))
+    search = as_search(params, list(conversation_sources(config)))
     if not search.sources:
         return ConversationSearchReply(config.id, [], 0.0, "keyword")
     reply = await opened.search.search(search)
@@ -155,7 +155,7 @@ async def read_conversation(
 def is_conversation(path: str, config: AgentConfig) -> bool:
     """Return whether a path is one of a conversation, or the id of a session: notes have an extension."""
     source, _, name = path.rpartition("/")
-    is_one = "." not in name or source == OPENCLAW_SOURCE or source in talk_sources(config)
+    is_one = "." not in name or source == OPENCLAW_SOURCE or source in conversation_sources(config)
     return is_one and not path.startswith("/")
 
 
@@ -208,7 +208,9 @@ def _find(config: AgentConfig, opened: OpenAgent, db: Database, session: str) ->
     disk = opened.sources.find()
     path = session if session in disk.files else find_session(db, session)
     found = disk.files.get(path or "")
-    if found is None or found.source not in talk_sources(config):  # others are indexed for OpenClaw alone
+    if found is None or found.source not in conversation_sources(
+        config
+    ):  # others are indexed for OpenClaw alone
         raise FileMissingError(
             f"agent {config.id} has no conversation {session[:80]!r}",
             hint="pass the path and agent of a search hit; its program may have deleted the conversation since",
@@ -263,7 +265,7 @@ def _fitting(messages: Sequence[SessionMessage]) -> Sequence[SessionMessage]:
 def _session(config: AgentConfig, path: str, file: FileText) -> SessionInfo:
     """Return the session of a transcript."""
     if file.facts.program:
-        return session_info(file.facts, talk_sources(config).get(file.facts.program, ""))
+        return session_info(file.facts, conversation_sources(config).get(file.facts.program, ""))
     session_id = path.removeprefix(f"{OPENCLAW_SOURCE}/").removesuffix(".jsonl")
     day = day_of(max(file.times, default=file.mtime_ns // 1_000_000))
     prompts = (line[6:] for line in file.text.split("\n") if line.startswith("User: "))

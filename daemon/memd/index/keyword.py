@@ -31,14 +31,15 @@ RANK = "bm25(1.0, 0.4, 0.6)"
 class Scope:
     """Filters of a search; None means everything.
 
-    `path_prefix` is the beginning of the index path (`memory/2026-`). `except_talk` is the path of a transcript whose
-    last conversation is excluded, `except_session` a session that is excluded, by its id. `project` is the name or path
-    of the project in which a conversation was held. `since_ms` is the earliest time at which text was said or written.
+    `path_prefix` is the beginning of the index path (`memory/2026-`). `except_conversation` is the path of a
+    transcript whose last conversation is excluded, `except_session` a session that is excluded, by its id.
+    `project` is the name or path of the project in which a conversation was held. `since_ms` is the earliest time
+    at which text was said or written.
     """
 
     sources: tuple[str, ...] | None = None
     path_prefix: str | None = None
-    except_talk: str | None = None
+    except_conversation: str | None = None
     except_session: str | None = None
     project: str | None = None
     since_ms: int | None = None
@@ -61,12 +62,12 @@ def scope_sql(scope: Scope | None, alias: str = "c") -> tuple[str, Bindings]:
         terms.append(f"{alias}.path >= :prefix AND {alias}.path < :prefix_end")
         values["prefix"] = scope.path_prefix
         values["prefix_end"] = scope.path_prefix + LAST_CHARACTER
-    if scope is not None and scope.except_talk is not None:
+    if scope is not None and scope.except_conversation is not None:
         terms.append(
-            f"NOT ({alias}.path = :talk AND {alias}.start_line >= "
-            "coalesce((SELECT last_from FROM transcripts WHERE path = :talk), 1))"
+            f"NOT ({alias}.path = :conversation AND {alias}.start_line >= "
+            "coalesce((SELECT last_from FROM transcripts WHERE path = :conversation), 1))"
         )
-        values["talk"] = scope.except_talk
+        values["conversation"] = scope.except_conversation
     if scope is not None and scope.except_session is not None:
         terms.append(f"NOT {_of_transcript(alias, 't.session = :except_session')}")
         values["except_session"] = scope.except_session

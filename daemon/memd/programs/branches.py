@@ -2,7 +2,7 @@
 
 Records are added in the order of the file, and each names its parent. Going back leaves a branch behind, and so do two
 terminals in one session, which append to different branches in turn. What differs is the order: an abandoned branch
-ends before the person's next message at the same parent. If its talk continues later than that, both are kept.
+ends before the person's next message at the same parent. If its conversation continues later than that, both are kept.
 """
 
 from __future__ import annotations
@@ -12,9 +12,9 @@ from typing import Final, Literal, TypeAlias
 RecordKind: TypeAlias = Literal[0, 1, 2]
 
 OTHER: Final = 0
-"""A record without talk: it may be between a message and its parent."""
+"""A record without a message: it may be between a message and its parent."""
 
-TALK: Final = 1
+MESSAGE: Final = 1
 """An answer, a tool result or another record of a turn."""
 
 PROMPT: Final = 2
@@ -66,22 +66,22 @@ class Branches:
         if not self._has_branches and self._first_prompts < 2:
             return frozenset()
         count = len(self._parents)
-        last_talk, replaced_from = self._ends()
+        last_message, replaced_from = self._ends()
         gone = bytearray(count)
         for number, parent in enumerate(self._parents):
             if parent == NO_PARENT:
                 continue
             # An index of -2 is that of the root, see `_ends`.
-            gone[number] = last_talk[number] < replaced_from[parent] or (parent >= 0 and gone[parent])
+            gone[number] = last_message[number] < replaced_from[parent] or (parent >= 0 and gone[parent])
         return frozenset(number for number in range(count) if gone[number])
 
     def _ends(self) -> tuple[list[int], list[int]]:
-        """Return the last talk in each record's branch, and each record's newest child that begins with a prompt.
+        """Return the last message in each record's branch, and each record's newest child that begins with a prompt.
 
         The second list has the newest prompt without a parent at index -2; -1 means none.
         """
         count = len(self._parents)
-        last_talk = [number if self._kinds[number] else -1 for number in range(count)]
+        last_message = [number if self._kinds[number] else -1 for number in range(count)]
         replaced_from = [-1] * (count + 2)
         begins_with_prompt = bytearray(kind == PROMPT for kind in self._kinds)
         for number in range(count - 1, -1, -1):
@@ -91,7 +91,7 @@ class Branches:
             if begins_with_prompt[number] and replaced_from[parent] < 0:
                 replaced_from[parent] = number
             if parent >= 0:
-                last_talk[parent] = max(last_talk[parent], last_talk[number])
+                last_message[parent] = max(last_message[parent], last_message[number])
                 if begins_with_prompt[number] and not self._kinds[parent]:
                     begins_with_prompt[parent] = 1
-        return last_talk, replaced_from
+        return last_message, replaced_from

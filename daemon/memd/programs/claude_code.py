@@ -15,10 +15,10 @@ import msgspec
 
 from memd.programs.branches import (
     FIRST_PROMPT,
+    MESSAGE,
     NO_PARENT,
     OTHER,
     PROMPT,
-    TALK,
     Branches,
     RecordKind,
 )
@@ -135,7 +135,7 @@ class ClaudeCodeReader:
             if self._branches.number_of(record.uuid) is not None:
                 return
             kind: RecordKind = (
-                PROMPT if is_prompt else TALK if record.type in ("user", "assistant") else OTHER
+                PROMPT if is_prompt else MESSAGE if record.type in ("user", "assistant") else OTHER
             )
             number = self._branches.add(record.uuid, self._parent_of(record, is_prompt), kind)
         is_copy, is_foreign = self._note_session(record)

@@ -9,8 +9,8 @@ from typing import Any, Final
 
 import msgspec
 
+from memd.programs.codex_conversation import CodexConversation, answer_text, is_injected, person_text
 from memd.programs.codex_forks import ForkedLines
-from memd.programs.codex_talk import CodexTalk, answer_text, is_injected, person_text
 from memd.programs.codex_titles import CodexTitles
 from memd.programs.conversation import Conversation, Role, Session, SessionKind
 from memd.programs.program import FileReader, TranscriptFile, session_of
@@ -33,17 +33,17 @@ _ITEM = re.compile(rb'"item":\s?\{"type":\s?"([A-Za-z]+)"')
 ITEM_HEAD_BYTES: Final = 400
 """How far from its beginning the item of a line is searched for."""
 
-_TALK_ITEMS: Final = frozenset({"UserMessage", "AgentMessage"})
+_MESSAGE_ITEMS: Final = frozenset({"UserMessage", "AgentMessage"})
 
 _KNOWN_TYPES: Final = frozenset(
     "session_meta response_item event_msg turn_context compacted world_state inter_agent_communication"
     " inter_agent_communication_metadata token_usage_record ghost_snapshot".split()
 )
-_TALK_EVENTS: Final = frozenset(
+_MESSAGE_EVENTS: Final = frozenset(
     "user_message agent_message item_completed task_started turn_started task_complete turn_complete turn_aborted"
     " thread_rolled_back thread_name_updated".split()
 )
-_KNOWN_EVENTS: Final = _TALK_EVENTS | frozenset(
+_KNOWN_EVENTS: Final = _MESSAGE_EVENTS | frozenset(
     "agent_reasoning agent_reasoning_raw_content agent_reasoning_section_break apply_patch_approval_request"
     " background_event collab_agent_interaction_end collab_agent_spawn_end collab_close_end collab_resume_end"
     " collab_waiting_end context_compacted deprecation_notice dynamic_tool_call_request dynamic_tool_call_response"
@@ -54,7 +54,7 @@ _KNOWN_EVENTS: Final = _TALK_EVENTS | frozenset(
     " sub_agent_activity terminal_interaction thread_goal_updated thread_settings_applied token_count turn_diff"
     " undo_completed undo_started view_image_tool_call warning web_search_begin web_search_end".split()
 )
-_KNOWN_ITEMS: Final = _TALK_ITEMS | frozenset(
+_KNOWN_ITEMS: Final = _MESSAGE_ITEMS | frozenset(
     "CollabAgentToolCall CommandExecution ContextCompaction DynamicToolCall EnteredReviewMode ExitedReviewMode"
     " FileChange HookPrompt ImageGeneration ImageView McpToolCall Plan Reasoning Sleep SubAgentActivity"
     " WebSearch".split()
@@ -119,14 +119,14 @@ _meta = msgspec.json.Decoder(_Meta)
 class CodexReader:
     """Reads a transcript (a `TranscriptReader`).
 
-    The talk is in events; only in a file without such events it is taken from the messages sent to the model.
+    The conversation is in events; only in a file without such events it is taken from the messages sent to the model.
     """
 
     def __init__(self, file: TranscriptFile) -> None:
         self._session = session_of(file)
         self._has_meta = False
-        self._events = CodexTalk()
-        self._sent = CodexTalk()
+        self._events = CodexConversation()
+        self._sent = CodexConversation()
         self._has_events = False
         self._forked = ForkedLines()
         self._stamp = ""
@@ -159,8 +159,7 @@ class CodexReader:
 
     def conversation(self) -> Conversation:
         """Return the conversation; see `TranscriptReader.conversation`."""
-        talk = self._events if self._has_events else self._sent
-        messages = talk.messages()
+        messages = (self._events if self._has_events else self._sent).messages()
         last = messages[-1].time_ms if messages else None
         session = replace(
             self._session, updated_ms=time_ms_of(self._stamp) or last or self._session.started_ms
@@ -168,15 +167,15 @@ class CodexReader:
         return Conversation(session, messages, self._result.unknown.copy(), self._result.broken)
 
     def _is_skipped(self, kind: str, payload_kind: str, line: bytes) -> bool:
-        """Return whether a line that begins as usual has no part of the talk: most bytes are skipped undecoded."""
+        """Return whether a usual line has no part of the conversation: most bytes are skipped undecoded."""
         if kind == "response_item":
             return self._has_events or payload_kind != "message"
         if kind == "event_msg" and payload_kind == "item_completed":
             item = _ITEM.search(line, 0, ITEM_HEAD_BYTES)
             name = item[1].decode() if item is not None else ""
-            return name in _KNOWN_ITEMS and name not in _TALK_ITEMS
+            return name in _KNOWN_ITEMS and name not in _MESSAGE_ITEMS
         if kind == "event_msg":
-            return payload_kind in _KNOWN_EVENTS and payload_kind not in _TALK_EVENTS
+            return payload_kind in _KNOWN_EVENTS and payload_kind not in _MESSAGE_EVENTS
         if kind == "turn_context":
             return bool(self._session.cwd) and not self._forked.is_open
         return kind in _KNOWN_TYPES and kind != "session_meta"
@@ -221,7 +220,7 @@ class CodexReader:
         elif record.record_type is None and not (isinstance(record.type, str) and record.type in _BARE_ITEMS):
             self._count(record.type)
 
-    # --- the talk -----------------------------------------------------------------------------------
+    # --- the conversation -----------------------------------------------------------------------------------
 
     def _read_payload(self, record: _Line, payload: _Payload | None, place: int) -> None:
         """Read the payload of a line of a known type."""
@@ -243,7 +242,7 @@ class CodexReader:
     def _read_event(
         self, kind: str, payload: _Payload, record: _Line, place: int, *, is_copied: bool
     ) -> None:
-        """Read an event of the talk; copied ones only show that the file has events."""
+        """Read an event of the conversation; copied ones only show that the file has events."""
         time_ms = time_ms_of(record.timestamp)
         if kind in ("user_message", "agent_message"):
             role: Role = "user" if kind == "user_message" else "assistant"
@@ -273,7 +272,7 @@ class CodexReader:
 
     def _read_item(self, item: _Item | None, time_ms: int | None, place: int, *, is_copied: bool) -> None:
         """Read an item of paginated mode."""
-        if item is None or not isinstance(item.type, str) or item.type not in _TALK_ITEMS:
+        if item is None or not isinstance(item.type, str) or item.type not in _MESSAGE_ITEMS:
             if item is None or not isinstance(item.type, str) or item.type not in _KNOWN_ITEMS:
                 self._count("item", item.type if item is not None else None)
             return

@@ -14,7 +14,7 @@ from typing import Final
 import msgspec
 
 from memd.programs.conversation import Conversation, Message, Role, Session
-from memd.programs.opencode_rows import OpencodeMessage, OpencodeTalk, list_sessions, opened_session
+from memd.programs.opencode_rows import OpencodeConversation, OpencodeMessage, list_sessions, opened_session
 from memd.programs.program import ConversationDatabase, StoredSession
 from memd.programs.records import decode_record, is_set, time_ms_of
 
@@ -99,31 +99,31 @@ class OpencodeDatabase(ConversationDatabase):
 
     def read(self, session_id: str) -> Conversation | None:
         """Return one conversation; see `ConversationDatabase.read`."""
-        with opened_session(self._path, session_id) as talk:
-            return None if talk is None else _read_talk(talk)
+        with opened_session(self._path, session_id) as stored:
+            return None if stored is None else _read_conversation(stored)
 
 
-def _read_talk(talk: OpencodeTalk) -> Conversation:
+def _read_conversation(stored: OpencodeConversation) -> Conversation:
     conversation = Conversation(
         Session(
-            id=talk.id,
-            kind="subagent" if talk.parent else "main",
-            parent=talk.parent or talk.forked_from,
-            title=talk.title,
-            cwd=talk.directory,
-            started_ms=talk.created_ms or None,
-            updated_ms=talk.updated_ms or None,
+            id=stored.id,
+            kind="subagent" if stored.parent else "main",
+            parent=stored.parent or stored.forked_from,
+            title=stored.title,
+            cwd=stored.directory,
+            started_ms=stored.created_ms or None,
+            updated_ms=stored.updated_ms or None,
         )
     )
-    revert = decode_record(talk.revert, _revert)
-    copied_before_ms = talk.created_ms if not talk.is_v2 and _FORKED_TITLE.search(talk.title) else 0
-    for place, message in enumerate(talk.messages, start=1):
+    revert = decode_record(stored.revert, _revert)
+    copied_before_ms = stored.created_ms if not stored.is_v2 and _FORKED_TITLE.search(stored.title) else 0
+    for place, message in enumerate(stored.messages, start=1):
         is_reverted_to = revert is not None and message.id == revert.messageID
         if revert is not None and is_reverted_to and not revert.partID:
             break
         if message.time_ms >= copied_before_ms:
             end = revert.partID if revert is not None and is_reverted_to else None
-            said = _read_v2(message, conversation) if talk.is_v2 else _read_v1(message, conversation, end)
+            said = _read_v2(message, conversation) if stored.is_v2 else _read_v1(message, conversation, end)
             if said is not None:
                 conversation.messages.append(said._replace(place=place))
         if is_reverted_to:

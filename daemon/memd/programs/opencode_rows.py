@@ -70,7 +70,7 @@ class OpencodeMessage(NamedTuple):
 
 
 @dataclass(slots=True)
-class OpencodeTalk:
+class OpencodeConversation:
     """One session with its messages, to be consumed while the database is open.
 
     Attributes:
@@ -122,7 +122,7 @@ def list_sessions(path: Path) -> list[OpencodeSession]:
 
 
 @contextmanager
-def opened_session(path: Path, session_id: str) -> Iterator[OpencodeTalk | None]:
+def opened_session(path: Path, session_id: str) -> Iterator[OpencodeConversation | None]:
     """Yield a session within one read transaction; None if it doesn't exist."""
     with opened_foreign(path) as db:
         schema = _read_schema(db)
@@ -233,7 +233,7 @@ def _has_v2(db: Database, schema: _Schema, session_id: str) -> bool:
 
 def _read_session(
     db: Database, table: str, columns: frozenset[str], session_id: str, *, is_v2: bool
-) -> OpencodeTalk | None:
+) -> OpencodeConversation | None:
     """Return a session without its messages, or None."""
     if not columns:
         return None
@@ -247,7 +247,7 @@ def _read_session(
     if row is None:
         return None
     parent, forked_from, title, directory, created, updated, revert = row
-    return OpencodeTalk(
+    return OpencodeConversation(
         session_id,
         is_v2,
         text_of(parent),
@@ -260,11 +260,11 @@ def _read_session(
     )
 
 
-def _messages_v1(db: Database, schema: _Schema, talk: OpencodeTalk) -> Iterator[OpencodeMessage]:
+def _messages_v1(db: Database, schema: _Schema, session: OpencodeConversation) -> Iterator[OpencodeMessage]:
     rows = db.execute(
         f"""SELECT id, {text_column("id")}, time_created, {json_column("data")} FROM message
             WHERE session_id = ? ORDER BY time_created, id""",
-        (talk.id,),
+        (session.id,),
     )
     for key, name, created, data in limited(rows):
         yield OpencodeMessage(text_of(name), "", time_of(created), blob_of(data), _parts(db, key))
@@ -279,7 +279,9 @@ def _parts(db: Database, message_id: str) -> Iterator[OpencodePart]:
         yield OpencodePart(text_of(key), blob_of(data))
 
 
-def _messages_v2(db: Database, talk: OpencodeTalk, copied_up_to: int | None) -> Iterator[OpencodeMessage]:
+def _messages_v2(
+    db: Database, session: OpencodeConversation, copied_up_to: int | None
+) -> Iterator[OpencodeMessage]:
     """Yield the messages of a 2.x session after its copies, which end with a number.
 
     Without the number they are recognized by their ids: a copy's id ends with the number of its original.
@@ -287,12 +289,12 @@ def _messages_v2(db: Database, talk: OpencodeTalk, copied_up_to: int | None) -> 
     rows = db.execute(
         f"""SELECT {text_column("id")}, {text_column("type")}, seq, time_created, {json_column("data")}
             FROM session_message WHERE session_id = ? ORDER BY seq, id""",
-        (talk.id,),
+        (session.id,),
     )
     for key, kind, seq, created, data in limited(rows):
         name = text_of(key)
         is_copy = number_of(seq) <= copied_up_to if copied_up_to is not None else name.endswith(f"_{seq}")
-        if not (talk.forked_from and is_copy):
+        if not (session.forked_from and is_copy):
             yield OpencodeMessage(name, text_of(kind), time_of(created), blob_of(data), iter(()))
 
 
@@ -303,18 +305,18 @@ class _Boundary(msgspec.Struct):
     messageID: str = ""  # noqa: N815 - opencode's name
 
 
-def _copied_up_to(db: Database, schema: _Schema, talk: OpencodeTalk) -> int | None:
+def _copied_up_to(db: Database, schema: _Schema, session: OpencodeConversation) -> int | None:
     """Return the number of the last message that a fork copied from its session; None if it can't be found.
 
     Of a session that no longer exists the copies are all there is: -1, so that none is left out.
     """
-    if not talk.forked_from or "fork_boundary" not in schema.v2:
+    if not session.forked_from or "fork_boundary" not in schema.v2:
         return None
-    source = db.execute(f"SELECT 1 FROM {schema.v2_table} WHERE id = ?", (talk.forked_from,)).fetchone()
+    source = db.execute(f"SELECT 1 FROM {schema.v2_table} WHERE id = ?", (session.forked_from,)).fetchone()
     if source is None:
         return -1
     row = db.execute(
-        f"SELECT {json_column('fork_boundary')} FROM {schema.v2_table} WHERE id = ?", (talk.id,)
+        f"SELECT {json_column('fork_boundary')} FROM {schema.v2_table} WHERE id = ?", (session.id,)
     ).fetchone()
     try:
         boundary = msgspec.json.decode(blob_of(row[0]) or b"" if row else b"", type=_Boundary)
@@ -322,7 +324,7 @@ def _copied_up_to(db: Database, schema: _Schema, talk: OpencodeTalk) -> int | No
         return None
     found = db.execute(
         "SELECT seq FROM session_message WHERE session_id = ? AND id = ?",
-        (talk.forked_from, boundary.messageID),
+        (session.forked_from, boundary.messageID),
     ).fetchone()
     if found is None or not isinstance(found[0], int):
         return None

@@ -27,7 +27,7 @@ def check_against(disk: Listing, behind: Changes | None, load: Callable[[SourceF
             return hit.path in disk.files
         if hit.path not in texts:  # read once for all hits of a file
             texts[hit.path] = _load(found, load)
-        return _contains_hit(hit, texts[hit.path], is_talk=found.is_talk)
+        return _contains_hit(hit, texts[hit.path], is_conversation=found.is_conversation)
 
     return is_there
 
@@ -47,13 +47,13 @@ def _load(found: SourceFile, load: Callable[[SourceFile], FileText]) -> str | No
         text = load(found).text
     except MemdError:
         return None
-    return text if found.is_talk else hide_annotations(text)
+    return text if found.is_conversation else hide_annotations(text)
 
 
-def _contains_hit(hit: Hit, text: str | None, *, is_talk: bool) -> bool:
+def _contains_hit(hit: Hit, text: str | None, *, is_conversation: bool) -> bool:
     """Return whether a file still has a hit's text at the hit's lines; a transcript, anywhere."""
     if text is None:
         return False
-    start = 0 if is_talk else start_of_line(text, hit.start_line)
+    start = 0 if is_conversation else start_of_line(text, hit.start_line)
     at = text.find(hit.snippet, start)
-    return at >= 0 and (is_talk or text.find("\n", start, at) < 0)
+    return at >= 0 and (is_conversation or text.find("\n", start, at) < 0)

@@ -49,7 +49,7 @@ class SearchLimits:
         explain: Whether to explain the rank of each hit.
         include_weak: Whether hits that are hardly related to the query are kept.
         max_chars: Most characters of all snippets together; None limits the number of hits alone.
-        talks: The sources that are transcripts, each with its program; empty for OpenClaw's.
+        conversations: The sources that are transcripts, each with its program; empty for OpenClaw's.
     """
 
     max_results: int
@@ -60,7 +60,7 @@ class SearchLimits:
     explain: bool = False
     max_chars: int | None = None
     include_weak: bool = False
-    talks: Mapping[str, str] = field(default_factory=lambda: {OPENCLAW_SOURCE: ""})
+    conversations: Mapping[str, str] = field(default_factory=lambda: {OPENCLAW_SOURCE: ""})
 
     @property
     def wants_many(self) -> bool:

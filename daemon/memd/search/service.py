@@ -92,13 +92,17 @@ class SearchService:
         self._scheduler = scheduler
         self._freshness = FreshnessCheck(config, text, vectors, lambda: daemon.catch_up_ms / 1000)
         self._lines = LineRelevance()
-        self._talks = {each.name: each.program for each in config.sources if each.kind == "transcripts"}
+        self._conversations = {
+            each.name: each.program for each in config.sources if each.kind == "transcripts"
+        }
         if OPENCLAW_SOURCE in config.settings.sources:
-            self._talks[OPENCLAW_SOURCE] = ""
+            self._conversations[OPENCLAW_SOURCE] = ""
         self._notes = ("memory", *(each.name for each in config.sources if each.kind == "notes"))
         self._searched: tuple[str, ...] | None = None  # everything
         if config.settings.searched_sources is not None:
-            self._searched = tuple(name for name in (*self._notes, *self._talks) if name != OPENCLAW_SOURCE)
+            self._searched = tuple(
+                name for name in (*self._notes, *self._conversations) if name != OPENCLAW_SOURCE
+            )
 
     async def search(self, params: SearchParams) -> SearchReply:
         """Return the hits of a query from what is on disk now."""
@@ -166,12 +170,12 @@ class SearchService:
             sources,
             params.path,
             left_out,
-            params.exclude_session if any(self._talks.values()) else None,
+            params.exclude_session if any(self._conversations.values()) else None,
             params.project,
             since_ms,
         )
         notes = tuple(name for name in self._notes if sources is None or name in sources)
-        has_talk = any(sources is None or name in sources for name in self._talks)
+        has_conversations = any(sources is None or name in sources for name in self._conversations)
         most = settings.query.max_results if params.max_chars is None else MAX_RESULTS_WITHIN_BUDGET
         if params.max_results is not None:
             most = max(1, params.max_results)
@@ -179,12 +183,12 @@ class SearchService:
             max_results=most,
             min_score=params.min_score,
             scope=scope if scope != Scope() else None,
-            notes_scope=replace(scope, sources=notes) if has_talk and notes else None,
+            notes_scope=replace(scope, sources=notes) if has_conversations and notes else None,
             active_projects=tuple(params.active_projects or ()),
             explain=params.explain,
             max_chars=params.max_chars,
             include_weak=params.include_weak or (params.min_score is not None and params.min_score <= 0),
-            talks=self._talks,
+            conversations=self._conversations,
         )
 
     def _known_vector(self, params: SearchParams) -> _EmbeddedQuery | None:

@@ -89,7 +89,7 @@ class HitBuilder:
         self._scale = WEAK_SCALE if is_doubtful else 1.0
         self._chars_left = math.inf if query.limits.max_chars is None else query.limits.max_chars
         self._is_full = False
-        self._sessions = HitSessions(self._db, query.limits.talks)
+        self._sessions = HitSessions(self._db, query.limits.conversations)
         self.shown: list[tuple[Ranked, str]] = []
 
     def cut(self) -> list[Hit]:
@@ -190,9 +190,9 @@ class HitBuilder:
             window = grow_window(region, first, end, limit, worths, shown)
             cut = Snippet(window.text, window.start_line, window.end_line)
             span = (window.start, window.end)
-        is_talk = row.source in query.limits.talks
-        line_map = self._sessions.line_map(row.path) if is_talk else None
-        session = self._sessions.find(row.path, cut.end_line, cut.text) if is_talk else None
+        is_conversation = row.source in query.limits.conversations
+        line_map = self._sessions.line_map(row.path) if is_conversation else None
+        session = self._sessions.find(row.path, cut.end_line, cut.text) if is_conversation else None
         lines = range(cut.start_line, cut.end_line + 1)
         numbers = _line_numbers(lines, line_map)
         hit = Hit(

@@ -37,22 +37,22 @@ class AgentSources:
 
     def find(self) -> Listing:
         """Return the current files within the limits; the same object while nothing changed (blocking)."""
-        return self._find(with_talk=True)
+        return self._find(with_conversations=True)
 
     def find_notes(self) -> Listing:
         """Return the current notes, within the limits (blocking)."""
-        return self._find(with_talk=False)
+        return self._find(with_conversations=False)
 
-    def is_talk(self, name: str) -> bool:
+    def is_conversation(self, name: str) -> bool:
         """Return whether a source has conversations."""
         source = self.by_name.get(name)
-        return source is not None and source.is_talk
+        return source is not None and source.is_conversation
 
     def find_session(self, session_key: str) -> str | None:
         """Return the path of the conversation of one of OpenClaw's sessions, or None (blocking)."""
         key = _RECALL_RUN.sub("", session_key.strip())
-        talks = [source for source in self.by_name.values() if source.is_talk]
-        return next((path for source in talks if (path := source.find().by_key.get(key))), None)
+        conversations = [source for source in self.by_name.values() if source.is_conversation]
+        return next((path for source in conversations if (path := source.find().by_key.get(key))), None)
 
     def load(self, found: SourceFile) -> FileText:
         """Return the text of a file (blocking)."""
@@ -71,17 +71,17 @@ class AgentSources:
         for source in self.by_name.values():
             source.close()
 
-    def _find(self, *, with_talk: bool) -> Listing:
+    def _find(self, *, with_conversations: bool) -> Listing:
         """Return the files of all sources, merged again only if a listing differs from the last one."""
         parts = []
         for name, source in self.by_name.items():
-            if with_talk or not source.is_talk:
+            if with_conversations or not source.is_conversation:
                 listing = self.listings[name] = source.find()
                 parts.append(listing)
-        before, merged = self._merged.get(with_talk, ([], None))
+        before, merged = self._merged.get(with_conversations, ([], None))
         if merged is None or len(parts) != len(before) or any(map(is_not, parts, before)):
             merged = _merge(parts, self._limits)
-            self._merged[with_talk] = parts, merged
+            self._merged[with_conversations] = parts, merged
         return merged
 
 
@@ -126,4 +126,4 @@ def _cap(listing: Listing, limits: SourceLimits) -> None:
 
 def _precedence(found: SourceFile) -> tuple[bool, bool, int, str]:
     """Return the sort key of a file's precedence within the limits."""
-    return found.is_talk, not is_written_by_memd(found.path), -found.mtime_ns, found.path
+    return found.is_conversation, not is_written_by_memd(found.path), -found.mtime_ns, found.path

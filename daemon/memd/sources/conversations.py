@@ -18,11 +18,11 @@ from memd.programs.conversation import Conversation, Session, is_wanted
 from memd.programs.packed import decompress
 from memd.programs.program import FileReader, SessionKinds, TranscriptFile, TranscriptReader
 from memd.programs.unreadable import describe_size, unreadable
+from memd.sources.conversation_text import RECENT_CONVERSATIONS, ConversationLines
 from memd.sources.projects import facts_of
 from memd.sources.source import FileText, Listing, Source, SourceFile
-from memd.sources.talk_text import RECENT_CONVERSATIONS, TalkLines
 from memd.sources.tree import Tree, TreeRules
-from memd.sources.watch.queue import TALK_VALID_S, UNWATCHED, Unwatched, WatchQueue
+from memd.sources.watch.queue import CONVERSATION_VALID_S, UNWATCHED, Unwatched, WatchQueue
 from memd.system.lru import LruCache
 from memd.system.safe_open import (
     NO_DESCRIPTOR,
@@ -59,7 +59,7 @@ class _Progress:
         lines: Number of lines.
         skipped: Lines that were too long.
         sha: Hash of the bytes.
-        talk: The lines of its messages.
+        text_lines: The lines of its messages.
     """
 
     reader: TranscriptReader
@@ -68,7 +68,7 @@ class _Progress:
     lines: int = 0
     skipped: int = 0
     sha: _Hash = field(default_factory=hashlib.sha256)
-    talk: TalkLines = field(default_factory=TalkLines)
+    text_lines: ConversationLines = field(default_factory=ConversationLines)
 
 
 class ConversationFiles(Source):
@@ -84,7 +84,7 @@ class ConversationFiles(Source):
         opened_from: The folder from which files are opened; by default their own folders, which may then be links.
     """
 
-    is_talk = True
+    is_conversation = True
 
     def __init__(
         self,
@@ -104,7 +104,7 @@ class ConversationFiles(Source):
         self._watch = watch
         rules = TreeRules(lambda path: reader.transcript_at(path) is not None, reader.is_walked)
         self._trees = [
-            Tree(name, str(folder), rules, prefix=f"{name}/", opened_from=opened_from, is_talk=True)
+            Tree(name, str(folder), rules, prefix=f"{name}/", opened_from=opened_from, is_conversation=True)
             for folder in folders
         ]
         self._kinds = [reader.kinds_in(tree.location) for tree in self._trees]
@@ -113,7 +113,7 @@ class ConversationFiles(Source):
         self._files: dict[str, tuple[Tree, TranscriptFile]] = {}
         self._recent: LruCache[str, _Progress] = LruCache(RECENT_CONVERSATIONS)
         if isinstance(watch, WatchQueue):
-            watch.valid_s = TALK_VALID_S
+            watch.valid_s = CONVERSATION_VALID_S
             watch.is_relevant = self._is_relevant
 
     def __repr__(self) -> str:
@@ -237,7 +237,9 @@ class ConversationFiles(Source):
         if not rest or not _is_json(rest):
             return progress, progress.reader.conversation()
         # The last line is whole but may be rewritten with its line end: it is read again by the next load.
-        whole = _Progress(self._reader.open(file), facts.st_ino, talk=TalkLines(progress.talk.lines))
+        whole = _Progress(
+            self._reader.open(file), facts.st_ino, text_lines=ConversationLines(progress.text_lines.lines)
+        )
         self._feed(whole, handle, facts.st_size)
         whole.reader.read(rest, whole.lines + 1)
         whole.sha.update(rest)
@@ -289,8 +291,8 @@ class ConversationFiles(Source):
         self, file: TranscriptFile, facts: os.stat_result, progress: _Progress, conversation: Conversation
     ) -> FileText:
         wanted = is_wanted(conversation.session.kind, with_subagents=self._with_subagents)
-        progress.talk.update(conversation.messages if wanted else ())
-        talk, sha, known = progress.talk.text(conversation.breaks), progress.sha.copy(), NO_FACTS
+        progress.text_lines.update(conversation.messages if wanted else ())
+        text, sha, known = progress.text_lines.text(conversation.breaks), progress.sha.copy(), NO_FACTS
         if self._reader.keeps_facts:
             known = facts_of(
                 self.name,
@@ -300,7 +302,7 @@ class ConversationFiles(Source):
                 skipped=progress.skipped,
             )
             sha.update(repr((known.title, known.kind, self._with_subagents)).encode("utf-8", "replace"))
-        return talk.file_text(sha.hexdigest(), stat_of(facts), known)
+        return text.file_text(sha.hexdigest(), stat_of(facts), known)
 
 
 def _with_details(session: Session, details: Session) -> Session:

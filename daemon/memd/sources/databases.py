@@ -17,11 +17,11 @@ from memd.index.transcripts import NO_FACTS
 from memd.programs.conversation import Conversation, is_wanted
 from memd.programs.program import ConversationDatabase, StoredSession
 from memd.programs.unreadable import describe_size, unreadable
+from memd.sources.conversation_text import RECENT_CONVERSATIONS, ConversationLines
 from memd.sources.projects import facts_of
 from memd.sources.source import FileText, Listing, Source, SourceFile
-from memd.sources.talk_text import RECENT_CONVERSATIONS, TalkLines
 from memd.sources.tree import LINK
-from memd.sources.watch.queue import TALK_VALID_S, UNWATCHED, Unwatched, WatchQueue
+from memd.sources.watch.queue import CONVERSATION_VALID_S, UNWATCHED, Unwatched, WatchQueue
 from memd.system.lru import LruCache
 from memd.system.safe_open import FileStat
 from memd.system.sqlite import ForeignDatabaseError
@@ -64,7 +64,7 @@ class ConversationDatabases(Source):
         max_bytes: Larger conversations are skipped; None: no limit.
     """
 
-    is_talk = True
+    is_conversation = True
 
     def __init__(
         self,
@@ -86,10 +86,10 @@ class ConversationDatabases(Source):
         self._found: dict[str, tuple[_Database, StoredSession]] = {}
         self._warnings: dict[str, str] = {}
         self._messages_read: dict[str, int] = {}
-        self._recent: LruCache[str, TalkLines] = LruCache(RECENT_CONVERSATIONS)
+        self._recent: LruCache[str, ConversationLines] = LruCache(RECENT_CONVERSATIONS)
         self._names = frozenset(name for path in paths for name in (path.name, f"{path.name}{LOG_ENDING}"))
         if isinstance(watch, WatchQueue):
-            watch.valid_s = TALK_VALID_S
+            watch.valid_s = CONVERSATION_VALID_S
             watch.is_relevant = self._is_relevant
 
     def __repr__(self) -> str:
@@ -245,7 +245,7 @@ class ConversationDatabases(Source):
         elif session.problem:
             listing.skip(path, session.problem)
         elif path not in found:
-            file = SourceFile(path, str(database.path), *session.stat, self.name, is_talk=True)
+            file = SourceFile(path, str(database.path), *session.stat, self.name, is_conversation=True)
             listing.files[path] = file
             found[path] = (database, session)
             last = listing.files.get(listing.by_key.get(session.key, ""))
@@ -256,20 +256,20 @@ class ConversationDatabases(Source):
         self, found: SourceFile, database: ConversationDatabase, conversation: Conversation
     ) -> FileText:
         session = conversation.session
-        lines = self._recent.take(found.path) or TalkLines()
+        lines = self._recent.take(found.path) or ConversationLines()
         is_main = is_wanted(session.kind, with_subagents=self._with_subagents)
         lines.update(conversation.messages if is_main else ())
-        talk, facts = lines.text(conversation.breaks), NO_FACTS
+        text, facts = lines.text(conversation.breaks), NO_FACTS
         self._recent.put(found.path, lines)
         if database.keeps_facts:
             updated_ms = found.mtime_ns // 1_000_000
             facts = facts_of(self.name, conversation, session_id=session.id, updated_ms=updated_ms)
         digest = conversation.digest
         if not digest:
-            sha = hashlib.sha256(talk.text.encode("utf-8", "replace"))
-            sha.update(repr((facts.title, facts.kind, talk.numbers, talk.times)).encode("utf-8", "replace"))
+            sha = hashlib.sha256(text.text.encode("utf-8", "replace"))
+            sha.update(repr((facts.title, facts.kind, text.numbers, text.times)).encode("utf-8", "replace"))
             digest = sha.hexdigest()
-        return talk.file_text(digest, found.stat, facts)
+        return text.file_text(digest, found.stat, facts)
 
 
 def _state_of(path: Path) -> _FileState | None:

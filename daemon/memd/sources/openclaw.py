@@ -34,7 +34,7 @@ class OpenClawConversations(Source):
     """
 
     name = OPENCLAW_SOURCE
-    is_talk = True
+    is_conversation = True
 
     def __init__(
         self,

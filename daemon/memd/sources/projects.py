@@ -8,7 +8,7 @@ from functools import lru_cache
 from memd.index.transcripts import SessionFacts
 from memd.programs.conversation import Conversation
 from memd.programs.records import session_title
-from memd.sources.talk_text import clean_title
+from memd.sources.conversation_text import clean_title
 
 MAX_DEPTH = 40
 MAX_POINTER_BYTES = 4_096

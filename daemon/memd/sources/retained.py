@@ -219,7 +219,7 @@ def find_retained(folder: Path) -> dict[tuple[str, str], RetainedCopies]:
 class RetainedConversations(Source):
     """A source whose conversations stay when their program deletes them."""
 
-    is_talk = True
+    is_conversation = True
 
     def __init__(self, source: Source, copies: RetainedCopies) -> None:
         self.name = source.name
@@ -281,7 +281,7 @@ class RetainedConversations(Source):
             for name in self.copies.deleted():
                 path, copy = f"{self.name}/{name}", self.copies.all()[name]
                 self._retained[path] = name
-                retained[path] = SourceFile(path, *copy[:5], self.name, is_talk=True)
+                retained[path] = SourceFile(path, *copy[:5], self.name, is_conversation=True)
         self._listing = replace(seen, files=seen.files | retained)
 
 

@@ -22,7 +22,7 @@ class SourceFile(NamedTuple):
         source: Name of the source.
         root: A note is opened name by name from here. The root may be a link, because the settings name it; nothing
             below it may be a link.
-        is_talk: Whether it is a conversation.
+        is_conversation: Whether it is a conversation.
     """
 
     path: str
@@ -33,7 +33,7 @@ class SourceFile(NamedTuple):
     ctime_ns: int
     source: str = MEMORY
     root: str = ""
-    is_talk: bool = False
+    is_conversation: bool = False
 
     @property
     def stat(self) -> FileStat:
@@ -132,11 +132,11 @@ class Source(ABC):
 
     Attributes:
         name: Its name, which its files have as their `source`.
-        is_talk: Whether it has conversations.
+        is_conversation: Whether it has conversations.
     """
 
     name: str
-    is_talk: bool = False
+    is_conversation: bool = False
 
     @abstractmethod
     def find(self) -> Listing:

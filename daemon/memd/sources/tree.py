@@ -67,7 +67,7 @@ class Tree:
         prefix: What the index paths of its files begin with, before their path below the root.
         opened_from: The folder from which files are opened; by default the root, which may then be a link.
         max_bytes: Larger files are indexed only up to here.
-        is_talk: Whether the files are conversations.
+        is_conversation: Whether the files are conversations.
 
     Attributes:
         files: The files by index path; the same object as before while nothing changed.
@@ -83,7 +83,7 @@ class Tree:
         prefix: str = "",
         opened_from: str = "",
         max_bytes: int = sys.maxsize,
-        is_talk: bool = False,
+        is_conversation: bool = False,
     ) -> None:
         self.location = location
         self.files: dict[str, SourceFile] = {}
@@ -94,7 +94,7 @@ class Tree:
         self._root = opened_from or location
         self._start = location if location.endswith("/") else f"{location}/"
         self._max_bytes = max_bytes
-        self._is_talk = is_talk
+        self._is_conversation = is_conversation
         self._root_names = frozenset(name.casefold() for name in rules.root_names) or None
         self._folders: dict[str, _Folder] = {}
         self._watch = UNWATCHED
@@ -257,12 +257,12 @@ class Tree:
 
     def _take_all(self, folder: _Folder, path: str, entries: Iterable[os.DirEntry[str]]) -> None:
         """Add the entries of a folder."""
-        files, known, source, root, is_talk = (
+        files, known, source, root, is_conversation = (
             folder.files,
             self.files,
             self._source,
             self._root,
-            self._is_talk,
+            self._is_conversation,
         )
         start, before, ending, max_bytes = (
             self._start + path,
@@ -284,7 +284,7 @@ class Tree:
                     state = (facts.st_mtime_ns, facts.st_size, facts.st_ino, facts.st_ctime_ns)
                     file = known.get(index_path)
                     if file is None or file[2:6] != state:
-                        file = SourceFile(index_path, start + name, *state, source, root, is_talk)
+                        file = SourceFile(index_path, start + name, *state, source, root, is_conversation)
                     files[index_path] = file
                     continue
             self._take(folder, path, entry)
@@ -324,7 +324,7 @@ class Tree:
             folder.skipped.append(SkippedFile(shown(index_path), f"can't be read: {error.strerror}"))
             return
         file = SourceFile(
-            index_path, self._start + path, *stat_of(facts), self._source, self._root, self._is_talk
+            index_path, self._start + path, *stat_of(facts), self._source, self._root, self._is_conversation
         )
         if (reason := why_skipped(file, facts)) is not None:
             folder.skipped.append(SkippedFile(shown(index_path), reason))

@@ -78,12 +78,12 @@ class Schedule:
         self._disk = disk
         self._notes = Debouncer(settings.watch_debounce_ms / 1000, text.sync_nowait)
         self._growth = trio.Event()
-        self._talk = Debouncer(SESSION_DEBOUNCE_S, lambda: self._growth.set())
+        self._conversations = Debouncer(SESSION_DEBOUNCE_S, lambda: self._growth.set())
         self._keys: LruCache[str, bool] = LruCache(MAX_SESSION_KEYS)
 
     def hint(self, source: str) -> None:
         """Receive a hint of the watcher: a source may have changed."""
-        (self._talk if self._sources.is_talk(source) else self._notes).hint()
+        (self._conversations if self._sources.is_conversation(source) else self._notes).hint()
 
     def session_started(self, session_key: str) -> bool:
         """Request a sync for a session's start, once per session and if the settings say so; return whether."""
@@ -101,7 +101,7 @@ class Schedule:
         """Serve hints and intervals until cancelled."""
         async with trio.open_nursery() as nursery:
             nursery.start_soon(self._notes.run)
-            nursery.start_soon(self._talk.run)
+            nursery.start_soon(self._conversations.run)
             nursery.start_soon(self._follow_growth)
             nursery.start_soon(self._every, self._settings.interval_minutes * 60.0 or math.inf)
             nursery.start_soon(self._every, FULL_SYNC_INTERVAL_S)
@@ -137,13 +137,13 @@ class Schedule:
     def _has_grown(self) -> bool:
         """Return whether conversations differ enough from what is indexed (blocking)."""
         _, changes = self._text.scan()
-        if any(self._sources.is_talk(row.source) for row in changes.gone):
+        if any(self._sources.is_conversation(row.source) for row in changes.gone):
             return True
         rows = self._text.rows
         return any(
             has_grown(self._sources, found, rows.get(found.path), self._settings.sessions)
             for found in changes.read
-            if found.is_talk
+            if found.is_conversation
         )
 
 

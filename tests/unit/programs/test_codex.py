@@ -36,7 +36,7 @@ from tests.support.transcript_programs.codex import (
 )
 from tests.support.transcript_programs.mutations import mutate
 
-TALK = [("user", "Which port?"), ("assistant", "8443.")]
+MESSAGE = [("user", "Which port?"), ("assistant", "8443.")]
 
 
 def read(lines: Iterable[bytes], path: str = f"sessions/2026/11/02/{rollout()}") -> Conversation:
@@ -114,7 +114,7 @@ def test_completed_item_of_a_known_id_counts_once() -> None:
         answered_item("8443.", "i2"),
         asked_item("Which port?", "i1"),
     ]
-    assert talk(read(lines)) == TALK
+    assert talk(read(lines)) == MESSAGE
 
 
 def test_transcript_without_events_gives_the_messages_sent_without_injected_ones() -> None:
@@ -133,7 +133,7 @@ def test_transcript_without_events_gives_the_messages_sent_without_injected_ones
         line("response_item", {"type": "function_call_output", "output": MACHINE}),
     ]
     conversation = read(lines)
-    assert talk(conversation) == TALK
+    assert talk(conversation) == MESSAGE
     assert [message.place for message in conversation.messages] == [13, 14]
 
 
@@ -147,13 +147,13 @@ def test_first_event_replaces_the_messages_sent_before_it() -> None:
     reader.read(asked("Which port?"), 3)
     before = reader.conversation()
     reader.read(answered("8443."), 4)
-    assert talk(before) == TALK[:1]
-    assert talk(reader.conversation()) == TALK
+    assert talk(before) == MESSAGE[:1]
+    assert talk(reader.conversation()) == MESSAGE
 
 
 def test_machine_records_are_neither_messages_nor_unknown() -> None:
     conversation = read([meta(), asked("Which port?"), *machine_lines(), answered("8443.")])
-    assert talk(conversation) == TALK
+    assert talk(conversation) == MESSAGE
     assert not conversation.unknown
 
 
@@ -165,9 +165,9 @@ def test_machine_records_without_other_events_are_no_messages() -> None:
 def test_words_of_a_person_in_an_editor_follow_the_last_heading() -> None:
     selected = f"# Context from my IDE setup:\n\n## Active selection:\n## My request for Codex:\n{MACHINE}\n"
     prompt = f"{selected}\n## My request for Codex:\nWhich port?\n"
-    assert talk(read([meta(source="vscode"), asked(prompt)])) == TALK[:1]
-    assert talk(read([meta(source="vscode"), asked_item(prompt, "i1")])) == TALK[:1]
-    assert talk(read([meta(source="vscode"), sent("user", prompt)])) == TALK[:1]
+    assert talk(read([meta(source="vscode"), asked(prompt)])) == MESSAGE[:1]
+    assert talk(read([meta(source="vscode"), asked_item(prompt, "i1")])) == MESSAGE[:1]
+    assert talk(read([meta(source="vscode"), sent("user", prompt)])) == MESSAGE[:1]
 
 
 def test_lines_without_an_envelope_of_early_releases_are_read() -> None:
@@ -181,7 +181,7 @@ def test_lines_without_an_envelope_of_early_releases_are_read() -> None:
         {"type": "message", "role": "user", "content": [{"type": "input_text", "text": f"<skill>{MACHINE}"}]},
     ]
     conversation = read([json.dumps(each).encode() for each in bare], f"sessions/{rollout()}")
-    assert talk(conversation) == TALK
+    assert talk(conversation) == MESSAGE
     assert (conversation.session.branch, conversation.session.started_ms) == ("dev", START_MS)
     assert not conversation.unknown
 
@@ -198,7 +198,7 @@ def test_rolled_back_turns_are_left_out() -> None:
         event("thread_rolled_back", num_turns=2),
         *(asked("And production?"), answered("443.")),
     ]
-    assert talk(read(lines)) == [*TALK, ("user", "And production?"), ("assistant", "443.")]
+    assert talk(read(lines)) == [*MESSAGE, ("user", "And production?"), ("assistant", "443.")]
 
 
 def test_prompts_within_a_turn_are_rolled_back_with_it() -> None:
@@ -220,7 +220,7 @@ def test_prompts_within_a_turn_are_rolled_back_with_it() -> None:
         event("turn_aborted", reason="interrupted"),
         event("thread_rolled_back", num_turns=1),
     ]
-    assert talk(read(lines)) == TALK
+    assert talk(read(lines)) == MESSAGE
 
 
 @pytest.mark.parametrize("count", [5, 2**70])
@@ -232,7 +232,7 @@ def test_more_turns_than_there_are_leave_nothing(count: int) -> None:
 @pytest.mark.parametrize("count", [0, -1, None, "1", True, 1.5])
 def test_roll_back_of_no_number_changes_nothing(count: object) -> None:
     lines = [meta(), asked("Which port?"), answered("8443."), event("thread_rolled_back", num_turns=count)]
-    assert talk(read(lines)) == TALK
+    assert talk(read(lines)) == MESSAGE
 
 
 def test_roll_back_applies_to_messages_sent() -> None:
@@ -242,7 +242,7 @@ def test_roll_back_applies_to_messages_sent() -> None:
         *(sent("user", "Undone"), sent("assistant", "Undone answer")),
         event("thread_rolled_back", num_turns=1),
     ]
-    assert talk(read(lines)) == TALK
+    assert talk(read(lines)) == MESSAGE
 
 
 # --- forks and kinds --------------------------------------------------------------------------------
@@ -273,7 +273,7 @@ def forked(copy: list[bytes], own: list[bytes]) -> Conversation:
 def test_copies_in_a_fork_are_left_out(seconds: float, step: float) -> None:
     own = [asked("Which port?", 20), answered("8443.", 25)]
     conversation = forked(copied(seconds, step=step), own)
-    assert talk(conversation) == TALK
+    assert talk(conversation) == MESSAGE
     session = conversation.session
     assert (session.id, session.parent, session.cwd, session.title) == (
         FORK_ID,
@@ -289,7 +289,7 @@ def test_turn_of_the_fork_ends_the_copy_even_if_it_begins_at_once() -> None:
         asked("Which port?", 0.03),
         answered("8443.", 0.5),
     ]
-    assert talk(forked(copied(0.01, turn=timed_id(-800)), own)) == TALK
+    assert talk(forked(copied(0.01, turn=timed_id(-800)), own)) == MESSAGE
 
 
 def test_copy_that_is_written_slowly_is_left_out_by_its_turns() -> None:
@@ -298,12 +298,12 @@ def test_copy_that_is_written_slowly_is_left_out_by_its_turns() -> None:
 
 def test_rollback_in_a_fork_removes_own_turns_at_most() -> None:
     own = [asked("Undone", 20), event("thread_rolled_back", 21, num_turns=2), asked("Which port?", 22)]
-    assert talk(forked(copied(0.01), own)) == TALK[:1]
+    assert talk(forked(copied(0.01), own)) == MESSAGE[:1]
 
 
 def test_fork_of_a_fork_leaves_out_both_copies() -> None:
     copy = [*copied(0.01), meta(timed_id(-2_000, 4), 0.02), asked("Copied of the first", 0.021)]
-    assert talk(forked(copy, [asked("Which port?", 30)])) == TALK[:1]
+    assert talk(forked(copy, [asked("Which port?", 30)])) == MESSAGE[:1]
 
 
 def test_paginated_fork_has_no_copies() -> None:
@@ -312,11 +312,11 @@ def test_paginated_fork_has_no_copies() -> None:
         meta(FORK_ID, ordinal=40, history_base=base, forked_from_id=SOURCE_ID),
         asked_item("Which port?", "i1", 0, 41),
     ]
-    assert talk(read(lines, rollout(FORK_ID))) == TALK[:1]
+    assert talk(read(lines, rollout(FORK_ID))) == MESSAGE[:1]
 
 
 def test_second_record_of_the_same_session_begins_no_copy() -> None:
-    assert talk(read([meta(), asked("Which port?"), meta(cwd="/elsewhere"), answered("8443.")])) == TALK
+    assert talk(read([meta(), asked("Which port?"), meta(cwd="/elsewhere"), answered("8443.")])) == MESSAGE
 
 
 @pytest.mark.parametrize("numbered", [True, False])
@@ -391,7 +391,7 @@ def test_unknown_types_are_counted() -> None:
 @pytest.mark.parametrize("broken", [b'{"timestamp":', b"NaN", b"[]", b"[" * 9_000, b'{"a":' * 9_000, b"\xff"])
 def test_broken_lines_are_counted(broken: bytes) -> None:
     conversation = read([meta(), asked("Which port?"), broken, answered("8443.")])
-    assert talk(conversation) == TALK
+    assert talk(conversation) == MESSAGE
     assert conversation.broken + sum(conversation.unknown.values()) == 1
 
 

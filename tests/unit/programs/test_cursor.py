@@ -25,7 +25,7 @@ from tests.support.transcript_programs.cursor import (
 )
 from tests.support.transcript_programs.mutations import mutated
 
-TALK = [
+MESSAGE = [
     ("user", "Which port does staging use?"),
     ("assistant", "Let me look."),
     ("assistant", "8443."),
@@ -48,7 +48,7 @@ def talk(conversation: Conversation) -> list[tuple[str, str]]:
 
 def test_only_words_of_people_and_text_of_answers_are_messages() -> None:
     conversation = read(every_trap())
-    assert talk(conversation) == TALK
+    assert talk(conversation) == MESSAGE
     assert [each.place for each in conversation.messages] == [1, 2, 4, 8]
     assert not conversation.unknown
     assert conversation.broken == 0
@@ -85,7 +85,7 @@ def test_transcript_is_read_on_after_a_conversation_was_returned() -> None:
         reader.read(each.encode(), place)
         seen.append(len(reader.conversation().messages))
     assert seen == [1, 2, 2, 3, 3, 3, 3, 4, 4, 4, 4]
-    assert talk(reader.conversation()) == TALK
+    assert talk(reader.conversation()) == MESSAGE
 
 
 def test_broken_and_unknown_records_are_counted() -> None:

@@ -28,7 +28,7 @@ from tests.support.transcript_programs.cursor import (
 )
 from tests.support.transcript_programs.mutations import mutated
 
-TALK = [
+MESSAGE = [
     ("user", "Which port does staging use?"),
     ("assistant", "8443."),
     ("user", "And production?"),
@@ -62,7 +62,7 @@ def files_in(folder: Path) -> list[str]:
 
 def test_only_words_of_people_and_visible_answers_are_messages(editor: CursorWriter) -> None:
     write_every_editor_trap(editor)
-    assert talk(editor.path, "c1") == TALK
+    assert talk(editor.path, "c1") == MESSAGE
     assert listed(editor.path).keys() == {"c1"}
 
 
@@ -204,7 +204,7 @@ def test_reading_a_closed_database_creates_no_file(tmp_path: Path) -> None:
         write_every_editor_trap(writer)
     assert files_in(tmp_path) == ["state.vscdb"]
     assert listed(writer.path).keys() == {"c1"}
-    assert talk(writer.path, "c1") == TALK
+    assert talk(writer.path, "c1") == MESSAGE
     assert files_in(tmp_path) == ["state.vscdb"]
 
 
@@ -212,7 +212,7 @@ def test_reading_while_the_editor_writes_sees_what_it_committed(editor: CursorWr
     write_every_editor_trap(editor)
     editor.db.execute("BEGIN IMMEDIATE")
     editor.put("bubbleId:c1:u2", user("not committed"))
-    assert talk(editor.path, "c1") == TALK
+    assert talk(editor.path, "c1") == MESSAGE
     editor.db.execute("COMMIT")
     assert talk(editor.path, "c1")[-1] == ("user", "not committed")
     assert files_in(tmp_path) == ["state.vscdb", "state.vscdb-shm", "state.vscdb-wal"]

@@ -34,7 +34,7 @@ from tests.support.transcript_programs.gemini import (
 )
 from tests.support.transcript_programs.mutations import mutate
 
-TALK = [("user", "Which port?"), ("assistant", "8443.")]
+MESSAGE = [("user", "Which port?"), ("assistant", "8443.")]
 ASKED, ANSWERED = said("m1", "Which port?", 1), answered("m2", "8443.", 4)
 
 Records = Iterable[dict[str, Any] | bytes]
@@ -71,7 +71,7 @@ def test_messages_have_their_id_place_and_time() -> None:
 
 def test_machine_records_are_neither_messages_nor_unknown() -> None:
     conversation = read([session(), ASKED, *machine_records(), ANSWERED])
-    assert talk(conversation) == TALK
+    assert talk(conversation) == MESSAGE
     assert not conversation.unknown
 
 
@@ -91,18 +91,18 @@ def test_machine_records_are_neither_messages_nor_unknown() -> None:
 def test_words_of_a_person_are_the_content_without_what_was_added(content: object) -> None:
     record = said("m1", [])
     record["content"] = content
-    assert talk(read([session(), record])) == TALK[:1]
+    assert talk(read([session(), record])) == MESSAGE[:1]
 
 
 def test_displayed_content_comes_before_the_content() -> None:
     record = said("m1", f"Which port?\n{MACHINE}", displayContent=[{"text": "Which port?"}])
-    assert talk(read([session(), record])) == TALK[:1]
-    assert talk(read([session(), said("m1", "Which port?", displayContent=None)])) == TALK[:1]
+    assert talk(read([session(), record])) == MESSAGE[:1]
+    assert talk(read([session(), said("m1", "Which port?", displayContent=None)])) == MESSAGE[:1]
 
 
 def test_answer_may_have_parts() -> None:
     record = answered("m2", [{"text": "Thinking", "thought": True}, {"text": "84"}, {"text": "43."}])
-    assert talk(read([session(), record])) == TALK[1:]
+    assert talk(read([session(), record])) == MESSAGE[1:]
 
 
 # --- folding ----------------------------------------------------------------------------------------
@@ -126,17 +126,17 @@ def test_same_id_again_is_an_update_that_keeps_its_place() -> None:
 
 def test_rewind_drops_a_message_and_all_after_it() -> None:
     records = [session(), ASKED, ANSWERED, said("m3", "Undone"), answered("m4", "Undone too"), rewind("m3")]
-    assert talk(read(records)) == TALK
+    assert talk(read(records)) == MESSAGE
     again = [*records, said("m5", "And production?"), rewind("m4")]
     assert read(again).messages == []
 
 
 def test_rewind_to_an_unknown_message_drops_all() -> None:
-    assert talk(read([session(), said("m0", "Undone"), rewind("zz"), ASKED, ANSWERED])) == TALK
+    assert talk(read([session(), said("m0", "Undone"), rewind("zz"), ASKED, ANSWERED])) == MESSAGE
 
 
 def test_rewound_id_may_return() -> None:
-    assert talk(read([session(), ASKED, rewind("m1"), ASKED, ANSWERED])) == TALK
+    assert talk(read([session(), ASKED, rewind("m1"), ASKED, ANSWERED])) == MESSAGE
 
 
 def test_summary_of_a_compaction_is_left_out_and_what_was_said_before_stays() -> None:
@@ -151,7 +151,7 @@ def test_summary_of_a_compaction_is_left_out_and_what_was_said_before_stays() ->
         changes(messages=history, lastUpdated=at(60)),
         said("m5", "Thanks", 61),
     ]
-    expected = [*TALK, ("user", "And production?"), ("assistant", "443."), ("user", "Thanks")]
+    expected = [*MESSAGE, ("user", "And production?"), ("assistant", "443."), ("user", "Thanks")]
     assert talk(read(records)) == expected
     updated = [*records, answered("s2", "Got it. Thanks for the additional context!", tokens={"input": 9})]
     assert talk(read(updated)) == expected
@@ -165,7 +165,7 @@ def test_history_that_is_only_in_a_change_is_left_out() -> None:
 
 @pytest.mark.parametrize("messages", [None, 7, "x", {}, [], [7, None, {}, {"id": 7}, [[]]]])
 def test_history_of_another_type_changes_nothing(messages: object) -> None:
-    assert talk(read([session(), ASKED, ANSWERED, changes(messages=messages)])) == TALK
+    assert talk(read([session(), ASKED, ANSWERED, changes(messages=messages)])) == MESSAGE
 
 
 def test_changes_give_the_title_and_the_kind() -> None:
@@ -187,10 +187,10 @@ def test_conversation_before_further_lines_is_unchanged() -> None:
     before = reader.conversation()
     reader.read(line(changes(summary="Ports")), 3)
     reader.read(line(ANSWERED), 4)
-    assert talk(before) == TALK[:1]
+    assert talk(before) == MESSAGE[:1]
     assert before.session.title == ""
     after = reader.conversation()
-    assert talk(after) == TALK
+    assert talk(after) == MESSAGE
     assert after.session.title == "Ports"
 
 
@@ -203,7 +203,7 @@ def test_older_document_is_read_as_a_whole(indent: int | None) -> None:
         summary="Ports", messages=[*machine_records()[:-1], ASKED, ANSWERED, said("m3", "Tea?", 7)]
     )
     conversation = read([json.dumps(content, indent=indent).encode()], f"shop/chats/{NAME}.json")
-    assert talk(conversation) == [*TALK, ("user", "Tea?")]
+    assert talk(conversation) == [*MESSAGE, ("user", "Tea?")]
     assert [message.place for message in conversation.messages] == [18, 19, 20]
     assert conversation.session.title == "Ports"
     assert conversation.session.updated_ms == START_MS + 7_000
@@ -216,7 +216,7 @@ def test_summary_in_an_older_document_is_recognized_by_its_answer() -> None:
         ASKED,
         ANSWERED,
     ]
-    assert talk(read([line(session(messages=history))], f"shop/chats/{NAME}.json")) == TALK
+    assert talk(read([line(session(messages=history))], f"shop/chats/{NAME}.json")) == MESSAGE
 
 
 def test_messages_of_a_document_need_no_id() -> None:
@@ -234,14 +234,14 @@ def test_messages_of_a_document_need_no_id() -> None:
 def test_unknown_types_are_counted() -> None:
     records = [{"id": "u1", "type": "hologram", "content": MACHINE}, {"id": "u2"}, {"type": "tool"}, {}]
     conversation = read([session(), ASKED, *records, ANSWERED])
-    assert talk(conversation) == TALK
+    assert talk(conversation) == MESSAGE
     assert dict(conversation.unknown) == {"hologram": 1, "NoneType": 2, "tool": 1}
 
 
 @pytest.mark.parametrize("broken", [b'{"id":', b"NaN", b"[]", b"[" * 9_000, b'{"id":' * 9_000, b"\xff"])
 def test_broken_lines_are_counted(broken: bytes) -> None:
     conversation = read([session(), ASKED, broken, b" ", ANSWERED])
-    assert talk(conversation) == TALK
+    assert talk(conversation) == MESSAGE
     assert conversation.broken == 1
 
 

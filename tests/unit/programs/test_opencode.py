@@ -25,7 +25,7 @@ from tests.support.transcript_programs.opencode import (
 )
 
 V2 = V2_SESSION + V2_MESSAGE
-TALK = [
+MESSAGE = [
     ("user", "Which port does staging use?"),
     ("assistant", "8443."),
     ("user", "And production?"),
@@ -77,7 +77,7 @@ def files_in(folder: Path) -> list[str]:
 def test_only_words_of_people_and_visible_answers_are_messages(old: OpencodeWriter) -> None:
     write_every_trap(old)
     conversation = read(old.path, "ses_v1")
-    assert [(each.role, each.text) for each in conversation.messages] == TALK
+    assert [(each.role, each.text) for each in conversation.messages] == MESSAGE
     assert [each.place for each in conversation.messages] == [1, 2, 4]
     assert dict(conversation.unknown) == {"system": 1}
     assert conversation.broken == 0
@@ -173,7 +173,7 @@ def test_broken_records_are_counted_and_the_rest_is_read(old: OpencodeWriter) ->
 def test_fresh_2x_database_without_tables_of_1x_is_read(new: OpencodeWriter) -> None:
     write_every_v2_trap(new)
     conversation = read(new.path, "ses_v2")
-    assert [(each.role, each.text) for each in conversation.messages] == TALK
+    assert [(each.role, each.text) for each in conversation.messages] == MESSAGE
     assert not conversation.unknown
     assert conversation.broken == 0
 
@@ -363,7 +363,7 @@ def test_reading_a_closed_database_creates_no_file(tmp_path: Path) -> None:
     before = files_in(tmp_path)
     assert before == ["opencode.db"]
     assert listed(writer.path).keys() == {"ses_v1"}
-    assert talk(writer.path, "ses_v1") == TALK
+    assert talk(writer.path, "ses_v1") == MESSAGE
     assert files_in(tmp_path) == before
 
 
@@ -372,7 +372,7 @@ def test_reading_while_the_program_writes_sees_what_it_committed(old: OpencodeWr
     before = files_in(tmp_path)
     old.db.execute("BEGIN IMMEDIATE")
     old.v1("ses_v1", "user", "not committed yet")
-    assert talk(old.path, "ses_v1") == TALK
+    assert talk(old.path, "ses_v1") == MESSAGE
     old.db.execute("COMMIT")
     assert talk(old.path, "ses_v1")[-1] == ("user", "not committed yet")
     assert files_in(tmp_path) == before == ["opencode.db", "opencode.db-shm", "opencode.db-wal"]

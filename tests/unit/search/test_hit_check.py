@@ -43,6 +43,6 @@ def test_hit_is_checked_against_the_indexed_text_of_a_changed_note(
 
 def test_check_of_a_snippet_that_every_line_begins_is_linear() -> None:
     def check(text: str) -> None:
-        assert _contains_hit(hit("ab\nab", text.count("\n") - 3), text, is_talk=False)
+        assert _contains_hit(hit("ab\nab", text.count("\n") - 3), text, is_conversation=False)
 
     check_linear(lambda lines: "ab\n" * lines, check, 20_000)

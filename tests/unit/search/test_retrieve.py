@@ -164,11 +164,11 @@ def test_vector_search_retrieves_one_of_several_copies(db: Database) -> None:
 
 
 def test_vector_search_retrieves_notes_among_many_closer_transcripts(db: Database) -> None:
-    talks = [f"talk {number}" for number in range(150)]
-    publish(db, "sessions/s.jsonl", talks, source="sessions")
+    conversations = [f"talk {number}" for number in range(150)]
+    publish(db, "sessions/s.jsonl", conversations, source="sessions")
     publish(db, "memory/b.md", ["a note"])
     rows = unit(np.array([[1.0, 0.001 * number] for number in range(150)] + [[1.0, 1.0]]))
-    store(db, [*talks, "a note"], rows)
+    store(db, [*conversations, "a note"], rows)
 
     alone = candidates(db, search_spec("?", vector=[1, 0]))
     seated = candidates(db, search_spec("?", vector=[1, 0], notes_scope=Scope(("memory",))))

@@ -197,10 +197,10 @@ def test_near_duplicates_outside_the_scope_are_not_counted(db: Database) -> None
     publish(db, "memory/c.md", [ENTRY.replace("four", "five")])
 
     everywhere = ask(db, "freezer alarm at four")
-    talks = search(db, search_spec("freezer", scope=Scope(("sessions",)))).hits
+    conversations = search(db, search_spec("freezer", scope=Scope(("sessions",)))).hits
 
     assert [hit.path for hit in everywhere] == ["memory/b.md"]  # a note before a transcript
-    assert [(hit.path, hit.copies) for hit in talks] == [("sessions/s.jsonl", 1)]
+    assert [(hit.path, hit.copies) for hit in conversations] == [("sessions/s.jsonl", 1)]
 
 
 def test_different_short_texts_are_separate_hits(db: Database) -> None:

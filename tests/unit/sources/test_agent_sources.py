@@ -21,13 +21,13 @@ class TwoConversations(Source):
     """A source with two conversations of 50 bytes, newer than any note."""
 
     name = "sessions"
-    is_talk = True
+    is_conversation = True
 
     def __init__(self) -> None:
         names = ("sessions/one.jsonl", "sessions/two.jsonl")
         self.listing = Listing(
             {
-                name: SourceFile(name, f"/x/{name}", 2**62 + at, 50, 1, 1, "sessions", is_talk=True)
+                name: SourceFile(name, f"/x/{name}", 2**62 + at, 50, 1, 1, "sessions", is_conversation=True)
                 for at, name in enumerate(names)
             },
             by_key={"agent:main:main": names[1]},

@@ -16,7 +16,7 @@ from memd.programs.program import ConversationDatabase, StoredSession
 from memd.sources import databases
 from memd.sources.databases import GRAIN_NS, ConversationDatabases
 from memd.sources.tree import LINK
-from memd.sources.watch.queue import TALK_VALID_S, FolderEvents, Hints, Names, Unwatched, WatchQueue
+from memd.sources.watch.queue import CONVERSATION_VALID_S, FolderEvents, Hints, Names, Unwatched, WatchQueue
 from memd.system.safe_open import OpenFolder
 from memd.system.sqlite import ForeignDatabaseError
 from memd_client.errors import FileMissingError, FileUnreadableError
@@ -269,5 +269,5 @@ def test_only_databases_and_logs_with_content_cause_a_sync(tmp_path: Path) -> No
     names = ("one.db", "two.db", "one.db-wal", "two.db-wal", "one.db-shm", "other.db")
     relevant = [name for name in names if queue.is_relevant(str(tmp_path), name, False)]
     assert relevant == ["one.db", "two.db", "one.db-wal"]
-    assert queue.valid_s == TALK_VALID_S
+    assert queue.valid_s == CONVERSATION_VALID_S
     store.source.close()

@@ -21,7 +21,7 @@ class ChangingProgram(Source):
     """A source of conversations that a test adds and removes, and may make unreadable."""
 
     name = "p"
-    is_talk = True
+    is_conversation = True
 
     texts: dict[str, str] = field(default_factory=dict)
     is_readable: bool = True
@@ -32,7 +32,7 @@ class ChangingProgram(Source):
         if self.unchanged is not None:
             return self.unchanged
         found = {
-            f"p/{name}": SourceFile(f"p/{name}", f"/x/{name}", 1, len(text), 1, 1, "p", is_talk=True)
+            f"p/{name}": SourceFile(f"p/{name}", f"/x/{name}", 1, len(text), 1, 1, "p", is_conversation=True)
             for name, text in self.texts.items()
         }
         return Listing(found) if self.is_readable else Listing(unseen=frozenset({"p"}))

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from memd.sources.source import Listing, SourceFile
 from memd.sources.tree import Tree, TreeRules
-from memd.sources.watch.queue import TALK_VALID_S, UNWATCHED, Unwatched
+from memd.sources.watch.queue import CONVERSATION_VALID_S, UNWATCHED, Unwatched
 from memd.sources.watch.watcher import Watcher
 from tests.support.listings import record_listings
 from tests.support.watching import QueueClock, watcher_by
@@ -48,7 +48,7 @@ class WatchedTree:
     def __init__(self, root: Path, watcher: Watcher) -> None:
         self.root = root
         self.watch = watcher.queue("ann", "x")
-        self.watch.valid_s = TALK_VALID_S
+        self.watch.valid_s = CONVERSATION_VALID_S
         self.tree = Tree("x", str(root), RULES, prefix="x/", max_bytes=MAX_BYTES)
 
     def files(self) -> dict[str, SourceFile]:
@@ -142,7 +142,7 @@ def test_tree_by_events_equals_a_new_listing_after_any_changes(seed: int) -> Non
         for _ in range(30):
             for _ in range(random.randint(1, 4)):
                 watched.change(random)
-            clock.now_s += random.choice([0, 0, 0, TALK_VALID_S + 1])
+            clock.now_s += random.choice([0, 0, 0, CONVERSATION_VALID_S + 1])
             before = watched.tree.files
             copy = before.copy()
             assert watched.listed() == watched.really()
@@ -193,6 +193,6 @@ def test_listing_without_events_is_valid_for_a_minute_only(tmp_path: Path) -> No
     watched.files()
     os.link(root / "c.jsonl", tmp_path / "other")
     (tmp_path / "other").write_text("written through another link")
-    clock.now_s += TALK_VALID_S + 1
+    clock.now_s += CONVERSATION_VALID_S + 1
     assert watched.listed() == watched.really()
     watcher.close()

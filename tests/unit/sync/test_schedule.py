@@ -24,7 +24,7 @@ class GrowingTalk(Source):
     """Conversations whose growth a test sets."""
 
     name = "sessions"
-    is_talk = True
+    is_conversation = True
 
     def __init__(self) -> None:
         self.grown: tuple[int, int] | None = (0, 0)
@@ -45,7 +45,7 @@ class GrowingTalk(Source):
         """Do nothing."""
 
 
-TALK = SourceFile("sessions/s.jsonl", "/gone", 1, 999, 1, 1, "sessions", is_talk=True)
+MESSAGE = SourceFile("sessions/s.jsonl", "/gone", 1, 999, 1, 1, "sessions", is_conversation=True)
 LIMITS = SourceLimits(10**6, 100, 10**9)
 
 
@@ -164,7 +164,7 @@ def test_conversation_is_synced_after_enough_growth() -> None:
     talk = GrowingTalk()
 
     async def act(schedule: Schedule, text: SyncRecorder) -> None:
-        text.changes = Changes([TALK], [])
+        text.changes = Changes([MESSAGE], [])
         talk.grown = 999, 0
         schedule.hint("sessions")
         await trio.sleep(SESSION_DEBOUNCE_S * 2)
@@ -192,6 +192,6 @@ def test_growth_counts_in_bytes_and_messages_and_other_changes_always_count(
     talk = GrowingTalk()
     talk.grown = grown
     limits = SessionSync(delta_bytes=1_000, delta_messages=5)
-    row = FileRow(TALK.path, TALK.source, "hash", 1, 100, 7, 1, 1)
-    assert has_grown(AgentSources([talk], LIMITS), TALK, row, limits) is is_enough
-    assert has_grown(AgentSources([talk], LIMITS), TALK, None, limits) is is_enough
+    row = FileRow(MESSAGE.path, MESSAGE.source, "hash", 1, 100, 7, 1, 1)
+    assert has_grown(AgentSources([talk], LIMITS), MESSAGE, row, limits) is is_enough
+    assert has_grown(AgentSources([talk], LIMITS), MESSAGE, None, limits) is is_enough

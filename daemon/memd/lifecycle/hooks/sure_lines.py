@@ -27,7 +27,7 @@ MIN_SINGLE_SHARE = 0.51
 MIN_OTHER_WORDS, MIN_OTHER_SHARE = 3, 0.6
 """The same of a line that doesn't name the project."""
 
-MIN_OTHER_TALK_SHARE = 0.75
+MIN_OTHER_CONVERSATION_SHARE = 0.75
 """The share of a line of a conversation that was held elsewhere."""
 
 MIN_NAMED_SHARE = 0.5
@@ -69,39 +69,39 @@ def _judge_lines(
 ) -> Iterator[tuple[float, ShownLine, str]]:
     """Yield the lines of a hit with their weights, and what each lacks to be sure, in words; "" if nothing."""
     lines = hit.snippet.split("\n")
-    is_talk = hit.session is not None or hit.source == OPENCLAW_SOURCE
-    talk = f"{hit.path if hit.session is None else hit.session.id}:" if is_talk else ""
+    is_conversation = hit.session is not None or hit.source == OPENCLAW_SOURCE
+    session = f"{hit.path if hit.session is None else hit.session.id}:" if is_conversation else ""
     is_project_file = project.is_path(hit.path if hit.session is None else hit.session.project)
     for at, line in enumerate(lines):
         if not line.strip() or _HEADING.match(line):
             continue
         evidence = line_evidence(words, line)
         is_project = is_project_file or project.is_named(line)
-        lacks = _lack_of(evidence, len(words), is_project=is_project, is_talk=is_talk)
+        lacks = _lack_of(evidence, len(words), is_project=is_project, is_conversation=is_conversation)
         if not lacks and hit.superseded_by is not None:
             lacks = "superseded by a later statement"
         quoted = _quoted(lines[at:])
         text = "" if lacks else " ".join(_cut(part, words) for part in quoted)
         if quoted[-1].startswith("User: ") and text.endswith(("?", "？")):
             lacks = "a question without its answer"
-        messages = tuple(f"{talk}{number}" for number in numbers[at : at + len(quoted)] if talk)
+        messages = tuple(f"{session}{number}" for number in numbers[at : at + len(quoted)] if session)
         shown = ShownLine(text, f"{hit.path}#L{numbers[at]}", _about(hit), quoted, messages)
         yield evidence.weight, shown, lacks
 
 
-def _lack_of(evidence: LineEvidence, total: int, *, is_project: bool, is_talk: bool) -> str:
+def _lack_of(evidence: LineEvidence, total: int, *, is_project: bool, is_conversation: bool) -> str:
     """Return what a line with some evidence lacks to be about the prompt, in words; "" if nothing.
 
     Conversations are full of requests: a line of one needs more words than a line of a note.
     """
     count, share = evidence.count, evidence.share
     shares = f"shares {count} of {total} distinctive words" if total else "the prompt has no distinctive word"
-    if is_project and not is_talk:
+    if is_project and not is_conversation:
         return "" if count and share >= (MIN_SHARE if count >= MIN_WORDS else MIN_SINGLE_SHARE) else shares
     if count >= MIN_OTHER_WORDS:
-        least = MIN_OTHER_SHARE if is_project or not is_talk else MIN_OTHER_TALK_SHARE
+        least = MIN_OTHER_SHARE if is_project or not is_conversation else MIN_OTHER_CONVERSATION_SHARE
         return "" if share >= least else shares
-    if is_talk or count < MIN_WORDS or share < MIN_NAMED_SHARE:
+    if is_conversation or count < MIN_WORDS or share < MIN_NAMED_SHARE:
         return shares
     return "" if evidence.names >= MIN_WORDS else f"{shares}, but not 2 names or numbers"
 

@@ -18,9 +18,9 @@ from typing import NamedTuple
 from urllib.parse import quote
 
 from memd.programs.openclaw import OpenClawReader, find_session_id
+from memd.sources.conversation_text import ConversationLines, ConversationText
 from memd.sources.openclaw import PREFIX
 from memd.sources.source import FileText, Reset, SourceFile
-from memd.sources.talk_text import TalkLines, TalkText
 from memd.system.safe_open import open_unlinked
 from memd_client.errors import FileMissingError, FileUnreadableError, PathRefusedError
 
@@ -104,11 +104,11 @@ def transcripts_of(
     return list(dict.fromkeys(wanted))[:MAX_TRIED]
 
 
-def conversation_in(talk: str, resets: Sequence[Reset], *, goes_on: bool) -> str:
+def conversation_in(conversation: str, resets: Sequence[Reset], *, goes_on: bool) -> str:
     """Return the lines of the conversation that ended."""
     if not resets:
-        return talk
-    lines = talk.split("\n") if talk else []
+        return conversation
+    lines = conversation.split("\n") if conversation else []
     before = resets[:-1] if goes_on else resets
     first = before[-1].first_line if before else 1
     end = resets[-1].end_line if goes_on else len(lines) + 1
@@ -123,10 +123,10 @@ def resets_until(resets: Sequence[Reset], ended_ms: int | None) -> Sequence[Rese
     return resets[: max(ages, default=(0, 0))[1]]
 
 
-def last_messages(talk: str, most: int) -> tuple[ConversationMessage, ...]:
+def last_messages(conversation: str, most: int) -> tuple[ConversationMessage, ...]:
     """Return the last messages of a transcript, without chat commands."""
     said: list[ConversationMessage] = []
-    for line in reversed(talk.split("\n")):
+    for line in reversed(conversation.split("\n")):
         if len(said) == most:
             break
         for opening, role in _ROLES:
@@ -190,9 +190,9 @@ def _read_end(
             room = _END_BYTES
             while True:
                 start = max(0, facts.st_size - room)
-                talk = _talk_in(os.pread(file.fileno(), room, start), is_whole=start == 0)
-                resets = resets_until(talk.resets, ended_ms)
-                said = last_messages(conversation_in(talk.text, resets, goes_on=goes_on), most)
+                conversation = _conversation_in(os.pread(file.fileno(), room, start), is_whole=start == 0)
+                resets = resets_until(conversation.resets, ended_ms)
+                said = last_messages(conversation_in(conversation.text, resets, goes_on=goes_on), most)
                 # Without an earlier reset in the part that was read, a reset before it may be nearer in time.
                 is_full = len(said) == most and len(resets) == goes_on and ended_ms is None
                 has_begun = len(resets) > goes_on or is_full
@@ -208,9 +208,9 @@ def _read_end(
         ) from None
 
 
-def _talk_in(data: bytes, *, is_whole: bool) -> TalkText:
+def _conversation_in(data: bytes, *, is_whole: bool) -> ConversationText:
     """Return the messages at the end of a transcript, without an incomplete first line."""
-    reader, lines = OpenClawReader(""), TalkLines()
+    reader, lines = OpenClawReader(""), ConversationLines()
     for number, line in enumerate(data.split(b"\n")[0 if is_whole else 1 :]):
         reader.read(line, number)
     conversation = reader.conversation()

@@ -193,8 +193,8 @@ class SlugModel:
 
 def prompt_for(messages: Sequence[ConversationMessage]) -> str:
     """Return the prompt for a model."""
-    talk = [f"{said.role}: {one_line(said.text[:_PROMPT_MESSAGE_CHARS])}" for said in messages]
-    return "\n".join([_ASK, "", "<conversation>", *talk, "</conversation>"])
+    lines = [f"{said.role}: {one_line(said.text[:_PROMPT_MESSAGE_CHARS])}" for said in messages]
+    return "\n".join([_ASK, "", "<conversation>", *lines, "</conversation>"])
 
 
 def slug_of_answer(answer: str) -> str:

@@ -177,7 +177,7 @@ def _balance_sources(ranked: Sequence[Ranked], ranking: Ranking) -> Sequence[Ran
     rows.load(ids_of(ranked))
     return interleave_notes(
         ranked,
-        lambda item: rows[int(item.id)].source in ranking.query.limits.talks,
+        lambda item: rows[int(item.id)].source in ranking.query.limits.conversations,
         lambda item: item.text_score is not None or (item.vector_score or 0.0) >= MIN_COSINE,
     )
 

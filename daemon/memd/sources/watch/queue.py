@@ -32,7 +32,7 @@ from memd.system.safe_open import OpenFolder
 log = structlog.get_logger(__name__)
 
 NOTES_VALID_S: Final = 2.0
-TALK_VALID_S: Final = 60.0
+CONVERSATION_VALID_S: Final = 60.0
 """How long a scan of conversations is valid: programs only append to them or replace them."""
 
 MAX_LINKED_FILES: Final = 64

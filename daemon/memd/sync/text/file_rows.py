@@ -320,7 +320,7 @@ class FileRows:
             return None, []
         if not file.text.strip():
             return [], []
-        if found.is_talk:
+        if found.is_conversation:
             first_lines = [reset.first_line for reset in file.resets]
             return cut_conversations(
                 file.text, first_lines, lambda part: self._scheme.cut(part, found.path, ())

@@ -137,7 +137,7 @@ def test_a_taken_name_gets_a_number_within_the_length() -> None:
     assert numbered("x" * MAX_CHARACTERS, 12) == "x" * (MAX_CHARACTERS - 3) + "-12"
 
 
-TALK = [
+MESSAGE = [
     ConversationMessage("user", "how do invoices get exported?"),
     ConversationMessage("assistant", "by the nightly job"),
 ]
@@ -166,7 +166,7 @@ def named(
                         http, endpoint, prompt, **({"timeouts": patience} if patience else {})
                     )
 
-                return await SlugModel(ask, "main").ask(TALK), peer
+                return await SlugModel(ask, "main").ask(MESSAGE), peer
 
     with capture_logs() as logs:
         slug, peer = trio.run(run)
@@ -232,7 +232,7 @@ def test_a_model_that_takes_too_long_is_left() -> None:
 
     async def run() -> tuple[str, float]:
         before = trio.current_time()
-        return await SlugModel(never, "main").ask(TALK), trio.current_time() - before
+        return await SlugModel(never, "main").ask(MESSAGE), trio.current_time() - before
 
     with capture_logs() as logs:
         assert trio.run(run, clock=MockClock(autojump_threshold=0)) == ("", SLUG_TIMEOUT_S)
@@ -249,7 +249,7 @@ def test_a_failure_is_logged_once_until_there_is_a_name_again() -> None:
 
     async def run() -> list[str]:
         model = SlugModel(ask, "main")
-        return [await model.ask(TALK) for _ in range(4)]
+        return [await model.ask(MESSAGE) for _ in range(4)]
 
     with capture_logs() as logs:
         assert trio.run(run) == ["", "", "good-name", ""]

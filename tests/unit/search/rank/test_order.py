@@ -311,16 +311,16 @@ def test_near_duplicates_rank_later_if_configured(db: Database) -> None:
 
 
 def test_a_note_ranks_among_better_transcripts(db: Database) -> None:
-    talks = [f"talk {number}" for number in range(6)]
-    publish(db, "sessions/s.jsonl", talks, source="sessions")
+    conversations = [f"talk {number}" for number in range(6)]
+    publish(db, "sessions/s.jsonl", conversations, source="sessions")
     publish(db, "memory/a.md", ["a note", "a far note"])
-    words = {**{text: 9.0 - at for at, text in enumerate(talks)}, "a note": 0.5}
+    words = {**{text: 9.0 - at for at, text in enumerate(conversations)}, "a note": 0.5}
     meaning = {"talk 0": 0.5, "a far note": 0.1}
 
     crowded = order(db, search_spec("?"), words, meaning)
     seated = order(db, search_spec("?", notes_scope=Scope(("memory",))), words, meaning)
 
-    assert texts(db, crowded)[:3] == talks[:3]
+    assert texts(db, crowded)[:3] == conversations[:3]
     assert texts(db, seated)[:3] == ["talk 0", "a note", "talk 1"]
     assert texts(db, seated)[-1] == "a far note"
 

@@ -49,7 +49,7 @@ def is_injected(text: str) -> bool:
     return _SENT_OPENING.match(text) is not None or _OPENING.match(text) is not None
 
 
-class CodexTalk:
+class CodexConversation:
     """Messages in order, in turns. A turn begins when Codex says so, else with a message of the user."""
 
     def __init__(self) -> None:

@@ -32,7 +32,7 @@ _RUN = re.compile(f"[{WHITESPACE}]+")
 
 
 @dataclass(slots=True)
-class TalkLine:
+class ConversationLine:
     """One message as a line, with the number of secrets redacted from it; the line is empty if nothing is left."""
 
     message: Message
@@ -41,7 +41,7 @@ class TalkLine:
 
 
 @dataclass(slots=True)
-class TalkText:
+class ConversationText:
     """A conversation's lines.
 
     Attributes:
@@ -66,10 +66,10 @@ class TalkText:
 
 
 @dataclass(slots=True)
-class TalkLines:
+class ConversationLines:
     """Lines of a conversation whose messages may change: those of unchanged messages are kept."""
 
-    lines: list[TalkLine] = field(default_factory=list)
+    lines: list[ConversationLine] = field(default_factory=list)
 
     def update(self, messages: Sequence[Message]) -> None:
         """Make the lines those of some messages."""
@@ -82,7 +82,7 @@ class TalkLines:
             kept += 1
         self.lines = known[:kept] + [line_of(message) for message in messages[kept:]]
 
-    def text(self, breaks: Sequence[Break] = ()) -> TalkText:
+    def text(self, breaks: Sequence[Break] = ()) -> ConversationText:
         """Return the lines as text, without empty ones and the oldest ones beyond the limit."""
         numbers = [number for number, each in enumerate(self.lines) if each.line]
         left, first = MAX_TEXT_CHARS, len(numbers)
@@ -92,7 +92,7 @@ class TalkLines:
         numbers = numbers[first:]
         lines = [self.lines[number] for number in numbers]
         times = tuple(each.message.time_ms or 0 for each in lines)
-        return TalkText(
+        return ConversationText(
             "\n".join(each.line for each in lines),
             tuple(each.message.place for each in lines),
             times if any(times) else (),
@@ -104,14 +104,14 @@ class TalkLines:
         )
 
 
-def line_of(message: Message) -> TalkLine:
+def line_of(message: Message) -> ConversationLine:
     """Return a message as one line."""
     said = without_injected(message.text)[:MAX_MESSAGE_CHARS]
     said = _RUN.sub(" ", said).strip()
     if not said:
-        return TalkLine(message, "", 0)
+        return ConversationLine(message, "", 0)
     said, count = redact(said)
-    return TalkLine(message, f"{_SPEAKERS[message.role]}: {said}", count)
+    return ConversationLine(message, f"{_SPEAKERS[message.role]}: {said}", count)
 
 
 def clean_title(title: str) -> str:

@@ -8,17 +8,17 @@ from pathlib import Path
 import pytest
 
 from memd.programs.conversation import Conversation, Message, Session
-from memd.sources import talk_text
+from memd.sources import conversation_text
+from memd.sources.conversation_text import ConversationLines, clean_title
 from memd.sources.projects import facts_of, find_project
-from memd.sources.talk_text import TalkLines, clean_title
 from memd.text.transcripts.injected import CLOSING, OPENING, without_injected
 
 KEY = "sk-proj-" + "Zx9" * 16
 
 
-def lines_of(*messages: Message) -> TalkLines:
+def lines_of(*messages: Message) -> ConversationLines:
     """Return the lines of messages."""
-    lines = TalkLines()
+    lines = ConversationLines()
     lines.update(messages)
     return lines
 
@@ -50,7 +50,7 @@ def test_only_changed_messages_are_read_again(monkeypatch: pytest.MonkeyPatch) -
         read.append(text)
         return text, 0
 
-    monkeypatch.setattr(talk_text, "redact", redact)
+    monkeypatch.setattr(conversation_text, "redact", redact)
     lines.update([*first, Message("user", "c", 3)])
     lines.update([first[0], Message("assistant", "changed", 2)])
     assert read == ["c", "changed"]
@@ -58,7 +58,7 @@ def test_only_changed_messages_are_read_again(monkeypatch: pytest.MonkeyPatch) -
 
 
 def test_the_newest_lines_of_a_huge_conversation_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(talk_text, "MAX_TEXT_CHARS", 20)
+    monkeypatch.setattr(conversation_text, "MAX_TEXT_CHARS", 20)
     assert lines_of(*(Message("user", f"line {at}", at) for at in range(9))).text().text == "User: line 8"
 
 

@@ -55,7 +55,7 @@ def test_requests_and_syncs_are_counted(daemon: DaemonProcess) -> None:
 
     assert growth("memd_requests_total", method="search", code="ok") == 4
     assert growth("memd_searches_total", agent="main", mode="keyword") == 4
-    assert growth("memd_files_taken_total", agent="main", outcome="changed") == 1
+    assert growth("memd_files_checked_total", agent="main", outcome="changed") == 1
     assert growth("memd_chunks_written_total", agent="main") == 1
     assert growth("memd_agent_files", agent="main") == 1
     assert value(after, "memd_agent_up", agent="work") == 1

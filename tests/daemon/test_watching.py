@@ -410,5 +410,5 @@ def test_files_with_future_times_are_not_read_again_at_each_search() -> None:
 def unchanged_reads(client: Client) -> float:
     """Return the number of files that were read again and found unchanged."""
     figures = {figure.name: figure for figure in client.metrics().metrics}
-    samples = figures["memd_files_taken_total"].samples
+    samples = figures["memd_files_checked_total"].samples
     return sum(sample.value for sample in samples if sample.labels.get("outcome") == "same")

@@ -190,7 +190,7 @@ class AgentRegistry:
 
     async def on_model_downloaded(self, reference: str) -> None:
         """Use a downloaded model in agents that waited for it."""
-        log.info("agent.model_came", reference=reference)
+        log.info("agent.model_available", reference=reference)
         for agent in list(self._agents.values()):
             if agent.opened is not None:
                 await agent.opened.vector_search.choose_again()
@@ -281,7 +281,7 @@ class AgentRegistry:
             await trio.sleep(RELEASE_INTERVAL_S)
             keep_s = self._daemon.model_keep_alive_minutes * 60
             if keep_s and (released := self._budget.drop_unused(keep_s)):
-                log.info("memory.matrices_released", agents=released)
+                log.info("vectors.evicted", agents=released)
 
     def _hint(self, agent_id: str, source: str) -> None:
         """Pass a hint of the watcher to its agent."""

@@ -248,7 +248,7 @@ class ReplicationService:
                         {exchange.remote.machine_ref(found.runner.replica.machine): ""}
                     )
                 except MemdError as error:  # the remote may be gone
-                    log.info("remote.not_told", agent=name, code=error.code, error=error.message)
+                    log.info("remote.deregister_failed", agent=name, code=error.code, error=error.message)
                 del self._running[name]
                 found.scope.cancel()
                 await found.ended.wait()

@@ -29,7 +29,7 @@ class Examination:
             with trio.fail_after(EXAMINE_S):
                 return await trio.to_thread.run_sync(_report, abandon_on_cancel=True, limiter=self._limiter)
         except trio.TooSlowError:
-            log.warning("daemon.examination_late", limit_s=EXAMINE_S)
+            log.warning("daemon.report_timeout", limit_s=EXAMINE_S)
         except Exception:
             log.exception("daemon.examination_failed")
         return None

@@ -63,7 +63,7 @@ FAMILIES: dict[str, Family] = {
         "counter", "Searches answered before all changed files were indexed."
     ),
     "memd_catch_up_seconds": Family("histogram", "Time searches waited for changed files."),
-    "memd_files_taken_total": Family(
+    "memd_files_checked_total": Family(
         "counter",
         "Files checked by syncs: changed, unchanged, deleted, or being written.",
         ("agent", "outcome"),

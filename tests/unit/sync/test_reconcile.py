@@ -171,7 +171,7 @@ async def test_sync_updates_metrics_and_publishes_an_event(tmp_path: Path) -> No
             sum(sum(each.counts) for _, each in METER.histograms(name))
             for name in ("memd_file_seconds", "memd_catch_up_seconds")
         ]
-        files = METER.value("memd_files_taken_total", AGENT, "changed")
+        files = METER.value("memd_files_checked_total", AGENT, "changed")
         return files, METER.value("memd_chunks_written_total", AGENT), durations[0], durations[1]
 
     with EVENTS.subscribe(AGENT, ["sync"]) as events:

@@ -68,7 +68,7 @@ def find_key(
     if problem is not None and key is None:
         raise problem
     if problem is not None:
-        log.warning("embedding.auth_profiles_passed_over", provider=known.name, problem=problem.message)
+        log.warning("embedding.auth_profiles_skipped", provider=known.name, problem=problem.message)
     return key
 
 

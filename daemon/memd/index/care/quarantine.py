@@ -54,7 +54,7 @@ def remove_lost_file(
             log.warning("index.set_aside", index=str(path), reason=lost_by.message)
             quarantine(path, now_ms)
     except OSError as error:
-        log.warning("index.not_put_away", index=str(path), error=error.strerror)
+        log.warning("index.quarantine_failed", index=str(path), error=error.strerror)
 
 
 def _is_readable(path: Path) -> bool:

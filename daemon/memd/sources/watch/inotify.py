@@ -298,7 +298,7 @@ class InotifyEvents(FolderEvents):
         reason = error.strerror or str(error)
         if reason not in self._logged_reasons:
             self._logged_reasons.add(reason)
-            log.info("sync.kernel_notes_missing", reason=reason)
+            log.info("sync.inotify_unavailable", reason=reason)
 
 
 def _device_of(path: str, *, follow: bool) -> int:

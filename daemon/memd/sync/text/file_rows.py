@@ -98,9 +98,9 @@ class FileOutcome(Enum):
     """Outcome of indexing a file."""
 
     CHANGED = "changed"
-    SAME = "same"
-    GONE = "gone"
-    MOVING = "moving"
+    UNCHANGED = "unchanged"
+    DELETED = "deleted"
+    BUSY = "busy"
     """It is being written to, or can't be opened at the moment: retried soon."""
 
 
@@ -210,7 +210,7 @@ class FileRows:
         taken = await self._take(group, force)
         share_s = (time.perf_counter() - started) / len(taken) if taken else 0.0
         for outcome in taken:
-            METER.count("memd_files_taken_total", self.agent_id, outcome.value)
+            METER.count("memd_files_checked_total", self.agent_id, outcome.value)
             METER.observe(share_s, "memd_file_seconds")
         return taken
 
@@ -222,7 +222,7 @@ class FileRows:
                 taken.append(await self._leave_out(found, draft))
             else:
                 drafts.append(draft)
-                taken.append(FileOutcome.SAME if draft.chunks is None else FileOutcome.CHANGED)
+                taken.append(FileOutcome.UNCHANGED if draft.chunks is None else FileOutcome.CHANGED)
         if drafts:
             await self._publish(drafts)
         return taken
@@ -233,9 +233,9 @@ class FileRows:
             row = self.by_path.get(found.path)
             if row is not None:
                 await self.forget(row)
-            return FileOutcome.GONE
+            return FileOutcome.DELETED
         if error.data.get("reason") in TEMPORARY_REASONS:
-            return FileOutcome.MOVING
+            return FileOutcome.BUSY
         await self._refuse(found, error)
         return FileOutcome.CHANGED
 

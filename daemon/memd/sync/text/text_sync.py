@@ -313,9 +313,9 @@ class TextSync:
         """Index some files and count the outcomes."""
         taken = await self._rows.take(group, force=force)
         report.files_changed += taken.count(FileOutcome.CHANGED)
-        report.files_removed += taken.count(FileOutcome.GONE)
+        report.files_removed += taken.count(FileOutcome.DELETED)
         self._unsettled |= {
-            found.path for found, outcome in zip(group, taken, strict=True) if outcome is FileOutcome.MOVING
+            found.path for found, outcome in zip(group, taken, strict=True) if outcome is FileOutcome.BUSY
         }
 
     async def _remember(self, started_ms: int) -> None:

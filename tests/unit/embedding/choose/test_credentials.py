@@ -236,7 +236,7 @@ def test_broken_profiles_file_is_named_and_other_keys_still_work(tmp_path: Path,
 
     with structlog.testing.capture_logs() as logs:
         assert find(tmp_path, environ={"OPENAI_API_KEY": "usual"}) == "usual"
-    assert [entry["event"] for entry in logs] == ["embedding.auth_profiles_passed_over"]
+    assert [entry["event"] for entry in logs] == ["embedding.auth_profiles_skipped"]
     assert "sk-marker" not in str(logs)
 
     write_profiles(tmp_path, {"profiles": {"openai:default": api_key("of main")}})

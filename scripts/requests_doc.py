@@ -35,11 +35,11 @@ GROUPS = {
     "Sessions": ("session_started", "session_ended", "flush_check", "flush_done", "compaction_done"),
     "Hooks": ("hook", "hook_log"),
     "Tools for models": ("tools", "call_tool", "prompt_section"),
-    "Status": ("status", "metrics", "show"),
+    "Status": ("status", "metrics", "open_page"),
     "Maintenance": ("index", "reset", "vacuum", "embed", "model"),
 }
 
-WITHOUT_EXAMPLE = ("status", "metrics", "show", "model", "hello", "cancel", "subscribe")
+WITHOUT_EXAMPLE = ("status", "metrics", "open_page", "model", "hello", "cancel", "subscribe")
 """Requests whose recorded reply has paths and figures of one machine, or an example in protocol.md."""
 
 MAX_EXAMPLE_CHARS = 60

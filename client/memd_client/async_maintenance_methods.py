@@ -10,7 +10,7 @@ from collections.abc import Callable
 from . import requests
 from .async_remote_methods import AsyncRemoteMethods
 from .maintenance import IndexReply, ResetReply, VacuumReply
-from .messages import ModelReply, Progress, ShowReply
+from .messages import ModelReply, OpenPageReply, Progress
 
 
 class AsyncMaintenanceMethods(AsyncRemoteMethods):
@@ -118,7 +118,7 @@ class AsyncMaintenanceMethods(AsyncRemoteMethods):
         """
         return await self.request(requests.model(ref, action=action, force=force, on_progress=on_progress))
 
-    async def show(self, agent: str | None = None) -> ShowReply:
+    async def open_page(self, agent: str | None = None) -> OpenPageReply:
         """Open the web page that shows the memory of agents, and return its address.
 
         Args:
@@ -132,4 +132,4 @@ class AsyncMaintenanceMethods(AsyncRemoteMethods):
             PageUnavailableError: The page can't be served.
             DaemonUnreachableError, DeadlineExceededError, ConnectionLostError: As with every request.
         """
-        return await self.request(requests.show(agent))
+        return await self.request(requests.open_page(agent))

@@ -47,14 +47,14 @@ class FilesReply:
 
 
 @record
-class ShowParams:
+class OpenPageParams:
     """Which memory the page shows: only that of one agent, or (None) that of all agents."""
 
     agent: str | None = None
 
 
 @record
-class ShowReply:
+class OpenPageReply:
     """The address of the page. `url` works once, within `expires_s` seconds."""
 
     url: str

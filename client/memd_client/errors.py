@@ -294,7 +294,7 @@ class FactChangedError(MemdError):
 
 
 class PageUnavailableError(MemdError):
-    """The web page of `memctl show` can't be served."""
+    """The web page of `memctl web` can't be served."""
 
     code = "page_unavailable"
     hint = "free a port of 127.0.0.1, or use `memctl` in the terminal"

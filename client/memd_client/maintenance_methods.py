@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from . import requests
 from .maintenance import IndexReply, ResetReply, VacuumReply
-from .messages import ModelReply, Progress, ShowReply
+from .messages import ModelReply, OpenPageReply, Progress
 from .remote_methods import RemoteMethods
 
 
@@ -115,7 +115,7 @@ class MaintenanceMethods(RemoteMethods):
         """
         return self.request(requests.model(ref, action=action, force=force, on_progress=on_progress))
 
-    def show(self, agent: str | None = None) -> ShowReply:
+    def open_page(self, agent: str | None = None) -> OpenPageReply:
         """Open the web page that shows the memory of agents, and return its address.
 
         Args:
@@ -129,4 +129,4 @@ class MaintenanceMethods(RemoteMethods):
             PageUnavailableError: The page can't be served.
             DaemonUnreachableError, DeadlineExceededError, ConnectionLostError: As with every request.
         """
-        return self.request(requests.show(agent))
+        return self.request(requests.open_page(agent))

@@ -9,8 +9,8 @@ from __future__ import annotations
 from memd_client.contents import FileEntry as FileEntry
 from memd_client.contents import FilesParams as FilesParams
 from memd_client.contents import FilesReply as FilesReply
-from memd_client.contents import ShowParams as ShowParams
-from memd_client.contents import ShowReply as ShowReply
+from memd_client.contents import OpenPageParams as OpenPageParams
+from memd_client.contents import OpenPageReply as OpenPageReply
 from memd_client.events import Event as Event
 from memd_client.events import SubscribeParams as SubscribeParams
 from memd_client.events import SubscribeReply as SubscribeReply
@@ -476,7 +476,7 @@ REQUESTS: dict[str, tuple[type[Any], type[Any]]] = {
     "remote": (RemoteParams, RemoteReply),
     "conversation_search": (ConversationSearchParams, ConversationSearchReply),
     "conversation_read": (ConversationReadParams, ConversationReadReply),
-    "show": (ShowParams, ShowReply),
+    "open_page": (OpenPageParams, OpenPageReply),
     "subscribe": (SubscribeParams, SubscribeReply),
     "cancel": (CancelParams, CancelReply),
 }

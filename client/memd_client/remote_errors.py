@@ -51,4 +51,4 @@ class RemoteRewrittenError(MemdError):
     """The history of the remote was rewritten, so it no longer includes what this machine had of it."""
 
     code = "remote_rewritten"
-    hint = "if that was intended, run `memctl remote sync --take-over` to accept the new history"
+    hint = "if that was intended, run `memctl remote sync --accept-rewrite` to accept the new history"

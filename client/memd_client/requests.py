@@ -34,6 +34,8 @@ from .messages import (
     MetricsReply,
     ModelParams,
     ModelReply,
+    OpenPageParams,
+    OpenPageReply,
     Progress,
     RemoteParams,
     RemoteReply,
@@ -43,8 +45,6 @@ from .messages import (
     SearchAgentsReply,
     SearchParams,
     SearchReply,
-    ShowParams,
-    ShowReply,
     SourcesParams,
     SourcesReply,
     StatusParams,
@@ -232,9 +232,9 @@ def model(
     return long_request("model", ModelParams(ref=ref, action=action, force=force), ModelReply, on_progress)
 
 
-def show(agent: str | None = None) -> PreparedRequest[ShowReply]:
+def open_page(agent: str | None = None) -> PreparedRequest[OpenPageReply]:
     """Return the request of `Client.show`."""
-    return PreparedRequest("show", ShowParams(agent=agent), ShowReply, uses_client_agent=False)
+    return PreparedRequest("open_page", OpenPageParams(agent=agent), OpenPageReply, uses_client_agent=False)
 
 
 def sources(

@@ -213,7 +213,7 @@ async def _serve_until_stopped(engine: Engine, socket: Path, replication: Replic
         started=time.monotonic(),
         socket=str(socket),
         lifecycles=LifecycleRegistry(complete=engine.ask_chat),
-        show=page.show,
+        open_page=page.show,
         examine=Examination().examine,
         replication=replication,
     )

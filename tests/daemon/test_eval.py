@@ -1,4 +1,4 @@
-"""`memctl eval` with a real daemon, the sample memory and a private daemon for `--against`."""
+"""`memctl eval` with a real daemon, the sample memory and a private daemon for `--compare`."""
 
 from __future__ import annotations
 
@@ -128,7 +128,7 @@ def test_sample_in_chinese_is_found(sample: DaemonProcess) -> None:
 def test_other_fusion_is_compared_and_nothing_of_the_user_changes(sample: DaemonProcess) -> None:
     before = files_below(sample.home.state)
 
-    result = evaluate(sample, "--against", "query.hybrid.fusion=rrf", "--queries", "60")
+    result = evaluate(sample, "--compare", "query.hybrid.fusion=rrf", "--queries", "60")
 
     assert files_below(sample.home.state) == before
     assert list((sample.home.root / "tmp").iterdir()) == []
@@ -142,14 +142,14 @@ def test_other_fusion_is_compared_and_nothing_of_the_user_changes(sample: Daemon
 
 @pytest.mark.model
 def test_same_model_compared_with_itself_differs_by_nothing(sample: DaemonProcess) -> None:
-    result = evaluate(sample, "--against", "local.modelPath=minilm", "--queries", "60")
+    result = evaluate(sample, "--compare", "local.modelPath=minilm", "--queries", "60")
 
     assert result["against"]["model"]
     assert {each["value"] for each in result["against"]["differences"].values()} == {0.0}
 
 
 def test_table_and_misses_are_printed_and_no_query_is_logged(keywords: DaemonProcess) -> None:
-    ran = keywords.memctl("eval", "--misses")
+    ran = keywords.memctl("eval", "--show-misses")
 
     assert ran.returncode == 0, ran.stderr
     lines = ran.stdout.splitlines()
@@ -161,7 +161,7 @@ def test_table_and_misses_are_printed_and_no_query_is_logged(keywords: DaemonPro
 
 
 def test_comparison_is_printed_with_intervals(keywords: DaemonProcess) -> None:
-    ran = keywords.memctl("eval", "--against", "query.maxResults=1")
+    ran = keywords.memctl("eval", "--compare", "query.maxResults=1")
 
     assert ran.returncode == 0, ran.stderr
     head, first = ran.stdout.splitlines()[:2]
@@ -173,8 +173,8 @@ def test_comparison_is_printed_with_intervals(keywords: DaemonProcess) -> None:
 @pytest.mark.parametrize(
     ("setting", "message"),
     [
-        ("query.hybrid.fusion=rff", "--against query.hybrid.fusion: expected one of"),
-        ("query.hybird.fusion=rrf", "--against: there is no setting query.hybird.fusion"),
+        ("query.hybrid.fusion=rff", "--compare query.hybrid.fusion: expected one of"),
+        ("query.hybird.fusion=rrf", "--compare: there is no setting query.hybird.fusion"),
         ("local.modelPath=/nowhere/model.gguf", "there is no file /nowhere/model.gguf"),
         ("local.modelPath=hf:owner/repository/file.gguf", "is not on disk"),
         ("provider=openai", "would send the notes"),
@@ -183,7 +183,7 @@ def test_comparison_is_printed_with_intervals(keywords: DaemonProcess) -> None:
 def test_setting_that_cannot_be_used_is_an_error_with_a_hint(
     keywords: DaemonProcess, setting: str, message: str
 ) -> None:
-    ran = keywords.memctl("eval", "--against", setting)
+    ran = keywords.memctl("eval", "--compare", setting)
 
     assert (ran.returncode, ran.stdout) == (1, "")
     error = [line for line in ran.stderr.splitlines() if line.startswith(("error:", "  hint:"))]
@@ -197,10 +197,10 @@ def test_ctrl_c_leaves_no_folder_and_no_daemon(
 ) -> None:
     folder = keywords.home.root / "tmp"
     monkeypatch.setenv("TMPDIR", str(folder))
-    arguments = ("eval", "--queries", "10000", "--against", "query.maxResults=1")
+    arguments = ("eval", "--queries", "10000", "--compare", "query.maxResults=1")
 
     with Terminal(keywords, *arguments) as terminal:
-        terminal.wait_for("with --against")
+        terminal.wait_for("with --compare")
         (private,) = folder.iterdir()
         terminal.press(b"\x03")
         assert terminal.wait_end() == 130
@@ -244,7 +244,7 @@ def test_queries_are_sent_to_a_remote_provider_only_if_allowed() -> None:
                 client.index()
             sent = len(server.requests)
 
-            ran = daemon.memctl("eval", "--json", "--queries", "20", "--against", "query.maxResults=2")
+            ran = daemon.memctl("eval", "--json", "--queries", "20", "--compare", "query.maxResults=2")
             alone = json.loads(ran.stdout)
             assert (alone["now"]["modes"], alone["against"]["modes"]) == (["keyword"], ["keyword"])
             assert "--allow-remote permits that" in ran.stderr

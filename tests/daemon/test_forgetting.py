@@ -119,7 +119,7 @@ def test_removed_source_says_what_remains_and_can_be_forgotten() -> None:
             text = removed(daemon)
             assert "4 copies of conversations" in text
             assert str(home.state / "memory" / "kept" / "main" / "opencode") in text
-            assert "memctl sources forget opencode" in text
+            assert "memctl sources delete-copies opencode" in text
             (source,) = client.sources().removed
             assert (source.name, source.agent, source.kept, source.kept_bytes > 0) == (
                 "opencode",
@@ -128,15 +128,15 @@ def test_removed_source_says_what_remains_and_can_be_forgotten() -> None:
                 True,
             )
             assert "4 copies" in daemon.memctl("sources").stdout + daemon.memctl("sources").stderr
-            assert daemon.memctl("sources", "forget", "opencode", "--session", "ses_").returncode == 1
+            assert daemon.memctl("sources", "delete-copies", "opencode", "--session", "ses_").returncode == 1
             assert len(copies(home)) == 4
-            forgotten = daemon.memctl("sources", "forget", "opencode", "--session", "zqs")
+            forgotten = daemon.memctl("sources", "delete-copies", "opencode", "--session", "zqs")
             assert forgotten.stdout == "deleted 1 copy\n"
             assert traces(home, *MARKS) == []
-            assert daemon.memctl("sources", "forget", "opencode").stdout == "deleted 3 copies\n"
+            assert daemon.memctl("sources", "delete-copies", "opencode").stdout == "deleted 3 copies\n"
             assert copies(home) == []
             assert client.sources().removed == []
-            assert daemon.memctl("sources", "forget", "opencode").returncode == 1
+            assert daemon.memctl("sources", "delete-copies", "opencode").returncode == 1
 
 
 def test_source_is_removed_and_forgotten_at_once_with_the_index_of_an_agent_that_had_only_it() -> None:
@@ -144,7 +144,7 @@ def test_source_is_removed_and_forgotten_at_once_with_the_index_of_an_agent_that
         converse(program, others=3)
         with serving(home, '[sources.opencode]\nagent = "shared"\nkeep = true\n') as (daemon, client):
             assert client.search("zqanswer", agent="shared").hits != []
-            assert "deleted 4 copies" in removed(daemon, "--forget")
+            assert "deleted 4 copies" in removed(daemon, "--delete-copies")
             assert traces(home, *MARKS) == []
 
 

@@ -70,7 +70,7 @@ def test_scores_of_several_agents_fall(daemon: DaemonProcess, include_weak: bool
     assert scores_of(hits) == sorted(scores_of(hits), reverse=True)
 
 
-@pytest.mark.parametrize("more", [[], ["--all"]])
+@pytest.mark.parametrize("more", [[], ["--include-weak"]])
 @pytest.mark.parametrize("agent", ["main", "all"])
 def test_printed_scores_never_rise(daemon: DaemonProcess, agent: str, more: list[str]) -> None:
     printed = daemon.memctl("search", QUERY, "--max-results", "20", "--agent", agent, *more).stdout

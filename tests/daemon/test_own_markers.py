@@ -130,7 +130,7 @@ def test_comments_of_other_programs_are_found_and_shown(client: Client) -> None:
 
 
 def test_tools_mcp_page_prompts_and_sessions_show_no_marker(daemon: DaemonProcess, client: Client) -> None:
-    link = daemon.memctl("show", "--no-browser").stdout.strip()
+    link = daemon.memctl("web", "--no-browser").stdout.strip()
     visitor = Visitor(link).enter()
     shown = [
         client.recall_for("Where does Ada like to sit?", force=True).text,

@@ -1,4 +1,4 @@
-"""`memctl show` with a real daemon: the page, its access control, its events."""
+"""`memctl web` with a real daemon: the page, its access control, its events."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ def daemon() -> Iterator[DaemonProcess]:
 
 
 def open_page(daemon: DaemonProcess, *arguments: str) -> Visitor:
-    """Return a visitor who opened the link of `memctl show`."""
-    ran = daemon.memctl("show", "--no-browser", *arguments)
+    """Return a visitor who opened the link of `memctl web`."""
+    ran = daemon.memctl("web", "--no-browser", *arguments)
     assert ran.returncode == 0, ran.stderr
     return Visitor(ran.stdout.strip()).enter()
 
@@ -114,7 +114,7 @@ def test_page_of_one_agent_shows_no_other_agent(daemon: DaemonProcess) -> None:
 
 @pytest.mark.skipif(not can_be_another_user(), reason="only root can start another user's process")
 def test_other_user_of_the_machine_is_refused_even_with_the_link(daemon: DaemonProcess) -> None:
-    link = Visitor(daemon.memctl("show", "--no-browser").stdout.strip())
+    link = Visitor(daemon.memctl("web", "--no-browser").stdout.strip())
     visitor = open_page(daemon)
 
     for path, cookie in ((link.link, ""), ("/", visitor.cookie)):
@@ -140,7 +140,7 @@ def test_idle_connections_do_not_block_the_page(daemon: DaemonProcess) -> None:
 
 
 def test_log_holds_no_page_key_and_no_memory(daemon: DaemonProcess) -> None:
-    link = Visitor(daemon.memctl("show", "--no-browser").stdout.strip())
+    link = Visitor(daemon.memctl("web", "--no-browser").stdout.strip())
     visitor = open_page(daemon)
     visitor.ask("GET", link.link + "x")
     visitor.call("search", {"query": "staging gateway"})
@@ -153,9 +153,9 @@ def test_log_holds_no_page_key_and_no_memory(daemon: DaemonProcess) -> None:
 
 
 def test_unknown_agent_and_missing_daemon_are_errors(daemon: DaemonProcess) -> None:
-    unknown = daemon.memctl("show", "--no-browser", "--agent", "nobody")
+    unknown = daemon.memctl("web", "--no-browser", "--agent", "nobody")
     with StateHome() as home:
-        down = DaemonProcess(home).memctl("show", "--no-browser")
+        down = DaemonProcess(home).memctl("web", "--no-browser")
 
     assert (unknown.returncode, down.returncode) == (1, 1)
     assert "agent_unknown" in unknown.stderr

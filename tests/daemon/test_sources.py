@@ -173,7 +173,7 @@ def test_copies_are_forgotten_by_the_beginning_of_a_session_id() -> None:
             program.db.execute("DELETE FROM session WHERE id != 'ses_stays'")
 
             def forget(session: str) -> tuple[int, str]:
-                done = daemon.memctl("sources", "forget", "opencode", "--session", session)
+                done = daemon.memctl("sources", "delete-copies", "opencode", "--session", session)
                 return done.returncode, done.stdout + done.stderr
 
             def remaining() -> set[str]:

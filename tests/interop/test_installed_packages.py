@@ -132,7 +132,7 @@ def test_the_daemon_indexes_the_sample_and_finds_a_note(memd: InstalledPrograms)
 
 
 def test_the_page_is_served_with_its_files(memd: InstalledPrograms) -> None:
-    url = memd.memctl("show", "--no-browser").stdout.strip()
+    url = memd.memctl("web", "--no-browser").stdout.strip()
     visitor = Visitor(url).enter()
 
     assert visitor.ask("GET", "/").status == 200

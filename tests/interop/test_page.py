@@ -1,4 +1,4 @@
-"""The page of `memctl show` in a real browser: what one sees of a memory, and does to it."""
+"""The page of `memctl web` in a real browser: what one sees of a memory, and does to it."""
 
 from __future__ import annotations
 

@@ -20,7 +20,7 @@ def wait_lost(page: Page) -> str:
     return page.text("#lost")
 
 
-@pytest.mark.parametrize(("agent", "command"), [(None, "memctl show"), ("main", "memctl show --agent main")])
+@pytest.mark.parametrize(("agent", "command"), [(None, "memctl web"), ("main", "memctl web --agent main")])
 def test_a_restarted_daemon_leaves_the_page_readable_with_a_command_to_copy(
     browser: Browser, agent: str | None, command: str
 ) -> None:
@@ -37,7 +37,7 @@ def test_a_restarted_daemon_leaves_the_page_readable_with_a_command_to_copy(
         assert command in said.splitlines()
         assert page.run("document.getElementById('remember').value") == "Standup is at 9:40"
         page.press("Enter")
-        page.wait_text("The daemon can't be reached. Run `memctl show`")
+        page.wait_text("The daemon can't be reached. Run `memctl web`")
         assert page.run("document.getElementById('remember').value") == "Standup is at 9:40"
         page.press("Escape", "1")
         page.wait_text("Tomatoes need twice the water")  # what was there stays readable
@@ -59,7 +59,7 @@ def test_a_page_whose_session_ended_says_what_to_do(browser: Browser, running: R
         sync(page)
 
         page.wait_text("This page's session has ended.")
-        assert page.text("#lost code") == "memctl show"
+        assert page.text("#lost code") == "memctl web"
         page.press("1")
         page.wait_text("Garden")
 

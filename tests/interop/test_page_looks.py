@@ -1,4 +1,4 @@
-"""How the page of `memctl show` looks: light and dark, readable, on small screens, to a screen reader."""
+"""How the page of `memctl web` looks: light and dark, readable, on small screens, to a screen reader."""
 
 from __future__ import annotations
 

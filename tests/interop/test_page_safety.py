@@ -1,4 +1,4 @@
-"""What hostile notes, other origins and the network can do to the page of `memctl show`: nothing."""
+"""What hostile notes, other origins and the network can do to the page of `memctl web`: nothing."""
 
 from __future__ import annotations
 

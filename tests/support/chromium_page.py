@@ -81,9 +81,9 @@ def open_page(
     at_ms: int | None = None,
     **screen: Any,
 ) -> Iterator[Page]:
-    """Open the page as `memctl show` does, and wait until it has loaded."""
+    """Open the page as `memctl web` does, and wait until it has loaded."""
     with daemon.client() as client:
-        url = client.show(agent).url
+        url = client.open_page(agent).url
     with browser.page(**screen) as page:
         if at_ms is not None:
             clock = FIXED_CLOCK.replace("OPENED_AT", str(at_ms))

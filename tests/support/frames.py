@@ -89,7 +89,7 @@ PARAMS: Final[dict[str, dict[str, Any]]] = {
     "memory_edit": {"id": "theme", "text": "I prefer light mode", "was": "I prefer dark mode"},
     "memory_forget": {"id": "theme"},
     "capture_from": {"messages": [{"role": "user", "content": "I prefer tabs over spaces"}], "force": True},
-    "show": {},
+    "open_page": {},
 }
 """Parameters of each request, except `hello`, `subscribe` and `cancel`."""
 

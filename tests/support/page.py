@@ -211,7 +211,7 @@ class PageThread(ServerThread):
             limits=page_limits,
             is_owned_by_user=is_owned_by_user,
         )
-        self.daemon.show = self.page.show
+        self.daemon.open_page = self.page.show
 
     def __enter__(self) -> PageThread:
         super().__enter__()
@@ -223,7 +223,7 @@ class PageThread(ServerThread):
     def link(self, agent: str | None = None) -> str:
         """Return the address of the page."""
         with Client(self.path) as client:
-            return client.show(agent).url
+            return client.open_page(agent).url
 
     def visitor(self, agent: str | None = None) -> Visitor:
         """Return a visitor who has opened the page."""

@@ -78,7 +78,7 @@ WRITTEN_PATHS: tuple[WrittenPath, ...] = (
         "copies",
         "<state>/memory/kept/<agentId>/<source>: copies of conversations that their program may delete",
         "memd.sources.retained",
-        "`memctl sources forget`, or the limits of the source; they exist nowhere else",
+        "`memctl sources delete-copies`, or the limits of the source; they exist nowhere else",
     ),
     WrittenPath(
         "notes",
@@ -112,7 +112,7 @@ WRITTEN_PATHS: tuple[WrittenPath, ...] = (
     ),
     WrittenPath(
         "evaluation",
-        "memd-eval-<8 characters> in the folder for temporary files: index and settings of `memctl eval --against`",
+        "memd-eval-<8 characters> in the folder for temporary files: index and settings of `memctl eval --compare`",
         "memd.cli.evaluation.private_daemon",
         "`memctl eval` when it ends, also after Ctrl-C; after a kill the user",
     ),
@@ -126,7 +126,7 @@ WRITTEN_PATHS: tuple[WrittenPath, ...] = (
         "conflicts",
         "memory/conflicts/<date>-<machine>-<file> in the workspace of an agent with a remote",
         "memd.replication",
-        "`memctl remote settle`",
+        "`memctl remote resolve`",
     ),
     WrittenPath(
         "accounts",

@@ -54,7 +54,7 @@ export const HINTS = {
   remote_refused:
     "remove them from the remote with git; memd then continues",
   remote_rewritten:
-    "if that was intended, run `memctl remote sync --take-over` to accept the new history",
+    "if that was intended, run `memctl remote sync --accept-rewrite` to accept the new history",
   frame_too_big:
     "request less at once: fewer texts, fewer results or fewer lines",
   frame_invalid:

@@ -1472,14 +1472,14 @@ export interface ConversationReadReply {
 /**
  * Which memory the page shows: only that of one agent, or (None) that of all agents.
  */
-export interface ShowParams {
+export interface OpenPageParams {
   agent?: string | null;
 }
 
 /**
  * The address of the page. `url` works once, within `expires_s` seconds.
  */
-export interface ShowReply {
+export interface OpenPageReply {
   url: string;
   agent: string | null;
   expires_s: number;
@@ -1576,7 +1576,7 @@ export interface Requests {
   remote: { params: RemoteParams; reply: RemoteReply };
   conversation_search: { params: ConversationSearchParams; reply: ConversationSearchReply };
   conversation_read: { params: ConversationReadParams; reply: ConversationReadReply };
-  show: { params: ShowParams; reply: ShowReply };
+  open_page: { params: OpenPageParams; reply: OpenPageReply };
   subscribe: { params: SubscribeParams; reply: SubscribeReply };
   cancel: { params: CancelParams; reply: CancelReply };
 }

@@ -28,7 +28,7 @@ const WITHOUT_CLIENT_AGENT = new Set([
   "sources",
   "remote",
   "model",
-  "show",
+  "open_page",
   "subscribe",
   "cancel",
 ]);

@@ -300,7 +300,7 @@ export const SHAPES = {
     needs: ["agent", "path", "session", "messages", "total"],
     holds: {"session": ["SessionInfo", false], "messages": ["SessionMessage", true]},
   },
-  ShowReply: {
+  OpenPageReply: {
     needs: ["url", "agent", "expires_s"],
   },
   SubscribeReply: {
@@ -355,7 +355,7 @@ export const REPLIES = {
   remote: "RemoteReply",
   conversation_search: "ConversationSearchReply",
   conversation_read: "ConversationReadReply",
-  show: "ShowReply",
+  open_page: "OpenPageReply",
   subscribe: "SubscribeReply",
   cancel: "CancelReply",
 };
@@ -396,7 +396,7 @@ export const PARAMS = {
   remote: ["action", "agent", "url", "path", "paths", "take_over", "missing", "confirmed"],
   conversation_search: ["query", "agent", "max_results", "sources", "project", "since", "exclude_session", "deadline_ms"],
   conversation_read: ["session", "agent", "line", "first", "messages"],
-  show: ["agent"],
+  open_page: ["agent"],
   subscribe: ["agent", "kinds"],
   cancel: ["id"],
 };

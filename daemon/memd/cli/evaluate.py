@@ -47,9 +47,9 @@ Show = Callable[["Progress"], None]
     short_help="Measure how well searches find what is in your notes.",
     epilog=examples(
         "memctl eval",
-        "memctl eval --agent main --queries 1000 --misses",
-        "memctl eval --against query.hybrid.fusion=rrf",
-        "memctl eval --against local.modelPath=~/models/other.gguf --json",
+        "memctl eval --agent main --queries 1000 --show-misses",
+        "memctl eval --compare query.hybrid.fusion=rrf",
+        "memctl eval --compare local.modelPath=~/models/other.gguf --json",
     ),
 )
 @agent_option
@@ -71,7 +71,8 @@ Show = Callable[["Progress"], None]
     help="Another number makes other queries.",
 )
 @click.option(
-    "--against",
+    "--compare",
+    "against",
     multiple=True,
     type=utf8,
     metavar="KEY=VALUE",
@@ -80,9 +81,11 @@ Show = Callable[["Progress"], None]
 @click.option(
     "--allow-remote",
     is_flag=True,
-    help="Send queries, and with --against also notes, to a remote provider.",
+    help="Send queries, and with --compare also notes, to a remote provider.",
 )
-@click.option("--misses", is_flag=True, help="Also list the queries whose place was not found.")
+@click.option(
+    "--show-misses", "misses", is_flag=True, help="Also list the queries whose place was not found."
+)
 @json_option
 @click.pass_obj
 def command(
@@ -98,7 +101,7 @@ def command(
     """Measure how well searches find what is in an agent's notes.
 
     Makes queries from the notes, runs them, and prints how often the place that a query was made from is found. With
-    `--against`, runs them a second time on a temporary index with other settings, and prints the difference. Nothing
+    `--compare`, runs them a second time on a temporary index with other settings, and prints the difference. Nothing
     is written to notes or index, and nothing leaves this machine unless `--allow-remote` is given.
     """
     settings = parse_settings(against)
@@ -158,7 +161,7 @@ def _make_queries(
 def _completed(
     client: Client, settings: Mapping[str, Any], status: StatusReply, agent: str, *, allow_remote: bool
 ) -> dict[str, Any]:
-    """Return the settings of `--against` with an absolute path of a model, and with a provider."""
+    """Return the settings of `--compare` with an absolute path of a model, and with a provider."""
     completed = dict(settings)
     model = completed.get("local.modelPath")
     if isinstance(model, str):
@@ -171,10 +174,10 @@ def _model_on_disk(client: Client, model: str) -> str:
     is_path = not model.startswith(("hf:", "https:")) and (os.sep in model or model.endswith(".gguf"))
     path = os.path.abspath(os.path.expanduser(model)) if is_path else model
     if is_path and not os.path.isfile(path):
-        raise HintedError(f"--against local.modelPath: there is no file {path}", "correct the path")
+        raise HintedError(f"--compare local.modelPath: there is no file {path}", "correct the path")
     if not is_path and model not in {each.ref for each in client.model(action="list").models}:
         raise HintedError(
-            f"--against local.modelPath: the model {model} is not on disk",
+            f"--compare local.modelPath: the model {model} is not on disk",
             f"run `memctl model pull {model}`",
         )
     return path
@@ -198,7 +201,7 @@ def _measure_other(
             queries,
             keywords_only=False,
             allow_remote=allow_remote,
-            show=_counting(show, "queries with --against"),
+            show=_counting(show, "queries with --compare"),
         )
 
 

@@ -38,11 +38,10 @@ COMMANDS = {
     "reset": "indexing:reset",
     "vacuum": "indexing:vacuum",
     "facts": "facts:command",
-    "show": "show:command",
+    "web": "web:command",
     "sample": "sample:command",
     "sources": "sources:command",
     "remote": "remote:command",
-    "clone": "remote:clone",
     "model": "model:command",
     "service": "service:command",
     "mcp": "mcp:command",
@@ -58,16 +57,18 @@ COMMANDS = {
 }
 """Module and attribute that define each command."""
 
+ALIASES = {"show": "web"}
+"""Other names of commands, which the help doesn't list."""
+
 VARIABLE = "_MEMCTL_COMPLETE"
 """Variable that a completion script sets when it calls `memctl`; click derives the name."""
 
 GROUPS = {
-    "Search": ("search", "get", "show", "agents"),
+    "Search": ("search", "get", "web", "agents"),
     "Monitor": ("status", "top", "metrics", "eval", "doctor", "logs"),
     "Maintain": ("note", "facts", "index", "reset", "vacuum", "remote"),
     "Set up": (
         "sample",
-        "clone",
         "sources",
         "model",
         "service",
@@ -97,6 +98,7 @@ class LazyGroup(CommandGroup):
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """Return the command of a name; None if there is none."""
+        cmd_name = ALIASES.get(cmd_name, cmd_name)
         if cmd_name not in COMMANDS:
             return None
         module, _, attribute = COMMANDS[cmd_name].partition(":")

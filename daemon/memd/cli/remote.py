@@ -1,4 +1,4 @@
-"""`memctl remote` and `memctl clone`: the same memory on several machines, by git."""
+"""`memctl remote`: the same memory on several machines, by git."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ MAX_URL_CHARS = 2_048
         "memctl remote add me@server:memory.git",
         "memctl remote",
         "memctl remote sync",
-        "memctl clone me@server:memory.git",
+        "memctl remote clone me@server:memory.git",
     ),
 )
 @json_option
@@ -61,7 +61,7 @@ def add(session: CliSession, url: str, agent: str | None, as_json: bool) -> None
         reply = client.remote("add", url=_address(session, url), agent=agent)
     _print(session, reply, as_json=as_json)
     if not as_json:
-        session.output.note(f"on another machine, run: memctl clone {url}")
+        session.output.note(f"on another machine, run: memctl remote clone {url}")
 
 
 @command.command("status", epilog=examples("memctl remote status", "memctl remote status --json"))
@@ -73,16 +73,18 @@ def status(session: CliSession, agent: str | None, as_json: bool) -> None:
     _show(session, agent, as_json=as_json)
 
 
-@command.command("sync", epilog=examples("memctl remote sync", "memctl remote sync --take-over"))
+@command.command("sync", epilog=examples("memctl remote sync", "memctl remote sync --accept-rewrite"))
 @agent_option
-@click.option("--take-over", is_flag=True, help="Accept a remote whose history was rewritten.")
+@click.option(
+    "--accept-rewrite", "take_over", is_flag=True, help="Accept a remote whose history was rewritten."
+)
 @json_option
 @click.pass_obj
 def sync(session: CliSession, agent: str | None, take_over: bool, as_json: bool) -> None:
     """Send and receive changes now.
 
-    With --take-over, the history of the remote replaces the one known here; notes that were changed here and not sent
-    yet are kept.
+    With --accept-rewrite, the history of the remote replaces the history on this machine. Notes that were changed here
+    and not sent yet are kept.
     """
     with session.client() as client:
         reply = client.remote("sync", agent=agent, take_over=take_over)
@@ -121,20 +123,20 @@ def resume(session: CliSession, agent: str | None, missing: str | None) -> None:
 @agent_option
 @click.pass_obj
 def remove(session: CliSession, agent: str | None) -> None:
-    """Disconnect an agent from its remote; all notes stay, here and there."""
+    """Disconnect an agent from its remote, without deleting any notes."""
     with session.client() as client:
         reply = client.remote("remove", agent=agent)
     for each in reply.remotes:
         session.output.text(f"removed the remote of agent {each.agent}: {each.url}\n")
 
 
-@command.command("settle", epilog=examples("memctl remote settle", "memctl remote settle --all"))
+@command.command("resolve", epilog=examples("memctl remote resolve", "memctl remote resolve --all"))
 @click.argument("files", nargs=-1, type=at_most(MAX_PATH_CHARS))
 @agent_option
-@click.option("--all", "is_all", is_flag=True, help="Settle all conflicts.")
+@click.option("--all", "is_all", is_flag=True, help="Resolve all conflicts.")
 @json_option
 @click.pass_obj
-def settle(
+def resolve(
     session: CliSession, files: tuple[str, ...], agent: str | None, is_all: bool, as_json: bool
 ) -> None:
     """Delete the FILES in memory/conflicts that you are done with.
@@ -151,7 +153,7 @@ def settle(
         session.output.reply(reply)
         return
     for path in reply.settled:
-        session.output.text(f"settled {path}\n")
+        session.output.text(f"resolved {path}\n")
     if not reply.settled:
         session.output.note("there are no conflicts")
 
@@ -178,9 +180,11 @@ def purge(session: CliSession, file: str, agent: str | None) -> None:
     )
 
 
-@click.command(
+@command.command(
     "clone",
-    epilog=examples("memctl clone me@server:memory.git", "memctl clone ~/usb/memory.git --agent main"),
+    epilog=examples(
+        "memctl remote clone me@server:memory.git", "memctl remote clone ~/usb/memory.git --agent main"
+    ),
 )
 @click.argument("url", type=at_most(MAX_URL_CHARS))
 @agent_option
@@ -237,7 +241,7 @@ def _show_conflicts(session: CliSession, agent: str | None, *, as_json: bool) ->
         session.output.note(f"lines of {each.machine} that conflict with {each.note}, since {each.date}")
     if conflicts:
         session.output.note(
-            "copy what is true into the note, then run `memctl remote settle FILE`, or `--all`"
+            "copy what is true into the note, then run `memctl remote resolve FILE`, or `--all`"
         )
     else:
         session.output.note("there are no conflicts")

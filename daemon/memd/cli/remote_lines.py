@@ -1,4 +1,4 @@
-"""The lines of a remote in `memctl remote`, `memctl clone` and `memctl status`. Pure."""
+"""The lines of a remote in `memctl remote` and `memctl status`. Pure."""
 
 from __future__ import annotations
 

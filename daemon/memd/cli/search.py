@@ -210,7 +210,7 @@ def _embedder_of(found: SearchReply | SearchedAgent) -> str:
         "memctl search --path memory/2026- --json deploy | jq -r .hits[].path",
         "memctl search --explain why sqlite",
         "memctl search --max-chars 2000 which cities did we visit",
-        "memctl search --all holiday plans",
+        "memctl search --include-weak holiday plans",
         "memctl search --min-score 0 holiday plans",
         "memctl search --agent all tax return",
     ),
@@ -226,9 +226,7 @@ def _embedder_of(found: SearchReply | SearchedAgent) -> str:
     metavar="N",
     help="Maximum number of characters of all snippets; shows as many hits as fit.",
 )
-@click.option(
-    "include_weak", "--all", is_flag=True, help="Also show weak hits, which are hardly related to QUERY."
-)
+@click.option("--include-weak", is_flag=True, help="Also show weak hits, which are hardly related to QUERY.")
 @click.option(
     "--min-score",
     type=Fraction(0, 1),
@@ -368,7 +366,9 @@ def _all_hit_lines(hits: Sequence[Hit], query: str, shows_all: bool) -> list[Lin
     if are_weak and hits:
         lines[:0] = [line(("nothing here clearly answers this; weakly related:", "warn")), BLANK]
     if len(shown) < len(hits):
-        lines.append(line((f"{len(hits) - len(shown)} more, weakly related; `--all` shows them", "quiet")))
+        lines.append(
+            line((f"{len(hits) - len(shown)} more, weakly related; `--include-weak` shows them", "quiet"))
+        )
     return lines
 
 

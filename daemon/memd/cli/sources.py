@@ -88,7 +88,7 @@ def _remaining(source: SourceStatus) -> str:
     copies = f"{_copies(source.kept)} of conversations ({size(source.kept_bytes)}) remain"
     return (
         f"{source.name}: {copies} in {source.locations[0]}; "
-        f"to delete them: memctl sources forget {source.name}"
+        f"to delete them: memctl sources delete-copies {source.name}"
     )
 
 
@@ -181,16 +181,18 @@ def add(
 
 @command.command(
     "remove",
-    epilog=examples("memctl sources remove claude-code", "memctl sources remove claude-code --forget"),
+    epilog=examples("memctl sources remove claude-code", "memctl sources remove claude-code --delete-copies"),
 )
 @click.argument("name", type=at_most(MAX_SOURCE_CHARS))
-@click.option("--forget", "and_forget", is_flag=True, help="Delete memd's copies of conversations as well.")
+@click.option(
+    "--delete-copies", "and_delete", is_flag=True, help="Delete memd's copies of conversations as well."
+)
 @click.pass_obj
-def remove(session: CliSession, name: str, and_forget: bool) -> None:
+def remove(session: CliSession, name: str, and_delete: bool) -> None:
     """Remove the source NAME from the memory of its agent.
 
-    The program's files are not touched. Copies of conversations stay until `memctl sources forget NAME`, unless you
-    pass --forget.
+    The program's files are not touched. Copies of conversations stay until you run `memctl sources delete-copies NAME`,
+    unless you pass --delete-copies.
     """
     _refuse_host(session, "remove")
     with session.client() as client:
@@ -199,7 +201,7 @@ def remove(session: CliSession, name: str, and_forget: bool) -> None:
             raise HintedError(f"the daemon has not removed {name} yet", f"see {file}")
         session.output.text(f"removed {name}\n")
         remaining = [each for each in client.sources().removed if each.name == name]
-        if remaining and and_forget:
+        if remaining and and_delete:
             _print_forgotten(session, client.sources("forget", name))
         else:
             for each in remaining:
@@ -207,8 +209,10 @@ def remove(session: CliSession, name: str, and_forget: bool) -> None:
 
 
 @command.command(
-    "forget",
-    epilog=examples("memctl sources forget claude-code", "memctl sources forget codex --session 0199a213"),
+    "delete-copies",
+    epilog=examples(
+        "memctl sources delete-copies claude-code", "memctl sources delete-copies codex --session 0199a213"
+    ),
 )
 @click.argument("name", type=at_most(MAX_SOURCE_CHARS))
 @click.option(
@@ -219,14 +223,14 @@ def remove(session: CliSession, name: str, and_forget: bool) -> None:
 )
 @json_option
 @click.pass_obj
-def forget(session: CliSession, name: str, session_id: str | None, as_json: bool) -> None:
+def delete_copies(session: CliSession, name: str, session_id: str | None, as_json: bool) -> None:
     """Delete copies of deleted conversations for good.
 
     They are those that --keep made of conversations which the program of NAME has deleted. After `memctl sources
     remove NAME` it deletes all copies. The index is rewritten, so that no file of memd has their text.
     """
     if session_id is not None and not session_id.strip():
-        raise HintedError("--session is empty", "name a session, or leave out --session to forget all")
+        raise HintedError("--session is empty", "name a session, or leave out --session to delete all")
     with session.client() as client:
         reply = client.sources("forget", name, session=session_id or "")
     if as_json:

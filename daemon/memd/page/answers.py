@@ -111,7 +111,7 @@ def page(status: int, title: str, sentence: str) -> PageReply:
 def dead_link() -> PageReply:
     """Return the page for a link that was used or has expired."""
     sentence = (
-        "A link works once, and for a minute. Run `memctl show` again: it prints a new one and opens it."
+        "A link works once, and for a minute. Run `memctl web` again: it prints a new one and opens it."
     )
     return page(HTTPStatus.FORBIDDEN, "This link works no more", sentence)
 

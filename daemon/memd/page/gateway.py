@@ -115,7 +115,7 @@ def _narrowed(agent: str | None, request: str, params: dict[str, Any]) -> dict[s
         return params
     if request in OF_SEVERAL or params.get("agent") not in (None, agent):
         raise AgentUnknownError(
-            f"this page shows only agent {agent}", hint="run `memctl show` without --agent to see all agents"
+            f"this page shows only agent {agent}", hint="run `memctl web` without --agent to see all agents"
         )
     return {**params, "agent": agent}
 

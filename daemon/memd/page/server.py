@@ -11,7 +11,7 @@ import trio
 
 from memd.page.access import Address, PageLimits, is_owned_by_user
 from memd_client.errors import PageUnavailableError, ShuttingDownError
-from memd_client.messages import ShowReply
+from memd_client.messages import OpenPageReply
 from memd_client.trio import TrioClient
 
 if (
@@ -69,7 +69,7 @@ class PageServer:
             finally:
                 self._nursery = None
 
-    async def show(self, agent: str | None) -> ShowReply:
+    async def show(self, agent: str | None) -> OpenPageReply:
         """Open the page and return a link to it."""
         async with self._lock:
             if self._nursery is None:
@@ -77,7 +77,7 @@ class PageServer:
             if self._opening is None:
                 await self._nursery.start(self._serve)
             assert self._opening is not None
-            return ShowReply(self._opening.link(agent), agent, int(self._limits.token_s))
+            return OpenPageReply(self._opening.link(agent), agent, int(self._limits.token_s))
 
     async def _serve(self, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
         """Serve the page until no browser has used it for a while."""

@@ -62,7 +62,7 @@ def problems_of(remote: RemoteStatus) -> list[Problem]:
                 CONFLICTS_CODE,
                 f"{count(len(remote.conflicts), 'file')} with lines of other machines that conflict with notes here: "
                 f"{first.path}",
-                "copy into the note what is true, then run `memctl remote settle`",
+                "copy into the note what is true, then run `memctl remote resolve`",
             )
         )
     return problems

@@ -18,13 +18,13 @@ from memd.rpc.limits import Limits
 from memd.rpc.outbox import Backlog
 from memd.system.metrics import METER, Meter
 from memd_client.errors import PageUnavailableError
-from memd_client.messages import ShowReply
+from memd_client.messages import OpenPageReply
 
 ProgressSink = Callable[[str, int, int, str], None]
 """Takes stage, done, total (0: unknown) and detail. Doesn't block; may be called from any thread."""
 
 
-async def no_page(agent: str | None) -> ShowReply:
+async def no_page(agent: str | None) -> OpenPageReply:
     """Raise the error of a daemon without a page."""
     raise PageUnavailableError("this daemon serves no page")
 
@@ -53,7 +53,7 @@ class DaemonContext:
     cpu_before: float = field(default_factory=time.process_time)
     lifecycles: LifecycleRegistry = field(default_factory=LifecycleRegistry)
     hooks: HookService = field(default_factory=HookService)
-    show: Callable[[str | None], Awaitable[ShowReply]] = no_page
+    open_page: Callable[[str | None], Awaitable[OpenPageReply]] = no_page
     examine: Callable[[], Awaitable[dict[str, Any] | None]] = no_examination
     replication: ReplicationService | None = None
     admission: Admission = field(init=False)

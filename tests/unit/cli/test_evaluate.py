@@ -52,11 +52,11 @@ def test_shares_of_queries_are_printed() -> None:
 
 
 def test_misses_are_listed_with_their_place() -> None:
-    ran = evaluated("--misses", search=replace(found(), abstained=True))
+    ran = evaluated("--show-misses", search=replace(found(), abstained=True))
 
     assert ran.code == 0
     assert "memory/animals.md:3  " in ran.out
-    misses = json.loads(evaluated("--misses", "--json", search=found()).out)["misses"]
+    misses = json.loads(evaluated("--show-misses", "--json", search=found()).out)["misses"]
     assert len(misses) == json.loads(evaluated("--json").out)["queries"]
     assert json.loads(evaluated("--json", search=found()).out)["misses"] == []
 
@@ -103,7 +103,7 @@ def test_too_few_queries_are_an_error_before_any_search() -> None:
 
 
 @pytest.mark.parametrize(
-    "arguments", [("--queries", "3"), ("--seed", "-1"), ("--against", "query"), ("--nothing",)]
+    "arguments", [("--queries", "3"), ("--seed", "-1"), ("--compare", "query"), ("--nothing",)]
 )
 def test_wrong_usage_asks_the_daemon_nothing(arguments: tuple[str, ...]) -> None:
     ran = evaluated(*arguments)

@@ -1,4 +1,4 @@
-"""`memctl remote` and `memctl clone`: requests that are sent, and what is printed."""
+"""`memctl remote` and `memctl remote clone`: requests that are sent, and what is printed."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ def test_remote_add_sends_a_folder_as_an_absolute_path(
 
     assert sent(answered("remote", "add", "hub.git"))["url"] == f"{tmp_path}/hub.git"
     assert sent(answered("remote", "add", "me@server:hub.git"))["url"] == "me@server:hub.git"
-    assert sent(answered("clone", "https://server/hub.git", "--agent", "ops")) == {
+    assert sent(answered("remote", "clone", "https://server/hub.git", "--agent", "ops")) == {
         "action": "clone",
         "url": "https://server/hub.git",
         "agent": "ops",
@@ -108,7 +108,7 @@ def test_remote_that_is_offline_says_what_git_said_and_what_waits() -> None:
 def test_remote_settle_without_files_lists_conflicts_and_deletes_none() -> None:
     conflicting = replace(REMOTE, conflicts=[CONFLICT])
 
-    result = answered("remote", "settle", reply=RemoteReply([conflicting]))
+    result = answered("remote", "resolve", reply=RemoteReply([conflicting]))
 
     assert sent(result) == {"action": "status"}
     assert result.out == f"{CONFLICT.path}\n"
@@ -118,11 +118,11 @@ def test_remote_settle_without_files_lists_conflicts_and_deletes_none() -> None:
 def test_remote_settle_with_files_or_all_prints_what_was_deleted() -> None:
     reply = RemoteReply(settled=[CONFLICT.path])
 
-    one = answered("remote", "settle", CONFLICT.path, reply=reply)
-    every = answered("remote", "settle", "--all", reply=RemoteReply())
+    one = answered("remote", "resolve", CONFLICT.path, reply=reply)
+    every = answered("remote", "resolve", "--all", reply=RemoteReply())
 
     assert sent(one) == {"action": "settle", "paths": (CONFLICT.path,)}
-    assert one.out == f"settled {CONFLICT.path}\n"
+    assert one.out == f"resolved {CONFLICT.path}\n"
     assert sent(every) == {"action": "settle"}
     assert "there are no conflicts" in every.err
 
@@ -142,7 +142,7 @@ def test_remote_shows_conflicts_and_files_that_wait_or_are_left_out() -> None:
 
 
 def test_remote_sync_take_over_and_purge_send_their_options() -> None:
-    assert sent(answered("remote", "sync", "--take-over")) == {"action": "sync", "take_over": True}
+    assert sent(answered("remote", "sync", "--accept-rewrite")) == {"action": "sync", "take_over": True}
     purged = answered("remote", "purge", "MEMORY.md", reply=RemoteReply(commits=3))
     assert sent(purged) == {"action": "purge", "path": "MEMORY.md"}
     assert purged.out == "removed earlier contents of MEMORY.md from 3 commits\n"
@@ -176,12 +176,12 @@ def test_clone_of_many_agents_asks_on_a_terminal(monkeypatch: pytest.MonkeyPatch
     )
     monkeypatch.setattr("memd.cli.remote.click.confirm", lambda text, **options: text == "Create 11 agents?")
 
-    cloned = memctl("clone", "me@server:memory.git")
+    cloned = memctl("remote", "clone", "me@server:memory.git")
 
     assert requests == ([False, True] if is_terminal else [False])
     assert ("main" in cloned.out) == is_terminal
     requests.clear()
-    memctl("clone", "me@server:memory.git", "--yes")
+    memctl("remote", "clone", "me@server:memory.git", "--yes")
     assert requests == [True]
 
 
@@ -205,7 +205,7 @@ def test_clone_prints_the_error_of_an_unreachable_remote_with_its_hint() -> None
         "x: Permission denied (publickey)", hint="set up access without a password"
     )
 
-    result = answered("clone", "me@server:x.git", reply=error)
+    result = answered("remote", "clone", "me@server:x.git", reply=error)
 
     assert result.code == 1
     assert "hint: set up access without a password" in result.err

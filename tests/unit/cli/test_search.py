@@ -221,7 +221,7 @@ def test_every_option_is_sent_to_the_daemon() -> None:
     ran = memctl(
         *("search", "when", "does", "it end", "--agent", "main", "--max-results", "3", "--min-score", "0.2"),
         *("--source", "memory", "--source", "sessions", "--path", "memory/2026-"),
-        *("--max-chars", "900", "--all"),
+        *("--max-chars", "900", "--include-weak"),
         search=found(),
     )
 
@@ -437,7 +437,7 @@ def test_disabled_memory_of_an_agent_with_the_id_all_is_an_error() -> None:
 
 
 def test_options_apply_to_a_search_of_all_agents() -> None:
-    line = "--max-results 3 --max-chars 2000 --all --min-score 0.2 --source memory --path memory/"
+    line = "--max-results 3 --max-chars 2000 --include-weak --min-score 0.2 --source memory --path memory/"
     options = [*line.split(), *"--project shop --since 7d --explain".split()]
 
     ran = search_all(replied(), *options)

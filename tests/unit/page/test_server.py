@@ -126,7 +126,7 @@ def test_a_page_that_cannot_be_opened_says_why_and_is_tried_again(
     with monkeypatch.context() as patched, Client(server.path) as client:
         patched.setattr(trio, "open_tcp_listeners", refuse)
         with pytest.raises(PageUnavailableError, match="Too many open files"):
-            client.show()
+            client.open_page()
 
     assert server.visitor().ask("GET", "/").status == 200
 
@@ -144,7 +144,7 @@ def test_a_link_works_once_and_leads_to_the_page_without_its_key(server: PageThr
     assert sorted(attributes) == ["HttpOnly", "Path=/", "SameSite=Strict"]
     assert (first.status, b'content="0; url=/"' in first.body) == (200, True)
     assert again.status == 403
-    assert b"memctl show" in again.body
+    assert b"memctl web" in again.body
     assert "set-cookie" not in again.headers
 
 
@@ -162,7 +162,7 @@ def test_an_unused_link_expires_after_a_minute(server: PageThread) -> None:
 def test_a_wrong_link_gets_a_page_that_says_what_to_do(server: PageThread, token: str) -> None:
     reply = Visitor(server.link()).ask("GET", f"/?token={token or '+'}")
 
-    assert (reply.status, b"memctl show" in reply.body) == (403, True)
+    assert (reply.status, b"memctl web" in reply.body) == (403, True)
     assert b"script" not in reply.body
 
 

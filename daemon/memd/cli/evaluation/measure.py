@@ -1,4 +1,4 @@
-"""Runs generated queries against a daemon, and prepares the private daemon of `--against`."""
+"""Runs generated queries against a daemon, and prepares the private daemon of `--compare`."""
 
 from __future__ import annotations
 
@@ -77,10 +77,10 @@ def prepare(
     _raise_first([*agent_status(status, agent).problems, *status.problems], agent, settings)
     (indexed,) = client.index(agent=agent, on_progress=on_progress).agents
     if indexed.error is not None:
-        raise HintedError(f"--against: {indexed.error.message}", indexed.error.hint)
+        raise HintedError(f"--compare: {indexed.error.message}", indexed.error.hint)
     after = agent_status(client.status(agent=agent), agent)
     if settings.get("provider") != "none" and after.degraded is not None:
-        raise HintedError(f"--against: {after.degraded.reason}", after.degraded.hint)
+        raise HintedError(f"--compare: {after.degraded.reason}", after.degraded.hint)
 
 
 def _check_keys(status: StatusReply, agent: str, settings: Mapping[str, Any]) -> None:
@@ -90,7 +90,7 @@ def _check_keys(status: StatusReply, agent: str, settings: Mapping[str, Any]) ->
         parts = f"agents.{agent}.search.{key}".split(".")
         prefixes = {".".join(parts[:size]) for size in range(1, len(parts) + 1)}
         if unknown & prefixes:
-            raise HintedError(f"--against: there is no setting {key[:80]}", KEYS_HINT)
+            raise HintedError(f"--compare: there is no setting {key[:80]}", KEYS_HINT)
 
 
 def _raise_first(problems: Sequence[Problem], agent: str, settings: Mapping[str, Any]) -> None:
@@ -100,4 +100,4 @@ def _raise_first(problems: Sequence[Problem], agent: str, settings: Mapping[str,
         for problem in problems:
             _, sign, what = problem.message.partition(place)
             if sign and what[:1] in (":", "["):
-                raise HintedError(f"--against {key}{what}", KEYS_HINT)
+                raise HintedError(f"--compare {key}{what}", KEYS_HINT)

@@ -112,7 +112,7 @@ def _connect(folder: Path, process: subprocess.Popen[bytes]) -> Client:
         except DaemonUnreachableError:
             if ended is not None or time.monotonic() > deadline:
                 raise DaemonStartError(
-                    f"the daemon for --against did not start; its log ends with: {log_tail(socket)}"
+                    f"the daemon for --compare did not start; its log ends with: {log_tail(socket)}"
                 ) from None
         else:
             return client

@@ -27,7 +27,7 @@ Row = tuple[str, ...]
 
 @dataclass(frozen=True, slots=True)
 class Evaluation:
-    """The result of one run; `other` is the measurement with the settings of `--against`, if any."""
+    """The result of one run; `other` is the measurement with the settings of `--compare`, if any."""
 
     agent: str
     seed: int

@@ -1,4 +1,4 @@
-"""The settings of `--against`, and the `memd.toml` of a private daemon that has them. Pure."""
+"""The settings of `--compare`, and the `memd.toml` of a private daemon that has them. Pure."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ def parse_setting(text: str) -> tuple[str, Any]:
     key, sign, raw = (part.strip() for part in text.partition("="))
     key = key.removeprefix("search.")
     if not sign or not raw or _KEY.fullmatch(key) is None:
-        raise HintedError(f"--against {text[:80]!r} is not KEY=VALUE", KEYS_HINT)
+        raise HintedError(f"--compare {text[:80]!r} is not KEY=VALUE", KEYS_HINT)
     if key in NOT_COMPARED:
-        raise HintedError(f"--against cannot change {key}, which the other index needs", KEYS_HINT)
+        raise HintedError(f"--compare cannot change {key}, which the other index needs", KEYS_HINT)
     try:
         value = tomllib.loads(f"value = {raw}")
     except tomllib.TOMLDecodeError:
@@ -40,7 +40,7 @@ def parse_setting(text: str) -> tuple[str, Any]:
 
 
 def parse_settings(texts: Iterable[str]) -> Settings:
-    """Return the settings of all `--against` options by key."""
+    """Return the settings of all `--compare` options by key."""
     return dict(map(parse_setting, texts))
 
 
@@ -50,7 +50,7 @@ def require_local(settings: Mapping[str, Any]) -> None:
         is_provider = key in ("provider", "fallback") and str(value).strip() not in LOCAL_PROVIDERS
         if is_provider or key.partition(".")[0] == "remote":
             raise HintedError(
-                f"--against {key} would send the notes and the queries to an embedding provider",
+                f"--compare {key} would send the notes and the queries to an embedding provider",
                 "add --allow-remote to permit that",
             )
 

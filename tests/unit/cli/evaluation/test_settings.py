@@ -1,4 +1,4 @@
-"""Settings of `--against`, and the settings file of the private daemon."""
+"""Settings of `--compare`, and the settings file of the private daemon."""
 
 from __future__ import annotations
 

@@ -18,15 +18,15 @@ export class RequestError extends Error {
   }
 }
 
-const CLOSED = "Run `memctl show` in a terminal to open a new page.";
+const CLOSED = "Run `memctl web` in a terminal to open a new page.";
 
 /**
  * Return the command that opens a new page like this one.
  * @param {string | null} agent the one agent the page is fixed to
  */
 export function showCommand(agent) {
-  if (agent === null) return "memctl show";
-  return `memctl show --agent ${/^[\w.-]+$/.test(agent) ? agent : `'${agent.replaceAll("'", "'\\''")}'`}`;
+  if (agent === null) return "memctl web";
+  return `memctl web --agent ${/^[\w.-]+$/.test(agent) ? agent : `'${agent.replaceAll("'", "'\\''")}'`}`;
 }
 
 /**

@@ -1,4 +1,4 @@
-"""`memctl show`: open the page that shows the agents' memory."""
+"""`memctl web`: open the page that shows the agents' memory."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ SCREENS = ("DISPLAY", "WAYLAND_DISPLAY", "BROWSER")
 """A browser is opened only if one of these is set: without a screen Python would run one in the terminal."""
 
 
-@click.command("show", epilog=examples("memctl show", "memctl show --agent main --no-browser"))
+@click.command("web", epilog=examples("memctl web", "memctl web --agent main --no-browser"))
 @agent_option
 @click.option("--no-browser", is_flag=True, help="Only print the address.")
 @click.pass_obj
@@ -26,7 +26,7 @@ def command(session: CliSession, agent: str | None, no_browser: bool) -> None:
     minute. With --agent the page is limited to that agent.
     """
     with session.client() as client:
-        reply = client.show(agent)
+        reply = client.open_page(agent)
     session.output.text(f"{reply.url}\n")
     opened = not no_browser and open_browser(reply.url)
     said = "opened in your browser" if opened else "open this address in a browser on this machine"

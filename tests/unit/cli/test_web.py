@@ -1,4 +1,4 @@
-"""`memctl show`: prints the address, and opens it if there is a screen."""
+"""`memctl web`: prints the address, and opens it if there is a screen."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from typing import Any
 
 import pytest
 
-from memd.cli import show
+from memd.cli import web
 from memd_client.errors import AgentUnknownError, DaemonUnreachableError
-from memd_client.messages import ShowReply
+from memd_client.messages import OpenPageReply
 from tests.unit.cli import memctl_runner
 from tests.unit.cli.memctl_runner import MemctlResult, memctl
 
-PLACE = ShowReply("http://127.0.0.1:40513/?token=abc", None, 60)
+PLACE = OpenPageReply("http://127.0.0.1:40513/?token=abc", None, 60)
 
 
 @pytest.fixture
@@ -25,13 +25,13 @@ def opened(monkeypatch: pytest.MonkeyPatch) -> list[str]:
         addresses.append(url)
         return True
 
-    def answer(self: Any, agent: str | None = None) -> ShowReply:
-        return self._answer(ShowReply, "show", agent=agent)  # type: ignore[no-any-return]
+    def answer(self: Any, agent: str | None = None) -> OpenPageReply:
+        return self._answer(OpenPageReply, "open_page", agent=agent)  # type: ignore[no-any-return]
 
-    monkeypatch.setattr(memctl_runner.FakeClient, "show", answer, raising=False)
+    monkeypatch.setattr(memctl_runner.FakeClient, "open_page", answer, raising=False)
     monkeypatch.setattr(webbrowser, "open", open_page)
-    monkeypatch.setattr("memd.cli.show.sys.platform", "linux")
-    for name in show.SCREENS:
+    monkeypatch.setattr("memd.cli.web.sys.platform", "linux")
+    for name in web.SCREENS:
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("DISPLAY", ":0")
     return addresses
@@ -39,14 +39,14 @@ def opened(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 def showing(*arguments: str, **replies: Any) -> MemctlResult:
     """Run the command."""
-    return memctl("show", *arguments, **{"show": PLACE, **replies})
+    return memctl("web", *arguments, **{"open_page": PLACE, **replies})
 
 
 def test_address_is_printed_and_opened(opened: list[str]) -> None:
     ran = showing("--agent", "main")
 
     assert (ran.code, ran.out, opened) == (0, f"{PLACE.url}\n", [PLACE.url])
-    assert ran.client.calls == [("show", {"agent": "main"})]
+    assert ran.client.calls == [("open_page", {"agent": "main"})]
     assert "within 60 s" in ran.err
 
 
@@ -73,7 +73,7 @@ def test_failing_browser_still_prints_the_address(opened: list[str], monkeypatch
 
 
 def test_daemon_errors_are_printed(opened: list[str]) -> None:
-    unknown = showing("--agent", "nobody", show=AgentUnknownError("there is no agent 'nobody'"))
+    unknown = showing("--agent", "nobody", open_page=AgentUnknownError("there is no agent 'nobody'"))
     down = showing(refused=DaemonUnreachableError("nobody listens at /run/s"))
 
     assert (unknown.code, down.code, opened) == (1, 1, [])

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from memd.rpc.methods import show
+from memd.rpc.methods import open_page
 from memd_client.errors import PageUnavailableError
-from memd_client.messages import ShowParams, ShowReply
+from memd_client.messages import OpenPageParams, OpenPageReply
 from tests.unit.rpc.methods.calling import call_of, run
 
 
@@ -14,14 +14,14 @@ from tests.unit.rpc.methods.calling import call_of, run
 def test_the_page_is_opened_for_whom_the_request_names(named: str | None, meant: str | None) -> None:
     call = call_of()
 
-    async def open_page(agent: str | None) -> ShowReply:
-        return ShowReply("http://127.0.0.1:1/", agent, 60)
+    async def opened(agent: str | None) -> OpenPageReply:
+        return OpenPageReply("http://127.0.0.1:1/", agent, 60)
 
-    call.daemon.show = open_page
+    call.daemon.open_page = opened
 
-    assert run(show.handle(call, ShowParams(named))).agent == meant
+    assert run(open_page.handle(call, OpenPageParams(named))).agent == meant
 
 
 def test_a_daemon_without_a_page_says_so() -> None:
     with pytest.raises(PageUnavailableError):
-        run(show.handle(call_of(), ShowParams()))
+        run(open_page.handle(call_of(), OpenPageParams()))

@@ -30,7 +30,7 @@ GROUPS = {
     "Several machines": ("remote",),
     "Notes and facts": (
         *("append_note", "memory_store", "memory_recall", "memory_edit", "memory_forget", "facts"),
-        *("recall_for", "capture_from"),
+        *("facts_for_prompt", "capture_facts"),
     ),
     "Sessions": ("session_started", "session_ended", "flush_check", "flush_done", "compaction_done"),
     "Hooks": ("hook", "hook_log"),

@@ -171,7 +171,7 @@ class AsyncLifecycleMethods(AsyncNoteMethods):
         session_id: str | None = None,
         transcript: str | None = None,
         slug: str | None = None,
-        source: str | None = None,
+        channel: str | None = None,
         reason: str = "new",
         next_session_id: str | None = None,
         ended_ms: int | None = None,
@@ -185,7 +185,7 @@ class AsyncLifecycleMethods(AsyncNoteMethods):
             session_id: The session; None, and no `transcript`: the newest one.
             transcript: Its file, in the agent's sessions folder.
             slug: The name of the note; None: chosen by a model or from the conversation.
-            source: The place of the conversation, such as `telegram`.
+            channel: The channel of the conversation, such as `telegram`.
             reason: `new` or `reset`.
             next_session_id: The session that follows; the same id if the transcript continues after a reset.
             ended_ms: When it ended, as Unix time in milliseconds; None: now.
@@ -209,7 +209,7 @@ class AsyncLifecycleMethods(AsyncNoteMethods):
             session_id=session_id,
             transcript=transcript,
             slug=slug,
-            source=source,
+            channel=channel,
             reason=reason,
             next_session_id=next_session_id,
             ended_ms=ended_ms,

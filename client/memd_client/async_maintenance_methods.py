@@ -45,14 +45,14 @@ class AsyncMaintenanceMethods(AsyncRemoteMethods):
         self,
         agent: str | None = None,
         *,
-        vectors: bool = False,
+        delete_vectors: bool = False,
         on_progress: Callable[[Progress], None] | None = None,
     ) -> ResetReply:
         """Drop an agent's index and rebuild it from its files.
 
         Args:
             agent: The agent's id; None: the client's own agent, or all agents if it has none.
-            vectors: Drop the vectors too, so that all chunks are embedded again.
+            delete_vectors: Delete the vectors too, so that all chunks are embedded again.
             on_progress: Called with each progress, in the thread or task that waits.
 
         Returns:
@@ -64,7 +64,9 @@ class AsyncMaintenanceMethods(AsyncRemoteMethods):
             DeadlineExceededError: No progress for five minutes.
             DaemonUnreachableError, ConnectionLostError: As with every request.
         """
-        return await self.request(requests.reset(agent, vectors=vectors, on_progress=on_progress))
+        return await self.request(
+            requests.reset(agent, delete_vectors=delete_vectors, on_progress=on_progress)
+        )
 
     async def vacuum(
         self, agent: str | None = None, *, on_progress: Callable[[Progress], None] | None = None

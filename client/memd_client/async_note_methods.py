@@ -10,13 +10,13 @@ from collections.abc import Mapping, Sequence
 from . import lifecycle_requests
 from .messages import (
     AppendNoteReply,
-    CaptureFromReply,
+    CaptureFactsReply,
+    FactsForPromptReply,
     FactsReply,
     MemoryEditReply,
     MemoryForgetReply,
     MemoryRecallReply,
     MemoryStoreReply,
-    RecallForReply,
 )
 from .record import Any
 
@@ -143,7 +143,7 @@ class AsyncNoteMethods:
         text: str,
         *,
         agent: str | None = None,
-        was: str | None = None,
+        expected_text: str | None = None,
         importance: float | None = None,
         category: str | None = None,
     ) -> MemoryEditReply:
@@ -153,7 +153,7 @@ class AsyncNoteMethods:
             id: The fact's id.
             text: Its new text, 1 to 4,000 characters.
             agent: The agent's id; None: the client's own agent, else the daemon's default agent.
-            was: The text the caller expects; if the fact's text differs, nothing is changed.
+            expected_text: The text the caller expects; if the fact's text differs, nothing is changed.
             importance: 0 to 1; None: unchanged.
             category: As in `memory_store`; None: unchanged.
 
@@ -173,7 +173,7 @@ class AsyncNoteMethods:
                 not sent a second time after the connection broke.
         """
         request = lifecycle_requests.memory_edit(
-            id, text, agent=agent, was=was, importance=importance, category=category
+            id, text, agent=agent, expected_text=expected_text, importance=importance, category=category
         )
         return await self.request(request)
 
@@ -225,9 +225,9 @@ class AsyncNoteMethods:
         """
         return await self.request(lifecycle_requests.facts(agent=agent, offset=offset, limit=limit))
 
-    async def recall_for(
+    async def facts_for_prompt(
         self, prompt: str, *, agent: str | None = None, force: bool = False
-    ) -> RecallForReply:
+    ) -> FactsForPromptReply:
         """Return the facts nearest to a prompt, as a block of text to put before it.
 
         Args:
@@ -245,11 +245,11 @@ class AsyncNoteMethods:
             PathRefusedError, FileUnreadableError: The file of facts is a symbolic link, or can't be read.
             DaemonUnreachableError, DeadlineExceededError, ConnectionLostError: As with every request.
         """
-        return await self.request(lifecycle_requests.recall_for(prompt, agent=agent, force=force))
+        return await self.request(lifecycle_requests.facts_for_prompt(prompt, agent=agent, force=force))
 
-    async def capture_from(
+    async def capture_facts(
         self, messages: Sequence[Mapping[str, Any]], *, agent: str | None = None, force: bool = False
-    ) -> CaptureFromReply:
+    ) -> CaptureFactsReply:
         """Store lasting statements of the user as facts, at most three per request.
 
         Args:
@@ -269,4 +269,4 @@ class AsyncNoteMethods:
             BadParamsError: A parameter is wrong.
             DaemonUnreachableError, DeadlineExceededError, ConnectionLostError: As with every request.
         """
-        return await self.request(lifecycle_requests.capture_from(messages, agent=agent, force=force))
+        return await self.request(lifecycle_requests.capture_facts(messages, agent=agent, force=force))

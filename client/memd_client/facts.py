@@ -83,15 +83,15 @@ class MemoryRecallParams:
 class MemoryRecallReply:
     """Facts, best first.
 
-    `compared` is `vectors`, `words` (`reason` is the code of why there were no vectors), or `none` for a list. `unread`
-    counts facts without a vector yet, which were compared by their terms. `total` counts all facts.
+    `compared` is `vectors`, `words` (`reason` is the code of why there were no vectors), or `none` for a list.
+    `without_vectors` counts facts without a vector yet, which were compared by their terms. `total` counts all facts.
     """
 
     agent: str
     facts: list[FactRow]
     compared: str
     total: int
-    unread: int = 0
+    without_vectors: int = 0
     reason: str = ""
 
 
@@ -117,14 +117,14 @@ class FactsReply:
 class MemoryEditParams:
     """A fact and its new text.
 
-    `was` is the text the caller expects: if the fact's text differs, nothing is changed. `importance` and `category`
-    default to the present ones.
+    `expected_text` is the text the caller expects: if the fact's text differs, nothing is changed. `importance` and
+    `category` default to the present ones.
     """
 
     id: str
     text: str
     agent: str | None = None
-    was: str | None = None
+    expected_text: str | None = None
     importance: float | None = None
     category: str | None = None
 
@@ -167,7 +167,7 @@ class MemoryForgetReply:
 
 
 @record
-class RecallForParams:
+class FactsForPromptParams:
     """A prompt to find facts for; `force` overrides the setting `autoRecall`."""
 
     prompt: str
@@ -176,7 +176,7 @@ class RecallForParams:
 
 
 @record
-class RecallForReply:
+class FactsForPromptReply:
     """A block to put before the prompt, and the facts in it.
 
     If `text` is empty, `reason` is `off`, `blank` (the prompt is), `no_facts` or `nothing_near`.
@@ -189,7 +189,7 @@ class RecallForReply:
 
 
 @record
-class CaptureFromParams:
+class CaptureFactsParams:
     """Messages of a conversation, each with `role` and `content`; `force` overrides the setting `autoCapture`."""
 
     messages: list[dict[str, Any]]
@@ -219,7 +219,7 @@ class SkippedMessage:
 
 
 @record
-class CaptureFromReply:
+class CaptureFactsReply:
     """The messages stored as facts, and the others with reasons. `reason` is `off` if no message was examined."""
 
     agent: str

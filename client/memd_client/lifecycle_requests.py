@@ -9,10 +9,12 @@ from .messages import (
     AppendNoteReply,
     CallToolParams,
     CallToolReply,
-    CaptureFromParams,
-    CaptureFromReply,
+    CaptureFactsParams,
+    CaptureFactsReply,
     CompactionDoneParams,
     CompactionDoneReply,
+    FactsForPromptParams,
+    FactsForPromptReply,
     FactsParams,
     FactsReply,
     FlushCheckParams,
@@ -33,8 +35,6 @@ from .messages import (
     MemoryStoreReply,
     PromptSectionParams,
     PromptSectionReply,
-    RecallForParams,
-    RecallForReply,
     SessionEndedParams,
     SessionEndedReply,
     SessionStartedParams,
@@ -130,7 +130,7 @@ def session_ended(
     session_id: str | None = None,
     transcript: str | None = None,
     slug: str | None = None,
-    source: str | None = None,
+    channel: str | None = None,
     reason: str = "new",
     next_session_id: str | None = None,
     ended_ms: int | None = None,
@@ -143,7 +143,7 @@ def session_ended(
         session_id=session_id,
         transcript=transcript,
         slug=slug,
-        source=source,
+        channel=channel,
         reason=reason,
         next_session_id=next_session_id,
         ended_ms=ended_ms,
@@ -278,12 +278,12 @@ def memory_edit(
     text: str,
     *,
     agent: str | None = None,
-    was: str | None = None,
+    expected_text: str | None = None,
     importance: float | None = None,
     category: str | None = None,
 ) -> PreparedRequest[MemoryEditReply]:
     """Return the request of `Client.memory_edit`."""
-    params = MemoryEditParams(id, text, agent, was, importance, category)
+    params = MemoryEditParams(id, text, agent, expected_text, importance, category)
     return PreparedRequest("memory_edit", params, MemoryEditReply, repeatable=False)
 
 
@@ -304,16 +304,18 @@ def facts(*, agent: str | None = None, offset: int = 0, limit: int = 200) -> Pre
     return PreparedRequest("facts", FactsParams(agent, offset, limit), FactsReply)
 
 
-def recall_for(
+def facts_for_prompt(
     prompt: str, *, agent: str | None = None, force: bool = False
-) -> PreparedRequest[RecallForReply]:
-    """Return the request of `Client.recall_for`."""
-    return PreparedRequest("recall_for", RecallForParams(prompt, agent, force), RecallForReply)
+) -> PreparedRequest[FactsForPromptReply]:
+    """Return the request of `Client.facts_for_prompt`."""
+    return PreparedRequest(
+        "facts_for_prompt", FactsForPromptParams(prompt, agent, force), FactsForPromptReply
+    )
 
 
-def capture_from(
+def capture_facts(
     messages: Sequence[Mapping[str, Any]], *, agent: str | None = None, force: bool = False
-) -> PreparedRequest[CaptureFromReply]:
-    """Return the request of `Client.capture_from`."""
-    params = CaptureFromParams([dict(message) for message in messages], agent, force)
-    return PreparedRequest("capture_from", params, CaptureFromReply)
+) -> PreparedRequest[CaptureFactsReply]:
+    """Return the request of `Client.capture_facts`."""
+    params = CaptureFactsParams([dict(message) for message in messages], agent, force)
+    return PreparedRequest("capture_facts", params, CaptureFactsReply)

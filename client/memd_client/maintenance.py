@@ -40,10 +40,10 @@ class IndexReply:
 
 @record
 class ResetParams:
-    """Which agent's index to rebuild (None: all); with `vectors` all chunks are embedded again."""
+    """Which agent's index to rebuild (None: all); with `delete_vectors` all chunks are embedded again."""
 
     agent: str | None = None
-    vectors: bool = False
+    delete_vectors: bool = False
 
 
 @record

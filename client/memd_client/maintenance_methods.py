@@ -42,14 +42,14 @@ class MaintenanceMethods(RemoteMethods):
         self,
         agent: str | None = None,
         *,
-        vectors: bool = False,
+        delete_vectors: bool = False,
         on_progress: Callable[[Progress], None] | None = None,
     ) -> ResetReply:
         """Drop an agent's index and rebuild it from its files.
 
         Args:
             agent: The agent's id; None: the client's own agent, or all agents if it has none.
-            vectors: Drop the vectors too, so that all chunks are embedded again.
+            delete_vectors: Delete the vectors too, so that all chunks are embedded again.
             on_progress: Called with each progress, in the thread or task that waits.
 
         Returns:
@@ -61,7 +61,7 @@ class MaintenanceMethods(RemoteMethods):
             DeadlineExceededError: No progress for five minutes.
             DaemonUnreachableError, ConnectionLostError: As with every request.
         """
-        return self.request(requests.reset(agent, vectors=vectors, on_progress=on_progress))
+        return self.request(requests.reset(agent, delete_vectors=delete_vectors, on_progress=on_progress))
 
     def vacuum(
         self, agent: str | None = None, *, on_progress: Callable[[Progress], None] | None = None

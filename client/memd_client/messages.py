@@ -15,9 +15,11 @@ from memd_client.events import Event as Event
 from memd_client.events import SubscribeParams as SubscribeParams
 from memd_client.events import SubscribeReply as SubscribeReply
 from memd_client.facts import CapturedMessage as CapturedMessage
-from memd_client.facts import CaptureFromParams as CaptureFromParams
-from memd_client.facts import CaptureFromReply as CaptureFromReply
+from memd_client.facts import CaptureFactsParams as CaptureFactsParams
+from memd_client.facts import CaptureFactsReply as CaptureFactsReply
 from memd_client.facts import FactRow as FactRow
+from memd_client.facts import FactsForPromptParams as FactsForPromptParams
+from memd_client.facts import FactsForPromptReply as FactsForPromptReply
 from memd_client.facts import FactsParams as FactsParams
 from memd_client.facts import FactsReply as FactsReply
 from memd_client.facts import MemoryEditParams as MemoryEditParams
@@ -28,8 +30,6 @@ from memd_client.facts import MemoryRecallParams as MemoryRecallParams
 from memd_client.facts import MemoryRecallReply as MemoryRecallReply
 from memd_client.facts import MemoryStoreParams as MemoryStoreParams
 from memd_client.facts import MemoryStoreReply as MemoryStoreReply
-from memd_client.facts import RecallForParams as RecallForParams
-from memd_client.facts import RecallForReply as RecallForReply
 from memd_client.facts import SkippedMessage as SkippedMessage
 from memd_client.hooks import HookLogEntry as HookLogEntry
 from memd_client.hooks import HookLogParams as HookLogParams
@@ -69,7 +69,7 @@ from memd_client.reports import MetricsParams as MetricsParams
 from memd_client.reports import MetricsReply as MetricsReply
 from memd_client.reports import ModelStatus as ModelStatus
 from memd_client.reports import Problem as Problem
-from memd_client.reports import RefusedText as RefusedText
+from memd_client.reports import RejectedText as RejectedText
 from memd_client.reports import RemoteStatus as RemoteStatus
 from memd_client.reports import Sample as Sample
 from memd_client.reports import SessionsStatus as SessionsStatus
@@ -470,8 +470,8 @@ REQUESTS: dict[str, tuple[type[Any], type[Any]]] = {
     "memory_edit": (MemoryEditParams, MemoryEditReply),
     "memory_forget": (MemoryForgetParams, MemoryForgetReply),
     "facts": (FactsParams, FactsReply),
-    "recall_for": (RecallForParams, RecallForReply),
-    "capture_from": (CaptureFromParams, CaptureFromReply),
+    "facts_for_prompt": (FactsForPromptParams, FactsForPromptReply),
+    "capture_facts": (CaptureFactsParams, CaptureFactsReply),
     "sources": (SourcesParams, SourcesReply),
     "remote": (RemoteParams, RemoteReply),
     "conversation_search": (ConversationSearchParams, ConversationSearchReply),

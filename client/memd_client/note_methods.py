@@ -7,13 +7,13 @@ from collections.abc import Mapping, Sequence
 from . import lifecycle_requests
 from .messages import (
     AppendNoteReply,
-    CaptureFromReply,
+    CaptureFactsReply,
+    FactsForPromptReply,
     FactsReply,
     MemoryEditReply,
     MemoryForgetReply,
     MemoryRecallReply,
     MemoryStoreReply,
-    RecallForReply,
 )
 from .record import Any
 
@@ -140,7 +140,7 @@ class NoteMethods:
         text: str,
         *,
         agent: str | None = None,
-        was: str | None = None,
+        expected_text: str | None = None,
         importance: float | None = None,
         category: str | None = None,
     ) -> MemoryEditReply:
@@ -150,7 +150,7 @@ class NoteMethods:
             id: The fact's id.
             text: Its new text, 1 to 4,000 characters.
             agent: The agent's id; None: the client's own agent, else the daemon's default agent.
-            was: The text the caller expects; if the fact's text differs, nothing is changed.
+            expected_text: The text the caller expects; if the fact's text differs, nothing is changed.
             importance: 0 to 1; None: unchanged.
             category: As in `memory_store`; None: unchanged.
 
@@ -170,7 +170,7 @@ class NoteMethods:
                 not sent a second time after the connection broke.
         """
         request = lifecycle_requests.memory_edit(
-            id, text, agent=agent, was=was, importance=importance, category=category
+            id, text, agent=agent, expected_text=expected_text, importance=importance, category=category
         )
         return self.request(request)
 
@@ -222,7 +222,9 @@ class NoteMethods:
         """
         return self.request(lifecycle_requests.facts(agent=agent, offset=offset, limit=limit))
 
-    def recall_for(self, prompt: str, *, agent: str | None = None, force: bool = False) -> RecallForReply:
+    def facts_for_prompt(
+        self, prompt: str, *, agent: str | None = None, force: bool = False
+    ) -> FactsForPromptReply:
         """Return the facts nearest to a prompt, as a block of text to put before it.
 
         Args:
@@ -240,11 +242,11 @@ class NoteMethods:
             PathRefusedError, FileUnreadableError: The file of facts is a symbolic link, or can't be read.
             DaemonUnreachableError, DeadlineExceededError, ConnectionLostError: As with every request.
         """
-        return self.request(lifecycle_requests.recall_for(prompt, agent=agent, force=force))
+        return self.request(lifecycle_requests.facts_for_prompt(prompt, agent=agent, force=force))
 
-    def capture_from(
+    def capture_facts(
         self, messages: Sequence[Mapping[str, Any]], *, agent: str | None = None, force: bool = False
-    ) -> CaptureFromReply:
+    ) -> CaptureFactsReply:
         """Store lasting statements of the user as facts, at most three per request.
 
         Args:
@@ -264,4 +266,4 @@ class NoteMethods:
             BadParamsError: A parameter is wrong.
             DaemonUnreachableError, DeadlineExceededError, ConnectionLostError: As with every request.
         """
-        return self.request(lifecycle_requests.capture_from(messages, agent=agent, force=force))
+        return self.request(lifecycle_requests.capture_facts(messages, agent=agent, force=force))

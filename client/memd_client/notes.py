@@ -14,7 +14,7 @@ class SessionEndedParams:
 
     `session_id` or `transcript` (a file in the agent's sessions folder) selects the conversation; without both, the
     newest is used. `slug` is the name of the note; without it, a model or the words of the conversation name it.
-    `source` is the place of the conversation. `reason` is `new` or `reset`. `next_session_id` is the session that
+    `channel` is the channel of the conversation. `reason` is `new` or `reset`. `next_session_id` is the session that
     follows; the same id means that the transcript continues, and that the conversation ended at its last reset.
     `ended_ms` is when it ended (Unix time in milliseconds; None: now), for a request that is sent later.
     `private` writes the note to `memory/sessions/`, labelled with `session_key`: OpenClaw's plugin shows it only to
@@ -26,7 +26,7 @@ class SessionEndedParams:
     session_id: str | None = None
     transcript: str | None = None
     slug: str | None = None
-    source: str | None = None
+    channel: str | None = None
     reason: str = "new"
     next_session_id: str | None = None
     ended_ms: int | None = None

@@ -80,7 +80,7 @@ class BulkJob:
 
 
 @record
-class RefusedText:
+class RejectedText:
     """A chunk that the provider rejects; only keyword search finds it."""
 
     path: str
@@ -118,14 +118,14 @@ class Check:
 class SessionsStatus:
     """An agent's transcripts: how many are indexed, and how many there are of each file format era.
 
-    `left_out` counts the sessions that are not indexed, by kind; `redactions` counts secrets removed from the index.
+    `excluded` counts the sessions that are not indexed, by kind; `redactions` counts secrets removed from the index.
     """
 
     transcripts: int = 0
     messages: int = 0
     redactions: int = 0
-    eras: dict[str, int] = field(default_factory=dict)
-    left_out: dict[str, int] = field(default_factory=dict)
+    stores: dict[str, int] = field(default_factory=dict)
+    excluded: dict[str, int] = field(default_factory=dict)
 
 
 @record
@@ -133,8 +133,8 @@ class SourceStatus:
     """A source of another program; `agent` is the one it belongs to, empty if none.
 
     `kind` is `transcripts` or `notes`. `files` and `bytes` count what is read in place, `sessions` and `messages` what
-    is indexed of it. `left_out` counts sessions that are not indexed, by kind; `unknown` counts records that no reader
-    knows. `kept` counts sessions that the program deleted and memd kept, in `kept_bytes`. `newest_ms` is None if
+    is indexed of it. `excluded` counts sessions that are not indexed, by kind; `unknown` counts records that no reader
+    knows. `retained` counts copies of sessions that the program deleted, in `retained_bytes`. `newest_ms` is None if
     unknown.
     """
 
@@ -149,11 +149,11 @@ class SourceStatus:
     messages: int = 0
     redactions: int = 0
     unknown: int = 0
-    left_out: dict[str, int] = field(default_factory=dict)
+    excluded: dict[str, int] = field(default_factory=dict)
     newest_ms: int | None = None
     keep: bool = False
-    kept: int = 0
-    kept_bytes: int = 0
+    retained: int = 0
+    retained_bytes: int = 0
     problems: list[Problem] = field(default_factory=list)
 
 
@@ -166,7 +166,7 @@ class MachineStatus:
     """
 
     name: str
-    is_this: bool = False
+    is_local: bool = False
     behind: int = -1
     at_ms: int | None = None
 
@@ -189,7 +189,7 @@ class RemoteStatus:
     accept, or doesn't accept our changes), `failed`, `held` (a folder lost most of its files, and memd asks before it
     deletes them elsewhere), or `paused`. `ahead` counts commits that the remote lacks, `is_behind` tells whether it has
     commits that are not here yet. `waiting` are files that wait for another program that writes to them, or for the
-    answer to a question, `left_out` files that are not replicated. `next_sync_ms` is None while paused.
+    answer to a question, `excluded` files that are not replicated. `next_sync_ms` is None while paused.
     """
 
     agent: str
@@ -204,7 +204,7 @@ class RemoteStatus:
     machines: list[MachineStatus] = field(default_factory=list)
     conflicts: list[MemoryConflict] = field(default_factory=list)
     waiting: list[SkippedFile] = field(default_factory=list)
-    left_out: list[SkippedFile] = field(default_factory=list)
+    excluded: list[SkippedFile] = field(default_factory=list)
     problem: Problem | None = None
 
 
@@ -234,7 +234,7 @@ class AgentStatus:
     waits_for: str = ""
     fallback: Fallback | None = None
     jobs: list[BulkJob] = field(default_factory=list)
-    refused: list[RefusedText] = field(default_factory=list)
+    rejected: list[RejectedText] = field(default_factory=list)
     vector_path: str = "none"
     vector_path_reason: str = "the index is not open"
     last_sync_ms: int | None = None

@@ -199,10 +199,12 @@ def index(
 
 
 def reset(
-    agent: str | None = None, *, vectors: bool = False, on_progress: OnProgress | None = None
+    agent: str | None = None, *, delete_vectors: bool = False, on_progress: OnProgress | None = None
 ) -> PreparedRequest[ResetReply]:
     """Return the request of `Client.reset`."""
-    return long_request("reset", ResetParams(agent=agent, vectors=vectors), ResetReply, on_progress)
+    return long_request(
+        "reset", ResetParams(agent=agent, delete_vectors=delete_vectors), ResetReply, on_progress
+    )
 
 
 def vacuum(

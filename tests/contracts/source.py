@@ -84,7 +84,7 @@ class SourceContract:
     def test_an_empty_home_has_no_files(self, source: Source) -> None:
         found = source.find()
         assert (found.files, found.skipped, found.partial, found.problems) == ({}, [], [], [])
-        assert (found.left_out, found.unseen, found.beyond_limits) == ({}, frozenset(), 0)
+        assert (found.excluded, found.unseen, found.beyond_limits) == ({}, frozenset(), 0)
 
     def test_every_file_is_found_once(self, writer: PlainWriter, source: Source) -> None:
         names = [f"{ONE[:-1]}{number}" for number in range(7)]
@@ -306,7 +306,7 @@ class ConversationContract(SourceContract):
         writer.append(ONE, "user", "hello")
         found = source.find()
         assert set(found.files) == {self.path(ONE)}
-        assert found.left_out == others == Counter(found.kinds.values())
+        assert found.excluded == others == Counter(found.kinds.values())
         assert (found.skipped, found.problems) == ([], [])
 
     def test_growth_is_what_was_added_since_the_conversation_was_read(

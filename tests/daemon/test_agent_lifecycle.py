@@ -63,10 +63,10 @@ class ScriptedAgent:
         if self.tokens > WINDOW:
             self.tokens, self.compactions = COMPACTED_TOKENS, self.compactions + 1
             self.memory.compaction_done(KEY, session_id=self.session)
-        block = self.memory.recall_for(said).text
+        block = self.memory.facts_for_prompt(said).text
         self.write({"type": "message", "message": {"role": "user", "content": said}})
         self.write({"type": "message", "message": {"role": "assistant", "content": f"Answer to: {said}"}})
-        self.memory.capture_from([{"role": "user", "content": said}])
+        self.memory.capture_facts([{"role": "user", "content": said}])
         self.tokens += self.turn_tokens
         return block
 
@@ -158,7 +158,7 @@ def run_first_session(agent: ScriptedAgent) -> None:
     for number in range(MAX_CONCURRENT_SEARCHES):
         agent.turn(TAUGHT.get(number, f"Tell me more about plank {number}"))
     assert agent.compactions == 1
-    ended = agent.memory.session_ended(KEY, session_id="one", slug="planks", source="telegram")
+    ended = agent.memory.session_ended(KEY, session_id="one", slug="planks", channel="telegram")
     assert ended.path.endswith("-planks.md")
     assert ended.messages == 15
     said = [f"Tell me more about plank {number}" for number in range(92, MAX_CONCURRENT_SEARCHES)]

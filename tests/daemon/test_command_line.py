@@ -51,7 +51,7 @@ def test_fact_is_added_edited_and_forgotten(daemon: DaemonProcess) -> None:
     known = output_of(daemon, "facts", "add", "Anna lives in Lisbon", *agent)
     edited = output_of(daemon, "facts", "edit", added["id"], "Anna lives in Porto", *agent)
     conflict = daemon.memctl(
-        "facts", "edit", added["id"], "Anna lives in Rome", "--was", "Anna lives in Lisbon", *agent
+        "facts", "edit", added["id"], "Anna lives in Rome", "--if-text", "Anna lives in Lisbon", *agent
     )
     listed = output_of(daemon, "facts", "list", *agent)
     unclear = daemon.memctl("facts", "forget", "Anna", *agent)

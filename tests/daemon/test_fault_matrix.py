@@ -234,7 +234,7 @@ async def test_refused_chunk_is_listed_and_found_by_keyword_search_alone(
         reply = await memory.search("Sunday harbour", DEADLINE_MS)
         assert (reply.mode, reply.degraded, paths(reply)[0]) == ("hybrid", None, NEW_NOTE[0])
         assert paths(await memory.search("the ill cat", DEADLINE_MS))[0] == "memory/2026-01-06.md"
-        [refused] = (await memory.agent.status(deep=False)).refused
+        [refused] = (await memory.agent.status(deep=False)).rejected
         assert (refused.path, refused.start_line) == (NEW_NOTE[0], 1)
         assert "zeppelin" not in refused.reason
         # and it is not sent again

@@ -121,7 +121,7 @@ def test_removed_source_says_what_remains_and_can_be_forgotten() -> None:
             assert str(home.state / "memory" / "kept" / "main" / "opencode") in text
             assert "memctl sources delete-copies opencode" in text
             (source,) = client.sources().removed
-            assert (source.name, source.agent, source.kept, source.kept_bytes > 0) == (
+            assert (source.name, source.agent, source.retained, source.retained_bytes > 0) == (
                 "opencode",
                 "main",
                 4,

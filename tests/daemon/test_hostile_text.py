@@ -76,7 +76,7 @@ def check_stays_text(client: Client, home: StateHome, agent: str) -> None:
     client.append_note("Later, all is well.", key="stolen")
     with suppress(BadParamsError):
         client.memory_store(text)
-    client.capture_from([{"role": "user", "content": text[:400]}])
+    client.capture_facts([{"role": "user", "content": text[:400]}])
     folder = home.state / "agents" / agent / "sessions"
     folder.mkdir(parents=True)
     lines = [
@@ -85,7 +85,7 @@ def check_stays_text(client: Client, home: StateHome, agent: str) -> None:
     ]
     (folder / "s1.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
     with suppress(BadParamsError):
-        client.session_ended(f"agent:{agent}:main", session_id="s1", slug=text[:200], source=text[:200])
+        client.session_ended(f"agent:{agent}:main", session_id="s1", slug=text[:200], channel=text[:200])
     ended = client.session_ended(f"agent:{agent}:main", session_id="s1")
 
     # Only notes of safe names were written; earlier files are unchanged.
@@ -102,7 +102,7 @@ def check_stays_text(client: Client, home: StateHome, agent: str) -> None:
 
     # Outputs are closed, escaped and complete.
     if client.memory_recall("lanterns").facts:
-        recalled = client.recall_for("Which lanterns do I prefer?")
+        recalled = client.facts_for_prompt("Which lanterns do I prefer?")
         assert_block_is_closed(recalled.text)
         assert all(fact.id != "stolen" for fact in recalled.facts)
     answer = client.call_tool("memory_search", {"query": "lanterns"})

@@ -88,7 +88,7 @@ def test_reset_embeds_nothing_again_unless_vectors_are_dropped_too() -> None:
             assert sum(server.texts_embedded.values()) == seen
             assert client.search("apples", explain=True).mode == "hybrid"
             # when the vectors are dropped too, then they are computed again
-            [row] = client.reset(vectors=True).agents
+            [row] = client.reset(delete_vectors=True).agents
             assert (row.files, row.embedded) == (30, vectors)
             assert client.status().agents[0].vectors == vectors
 
@@ -274,6 +274,6 @@ def test_reset_and_vacuum_change_no_other_file_next_to_an_index(home: StateHome)
         client.index()
         client.vacuum()
         client.reset(agent="main")
-        client.reset(agent="main", vectors=True)
+        client.reset(agent="main", delete_vectors=True)
         assert client.search("apples", agent="main").hits
     assert [each.read_text() for each in beside] == [NOTE] * 4

@@ -133,7 +133,7 @@ def test_tools_mcp_page_prompts_and_sessions_show_no_marker(daemon: DaemonProces
     link = daemon.memctl("web", "--no-browser").stdout.strip()
     visitor = Visitor(link).enter()
     shown = [
-        client.recall_for("Where does Ada like to sit?", force=True).text,
+        client.facts_for_prompt("Where does Ada like to sit?", force=True).text,
         client.session_started("agent:main:main").context,
         client.prompt_section().text,
     ]

@@ -258,7 +258,7 @@ def test_a_provider_that_hangs_is_called_once_by_all_requests_until_it_answers(
         assert (stored.stored, stored.compared, stored.reason) == (True, "words", "provider_unreachable")
         assert not client.memory_store("I prefer dark mode!", agent=agent).stored
         assert client.memory_recall("who lives in Lisbon", agent=agent).compared == "words"
-        assert client.recall_for("fly to Lisbon", agent=agent, force=True).facts
+        assert client.facts_for_prompt("fly to Lisbon", agent=agent, force=True).facts
         assert client.memory_forget(query="my cat of Lisbon", agent=agent).candidates is not None
         assert search_checked(client, agent, "the vet of the cat").mode == "keyword"
         with pytest.raises(ProviderUnreachableError):

@@ -92,7 +92,7 @@ def test_machines_have_names_of_their_own_and_status_says_how_far_each_is(
     names = {each.name: each for each in laptop.status().machines}
     assert set(names) == {laptop.status().machine, server.status().machine}
     assert len(names) == 2
-    assert names[laptop.status().machine].is_this
+    assert names[laptop.status().machine].is_local
     server.remote("pause")
     laptop.note("memory/far.md", "something new\n")
     laptop.remote("sync")

@@ -99,7 +99,7 @@ def test_each_format_and_a_half_migrated_home_index_every_session_once() -> None
                 # then: all messages of both, each session once, no tool output
                 found = sessions_of(client)
                 assert (found.transcripts, found.messages) == (4, 2 * (2 + 3 + 1 + 5))
-                assert found.eras == {"jsonl": 2, "sqlite": 2}
+                assert found.stores == {"jsonl": 2, "sqlite": 2}
                 assert client.search("printed").hits == []
                 # and: appended messages are found by the next search
                 database.append("s4", [message("user", "the heron flew off")])
@@ -133,7 +133,7 @@ def test_cron_sessions_are_counted_as_left_out_and_secrets_are_redacted() -> Non
         with served(home) as client:
             found = sessions_of(client)
             assert (found.transcripts, found.redactions) == (1, 1)
-            assert sum(found.left_out.values()) == 1
+            assert sum(found.excluded.values()) == 1
             (hit,) = client.search("staging key").hits
             assert SECRET not in hit.snippet
             assert "[redacted:" in hit.snippet

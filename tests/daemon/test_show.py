@@ -46,7 +46,7 @@ def test_search_explains_each_hit(daemon: DaemonProcess) -> None:
     reply = open_page(daemon).call("search", {"query": "staging gateway", "explain": True}).json["result"]
 
     assert reply["hits"][0]["path"] == "memory/2026-03-04.md"
-    assert reply["hits"][0]["explain"]["because"]
+    assert reply["hits"][0]["explain"]["reasons"]
 
 
 def test_facts_are_stored_edited_and_forgotten_with_an_event_each(daemon: DaemonProcess) -> None:
@@ -54,7 +54,7 @@ def test_facts_are_stored_edited_and_forgotten_with_an_event_each(daemon: Daemon
     with visitor.events() as events:
         events.next_block()
         stored = visitor.call("memory_store", {"text": "I like tea", "agent": "work"}).json["result"]
-        edit = {"id": stored["id"], "text": "I like coffee", "was": "I like tea", "agent": "work"}
+        edit = {"id": stored["id"], "text": "I like coffee", "expected_text": "I like tea", "agent": "work"}
         edited = visitor.call("memory_edit", edit).json["result"]
         again = visitor.call("memory_edit", edit)
         listed = visitor.call("facts", {"agent": "work"}).json["result"]

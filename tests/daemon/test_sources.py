@@ -153,7 +153,7 @@ def test_a_kept_conversation_outlives_its_deletion_until_it_is_forgotten() -> No
             assert hit.session.deleted
             assert client.conversation_read("ses_1").messages[0].text.startswith("The cormorant")
             (source,) = client.sources().sources
-            assert (source.kept, source.kept_bytes > 0) == (1, True)
+            assert (source.retained, source.retained_bytes > 0) == (1, True)
             copies = [path for path in (home.state / "memory" / "kept").rglob("*") if path.is_file()]
             assert [path.stat().st_mode & 0o777 for path in copies] == [0o600]
             assert KEY.encode() not in gzip.decompress(copies[0].read_bytes())

@@ -67,7 +67,7 @@ def test_evidence_is_marked_in_inflections_names_and_scripts_without_spaces(
         ("naïve", True),
         ("and", False),
     ]
-    explain = {"words": [{"word": word, "held": held} for word, held in words], "exact": ["POL-358"]}
+    explain = {"words": [{"word": word, "matched": matched} for word, matched in words], "exact": ["POL-358"]}
     with open_page(browser, daemon) as page:
         marked = page.run(
             f"""import("/static/js/evidence.js").then(({{ evidenceOf }}) =>
@@ -88,7 +88,7 @@ def test_a_hit_says_why_it_was_found(browser: Browser, running: Running) -> None
         page.wait("document.querySelector('.explain')")
 
         shown = page.text(".explain")
-        assert all(reason in shown for reason in told["because"])
+        assert all(reason in shown for reason in told["reasons"])
         missing = page.run("document.querySelector('.explain .chip.missing').textContent")
         assert missing.startswith("warehouse (not here;")
         assert f"{told['bm25']:.2f}" in shown

@@ -68,7 +68,7 @@ def test_the_daemon_finds_the_session_with_its_project_and_counts_the_one_withou
     assert hit.session.title == QUESTION
     assert hit.session.id in hit.session.open
     is_marked = name in HEADLESS_SESSIONS_ARE_MARKED
-    assert source.left_out == ({"machine": 1} if is_marked else {})
+    assert source.excluded == ({"machine": 1} if is_marked else {})
     assert (by_script == []) == is_marked
     assert source.unknown == 0
 

@@ -57,7 +57,7 @@ PARAMS: Final[dict[str, dict[str, Any]]] = {
     "call_tool": {"name": "memory_get", "arguments": {"path": "MEMORY.md", "from": 1, "lines": 2}},
     "prompt_section": {"session_key": SESSION},
     "session_started": {"session_key": SESSION},
-    "session_ended": {"session_key": SESSION, "source": "telegram"},
+    "session_ended": {"session_key": SESSION, "channel": "telegram"},
     "flush_check": {"session_key": SESSION, "total_tokens": 177_000, "context_window": 200_000},
     "flush_done": {"session_key": SESSION},
     "compaction_done": {"session_key": SESSION, "compaction_count": 1},
@@ -79,7 +79,7 @@ PARAMS: Final[dict[str, dict[str, Any]]] = {
         "vector_model": "another",
     },
     "memory_recall": {"query": "dark mode"},
-    "recall_for": {"prompt": "I prefer dark mode in my editor", "force": True},
+    "facts_for_prompt": {"prompt": "I prefer dark mode in my editor", "force": True},
     "facts": {},
     "files": {},
     "sources": {},
@@ -88,7 +88,7 @@ PARAMS: Final[dict[str, dict[str, Any]]] = {
     "conversation_read": {"session": "ses_1"},
     "memory_edit": {"id": "theme", "text": "I prefer light mode", "was": "I prefer dark mode"},
     "memory_forget": {"id": "theme"},
-    "capture_from": {"messages": [{"role": "user", "content": "I prefer tabs over spaces"}], "force": True},
+    "capture_facts": {"messages": [{"role": "user", "content": "I prefer tabs over spaces"}], "force": True},
     "open_page": {},
 }
 """Parameters of each request, except `hello`, `subscribe` and `cancel`."""

@@ -382,16 +382,16 @@ def _state(client: Client) -> dict[str, Any]:
             each.messages,
             each.redactions,
             each.unknown,
-            sorted(each.left_out.items()),
-            each.kept,
+            sorted(each.excluded.items()),
+            each.retained,
         ]
         for each in agent.added
     )
     sessions = agent.sessions and [
         agent.sessions.transcripts,
         agent.sessions.messages,
-        agent.sessions.eras,
-        agent.sessions.left_out,
+        agent.sessions.stores,
+        agent.sessions.excluded,
     ]
     listed = sorted(
         [each.path, each.source, each.size_bytes, each.chunks, each.title, each.date] for each in files.files

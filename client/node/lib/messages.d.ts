@@ -88,7 +88,7 @@ export interface BulkJob {
 /**
  * A chunk that the provider rejects; only keyword search finds it.
  */
-export interface RefusedText {
+export interface RejectedText {
   path: string;
   start_line: number;
   end_line: number;
@@ -98,14 +98,14 @@ export interface RefusedText {
 /**
  * An agent's transcripts: how many are indexed, and how many there are of each file format era.
  *
- * `left_out` counts the sessions that are not indexed, by kind; `redactions` counts secrets removed from the index.
+ * `excluded` counts the sessions that are not indexed, by kind; `redactions` counts secrets removed from the index.
  */
 export interface SessionsStatus {
   transcripts: number;
   messages: number;
   redactions: number;
-  eras: Record<string, number>;
-  left_out: Record<string, number>;
+  stores: Record<string, number>;
+  excluded: Record<string, number>;
 }
 
 /**
@@ -121,8 +121,8 @@ export interface Problem {
  * A source of another program; `agent` is the one it belongs to, empty if none.
  *
  * `kind` is `transcripts` or `notes`. `files` and `bytes` count what is read in place, `sessions` and `messages` what
- * is indexed of it. `left_out` counts sessions that are not indexed, by kind; `unknown` counts records that no reader
- * knows. `kept` counts sessions that the program deleted and memd kept, in `kept_bytes`. `newest_ms` is None if
+ * is indexed of it. `excluded` counts sessions that are not indexed, by kind; `unknown` counts records that no reader
+ * knows. `retained` counts copies of sessions that the program deleted, in `retained_bytes`. `newest_ms` is None if
  * unknown.
  */
 export interface SourceStatus {
@@ -137,11 +137,11 @@ export interface SourceStatus {
   messages: number;
   redactions: number;
   unknown: number;
-  left_out: Record<string, number>;
+  excluded: Record<string, number>;
   newest_ms: number | null;
   keep: boolean;
-  kept: number;
-  kept_bytes: number;
+  retained: number;
+  retained_bytes: number;
   problems: Problem[];
 }
 
@@ -153,7 +153,7 @@ export interface SourceStatus {
  */
 export interface MachineStatus {
   name: string;
-  is_this: boolean;
+  is_local: boolean;
   behind: number;
   at_ms: number | null;
 }
@@ -183,7 +183,7 @@ export interface SkippedFile {
  * accept, or doesn't accept our changes), `failed`, `held` (a folder lost most of its files, and memd asks before it
  * deletes them elsewhere), or `paused`. `ahead` counts commits that the remote lacks, `is_behind` tells whether it has
  * commits that are not here yet. `waiting` are files that wait for another program that writes to them, or for the
- * answer to a question, `left_out` files that are not replicated. `next_sync_ms` is None while paused.
+ * answer to a question, `excluded` files that are not replicated. `next_sync_ms` is None while paused.
  */
 export interface RemoteStatus {
   agent: string;
@@ -198,7 +198,7 @@ export interface RemoteStatus {
   machines: MachineStatus[];
   conflicts: MemoryConflict[];
   waiting: SkippedFile[];
-  left_out: SkippedFile[];
+  excluded: SkippedFile[];
   problem: Problem | null;
 }
 
@@ -246,7 +246,7 @@ export interface AgentStatus {
   waits_for: string;
   fallback: Fallback | null;
   jobs: BulkJob[];
-  refused: RefusedText[];
+  rejected: RejectedText[];
   vector_path: string;
   vector_path_reason: string;
   last_sync_ms: number | null;
@@ -676,11 +676,11 @@ export interface IndexReply {
 }
 
 /**
- * Which agent's index to rebuild (None: all); with `vectors` all chunks are embedded again.
+ * Which agent's index to rebuild (None: all); with `delete_vectors` all chunks are embedded again.
  */
 export interface ResetParams {
   agent?: string | null;
-  vectors?: boolean;
+  delete_vectors?: boolean;
 }
 
 /**
@@ -914,7 +914,7 @@ export interface SessionStartedReply {
  *
  * `session_id` or `transcript` (a file in the agent's sessions folder) selects the conversation; without both, the
  * newest is used. `slug` is the name of the note; without it, a model or the words of the conversation name it.
- * `source` is the place of the conversation. `reason` is `new` or `reset`. `next_session_id` is the session that
+ * `channel` is the channel of the conversation. `reason` is `new` or `reset`. `next_session_id` is the session that
  * follows; the same id means that the transcript continues, and that the conversation ended at its last reset.
  * `ended_ms` is when it ended (Unix time in milliseconds; None: now), for a request that is sent later.
  * `private` writes the note to `memory/sessions/`, labelled with `session_key`: OpenClaw's plugin shows it only to
@@ -926,7 +926,7 @@ export interface SessionEndedParams {
   session_id?: string | null;
   transcript?: string | null;
   slug?: string | null;
-  source?: string | null;
+  channel?: string | null;
   reason?: string;
   next_session_id?: string | null;
   ended_ms?: number | null;
@@ -1182,29 +1182,29 @@ export interface MemoryRecallParams {
 /**
  * Facts, best first.
  *
- * `compared` is `vectors`, `words` (`reason` is the code of why there were no vectors), or `none` for a list. `unread`
- * counts facts without a vector yet, which were compared by their terms. `total` counts all facts.
+ * `compared` is `vectors`, `words` (`reason` is the code of why there were no vectors), or `none` for a list.
+ * `without_vectors` counts facts without a vector yet, which were compared by their terms. `total` counts all facts.
  */
 export interface MemoryRecallReply {
   agent: string;
   facts: FactRow[];
   compared: string;
   total: number;
-  unread: number;
+  without_vectors: number;
   reason: string;
 }
 
 /**
  * A fact and its new text.
  *
- * `was` is the text the caller expects: if the fact's text differs, nothing is changed. `importance` and `category`
- * default to the present ones.
+ * `expected_text` is the text the caller expects: if the fact's text differs, nothing is changed. `importance` and
+ * `category` default to the present ones.
  */
 export interface MemoryEditParams {
   id: string;
   text: string;
   agent?: string | null;
-  was?: string | null;
+  expected_text?: string | null;
   importance?: number | null;
   category?: string | null;
 }
@@ -1266,7 +1266,7 @@ export interface FactsReply {
 /**
  * A prompt to find facts for; `force` overrides the setting `autoRecall`.
  */
-export interface RecallForParams {
+export interface FactsForPromptParams {
   prompt: string;
   agent?: string | null;
   force?: boolean;
@@ -1277,7 +1277,7 @@ export interface RecallForParams {
  *
  * If `text` is empty, `reason` is `off`, `blank` (the prompt is), `no_facts` or `nothing_near`.
  */
-export interface RecallForReply {
+export interface FactsForPromptReply {
   agent: string;
   text: string;
   reason: string;
@@ -1287,7 +1287,7 @@ export interface RecallForReply {
 /**
  * Messages of a conversation, each with `role` and `content`; `force` overrides the setting `autoCapture`.
  */
-export interface CaptureFromParams {
+export interface CaptureFactsParams {
   messages: Record<string, unknown>[];
   agent?: string | null;
   force?: boolean;
@@ -1317,7 +1317,7 @@ export interface SkippedMessage {
 /**
  * The messages stored as facts, and the others with reasons. `reason` is `off` if no message was examined.
  */
-export interface CaptureFromReply {
+export interface CaptureFactsReply {
   agent: string;
   stored: CapturedMessage[];
   skipped: SkippedMessage[];
@@ -1570,8 +1570,8 @@ export interface Requests {
   memory_edit: { params: MemoryEditParams; reply: MemoryEditReply };
   memory_forget: { params: MemoryForgetParams; reply: MemoryForgetReply };
   facts: { params: FactsParams; reply: FactsReply };
-  recall_for: { params: RecallForParams; reply: RecallForReply };
-  capture_from: { params: CaptureFromParams; reply: CaptureFromReply };
+  facts_for_prompt: { params: FactsForPromptParams; reply: FactsForPromptReply };
+  capture_facts: { params: CaptureFactsParams; reply: CaptureFactsReply };
   sources: { params: SourcesParams; reply: SourcesReply };
   remote: { params: RemoteParams; reply: RemoteReply };
   conversation_search: { params: ConversationSearchParams; reply: ConversationSearchReply };

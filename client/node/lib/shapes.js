@@ -30,23 +30,23 @@ export const SHAPES = {
   BulkJob: {
     needs: ["id", "state", "texts", "done", "submitted_ms"],
   },
-  RefusedText: {
+  RejectedText: {
     needs: ["path", "start_line", "end_line", "reason"],
   },
   SessionsStatus: {
-    defaults: {"transcripts": 0, "messages": 0, "redactions": 0, "eras": {}, "left_out": {}},
+    defaults: {"transcripts": 0, "messages": 0, "redactions": 0, "stores": {}, "excluded": {}},
   },
   Problem: {
     needs: ["code", "message", "hint"],
   },
   SourceStatus: {
     needs: ["name", "title", "kind"],
-    defaults: {"agent": "", "locations": [], "files": 0, "bytes": 0, "sessions": 0, "messages": 0, "redactions": 0, "unknown": 0, "left_out": {}, "newest_ms": null, "keep": false, "kept": 0, "kept_bytes": 0, "problems": []},
+    defaults: {"agent": "", "locations": [], "files": 0, "bytes": 0, "sessions": 0, "messages": 0, "redactions": 0, "unknown": 0, "excluded": {}, "newest_ms": null, "keep": false, "retained": 0, "retained_bytes": 0, "problems": []},
     holds: {"problems": ["Problem", true]},
   },
   MachineStatus: {
     needs: ["name"],
-    defaults: {"is_this": false, "behind": -1, "at_ms": null},
+    defaults: {"is_local": false, "behind": -1, "at_ms": null},
   },
   MemoryConflict: {
     needs: ["path", "note", "machine", "date"],
@@ -56,8 +56,8 @@ export const SHAPES = {
   },
   RemoteStatus: {
     needs: ["agent", "url", "machine", "state"],
-    defaults: {"files": 0, "ahead": 0, "is_behind": false, "last_sync_ms": null, "next_sync_ms": null, "machines": [], "conflicts": [], "waiting": [], "left_out": [], "problem": null},
-    holds: {"machines": ["MachineStatus", true], "conflicts": ["MemoryConflict", true], "waiting": ["SkippedFile", true], "left_out": ["SkippedFile", true], "problem": ["Problem", false]},
+    defaults: {"files": 0, "ahead": 0, "is_behind": false, "last_sync_ms": null, "next_sync_ms": null, "machines": [], "conflicts": [], "waiting": [], "excluded": [], "problem": null},
+    holds: {"machines": ["MachineStatus", true], "conflicts": ["MemoryConflict", true], "waiting": ["SkippedFile", true], "excluded": ["SkippedFile", true], "problem": ["Problem", false]},
   },
   Degradation: {
     needs: ["code", "reason", "since_ms", "hint"],
@@ -67,8 +67,8 @@ export const SHAPES = {
   },
   AgentStatus: {
     needs: ["agent"],
-    defaults: {"workspace": "", "index_path": "", "enabled": true, "sources": [], "files": 0, "chunks": 0, "vectors": 0, "files_pending": 0, "chunks_pending": 0, "oldest_pending_ms": 0, "provider": "none", "model": "", "dims": 0, "space": "", "filling": null, "waits_for": "", "fallback": null, "jobs": [], "refused": [], "vector_path": "none", "vector_path_reason": "the index is not open", "last_sync_ms": null, "syncing": false, "watch": "off", "watch_reason": "", "interval_minutes": 0, "sessions": null, "added": [], "remote": null, "generation": 0, "index_bytes": 0, "degraded": null, "skipped": [], "problems": [], "checks": []},
-    holds: {"filling": ["FillProgress", false], "fallback": ["Fallback", false], "jobs": ["BulkJob", true], "refused": ["RefusedText", true], "sessions": ["SessionsStatus", false], "added": ["SourceStatus", true], "remote": ["RemoteStatus", false], "degraded": ["Degradation", false], "skipped": ["SkippedFile", true], "problems": ["Problem", true], "checks": ["Check", true]},
+    defaults: {"workspace": "", "index_path": "", "enabled": true, "sources": [], "files": 0, "chunks": 0, "vectors": 0, "files_pending": 0, "chunks_pending": 0, "oldest_pending_ms": 0, "provider": "none", "model": "", "dims": 0, "space": "", "filling": null, "waits_for": "", "fallback": null, "jobs": [], "rejected": [], "vector_path": "none", "vector_path_reason": "the index is not open", "last_sync_ms": null, "syncing": false, "watch": "off", "watch_reason": "", "interval_minutes": 0, "sessions": null, "added": [], "remote": null, "generation": 0, "index_bytes": 0, "degraded": null, "skipped": [], "problems": [], "checks": []},
+    holds: {"filling": ["FillProgress", false], "fallback": ["Fallback", false], "jobs": ["BulkJob", true], "rejected": ["RejectedText", true], "sessions": ["SessionsStatus", false], "added": ["SourceStatus", true], "remote": ["RemoteStatus", false], "degraded": ["Degradation", false], "skipped": ["SkippedFile", true], "problems": ["Problem", true], "checks": ["Check", true]},
   },
   DownloadStatus: {
     needs: ["ref", "state", "stage", "done", "total"],
@@ -239,7 +239,7 @@ export const SHAPES = {
   },
   MemoryRecallReply: {
     needs: ["agent", "facts", "compared", "total"],
-    defaults: {"unread": 0, "reason": ""},
+    defaults: {"without_vectors": 0, "reason": ""},
     holds: {"facts": ["FactRow", true]},
   },
   MemoryEditReply: {
@@ -255,7 +255,7 @@ export const SHAPES = {
     needs: ["agent", "facts", "total"],
     holds: {"facts": ["FactRow", true]},
   },
-  RecallForReply: {
+  FactsForPromptReply: {
     needs: ["agent", "text"],
     defaults: {"reason": "", "facts": []},
     holds: {"facts": ["FactRow", true]},
@@ -267,7 +267,7 @@ export const SHAPES = {
     needs: ["index", "reason"],
     defaults: {"duplicate_of": null},
   },
-  CaptureFromReply: {
+  CaptureFactsReply: {
     needs: ["agent", "stored", "skipped"],
     defaults: {"reason": ""},
     holds: {"stored": ["CapturedMessage", true], "skipped": ["SkippedMessage", true]},
@@ -349,8 +349,8 @@ export const REPLIES = {
   memory_edit: "MemoryEditReply",
   memory_forget: "MemoryForgetReply",
   facts: "FactsReply",
-  recall_for: "RecallForReply",
-  capture_from: "CaptureFromReply",
+  facts_for_prompt: "FactsForPromptReply",
+  capture_facts: "CaptureFactsReply",
   sources: "SourcesReply",
   remote: "RemoteReply",
   conversation_search: "ConversationSearchReply",
@@ -370,7 +370,7 @@ export const PARAMS = {
   get: ["path", "agent", "from_line", "lines", "include_conversations"],
   files: ["agent", "sources", "offset", "limit"],
   index: ["agent", "force"],
-  reset: ["agent", "vectors"],
+  reset: ["agent", "delete_vectors"],
   vacuum: ["agent"],
   embed: ["texts", "agent", "kind", "keep"],
   model: ["ref", "action", "force"],
@@ -378,7 +378,7 @@ export const PARAMS = {
   call_tool: ["name", "arguments", "agent", "session_kind", "session_key", "deadline_ms", "active_projects", "recall", "include_conversations"],
   prompt_section: ["agent", "tools", "citations", "session_kind", "session_key"],
   session_started: ["session_key", "agent", "kind", "max_file_characters", "max_characters"],
-  session_ended: ["session_key", "agent", "session_id", "transcript", "slug", "source", "reason", "next_session_id", "ended_ms", "private"],
+  session_ended: ["session_key", "agent", "session_id", "transcript", "slug", "channel", "reason", "next_session_id", "ended_ms", "private"],
   flush_check: ["session_key", "agent", "total_tokens", "context_window", "next_input_tokens", "transcript_bytes", "compaction_count", "session_id", "kind", "cli_provider", "workspace_access"],
   flush_done: ["session_key", "agent", "compaction_count", "session_id"],
   compaction_done: ["session_key", "agent", "compaction_count", "session_id"],
@@ -387,11 +387,11 @@ export const PARAMS = {
   append_note: ["text", "agent", "date", "key"],
   memory_store: ["text", "agent", "importance", "category", "id", "created_ms", "vector", "vector_model"],
   memory_recall: ["query", "agent", "limit", "min_score"],
-  memory_edit: ["id", "text", "agent", "was", "importance", "category"],
+  memory_edit: ["id", "text", "agent", "expected_text", "importance", "category"],
   memory_forget: ["id", "query", "agent"],
   facts: ["agent", "offset", "limit"],
-  recall_for: ["prompt", "agent", "force"],
-  capture_from: ["messages", "agent", "force"],
+  facts_for_prompt: ["prompt", "agent", "force"],
+  capture_facts: ["messages", "agent", "force"],
   sources: ["action", "name", "session", "agent"],
   remote: ["action", "agent", "url", "path", "paths", "take_over", "missing", "confirmed"],
   conversation_search: ["query", "agent", "max_results", "sources", "project", "since", "exclude_session", "deadline_ms"],

@@ -135,7 +135,7 @@ async function reset({ agent, json, vectors, yes }, { daemon, write, complain, c
     if (said === undefined) throw new Error("memory reset needs a confirmation: without a terminal, run it with --yes");
     if (!said) return write("Nothing was reset.\n");
   }
-  const params = { ...(agent === undefined ? {} : { agent }), vectors: vectors === true };
+  const params = { ...(agent === undefined ? {} : { agent }), delete_vectors: vectors === true };
   indexed(await daemon.ask("reset", params, { deadlineMs: INDEX_MS }), json, { write, complain });
 }
 

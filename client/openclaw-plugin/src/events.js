@@ -62,7 +62,7 @@ export function listen(api, { daemon, outbox, settings, config }) {
       if (context.sessionKey) await daemon.tell("flush_done", { ...whose(context), ...keys(context) });
     } else if (settings.autoCapture && isOwnTurn(context)) {
       const messages = lastSaid(event.messages);
-      if (messages.length > 0) await daemon.tell("capture_from", { ...whose(context), messages, force: true });
+      if (messages.length > 0) await daemon.tell("capture_facts", { ...whose(context), messages, force: true });
     }
   });
 }
@@ -78,7 +78,7 @@ async function recalled(event, context, { daemon, log }) {
   if (prompt.trim() === "") return undefined;
   try {
     const params = { ...whose(context), prompt, force: true };
-    const { text } = await daemon.askInTurn("recall_for", params);
+    const { text } = await daemon.askInTurn("facts_for_prompt", params);
     return text === "" ? undefined : { prependContext: text };
   } catch (error) {
     if (!isAbsent(error) && !isHang(error)) log.warn(`memd: no facts were recalled: ${sentence(error)}`);

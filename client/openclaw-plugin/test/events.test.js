@@ -62,7 +62,7 @@ test("no note is written if OpenClaw's hook writes one or the settings turn note
 });
 
 test("facts are put before what the user says to the agent alone", async () => {
-  const { api, client } = await host({ autoRecall: true, hookDeadlineMs: 700 }, { replies: { recall_for: { text: "<facts>" } } });
+  const { api, client } = await host({ autoRecall: true, hookDeadlineMs: 700 }, { replies: { facts_for_prompt: { text: "<facts>" } } });
   const event = { prompt: "history and all", currentUserMessage: "set up my editor", messages: [] };
   assert.deepEqual(await api.fire("before_prompt_build", event, USER), { prependContext: "<facts>" });
   assert.deepEqual(client.asked[0].params, { agent: "main", prompt: "set up my editor", force: true });
@@ -80,7 +80,7 @@ test("facts are put before what the user says to the agent alone", async () => {
 
 test("without a daemon a turn continues without facts, with one log entry", async () => {
   const down = failure("daemon_unreachable", "no daemon");
-  const { api } = await host({ autoRecall: true }, { replies: { recall_for: down, hello: down } });
+  const { api } = await host({ autoRecall: true }, { replies: { facts_for_prompt: down, hello: down } });
   for (let turn = 0; turn < 3; turn += 1) {
     assert.equal(await api.fire("before_prompt_build", { prompt: "hello", messages: [] }, USER), undefined);
   }
@@ -100,7 +100,7 @@ test("facts are kept of what the user said last, once the turn succeeded", async
   await api.fire("agent_end", { messages, success: true }, { ...USER, trigger: "heartbeat" });
   await api.fire("agent_end", { messages, success: true }, USER);
   assert.deepEqual(asked(client), [
-    ["capture_from", { agent: "main", messages: [{ role: "user", content: [{ type: "text", text: "I prefer tea" }] }], force: true }],
+    ["capture_facts", { agent: "main", messages: [{ role: "user", content: [{ type: "text", text: "I prefer tea" }] }], force: true }],
   ]);
 });
 
@@ -130,7 +130,7 @@ test("what is spent in a turn is missing for its next request, and comes back", 
     await wait(Math.min(timeoutMs, replyMs));
     return { text: "" };
   };
-  const { api } = await host({ autoRecall: true, hookDeadlineMs: 200 }, { replies: { recall_for: slow } });
+  const { api } = await host({ autoRecall: true, hookDeadlineMs: 200 }, { replies: { facts_for_prompt: slow } });
   const event = { prompt: "hello", messages: [] };
   const turn = (agentId = "main") => api.fire("before_prompt_build", event, { ...USER, agentId });
   for (let request = 0; request < 4; request += 1) await turn();

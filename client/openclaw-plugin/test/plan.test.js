@@ -190,7 +190,7 @@ test("reset asks first, and without a terminal wants --yes", async () => {
   assert.equal(client.asked.length, 0);
   assert.match(await command("memory reset", [{ agent: "main" }], client, true), /^main: 3 files/u);
   await command("memory reset", [{ yes: true, vectors: true }], client);
-  assert.deepEqual(client.asked.map(({ params }) => params), [{ agent: "main", vectors: false }, { vectors: true }]);
+  assert.deepEqual(client.asked.map(({ params }) => params), [{ agent: "main", delete_vectors: false }, { delete_vectors: true }]);
 });
 
 test("a deep status probes, and with --index it indexes first", async () => {

@@ -33,7 +33,7 @@ class SearchedSources:
         workspace: Folder of its notes.
         sources: Sources that the settings include, each with its kind: `notes` or `transcripts`.
         disk: Existing files and transcripts; None if they could not be scanned.
-        left_out: Files that are not indexed, or only in part.
+        excluded: Files that are not indexed, or only in part.
         is_looking: Whether memd is still asking the remote for changes of other machines.
         projects: Names of all projects if the requested one is none of them.
     """
@@ -42,7 +42,7 @@ class SearchedSources:
     workspace: Path
     sources: Mapping[str, str]
     disk: Listing | None = None
-    left_out: Collection[SkippedFile] = ()
+    excluded: Collection[SkippedFile] = ()
     is_looking: bool = False
     projects: Sequence[str] | None = None
 
@@ -54,7 +54,7 @@ async def explain_empty(
 
     def scan() -> SearchedSources:
         disk = text.sources.find()
-        return replace(memory, disk=disk, left_out=text.left_out(disk))
+        return replace(memory, disk=disk, excluded=text.excluded(disk))
 
     with (
         suppress(MemdError),
@@ -95,7 +95,7 @@ def find_reason(reply: SearchReply, params: SearchParams, memory: SearchedSource
     if not paths or ("memory" in wanted and disk.is_missing and not has_notes):
         return _no_files(memory, disk, wanted)
     if params.path is not None:
-        refused = {each.path: each.reason for each in memory.left_out if each not in disk.partial}
+        refused = {each.path: each.reason for each in memory.excluded if each not in disk.partial}
         if not any(path.startswith(params.path) and path not in refused for path in paths):
             return _no_path(params.path, paths, refused, memory.workspace)
     if reply.pending.files:
@@ -148,9 +148,9 @@ def _no_path(path: str, paths: list[str], refused: dict[str, str], workspace: Pa
     """Return the reason for a search whose path filter matches no indexed file."""
     shown = path[:200]
     message = f"No indexed file has a path that starts with {shown}."
-    for left_out, reason in sorted(refused.items()):
-        if left_out.startswith(path) or path.startswith(f"{left_out.rstrip('/')}/"):
-            named = reason if reason.startswith(left_out) else f"{left_out[:200]} is not indexed: {reason}"
+    for excluded, reason in sorted(refused.items()):
+        if excluded.startswith(path) or path.startswith(f"{excluded.rstrip('/')}/"):
+            named = reason if reason.startswith(excluded) else f"{excluded[:200]} is not indexed: {reason}"
             return EmptyResult("path_matches_nothing", message, f"{named.rstrip('.')}.")
     near = find_similar_paths(path.removeprefix(f"{workspace}/"), [*folders_of(paths), *paths], 1)
     hint = (

@@ -23,7 +23,7 @@ async def list_memory(agent: str, text: TextSync, index: IndexFile, params: File
     paths = [each.path for each in page]
     known = await index.read(lambda db: list_files(db, paths))
     rows = [_row(each, known.get(each.path, ListedFile())) for each in page]
-    return FilesReply(agent, rows, len(found), text.left_out(disk))
+    return FilesReply(agent, rows, len(found), text.excluded(disk))
 
 
 def _newest_first(disk: Listing, refused: set[str], sources: set[str]) -> list[SourceFile]:

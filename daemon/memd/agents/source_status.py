@@ -39,7 +39,7 @@ def find_sources(places: Places, known: Collection[str], max_file_bytes: int) ->
             status = describe_source(config, source, source.source.find())
         finally:
             source.source.close()
-        if status.files or status.left_out or status.problems:
+        if status.files or status.excluded or status.problems:
             found.append(status)
     return found
 
@@ -48,7 +48,7 @@ def describe_removed(agent_id: str, name: str, copies: RetainedCopies) -> Source
     """Return the status of a removed source: only its copies exist."""
     kept = copies.all().values()
     places, number, size = [str(copies.folder)], len(kept), sum(copy.size for copy in kept)
-    return SourceStatus(name, name, "transcripts", agent_id, places, kept=number, kept_bytes=size)
+    return SourceStatus(name, name, "transcripts", agent_id, places, retained=number, retained_bytes=size)
 
 
 def describe_source(
@@ -65,10 +65,10 @@ def describe_source(
     copies = source.copies.all().values() if isinstance(source, RetainedConversations) else ()
     kept = [copy for copy in copies if copy.is_deleted]
     newest = max((found.mtime_ns // 1_000_000 for found in scanned.files.values()), default=None)
-    left_out = dict(scanned.left_out)
+    excluded = dict(scanned.excluded)
     for kind, number in (("machine", counts.machine), ("subagent", counts.subagents)) if counts else ():
         if number:
-            left_out[kind] = left_out.get(kind, 0) + number
+            excluded[kind] = excluded.get(kind, 0) + number
     return SourceStatus(
         name=config.name,
         title=known.title if known is not None else config.name,
@@ -81,10 +81,10 @@ def describe_source(
         messages=counts.messages if counts is not None else 0,
         redactions=counts.redactions if counts is not None else 0,
         unknown=counts.unknown if counts is not None else 0,
-        left_out=left_out,
+        excluded=excluded,
         newest_ms=newest,
         keep=config.keep,
-        kept=len(kept),
-        kept_bytes=sum(copy.size for copy in kept),
+        retained=len(kept),
+        retained_bytes=sum(copy.size for copy in kept),
         problems=list(scanned.problems),
     )

@@ -26,7 +26,7 @@ from memd_client.messages import (
     Check,
     ModelStatus,
     Problem,
-    RefusedText,
+    RejectedText,
     SessionsStatus,
 )
 
@@ -105,13 +105,13 @@ async def describe_agent(config: AgentConfig, opened: OpenAgent, now_ms: int, *,
         generation=at,
         index_bytes=opened.index_file.size_bytes(),
         degraded=vectors.degraded(),
-        skipped=text.left_out(disk),
+        skipped=text.excluded(disk),
         problems=_problems(config, opened, disk),
         filling=vectors.filling(),
         waits_for="mains power" if fill is not None and fill.rests else "",
         fallback=vectors.fallback,
         jobs=fill.bulk.status() if fill is not None and fill.bulk is not None else [],
-        refused=[RefusedText(row.path, row.start_line, row.end_line, row.reason) for row in refused],
+        rejected=[RejectedText(row.path, row.start_line, row.end_line, row.reason) for row in refused],
         checks=await probe(config, opened, disk) if deep else [],
     )
     return _with_provider(status, opened)
@@ -140,7 +140,7 @@ def _sessions(opened: OpenAgent, counts: TranscriptCounts) -> SessionsStatus | N
     if seen is None:
         return None
     return SessionsStatus(
-        counts.transcripts, counts.messages, counts.redactions, dict(seen.stores), dict(seen.left_out)
+        counts.transcripts, counts.messages, counts.redactions, dict(seen.stores), dict(seen.excluded)
     )
 
 

@@ -133,13 +133,14 @@ def add_fact(
     short_help="Change the text of a fact.",
     epilog=examples(
         "memctl facts edit 01KA3M1V8TQ2 Anna lives in Porto",
-        "memctl facts edit 01KA3M1V8TQ2 Anna lives in Porto --was 'Anna lives in Lisbon'",
+        "memctl facts edit 01KA3M1V8TQ2 Anna lives in Porto --if-text 'Anna lives in Lisbon'",
     ),
 )
 @click.argument("fact_id", metavar="ID", type=at_most(MAX_FACT_ID_CHARS), shell_complete=_complete_ids)
 @click.argument("text", nargs=-1, required=True, type=utf8)
 @click.option(
-    "--was",
+    "--if-text",
+    "expected_text",
     type=at_most(MAX_FACT_CHARS),
     metavar="TEXT",
     help="Change the fact only if this is its current text.",
@@ -152,7 +153,7 @@ def edit_fact(
     ctx: click.Context,
     fact_id: str,
     text: tuple[str, ...],
-    was: str | None,
+    expected_text: str | None,
     category: str | None,
     importance: float | None,
     agent: str | None,
@@ -168,7 +169,12 @@ def edit_fact(
     with session.client() as client:
         try:
             reply = client.memory_edit(
-                fact_id, new, agent=agent, was=was, importance=importance, category=category
+                fact_id,
+                new,
+                agent=agent,
+                expected_text=expected_text,
+                importance=importance,
+                category=category,
             )
         except FactMissingError as error:
             error.hint = LIST_FACTS

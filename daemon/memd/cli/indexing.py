@@ -112,7 +112,7 @@ def reset(
         click.confirm(f"Delete {whose}{also} and rebuild from the files?", abort=True, err=True)
     split = split_agent if agent is None else for_agent(agent)
     with session.client() as client, session.output.progress(split, quiet=as_json) as show:
-        reply = client.reset(agent=agent, vectors=vectors, on_progress=show)
+        reply = client.reset(agent=agent, delete_vectors=vectors, on_progress=show)
     print_reply(ctx, session, reply, as_json=as_json)
 
 

@@ -57,7 +57,7 @@ def remote_lines(remote: RemoteStatus, now_ms: int, *, with_agent: bool = False)
             for each in remote.conflicts
         ]
         lines += [row("conflicts", (count(len(remote.conflicts), "file"), "warn")), *first_few(named)]
-    for label, files in (("waiting", remote.waiting), ("left out", remote.left_out)):
+    for label, files in (("waiting", remote.waiting), ("left out", remote.excluded)):
         if files:
             named = [line((each.path, "path"), f": {each.reason}", indent=LABEL_INDENT) for each in files]
             lines += [row(label, (count(len(files), "file"), "warn")), *first_few(named)]
@@ -66,7 +66,7 @@ def remote_lines(remote: RemoteStatus, now_ms: int, *, with_agent: bool = False)
 
 def _machine(machine: MachineStatus, remote: RemoteStatus, now_ms: int) -> list[Piece | None]:
     """Return a machine's name and how far it is behind or ahead."""
-    if machine.is_this:
+    if machine.is_local:
         ahead = f"{count(remote.ahead, 'commit')} ahead" if remote.ahead else None
         behind = "behind" if remote.is_behind else None
         return [(machine.name, "place"), "this machine", ahead, behind or (None if ahead else "up to date")]

@@ -347,7 +347,7 @@ def search_lines(reply: SearchReply, query: str, now_ms: int, *, shows_all: bool
 def _timing_name(key: str) -> str:
     """Return the name of a part of a search, from its key in a reply."""
     name = key.removesuffix("_ms")
-    return {"look": "changed files", "words": "keywords", "meaning": "vectors"}.get(name, name)
+    return {"scan": "changed files", "keyword": "keywords", "vector": "vectors"}.get(name, name)
 
 
 def search_agents_lines(
@@ -386,7 +386,7 @@ def _hit_lines(hit: Hit, pattern: re.Pattern[str] | None) -> list[Line]:
     for text in hit.snippet.strip("\r\n").replace("\r\n", "\n").split("\n"):
         lines.append(line(*marked(text.rstrip(), pattern), indent=SNIPPET_INDENT))
     head = " " * SNIPPET_INDENT + BECAUSE
-    for why in (hit.explain or {}).get("because", ()):
+    for why in (hit.explain or {}).get("reasons", ()):
         lines.append(Line(((str(why), "quiet"),), BECAUSE_INDENT, (head, "label")))
         head = ""  # shown once: on a pipe it separates the reasons from the snippet
     return lines

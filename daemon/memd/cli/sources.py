@@ -85,7 +85,7 @@ def show(session: CliSession, *, as_json: bool) -> None:
 
 def _remaining(source: SourceStatus) -> str:
     """Return what remains of a removed source."""
-    copies = f"{_copies(source.kept)} of conversations ({size(source.kept_bytes)}) remain"
+    copies = f"{_copies(source.retained)} of conversations ({size(source.retained_bytes)}) remain"
     return (
         f"{source.name}: {copies} in {source.locations[0]}; "
         f"to delete them: memctl sources delete-copies {source.name}"
@@ -99,8 +99,8 @@ def _copies(number: int) -> str:
 def _row(source: SourceStatus, now_ms: int) -> tuple[str, ...]:
     """Return a source as a row of the table."""
     indexed = f"{count(source.sessions, 'session')}, {count(source.messages, 'message')}"
-    if source.kept:
-        indexed += f", {source.kept:,} deleted but kept ({size(source.kept_bytes)})"
+    if source.retained:
+        indexed += f", {source.retained:,} deleted but kept ({size(source.retained_bytes)})"
     has_index = bool(source.agent) and source.kind == "transcripts"
     return (
         source.name,

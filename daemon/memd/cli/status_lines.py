@@ -44,7 +44,7 @@ if TYPE_CHECKING:
         DownloadStatus,
         ModelStatus,
         Problem,
-        RefusedText,
+        RejectedText,
         SessionsStatus,
         SourceStatus,
         StatusReply,
@@ -156,8 +156,8 @@ def _trouble_lines(agent: AgentStatus, now_ms: int) -> list[Line]:
         lines.append(row("vectors", ("compared by a scan of the index", "warn"), reason))
     if agent.remote is not None and agent.remote.state == "offline":
         lines += remote_lines(agent.remote, now_ms)[:1]
-    if agent.refused:
-        lines.append(row("refused", (count(len(agent.refused), "chunk"), "warn"), DETAILS))
+    if agent.rejected:
+        lines.append(row("refused", (count(len(agent.rejected), "chunk"), "warn"), DETAILS))
     if agent.skipped:
         lines.append(row("skipped", (count(len(agent.skipped), "file"), "warn"), DETAILS))
     return lines + [check_line(check) for check in agent.checks]
@@ -284,7 +284,7 @@ def job_lines(jobs: list[BulkJob], now_ms: int) -> list[Line]:
     return [row("batch jobs", f"{len(jobs):,} with {count(texts, 'text')}"), *first_few(named)]
 
 
-def refused_lines(refused: list[RefusedText]) -> list[Line]:
+def refused_lines(refused: list[RejectedText]) -> list[Line]:
     """Return the chunks that the provider refuses to embed, and why."""
     if not refused:
         return []
@@ -372,7 +372,7 @@ def _agent_lines(agent: AgentStatus, now_ms: int) -> list[Line]:
             *dotted((agent.index_path, "path"), size(agent.index_bytes), f"generation {agent.generation}"),
         ),
         *job_lines(agent.jobs, now_ms),
-        *refused_lines(agent.refused),
+        *refused_lines(agent.rejected),
         *skipped_lines(agent.skipped),
         *(check_line(check) for check in agent.checks),
     ]
@@ -413,18 +413,18 @@ def _session_lines(sessions: SessionsStatus | None) -> list[Line]:
     """Return the number of an agent's transcripts and messages, if they are indexed."""
     if sessions is None:
         return []
-    eras = {"jsonl": "files", "sqlite": "OpenClaw's database"}
+    stores = {"jsonl": "files", "sqlite": "OpenClaw's database"}
     facts = dotted(
         f"{count(sessions.transcripts, 'transcript')} with {count(sessions.messages, 'message')}",
-        *(f"{number:,} in {eras.get(era, era)}" for era, number in sessions.eras.items() if number),
+        *(f"{number:,} in {stores.get(era, era)}" for era, number in sessions.stores.items() if number),
         f"{count(sessions.redactions, 'secret')} redacted" if sessions.redactions else None,
     )
-    return [row("sessions", *facts), *_left_out_lines(sessions.left_out)]
+    return [row("sessions", *facts), *_left_out_lines(sessions.excluded)]
 
 
-def _left_out_lines(left_out: Mapping[str, int]) -> list[Line]:
+def _left_out_lines(excluded: Mapping[str, int]) -> list[Line]:
     """Return the kinds of sessions that are not indexed, if there are any."""
-    kinds = ", ".join(f"{number:,} {kind}" for kind, number in sorted(left_out.items()))
+    kinds = ", ".join(f"{number:,} {kind}" for kind, number in sorted(excluded.items()))
     return [line((f"not indexed: {kinds}", "quiet"), indent=LABEL_INDENT)] if kinds else []
 
 
@@ -436,11 +436,11 @@ def _source_lines(source: SourceStatus) -> list[Line]:
         if source.kind == "transcripts"
         else None,
         size(source.bytes),
-        f"{source.kept:,} deleted but kept ({size(source.kept_bytes)})" if source.kept else None,
+        f"{source.retained:,} deleted but kept ({size(source.retained_bytes)})" if source.retained else None,
         f"{count(source.redactions, 'secret')} redacted" if source.redactions else None,
         f"{source.unknown:,} unknown records" if source.unknown else None,
     )
-    return [row(source.name, *facts), *_left_out_lines(source.left_out), *problem_lines(source.problems)]
+    return [row(source.name, *facts), *_left_out_lines(source.excluded), *problem_lines(source.problems)]
 
 
 def _vector_path(agent: AgentStatus) -> tuple[Piece, ...]:

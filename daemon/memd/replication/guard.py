@@ -63,7 +63,7 @@ class DeletionGuard:
         gone = {
             path
             for path in before.keys() - scan.files.keys() - scan.busy
-            if not is_below(path, scan.left_out)
+            if not is_below(path, scan.excluded)
         }
         added = {oid for path, oid in scan.files.items() if path not in before}
         self.lost = await self.find(before, gone, added)

@@ -81,7 +81,7 @@ class ReplicaView:
     ahead: int = 0
     is_behind: bool = False
     machines: tuple[MachineView, ...] = ()
-    left_out: Mapping[str, str] = field(default_factory=dict)
+    excluded: Mapping[str, str] = field(default_factory=dict)
     waiting: Mapping[str, str] = field(default_factory=dict)
     conflicts: tuple[str, ...] = ()
     question: Problem | None = None
@@ -263,7 +263,7 @@ class Replica:
 
     async def _scan(self) -> WorkspaceScan:
         scan = await trio.to_thread.run_sync(self._reader.scan, self._names, self._files)
-        self._left_out = {path: why for path, why in scan.left_out.items() if path}
+        self._left_out = {path: why for path, why in scan.excluded.items() if path}
         return scan
 
     async def _changes_in(self, scan: WorkspaceScan) -> dict[str, str | None]:
@@ -438,7 +438,7 @@ class Replica:
             ahead=ahead,
             is_behind=self.exchange.heads.tip not in ("", known),
             machines=await self._machines(tip),
-            left_out=dict(self._left_out),
+            excluded=dict(self._left_out),
             waiting=dict.fromkeys(self._guard.lost.paths, MISSING)
             | {path: each.reason for path, each in self._waiting.items()},
             conflicts=tuple(sorted(path for path in self._files if path.startswith("memory/conflicts/"))),

@@ -45,7 +45,7 @@ def describe_replica(runner: ReplicaRunner) -> RemoteStatus:
             _conflict(path, replica.files) for path in view.conflicts if os.path.lexists(workspace / path)
         ],
         waiting=[SkippedFile(path, reason) for path, reason in sorted(view.waiting.items())],
-        left_out=[SkippedFile(path, reason) for path, reason in sorted(view.left_out.items())],
+        excluded=[SkippedFile(path, reason) for path, reason in sorted(view.excluded.items())],
         problem=view.question or (None if runner.problem is None else as_problem(runner.problem)),
     )
 

@@ -47,13 +47,13 @@ class WorkspaceScan:
         contents: Contents that are new, by id.
         busy: Paths that a program writes to.
         changed_ns: When each file last changed, by the clock of the file system.
-        left_out: Paths that can't be replicated now, with the reason; the repository keeps its version of them.
+        excluded: Paths that can't be replicated now, with the reason; the repository keeps its version of them.
         is_missing: Whether the workspace does not exist.
     """
 
     files: dict[str, str] = field(default_factory=dict)
     contents: dict[str, bytes] = field(default_factory=dict)
-    left_out: dict[str, str] = field(default_factory=dict)
+    excluded: dict[str, str] = field(default_factory=dict)
     busy: set[str] = field(default_factory=set)
     changed_ns: dict[str, int] = field(default_factory=dict)
     is_missing: bool = False
@@ -86,13 +86,13 @@ class WorkspaceReader:
                 continue
             path = names.path(local)
             if not is_tracked(path):
-                found.left_out[path] = "its name can't be replicated"
+                found.excluded[path] = "its name can't be replicated"
             elif file.size > self._max_bytes:
-                found.left_out[path] = "it is larger than the limit"
+                found.excluded[path] = "it is larger than the limit"
             else:
                 self._add(found, path, file, kept.get(path))
         for skipped in disk.skipped:
-            found.left_out[names.path(skipped.path.rstrip("/"))] = skipped.reason
+            found.excluded[names.path(skipped.path.rstrip("/"))] = skipped.reason
         self._known = {path: self._known[path] for path in found.files if path in self._known}
         return found
 
@@ -107,12 +107,12 @@ class WorkspaceReader:
         try:
             data, read_state = self._read(file)
         except OSError as error:
-            found.left_out[path] = f"it can't be read: {error.strerror or type(error).__name__}"
+            found.excluded[path] = f"it can't be read: {error.strerror or type(error).__name__}"
             return
         if data is None:
             found.busy.add(path)
         elif not _is_text(data):
-            found.left_out[path] = "it is not text in UTF-8"
+            found.excluded[path] = "it is not text in UTF-8"
         else:
             oid = blob_id(data)
             found.files[path] = oid

@@ -30,8 +30,8 @@ REQUEST_CLASSES = {
     "memory_recall": "embedding",
     "memory_edit": "embedding",
     "memory_forget": "embedding",
-    "recall_for": "embedding",
-    "capture_from": "embedding",
+    "facts_for_prompt": "embedding",
+    "capture_facts": "embedding",
     "status": "reporting",
     "metrics": "reporting",
 }

@@ -92,7 +92,7 @@ BOUNDS: Mapping[str, Mapping[str, Bound]] = {
     "session_ended": {
         "transcript": Bound(MAX_PATH_CHARS),
         "slug": _KEY,
-        "source": _KEY,
+        "channel": _KEY,
         "reason": _WORD,
         "next_session_id": _KEY,
     },
@@ -111,9 +111,9 @@ BOUNDS: Mapping[str, Mapping[str, Bound]] = {
         "vector": Bound(64 * 1024),
         "vector_model": Bound(MAX_PATH_CHARS),
     },
-    "memory_edit": {"text": Bound(MAX_FACT_CHARS), "was": Bound(MAX_FACT_CHARS)},
-    "recall_for": {"prompt": Bound(MAX_PROMPT_CHARS)},
-    "capture_from": {"messages": Bound(MAX_TEXTS_CHARS, items=100_000)},
+    "memory_edit": {"text": Bound(MAX_FACT_CHARS), "expected_text": Bound(MAX_FACT_CHARS)},
+    "facts_for_prompt": {"prompt": Bound(MAX_PROMPT_CHARS)},
+    "capture_facts": {"messages": Bound(MAX_TEXTS_CHARS, items=100_000)},
     "subscribe": {"kinds": _NAMES},
     "sources": {"action": _WORD, "name": _WORD, "session": _KEY},
     "remote": {

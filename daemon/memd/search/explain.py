@@ -59,7 +59,7 @@ def explain_hits(
         steps = {name: round(scores.get(key, 0.0), 6) for name, scores in ranking.scores.items()}
         explained.append(
             {
-                "because": [
+                "reasons": [
                     *_describe_terms(terms, key, parts),
                     *_describe_ranks(item, keyword_ranks.get(key), vector_ranks.get(key)),
                     *_describe_steps(steps),
@@ -88,11 +88,11 @@ def _word(word: WeighedTerm, key: int) -> dict[str, Any]:
     """Return one term of the query, whether the hit has it, and its weight."""
     described: dict[str, Any] = {
         "word": word.word,
-        "held": key in word.matching,
+        "matched": key in word.matching,
         "chunks": word.chunks,
         "weight": round(word.weight, 3),
     }
-    return described | ({"taken_for": list(word.corrections)} if word.corrections else {})
+    return described | ({"corrections": list(word.corrections)} if word.corrections else {})
 
 
 def _describe_terms(terms: Sequence[WeighedTerm], key: int, parts: Mapping[str, frozenset[str]]) -> list[str]:

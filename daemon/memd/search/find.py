@@ -60,8 +60,8 @@ def find(snapshot: Snapshot, query: Query, *, is_current: Callable[[Hit], bool] 
     verdict = judge_relevance(snapshot, query, ranking)
     hits = build_hits(snapshot, query, ranking, is_current) if verdict.is_relevant else []
     timings = {
-        "words_ms": candidates.keyword_ms,
-        "meaning_ms": candidates.vector_ms,
+        "keyword_ms": candidates.keyword_ms,
+        "vector_ms": candidates.vector_ms,
         "ranking_ms": (perf_counter() - started) * 1000,
     }
     mode = "keyword"

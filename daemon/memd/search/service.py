@@ -161,7 +161,7 @@ class SearchService:
             return await self._index.read(lambda _: self._text.sources.find_session(key))
         return None
 
-    def _limits(self, params: SearchParams, left_out: str | None) -> SearchLimits:
+    def _limits(self, params: SearchParams, excluded: str | None) -> SearchLimits:
         """Return the limits of a request, with settings as defaults."""
         settings = self._config.settings
         sources = tuple(params.sources) if params.sources is not None else self._searched
@@ -169,7 +169,7 @@ class SearchService:
         scope = Scope(
             sources,
             params.path,
-            left_out,
+            excluded,
             params.exclude_session if any(self._conversations.values()) else None,
             params.project,
             since_ms,
@@ -311,7 +311,7 @@ class SearchService:
     ) -> SearchReply:
         """Return the reply: hits, search mode, and what is missing."""
         provider = embedded.provider
-        timings = {"look_ms": view.took_ms, **result.timings}
+        timings = {"scan_ms": view.took_ms, **result.timings}
         return SearchReply(
             agent=self._config.id,
             hits=hits,

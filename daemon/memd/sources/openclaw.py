@@ -107,7 +107,7 @@ class OpenClawConversations(Source):
             rows.files.copy(),
             files.skipped + rows.skipped,
             problems=rows.problems,
-            left_out=rows.left_out.copy(),
+            excluded=rows.excluded.copy(),
             kinds=rows.kinds.copy(),
             unseen=rows.unseen,
         )

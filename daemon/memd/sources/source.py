@@ -92,7 +92,7 @@ class Listing:
         skipped: Files that can't be indexed, each with the reason.
         partial: Notes that are indexed only up to the size limit, each with the size of that part.
         problems: Problems of a whole folder or database, each with a hint.
-        left_out: Number of sessions that are not memory, by kind.
+        excluded: Number of sessions that are not memory, by kind.
         kinds: Kinds of those sessions by id, such as `cron` or `subagent`.
         stores: Of OpenClaw, the number of conversations in each of its stores.
         by_key: Of OpenClaw, by session key, the path of the conversation that was written last under it.
@@ -105,7 +105,7 @@ class Listing:
     skipped: list[SkippedFile] = field(default_factory=list)
     partial: list[SkippedFile] = field(default_factory=list)
     problems: list[Problem] = field(default_factory=list)
-    left_out: dict[str, int] = field(default_factory=dict)
+    excluded: dict[str, int] = field(default_factory=dict)
     kinds: dict[str, str] = field(default_factory=dict)
     stores: dict[str, int] = field(default_factory=dict)
     by_key: dict[str, str] = field(default_factory=dict)
@@ -117,7 +117,7 @@ class Listing:
         """Count a session as not memory, once."""
         if session_id not in self.kinds:
             self.kinds[session_id] = kind
-            self.left_out[kind] = self.left_out.get(kind, 0) + 1
+            self.excluded[kind] = self.excluded.get(kind, 0) + 1
 
     def skip(self, path: str, reason: str) -> None:
         """Record a file that can't be indexed."""

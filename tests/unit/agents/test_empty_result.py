@@ -23,11 +23,11 @@ def file(path: str, source: str = "memory") -> SourceFile:
 def memory(*files: SourceFile, sources: tuple[str, ...] = ("memory",), **facts: Any) -> SearchedSources:
     disk = Listing(files={each.path: each for each in files}, is_missing=facts.pop("missing", False))
     disk.skipped = list(facts.pop("skipped", ()))
-    left_out, kinds = (
+    excluded, kinds = (
         [*disk.skipped, *facts.pop("refused", ())],
         {name: KINDS.get(name, "notes") for name in sources},
     )
-    return SearchedSources("main", WORKSPACE, kinds, disk, left_out, projects=facts.pop("projects", None))
+    return SearchedSources("main", WORKSPACE, kinds, disk, excluded, projects=facts.pop("projects", None))
 
 
 KINDS = {"opencode": "transcripts"}

@@ -100,11 +100,11 @@ class FakeClient:
         self,
         agent: str | None = None,
         *,
-        vectors: bool = False,
+        delete_vectors: bool = False,
         on_progress: Callable[[Progress], None] | None = None,
     ) -> ResetReply:
         """Answer `reset`."""
-        return self._answer(ResetReply, "reset", agent=agent, vectors=vectors)
+        return self._answer(ResetReply, "reset", agent=agent, delete_vectors=delete_vectors)
 
     def vacuum(
         self, agent: str | None = None, *, on_progress: Callable[[Progress], None] | None = None

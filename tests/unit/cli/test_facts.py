@@ -208,9 +208,9 @@ def test_duplicate_fact_is_shown() -> None:
 
 
 def test_a_fact_is_changed() -> None:
-    ran = memctl("facts", "edit", "01J", "I", "like", "mate", "--was", "I like tea", memory_edit=EDITED)
+    ran = memctl("facts", "edit", "01J", "I", "like", "mate", "--if-text", "I like tea", memory_edit=EDITED)
 
-    asked = {"id": "01J", "text": "I like mate", "agent": None, "was": "I like tea"}
+    asked = {"id": "01J", "text": "I like mate", "agent": None, "expected_text": "I like tea"}
     assert ran.client.calls == [("memory_edit", {**asked, "importance": None, "category": None})]
     assert (ran.code, ran.out) == (0, "changed  memory/facts.md:3  preference · 01J\n")
 

@@ -140,7 +140,7 @@ def test_reset_options_are_sent_to_the_daemon() -> None:
     ran = memctl("reset", "--agent", "main", "--vectors", "--yes", reset=ResetReply([indexed()]))
     assert ran.code == 0
     assert "main" in ran.out
-    assert ran.client.calls == [("reset", {"agent": "main", "vectors": True})]
+    assert ran.client.calls == [("reset", {"agent": "main", "delete_vectors": True})]
 
 
 def test_reset_without_a_terminal_deletes_nothing() -> None:

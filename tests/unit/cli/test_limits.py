@@ -53,7 +53,7 @@ TEXTS = [
     Text("facts add {}", "memory_store", "text"),
     Text("facts edit {} x", "memory_edit", "id"),
     Text("facts edit 01J {}", "memory_edit", "text"),
-    Text("facts edit 01J x --was {}", "memory_edit", "was"),
+    Text("facts edit 01J x --if-text {}", "memory_edit", "expected_text"),
 ]
 
 

@@ -29,7 +29,7 @@ REMOTE = RemoteStatus(
     last_sync_ms=NOW_MS - 60_000,
     next_sync_ms=NOW_MS + 240_000,
     machines=[
-        MachineStatus("laptop", is_this=True, behind=0, at_ms=NOW_MS - 60_000),
+        MachineStatus("laptop", is_local=True, behind=0, at_ms=NOW_MS - 60_000),
         MachineStatus("server", behind=3, at_ms=NOW_MS - 7_200_000),
     ],
 )
@@ -132,7 +132,7 @@ def test_remote_shows_conflicts_and_files_that_wait_or_are_left_out() -> None:
         REMOTE,
         conflicts=[CONFLICT],
         waiting=[SkippedFile("memory/log.md", "open for writing in another program")],
-        left_out=[SkippedFile("memory/link.md", "symbolic link; links are not followed")],
+        excluded=[SkippedFile("memory/link.md", "symbolic link; links are not followed")],
     )
 
     out = answered("remote", reply=RemoteReply([troubled])).out

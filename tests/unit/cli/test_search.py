@@ -69,14 +69,14 @@ timings: keywords 1.2 ms · vectors 34 ms
 """
 
 WHY = {
-    "because": [
+    "reasons": [
         "it holds keys; not vault",
         "number 2 by words (BM25 4.10), number 1 by meaning (cosine 0.61)",
         "together 0.842",
     ],
     "words": [
-        {"word": "keys", "held": True, "chunks": 3, "weight": 5.917},
-        {"word": "vault", "held": False, "chunks": 9, "weight": 4.921},
+        {"word": "keys", "matched": True, "chunks": 3, "weight": 5.917},
+        {"word": "vault", "matched": False, "chunks": 9, "weight": 4.921},
     ],
     "exact": [],
     "cosine": 0.61,
@@ -156,8 +156,8 @@ def test_keyword_mode_names_no_provider() -> None:
 
 
 def test_explain_shows_reasons_below_each_hit_and_timings_at_the_end() -> None:
-    hits = [replace(KEYS, explain=WHY), replace(LEASE, explain={"because": ["it holds none of the words"]})]
-    reply = found(*hits, timings={"words_ms": 1.2, "meaning_ms": 34.1})
+    hits = [replace(KEYS, explain=WHY), replace(LEASE, explain={"reasons": ["it holds none of the words"]})]
+    reply = found(*hits, timings={"keyword_ms": 1.2, "vector_ms": 34.1})
 
     ran = memctl("search", "--explain", "keys vault", search=reply)
 
@@ -165,7 +165,7 @@ def test_explain_shows_reasons_below_each_hit_and_timings_at_the_end() -> None:
     assert ran.client.calls[0][1]["explain"] is True
 
 
-@pytest.mark.parametrize("why", [None, {}, {"because": []}])
+@pytest.mark.parametrize("why", [None, {}, {"reasons": []}])
 def test_hit_without_reasons_shows_none(why: dict[str, Any] | None) -> None:
     ran = memctl("search", "--explain", "keys", search=found(replace(KEYS, explain=why)))
 
@@ -186,7 +186,7 @@ def test_reasons_on_a_terminal_are_dim_and_wrapped() -> None:
 
 
 def test_control_characters_in_a_reason_are_escaped() -> None:
-    reply = found(replace(KEYS, explain={"because": ["it holds \x1b[2J\nkeys"]}))
+    reply = found(replace(KEYS, explain={"reasons": ["it holds \x1b[2J\nkeys"]}))
 
     ran = memctl("search", "--explain", "zebra", search=reply, terminal=True, colour=False)
 
@@ -276,7 +276,7 @@ def test_invalid_arguments_exit_with_2_without_a_request(wrong: list[str]) -> No
 
 
 def test_json_has_all_fields_of_the_reply() -> None:
-    reply = found(LEASE, replace(KEYS, explain=WHY), degraded=OUTAGE, timings={"look_ms": 1.5})
+    reply = found(LEASE, replace(KEYS, explain=WHY), degraded=OUTAGE, timings={"scan_ms": 1.5})
 
     ran = memctl("search", "--json", "--explain", "lease", search=reply)
 

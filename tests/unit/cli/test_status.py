@@ -14,7 +14,7 @@ from memd_client.messages import (
     Fallback,
     FillProgress,
     Problem,
-    RefusedText,
+    RejectedText,
     SessionsStatus,
     SkippedFile,
     StatusReply,
@@ -142,7 +142,7 @@ def switching() -> AgentStatus:
             BulkJob("batch_1", "running", 3000, 120, NOW_MS - 125_000),
             BulkJob("batch_2", "submitted", 1000, 0, NOW_MS),
         ],
-        refused=[RefusedText("memory/a.md", first, 4, "openai refuses the text") for first in range(1, 7)],
+        rejected=[RejectedText("memory/a.md", first, 4, "openai refuses the text") for first in range(1, 7)],
     )
 
 

@@ -20,15 +20,15 @@ from memd.settings.lifecycle import FactsSettings, LifecycleSettings
 from memd.settings.schema import DaemonSettings
 from memd_client.errors import DeadlineExceededError, MemdError
 from memd_client.facts import (
-    CaptureFromParams,
-    CaptureFromReply,
+    CaptureFactsParams,
+    CaptureFactsReply,
+    FactsForPromptParams,
+    FactsForPromptReply,
     MemoryForgetParams,
     MemoryRecallParams,
     MemoryRecallReply,
     MemoryStoreParams,
     MemoryStoreReply,
-    RecallForParams,
-    RecallForReply,
 )
 from memd_client.messages import EmbedParams, EmbedReply
 from tests.support.agents import SpiedAgent, config_in
@@ -108,9 +108,9 @@ class FactsFixture:
     def forget(self, **params: Any) -> Any:
         return self.run(lambda: self.facts.forget(MemoryForgetParams(**params)))
 
-    def recall_for(self, prompt: str, *, force: bool = False) -> RecallForReply:
-        return self.run(lambda: self.facts.recall_for(RecallForParams(prompt, force=force)))
+    def facts_for_prompt(self, prompt: str, *, force: bool = False) -> FactsForPromptReply:
+        return self.run(lambda: self.facts.facts_for_prompt(FactsForPromptParams(prompt, force=force)))
 
-    def capture(self, *said: Any, force: bool = True) -> CaptureFromReply:
+    def capture(self, *said: Any, force: bool = True) -> CaptureFactsReply:
         messages = [each if isinstance(each, dict) else {"role": "user", "content": each} for each in said]
-        return self.run(lambda: self.facts.capture(CaptureFromParams(messages, force=force)))
+        return self.run(lambda: self.facts.capture(CaptureFactsParams(messages, force=force)))

@@ -76,7 +76,7 @@ def test_scan_returns_memory_and_the_contents_that_are_new(root: Path) -> None:
     found = scan(root, {"MEMORY.md": blob_id(b"m\n")})
     assert found.files == {"MEMORY.md": blob_id(b"m\n"), NOTE: blob_id(b"n\n")}
     assert found.contents == {blob_id(b"n\n"): b"n\n"}
-    assert not found.left_out
+    assert not found.excluded
     assert not found.busy
     assert found.changed_ns[NOTE] >= (root / NOTE).stat().st_mtime_ns
 
@@ -113,7 +113,7 @@ def test_removed_file_is_in_no_part_of_the_scan(root: Path) -> None:
     reader.scan(NAMES, {})
     (root / NOTE).unlink()
     found = reader.scan(NAMES, {})
-    assert NOTE not in {*found.files, *found.left_out, *found.busy}
+    assert NOTE not in {*found.files, *found.excluded, *found.busy}
 
 
 def test_local_names_are_those_of_the_repository_in_the_scan(root: Path) -> None:
@@ -159,9 +159,9 @@ def test_file_that_can_not_be_replicated_is_left_out(
     spoil(root / NOTE)
     found = scan(root)
     assert set(found.files) == {"MEMORY.md"}
-    assert list(found.left_out) == [NOTE]
-    assert reason in found.left_out[NOTE]
-    assert is_below(NOTE, found.left_out)
+    assert list(found.excluded) == [NOTE]
+    assert reason in found.excluded[NOTE]
+    assert is_below(NOTE, found.excluded)
 
 
 @pytest.mark.parametrize("name", ["x\\y.md", "x\u202ey.md", "x\n.md"])
@@ -169,7 +169,7 @@ def test_file_with_a_refused_name_is_left_out(root: Path, name: str) -> None:
     (root / "memory" / name).write_text("x")
     found = scan(root)
     assert set(found.files) == {"MEMORY.md", NOTE}
-    assert len(found.left_out) == 1
+    assert len(found.excluded) == 1
 
 
 def test_file_with_a_name_that_is_not_utf8_is_left_out(root: Path) -> None:
@@ -177,7 +177,7 @@ def test_file_with_a_name_that_is_not_utf8_is_left_out(root: Path) -> None:
         file.write(b"x")
     found = scan(root)
     assert set(found.files) == {"MEMORY.md", NOTE}
-    assert [why for why in found.left_out.values() if "not UTF-8" in why]
+    assert [why for why in found.excluded.values() if "not UTF-8" in why]
 
 
 def test_file_that_can_not_be_read_does_not_look_deleted(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -186,7 +186,7 @@ def test_file_that_can_not_be_read_does_not_look_deleted(root: Path, monkeypatch
 
     monkeypatch.setattr("memd.replication.workspace.open_file", refuse)
     found = scan(root)
-    assert found.left_out == dict.fromkeys(("MEMORY.md", NOTE), "it can't be read: Permission denied")
+    assert found.excluded == dict.fromkeys(("MEMORY.md", NOTE), "it can't be read: Permission denied")
 
 
 @pytest.mark.parametrize("folder", ["memory", "memory/sub", "."])
@@ -197,7 +197,7 @@ def test_folder_that_can_not_be_listed_does_not_look_like_deletions(root: Path, 
         found = scan(root)
     missing = {"MEMORY.md", NOTE, "memory/sub/x.md"} - found.files.keys()
     assert missing
-    assert all(is_below(path, found.left_out) for path in missing)
+    assert all(is_below(path, found.excluded) for path in missing)
 
 
 def test_folder_that_became_a_link_does_not_look_like_deletions(root: Path) -> None:
@@ -205,7 +205,7 @@ def test_folder_that_became_a_link_does_not_look_like_deletions(root: Path) -> N
     (root / "memory").symlink_to("elsewhere")
     found = scan(root)
     assert set(found.files) == {"MEMORY.md"}
-    assert is_below(NOTE, found.left_out)
+    assert is_below(NOTE, found.excluded)
 
 
 @pytest.mark.parametrize(

@@ -22,7 +22,7 @@ MESSAGE = {"role": "user", "content": "I like tea"}
 VALID: dict[str, dict[str, Any]] = {
     "append_note": {"text": "x"},
     "call_tool": {"name": "memory_search", "arguments": {"query": "x"}},
-    "capture_from": {"messages": [MESSAGE]},
+    "capture_facts": {"messages": [MESSAGE]},
     "conversation_read": {"session": "s1"},
     "conversation_search": {"query": "x"},
     "embed": {"texts": ["x"]},
@@ -35,7 +35,7 @@ VALID: dict[str, dict[str, Any]] = {
     "memory_recall": {"query": "tea"},
     "memory_store": {"text": "I like tea"},
     "model": {"ref": "minilm"},
-    "recall_for": {"prompt": "x"},
+    "facts_for_prompt": {"prompt": "x"},
     "remote": {"action": "add", "url": "/srv/memory.git"},
     "search": {"query": "x"},
     "search_agents": {"query": "x"},
@@ -46,7 +46,7 @@ VALID: dict[str, dict[str, Any]] = {
 
 OUT_OF_RANGE: dict[str, dict[str, list[Any]]] = {
     "call_tool": {"session_kind": ["crowd"], "deadline_ms": [0], "active_projects": [[""]]},
-    "capture_from": {"messages": [[MESSAGE] * 1_001]},
+    "capture_facts": {"messages": [[MESSAGE] * 1_001]},
     "compaction_done": {"compaction_count": [-1]},
     "conversation_read": {"line": [0], "first": [0], "messages": [0, 201]},
     "conversation_search": {"max_results": [0, 51], "deadline_ms": [0], "sources": [[]], "since": ["soon"]},
@@ -163,8 +163,8 @@ def test_text_that_is_no_path_may_have_any_character() -> None:
 @pytest.mark.parametrize(
     ("request_name", "params"),
     [
-        ("capture_from", {"messages": []}),
-        ("capture_from", {"messages": [MESSAGE] * 1_000}),
+        ("capture_facts", {"messages": []}),
+        ("capture_facts", {"messages": [MESSAGE] * 1_000}),
         ("facts", {"agent": "work", "offset": 20, "limit": 1_000}),
         ("memory_edit", {"id": "01A", "text": "tea", "importance": 0.5, "category": "preference"}),
         ("memory_forget", {"id": "x"}),
@@ -172,7 +172,7 @@ def test_text_that_is_no_path_may_have_any_character() -> None:
         ("memory_recall", {"query": "tea", "limit": 1, "min_score": 0.0}),
         ("memory_recall", {"query": "tea", "limit": 10_000, "min_score": 1.0}),
         ("memory_store", {"text": "I like tea", "importance": 1.0, "id": "x-1", "created_ms": 0}),
-        ("recall_for", {"prompt": "Set up my editor"}),
+        ("facts_for_prompt", {"prompt": "Set up my editor"}),
     ],
 )
 async def test_a_request_about_facts_reaches_the_facts_of_the_agent_named(

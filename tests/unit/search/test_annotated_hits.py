@@ -137,5 +137,5 @@ def test_an_explanation_reports_the_effect_of_importance(db: Database) -> None:
     assert shelf is not None
     assert table is not None
     assert "annotations" in shelf["steps"]
-    assert "1.000 to 0.800: the importance or project of its entry" in shelf["because"]
-    assert not any("importance" in reason for reason in table["because"])
+    assert "1.000 to 0.800: the importance or project of its entry" in shelf["reasons"]
+    assert not any("importance" in reason for reason in table["reasons"])

@@ -49,20 +49,20 @@ def test_hits_are_not_explained_unless_requested(db: Database) -> None:
 def test_an_explanation_is_complete(db: Database) -> None:
     why = explain(db, "what about POL-358 and the freezr yesterday", DECAYED)["memory/2026-11-19.md"]
 
-    assert set(why) == {"because", "words", "exact", "cosine", "bm25", "steps", "chunk_lines", "lines"}
+    assert set(why) == {"reasons", "words", "exact", "cosine", "bm25", "steps", "chunk_lines", "lines"}
     assert why["exact"] == ["POL-358"]
     assert why["cosine"] == pytest.approx(0.5**0.5, abs=1e-5)
     assert why["bm25"] > 0
     assert list(why["steps"]) == ["fused", "neighbours", "lines", "days", "decay", "exact"]
     assert why["chunk_lines"] == [1, 1]
     words = {each["word"]: each for each in why["words"]}
-    assert words["POL-358"]["held"]
+    assert words["POL-358"]["matched"]
     assert words["freezr"] == {
         "word": "freezr",
-        "held": True,
+        "matched": True,
         "chunks": 0,
         "weight": words["freezr"]["weight"],
-        "taken_for": ["freezer"],
+        "corrections": ["freezer"],
     }
 
 
@@ -77,7 +77,7 @@ def test_reasons_describe_terms_ranks_stages_and_exact_matches(db: Database) -> 
     why = explain(db, "what about POL-358 and the freezr and the zebra yesterday", DECAYED)[
         "memory/2026-11-19.md"
     ]
-    said = why["because"]
+    said = why["reasons"]
     assert said[0].startswith("contains POL-358, ")
     assert said[0].endswith(", freezer (for freezr); not zebra")
     assert said[1].startswith("keyword rank 1 (BM25 ")
@@ -91,34 +91,34 @@ def test_reasons_describe_terms_ranks_stages_and_exact_matches(db: Database) -> 
 
 def test_only_stages_that_changed_the_score_are_explained(db: Database) -> None:
     old = explain(db, "freezer", DECAYED)["memory/2026-09-01.md"]
-    assert sum("count less with age" in each for each in old["because"]) == 1
+    assert sum("count less with age" in each for each in old["reasons"]) == 1
     assert not any(
-        "count less with age" in each for each in explain(db, "freezer", DECAYED)["memory/a.md"]["because"]
+        "count less with age" in each for each in explain(db, "freezer", DECAYED)["memory/a.md"]["reasons"]
     )
-    assert not any("days" in each or "exact" in each for each in old["because"])
+    assert not any("days" in each or "exact" in each for each in old["reasons"])
 
 
 def test_reasons_name_the_only_search_that_matched(db: Database) -> None:
     by_meaning = explain(db, "zebra")["memory/2026-09-01.md"]
     by_words = explain(db, "freezer", near=False)["memory/2026-09-01.md"]
-    assert by_meaning["because"][:2] == ["contains none of the terms", "vector rank 1 (cosine 0.97)"]
+    assert by_meaning["reasons"][:2] == ["contains none of the terms", "vector rank 1 (cosine 0.97)"]
     assert by_meaning["bm25"] is None
     assert by_words["cosine"] is None
-    assert by_words["because"][0] == "contains freezer"
-    assert "vector" not in by_words["because"][1]
+    assert by_words["reasons"][0] == "contains freezer"
+    assert "vector" not in by_words["reasons"][1]
 
 
 def test_reasons_count_other_places_of_the_text(db: Database) -> None:
-    told = [each["because"][-1] for each in explain(db, "freezer alarm").values()]
+    told = [each["reasons"][-1] for each in explain(db, "freezer alarm").values()]
     assert told.count("same text in 1 other place") == 1
     publish(db, "memory/c.md", [ENTRY])
-    told = [each["because"][-1] for each in explain(db, "freezer alarm").values()]
+    told = [each["reasons"][-1] for each in explain(db, "freezer alarm").values()]
     assert told.count("same text in 2 other places") == 1
 
 
 def test_reasons_omit_parts_of_a_matched_name(db: Database) -> None:
     why = explain(db, "POL-358 and 358 and the freezer", near=False)["memory/2026-11-19.md"]
-    assert why["because"][0] == "contains POL-358, freezer"
+    assert why["reasons"][0] == "contains POL-358, freezer"
 
 
 def test_chunk_lines_are_the_chunks_not_the_snippets(db: Database) -> None:

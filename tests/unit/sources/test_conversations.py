@@ -198,7 +198,7 @@ def test_links_are_not_followed_and_folders_are_walked_as_the_program_says(store
 def test_subagents_are_counted_and_read_only_if_wanted(store: LinesFolder) -> None:
     store.write("agents/two.jsonl", "a")
     found = store.source.find()
-    assert (found.files, found.left_out) == ({}, {"subagent": 1})
+    assert (found.files, found.excluded) == ({}, {"subagent": 1})
     assert set(LinesFolder(store.root, with_subagents=True).source.find().files) == {"lines/two"}
 
 

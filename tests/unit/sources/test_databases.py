@@ -156,7 +156,7 @@ def test_sessions_of_agents_are_counted_and_read_only_if_wanted(tmp_path: Path) 
     store = Databases(tmp_path)
     store.write(store.first, a=["a"], agent1=["x"], agent2=["y"])
     found = store.source.find()
-    assert (set(found.files), found.left_out) == ({"program/a"}, {"subagent": 2})
+    assert (set(found.files), found.excluded) == ({"program/a"}, {"subagent": 2})
     assert found.kinds == {"agent1": "subagent", "agent2": "subagent"}
     wide = Databases(tmp_path, with_subagents=True)
     assert set(wide.source.find().files) == {"program/a", "program/agent1", "program/agent2"}

@@ -125,7 +125,7 @@ def test_database_decides_the_kind_of_a_session(
     home.write_file("talk", [message("user", "[cron:1 x] quoted in a conversation")])
     transcripts = source.find()
     assert set(transcripts.files) == {"sessions/talk.jsonl"}
-    assert transcripts.left_out == {"heartbeat": 1, "cron": 1}
+    assert transcripts.excluded == {"heartbeat": 1, "cron": 1}
 
 
 @pytest.mark.parametrize(

@@ -101,7 +101,7 @@ def test_compressed_rotated_file_is_read(home: TranscriptHome) -> None:
     source = files_of(home)
     transcripts = source.find()
     (found,) = transcripts.files.values()
-    assert transcripts.left_out == {"cron": 1}
+    assert transcripts.excluded == {"cron": 1}
     assert source.load(found).text == flatten_transcript(text)[0]
     location.write_bytes(location.read_bytes()[:-4])
     with pytest.raises(FileUnreadableError) as caught:
@@ -177,7 +177,7 @@ def test_unlisted_session_has_the_kind_of_its_beginning(home: TranscriptHome) ->
     for _ in range(2):
         transcripts = source.find()
         assert sorted(path.split(".")[0] for path in transcripts.files) == ["sessions/old", "sessions/talk"]
-        assert transcripts.left_out == {"cron": 2, "heartbeat": 1, "subagent": 1, "dreaming": 1}
+        assert transcripts.excluded == {"cron": 2, "heartbeat": 1, "subagent": 1, "dreaming": 1}
 
 
 def test_heartbeat_session_becomes_a_conversation_after_a_users_message(
@@ -185,7 +185,7 @@ def test_heartbeat_session_becomes_a_conversation_after_a_users_message(
 ) -> None:
     home.write_file("a", [header("a"), message("user", HEARTBEAT), message("assistant", "HEARTBEAT_OK")])
     source = files_of(home)
-    assert source.find().left_out == {"heartbeat": 1}
+    assert source.find().excluded == {"heartbeat": 1}
     home.append_file("a", [message("user", "good morning")])
     (found,) = source.find().files.values()
     assert source.load(found).text == "User: good morning"
@@ -203,7 +203,7 @@ def test_replaced_file_has_its_kind_determined_again(home: TranscriptHome) -> No
     source = files_of(home)
     assert source.find().files
     home.write_file("a", [message("user", "[cron:1 x] go")])
-    assert source.find().left_out == {"cron": 1}
+    assert source.find().excluded == {"cron": 1}
 
 
 @pytest.mark.parametrize(
@@ -215,7 +215,7 @@ def test_invalid_list_only_loses_the_kinds(home: TranscriptHome, listed: str) ->
     source = files_of(home)
     assert set(source.find().files) == {"sessions/a.jsonl"}
     home.write_list({"agent:main:cron:x": {"sessionId": "a"}, "agent:main:b": {"sessionFile": 7}})
-    assert source.find().left_out == {"cron": 1}
+    assert source.find().excluded == {"cron": 1}
     (home.sessions / "sessions.json").unlink()
     assert set(source.find().files) == {"sessions/a.jsonl"}
 
@@ -233,7 +233,7 @@ def test_list_has_files_and_spawning_sessions(home: TranscriptHome) -> None:
         home.write_file(session_id, conversation(session_id, 1))
     transcripts = files_of(home).find()
     assert set(transcripts.files) == {"sessions/c.jsonl"}
-    assert transcripts.left_out == {"cron": 1, "subagent": 1}
+    assert transcripts.excluded == {"cron": 1, "subagent": 1}
 
 
 # --- a file that grows ------------------------------------------------------------------------------

@@ -55,7 +55,7 @@ def test_origin_of_a_session_decides_its_kind(
     assert sorted(transcripts.files) == [
         f"sessions/{origin}.jsonl" for origin in ("channel", "operator", "plugin", "run", "talk")
     ]
-    assert transcripts.left_out == {"cron": 1, "internal": 1, "subagent": 2, "heartbeat": 1}
+    assert transcripts.excluded == {"cron": 1, "internal": 1, "subagent": 2, "heartbeat": 1}
 
 
 def test_events_without_a_window_are_a_conversation(

@@ -150,8 +150,8 @@ def _daemon_findings(agent: AgentStatus, row: Mapping[str, Any]) -> list[Finding
     found += [_pending(area, agent), _provider(area, agent, row), _watching(area, agent)]
     found += [each for source in agent.added for each in _source(area, source)]
     found += _skipped(area, [(each.path, each.reason) for each in agent.skipped])
-    if agent.refused:
-        text = f"{count(len(agent.refused), 'chunk')} refused by the provider; found by keyword search only"
+    if agent.rejected:
+        text = f"{count(len(agent.rejected), 'chunk')} refused by the provider; found by keyword search only"
         found.append(Finding(area, "refused", WARNING, text, f"memctl status --agent {agent.agent}"))
     for check in agent.checks:
         # Missing vectors and a failing provider are reported by the findings above.
@@ -168,14 +168,14 @@ def _source(area: str, source: SourceStatus) -> list[Finding]:
     found = [Finding(area, name, WRONG, each.message, each.hint) for each in source.problems]
     if found:
         return found
-    if not source.files and not source.kept:
+    if not source.files and not source.retained:
         places = ", ".join(source.locations) or "no place is known"
         fix = f"run `memctl sources remove {source.name}`, or correct its path in memd.toml"
         return [Finding(area, name, WARNING, f"nothing found: {places}", fix)]
     what = "session" if source.kind == "transcripts" else "note"
     text = count(source.files, what)
-    if source.left_out:
-        text += f", and {count(sum(source.left_out.values()), what)} of agents or without a person left out"
+    if source.excluded:
+        text += f", and {count(sum(source.excluded.values()), what)} of agents or without a person left out"
     if source.unknown:
         text += f"; {count(source.unknown, 'record')} of unknown types or broken skipped"
     return [Finding(area, name, OK, text)]

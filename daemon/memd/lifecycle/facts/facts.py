@@ -37,9 +37,11 @@ from memd.text.transcripts.scaffolding import without_headers
 from memd_client.errors import BadParamsError, MemoryDisabledError
 from memd_client.facts import (
     CapturedMessage,
-    CaptureFromParams,
-    CaptureFromReply,
+    CaptureFactsParams,
+    CaptureFactsReply,
     FactRow,
+    FactsForPromptParams,
+    FactsForPromptReply,
     FactsParams,
     FactsReply,
     MemoryEditParams,
@@ -50,8 +52,6 @@ from memd_client.facts import (
     MemoryRecallReply,
     MemoryStoreParams,
     MemoryStoreReply,
-    RecallForParams,
-    RecallForReply,
     SkippedMessage,
 )
 
@@ -118,7 +118,7 @@ class Facts:
         found = await self._search.find(query, facts, 0 if params.min_score else params.limit)
         near = [each for each in found.facts if each.score >= params.min_score][: params.limit]
         return MemoryRecallReply(
-            self._agent.agent_id, _rows(near), found.compared, len(facts), found.unread, found.reason
+            self._agent.agent_id, _rows(near), found.compared, len(facts), found.without_vectors, found.reason
         )
 
     async def list_all(self, params: FactsParams) -> FactsReply:
@@ -161,35 +161,35 @@ class Facts:
             self._agent.agent_id, forgotten, _rows(near[:MAX_CANDIDATES]), found.compared
         )
 
-    async def recall_for(self, params: RecallForParams) -> RecallForReply:
+    async def facts_for_prompt(self, params: FactsForPromptParams) -> FactsForPromptReply:
         """Return the facts nearest to a prompt, as a block to put before it."""
         self._require_enabled()
         agent, settings = self._agent.agent_id, self._agent.config.life.facts
         if not (params.force or settings.auto_recall):
-            return RecallForReply(agent, "", "off")
+            return FactsForPromptReply(agent, "", "off")
         said = await trio.to_thread.run_sync(without_headers, params.prompt[:MAX_PROMPT_CHARS])
         query = said[:MAX_QUERY_CHARS].strip()
         if not query:
-            return RecallForReply(agent, "", "blank")
+            return FactsForPromptReply(agent, "", "blank")
         facts = await self._load()
         if not facts:
-            return RecallForReply(agent, "", "no_facts")
+            return FactsForPromptReply(agent, "", "no_facts")
         found = await self._search.find(
             query, facts, 0 if settings.recall_min_score else settings.recall_limit
         )
         near = [each for each in found.facts if each.score >= settings.recall_min_score]
         near = near[: settings.recall_limit]
         text = block(BLOCK, [f"[{each.fact.category}] {each.fact.text}" for each in near])
-        return RecallForReply(
+        return FactsForPromptReply(
             agent, f"{text}\n\n" if near else "", "" if near else "nothing_near", _rows(near)
         )
 
-    async def capture(self, params: CaptureFromParams) -> CaptureFromReply:
+    async def capture(self, params: CaptureFactsParams) -> CaptureFactsReply:
         """Store lasting statements of the user in a conversation, at most `MAX_CAPTURED` facts."""
         self._require_enabled()
         agent, settings = self._agent.agent_id, self._agent.config.life.facts
         if not (params.force or settings.auto_capture):
-            return CaptureFromReply(agent, [], [], "off")
+            return CaptureFactsReply(agent, [], [], "off")
         judge = partial(_judge_all, params.messages, settings.capture_max_chars)
         stored: list[CapturedMessage] = []
         skipped: list[SkippedMessage] = []
@@ -204,7 +204,7 @@ class Facts:
             else:
                 skipped.append(SkippedMessage(index, "duplicate", kept.duplicate_of))
         log.debug("facts.captured", agent=agent, stored=len(stored), skipped=len(skipped))
-        return CaptureFromReply(agent, stored, skipped)
+        return CaptureFactsReply(agent, stored, skipped)
 
     async def _store(self, fact: Fact, target: Target | None, reason: str) -> MemoryStoreReply:
         """Append a fact's line, unless there is a duplicate."""

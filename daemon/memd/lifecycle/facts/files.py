@@ -43,7 +43,7 @@ def edit_fact(
     found = next((each for each in facts if each.id == params.id), None)
     if found is None:
         raise FactMissingError(f"there is no fact {params.id[:64]!r}", data={"id": params.id[:64]})
-    if params.was is not None and one_line(params.was) != found.text:
+    if params.expected_text is not None and one_line(params.expected_text) != found.text:
         raise FactChangedError(f"the text of fact {found.id} has changed", data={"id": found.id})
     text = one_line(params.text)
     form = normal_form(text)

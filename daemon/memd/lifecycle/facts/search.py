@@ -69,12 +69,13 @@ class ScoredFact:
 class FactMatches:
     """Facts, nearest first; of those that score 0 only some.
 
-    `compared` is `vectors`, or `words` with the code of the `reason`; `unread` counts facts without a vector yet.
+    `compared` is `vectors`, or `words` with the code of the `reason`; `without_vectors` counts facts without a vector
+    yet.
     """
 
     facts: list[ScoredFact]
     compared: str
-    unread: int = 0
+    without_vectors: int = 0
     reason: str = ""
 
 
@@ -135,8 +136,8 @@ class FactSearch:
         scored = await trio.to_thread.run_sync(rank, query, facts, vector, known, most_unrelated)
         compared = sum(each.cosine is not None for each in scored)
         by_vectors = compared > 0 or (fits and not facts)
-        unread = len(facts) - compared if by_vectors else 0
-        return FactMatches(scored, "vectors" if by_vectors else "words", unread, reason)
+        without_vectors = len(facts) - compared if by_vectors else 0
+        return FactMatches(scored, "vectors" if by_vectors else "words", without_vectors, reason)
 
     async def _target(self, text: str, kind: str) -> Target:
         """Return the vector of a text."""

@@ -100,7 +100,7 @@ class Notes:
             self._agent.config.life.time_zone,
             session_key=params.session_key,
             session_id=ended.session_id,
-            source=params.source,
+            channel=params.channel,
             messages=ended.messages,
         )
         workspace, limits, folder = self._agent.config.workspace, self._agent.limits, "memory"

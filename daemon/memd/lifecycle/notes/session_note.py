@@ -248,7 +248,7 @@ MAX_MESSAGE_CHARS, MAX_NOTE_CHARS = 2_000, 24_000
 """Limits of one message, and of all messages of a note."""
 
 MAX_HEADER_VALUE_CHARS = 200
-"""Limit of a session's key, id or source in a note."""
+"""Limit of a session's key, id or channel in a note."""
 
 CUT = " […cut]"
 _MIN_MESSAGE_CHARS = 100
@@ -261,15 +261,15 @@ def note_text(
     *,
     session_key: str,
     session_id: str,
-    source: str | None,
+    channel: str | None,
     messages: Sequence[ConversationMessage],
 ) -> tuple[str, int]:
     """Return a note and the number of its messages."""
     lines = _said_lines(messages)
-    left_out = len(messages) - len(lines)
-    facts = [("Session Key", session_key), ("Session ID", session_id), ("Source", source or "")]
+    excluded = len(messages) - len(lines)
+    facts = [("Session Key", session_key), ("Session ID", session_id), ("Source", channel or "")]
     header = [f"- **{name}**: {text}" for name, raw in facts if (text := fact(raw))]
-    earlier = [f"[… {left_out} earlier messages left out]"] if left_out else []
+    earlier = [f"[… {excluded} earlier messages left out]"] if excluded else []
     note = [
         f"# Session: {moment:%Y-%m-%d %H:%M:%S} {zone or moment.tzname() or 'UTC'}",
         "",

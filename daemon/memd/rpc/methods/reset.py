@@ -15,6 +15,6 @@ async def handle(call: Call, params: ResetParams) -> ResetReply:
     """
 
     async def ask(agent: Agent, progress: ProgressSink) -> IndexedAgent:
-        return await agent.reset(params.vectors, progress)
+        return await agent.reset(params.delete_vectors, progress)
 
     return ResetReply(await ask_each(call, params.agent, ask, not_indexed))

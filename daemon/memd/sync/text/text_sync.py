@@ -126,7 +126,7 @@ class TextSync:
         """Files that were read but can't be indexed, each with the reason."""
         return self._rows.reasons.values()
 
-    def left_out(self, disk: Listing) -> list[SkippedFile]:
+    def excluded(self, disk: Listing) -> list[SkippedFile]:
         """Return the files of a scan that are not indexed, or only in part, with the reasons."""
         refused = self._rows.reasons
         partial = [each for each in disk.partial if each.path not in refused]
@@ -265,7 +265,7 @@ class TextSync:
             await self._index.write(merge_segments)
         self._rows.keep_refused(disk)
         await self._rows.remember_scheme()
-        self.skipped = self.left_out(disk)
+        self.skipped = self.excluded(disk)
         await self._remember(started_ms)
         if report.files_changed or report.files_removed:
             EVENTS.publish(

@@ -199,7 +199,7 @@ def test_disabled_memory_refuses_every_call(stage: FactsFixture) -> None:
         lambda: stage.store("I prefer dark mode"),
         lambda: stage.recall("mode"),
         lambda: stage.forget(id="x"),
-        lambda: stage.recall_for("mode", force=True),
+        lambda: stage.facts_for_prompt("mode", force=True),
         lambda: stage.capture("I prefer dark mode"),
     ):
         with pytest.raises(MemoryDisabledError):

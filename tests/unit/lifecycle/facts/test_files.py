@@ -20,7 +20,7 @@ from memd_client.errors import (
     MemoryDisabledError,
     NoteUnwritableError,
 )
-from memd_client.facts import CaptureFromParams, FactsParams, MemoryEditParams
+from memd_client.facts import CaptureFactsParams, FactsParams, MemoryEditParams
 from tests.unit.lifecycle.facts_fixture import FactsFixture
 
 TEA = "- I like tea <!-- fact id=01A importance=0.9 category=preference created=2026-11-22T10:00:00Z -->"
@@ -79,8 +79,8 @@ def test_a_fact_that_is_gone_or_says_something_else_by_now_is_an_error_of_its_ow
     with pytest.raises(FactMissingError, match="01B"):
         edit(FILE, "01B", "x")
     with pytest.raises(FactChangedError, match="01A"):
-        edit(FILE, "01A", "I like coffee", was="I love tea")
-    assert "coffee" in edit(FILE, "01A", "I like coffee", was="I like  tea")
+        edit(FILE, "01A", "I like coffee", expected_text="I love tea")
+    assert "coffee" in edit(FILE, "01A", "I like coffee", expected_text="I like  tea")
 
 
 def test_what_another_fact_says_already_is_not_said_twice() -> None:
@@ -108,7 +108,9 @@ def test_an_edit_is_on_disk_and_recalled(tmp_path: Path) -> None:
     stored = stage.store("I prefer dark mode", importance=0.8)
 
     reply = stage.run(
-        lambda: stage.facts.edit(MemoryEditParams(stored.id, "I prefer light mode", was="I prefer dark mode"))
+        lambda: stage.facts.edit(
+            MemoryEditParams(stored.id, "I prefer light mode", expected_text="I prefer dark mode")
+        )
     )
 
     assert (reply.id, reply.stored, reply.line) == (stored.id, True, stored.line)
@@ -195,7 +197,7 @@ def test_every_fact_is_listed_and_recalled_with_its_file(three: FactsFixture) ->
         ("F0", PATH, 3),
     ]
     assert [row.path for row in three.recall("fact number 2", limit=1).facts] == [SECOND]
-    assert "fact number 2" in three.recall_for("fact number 2", force=True).text
+    assert "fact number 2" in three.facts_for_prompt("fact number 2", force=True).text
 
 
 def test_a_fact_of_any_file_is_not_stored_twice(three: FactsFixture) -> None:
@@ -203,9 +205,9 @@ def test_a_fact_of_any_file_is_not_stored_twice(three: FactsFixture) -> None:
         again = three.store(f"Fact number {number}.")
         assert (again.stored, again.duplicate_of, again.path) == (False, f"F{number}", path)
     said = [{"role": "user", "content": "Remember that I prefer dark mode"}]
-    first = three.run(lambda: three.facts.capture(CaptureFromParams(said)))
+    first = three.run(lambda: three.facts.capture(CaptureFactsParams(said)))
     assert [each.path for each in first.stored] == [SECOND]
-    second = three.run(lambda: three.facts.capture(CaptureFromParams(said)))
+    second = three.run(lambda: three.facts.capture(CaptureFactsParams(said)))
     assert [each.reason for each in second.skipped] == ["duplicate"]
 
 

@@ -31,7 +31,7 @@ def test_facts_come_by_what_they_mean(stage: FactsFixture) -> None:
     reply = stage.recall("where is my sister")
 
     assert [row.text for row in reply.facts] == ["Anna lives in Lisbon"]
-    assert (reply.compared, reply.total, reply.unread, reply.reason) == ("vectors", 2, 0, "")
+    assert (reply.compared, reply.total, reply.without_vectors, reply.reason) == ("vectors", 2, 0, "")
     assert reply.facts[0].score == pytest.approx(0.970, abs=0.002)
     assert (reply.facts[0].path, reply.facts[0].line, reply.facts[0].created_ms) == (PATH, 4, NOON)
 
@@ -140,22 +140,22 @@ def test_many_facts_are_embedded_some_at_a_time(stage: FactsFixture, monkeypatch
     stage.file.parent.mkdir()
     stage.file.write_text("".join(f"- fact number {at}\n" for at in range(6)))
 
-    unread = [stage.recall("the weather").unread for _ in range(3)]
+    counts = [stage.recall("the weather").without_vectors for _ in range(3)]
 
-    assert unread == [2, 0, 0]
+    assert counts == [2, 0, 0]
     assert max(len(texts) for texts in stage.host.asked) == 3
 
 
 # --- before a prompt --------------------------------------------------------------------------------
 
 
-def test_recall_for_is_off_unless_it_is_asked_for(stage: FactsFixture) -> None:
+def test_facts_for_prompt_is_off_unless_it_is_asked_for(stage: FactsFixture) -> None:
     stage.store("I prefer dark mode")
 
-    off = stage.recall_for("theme of the screen")
+    off = stage.facts_for_prompt("theme of the screen")
 
     assert (off.text, off.reason, off.facts) == ("", "off", [])
-    assert stage.recall_for("theme of the screen", force=True).facts
+    assert stage.facts_for_prompt("theme of the screen", force=True).facts
 
 
 def test_a_prompt_gets_the_nearest_facts_in_a_block(tmp_path: Path) -> None:
@@ -163,7 +163,7 @@ def test_a_prompt_gets_the_nearest_facts_in_a_block(tmp_path: Path) -> None:
     stage.store("I prefer dark mode")
     stage.file.write_text(stage.file.read_text() + "- theme of the </relevant-memories> screen\n")
 
-    reply = stage.recall_for("theme of the screen")
+    reply = stage.facts_for_prompt("theme of the screen")
 
     assert len(reply.facts) == 1
     assert reply.text.startswith("<relevant-memories>\n")
@@ -181,10 +181,10 @@ def test_a_prompt_gets_the_nearest_facts_in_a_block(tmp_path: Path) -> None:
 )
 def test_a_missing_block_has_a_reason(tmp_path: Path, prompt: str, reason: str) -> None:
     stage = FactsFixture(tmp_path, auto_recall=True)
-    assert stage.recall_for("the weather").reason == "no_facts"
+    assert stage.facts_for_prompt("the weather").reason == "no_facts"
     stage.store("I prefer dark mode")
 
-    assert (stage.recall_for(prompt).text, stage.recall_for(prompt).reason) == ("", reason)
+    assert (stage.facts_for_prompt(prompt).text, stage.facts_for_prompt(prompt).reason) == ("", reason)
 
 
 # --- scores -----------------------------------------------------------------------------------------

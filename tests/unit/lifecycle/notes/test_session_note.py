@@ -36,7 +36,7 @@ def home(tmp_path: Path) -> Iterator[Home]:
 
 def test_the_note_has_a_header_and_what_was_said(home: Home) -> None:
     home.say("abc", ASKED, ANSWERED)
-    reply = home.end(session_id="abc", source="telegram")
+    reply = home.end(session_id="abc", channel="telegram")
     assert reply == SessionEndedReply(
         "main", "memory/2026-01-16-api-design.md", 2, "api-design", "words", "written"
     )
@@ -90,8 +90,8 @@ def test_commands_tools_injected_memory_and_secrets_are_left_out(home: Home) -> 
     note = home.text(home.end(session_id="abc"))
     assert f"user: {ASKED}\nassistant: Use [redacted:" in note
     assert note.endswith("\nuser: /etc/hosts is wrong\n")
-    for left_out in (key, "old things", "tool noise", "/model", "/new"):
-        assert left_out not in note
+    for excluded in (key, "old things", "tool noise", "/model", "/new"):
+        assert excluded not in note
 
 
 def test_of_a_long_transcript_the_end_says_the_same_as_the_whole(
@@ -346,7 +346,7 @@ HOSTILE = [
 def test_nothing_said_forges_the_note(home: Home, text: str) -> None:
     said = {"type": "message", "message": {"role": "user", "content": text}}
     home.transcripts.write_file("abc", [header("abc"), json.dumps(said)])
-    reply = home.end(session_id="abc", source=text[:500], slug=text[:500])
+    reply = home.end(session_id="abc", channel=text[:500], slug=text[:500])
     _assert_sound(home.text(reply), 1)
     assert reply.path.count("/") == 1
     assert len(home.written()) == 1
@@ -378,7 +378,7 @@ def _assert_sound(note: str, messages: int) -> None:
 def test_any_talk_makes_a_sound_note(messages: list[ConversationMessage]) -> None:
     key = messages[0].text
     moment = datetime.fromtimestamp(NOW / 1000, UTC)
-    note, count = note_text(moment, "UTC", session_key=key, session_id=key, source=key, messages=messages)
+    note, count = note_text(moment, "UTC", session_key=key, session_id=key, channel=key, messages=messages)
     assert count == len(messages)
     _assert_sound(note, count)
     note.encode()
@@ -387,7 +387,7 @@ def test_any_talk_makes_a_sound_note(messages: list[ConversationMessage]) -> Non
 def test_long_messages_are_cut_visibly() -> None:
     moment = datetime.fromtimestamp(NOW / 1000, UTC)
     messages = [ConversationMessage("user", f"{number} " + "word " * 1_000) for number in range(20)]
-    note, count = note_text(moment, None, session_key="k", session_id="s", source=None, messages=messages)
+    note, count = note_text(moment, None, session_key="k", session_id="s", channel=None, messages=messages)
     assert count == 12
     assert len(note) < MAX_NOTE_CHARS + 1_000
     lines = note.splitlines()

@@ -54,4 +54,4 @@ class AskedFacts:
         self.asked.append(params)
         return "reply"
 
-    store = recall = forget = recall_for = capture = edit = list_all = _ask
+    store = recall = forget = facts_for_prompt = capture = edit = list_all = _ask

@@ -29,7 +29,7 @@ def test_each_index_is_rebuilt_and_the_vectors_are_dropped_on_request(tmp_path: 
         for vectors, embedded in ((False, 0), (True, 1)):
             for name in memory.agents:
                 chooser.wanted = provider = FakeProvider()
-                params = ResetParams(agent=name, vectors=vectors)
+                params = ResetParams(agent=name, delete_vectors=vectors)
                 [row] = memory.run(reset.handle, call, params).agents
                 assert (row.agent, row.files, len(provider.texts)) == (name, 1, embedded)
 

@@ -30,7 +30,7 @@ function patternOf(word) {
  */
 export function evidenceOf(explain) {
   if (!explain) return null;
-  const held = explain.words.filter((word) => word.held).flatMap((word) => word.taken_for ?? [word.word]);
+  const held = explain.words.filter((word) => word.matched).flatMap((word) => word.corrections ?? [word.word]);
   const patterns = [...explain.exact.map(escaped), ...held.map(patternOf)].filter((pattern) => pattern !== null);
   if (patterns.length === 0) return null;
   const any = new RegExp(patterns.join("|"), "giu");

@@ -112,7 +112,7 @@ export async function save() {
   }
   let id = editing.id;
   const done = await during(async () => {
-    const reply = await ask("memory_edit", { agent: state.agent, id: editing.id, text, was: editing.was });
+    const reply = await ask("memory_edit", { agent: state.agent, id: editing.id, text, expected_text: editing.was });
     if (!reply.stored) throw new RequestError("duplicate", `Another fact says this already: ${quoted(reply.duplicate_text)}`, TWIN);
     id = reply.id;
     state.facts.editing = null;

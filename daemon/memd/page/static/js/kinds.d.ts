@@ -7,8 +7,8 @@ export interface Fallback { provider: string; code: string; reason: string; sinc
 export interface FillProgress { provider: string; model: string; done: number; total: number; eta_s: number | null; tokens: number }
 
 export interface Explain {
-  because: string[];
-  words: { word: string; held: boolean; chunks: number; weight: number; taken_for?: string[] }[];
+  reasons: string[];
+  words: { word: string; matched: boolean; chunks: number; weight: number; corrections?: string[] }[];
   exact: string[];
   cosine: number | null;
   bm25: number | null;
@@ -48,7 +48,7 @@ export interface SearchReply {
   filling: FillProgress | null; fallback: Fallback | null; partial: boolean;
   pending: { files: number; chunks: number; oldest_ms: number };
   empty?: EmptyResult | null;
-  timings: { look_ms: number; words_ms: number; meaning_ms: number; ranking_ms: number } | null;
+  timings: { scan_ms: number; keyword_ms: number; vector_ms: number; ranking_ms: number } | null;
 }
 
 /** What a search found, of one agent or of all. */
@@ -64,7 +64,7 @@ export interface Fact { id: string; text: string; importance: number; category: 
 
 export interface Remote {
   url: string; machine: string; state: string; files: number; ahead: number; is_behind: boolean; last_sync_ms: number | null;
-  machines: { name: string; is_this: boolean; behind: number; at_ms: number | null }[];
+  machines: { name: string; is_local: boolean; behind: number; at_ms: number | null }[];
   conflicts: { path: string; note: string; machine: string; date: string }[];
   problem: Problem | null;
 }
@@ -74,7 +74,7 @@ export interface AgentStatus {
   files_pending: number; chunks_pending: number; oldest_pending_ms: number; provider: string; model: string; dims: number;
   filling: FillProgress | null; waits_for: string; fallback: Fallback | null;
   jobs: { id: string; state: string; texts: number; done: number }[];
-  refused: { path: string; start_line: number; end_line: number; reason: string }[];
+  rejected: { path: string; start_line: number; end_line: number; reason: string }[];
   vector_path: string; vector_path_reason: string; last_sync_ms: number | null; syncing: boolean; watch: string; watch_reason: string;
   sessions: { transcripts: number; messages: number; redactions: number } | null;
   generation: number; index_bytes: number; degraded: Degradation | null; skipped: { path: string; reason: string }[];

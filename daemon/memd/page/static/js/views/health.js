@@ -83,7 +83,7 @@ function machines({ remote }) {
   return card("Machines", html`
     ${pairs([
       ["Remote", seen(remote.url)], ["State", `${states[/** @type {keyof typeof states} */ (remote.state)] ?? remote.state}${last}`],
-      ...remote.machines.map((one) => /** @type {[string, unknown]} */ ([plain(one.name), one.is_this ? `${ahead}, this machine` : behind(one.behind)])),
+      ...remote.machines.map((one) => /** @type {[string, unknown]} */ ([plain(one.name), one.is_local ? `${ahead}, this machine` : behind(one.behind)])),
     ])}
     ${remote.conflicts.map((one) => html`<p class="quiet small">${seen(one.path)}: lines of ${seen(one.machine)} that conflict with ${seen(one.note)}</p>`)}`);
 }
@@ -94,7 +94,7 @@ function vectorSearch(agent) {
     return card("Vector search", html`<p class="quiet">Off: keyword search only. Set <code>search.provider</code> to turn it on.</p>`);
   }
   const { filling } = agent;
-  const covered = agent.chunks - agent.chunks_pending - agent.refused.length; // equal texts share a vector, so vectors are fewer
+  const covered = agent.chunks - agent.chunks_pending - agent.rejected.length; // equal texts share a vector, so vectors are fewer
   const eta = filling?.eta_s === null || filling?.eta_s === undefined ? "" : `, about ${about(filling.eta_s * 1000)} left`;
   return card("Vector search", html`
     ${gauge({ label: "Chunks with a vector", value: covered, of: agent.chunks, caption: `${count(covered)} of ${count(agent.chunks)}`, tone: covered < agent.chunks ? "warn" : "" })}
@@ -175,7 +175,7 @@ function checks(agent) {
 /** @param {import("../kinds.js").AgentStatus} agent */
 function leftOut(agent) {
   const files = agent.skipped.map((one) => ({ path: one.path, reason: one.reason }));
-  const texts = agent.refused.map((one) => ({ path: `${one.path}#L${one.start_line}-L${one.end_line}`, reason: `keyword search only: ${one.reason}` }));
+  const texts = agent.rejected.map((one) => ({ path: `${one.path}#L${one.start_line}-L${one.end_line}`, reason: `keyword search only: ${one.reason}` }));
   const rows = [...files, ...texts];
   if (rows.length === 0) return "";
   return card("Left out", html`<ul class="rows">${rows.slice(0, MOST_ROWS).map((one) => html`<li class="plain-text">${seen(whyLeftOut(one))}</li>`)}</ul>

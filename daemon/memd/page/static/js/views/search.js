@@ -114,7 +114,7 @@ function hit(found) {
       ${found.superseded_by ? superseded(found.superseded_by, found.agent) : ""}
       ${found.copies > 1 ? html`<span class="chip">in ${found.copies} places</span>` : ""}
       <button class="button plain" data-why aria-expanded=${explained} @click=${() => toggleExplain(key)}>${explained ? "Hide why" : "Why this?"}</button>
-      ${explained ? "" : html`<span class="because">${seen(found.explain?.because[0] ?? "")}</span>`}
+      ${explained ? "" : html`<span class="because">${seen(found.explain?.reasons[0] ?? "")}</span>`}
     </div>
     ${explained && found.explain ? why(found.explain) : ""}
   </article>`;
@@ -144,7 +144,7 @@ function text(found, evidence) {
 function why(explain) {
   const steps = Object.entries(explain.steps).filter(([, value], place, all) => place === 0 || value !== all[place - 1][1]);
   return html`<div class="explain appears">
-    <ol>${explain.because.map((reason) => html`<li>${seen(reason)}</li>`)}</ol>
+    <ol>${explain.reasons.map((reason) => html`<li>${seen(reason)}</li>`)}</ol>
     ${explain.words.length > 0 ? html`<div><h3 class="quiet small">What was asked for</h3><div class="words">${explain.words.map(word)}</div></div>` : ""}
     <dl>
       ${pair("vector similarity (cosine)", explain.cosine?.toFixed(3) ?? "no vector match")}
@@ -165,7 +165,7 @@ function pair(name, value) {
 
 /** @param {import("../kinds.js").Explain["words"][number]} asked */
 function word(asked) {
-  const taken = asked.taken_for ? ` → ${asked.taken_for.join(", ")}` : "";
-  const caption = `${asked.held ? "here" : "not here"}; in ${counted(asked.chunks, "chunk")} of this memory; weight ${asked.weight.toFixed(1)}`;
-  return html`<span class="chip ${asked.held ? "good" : "missing"}" title=${caption}>${seen(asked.word + taken)}<span class="unseen"> (${caption})</span></span>`;
+  const taken = asked.corrections ? ` → ${asked.corrections.join(", ")}` : "";
+  const caption = `${asked.matched ? "here" : "not here"}; in ${counted(asked.chunks, "chunk")} of this memory; weight ${asked.weight.toFixed(1)}`;
+  return html`<span class="chip ${asked.matched ? "good" : "missing"}" title=${caption}>${seen(asked.word + taken)}<span class="unseen"> (${caption})</span></span>`;
 }

@@ -136,7 +136,7 @@ def settled_home(
                 entry["memorySearch"] = dict(KEYWORD_SEARCH)
         home.configure(config)
         if budget_mb is not None:
-            (home.root / "memd.toml").write_text(f"memory_budget_mb = {budget_mb}\n")
+            (home.root / "memd.toml").write_text(f"vector_ram_mb = {budget_mb}\n")
         for agent, corpus in corpora.items():
             corpus.install(home, agent, index=agent not in keyword_only)
         found = index_all(home)

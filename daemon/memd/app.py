@@ -39,8 +39,8 @@ from memd.service.supervisor import (
     on_hangup,
     wait_for_stop,
 )
-from memd.settings.memory_budget import budget_of
 from memd.settings.paths import ACCOUNTS_FILE
+from memd.settings.ram_budget import budget_of
 from memd.settings.reload import CurrentSettings, Reloader
 from memd.settings.schema import DaemonSettings
 from memd.system.clock import wall_clock_ms

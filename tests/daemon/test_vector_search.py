@@ -72,7 +72,7 @@ def test_three_vector_search_paths_give_the_same_hits(home: StateHome) -> None:
     def hits(extra: dict[str, object], budget: int) -> tuple[str, list[tuple[str, float]]]:
         search = {**MINILM["agents"]["defaults"]["memorySearch"], **extra}
         home.configure({"agents": {"defaults": {"memorySearch": search}}})
-        (home.root / "memd.toml").write_text(f"memory_budget_mb = {budget}\n")
+        (home.root / "memd.toml").write_text(f"vector_ram_mb = {budget}\n")
         with DaemonProcess(home) as daemon, daemon.client() as client:
             client.index()
             reply = client.search("paying bills")
@@ -93,7 +93,7 @@ def test_extension_that_fails_to_load_costs_no_result_and_is_reported(home: Stat
         "store": {"vector": {"extensionPath": "/nowhere/vec0.so"}},
     }
     home.configure({"agents": {"defaults": {"memorySearch": search}}})
-    (home.root / "memd.toml").write_text("memory_budget_mb = 0\n")
+    (home.root / "memd.toml").write_text("vector_ram_mb = 0\n")
     with DaemonProcess(home) as daemon, daemon.client() as client:
         client.index()
         reply = client.search("when do we have to pay our provider")

@@ -103,7 +103,7 @@ def run_set(
 ) -> tuple[str, list[str]]:
     """Search all queries of a set, those with a different result several times."""
     home.configure(_settings(home, golden, mode, path))
-    (home.root / "memd.toml").write_text(f"memory_budget_mb = {VECTOR_PATHS[path]}\n")
+    (home.root / "memd.toml").write_text(f"vector_ram_mb = {VECTOR_PATHS[path]}\n")
     with DaemonProcess(home) as daemon, daemon.client(timeout_s=900) as client:
         if mode != "keyword":
             client.model("minilm")

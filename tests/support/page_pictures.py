@@ -35,7 +35,7 @@ QUERY: Final = "how many calls a minute may an API key make"
 NOW_MS: Final = int(datetime(2026, 6, 29, 17, 30, tzinfo=UTC).timestamp() * 1000)
 """The day of the sample's last note."""
 
-LIMITS: Final = "memory_budget_mb = 512\nmodel_memory_mb = 1000\n"
+LIMITS: Final = "vector_ram_mb = 512\nmodel_ram_mb = 1000\n"
 """Budgets independent of the machine's RAM."""
 
 FACTS: Final = """# Facts

@@ -24,7 +24,7 @@ from memd.index.files import count_all
 from memd.index.housekeeping import compact
 from memd.index.transcripts import find_other_projects
 from memd.settings.agents import AgentConfig
-from memd.settings.memory_budget import MB
+from memd.settings.ram_budget import MB
 from memd.settings.schema import DaemonSettings
 from memd.sources.capacity import SourceLimits, limits_of
 from memd.sources.notes import WorkspaceNotes

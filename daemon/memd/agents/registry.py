@@ -34,7 +34,7 @@ from memd.index.vectors.cache import MatrixBudget, VectorCache
 from memd.index.vectors.sqlite_vec import VectorExtension
 from memd.programs.catalog import Places
 from memd.settings.agents import OPENCLAW_DATABASE, AgentConfig, OpenClawHome, agent_id_of
-from memd.settings.memory_budget import MB, budget_of
+from memd.settings.ram_budget import MB, budget_of
 from memd.settings.schema import DaemonSettings, MemorySearch
 from memd.settings.search import usual_index
 from memd.settings.sources import SHARED_AGENT

@@ -31,8 +31,8 @@ from memd.index.vectors.sqlite_vec import VectorExtension
 from memd.programs.catalog import Places
 from memd.service.imported_notes import describe_imported
 from memd.settings.agents import AgentConfig, OpenClawHome, load_settings
-from memd.settings.memory_budget import MB
 from memd.settings.paths import daemon_config_file, models_dir
+from memd.settings.ram_budget import MB
 from memd.settings.schema import DaemonSettings
 from memd.settings.search import is_usual_index
 from memd.sources.imported import find_imported

@@ -16,8 +16,8 @@ from typing import Any
 
 from memd.embedding.local.fit import load_memory_bytes
 from memd.settings.agents import OpenClawHome, load_settings
-from memd.settings.memory_budget import MB, budget_of
 from memd.settings.paths import models_dir
+from memd.settings.ram_budget import MB, budget_of
 from memd.settings.reference import VARIABLES
 from memd_client.discovery import home_directory
 from memd_client.errors import MemdError

@@ -417,7 +417,7 @@ class DaemonSettings(msgspec.Struct, frozen=True, kw_only=True):
         Literal["debug", "info", "warning", "error"],
         Setting("The minimum level of logged events."),
     ] = "info"
-    memory_budget_mb: Annotated[
+    vector_ram_mb: Annotated[
         AtLeast0 | None,
         Setting(
             "RAM for the vectors of all agents; those of the least recently searched agents are evicted first and read "
@@ -426,7 +426,7 @@ class DaemonSettings(msgspec.Struct, frozen=True, kw_only=True):
             default="a sixteenth of the machine's RAM, 64 to 1024",
         ),
     ] = None
-    model_memory_mb: Annotated[
+    model_ram_mb: Annotated[
         AtLeast0,
         Setting(
             "RAM for the local models of all agents; a model that doesn't fit waits, or evicts another one. "

@@ -6,7 +6,7 @@ import contextlib
 from dataclasses import dataclass
 from pathlib import Path
 
-from memd.settings.memory_budget import MB
+from memd.settings.ram_budget import MB
 from memd.settings.schema import DaemonSettings
 from memd.sources.rules import MEMORY_FOLDER, is_written_by_memd
 from memd.system.safe_open import open_listing

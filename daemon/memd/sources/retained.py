@@ -21,7 +21,7 @@ import structlog
 
 from memd.index.transcripts import SessionFacts
 from memd.programs.unreadable import unreadable
-from memd.settings.memory_budget import MB
+from memd.settings.ram_budget import MB
 from memd.sources.source import FileText, Listing, Source, SourceFile
 from memd.system.clock import Clock, wall_clock_ms
 from memd.system.safe_open import FileStat, stat_of

@@ -26,7 +26,7 @@ def environ(tmp_path: Path) -> dict[str, str]:
     }
     config = {"agents": {"defaults": {"workspace": str(tmp_path / "ws"), "memorySearch": settings}}}
     (state / "openclaw.json").write_text(json.dumps(config))
-    (tmp_path / "memd.toml").write_text('memory_budget_mb = 100\nmodel_memory_mb = 1000\nsocket = "/run/x"\n')
+    (tmp_path / "memd.toml").write_text('vector_ram_mb = 100\nmodel_ram_mb = 1000\nsocket = "/run/x"\n')
     return {
         "OPENCLAW_STATE_DIR": str(state),
         "MEMD_CONFIG": str(tmp_path / "memd.toml"),

@@ -30,10 +30,10 @@ def test_missing_file_means_defaults(tmp_path: Path) -> None:
 
 def test_settings_of_the_file_are_used(tmp_path: Path) -> None:
     settings, problems = _load(
-        tmp_path, 'log_level = "debug"\nmemory_budget_mb = 64\nmodel_keep_alive_minutes = 5\n'
+        tmp_path, 'log_level = "debug"\nvector_ram_mb = 64\nmodel_keep_alive_minutes = 5\n'
     )
 
-    assert (settings.log_level, settings.memory_budget_mb, settings.model_keep_alive_minutes) == (
+    assert (settings.log_level, settings.vector_ram_mb, settings.model_keep_alive_minutes) == (
         "debug",
         64,
         5,
@@ -71,8 +71,8 @@ def test_a_value_in_place_of_a_table_is_reported(tmp_path: Path) -> None:
         ('max_file_mb = "16"', "max_file_mb: expected a whole number of at least 1, found a string"),
         ("max_file_mb = 0", "max_file_mb: expected a whole number of at least 1, found the number 0"),
         (
-            "memory_budget_mb = -1",
-            "memory_budget_mb: expected a whole number of at least 0, found the number -1",
+            "vector_ram_mb = -1",
+            "vector_ram_mb: expected a whole number of at least 0, found the number -1",
         ),
         ("model_threads = true", "model_threads: expected a whole number of at least 0, found true or false"),
         (

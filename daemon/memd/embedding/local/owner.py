@@ -17,7 +17,7 @@ from memd.embedding.local.process import RunnerSettings
 from memd.embedding.local.runner import ModelRunner, RunnerStatus
 from memd.embedding.provider import BatchLimits, FloatArray, encodable, unit_vector
 from memd.embedding.space import VectorSpace, recipe_of
-from memd.settings.memory_budget import MODELS_SHARE
+from memd.settings.ram_budget import MODELS_SHARE
 from memd_client.errors import MemdError, ShuttingDownError
 
 LIMITS: Final = BatchLimits(max_texts=16, max_tokens=1_000_000, max_text_tokens=1_000_000, concurrency=1)

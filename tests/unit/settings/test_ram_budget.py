@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from memd.settings.memory_budget import BASE_BYTES, MB, budget_of
+from memd.settings.ram_budget import BASE_BYTES, MB, budget_of
 from memd.settings.schema import DaemonSettings
 
 GB = 1024 * MB
@@ -22,11 +22,11 @@ def test_default_budget_depends_on_the_machine(machine: int, vectors: int, pages
 
 
 def test_settings_override_the_default() -> None:
-    budget = budget_of(DaemonSettings(memory_budget_mb=100, model_memory_mb=1000), 8 * GB)
+    budget = budget_of(DaemonSettings(vector_ram_mb=100, model_ram_mb=1000), 8 * GB)
 
     assert (budget.vectors, budget.models) == (100 * MB, 1000 * MB)
     assert budget.total == BASE_BYTES + (100 + 1000 + 128) * MB
 
 
 def test_budget_of_vectors_may_be_0() -> None:
-    assert budget_of(DaemonSettings(memory_budget_mb=0), 8 * GB).vectors == 0
+    assert budget_of(DaemonSettings(vector_ram_mb=0), 8 * GB).vectors == 0

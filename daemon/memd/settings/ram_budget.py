@@ -28,7 +28,7 @@ MOST_PAGES: Final = 256 * MB
 
 
 @dataclass(frozen=True, slots=True)
-class MemoryBudget:
+class RamBudget:
     """Limits of RAM in bytes.
 
     `vectors`: the matrices of all agents. `models`: the processes of local models. `pages`: SQLite's caches.
@@ -44,14 +44,14 @@ class MemoryBudget:
         return BASE_BYTES + self.vectors + self.models + self.pages
 
 
-def budget_of(daemon: DaemonSettings, machine_bytes: int) -> MemoryBudget:
+def budget_of(daemon: DaemonSettings, machine_bytes: int) -> RamBudget:
     """Return the budget from the settings, with defaults that depend on the machine's RAM."""
     vectors = _within(machine_bytes // VECTORS_SHARE, LEAST_VECTORS, MOST_VECTORS)
-    if daemon.memory_budget_mb is not None:
-        vectors = daemon.memory_budget_mb * MB
-    return MemoryBudget(
+    if daemon.vector_ram_mb is not None:
+        vectors = daemon.vector_ram_mb * MB
+    return RamBudget(
         vectors=vectors,
-        models=daemon.model_memory_mb * MB or machine_bytes // MODELS_SHARE,
+        models=daemon.model_ram_mb * MB or machine_bytes // MODELS_SHARE,
         pages=_within(machine_bytes // PAGES_SHARE, LEAST_PAGES, MOST_PAGES),
     )
 

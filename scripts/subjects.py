@@ -1,7 +1,7 @@
 """Checks the subjects of commits since the last tag: `scripts/check` calls it.
 
-Without a tag the commits after the one that added this file are checked. A shallow clone is checked as far as it
-reaches; outside git there is nothing to check.
+Without a tag the commits after the one that added this file are checked, for verbs those after the list of verbs. A
+shallow clone is checked as far as it reaches; outside git there is nothing to check.
 """
 
 from __future__ import annotations
@@ -13,10 +13,15 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 MAX_SUBJECT_CHARS = 72
 
+VERBS_FILE = "scripts/texts/imperative_verbs.txt"
+VERBS = frozenset((ROOT / VERBS_FILE).read_text("utf-8").split())
 
-def problems_of(subject: str) -> list[str]:
-    """Return what is wrong with a commit's subject."""
+
+def problems_of(subject: str, *, with_verb: bool = True) -> list[str]:
+    """Return what is wrong with a commit's subject; `with_verb` also requires a verb after its scope."""
     problems = []
+    if with_verb and subject.rpartition(": ")[2].split(" ")[0].lower() not in VERBS:
+        problems.append(f"it doesn't begin with an imperative verb of {VERBS_FILE}")
     if len(subject) > MAX_SUBJECT_CHARS:
         problems.append(f"{len(subject)} characters, at most {MAX_SUBJECT_CHARS}")
     if "; and" in subject:
@@ -29,18 +34,20 @@ def problems_of(subject: str) -> list[str]:
 def findings(root: Path = ROOT) -> list[str]:
     """Return a line for each subject that breaks a rule."""
     lines = []
-    for line in _git(root, "log", "--no-merges", "--format=%h %s", *_commits_to_check(root)).splitlines():
+    with_verb = set(_commits_since(root, VERBS_FILE))
+    for line in _commits_since(root, "scripts/subjects.py"):
         commit, _, subject = line.partition(" ")
-        lines += [f"{commit} {subject!r}: {problem}" for problem in problems_of(subject)]
+        problems = problems_of(subject, with_verb=line in with_verb)
+        lines += [f"{commit} {subject!r}: {problem}" for problem in problems]
     return lines
 
 
-def _commits_to_check(root: Path) -> list[str]:
-    """Return arguments of `git log`: the commits since the last tag, or since this file was added."""
+def _commits_since(root: Path, file: str) -> list[str]:
+    """Return the commits since the last tag, or since a file was added, each as `hash subject`."""
     tag = _git(root, "describe", "--tags", "--abbrev=0").strip()
-    added = _git(root, "log", "--diff-filter=A", "--format=%H", "--", "scripts/subjects.py").split()
+    added = _git(root, "log", "--diff-filter=A", "--format=%H", "--", file).split()
     since = tag or (added[-1] if added else "")
-    return [f"{since}..HEAD"] if since else ["--max-count=0"]
+    return _git(root, "log", "--no-merges", "--format=%h %s", f"{since}..HEAD").splitlines() if since else []
 
 
 def _git(root: Path, *arguments: str) -> str:

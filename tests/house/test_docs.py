@@ -226,22 +226,3 @@ def test_links_point_to_files(page: Path) -> None:
 def test_python_of_the_readme_compiles() -> None:
     for block in re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(), re.DOTALL):
         compile(block, "README.md", "exec")
-
-
-PAGES_OF_TABLES = {*WRITERS, "configuration.md", "openclaw-plugin.md"}
-"""Pages made of tables that are generated or compared with the program."""
-
-MAX_PAGE_WORDS = 1_600
-
-KINDS = re.compile(r"^(An? )?(map of all pages|tutorial|how-to guide|reference|explanation)\b.*\bfor\b", re.I)
-
-
-@pytest.mark.parametrize("page", sorted(path.name for path in DOCS.glob("*.md")))
-def test_page_names_its_kind_and_reader_first_and_is_short(page: str) -> None:
-    text = (DOCS / page).read_text()
-    title, _, first = text.split("\n")[:3]
-
-    assert title.startswith("# ")
-    assert KINDS.search(first), first
-    words = re.sub(r"```diff\n.*?```", "", text, flags=re.DOTALL).split()
-    assert page in PAGES_OF_TABLES or len(words) <= MAX_PAGE_WORDS

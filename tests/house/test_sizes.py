@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-import statistics
 from pathlib import Path
 
-from tests.support.tree import CLIENT, DAEMON, ROOT, code_lines, functions_in, python_files, relative
+from tests.support.tree import DAEMON, ROOT, code_lines, functions_in, python_files, relative
 
 FILE_LINES = 500
 """A longer file does more than one thing."""
-
-MEDIAN_LINES = 200
-NINETIETH_LINES = 420
-"""Of the distributions' files, so that most fit on a few screens."""
 
 FUNCTION_LINES = 50
 """Without the docstring, whose length depends on the contract."""
@@ -53,12 +48,6 @@ def has_long_block(source: str) -> bool:
 
 def test_files_are_within_the_limit() -> None:
     assert not longer_than(FILE_LINES, list(python_files()))
-
-
-def test_most_files_are_short() -> None:
-    lines = sorted(count_lines(path) for path in python_files(DAEMON, CLIENT))
-    assert statistics.median(lines) <= MEDIAN_LINES
-    assert lines[len(lines) * 9 // 10] <= NINETIETH_LINES
 
 
 def test_functions_are_within_the_limit() -> None:

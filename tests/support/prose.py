@@ -1,4 +1,4 @@
-"""Words this project does not use, found in its docs, docstrings, comments, messages and test names.
+"""Words that have a project term instead, found in docs, docstrings, comments, messages and test names.
 
 `python -m tests.support.prose [PATH…]` prints each finding as `path:line: word → what to write`; `--count` the sums.
 """
@@ -19,28 +19,8 @@ from typing import NamedTuple
 from tests.support.tree import ROOT
 
 REPLACED = {
-    r"where(?! (?:to|is|are|do|does|can)\b)": "if, when, in which",
-    r"nobody|somebody|whoever|everybody|no one(?! or)|someone": "the process, client or user",
-    r"told": "reported, passed, recognized",
-    r"stands?(?!-| (?:for|out)\b)|stood|(?<!long-)standing(?! (?:intents?|facts|rules|orders))": "is, are",
-    r"beside": "next to, besides, while",
-    r"anew": "again, a new",
-    r"by (?:itself|themselves)": "automatically, alone",
-    r"way out": "remedy, hint",
-    r"be had": "available",
-    r"let go|lets go|letting go": "release",
-    r"once more": "again",
-    r"by and by": "gradually",
-    r"what comes of it": "the result",
-    r"(?<!each )(?<!both )(?<!all )(?<!none )(?<!some )(?<!one )(?<!neither )of which": "including, whose",
-    r"as it is(?=\s*(?:[.,;:)|]|\Z))": "unchanged",
     r"by words|by meaning": "keyword search, vector search",
     r"passages?": "chunk",
-    r"(?<!meeting )(?<!chat )rooms?|doors?|(?<![/-])house(?![/-]| \d| \Z)|seats?|(?<!SIMD )lanes?": (
-        "package, slot, context: the field's term"
-    ),
-    r"(?:figures?|bars?|numbers?) to hold": "bar, at most, at least",
-    r"whose time was up": "timed out",
 }
 """A pattern of words and what to write instead."""
 

@@ -1,4 +1,4 @@
-"""Figures of clients, idle daemon, busy daemon, embedding and recall.
+"""Figures of clients, idle daemon, busy daemon and recall.
 
 Recall needs the LoCoMo evaluation set: the environment's MEMD_EVAL names its folder.
 """
@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
-from benchmarks import embedding, freshness, idle, retrieval
+from benchmarks import freshness, idle, retrieval
 from benchmarks.built_corpus import build, home_of
 from benchmarks.corpus import QUERY
 from benchmarks.evidence import FIRST_HITS
@@ -47,12 +47,10 @@ class DesignSize:
     idle_agents: int
     idle_s: float
     busy: freshness.FreshnessSizes
-    embedding_rounds: int
-    embedding_s: float
 
 
-FULL: Final = DesignSize(15_000, 300, 25, 20, 60.0, freshness.FreshnessSizes(), 8, 300.0)
-QUICK: Final = DesignSize(3_000, 60, 7, 5, 8.0, freshness.FreshnessSizes(blocks=2_000, busy_s=4.0), 3, 20.0)
+FULL: Final = DesignSize(15_000, 300, 25, 20, 60.0, freshness.FreshnessSizes())
+QUICK: Final = DesignSize(3_000, 60, 7, 5, 8.0, freshness.FreshnessSizes(blocks=2_000, busy_s=4.0))
 
 
 class ProcessTimes(NamedTuple):
@@ -74,8 +72,6 @@ def measure(options: Options) -> Part:
     figures += idle_figures(size)
     options.show_progress("searches during a full index")
     figures += busy_figures(size)
-    options.show_progress("local embedding against llama-cpp-python")
-    figures += embedding_figures(options, size)
     folder = retrieval.default_eval()
     if folder is None:
         notes.append("LoCoMo recall was not measured: MEMD_EVAL names no evaluation set.")
@@ -88,11 +84,8 @@ def measure(options: Options) -> Part:
         "Client and `memctl`: whole processes, in turn with a bare `python -c pass`; differences are of one round. The "
         "daemon is warm and the query's vector is known."
     )
-    notes.append(
-        "Full index: a block is 1,600 characters, about 3.2 chunks. Embedding: rounds that other processes disturbed "
-        "do not count, unless all were disturbed."
-    )
-    return Part("design", "Clients, idle daemon, embedding and recall", figures, notes=notes)
+    notes.append("Full index: a block is 1,600 characters, about 3.2 chunks.")
+    return Part("design", "Clients, idle daemon and recall", figures, notes=notes)
 
 
 def client_figures(options: Options, size: DesignSize) -> Iterator[Figure]:
@@ -161,21 +154,6 @@ def busy_figures(size: DesignSize) -> Iterator[Figure]:
             yield at_most(f"{key}.p95", f"… {beside.name}", [beside.p95], "ms", freshness.BAR_BUSY_MS)
             ratio = beside.p95 / before.p95
             yield at_most(f"{key}.ratio", "… busy / idle", [ratio], "times", freshness.BAR_RATIO)
-
-
-def embedding_figures(options: Options, size: DesignSize) -> Iterator[Figure]:
-    """Yield the local provider / the best llama-cpp-python setting of the run."""
-    compared = embedding.compare(size.embedding_rounds, size.embedding_s, quick=options.quick)
-    for work in compared.works:
-        yield at_least(
-            f"design.embedding.{work.name}",
-            f"local embedding / best llama-cpp-python setting, {work.name} texts",
-            compared.against_best(work),
-            "times",
-            embedding.BAR_BEST,
-        )
-        rates = compared.table.rates(work, embedding.PROVIDER.name)
-        yield measured(f"design.embedding.{work.name}.rate", "… memd's provider", rates, "texts/s")
 
 
 def recall_figures(table: str) -> Iterator[Figure]:

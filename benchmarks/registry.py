@@ -11,17 +11,13 @@ from benchmarks.part import Options, Part
 PARTS: Final[Mapping[str, str]] = {
     "design": "benchmarks.design:measure",
     "search": "benchmarks.warm_search:measure",
-    "search-profile": "benchmarks.search_profile:measure",
     "sync": "benchmarks.syncing:measure",
-    "indexing": "benchmarks.indexing_profile:measure",
     "scale": "benchmarks.scale:measure",
     "load": "benchmarks.load:measure",
     "agents": "benchmarks.agents_ram:measure",
     "peers": "benchmarks.peers:measure",
-    "reach": "benchmarks.tool_calls:measure",
     "transcripts": "benchmarks.transcripts:measure",
     "hooks": "benchmarks.hooks:measure",
-    "host": "benchmarks.remote_host:measure",
     "remotes": "benchmarks.remotes:measure",
 }
 """`module:function` by the name on the command line and in the report."""

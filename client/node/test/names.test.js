@@ -46,7 +46,7 @@ test("an unknown parameter of a request is rejected", async () => {
   assert.equal(await hintOf(client.search({ query: "x", maxResult: 3 })), "did you mean `max_results`?");
   assert.equal(await hintOf(client.memoryStore({ text: "x", createdMs: 3 })), "did you mean `created_ms`?");
   assert.equal(await hintOf(client.request("get", { paths: "x" })), "did you mean `path`?");
-  assert.equal(await hintOf(client.open_page({ verbose: true })), "use one of `agent`");
+  assert.equal(await hintOf(client.openPage({ verbose: true })), "use one of `agent`");
   assert.equal(await hintOf(client.metrics({ deep: true })), "leave it out: the request takes no parameters");
   assert.equal(await hintOf(client.search("x")), "pass an object such as `{ query: … }`");
   assert.throws(() => client.subscribe({ kind: ["sync"] }), { hint: "did you mean `kinds`?" });

@@ -24,6 +24,7 @@ from memd.settings.names import (
     PLUGIN_CONFIG,
     SEARCH,
     SOURCES,
+    TOML_NAMES,
     refused_keys,
     remembers_conversations,
 )
@@ -316,7 +317,8 @@ class _Document:
         if toml is not None:
             roots.append(Layer("", toml.tables or {}, shared=True, file=toml.path))
         for root in roots:
-            ours = {key: value for key, value in root.values.items() if key in OWN_NAMES}
+            names = OWN_NAMES if root.file is None else TOML_NAMES
+            ours = {key: value for key, value in root.values.items() if key in names}
             self._add_own_layer(replace(root, values=ours), self.layers, self.findings)
             table = self.findings.object_in(root, AGENTS, shared=False)
             for name, values in table.values.items():

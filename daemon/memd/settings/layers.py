@@ -28,6 +28,7 @@ MAX_COUNT = 2**53 - 1
 MAX_KEY_CHARACTERS = 64
 """Characters of a key shown in messages."""
 
+_UPPER = re.compile(r"[A-Z]")
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _SIZE = re.compile(r"([0-9]{1,12}(?:\.[0-9]{1,6})?) ?(b|kb|mb|gb)?")
 _UNITS = {"b": 1, "kb": 1024, "mb": 1024**2, "gb": 1024**3}
@@ -55,14 +56,19 @@ class Layer:
 
     def key(self, name: str) -> str:
         """Return the dotted name of a key."""
-        place = name if self.places is None else self.places.get(name, name)
+        place = self._spelled(name) if self.places is None else self.places.get(name, name)
         return f"{self.prefix}.{place}" if self.prefix else place
 
     def get(self, name: str) -> object:
         """Return the value of a key; None if there is none."""
         if self.places is None:
-            return self.values.get(name)
+            return self.values.get(self._spelled(name))
         return value_at(self.values, self.places[name]) if name in self.places else None
+
+    def _spelled(self, name: str) -> str:
+        """Return a key as the object spells it: outside openclaw.json it may be in snake_case."""
+        snake = snake_case(name)
+        return snake if self.file is not None and name not in self.values and snake in self.values else name
 
     def below(self, name: str, *, shared: bool | None = None) -> Layer:
         """Return the layer of the object under a key; an empty one if there is no object."""
@@ -120,8 +126,9 @@ def read_layers(kind: type[S], layers: Sequence[Layer], findings: Findings) -> S
     fields = {each.key: each for each in fields_of(kind) if each.derived is None}
     for layer in layers:
         if not layer.is_foreign:
-            for key in layer.values.keys() - fields.keys():
-                findings.add_unknown(layer, shown_key(key), fields)
+            known_keys = fields.keys() if layer.file is None else fields.keys() | set(map(snake_case, fields))
+            for key in layer.values.keys() - known_keys:
+                findings.add_unknown(layer, shown_key(key), fields if layer.file is None else known_keys)
     values: dict[str, Any] = {}
     for key, known in fields.items():
         if known.group is not None:
@@ -138,6 +145,11 @@ def read_layers(kind: type[S], layers: Sequence[Layer], findings: Findings) -> S
         if each.derived is not None and each.derived.fields:
             values[each.name] = any(name in values for name in each.derived.fields)
     return kind(**values)
+
+
+def snake_case(key: str) -> str:
+    """Return a camelCase key in snake_case."""
+    return _UPPER.sub(lambda upper: f"_{upper[0].lower()}", key)
 
 
 def value_at(holder: object, place: str) -> object:

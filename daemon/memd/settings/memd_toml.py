@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 import msgspec
 
 from memd.settings.fields import convert, describe_type, describe_value, fields_of
-from memd.settings.names import OWN_NAMES, SOURCES
+from memd.settings.names import SOURCES, TOML_NAMES
 from memd.settings.schema import DaemonSettings
 from memd.system.nearest_name import did_you_mean
 from memd.system.state_file import UnreadableFileError, load_text
@@ -49,7 +49,7 @@ def read_daemon_settings(file: MemdToml) -> tuple[DaemonSettings, Problems]:
     if file.problem is not None:
         return DaemonSettings(), (file.problem,)
     problems: list[ConfigInvalidError] = []
-    tables = {key: raw for key, raw in (file.tables or {}).items() if key not in {*OWN_NAMES, SOURCES}}
+    tables = {key: raw for key, raw in (file.tables or {}).items() if key not in {*TOML_NAMES, SOURCES}}
     return _read_table(file.path, DaemonSettings, tables, "", problems), tuple(problems)
 
 
@@ -62,7 +62,7 @@ def _read_table(
     for name, raw in table.items():
         key, field = f"{prefix}{name}", known.get(name)
         if field is None:
-            near = did_you_mean(name, [*known, *OWN_NAMES, SOURCES])
+            near = did_you_mean(name, [*known, *TOML_NAMES, SOURCES])
             problems.append(toml_problem(path, f"`{key}` is not a setting{near}", key))
         elif field.group is not None and isinstance(raw, Mapping):
             values[name] = _read_table(path, field.group, raw, f"{key}.", problems)

@@ -13,7 +13,7 @@ from typing import Final
 import msgspec
 
 from memd.settings.fields import Field, fields_of, settings_of
-from memd.settings.layers import shown_key, value_at
+from memd.settings.layers import shown_key, snake_case, value_at
 from memd.settings.lifecycle import LifecycleSettings
 from memd.settings.schema import MemorySearch
 
@@ -30,7 +30,10 @@ PLUGIN_CONFIG: Final = "plugins.entries.memd.config"
 LIFE_NAMES: Final = frozenset(field.key for field in fields_of(LifecycleSettings))
 
 OWN_NAMES: Final = frozenset({*LIFE_NAMES, SEARCH, AGENTS})
-"""Top-level names of memory settings in `memd.toml` and the plugin's config."""
+"""Top-level names of memory settings in the plugin's config."""
+
+TOML_NAMES: Final = OWN_NAMES | set(map(snake_case, LIFE_NAMES))
+"""Top-level names of memory settings in `memd.toml`, in both spellings."""
 
 PLACES: Final = {field.key: field.place for field in fields_of(LifecycleSettings)}
 """Keys in openclaw.json of the settings in `LifecycleSettings`, for all agents."""

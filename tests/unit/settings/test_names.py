@@ -11,6 +11,7 @@ import pytest
 
 from memd.settings.agents import AgentConfig, OpenClawHome, load_settings
 from memd.settings.fields import settings_of
+from memd.settings.layers import snake_case
 from memd.settings.lifecycle import LifecycleSettings
 from memd.settings.memd_toml import MemdToml, read_daemon_settings
 from memd.settings.names import REFUSED_AGENT, REFUSED_DEFAULTS, REFUSED_SEARCH, refused_keys
@@ -56,11 +57,14 @@ def test_there_is_a_sample_of_every_setting() -> None:
 def test_every_setting_has_the_same_effect_in_every_place(name: str) -> None:
     names = [name, *filter(None, [SIBLINGS.get(name)])]
     tables = nested({each: SAMPLES[each] for each in names})
+    snake = nested({snake_case(each): SAMPLES[each] for each in names})
     default = facts_of(resolved().agents["work"])
 
     homes = {
-        "memd.toml": resolved(toml=toml_text(tables)),
-        "memd.toml, one agent": resolved(toml=toml_text({"agents": {"work": tables}})),
+        "memd.toml": resolved(toml=toml_text(snake)),
+        "memd.toml, one agent": resolved(toml=toml_text({"agents": {"work": snake}})),
+        "memd.toml, in OpenClaw's spelling": resolved(toml=toml_text(tables)),
+        "memd.toml, one agent in OpenClaw's spelling": resolved(toml=toml_text({"agents": {"work": tables}})),
         "plugin": resolved(in_plugin(tables)),
         "plugin, one agent": resolved(in_plugin({"agents": {"work": tables}})),
     }
@@ -72,8 +76,21 @@ def test_every_setting_has_the_same_effect_in_every_place(name: str) -> None:
     assert (found["memd.toml"] != default) is (name != "search.store.driver")
     for place, home in homes.items():
         assert (said(home), home.unknown_keys) == ([], ())
-        if place.endswith("one agent"):
+        if "one agent" in place:
             assert facts_of(home.agents["main"]) == facts_of(resolved().agents["main"])
+
+
+def test_problems_name_a_key_of_memd_toml_as_it_is_spelled_there() -> None:
+    wrong = resolved(toml="[search.query]\nmax_results = true\n[search.sync]\nwatchDebounceMs = true\n")
+    unknown = resolved(toml="[search.query]\nmax_result = 3\n")
+
+    assert {error.data["key"] for error in wrong.problems} == {
+        "search.query.max_results",
+        "search.sync.watchDebounceMs",
+    }
+    assert [error.message.partition("memd.toml: ")[2] for error in unknown.typos] == [
+        "`search.query.max_result` is not a setting. Did you mean 'max_results'?"
+    ]
 
 
 def test_agent_settings_override_shared_ones_and_memd_toml_overrides_openclaw_json() -> None:

@@ -65,7 +65,7 @@ WRITTEN_PATHS: tuple[WrittenPath, ...] = (
     WrittenPath(
         "dropped index",
         ".dropped or .adopting next to the index, while it is rebuilt",
-        "memd.index.care",
+        "memd.index.integrity",
         "the daemon, after it has copied the vectors",
     ),
     WrittenPath(

@@ -59,7 +59,7 @@ function followingUp(tools) {
   const then = tools.has("sessions_history")
     ? ", then `sessions_history` with the sessionKey, messageId and sessionId it returns"
     : "";
-  return [`${readOn}call \`sessions_search\` with telling words of it${then}.`];
+  return [`${readOn}call \`sessions_search\` with distinctive terms of it${then}.`];
 }
 
 /** @param {Set<string>} tools */

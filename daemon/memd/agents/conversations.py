@@ -11,8 +11,8 @@ import trio
 
 from memd.agents.open_agent import OpenAgent
 from memd.agents.source_status import describe_sources
-from memd.index.care.quarantine import remove_quarantined
 from memd.index.housekeeping import compact
+from memd.index.integrity.quarantine import remove_quarantined
 from memd.index.transcripts import (
     NO_FACTS,
     SessionFacts,

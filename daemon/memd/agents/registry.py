@@ -27,9 +27,9 @@ from memd.embedding.local.owner import ModelOwner
 from memd.embedding.query_vectors import SharedQueryVectors
 from memd.embedding.remote.accounts import Accounts
 from memd.index.agent_index import AgentIndexes
-from memd.index.care.file_check import is_memd_index
-from memd.index.care.quarantine import drop
 from memd.index.database import limit_page_caches, page_cache_bytes
+from memd.index.integrity.file_check import is_memd_index
+from memd.index.integrity.quarantine import drop
 from memd.index.vectors.cache import MatrixBudget, VectorCache
 from memd.index.vectors.sqlite_vec import VectorExtension
 from memd.programs.catalog import Places

@@ -8,8 +8,8 @@ from pathlib import Path
 import trio
 
 from memd.index.adopt import SpaceOf
-from memd.index.care.claims import IndexClaims
 from memd.index.connection import IndexFile
+from memd.index.integrity.claims import IndexClaims
 from memd.index.vectors.sqlite_vec import VectorExtension
 from memd.settings.agents import AgentConfig
 from memd.settings.search import is_usual_index

@@ -13,10 +13,11 @@ import structlog
 import trio
 
 from memd.index.adopt import SpaceOf
-from memd.index.care.claims import IndexClaim
-from memd.index.care.opening import OpenedIndex, open_writer
-from memd.index.care.quarantine import drop, remove_lost_file
-from memd.index.care.upkeep import (
+from memd.index.database import connect_reader, damaged, map_errors, transaction
+from memd.index.integrity.claims import IndexClaim
+from memd.index.integrity.opening import OpenedIndex, open_writer
+from memd.index.integrity.quarantine import drop, remove_lost_file
+from memd.index.integrity.upkeep import (
     ALL_PAGES,
     FileIdentityCheck,
     checkpoint,
@@ -28,7 +29,6 @@ from memd.index.care.upkeep import (
     stamp_clean_shutdown,
     wal_path,
 )
-from memd.index.database import connect_reader, damaged, map_errors, transaction
 from memd.index.reads import ActivitySignal, ParallelRead, Read, Readers
 from memd.index.vectors.sqlite_vec import VectorExtension
 from memd.system.cancellation import cancelled_by

@@ -9,8 +9,8 @@ from functools import partial
 import structlog
 import trio
 
-from memd.index.care.upkeep import checkpoint, file_size, wal_path
 from memd.index.connection import IndexFile
+from memd.index.integrity.upkeep import checkpoint, file_size, wal_path
 from memd.index.keyword import merge_segments
 from memd.index.meta import set_meta
 from memd.index.vectors.cache import VectorCache

@@ -24,7 +24,7 @@ STRONG_COSINE: Final = 0.4
 STRONG_COVERAGE: Final = 0.55
 STRONG_WORDS: Final = 2
 STRONG_WORDS_COVERAGE: Final = 0.3
-"""A hit is strong by its cosine, by the share of the query's words that it has, or by telling words with
+"""A hit is strong by its cosine, by the share of the query's words that it has, or by distinctive terms with
 less of that share."""
 
 STRONG_KEYWORD_SHARE: Final = 0.6

@@ -23,9 +23,9 @@ from memd.embedding.choose.remote_resolver import RemoteResolver
 from memd.embedding.local.extra import is_extra_installed
 from memd.embedding.local.model_files import PART_SUFFIX, SOURCE_DIR, TAG_SUFFIX
 from memd.embedding.local.owner import ModelOwner
-from memd.index.care.file_check import FileKind, inspect
-from memd.index.care.takeover import is_openclaw_file
 from memd.index.database import connect, has_module, map_errors
+from memd.index.integrity.file_check import FileKind, inspect
+from memd.index.integrity.takeover import is_openclaw_file
 from memd.index.schema import VERSION
 from memd.index.vectors.sqlite_vec import VectorExtension
 from memd.programs.catalog import Places

@@ -127,7 +127,7 @@ class Value:
     Attributes:
         kind: `date`, `%`, a currency, or `number`.
         form: The value.
-        near: Telling words around it.
+        near: Distinctive terms around it.
         units: The words directly after it: what it counts or measures.
         is_new: Whether the statement says that the value is new.
     """
@@ -144,9 +144,9 @@ class Statement:
     """One sentence or line, read for comparison.
 
     Attributes:
-        telling: Its telling words, numbers and dates in order.
-        words: The telling words.
-        before: Each telling word's telling words directly before it.
+        telling: Its distinctive terms, numbers and dates in order.
+        words: The distinctive terms.
+        before: Each distinctive term's distinctive terms directly before it.
         values: Its numbers and dates.
         is_changed: Whether it says that something changed.
         is_negated: Whether it is negated.
@@ -217,7 +217,7 @@ def read_statement(text: str) -> Statement:
 
 
 def weigh_asked(words: Sequence[str], weights: Sequence[float]) -> dict[str, float]:
-    """Return a query's telling words, in the form in which statements have them, with weights whose sum is 1."""
+    """Return a query's distinctive terms, in the form in which statements have them, with weights whose sum is 1."""
     asked: dict[str, float] = {}
     for word, weight in zip(words, weights, strict=True):
         tokens = read_statement(word).telling if word not in _ASKING else ()
@@ -263,7 +263,7 @@ def replaces(older: Statement, newer: Statement, *, only_if_changed: bool = Fals
 def updates(older: Statement, newer: Statement, asked: Mapping[str, float]) -> bool:
     """Return whether both statements have a value for what a query asks about, and the later one another.
 
-    `asked` has the query's telling words with their weights, which sum to 1.
+    `asked` has the query's distinctive terms with their weights, which sum to 1.
     """
     common = older.words & newer.words & asked.keys()
     weight = sum(asked[word] for word in common)

@@ -10,8 +10,8 @@ from pathlib import Path
 import apsw
 import pytest
 
-from memd.index.care.claims import IndexClaims
 from memd.index.connection import IndexFile
+from memd.index.integrity.claims import IndexClaims
 from memd.index.schema import APPLICATION_ID
 from memd_client.errors import IndexIOError
 from tests.support.indexes import new_index, openclaw_index, publish, unit

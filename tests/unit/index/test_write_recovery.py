@@ -14,7 +14,6 @@ import trio
 from trio.testing import MockClock, wait_all_tasks_blocked
 
 from memd.index.cache import active_space, count_missing, store_vectors
-from memd.index.care.upkeep import wal_path
 from memd.index.connection import IndexFile
 from memd.index.database import PAGE_BYTES, WAL_LIMIT_BYTES, page_cache_bytes
 from memd.index.files import count_all, load_files, publish_file
@@ -26,6 +25,7 @@ from memd.index.housekeeping import (
     keep_log_short,
     release_caches,
 )
+from memd.index.integrity.upkeep import wal_path
 from memd.index.keyword import find_keyword
 from memd.index.meta import find_recipe, load_jobs, note_space, save_jobs, set_meta
 from memd.system.sqlite import Database, get_int

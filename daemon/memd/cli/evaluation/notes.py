@@ -22,7 +22,7 @@ MAX_POSTINGS = 50
 """Lines listed per word; a word in more lines says nothing about a place."""
 
 MIN_WORD_LETTERS = 3
-"""Shortest telling word; shorter ones are mostly grammar."""
+"""Shortest distinctive term; shorter ones are mostly grammar."""
 
 _HEADING = re.compile(r"^(#{1,6})\s+(.*?)\s*#*$")
 _FENCE = re.compile(r"^\s*(?:```|~~~)")

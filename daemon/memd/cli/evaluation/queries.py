@@ -30,10 +30,10 @@ thursday friday saturday sunday mondays tuesdays wednesdays thursdays fridays sa
 """Capitalized words that are no names: a search takes them for days."""
 
 SENTENCE_WORDS = 5
-"""Telling words of a sentence that make a query."""
+"""Distinctive terms of a sentence that make a query."""
 
 DATE_WORDS = 2
-"""Telling words next to a date."""
+"""Distinctive terms next to a date."""
 
 MIN_SENTENCE_TOKENS = 6
 MIN_UNSPACED, MAX_UNSPACED = 5, 14
@@ -310,7 +310,7 @@ def _rare_word(index: NoteIndex, line: NoteLine) -> Iterator[_Candidate]:
 
 
 def _sentence(index: NoteIndex, line: NoteLine, sentence: str) -> Iterator[_Candidate]:
-    """Yield the queries of a sentence: its telling words, and those with the day of it or of its note."""
+    """Yield the queries of a sentence: its distinctive terms, and those with the day of it or of its note."""
     if len(tokens(sentence)) < MIN_SENTENCE_TOKENS:
         return
     mention = _DATE.search(sentence)
@@ -324,7 +324,7 @@ def _sentence(index: NoteIndex, line: NoteLine, sentence: str) -> Iterator[_Cand
 
 
 def _telling(index: NoteIndex, sentence: str) -> tuple[str, ...]:
-    """Return the rarest telling words of a sentence in order; in a script without spaces its rarest clause."""
+    """Return the rarest distinctive terms of a sentence in order; in a script without spaces its rarest clause."""
     clauses = [
         each for each in _CLAUSE_END.split(sentence) if sum(map(len, UNSPACED.findall(each))) >= MIN_UNSPACED
     ]

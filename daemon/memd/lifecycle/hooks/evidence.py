@@ -25,7 +25,7 @@ _IDENTIFIER = re.compile(r"\w*(?:\d[^\W\d_]|[^\W\d_]\d|[a-z][A-Z]|_|[A-Z]{2})|.*
 
 
 @dataclass(frozen=True, slots=True)
-class TellingWord:
+class DistinctiveTerm:
     """A word of a prompt that narrows down which fact is wanted; `weight` is its rarity in the memory."""
 
     form: str
@@ -38,9 +38,9 @@ class LineEvidence:
     """What one line shares with a prompt.
 
     Attributes:
-        count: Number of telling words.
+        count: Number of distinctive terms.
         weight: Sum of their weights.
-        share: The same as a share of all telling words of the prompt, 0 to 1.
+        share: The same as a share of all distinctive terms of the prompt, 0 to 1.
         names: Number of identifiers, abbreviations and proper names among them.
     """
 
@@ -50,15 +50,15 @@ class LineEvidence:
     names: int = 0
 
 
-def telling_words(
+def distinctive_terms(
     words: Iterable[tuple[str, float]], prompt: str, known: Iterable[str] = ()
-) -> list[TellingWord]:
-    """Return the telling words among a query's words, each given with its weight.
+) -> list[DistinctiveTerm]:
+    """Return the distinctive terms among a query's words, each given with its weight.
 
     `known` are words that every request has in common with the memory, such as the project's name.
     """
     dropped = {stem_word(fold(word))[0] for word in known}
-    found: dict[str, TellingWord] = {}
+    found: dict[str, DistinctiveTerm] = {}
     for word, weight in words:
         form = fold(word)
         stem = stem_word(form)[0]
@@ -67,11 +67,11 @@ def telling_words(
         is_name = _IDENTIFIER.match(word) is not None or _is_capitalized(word, prompt)
         best = found.get(stem)
         if best is None or best.weight < weight:
-            found[stem] = TellingWord(form, weight, is_name)
+            found[stem] = DistinctiveTerm(form, weight, is_name)
     return list(found.values())
 
 
-def line_evidence(words: Sequence[TellingWord], line: str) -> LineEvidence:
+def line_evidence(words: Sequence[DistinctiveTerm], line: str) -> LineEvidence:
     """Return what a line shares with a prompt."""
     folded = fold(line)
     tokens = set(_WORD.findall(folded))

@@ -12,13 +12,13 @@ import trio
 
 from memd.agents.agent import Agent
 from memd.agents.registry import AgentRegistry
+from memd.lifecycle.hooks.confident_matches import judge_hits
 from memd.lifecycle.hooks.injection import PROMPT_HEADING, HookDecision, ShownLine, inject
 from memd.lifecycle.hooks.log import HookLog
 from memd.lifecycle.hooks.opening import OPENING_TOKENS, describe, newest_facts, project_files
 from memd.lifecycle.hooks.project import Project, project_in
 from memd.lifecycle.hooks.prompts import read_prompt, sentences_of
 from memd.lifecycle.hooks.seen import SeenFacts
-from memd.lifecycle.hooks.sure_lines import judge_hits
 from memd.settings.hooks import HooksSettings
 from memd.settings.sources import SHARED_AGENT
 from memd.sources.projects import find_project

@@ -118,7 +118,7 @@ def _following_up(tools: Collection[str]) -> list[str]:
     if SESSIONS_SEARCH not in tools:
         then = "use `sessions_history` with a small limit."
         return [_READ_ON + then] if SESSIONS_HISTORY in tools else []
-    then = "call `sessions_search` with telling words of it"
+    then = "call `sessions_search` with distinctive terms of it"
     if SESSIONS_HISTORY in tools:
         then += ", then `sessions_history` with the sessionKey, messageId and sessionId it returns"
     return [f"{_READ_ON}{then}."]

@@ -176,7 +176,7 @@ def test_failed_adoption_leaves_openclaws_file_unchanged(
         raise OSError(28, "No space left on device")
 
     with monkeypatch.context() as patch:
-        patch.setattr("memd.index.care.takeover.os.replace", fail)
+        patch.setattr("memd.index.integrity.takeover.os.replace", fail)
         with pytest.raises(IndexIOError, match="No space left"):
             opened(path)
         patch.undo()

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import structlog
 
-from memd.index.care.file_check import SQLITE_SUFFIXES, is_memd_index
+from memd.index.integrity.file_check import SQLITE_SUFFIXES, is_memd_index
 from memd_client.errors import IndexCorruptError
 
 log = structlog.get_logger(__name__)

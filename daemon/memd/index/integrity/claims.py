@@ -14,7 +14,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TypeAlias
 
-from memd.index.care.file_check import refusal
+from memd.index.integrity.file_check import refusal
 from memd_client.errors import IndexIOError
 
 Key: TypeAlias = tuple[int, int, str]

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import apsw
 
-from memd.index.care.quarantine import remove_logs
 from memd.index.database import WAL_LIMIT_BYTES, passes_check, transaction
+from memd.index.integrity.quarantine import remove_logs
 from memd.index.meta import find_meta, set_meta
 from memd.system.sqlite import LOCK_TIMEOUT_MS, Database, get_int
 from memd_client.errors import IndexCorruptError, IndexLostError

@@ -17,10 +17,10 @@ import apsw
 import structlog
 
 from memd.index.adopt import AdoptedCounts, SpaceOf, adopt_index, is_openclaw_index
-from memd.index.care.claims import IndexClaim
-from memd.index.care.file_check import SQLITE_SUFFIXES, FileKind, inspect
-from memd.index.care.quarantine import sync_directory
 from memd.index.database import NEW_FILE, connect, passes_check, transaction
+from memd.index.integrity.claims import IndexClaim
+from memd.index.integrity.file_check import SQLITE_SUFFIXES, FileKind, inspect
+from memd.index.integrity.quarantine import sync_directory
 from memd.index.meta import ACTIVE_SPACE, JOBS, SPACES
 from memd.index.schema import migrate
 from memd.system.clock import Clock

@@ -1,11 +1,17 @@
-"""The lines of hits that are surely about a prompt. Pure functions."""
+"""The lines of hits that match a prompt confidently. Pure functions."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
 
-from memd.lifecycle.hooks.evidence import LineEvidence, TellingWord, line_evidence, telling_words, text_key
+from memd.lifecycle.hooks.evidence import (
+    DistinctiveTerm,
+    LineEvidence,
+    distinctive_terms,
+    line_evidence,
+    text_key,
+)
 from memd.lifecycle.hooks.injection import HookDecision, ShownLine
 from memd.lifecycle.hooks.project import Project
 from memd.programs.catalog import OPENCLAW_SOURCE
@@ -19,10 +25,10 @@ MAX_LINE_CHARS, MAX_WIDE_LINE_CHARS = 400, 160
 scripts whose characters are a token each."""
 
 MIN_WORDS, MIN_SHARE = 2, 0.39
-"""Telling words of a sure line about the session's project, and their share of the prompt's."""
+"""Distinctive terms of a confident match about the session's project, and their share of the prompt's."""
 
 MIN_SINGLE_SHARE = 0.51
-"""Share from which one telling word is enough in a line about the project."""
+"""Share from which one distinctive term is enough in a line about the project."""
 
 MIN_OTHER_WORDS, MIN_OTHER_SHARE = 3, 0.6
 """The same of a line that doesn't name the project."""
@@ -43,14 +49,14 @@ _HEADING = re.compile(r"\s*#{1,6}\s")
 
 
 def judge_hits(query: str, hits: Iterable[Hit], project: Project) -> HookDecision:
-    """Return the lines of explained hits that are surely about a query in a session's project, best first; else the
+    """Return the lines of explained hits that match a query confidently in a session's project, best first; else the
     best candidate."""
     found: dict[bytes, tuple[float, ShownLine]] = {}
     most, best = -1.0, HookDecision("not_sure")
     for hit in hits:
         if hit.explain is None:
             continue
-        words = telling_words(
+        words = distinctive_terms(
             ((word["word"], word["weight"]) for word in hit.explain["words"]), query, project.words
         )
         for weight, line, lacks in _judge_lines(hit, hit.explain["lines"], words, project):
@@ -65,7 +71,7 @@ def judge_hits(query: str, hits: Iterable[Hit], project: Project) -> HookDecisio
 
 
 def _judge_lines(
-    hit: Hit, numbers: Sequence[int], words: Sequence[TellingWord], project: Project
+    hit: Hit, numbers: Sequence[int], words: Sequence[DistinctiveTerm], project: Project
 ) -> Iterator[tuple[float, ShownLine, str]]:
     """Yield the lines of a hit with their weights, and what each lacks to be sure, in words; "" if nothing."""
     lines = hit.snippet.split("\n")
@@ -112,7 +118,7 @@ def _quoted(lines: Sequence[str]) -> tuple[str, ...]:
     return tuple(lines[: 2 if is_answered else 1])
 
 
-def _cut(line: str, words: Sequence[TellingWord]) -> str:
+def _cut(line: str, words: Sequence[DistinctiveTerm]) -> str:
     """Return a line as it is shown: without its list mark, and only its best part if it is long."""
     text = _BULLET.sub("", line, count=1).strip()
     limit = MAX_WIDE_LINE_CHARS if has_wide(text) else MAX_LINE_CHARS

@@ -11,8 +11,8 @@ from pathlib import Path
 import apsw
 import pytest
 
-from memd.index.care import opening
-from memd.index.care.upkeep import CHECKED_FOR_MS, was_closed_cleanly, written_at
+from memd.index.integrity import opening
+from memd.index.integrity.upkeep import CHECKED_FOR_MS, was_closed_cleanly, written_at
 from memd.index.meta import bump_generation
 from memd.system.sqlite import Database
 from tests.support.indexes import new_index, publish

@@ -1,11 +1,11 @@
-"""Sure lines: a line of a hit is shown only if it shares enough telling words with the prompt."""
+"""Confident matches: a line of a hit is shown only if it shares enough distinctive terms with the prompt."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 
+from memd.lifecycle.hooks.confident_matches import MAX_LINES, judge_hits
 from memd.lifecycle.hooks.project import Project, project_in
-from memd.lifecycle.hooks.sure_lines import MAX_LINES, judge_hits
 from memd_client.messages import Hit, Supersession
 from memd_client.sources import SessionInfo
 
@@ -23,7 +23,7 @@ def hit(snippet: str, *words: str, path: str = "memory/projects/harbor.md", star
 
 
 def texts(found: Hit, query: str = "", project: Project = PROJECT) -> list[str]:
-    """Return the texts of the sure lines of one hit."""
+    """Return the texts of the confident matches of one hit."""
     return [line.text for line in judge_hits(query, [found], project).lines]
 
 

@@ -16,8 +16,9 @@ import structlog
 
 from memd.index import chunks_vec
 from memd.index.adopt import AdoptedCounts, SpaceOf
-from memd.index.care.claims import IndexClaim, IndexClaims
-from memd.index.care.file_check import (
+from memd.index.database import UNREADABLE_CODES, WRITER, connect, extended_code, passes_check, transaction
+from memd.index.integrity.claims import IndexClaim, IndexClaims
+from memd.index.integrity.file_check import (
     PATH_HINT,
     SQLITE_SUFFIXES,
     FileKind,
@@ -26,10 +27,15 @@ from memd.index.care.file_check import (
     is_memd_index,
     refusal,
 )
-from memd.index.care.quarantine import corrupt_files, dropped_file, quarantine, remove, remove_logs
-from memd.index.care.takeover import copy_vectors, has_tables, is_openclaw_file, make_index, take_over_earlier
-from memd.index.care.upkeep import note_checked, was_closed_cleanly, written_at
-from memd.index.database import UNREADABLE_CODES, WRITER, connect, extended_code, passes_check, transaction
+from memd.index.integrity.quarantine import corrupt_files, dropped_file, quarantine, remove, remove_logs
+from memd.index.integrity.takeover import (
+    copy_vectors,
+    has_tables,
+    is_openclaw_file,
+    make_index,
+    take_over_earlier,
+)
+from memd.index.integrity.upkeep import note_checked, was_closed_cleanly, written_at
 from memd.index.meta import active_space, find_meta, set_meta
 from memd.index.schema import VERSION, migrate
 from memd.system.clock import Clock

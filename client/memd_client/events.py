@@ -10,7 +10,12 @@ from memd_client.record import Any, field, record
 
 @record
 class SubscribeParams:
-    """Which events to send: of one agent (None: of all) and of some kinds (None: of all)."""
+    """Which events to send: of one agent (None: of all) and of some kinds (None: of all).
+
+    Attributes:
+        agent: Events of one agent; None: of all.
+        kinds: Events of these kinds; None: of all.
+    """
 
     agent: str | None = None
     kinds: list[str] | None = None
@@ -18,7 +23,12 @@ class SubscribeParams:
 
 @record
 class SubscribeReply:
-    """The reply when the daemon ends a subscription: events sent, and events dropped for a slow client."""
+    """The reply when the daemon ends a subscription: events sent, and events dropped for a slow client.
+
+    Attributes:
+        events: Events sent.
+        dropped: Events dropped.
+    """
 
     events: int
     dropped: int
@@ -26,9 +36,15 @@ class SubscribeReply:
 
 @record
 class Event:
-    """An event of the daemon. `id` is the subscription's request; the contents of `data` depend on `kind`.
+    """An event of the daemon.
 
-    `dropped` counts the events before it that were dropped because this client was too slow.
+    Attributes:
+        id: The request of the subscription.
+        kind: Kind of the event.
+        agent: The agent's id.
+        at_ms: Time of the event.
+        data: Facts about the event; which ones depends on its kind.
+        dropped: Events before this one that were dropped, because this client was too slow.
     """
 
     id: int

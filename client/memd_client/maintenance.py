@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from memd_client.problems import Degradation, Problem, SkippedFile
 from memd_client.record import field, record
-from memd_client.reports import Degradation, Problem, SkippedFile
 
 
 @record
 class IndexParams:
-    """Which agent's index to update (None: all); `force` reads, chunks and embeds everything again."""
+    """Which agent's index to update (None: all); `force` reads, chunks and embeds everything again.
+
+    Attributes:
+        agent: One agent; None: all.
+        force: Read, chunk and embed everything again.
+    """
 
     agent: str | None = None
     force: bool = False
@@ -16,7 +21,21 @@ class IndexParams:
 
 @record
 class IndexedAgent:
-    """The result of one agent's sync."""
+    """The result of one agent's sync.
+
+    Attributes:
+        agent: The agent's id.
+        files: Files in the index.
+        chunks: Chunks in the index.
+        files_changed: Files read again.
+        files_removed: Files removed from the index.
+        embedded: Chunks embedded now.
+        reused: Chunks whose vector existed.
+        took_ms: Duration in ms.
+        degraded: None, or why vectors are missing.
+        skipped: Files that are not indexed, or only in part.
+        error: None, or why this agent's part failed.
+    """
 
     agent: str
     files: int
@@ -33,14 +52,23 @@ class IndexedAgent:
 
 @record
 class IndexReply:
-    """One row per agent synced."""
+    """One row per agent synced.
+
+    Attributes:
+        agents: A row per agent.
+    """
 
     agents: list[IndexedAgent]
 
 
 @record
 class ResetParams:
-    """Which agent's index to rebuild (None: all); with `delete_vectors` all chunks are embedded again."""
+    """Which agent's index to rebuild (None: all); with `delete_vectors` all chunks are embedded again.
+
+    Attributes:
+        agent: One agent; None: all.
+        delete_vectors: Delete the vectors too, so that every chunk is embedded again.
+    """
 
     agent: str | None = None
     delete_vectors: bool = False
@@ -48,21 +76,38 @@ class ResetParams:
 
 @record
 class ResetReply:
-    """One row per agent."""
+    """One row per agent.
+
+    Attributes:
+        agents: A row per agent.
+    """
 
     agents: list[IndexedAgent]
 
 
 @record
 class VacuumParams:
-    """Which agent's index to compact (None: all)."""
+    """Which agent's index to compact (None: all).
+
+    Attributes:
+        agent: One agent; None: all.
+    """
 
     agent: str | None = None
 
 
 @record
 class VacuumedAgent:
-    """The result of compacting one agent's index. Sizes are bytes, including the write-ahead log."""
+    """The result of compacting one agent's index. Sizes are bytes, including the write-ahead log.
+
+    Attributes:
+        agent: The agent's id.
+        bytes_before: Size on disk before, write-ahead log included.
+        bytes_after: Size on disk after.
+        vectors_removed: Vectors removed.
+        took_ms: Duration in ms.
+        error: None, or why this agent's part failed.
+    """
 
     agent: str
     bytes_before: int
@@ -74,6 +119,10 @@ class VacuumedAgent:
 
 @record
 class VacuumReply:
-    """One row per agent."""
+    """One row per agent.
+
+    Attributes:
+        agents: A row per agent.
+    """
 
     agents: list[VacuumedAgent]

@@ -6,6 +6,11 @@ fields; `wire.from_wire` ignores fields that this release doesn't know.
 
 from __future__ import annotations
 
+from memd_client.agent_parts import MachineStatus as MachineStatus
+from memd_client.agent_parts import MemoryConflict as MemoryConflict
+from memd_client.agent_parts import RemoteStatus as RemoteStatus
+from memd_client.agent_parts import SessionsStatus as SessionsStatus
+from memd_client.agent_parts import SourceStatus as SourceStatus
 from memd_client.contents import FileEntry as FileEntry
 from memd_client.contents import FilesParams as FilesParams
 from memd_client.contents import FilesReply as FilesReply
@@ -44,10 +49,20 @@ from memd_client.maintenance import ResetReply as ResetReply
 from memd_client.maintenance import VacuumedAgent as VacuumedAgent
 from memd_client.maintenance import VacuumParams as VacuumParams
 from memd_client.maintenance import VacuumReply as VacuumReply
+from memd_client.metrics import Histogram as Histogram
+from memd_client.metrics import Metric as Metric
+from memd_client.metrics import MetricsParams as MetricsParams
+from memd_client.metrics import MetricsReply as MetricsReply
+from memd_client.metrics import Sample as Sample
 from memd_client.notes import AppendNoteParams as AppendNoteParams
 from memd_client.notes import AppendNoteReply as AppendNoteReply
 from memd_client.notes import SessionEndedParams as SessionEndedParams
 from memd_client.notes import SessionEndedReply as SessionEndedReply
+from memd_client.problems import Degradation as Degradation
+from memd_client.problems import EmptyResult as EmptyResult
+from memd_client.problems import Fallback as Fallback
+from memd_client.problems import Problem as Problem
+from memd_client.problems import SkippedFile as SkippedFile
 from memd_client.record import Any, field, record
 from memd_client.remotes import RemoteParams as RemoteParams
 from memd_client.remotes import RemoteReply as RemoteReply
@@ -55,28 +70,21 @@ from memd_client.reports import AccountStatus as AccountStatus
 from memd_client.reports import AgentStatus as AgentStatus
 from memd_client.reports import BulkJob as BulkJob
 from memd_client.reports import Check as Check
-from memd_client.reports import Degradation as Degradation
 from memd_client.reports import DownloadStatus as DownloadStatus
-from memd_client.reports import EmptyResult as EmptyResult
-from memd_client.reports import Fallback as Fallback
 from memd_client.reports import FillProgress as FillProgress
-from memd_client.reports import Histogram as Histogram
-from memd_client.reports import MachineStatus as MachineStatus
-from memd_client.reports import MemoryConflict as MemoryConflict
 from memd_client.reports import MemoryStatus as MemoryStatus
-from memd_client.reports import Metric as Metric
-from memd_client.reports import MetricsParams as MetricsParams
-from memd_client.reports import MetricsReply as MetricsReply
 from memd_client.reports import ModelStatus as ModelStatus
-from memd_client.reports import Problem as Problem
 from memd_client.reports import RejectedText as RejectedText
-from memd_client.reports import RemoteStatus as RemoteStatus
-from memd_client.reports import Sample as Sample
-from memd_client.reports import SessionsStatus as SessionsStatus
-from memd_client.reports import SkippedFile as SkippedFile
-from memd_client.reports import SourceStatus as SourceStatus
 from memd_client.reports import StatusParams as StatusParams
 from memd_client.reports import StatusReply as StatusReply
+from memd_client.searches import Hit as Hit
+from memd_client.searches import PendingChanges as PendingChanges
+from memd_client.searches import SearchAgentsParams as SearchAgentsParams
+from memd_client.searches import SearchAgentsReply as SearchAgentsReply
+from memd_client.searches import SearchedAgent as SearchedAgent
+from memd_client.searches import SearchParams as SearchParams
+from memd_client.searches import SearchReply as SearchReply
+from memd_client.searches import Supersession as Supersession
 from memd_client.sessions import CompactionDoneParams as CompactionDoneParams
 from memd_client.sessions import CompactionDoneReply as CompactionDoneReply
 from memd_client.sessions import ContextFile as ContextFile
@@ -111,8 +119,14 @@ PROTOCOL_VERSION = 1
 class HelloParams:
     """The first request of a connection.
 
-    `state_dir` is the real path of the client's state folder; a daemon of another folder refuses it. Empty: any folder,
-    as a client on another machine has to leave the choice to that machine.
+    Empty: any folder, as a client on another machine has to leave the choice to that machine.
+
+    Attributes:
+        protocol: Version that the client speaks; must be the daemon's.
+        client: Name of the client, for the log.
+        version: Release of the client.
+        state_dir: Real path of the client's state directory; a daemon of another directory refuses the client. Empty:
+            any directory.
     """
 
     protocol: int = PROTOCOL_VERSION
@@ -123,7 +137,16 @@ class HelloParams:
 
 @record
 class HelloReply:
-    """The daemon's release, its process, the requests it knows (`capabilities`), its limits and its state folder."""
+    """The daemon's release, its process, the requests it knows (`capabilities`), its limits and its state folder.
+
+    Attributes:
+        protocol: Version that the daemon speaks.
+        version: Release of the daemon.
+        pid: Process id of the daemon.
+        capabilities: Names of the requests that the daemon knows.
+        limits: Numbers by name: `frame_bytes`, `requests_per_connection`, `idle_s`.
+        state_dir: State directory that the daemon serves.
+    """
 
     protocol: int
     version: str
@@ -134,180 +157,20 @@ class HelloReply:
 
 
 @record
-class SearchParams:
-    """A query to one agent's memory.
-
-    `min_score` and `max_results` default to the agent's settings. `path` keeps hits whose path starts with it.
-    `deadline_ms` limits the whole request. `lexical_only` runs keyword search alone, without embedding the query.
-    `active_projects` are keys of the current projects: entries about them score higher, entries about other projects
-    lower. `exclude_session` is the key of the calling session: its conversation since the last reset is excluded.
-    `max_chars` limits the characters of all snippets together, instead of the number of hits; each snippet is then as
-    long as its evidence deserves. `include_weak` keeps hits that are hardly related to the query. `project` keeps
-    conversations held in a project, by its name or path. `since` keeps what was said or written since a day
-    (`2026-11-02`) or within a duration (`7d`).
-    """
-
-    query: str
-    agent: str | None = None
-    max_results: int | None = None
-    min_score: float | None = None
-    sources: list[str] | None = None
-    path: str | None = None
-    deadline_ms: int | None = None
-    explain: bool = False
-    lexical_only: bool = False
-    active_projects: list[str] | None = None
-    exclude_session: str | None = None
-    max_chars: int | None = None
-    include_weak: bool = False
-    project: str | None = None
-    since: str | None = None
-
-
-@record
-class Supersession:
-    """A later statement about the same subject with another value.
-
-    `date` (YYYY-MM-DD) is that of the later statement, `outdated_date` that of the statement it supersedes.
-    """
-
-    path: str
-    start_line: int
-    end_line: int
-    citation: str
-    date: str
-    outdated_date: str
-
-    def __str__(self) -> str:
-        return f"{self.citation} ({self.date})"
-
-
-@record
-class Hit:
-    """One search result; `snippet` is an exact slice of a file around the match.
-
-    In a transcript (`source` is `sessions`) the lines are those of the transcript. `copies` counts the chunks with the
-    same text or a near duplicate of it. `annotations` are those of the entry's comments (`importance`, `triggers`,
-    `projects`), None without any. `agent` is filled in only in the reply to `search_agents`. `relevance` is `strong` or
-    `weak`. `superseded_by` is set if a later statement has another value. `session` is set if the hit is from a
-    conversation of another program.
-    """
-
-    path: str
-    start_line: int
-    end_line: int
-    score: float
-    vector_score: float | None
-    text_score: float | None
-    snippet: str
-    source: str
-    citation: str
-    copies: int = 1
-    explain: dict[str, Any] | None = None
-    annotations: dict[str, Any] | None = None
-    agent: str | None = None
-    relevance: str = "strong"
-    superseded_by: Supersession | None = None
-    session: SessionInfo | None = None
-
-
-@record
-class PendingChanges:
-    """Changes that are not in the reply yet.
-
-    `files` wait to be read, `chunks` to be embedded; `oldest_ms` is the longest wait among them.
-    """
-
-    files: int = 0
-    chunks: int = 0
-    oldest_ms: int = 0
-
-
-@record
-class SearchReply:
-    """Hits, best first, and how they were found.
-
-    `mode` is `hybrid`, `keyword` or `vector`; `abstained` is true if nothing relevant was found. `provider`, `model`
-    and `space` name the vector space that was searched, `filling` the one that is being filled. `empty` is the reason
-    for having no hits.
-    """
-
-    agent: str
-    hits: list[Hit]
-    mode: str
-    degraded: Degradation | None
-    abstained: bool
-    took_ms: float
-    provider: str
-    model: str
-    generation: int
-    pending: PendingChanges
-    partial: bool = False
-    space: str = ""
-    filling: FillProgress | None = None
-    fallback: Fallback | None = None
-    timings: dict[str, float] | None = None
-    empty: EmptyResult | None = None
-
-
-@record
-class SearchAgentsParams:
-    """A query to the memory of several agents: the named ones, or all whose memory is on.
-
-    The other parameters are those of `SearchParams`. `max_results` defaults to the default agent's setting. `max_chars`
-    and `deadline_ms` limit all agents together.
-    """
-
-    query: str
-    agents: list[str] | None = None
-    max_results: int | None = None
-    min_score: float | None = None
-    sources: list[str] | None = None
-    path: str | None = None
-    deadline_ms: int | None = None
-    explain: bool = False
-    lexical_only: bool = False
-    active_projects: list[str] | None = None
-    exclude_session: str | None = None
-    max_chars: int | None = None
-    include_weak: bool = False
-    project: str | None = None
-    since: str | None = None
-
-
-@record
-class SearchedAgent:
-    """How one agent's memory was searched, as in `SearchReply`; with `error`, why it was not (`mode` is empty)."""
-
-    agent: str
-    mode: str = ""
-    degraded: Degradation | None = None
-    abstained: bool = False
-    took_ms: float = 0.0
-    pending: PendingChanges | None = None
-    partial: bool = False
-    fallback: Fallback | None = None
-    provider: str = "none"
-    model: str = ""
-    empty: EmptyResult | None = None
-    error: Problem | None = None
-
-
-@record
-class SearchAgentsReply:
-    """Hits of several agents, best first, each with its agent; and one row per agent searched."""
-
-    hits: list[Hit]
-    agents: list[SearchedAgent]
-    took_ms: float
-
-
-@record
 class GetParams:
     """Which lines of a memory file to return; `lines` defaults to the rest of the file.
 
     With `include_conversations`, `path` may also be a conversation: the path of its hits, or its session's id. Its
     lines are those of the transcript, as in a hit.
+
+    Attributes:
+        path: As in a hit. Absolute paths, `..`, links, files other than Markdown and files outside of memory are
+            refused: `path_refused`.
+        agent: The agent's id; None: the default agent.
+        from_line: First line.
+        lines: Number of lines; None: to the end.
+        include_conversations: Whether `path` may also be a conversation: the path of its hits, or the id of its
+            session. Set it only for a caller that may read all conversations of the agent.
     """
 
     path: str
@@ -323,6 +186,17 @@ class GetReply:
 
     For a conversation, `text` has a line for each message, with its speaker, and `line_numbers` has the line of the
     transcript for each of them; `total_lines` is the last of all its messages. It is empty for a file.
+
+    Attributes:
+        agent: The agent's id.
+        path: Path relative to the workspace, as in a hit.
+        text: The lines; empty if `from_line` is beyond the end. Of a conversation: one line per message, `User: …` or
+            `Assistant: …`, without secrets.
+        from_line: First line returned.
+        lines: Number of lines returned; of a conversation, of messages.
+        total_lines: Number of lines of the file; of a conversation, the line of its last message.
+        truncated: The text was cut to fit a frame.
+        line_numbers: For each line of a conversation, its line in the transcript; empty for a file.
     """
 
     agent: str
@@ -340,6 +214,12 @@ class EmbedParams:
     """Texts to embed; `kind` is `query` or `document`.
 
     With `keep`, vectors of documents are stored in the agent's cache, and cached vectors are reused.
+
+    Attributes:
+        texts: The texts.
+        agent: Whose provider; None: the default agent's.
+        kind: `document` or `query`.
+        keep: Keep vectors of documents in the agent's cache, and use those that are there.
     """
 
     texts: list[str]
@@ -350,7 +230,15 @@ class EmbedParams:
 
 @record
 class EmbedReply:
-    """Vectors of unit length: `count` rows of `dims` numbers, as packed little-endian float32."""
+    """Vectors of unit length: `count` rows of `dims` numbers, as packed little-endian float32.
+
+    Attributes:
+        provider: Name of the embedding provider.
+        model: Name of the model.
+        count: Number of vectors.
+        dims: Dimensions of a vector.
+        vectors: `count` × `dims` little-endian float32, unit length.
+    """
 
     provider: str
     model: str
@@ -363,8 +251,11 @@ class EmbedReply:
 class ModelParams:
     """An action on the models on disk: `pull` or `remove` one, `list` them, or `info` on what one needs.
 
-    `ref` is `minilm`, a path, or an `hf:` or `https:` reference; `list` needs none, and `info` without one is about the
-    default model. `force` removes a model that an agent uses.
+    Attributes:
+        ref: `minilm`, a path, `hf:owner/repo/file.gguf` or `https://…`; not needed for `list`; empty for `info`: the
+            default model of `provider = "local"`.
+        action: `pull`, `list`, `info` or `remove`.
+        force: Remove a model although an agent's settings name it; else that is `bad_params`.
     """
 
     ref: str = ""
@@ -374,7 +265,16 @@ class ModelParams:
 
 @record
 class ModelFile:
-    """A model on disk, the agents whose settings name it, whether it is loaded, and its estimated RAM then."""
+    """A model on disk, the agents whose settings name it, whether it is loaded, and its estimated RAM then.
+
+    Attributes:
+        ref: Reference of the model.
+        path: Path of its file.
+        size_bytes: Size of its file.
+        used_by: Agents whose settings name it.
+        loaded: A process has it loaded.
+        ram_bytes: Estimated RAM of its process while it embeds; 0 if unknown.
+    """
 
     ref: str
     path: str
@@ -388,8 +288,18 @@ class ModelFile:
 class ModelInfo:
     """What a model needs, estimated from the metadata of its file. Zero is unknown.
 
-    `ram_bytes` is the RAM of its process while it embeds, `peak_bytes` that for an instant before. `context_tokens` are
-    embedded at once, and a full chunk with prompt has `chunk_tokens`, in `windows` parts.
+    Attributes:
+        downloaded: The file is on disk.
+        architecture: Architecture of the network.
+        layers: Its layers.
+        dims: Dimensions of a vector.
+        vocabulary: Tokens that the model distinguishes.
+        trained_tokens: Longest text that the model was trained for, in tokens.
+        context_tokens: Tokens that memd embeds at once; longer texts are split into windows.
+        chunk_tokens: Tokens of a full chunk with prompt, start and end.
+        windows: Parts that such a chunk is embedded in.
+        ram_bytes: Estimated RAM of the model process while it embeds.
+        peak_bytes: Estimated RAM for an instant, at the first long text.
     """
 
     downloaded: bool
@@ -407,7 +317,15 @@ class ModelInfo:
 
 @record
 class ModelReply:
-    """The model file that was pulled or removed, or that `info` is about; for `list`, all model files."""
+    """The model file that was pulled or removed, or that `info` is about; for `list`, all model files.
+
+    Attributes:
+        ref: Reference of the model; empty for `list`.
+        path: Its file, for `info` also before the download; for `list` the model directory.
+        size_bytes: Its size; for `list` the size of all.
+        models: For `list`, a row per model.
+        info: For `info`, what the model needs.
+    """
 
     ref: str
     path: str
@@ -418,21 +336,37 @@ class ModelReply:
 
 @record
 class CancelParams:
-    """The id of the request to cancel, on the same connection."""
+    """The id of the request to cancel, on the same connection.
+
+    Attributes:
+        id: Id of the request to cancel.
+    """
 
     id: int
 
 
 @record
 class CancelReply:
-    """Whether that request was still running."""
+    """Whether that request was still running.
+
+    Attributes:
+        cancelled: False: the request had already ended.
+    """
 
     cancelled: bool
 
 
 @record
 class Progress:
-    """The progress of a request. `stage` names the current step; `total` is 0 if unknown."""
+    """The progress of a request.
+
+    Attributes:
+        id: The request.
+        stage: Name of the current step.
+        done: Work that is done.
+        total: All work; 0: unknown.
+        detail: More about the step, such as the name of a file; or empty.
+    """
 
     id: int
     stage: str

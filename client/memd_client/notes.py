@@ -12,13 +12,18 @@ from memd_client.record import record
 class SessionEndedParams:
     """A session ended by `/new` or `/reset`: the end of its conversation is kept as a note.
 
-    `session_id` or `transcript` (a file in the agent's sessions folder) selects the conversation; without both, the
-    newest is used. `slug` is the name of the note; without it, a model or the words of the conversation name it.
-    `channel` is the channel of the conversation. `reason` is `new` or `reset`. `next_session_id` is the session that
-    follows; the same id means that the transcript continues, and that the conversation ended at its last reset.
-    `ended_ms` is when it ended (Unix time in milliseconds; None: now), for a request that is sent later.
-    `private` writes the note to `memory/sessions/`, labelled with `session_key`: OpenClaw's plugin shows it only to
-    sessions that may see the conversation itself.
+    Attributes:
+        session_key: OpenClaw's name for the conversation; not blank.
+        agent: The agent's id; None: the default agent.
+        session_id: The session that ended.
+        transcript: Its file, directly in the agent's folder `sessions`: a path or a name.
+        slug: Name for the note; it is cleaned.
+        channel: Channel of the conversation, such as `telegram`.
+        reason: `new` or `reset`.
+        next_session_id: The session that follows; the same as `session_id` if the transcript continues after a reset.
+        ended_ms: When it ended, as Unix time in milliseconds: the note gets that day and hour, and of several resets
+            the nearest counts; None: now.
+        private: True: the note goes to `memory/sessions/` and is labelled with `session_key`.
     """
 
     session_key: str
@@ -37,9 +42,14 @@ class SessionEndedParams:
 class SessionEndedReply:
     """The note, made of `messages` messages; `path` is empty if there is none.
 
-    `slug_from` is the origin of the note's name: `caller`, `model`, `words` (of the conversation) or `time`. `reason`
-    is `written`, `known` (the same note exists already), or why there is no note: `off` (in the settings),
-    `no_transcript`, `nothing_said`.
+    Attributes:
+        agent: The agent's id.
+        path: The note; empty: none.
+        messages: Messages in the note.
+        slug: Name of the note.
+        slug_from: Source of the slug: `caller`, `model`, `words` or `time`.
+        reason: `written`, `known` (this note existed), or why there is none: `off` (in the settings), `no_transcript`,
+            `nothing_said`.
     """
 
     agent: str
@@ -54,7 +64,11 @@ class SessionEndedReply:
 class AppendNoteParams:
     """An entry for a daily note; `date` is YYYY-MM-DD and defaults to the user's today.
 
-    A `key` makes the request repeatable: an entry with a key that the note has is not appended again.
+    Attributes:
+        text: Markdown, 1 byte to 64 KiB.
+        agent: The agent's id; None: the default agent.
+        date: YYYY-MM-DD; None: today in the user's time zone.
+        key: Makes repeating the request safe: 1 to 128 of `A-Z a-z 0-9 . _ : -`.
     """
 
     text: str
@@ -65,7 +79,15 @@ class AppendNoteParams:
 
 @record
 class AppendNoteReply:
-    """The lines of the entry; `appended` is false if it was there already."""
+    """The lines of the entry; `appended` is false if it was there already.
+
+    Attributes:
+        agent: The agent's id.
+        path: Path relative to the workspace, as in a hit.
+        start_line: First line.
+        end_line: Last line.
+        appended: False: the entry with this key existed.
+    """
 
     agent: str
     path: str

@@ -2,20 +2,26 @@
 
 from __future__ import annotations
 
+from memd_client.agent_parts import RemoteStatus
 from memd_client.record import field, record
-from memd_client.reports import RemoteStatus
 
 
 @record
 class RemoteParams:
     """What to do with remotes.
 
-    `action` is one of `status`, `add` (connect an agent to `url`), `clone` (connect all agents that `url` has memory
-    of, or one), `sync`, `pause`, `resume`, `remove`, `settle` (delete files of conflicts: `paths`, or all if empty) and
-    `purge` (remove earlier contents of the file or folder `path` from the history). `agent`: None means all agents with
-    a remote, for `add`, `settle`, `purge` and `missing` the default agent. `take_over` lets `sync` accept a rewritten
-    history. With `missing`, `resume` deletes the files that are missing (`delete`) or restores them (`restore`).
-    `confirmed` lets `clone` create more than 10 agents.
+    With `missing`, `resume` deletes the files that are missing (`delete`) or restores them (`restore`).
+
+    Attributes:
+        action: `status`, `add`, `clone`, `sync`, `pause`, `resume`, `remove`, `settle` or `purge`.
+        agent: One agent; None: all that have a remote, for `add`, `remove`, `settle`, `purge` and `missing` the default
+            agent.
+        url: With `add` and `clone`, the git repository; a folder as an absolute path.
+        path: With `purge`, the file or folder whose earlier contents leave the history.
+        paths: With `settle`, files of conflicts to delete; empty: all.
+        take_over: With `sync`, accept a remote whose history was rewritten.
+        missing: With `resume`, `delete` deletes missing files on all machines, and `restore` restores them.
+        confirmed: With `clone`, create more than 10 agents.
     """
 
     action: str = "status"
@@ -32,7 +38,11 @@ class RemoteParams:
 class RemoteReply:
     """The remotes concerned, files of conflicts that were deleted, and how many commits were rewritten.
 
-    `purged` are the files whose earlier contents were removed, with their earlier names.
+    Attributes:
+        remotes: The remotes concerned.
+        settled: Files of conflicts that were deleted.
+        commits: Commits of a purged history.
+        purged: Files whose earlier contents were removed, also under earlier names.
     """
 
     remotes: list[RemoteStatus] = field(default_factory=list)

@@ -1,62 +1,27 @@
-"""Records of status and metrics; replies of other requests contain some of them too.
+"""Records of a status.
 
 All times are milliseconds, all sizes bytes.
 """
 
 from __future__ import annotations
 
+from memd_client.agent_parts import RemoteStatus, SessionsStatus, SourceStatus
+from memd_client.problems import Degradation, Fallback, Problem, SkippedFile
 from memd_client.record import Any, field, record
-
-
-@record
-class Problem:
-    """A problem, and a hint what to do about it."""
-
-    code: str
-    message: str
-    hint: str
-
-
-@record
-class Degradation:
-    """Why a reply is incomplete, and since when (epoch milliseconds)."""
-
-    code: str
-    reason: str
-    since_ms: int
-    hint: str
-
-
-@record
-class EmptyResult:
-    """Why a search has no hits, and what to do; `min_score` in the hint is the request's parameter.
-
-    `code` is one of `source_unknown`, `sessions_not_indexed`, `no_transcripts`, `source_empty`, `workspace_missing`,
-    `no_notes`, `path_matches_nothing`, `indexing`, `remote_pending`, `project_unknown`,
-    `no_match`.
-    """
-
-    code: str
-    message: str
-    hint: str
-
-
-@record
-class Fallback:
-    """The configured provider that failed, why, and since when (epoch milliseconds)."""
-
-    provider: str
-    code: str
-    reason: str
-    since_ms: int
 
 
 @record
 class FillProgress:
     """A vector space that is being filled while another one is searched.
 
-    `done` of `total` chunks have a vector. `eta_s` is None while the rate is unknown; `tokens` estimates the cost of
-    the missing chunks.
+    Attributes:
+        provider: Name of the embedding provider.
+        model: Name of the model.
+        space: The vector space that is being filled.
+        done: Chunks that have their vector.
+        total: All chunks; at `done` = `total` the next search uses this space.
+        eta_s: Estimated seconds left; None: not known yet.
+        tokens: Estimated tokens that the missing vectors cost.
     """
 
     provider: str
@@ -70,7 +35,15 @@ class FillProgress:
 
 @record
 class BulkJob:
-    """A job at a provider's batch API."""
+    """A job at a provider's batch API.
+
+    Attributes:
+        id: The provider's id of the job.
+        state: The provider's word for its state.
+        texts: Texts in the job.
+        done: Texts completed.
+        submitted_ms: When it was submitted, epoch ms.
+    """
 
     id: str
     state: str
@@ -81,7 +54,14 @@ class BulkJob:
 
 @record
 class RejectedText:
-    """A chunk that the provider rejects; only keyword search finds it."""
+    """A chunk that the provider rejects; only keyword search finds it.
+
+    Attributes:
+        path: Path relative to the workspace, as in a hit.
+        start_line: First line.
+        end_line: Last line.
+        reason: Why the provider refuses the text.
+    """
 
     path: str
     start_line: int
@@ -90,16 +70,14 @@ class RejectedText:
 
 
 @record
-class SkippedFile:
-    """A file that is not in the index, and why."""
-
-    path: str
-    reason: str
-
-
-@record
 class StatusParams:
-    """Which agent to report on (None: all); `deep` also probes embeddings, vectors and keyword index."""
+    """Which agent to report on (None: all); `deep` also probes embeddings, vectors and keyword index.
+
+    Attributes:
+        agent: One agent; None: all.
+        deep: Also probe embeddings, vectors, keyword index and file access of each agent, and report on the
+            installation.
+    """
 
     agent: str | None = None
     deep: bool = False
@@ -107,7 +85,13 @@ class StatusParams:
 
 @record
 class Check:
-    """One probe of a deep status."""
+    """One probe of a deep status.
+
+    Attributes:
+        name: What was probed.
+        ok: Whether it works.
+        detail: What was found.
+    """
 
     name: str
     ok: bool
@@ -115,104 +99,46 @@ class Check:
 
 
 @record
-class SessionsStatus:
-    """An agent's transcripts: how many are indexed, and how many there are of each file format era.
-
-    `excluded` counts the sessions that are not indexed, by kind; `redactions` counts secrets removed from the index.
-    """
-
-    transcripts: int = 0
-    messages: int = 0
-    redactions: int = 0
-    stores: dict[str, int] = field(default_factory=dict)
-    excluded: dict[str, int] = field(default_factory=dict)
-
-
-@record
-class SourceStatus:
-    """A source of another program; `agent` is the one it belongs to, empty if none.
-
-    `kind` is `transcripts` or `notes`. `files` and `bytes` count what is read in place, `sessions` and `messages` what
-    is indexed of it. `excluded` counts sessions that are not indexed, by kind; `unknown` counts records that no reader
-    knows. `retained` counts copies of sessions that the program deleted, in `retained_bytes`. `newest_ms` is None if
-    unknown.
-    """
-
-    name: str
-    title: str
-    kind: str
-    agent: str = ""
-    locations: list[str] = field(default_factory=list)
-    files: int = 0
-    bytes: int = 0
-    sessions: int = 0
-    messages: int = 0
-    redactions: int = 0
-    unknown: int = 0
-    excluded: dict[str, int] = field(default_factory=dict)
-    newest_ms: int | None = None
-    keep: bool = False
-    retained: int = 0
-    retained_bytes: int = 0
-    problems: list[Problem] = field(default_factory=list)
-
-
-@record
-class MachineStatus:
-    """A machine that has an agent's memory.
-
-    `behind` counts the commits that it has not received yet, as far as this machine knows; -1 if unknown. `at_ms` is
-    the time of the last commit it has, None if unknown.
-    """
-
-    name: str
-    is_local: bool = False
-    behind: int = -1
-    at_ms: int | None = None
-
-
-@record
-class MemoryConflict:
-    """A file with lines of another machine that conflict with a note; `note` is the note's path if known."""
-
-    path: str
-    note: str
-    machine: str
-    date: str
-
-
-@record
-class RemoteStatus:
-    """An agent's memory on a remote.
-
-    `state` is `ok`, `pending` (changes wait to be sent), `offline`, `refused` (the remote has what memd doesn't
-    accept, or doesn't accept our changes), `failed`, `held` (a folder lost most of its files, and memd asks before it
-    deletes them elsewhere), or `paused`. `ahead` counts commits that the remote lacks, `is_behind` tells whether it has
-    commits that are not here yet. `waiting` are files that wait for another program that writes to them, or for the
-    answer to a question, `excluded` files that are not replicated. `next_sync_ms` is None while paused.
-    """
-
-    agent: str
-    url: str
-    machine: str
-    state: str
-    files: int = 0
-    ahead: int = 0
-    is_behind: bool = False
-    last_sync_ms: int | None = None
-    next_sync_ms: int | None = None
-    machines: list[MachineStatus] = field(default_factory=list)
-    conflicts: list[MemoryConflict] = field(default_factory=list)
-    waiting: list[SkippedFile] = field(default_factory=list)
-    excluded: list[SkippedFile] = field(default_factory=list)
-    problem: Problem | None = None
-
-
-@record
 class AgentStatus:
     """One agent's memory. The defaults are those of a memory that can't be opened.
 
-    `waits_for` is set if chunks without a vector wait for something other than time or the provider.
+    Attributes:
+        agent: The agent's id.
+        workspace: Folder of the notes.
+        index_path: Path of the index file.
+        enabled: False: settings turn memory off.
+        sources: What is memory: `memory`, `sessions`, and names of sources.
+        files: Files in the index.
+        chunks: Chunks in the index.
+        vectors: Vectors in the vector space in use.
+        files_pending: Changed files to read, counted on disk during this request: 0 means up to date.
+        chunks_pending: Chunks without a vector.
+        oldest_pending_ms: Age of the oldest pending change.
+        provider: Provider of the vectors in use; `none` without vectors.
+        model: Model of the vectors in use.
+        dims: Dimensions of a vector.
+        space: Vector space in use: 16 hex digits, equal for vectors that can be compared.
+        filling: None, or the vector space being filled.
+        waits_for: What chunks without a vector wait for, such as `mains power`; or empty.
+        fallback: None, or the configured provider that the fallback replaces.
+        jobs: Jobs at a provider's batch API.
+        rejected: Chunks whose text the provider refuses; keyword search finds them.
+        vector_path: How vectors are compared: `memory`, `sqlite-vec`, `scan` or `none`. The hits are the same.
+        vector_path_reason: Why that way.
+        last_sync_ms: Start of the last sync, epoch ms; None: none yet.
+        syncing: A sync is running.
+        watch: How changes are detected between searches: `events`, `polling` or `off`.
+        watch_reason: Why polling.
+        interval_minutes: `sync.intervalMinutes`.
+        sessions: None, or transcripts in the index.
+        added: Sources of other programs.
+        remote: The agent's remote, or None.
+        generation: Grows with every published change of the index.
+        index_bytes: Size of the index file.
+        degraded: None, or why searches return less than they could.
+        skipped: Files that are not indexed, or only in part.
+        problems: Problems of this agent.
+        checks: With `deep`, the result of each probe.
     """
 
     agent: str
@@ -255,7 +181,18 @@ class AgentStatus:
 
 @record
 class ModelStatus:
-    """The local model and its process."""
+    """The local model and its process.
+
+    Attributes:
+        model: Name of the model.
+        path: Path of the model file.
+        state: `idle`, `waiting` (for RAM), `loading`, `ready`, `restarting` or `failed`.
+        pid: Process id of the model's process; None: none.
+        rss_bytes: RAM of the model's process.
+        queued: Texts waiting for the model.
+        restarts: How often its process was restarted after a failure.
+        problem: The last failure, why it has no RAM, or empty.
+    """
 
     model: str
     path: str
@@ -269,7 +206,16 @@ class ModelStatus:
 
 @record
 class DownloadStatus:
-    """A running or failed download of a model. Sizes are bytes; `total` is 0 if unknown."""
+    """A running or failed download of a model. Sizes are bytes; `total` is 0 if unknown.
+
+    Attributes:
+        ref: Reference of the model.
+        state: `running`, `waiting` (for its next try) or `failed`.
+        stage: As in the progress of `model`.
+        done: Bytes downloaded.
+        total: Bytes in all; 0: not known.
+        problem: The last failure, or empty.
+    """
 
     ref: str
     state: str
@@ -283,7 +229,15 @@ class DownloadStatus:
 class AccountStatus:
     """One account at a provider: its state, and today's calls and tokens.
 
-    `state` is `ok` or `paused`; `code`, `reason`, `since_ms` and `until_ms` (epoch milliseconds) describe a pause.
+    Attributes:
+        provider: Name of the embedding provider.
+        state: `ok`, or `paused`: its circuit breaker is open.
+        calls_today: Calls since midnight UTC.
+        tokens_today: Tokens bought since midnight UTC.
+        code: Why it is paused, an error code; or empty.
+        reason: Why, as a sentence.
+        since_ms: Since when, epoch ms.
+        until_ms: When it is tried again, epoch ms.
     """
 
     provider: str
@@ -300,7 +254,15 @@ class AccountStatus:
 class MemoryStatus:
     """RAM in use and its budgets, in bytes: vectors, model processes and SQLite's page caches.
 
-    `total_budget` includes the daemon's own RAM. `on_battery`: the machine runs on battery power.
+    Attributes:
+        vectors_bytes: Vectors of all agents in RAM.
+        vectors_budget: Limit for `vectors_bytes`.
+        models_bytes: RAM of the processes of local models.
+        models_budget: Limit for `models_bytes`.
+        pages_bytes: SQLite's page caches.
+        pages_budget: Limit for `pages_bytes`.
+        total_budget: All limits, and RAM for the daemon itself.
+        on_battery: The machine runs on its battery.
     """
 
     vectors_bytes: int = 0
@@ -314,60 +276,31 @@ class MemoryStatus:
 
 
 @record
-class MetricsParams:
-    """No parameters."""
-
-
-@record
-class Sample:
-    """One value of a metric; `labels` distinguish it from the other values."""
-
-    labels: dict[str, str]
-    value: float
-
-
-@record
-class Histogram:
-    """Durations in seconds. `counts` has a value per bucket of `MetricsReply.bounds`, and one for longer durations."""
-
-    labels: dict[str, str]
-    counts: list[int]
-    sum: float
-    p50: float
-    p95: float
-    p99: float
-
-
-@record
-class Metric:
-    """A metric. `kind` is `counter`, `gauge` (both have `samples`) or `histogram` (has `histograms`)."""
-
-    name: str
-    kind: str
-    help: str
-    samples: list[Sample] = field(default_factory=list)
-    histograms: list[Histogram] = field(default_factory=list)
-
-
-@record
-class MetricsReply:
-    """All metrics, and the upper bounds of the histograms' buckets in seconds.
-
-    A changed `pid` or a smaller `uptime_ms` means that the counters restarted.
-    """
-
-    version: str
-    pid: int
-    uptime_ms: int
-    bounds: list[float]
-    metrics: list[Metric]
-
-
-@record
 class StatusReply:
     """The daemon and its agents. `token_budget` is the daily limit of tokens, 0 without one.
 
-    `installation`, in a deep status of all agents, has the programs, settings and files that `memctl doctor` checks.
+    Attributes:
+        version: Release of the daemon.
+        pid: Process id of the daemon.
+        uptime_ms: Time since the start.
+        socket: Path of the socket.
+        state_dir: OpenClaw's state directory.
+        config_path: Path of `openclaw.json`.
+        rss_bytes: RAM of the daemon, without models.
+        connections: Open connections.
+        sqlite_vec: Version of sqlite-vec, or why it is not loaded.
+        models: Local models.
+        agents: A row per agent.
+        problems: Problems of the daemon as a whole.
+        downloads: Models that are being downloaded, or whose download failed.
+        accounts: Provider accounts: a key at an address, shared by all agents that use it. Neither is part of the
+            reply.
+        tokens_today: Tokens bought from remote providers since midnight UTC.
+        token_budget: `daily_token_budget`; 0: no limit.
+        memory: RAM in use and its budgets.
+        installation: In a deep status of all agents, what `memctl doctor` shows: `version, programs, config,
+            daemon_config, folders, agents, leftovers`, whose content may change between releases; None in any other
+            status, and if the disk takes longer than 5 s.
     """
 
     version: str

@@ -12,8 +12,13 @@ from memd_client.record import field, record
 class SessionStartedParams:
     """The start of a session; `session_key` is OpenClaw's name for the conversation.
 
-    `kind` is derived from the key by default. `max_file_characters` and `max_characters` limit the start-up context,
-    for each file and for all; with `max_characters` 0 there is no context.
+    Attributes:
+        session_key: OpenClaw's name for the conversation; not blank.
+        agent: The agent's id; None: the default agent.
+        kind: `main`, `direct`, `group`, `channel`, `subagent`, `cron` or `heartbeat`; None: derived from the key
+            (`agent:main:main` is main; `…:group:…`, `…:channel:…`, `…:subagent:…`).
+        max_file_characters: Limit per file, 1 to 1,000,000.
+        max_characters: Limit for all files, up to 1,000,000; 0: no context.
     """
 
     session_key: str
@@ -28,6 +33,12 @@ class ContextFile:
     """A file of the start-up context: its characters in the context, all its characters, and whether it was truncated.
 
     Invisible characters are escaped in the context, and count there in their escaped form.
+
+    Attributes:
+        path: Path relative to the workspace, as in a hit.
+        characters: Its characters in `context`.
+        total_characters: Characters of the file; invisible ones count as they are written out.
+        cut: The file was cut.
     """
 
     path: str
@@ -40,7 +51,13 @@ class ContextFile:
 class SessionStartedReply:
     """The start-up context, and whether a sync was started (once per key, if the settings ask for it).
 
-    `context` is one text of all `files`, empty if there are none. `kind` is the session's, `date` the user's day.
+    Attributes:
+        agent: The agent's id.
+        syncing: A sync was started: for the first start of each key, if `sync.onSessionStart` is on.
+        kind: Kind of the session.
+        date: The user's day.
+        context: The notes that the session starts with, or empty.
+        files: The files in `context`.
     """
 
     agent: str
@@ -55,9 +72,19 @@ class SessionStartedReply:
 class FlushCheckParams:
     """The fill level of a session's context; None means unknown.
 
-    `total_tokens` are in the context, `next_input_tokens` are added by the next turn, `transcript_bytes` is the size of
-    the transcript. `compaction_count` defaults to the count of `compaction_done`; another `session_id` under the same
-    key restarts the count. `workspace_access` is the sandbox's: `rw`, `ro` or `none`.
+    Attributes:
+        session_key: OpenClaw's name for the conversation.
+        agent: The agent's id; None: the default agent.
+        total_tokens: Tokens in the context; None or 0: not known, so tokens never make a flush due.
+        context_window: Tokens that fit into the context.
+        next_input_tokens: Tokens that the next turn adds.
+        transcript_bytes: Size of the transcript; a flush is due from `forceFlushTranscriptBytes` on, whatever the
+            tokens are.
+        compaction_count: How often the session was compacted; None: counted by `compaction_done`.
+        session_id: Id of the session; another id under the same key starts again.
+        kind: As in `session_started`.
+        cli_provider: The model runs behind a command line that keeps its own context.
+        workspace_access: Access of the sandbox: `rw`, `ro` or `none`.
     """
 
     session_key: str
@@ -77,8 +104,18 @@ class FlushCheckParams:
 class FlushCheckReply:
     """Whether to run a memory flush (a turn in which the model writes notes), and why; the prompts are empty if not.
 
-    `reason` is a code, `message` its sentence. `path` is the note to append to. `threshold_tokens` is the number of
-    tokens at which a flush is due, 0 if the context is too small or its size is unknown.
+    Attributes:
+        agent: The agent's id.
+        run: True: a flush is due.
+        reason: `tokens` or `transcript_size` if due; else `off`, `heartbeat`, `cli_provider`, `no_workspace`,
+            `workspace_read_only`, `flushed_already`, `tokens_unknown`, `window_unknown`, `window_too_small` or
+            `below_threshold`.
+        message: The reason as a sentence.
+        threshold_tokens: Tokens at which a flush is due; 0: never.
+        compaction_count: How often the session was compacted.
+        system_prompt: System prompt for the flush; empty if `run` is false.
+        prompt: Prompt for the flush; empty if `run` is false.
+        path: The note to append to, by the user's date.
     """
 
     agent: str
@@ -94,7 +131,14 @@ class FlushCheckReply:
 
 @record
 class FlushDoneParams:
-    """A memory flush has run, with or without notes. `compaction_count` is as in `flush_check`."""
+    """A memory flush has run, with or without notes. `compaction_count` is as in `flush_check`.
+
+    Attributes:
+        session_key: OpenClaw's name for the conversation.
+        agent: The agent's id; None: the default agent.
+        compaction_count: As in `flush_check`.
+        session_id: As in `flush_check`.
+    """
 
     session_key: str
     agent: str | None = None
@@ -104,7 +148,13 @@ class FlushDoneParams:
 
 @record
 class FlushDoneReply:
-    """The compaction cycle whose flush was recorded, and whether a sync was started."""
+    """The compaction cycle whose flush was recorded, and whether a sync was started.
+
+    Attributes:
+        agent: The agent's id.
+        syncing: A sync was started; false if the agent's memory is off.
+        compaction_count: The cycle recorded.
+    """
 
     agent: str
     syncing: bool
@@ -113,7 +163,14 @@ class FlushDoneReply:
 
 @record
 class CompactionDoneParams:
-    """An agent's context was compacted. `compaction_count` counts this session's; None: the daemon counts."""
+    """An agent's context was compacted. `compaction_count` counts this session's; None: the daemon counts.
+
+    Attributes:
+        session_key: OpenClaw's name for the conversation; empty: only start the sync.
+        agent: The agent's id; None: the default agent.
+        compaction_count: How often so far; None: one more than before.
+        session_id: As in `flush_check`.
+    """
 
     session_key: str = ""
     agent: str | None = None
@@ -123,7 +180,13 @@ class CompactionDoneParams:
 
 @record
 class CompactionDoneReply:
-    """Whether a sync was started, because a flush has usually written notes. The count is 0 without a session key."""
+    """Whether a sync was started, because a flush has usually written notes. The count is 0 without a session key.
+
+    Attributes:
+        agent: The agent's id.
+        syncing: A sync was started.
+        compaction_count: The count; 0 without a key.
+    """
 
     agent: str
     syncing: bool

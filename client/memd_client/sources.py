@@ -2,17 +2,25 @@
 
 from __future__ import annotations
 
+from memd_client.agent_parts import SourceStatus
+from memd_client.problems import Degradation
 from memd_client.record import field, record
-from memd_client.reports import Degradation, SourceStatus
 
 
 @record
 class SessionInfo:
     """The conversation that a hit is from.
 
-    `program` is its source. `date` (YYYY-MM-DD) is that of the hit's last line, `speakers` says who speaks in the hit.
-    `open` is the command that opens the session in its program, empty without one. `deleted`: the program deleted the
-    session, and memd kept a copy.
+    Attributes:
+        program: Name of the source.
+        id: The program's id of the session.
+        title: Title, or empty.
+        project: Root of the repository, or working directory.
+        branch: Branch of the repository, or empty.
+        date: Day (UTC) of the last line of the hit, YYYY-MM-DD.
+        speakers: Who speaks in the hit: `user`, `assistant`.
+        open: Shell command that opens the session in its program, from any folder, or empty.
+        deleted: The program deleted the session; memd kept a copy.
     """
 
     program: str
@@ -30,7 +38,11 @@ class SessionInfo:
 class SourcesParams:
     """What to do with sources: `list` them, or `forget` kept copies of deleted conversations.
 
-    `name` is the source to forget copies of, `session` one session of it (empty: all).
+    Attributes:
+        action: `list` or `forget`.
+        name: With `forget`, the source.
+        session: With `forget`, one session, by its id or the beginning of it; empty: all.
+        agent: One agent; None: all.
     """
 
     action: str = "list"
@@ -43,8 +55,14 @@ class SourcesParams:
 class SourcesReply:
     """Sources, or the result of `forget`.
 
-    `sources` are those of agents, `found` those on this machine that no agent has. Of `removed` ones only copies of
-    conversations remain. `forgotten` is the number of deleted copies.
+    Of `removed` ones only copies of conversations remain.
+
+    Attributes:
+        sources: Sources of agents.
+        found: Sources on this machine that no agent has.
+        forgotten: Copies deleted.
+        removed: Sources that were removed from their agent, but whose copies of conversations remain: `kept` of them in
+            the folder in `locations`.
     """
 
     sources: list[SourceStatus] = field(default_factory=list)
@@ -57,7 +75,15 @@ class SourcesReply:
 class ConversationSearchParams:
     """A query to the conversations of one agent. The parameters are those of `SearchParams`.
 
-    `max_results` limits the sessions. `exclude_session` is the id or key of the calling session.
+    Attributes:
+        query: As in `search`.
+        agent: The agent's id; None: the default agent.
+        max_results: Sessions, 1 to 50; None: 5.
+        sources: These sources of transcripts only; None: all.
+        project: As in `search`.
+        since: As in `search`.
+        exclude_session: As in `search`.
+        deadline_ms: As in `search`.
     """
 
     query: str
@@ -72,7 +98,14 @@ class ConversationSearchParams:
 
 @record
 class Excerpt:
-    """Lines of a conversation that match; `line` is the place of the best one, for `conversation_read`."""
+    """Lines of a conversation that match; `line` is the place of the best one, for `conversation_read`.
+
+    Attributes:
+        line: Place of the line that matches best, for `conversation_read`.
+        text: The lines, `User: …` and `Assistant: …`.
+        date: Day of the last line, or empty.
+        score: 0 to 1.
+    """
 
     line: int
     text: str
@@ -82,7 +115,15 @@ class Excerpt:
 
 @record
 class FoundConversation:
-    """A session with the lines that match best; `path` is its path in the index."""
+    """A session with the lines that match best; `path` is its path in the index.
+
+    Attributes:
+        session: The session.
+        path: Its path in the index, for `conversation_read`.
+        score: 0 to 1: that of its best lines.
+        relevance: `strong` or `weak`.
+        excerpts: Its best lines, at most three.
+    """
 
     session: SessionInfo
     path: str
@@ -93,7 +134,16 @@ class FoundConversation:
 
 @record
 class ConversationSearchReply:
-    """Sessions, best first. `partial`: changes of the last moment are not included."""
+    """Sessions, best first. `partial`: changes of the last moment are not included.
+
+    Attributes:
+        agent: The agent searched.
+        conversations: Sessions, best first.
+        took_ms: Duration in ms.
+        mode: As in the reply to `search`.
+        degraded: As in the reply to `search`.
+        partial: As in the reply to `search`.
+    """
 
     agent: str
     conversations: list[FoundConversation]
@@ -107,8 +157,15 @@ class ConversationSearchReply:
 class ConversationReadParams:
     """Which messages of a session to return.
 
-    `session` is its id, or its path in the index. Messages around the place `line` are returned, or from message
-    `first` (from 1); without either the last ones.
+    Messages around the place `line` are returned, or from message `first` (from 1); without either the last ones.
+
+    Attributes:
+        session: Id of the session, its path in the index, or a citation such as `codex/0199#L12-L18`: then messages
+            around its first line.
+        agent: The agent's id; None: the default agent.
+        line: A place as in a hit's `start_line` or an excerpt's `line`.
+        first: Number of the first message, from 1; without it and `line`: the last messages.
+        messages: How many, 1 to 200.
     """
 
     session: str
@@ -122,7 +179,12 @@ class ConversationReadParams:
 class SessionMessage:
     """One message on one line: its number in the session from 1, its place in the transcript, and who says it.
 
-    `time_ms` is None if unknown.
+    Attributes:
+        number: Number in the session, from 1.
+        line: Place in the transcript.
+        speaker: `user` or `assistant`.
+        text: The message on one line.
+        time_ms: When it was said, epoch ms; None: unknown.
     """
 
     number: int
@@ -134,7 +196,15 @@ class SessionMessage:
 
 @record
 class ConversationReadReply:
-    """Messages of a session, in order; `total` counts all of them."""
+    """Messages of a session, in order; `total` counts all of them.
+
+    Attributes:
+        agent: The agent's id.
+        path: Its path in the index.
+        session: The session.
+        messages: Messages in order; fewer if they are long.
+        total: Messages in the session.
+    """
 
     agent: str
     path: str

@@ -24,6 +24,7 @@ from memd_client import messages, reports
 from memd_client.framing import FrameDecoder
 from memd_client.messages import REQUESTS
 from tests.support.programs import examples
+from tests.support.record_docs import field_docs
 from tests.support.scripts import load_script
 from tests.support.tree import DOCS, ROOT, modules
 
@@ -57,17 +58,14 @@ def test_protocol_pages_name_every_parameter_and_field(name: str) -> None:
     assert missing == []
 
 
-def test_the_texts_about_requests_name_what_exists_and_nothing_else() -> None:
-    texts = WRITERS["requests.md"].texts()
-    records = {name: kind for name, kind in _wire_types().items() if not name.endswith("Params")}
-
-    assert texts["requests"].keys() == REQUESTS.keys()
-    assert {f"{n}.{key}" for n, keys in texts["params"].items() for key in keys} <= {
-        f"{name}.{field.name}" for name, (params, _) in REQUESTS.items() for field in fields(params)
+def test_every_request_has_a_text_and_every_field_a_meaning() -> None:
+    assert WRITERS["requests.md"].texts()["requests"].keys() == REQUESTS.keys()
+    undocumented = {
+        name: names
+        for name, kind in _wire_types().items()
+        if (names := {field.name for field in fields(kind)} ^ field_docs(kind).keys())
     }
-    assert {f"{n}.{key}" for n, keys in texts["records"].items() for key in keys} <= {
-        f"{name}.{field.name}" for name, kind in records.items() for field in fields(kind)
-    }
+    assert undocumented == {}
 
 
 def test_the_frames_of_the_protocols_example_are_the_values_below_them() -> None:

@@ -62,7 +62,7 @@ NUMBERS: tuple[tuple[str, str, str, float], ...] = (
     ("requests.md", r"embedded if (\d+) ms", "memd.search.freshness:VECTOR_WAIT_S", 0.001),
     (
         "requests.md",
-        r"comments-in-notes\), at most (\d+) characters",
+        r"without comments, at most (\d+) characters",
         "memd.search.snippets:MAX_SNIPPET_CHARACTERS",
         1,
     ),

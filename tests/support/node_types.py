@@ -15,6 +15,7 @@ from __future__ import annotations
 import json
 import re
 import sys
+import textwrap
 from collections.abc import Iterator
 from dataclasses import MISSING, Field, fields
 from pathlib import Path
@@ -24,6 +25,7 @@ from memd_client.error_tree import RETRYABLE_CODES
 from memd_client.errors import all_errors
 from memd_client.messages import REQUESTS, Event, Progress
 from tests.support.node import NODE_CLIENT
+from tests.support.record_docs import field_docs, summary_of
 
 MADE: Final = "Made by `python -m tests.support.node_types` from the Python client: don't edit."
 
@@ -154,16 +156,29 @@ def _typescript(hint: str) -> str:
 
 def _interface(kind: type[Any], is_sent: bool) -> str:
     """Return a record as an interface; parameters with a default are optional."""
-    said = "\n".join(f" * {line.strip()}".rstrip() for line in (kind.__doc__ or "").strip().splitlines())
+    said = "\n".join(f" * {line}".rstrip() for line in summary_of(kind).splitlines())
+    docs = field_docs(kind)
     rows = []
     for field in fields(kind):
         hint = _typescript(str(field.type))
         if is_sent:
             hint = hint.replace("Uint8Array", "Uint8Array | Float32Array")
         mark = "?" if is_sent and not _is_needed(field) else ""
+        rows += textwrap.wrap(
+            f"/** {_in_javascript(docs[field.name])} */",
+            120,
+            initial_indent="  ",
+            subsequent_indent="   * ",
+            break_on_hyphens=False,
+        )
         rows.append(f"  {field.name}{mark}: {hint};")
     body = "{\n" + "\n".join(rows) + "\n}" if rows else "{}"
     return f"/**\n{said}\n */\nexport interface {kind.__name__} {body}"
+
+
+def _in_javascript(text: str) -> str:
+    """Return a text about a field with the names of JavaScript."""
+    return re.sub(r"\bNone\b", "null", text)
 
 
 def _is_needed(field: Field[Any]) -> bool:

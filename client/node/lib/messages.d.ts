@@ -4,13 +4,17 @@
 /**
  * The first request of a connection.
  *
- * `state_dir` is the real path of the client's state folder; a daemon of another folder refuses it. Empty: any folder,
- * as a client on another machine has to leave the choice to that machine.
+ * Empty: any folder, as a client on another machine has to leave the choice to that machine.
  */
 export interface HelloParams {
+  /** Version that the client speaks; must be the daemon's. */
   protocol?: number;
+  /** Name of the client, for the log. */
   client?: string;
+  /** Release of the client. */
   version?: string;
+  /** Real path of the client's state directory; a daemon of another directory refuses the client. Empty: any directory.
+   * */
   state_dir?: string;
 }
 
@@ -18,11 +22,17 @@ export interface HelloParams {
  * The daemon's release, its process, the requests it knows (`capabilities`), its limits and its state folder.
  */
 export interface HelloReply {
+  /** Version that the daemon speaks. */
   protocol: number;
+  /** Release of the daemon. */
   version: string;
+  /** Process id of the daemon. */
   pid: number;
+  /** Names of the requests that the daemon knows. */
   capabilities: string[];
+  /** Numbers by name: `frame_bytes`, `requests_per_connection`, `idle_s`. */
   limits: Record<string, number>;
+  /** State directory that the daemon serves. */
   state_dir: string;
 }
 
@@ -30,7 +40,9 @@ export interface HelloReply {
  * Which agent to report on (None: all); `deep` also probes embeddings, vectors and keyword index.
  */
 export interface StatusParams {
+  /** One agent; null: all. */
   agent?: string | null;
+  /** Also probe embeddings, vectors, keyword index and file access of each agent, and report on the installation. */
   deep?: boolean;
 }
 
@@ -38,29 +50,41 @@ export interface StatusParams {
  * The local model and its process.
  */
 export interface ModelStatus {
+  /** Name of the model. */
   model: string;
+  /** Path of the model file. */
   path: string;
+  /** `idle`, `waiting` (for RAM), `loading`, `ready`, `restarting` or `failed`. */
   state: string;
+  /** Process id of the model's process; null: none. */
   pid: number | null;
+  /** RAM of the model's process. */
   rss_bytes: number;
+  /** Texts waiting for the model. */
   queued: number;
+  /** How often its process was restarted after a failure. */
   restarts: number;
+  /** The last failure, why it has no RAM, or empty. */
   problem: string;
 }
 
 /**
  * A vector space that is being filled while another one is searched.
- *
- * `done` of `total` chunks have a vector. `eta_s` is None while the rate is unknown; `tokens` estimates the cost of
- * the missing chunks.
  */
 export interface FillProgress {
+  /** Name of the embedding provider. */
   provider: string;
+  /** Name of the model. */
   model: string;
+  /** The vector space that is being filled. */
   space: string;
+  /** Chunks that have their vector. */
   done: number;
+  /** All chunks; at `done` = `total` the next search uses this space. */
   total: number;
+  /** Estimated seconds left; null: not known yet. */
   eta_s: number | null;
+  /** Estimated tokens that the missing vectors cost. */
   tokens: number;
 }
 
@@ -68,9 +92,13 @@ export interface FillProgress {
  * The configured provider that failed, why, and since when (epoch milliseconds).
  */
 export interface Fallback {
+  /** The configured provider that cannot be used. */
   provider: string;
+  /** An error code. */
   code: string;
+  /** Why, as a sentence. */
   reason: string;
+  /** Since when, epoch ms. */
   since_ms: number;
 }
 
@@ -78,10 +106,15 @@ export interface Fallback {
  * A job at a provider's batch API.
  */
 export interface BulkJob {
+  /** The provider's id of the job. */
   id: string;
+  /** The provider's word for its state. */
   state: string;
+  /** Texts in the job. */
   texts: number;
+  /** Texts completed. */
   done: number;
+  /** When it was submitted, epoch ms. */
   submitted_ms: number;
 }
 
@@ -89,22 +122,29 @@ export interface BulkJob {
  * A chunk that the provider rejects; only keyword search finds it.
  */
 export interface RejectedText {
+  /** Path relative to the workspace, as in a hit. */
   path: string;
+  /** First line. */
   start_line: number;
+  /** Last line. */
   end_line: number;
+  /** Why the provider refuses the text. */
   reason: string;
 }
 
 /**
  * An agent's transcripts: how many are indexed, and how many there are of each file format era.
- *
- * `excluded` counts the sessions that are not indexed, by kind; `redactions` counts secrets removed from the index.
  */
 export interface SessionsStatus {
+  /** Transcripts in the index. */
   transcripts: number;
+  /** Messages in the index. */
   messages: number;
+  /** Secrets replaced in the index. */
   redactions: number;
+  /** Transcripts by kind: `jsonl` files, `sqlite` (OpenClaw's database). */
   stores: Record<string, number>;
+  /** Sessions that are not memory, by kind: cron, heartbeat, subagent, …. */
   excluded: Record<string, number>;
 }
 
@@ -112,49 +152,65 @@ export interface SessionsStatus {
  * A problem, and a hint what to do about it.
  */
 export interface Problem {
+  /** An error code. */
   code: string;
+  /** What is wrong, on which object. */
   message: string;
+  /** What to do. */
   hint: string;
 }
 
 /**
  * A source of another program; `agent` is the one it belongs to, empty if none.
- *
- * `kind` is `transcripts` or `notes`. `files` and `bytes` count what is read in place, `sessions` and `messages` what
- * is indexed of it. `excluded` counts sessions that are not indexed, by kind; `unknown` counts records that no reader
- * knows. `retained` counts copies of sessions that the program deleted, in `retained_bytes`. `newest_ms` is None if
- * unknown.
  */
 export interface SourceStatus {
+  /** Name of the source. */
   name: string;
+  /** Name of the program. */
   title: string;
+  /** `transcripts` or `notes`. */
   kind: string;
+  /** The agent it belongs to, or empty. */
   agent: string;
+  /** Its folders or databases. */
   locations: string[];
+  /** Files or sessions found. */
   files: number;
+  /** Their size. */
   bytes: number;
+  /** Sessions in the index. */
   sessions: number;
+  /** Messages in the index. */
   messages: number;
+  /** Secrets replaced in the index. */
   redactions: number;
+  /** Records that no reader knows, and broken ones. */
   unknown: number;
+  /** Sessions that are not indexed, by kind: subagent, machine. */
   excluded: Record<string, number>;
+  /** Last change, epoch ms; null: unknown. */
   newest_ms: number | null;
+  /** Conversations stay when the program deletes them. */
   keep: boolean;
+  /** Deleted conversations that are kept. */
   retained: number;
+  /** Size of their copies. */
   retained_bytes: number;
+  /** Problems of the source. */
   problems: Problem[];
 }
 
 /**
  * A machine that has an agent's memory.
- *
- * `behind` counts the commits that it has not received yet, as far as this machine knows; -1 if unknown. `at_ms` is
- * the time of the last commit it has, None if unknown.
  */
 export interface MachineStatus {
+  /** Name of the machine. */
   name: string;
+  /** Whether it is this one. */
   is_local: boolean;
+  /** Commits that it has not received, as far as this machine knows; -1: unknown. */
   behind: number;
+  /** Time of the last commit that it has, epoch ms; null: unknown. */
   at_ms: number | null;
 }
 
@@ -162,9 +218,13 @@ export interface MachineStatus {
  * A file with lines of another machine that conflict with a note; `note` is the note's path if known.
  */
 export interface MemoryConflict {
+  /** The file with the other machine's lines. */
   path: string;
+  /** The note they conflict with. */
   note: string;
+  /** The machine that wrote them. */
   machine: string;
+  /** Day of the conflict, YYYY-MM-DD. */
   date: string;
 }
 
@@ -172,33 +232,44 @@ export interface MemoryConflict {
  * A file that is not in the index, and why.
  */
 export interface SkippedFile {
+  /** Path relative to the workspace, as in a hit. */
   path: string;
+  /** Why it is not indexed, or how much of it is. */
   reason: string;
 }
 
 /**
  * An agent's memory on a remote.
- *
- * `state` is `ok`, `pending` (changes wait to be sent), `offline`, `refused` (the remote has what memd doesn't
- * accept, or doesn't accept our changes), `failed`, `held` (a folder lost most of its files, and memd asks before it
- * deletes them elsewhere), or `paused`. `ahead` counts commits that the remote lacks, `is_behind` tells whether it has
- * commits that are not here yet. `waiting` are files that wait for another program that writes to them, or for the
- * answer to a question, `excluded` files that are not replicated. `next_sync_ms` is None while paused.
  */
 export interface RemoteStatus {
+  /** The agent's id. */
   agent: string;
+  /** Address of the repository, without a password. */
   url: string;
+  /** Name of this machine. */
   machine: string;
+  /** `ok`, `pending` (changes wait to be sent), `offline`, `refused`, `failed`, `held` (files are missing, and memd
+   * asks before it deletes them elsewhere) or `paused`. */
   state: string;
+  /** Replicated files. */
   files: number;
+  /** Commits that the remote lacks. */
   ahead: number;
+  /** Whether the remote has commits that were not received yet. */
   is_behind: boolean;
+  /** When the last exchange succeeded, epoch ms; null: not since the start. */
   last_sync_ms: number | null;
+  /** When the next one is due, epoch ms; null while paused. */
   next_sync_ms: number | null;
+  /** Machines that have this memory. */
   machines: MachineStatus[];
+  /** Files with lines that conflict with a note. */
   conflicts: MemoryConflict[];
+  /** Received files that another program is writing to, and why. */
   waiting: SkippedFile[];
+  /** Files that are not replicated, and why. */
   excluded: SkippedFile[];
+  /** null, or why the last exchange failed. */
   problem: Problem | null;
 }
 
@@ -206,9 +277,13 @@ export interface RemoteStatus {
  * Why a reply is incomplete, and since when (epoch milliseconds).
  */
 export interface Degradation {
+  /** An error code. */
   code: string;
+  /** Why, as a sentence. */
   reason: string;
+  /** Since when, epoch ms. */
   since_ms: number;
+  /** What to do. */
   hint: string;
 }
 
@@ -216,52 +291,89 @@ export interface Degradation {
  * One probe of a deep status.
  */
 export interface Check {
+  /** What was probed. */
   name: string;
+  /** Whether it works. */
   ok: boolean;
+  /** What was found. */
   detail: string;
 }
 
 /**
  * One agent's memory. The defaults are those of a memory that can't be opened.
- *
- * `waits_for` is set if chunks without a vector wait for something other than time or the provider.
  */
 export interface AgentStatus {
+  /** The agent's id. */
   agent: string;
+  /** Folder of the notes. */
   workspace: string;
+  /** Path of the index file. */
   index_path: string;
+  /** False: settings turn memory off. */
   enabled: boolean;
+  /** What is memory: `memory`, `sessions`, and names of sources. */
   sources: string[];
+  /** Files in the index. */
   files: number;
+  /** Chunks in the index. */
   chunks: number;
+  /** Vectors in the vector space in use. */
   vectors: number;
+  /** Changed files to read, counted on disk during this request: 0 means up to date. */
   files_pending: number;
+  /** Chunks without a vector. */
   chunks_pending: number;
+  /** Age of the oldest pending change. */
   oldest_pending_ms: number;
+  /** Provider of the vectors in use; `none` without vectors. */
   provider: string;
+  /** Model of the vectors in use. */
   model: string;
+  /** Dimensions of a vector. */
   dims: number;
+  /** Vector space in use: 16 hex digits, equal for vectors that can be compared. */
   space: string;
+  /** null, or the vector space being filled. */
   filling: FillProgress | null;
+  /** What chunks without a vector wait for, such as `mains power`; or empty. */
   waits_for: string;
+  /** null, or the configured provider that the fallback replaces. */
   fallback: Fallback | null;
+  /** Jobs at a provider's batch API. */
   jobs: BulkJob[];
+  /** Chunks whose text the provider refuses; keyword search finds them. */
   rejected: RejectedText[];
+  /** How vectors are compared: `memory`, `sqlite-vec`, `scan` or `none`. The hits are the same. */
   vector_path: string;
+  /** Why that way. */
   vector_path_reason: string;
+  /** Start of the last sync, epoch ms; null: none yet. */
   last_sync_ms: number | null;
+  /** A sync is running. */
   syncing: boolean;
+  /** How changes are detected between searches: `events`, `polling` or `off`. */
   watch: string;
+  /** Why polling. */
   watch_reason: string;
+  /** `sync.intervalMinutes`. */
   interval_minutes: number;
+  /** null, or transcripts in the index. */
   sessions: SessionsStatus | null;
+  /** Sources of other programs. */
   added: SourceStatus[];
+  /** The agent's remote, or null. */
   remote: RemoteStatus | null;
+  /** Grows with every published change of the index. */
   generation: number;
+  /** Size of the index file. */
   index_bytes: number;
+  /** null, or why searches return less than they could. */
   degraded: Degradation | null;
+  /** Files that are not indexed, or only in part. */
   skipped: SkippedFile[];
+  /** Problems of this agent. */
   problems: Problem[];
+  /** With `deep`, the result of each probe. */
   checks: Check[];
 }
 
@@ -269,69 +381,105 @@ export interface AgentStatus {
  * A running or failed download of a model. Sizes are bytes; `total` is 0 if unknown.
  */
 export interface DownloadStatus {
+  /** Reference of the model. */
   ref: string;
+  /** `running`, `waiting` (for its next try) or `failed`. */
   state: string;
+  /** As in the progress of `model`. */
   stage: string;
+  /** Bytes downloaded. */
   done: number;
+  /** Bytes in all; 0: not known. */
   total: number;
+  /** The last failure, or empty. */
   problem: string;
 }
 
 /**
  * One account at a provider: its state, and today's calls and tokens.
- *
- * `state` is `ok` or `paused`; `code`, `reason`, `since_ms` and `until_ms` (epoch milliseconds) describe a pause.
  */
 export interface AccountStatus {
+  /** Name of the embedding provider. */
   provider: string;
+  /** `ok`, or `paused`: its circuit breaker is open. */
   state: string;
+  /** Calls since midnight UTC. */
   calls_today: number;
+  /** Tokens bought since midnight UTC. */
   tokens_today: number;
+  /** Why it is paused, an error code; or empty. */
   code: string;
+  /** Why, as a sentence. */
   reason: string;
+  /** Since when, epoch ms. */
   since_ms: number;
+  /** When it is tried again, epoch ms. */
   until_ms: number;
 }
 
 /**
  * RAM in use and its budgets, in bytes: vectors, model processes and SQLite's page caches.
- *
- * `total_budget` includes the daemon's own RAM. `on_battery`: the machine runs on battery power.
  */
 export interface MemoryStatus {
+  /** Vectors of all agents in RAM. */
   vectors_bytes: number;
+  /** Limit for `vectors_bytes`. */
   vectors_budget: number;
+  /** RAM of the processes of local models. */
   models_bytes: number;
+  /** Limit for `models_bytes`. */
   models_budget: number;
+  /** SQLite's page caches. */
   pages_bytes: number;
+  /** Limit for `pages_bytes`. */
   pages_budget: number;
+  /** All limits, and RAM for the daemon itself. */
   total_budget: number;
+  /** The machine runs on its battery. */
   on_battery: boolean;
 }
 
 /**
  * The daemon and its agents. `token_budget` is the daily limit of tokens, 0 without one.
- *
- * `installation`, in a deep status of all agents, has the programs, settings and files that `memctl doctor` checks.
  */
 export interface StatusReply {
+  /** Release of the daemon. */
   version: string;
+  /** Process id of the daemon. */
   pid: number;
+  /** Time since the start. */
   uptime_ms: number;
+  /** Path of the socket. */
   socket: string;
+  /** OpenClaw's state directory. */
   state_dir: string;
+  /** Path of `openclaw.json`. */
   config_path: string;
+  /** RAM of the daemon, without models. */
   rss_bytes: number;
+  /** Open connections. */
   connections: number;
+  /** Version of sqlite-vec, or why it is not loaded. */
   sqlite_vec: string;
+  /** Local models. */
   models: ModelStatus[];
+  /** A row per agent. */
   agents: AgentStatus[];
+  /** Problems of the daemon as a whole. */
   problems: Problem[];
+  /** Models that are being downloaded, or whose download failed. */
   downloads: DownloadStatus[];
+  /** Provider accounts: a key at an address, shared by all agents that use it. Neither is part of the reply. */
   accounts: AccountStatus[];
+  /** Tokens bought from remote providers since midnight UTC. */
   tokens_today: number;
+  /** `daily_token_budget`; 0: no limit. */
   token_budget: number;
+  /** RAM in use and its budgets. */
   memory: MemoryStatus;
+  /** In a deep status of all agents, what `memctl doctor` shows: `version, programs, config, daemon_config, folders,
+   * agents, leftovers`, whose content may change between releases; null in any other status, and if the disk takes
+   * longer than 5 s. */
   installation: Record<string, unknown> | null;
 }
 
@@ -344,7 +492,9 @@ export interface MetricsParams {}
  * One value of a metric; `labels` distinguish it from the other values.
  */
 export interface Sample {
+  /** Label values by label. */
   labels: Record<string, string>;
+  /** The value. */
   value: number;
 }
 
@@ -352,11 +502,17 @@ export interface Sample {
  * Durations in seconds. `counts` has a value per bucket of `MetricsReply.bounds`, and one for longer durations.
  */
 export interface Histogram {
+  /** Label values by label. */
   labels: Record<string, string>;
+  /** Durations in each bucket alone; the last number counts those above the last bound. */
   counts: number[];
+  /** Exact sum of all durations, in seconds. */
   sum: number;
+  /** Median in seconds, estimated from the buckets, usually within a few percent. */
   p50: number;
+  /** 95th percentile, likewise. */
   p95: number;
+  /** 99th percentile, likewise. */
   p99: number;
 }
 
@@ -364,10 +520,15 @@ export interface Histogram {
  * A metric. `kind` is `counter`, `gauge` (both have `samples`) or `histogram` (has `histograms`).
  */
 export interface Metric {
+  /** Name of the metric. */
   name: string;
+  /** `counter`, `gauge` or `histogram`. */
   kind: string;
+  /** Meaning. */
   help: string;
+  /** Values of a counter or gauge. */
   samples: Sample[];
+  /** Values of a histogram. */
   histograms: Histogram[];
 }
 
@@ -377,175 +538,236 @@ export interface Metric {
  * A changed `pid` or a smaller `uptime_ms` means that the counters restarted.
  */
 export interface MetricsReply {
+  /** Release of the daemon. */
   version: string;
+  /** Process id of the daemon. */
   pid: number;
+  /** Time since the start. */
   uptime_ms: number;
+  /** Upper bounds of all histograms' buckets, in seconds, ascending. */
   bounds: number[];
+  /** The metrics. */
   metrics: Metric[];
 }
 
 /**
  * A query to one agent's memory.
- *
- * `min_score` and `max_results` default to the agent's settings. `path` keeps hits whose path starts with it.
- * `deadline_ms` limits the whole request. `lexical_only` runs keyword search alone, without embedding the query.
- * `active_projects` are keys of the current projects: entries about them score higher, entries about other projects
- * lower. `exclude_session` is the key of the calling session: its conversation since the last reset is excluded.
- * `max_chars` limits the characters of all snippets together, instead of the number of hits; each snippet is then as
- * long as its evidence deserves. `include_weak` keeps hits that are hardly related to the query. `project` keeps
- * conversations held in a project, by its name or path. `since` keeps what was said or written since a day
- * (`2026-11-02`) or within a duration (`7d`).
  */
 export interface SearchParams {
+  /** Any text with at least one word, else `query_empty`; keyword search uses the first 2,000 characters. FTS5 syntax
+   * has no meaning. */
   query: string;
+  /** The agent's id; null: the default agent. */
   agent?: string | null;
+  /** 1 to 1,000; null: the agent's `query.maxResults`, or 60 with `max_chars`. */
   max_results?: number | null;
+  /** Hits with a lower score are excluded; null: see relevance; 0 or less: no relevance check. */
   min_score?: number | null;
+  /** Hits of these sources only: `memory`, `sessions`, or names of sources. */
   sources?: string[] | null;
+  /** Hits whose path starts with it only. */
   path?: string | null;
+  /** Limit for the whole request, in ms, at least 1; what is not found by then is missing, and 200 ms later the error
+   * is `deadline_exceeded`. */
   deadline_ms?: number | null;
+  /** Add `explain` to each hit and `timings` to the reply. */
   explain?: boolean;
+  /** Keyword search only: no text is embedded, `mode` is `keyword`, and the reply is not `degraded` for it. */
   lexical_only?: boolean;
+  /** Keys of the active projects; see comments in notes. */
   active_projects?: string[] | null;
+  /** Key or id of the session that searches: its conversation since the last reset is excluded. A key without a
+   * transcript excludes nothing. */
   exclude_session?: string | null;
+  /** Most characters of all snippets together, 1 to 100,000; see characters instead of a number. */
   max_chars?: number | null;
+  /** Keep hits whose `relevance` is `weak`. */
   include_weak?: boolean;
+  /** Conversations held in this project only, by its name or path. */
   project?: string | null;
+  /** What was said or written since then only: a day (`2026-11-02`) or a duration (`12h`, `7d`, `4w`, `6m`, `1y`). */
   since?: string | null;
 }
 
 /**
  * A later statement about the same subject with another value.
- *
- * `date` (YYYY-MM-DD) is that of the later statement, `outdated_date` that of the statement it supersedes.
  */
 export interface Supersession {
+  /** The file of the later statement. */
   path: string;
+  /** Its first line. */
   start_line: number;
+  /** Its last line. */
   end_line: number;
+  /** Its place as `path#L3-L9`. */
   citation: string;
+  /** Its date, YYYY-MM-DD. */
   date: string;
+  /** The date of the hit's own statement, YYYY-MM-DD. */
   outdated_date: string;
 }
 
 /**
  * The conversation that a hit is from.
- *
- * `program` is its source. `date` (YYYY-MM-DD) is that of the hit's last line, `speakers` says who speaks in the hit.
- * `open` is the command that opens the session in its program, empty without one. `deleted`: the program deleted the
- * session, and memd kept a copy.
  */
 export interface SessionInfo {
+  /** Name of the source. */
   program: string;
+  /** The program's id of the session. */
   id: string;
+  /** Title, or empty. */
   title: string;
+  /** Root of the repository, or working directory. */
   project: string;
+  /** Branch of the repository, or empty. */
   branch: string;
+  /** Day (UTC) of the last line of the hit, YYYY-MM-DD. */
   date: string;
+  /** Who speaks in the hit: `user`, `assistant`. */
   speakers: string[];
+  /** Shell command that opens the session in its program, from any folder, or empty. */
   open: string;
+  /** The program deleted the session; memd kept a copy. */
   deleted: boolean;
 }
 
 /**
  * One search result; `snippet` is an exact slice of a file around the match.
  *
- * In a transcript (`source` is `sessions`) the lines are those of the transcript. `copies` counts the chunks with the
- * same text or a near duplicate of it. `annotations` are those of the entry's comments (`importance`, `triggers`,
- * `projects`), None without any. `agent` is filled in only in the reply to `search_agents`. `relevance` is `strong` or
- * `weak`. `superseded_by` is set if a later statement has another value. `session` is set if the hit is from a
- * conversation of another program.
+ * In a transcript (`source` is `sessions`) the lines are those of the transcript.
  */
 export interface Hit {
+  /** Path relative to the workspace, as in a hit. */
   path: string;
+  /** First line. */
   start_line: number;
+  /** Last line. */
   end_line: number;
+  /** 0 to 1; never higher than the score of the hit before it. */
   score: number;
+  /** Cosine; null: not found by vector search. */
   vector_score: number | null;
+  /** Negated BM25, or its form from 0 to 1 with `fusion: "weighted"`; null: not found by keyword search. */
   text_score: number | null;
+  /** An exact slice of the file at these lines without comments, at most 695 characters. */
   snippet: string;
+  /** `memory` or `sessions`. */
   source: string;
+  /** The place as `path#L3-L9`. */
   citation: string;
+  /** How many places of the memory searched have this text or a near duplicate, this one included. */
   copies: number;
+  /** With `explain`, why it has this score. */
   explain: Record<string, unknown> | null;
+  /** null, or `importance`, `triggers` and `projects` of its entry. */
   annotations: Record<string, unknown> | null;
+  /** In a reply to `search_agents`, the agent whose memory it is in; else null. */
   agent: string | null;
+  /** `strong`, or `weak` if it is hardly related to the query. */
   relevance: string;
+  /** null, or the later statement that makes this one outdated. */
   superseded_by: Supersession | null;
+  /** null, or the conversation of another program that it is from. */
   session: SessionInfo | null;
 }
 
 /**
  * Changes that are not in the reply yet.
- *
- * `files` wait to be read, `chunks` to be embedded; `oldest_ms` is the longest wait among them.
  */
 export interface PendingChanges {
+  /** Changed files to read. */
   files: number;
+  /** Chunks to embed. */
   chunks: number;
+  /** How long the oldest change has waited. */
   oldest_ms: number;
 }
 
 /**
  * Why a search has no hits, and what to do; `min_score` in the hint is the request's parameter.
- *
- * `code` is one of `source_unknown`, `sessions_not_indexed`, `no_transcripts`, `source_empty`, `workspace_missing`,
- * `no_notes`, `path_matches_nothing`, `indexing`, `remote_pending`, `project_unknown`,
- * `no_match`.
  */
 export interface EmptyResult {
+  /** See no hits. */
   code: string;
+  /** Why, as a sentence. */
   message: string;
+  /** What to do. */
   hint: string;
 }
 
 /**
  * Hits, best first, and how they were found.
- *
- * `mode` is `hybrid`, `keyword` or `vector`; `abstained` is true if nothing relevant was found. `provider`, `model`
- * and `space` name the vector space that was searched, `filling` the one that is being filled. `empty` is the reason
- * for having no hits.
  */
 export interface SearchReply {
+  /** The agent searched. */
   agent: string;
+  /** Hits, best first. */
   hits: Hit[];
+  /** `hybrid`, `keyword` or `vector`. */
   mode: string;
+  /** null, or why the reply is incomplete, for example because embedding failed. */
   degraded: Degradation | null;
+  /** There are no hits: see relevance. */
   abstained: boolean;
+  /** Duration in ms. */
   took_ms: number;
+  /** Provider of the vectors compared. */
   provider: string;
+  /** Model of the vectors compared. */
   model: string;
+  /** Grows with every published change of the index. */
   generation: number;
+  /** Changes that this reply does not include yet. */
   pending: PendingChanges;
+  /** The time limit was reached before changes that this search waited for were indexed. */
   partial: boolean;
+  /** Vector space of the vectors compared: the earlier one while another is being filled. */
   space: string;
+  /** null, or the vector space being filled. */
   filling: FillProgress | null;
+  /** null, or the configured provider that the fallback replaces. */
   fallback: Fallback | null;
+  /** With `explain`, milliseconds by part. */
   timings: Record<string, number> | null;
+  /** null, or why there are no hits. */
   empty: EmptyResult | null;
 }
 
 /**
  * A query to the memory of several agents: the named ones, or all whose memory is on.
  *
- * The other parameters are those of `SearchParams`. `max_results` defaults to the default agent's setting. `max_chars`
- * and `deadline_ms` limit all agents together.
+ * The other parameters are those of `SearchParams`.
  */
 export interface SearchAgentsParams {
+  /** As in `search`. */
   query: string;
+  /** The agents to search; null: all whose memory is on. */
   agents?: string[] | null;
+  /** Hits of all agents together, 1 to 1,000; null: `query.maxResults` of the default agent, or 60 with `max_chars`. */
   max_results?: number | null;
+  /** As in `search`, for each agent. */
   min_score?: number | null;
+  /** As in `search`. */
   sources?: string[] | null;
+  /** As in `search`. */
   path?: string | null;
+  /** Limit for the searches of all agents together, in ms; null: 20 s for each agent. */
   deadline_ms?: number | null;
+  /** As in `search`. */
   explain?: boolean;
+  /** As in `search`. */
   lexical_only?: boolean;
+  /** Keys of the active projects; see comments in notes. */
   active_projects?: string[] | null;
+  /** As in `search`. */
   exclude_session?: string | null;
+  /** Most characters of the snippets of all agents together, 1 to 100,000; else as in `search`. */
   max_chars?: number | null;
+  /** As in `search`. */
   include_weak?: boolean;
+  /** As in `search`. */
   project?: string | null;
+  /** As in `search`. */
   since?: string | null;
 }
 
@@ -553,17 +775,29 @@ export interface SearchAgentsParams {
  * How one agent's memory was searched, as in `SearchReply`; with `error`, why it was not (`mode` is empty).
  */
 export interface SearchedAgent {
+  /** The agent's id. */
   agent: string;
+  /** As in the reply to `search`; empty with `error`. */
   mode: string;
+  /** As in the reply to `search`. */
   degraded: Degradation | null;
+  /** As in the reply to `search`. */
   abstained: boolean;
+  /** Duration in ms. */
   took_ms: number;
+  /** As in the reply to `search`. */
   pending: PendingChanges | null;
+  /** As in the reply to `search`. */
   partial: boolean;
+  /** As in the reply to `search`. */
   fallback: Fallback | null;
+  /** Name of the embedding provider. */
   provider: string;
+  /** Name of the model. */
   model: string;
+  /** As in the reply to `search`. */
   empty: EmptyResult | null;
+  /** null, or why this agent's part failed. */
   error: Problem | null;
 }
 
@@ -571,8 +805,11 @@ export interface SearchedAgent {
  * Hits of several agents, best first, each with its agent; and one row per agent searched.
  */
 export interface SearchAgentsReply {
+  /** Hits of all agents, best first. */
   hits: Hit[];
+  /** A row per agent searched. */
   agents: SearchedAgent[];
+  /** Duration in ms. */
   took_ms: number;
 }
 
@@ -583,10 +820,17 @@ export interface SearchAgentsReply {
  * lines are those of the transcript, as in a hit.
  */
 export interface GetParams {
+  /** As in a hit. Absolute paths, `..`, links, files other than Markdown and files outside of memory are refused:
+   * `path_refused`. */
   path: string;
+  /** The agent's id; null: the default agent. */
   agent?: string | null;
+  /** First line. */
   from_line?: number;
+  /** Number of lines; null: to the end. */
   lines?: number | null;
+  /** Whether `path` may also be a conversation: the path of its hits, or the id of its session. Set it only for a
+   * caller that may read all conversations of the agent. */
   include_conversations?: boolean;
 }
 
@@ -597,13 +841,22 @@ export interface GetParams {
  * transcript for each of them; `total_lines` is the last of all its messages. It is empty for a file.
  */
 export interface GetReply {
+  /** The agent's id. */
   agent: string;
+  /** Path relative to the workspace, as in a hit. */
   path: string;
+  /** The lines; empty if `from_line` is beyond the end. Of a conversation: one line per message, `User: …` or
+   * `Assistant: …`, without secrets. */
   text: string;
+  /** First line returned. */
   from_line: number;
+  /** Number of lines returned; of a conversation, of messages. */
   lines: number;
+  /** Number of lines of the file; of a conversation, the line of its last message. */
   total_lines: number;
+  /** The text was cut to fit a frame. */
   truncated: boolean;
+  /** For each line of a conversation, its line in the transcript; empty for a file. */
   line_numbers: number[];
 }
 
@@ -611,25 +864,33 @@ export interface GetReply {
  * Which files to list, newest first: of some sources (None: of all), `limit` from `offset` on.
  */
 export interface FilesParams {
+  /** The agent's id; null: the default agent. */
   agent?: string | null;
+  /** Files of these sources only: `memory`, `sessions`, or names of sources. */
   sources?: string[] | null;
+  /** How many of the newest to omit. */
   offset?: number;
+  /** 1 to 1,000. */
   limit?: number;
 }
 
 /**
  * A memory file, in its present state on disk.
- *
- * `chunks` is its number of chunks in the index, 0 if it was not read yet. `title` is its first heading, or empty.
- * `date` is the day at the start of its name (YYYY-MM-DD), or None.
  */
 export interface FileEntry {
+  /** Path relative to the workspace, as in a hit. */
   path: string;
+  /** `memory` (readable with `get`) or `sessions`. */
   source: string;
+  /** Last change, epoch ms. */
   mtime_ms: number;
+  /** Size. */
   size_bytes: number;
+  /** Chunks in the index; 0: not read yet, or empty. */
   chunks: number;
+  /** First heading, or empty. */
   title: string;
+  /** The day that its name begins with, YYYY-MM-DD; or null. */
   date: string | null;
 }
 
@@ -637,9 +898,13 @@ export interface FileEntry {
  * Files, newest first. `total` counts all files; `skipped` lists those not indexed, each with its reason.
  */
 export interface FilesReply {
+  /** The agent's id. */
   agent: string;
+  /** Files, newest first. */
   files: FileEntry[];
+  /** Number of all, in all pages. */
   total: number;
+  /** Files that are not indexed, or only in part. */
   skipped: SkippedFile[];
 }
 
@@ -647,7 +912,9 @@ export interface FilesReply {
  * Which agent's index to update (None: all); `force` reads, chunks and embeds everything again.
  */
 export interface IndexParams {
+  /** One agent; null: all. */
   agent?: string | null;
+  /** Read, chunk and embed everything again. */
   force?: boolean;
 }
 
@@ -655,16 +922,27 @@ export interface IndexParams {
  * The result of one agent's sync.
  */
 export interface IndexedAgent {
+  /** The agent's id. */
   agent: string;
+  /** Files in the index. */
   files: number;
+  /** Chunks in the index. */
   chunks: number;
+  /** Files read again. */
   files_changed: number;
+  /** Files removed from the index. */
   files_removed: number;
+  /** Chunks embedded now. */
   embedded: number;
+  /** Chunks whose vector existed. */
   reused: number;
+  /** Duration in ms. */
   took_ms: number;
+  /** null, or why vectors are missing. */
   degraded: Degradation | null;
+  /** Files that are not indexed, or only in part. */
   skipped: SkippedFile[];
+  /** null, or why this agent's part failed. */
   error: Problem | null;
 }
 
@@ -672,6 +950,7 @@ export interface IndexedAgent {
  * One row per agent synced.
  */
 export interface IndexReply {
+  /** A row per agent. */
   agents: IndexedAgent[];
 }
 
@@ -679,7 +958,9 @@ export interface IndexReply {
  * Which agent's index to rebuild (None: all); with `delete_vectors` all chunks are embedded again.
  */
 export interface ResetParams {
+  /** One agent; null: all. */
   agent?: string | null;
+  /** Delete the vectors too, so that every chunk is embedded again. */
   delete_vectors?: boolean;
 }
 
@@ -687,6 +968,7 @@ export interface ResetParams {
  * One row per agent.
  */
 export interface ResetReply {
+  /** A row per agent. */
   agents: IndexedAgent[];
 }
 
@@ -694,6 +976,7 @@ export interface ResetReply {
  * Which agent's index to compact (None: all).
  */
 export interface VacuumParams {
+  /** One agent; null: all. */
   agent?: string | null;
 }
 
@@ -701,11 +984,17 @@ export interface VacuumParams {
  * The result of compacting one agent's index. Sizes are bytes, including the write-ahead log.
  */
 export interface VacuumedAgent {
+  /** The agent's id. */
   agent: string;
+  /** Size on disk before, write-ahead log included. */
   bytes_before: number;
+  /** Size on disk after. */
   bytes_after: number;
+  /** Vectors removed. */
   vectors_removed: number;
+  /** Duration in ms. */
   took_ms: number;
+  /** null, or why this agent's part failed. */
   error: Problem | null;
 }
 
@@ -713,6 +1002,7 @@ export interface VacuumedAgent {
  * One row per agent.
  */
 export interface VacuumReply {
+  /** A row per agent. */
   agents: VacuumedAgent[];
 }
 
@@ -722,9 +1012,13 @@ export interface VacuumReply {
  * With `keep`, vectors of documents are stored in the agent's cache, and cached vectors are reused.
  */
 export interface EmbedParams {
+  /** The texts. */
   texts: string[];
+  /** Whose provider; null: the default agent's. */
   agent?: string | null;
+  /** `document` or `query`. */
   kind?: string;
+  /** Keep vectors of documents in the agent's cache, and use those that are there. */
   keep?: boolean;
 }
 
@@ -732,22 +1026,28 @@ export interface EmbedParams {
  * Vectors of unit length: `count` rows of `dims` numbers, as packed little-endian float32.
  */
 export interface EmbedReply {
+  /** Name of the embedding provider. */
   provider: string;
+  /** Name of the model. */
   model: string;
+  /** Number of vectors. */
   count: number;
+  /** Dimensions of a vector. */
   dims: number;
+  /** `count` × `dims` little-endian float32, unit length. */
   vectors: Uint8Array;
 }
 
 /**
  * An action on the models on disk: `pull` or `remove` one, `list` them, or `info` on what one needs.
- *
- * `ref` is `minilm`, a path, or an `hf:` or `https:` reference; `list` needs none, and `info` without one is about the
- * default model. `force` removes a model that an agent uses.
  */
 export interface ModelParams {
+  /** `minilm`, a path, `hf:owner/repo/file.gguf` or `https://…`; not needed for `list`; empty for `info`: the default
+   * model of `provider = "local"`. */
   ref?: string;
+  /** `pull`, `list`, `info` or `remove`. */
   action?: string;
+  /** Remove a model although an agent's settings name it; else that is `bad_params`. */
   force?: boolean;
 }
 
@@ -755,31 +1055,45 @@ export interface ModelParams {
  * A model on disk, the agents whose settings name it, whether it is loaded, and its estimated RAM then.
  */
 export interface ModelFile {
+  /** Reference of the model. */
   ref: string;
+  /** Path of its file. */
   path: string;
+  /** Size of its file. */
   size_bytes: number;
+  /** Agents whose settings name it. */
   used_by: string[];
+  /** A process has it loaded. */
   loaded: boolean;
+  /** Estimated RAM of its process while it embeds; 0 if unknown. */
   ram_bytes: number;
 }
 
 /**
  * What a model needs, estimated from the metadata of its file. Zero is unknown.
- *
- * `ram_bytes` is the RAM of its process while it embeds, `peak_bytes` that for an instant before. `context_tokens` are
- * embedded at once, and a full chunk with prompt has `chunk_tokens`, in `windows` parts.
  */
 export interface ModelInfo {
+  /** The file is on disk. */
   downloaded: boolean;
+  /** Architecture of the network. */
   architecture: string;
+  /** Its layers. */
   layers: number;
+  /** Dimensions of a vector. */
   dims: number;
+  /** Tokens that the model distinguishes. */
   vocabulary: number;
+  /** Longest text that the model was trained for, in tokens. */
   trained_tokens: number;
+  /** Tokens that memd embeds at once; longer texts are split into windows. */
   context_tokens: number;
+  /** Tokens of a full chunk with prompt, start and end. */
   chunk_tokens: number;
+  /** Parts that such a chunk is embedded in. */
   windows: number;
+  /** Estimated RAM of the model process while it embeds. */
   ram_bytes: number;
+  /** Estimated RAM for an instant, at the first long text. */
   peak_bytes: number;
 }
 
@@ -787,21 +1101,28 @@ export interface ModelInfo {
  * The model file that was pulled or removed, or that `info` is about; for `list`, all model files.
  */
 export interface ModelReply {
+  /** Reference of the model; empty for `list`. */
   ref: string;
+  /** Its file, for `info` also before the download; for `list` the model directory. */
   path: string;
+  /** Its size; for `list` the size of all. */
   size_bytes: number;
+  /** For `list`, a row per model. */
   models: ModelFile[];
+  /** For `info`, what the model needs. */
   info: ModelInfo | null;
 }
 
 /**
  * Which tools to define, and for which model interface: `plain`, `openai` or `anthropic`.
- *
- * `include` defaults to `memory_search` and `memory_get`.
  */
 export interface ToolsParams {
+  /** The agent's id; null: the default agent. */
   agent?: string | null;
+  /** `plain` (`{name, description, parameters}`), `openai` (`{type: "function", function: {…}}`) or `anthropic`
+   * (`{name, description, input_schema}`). */
   shape?: string;
+  /** `memory_search`, `memory_get`, `memory_store`, `memory_recall`, `memory_forget`; null: the first two. */
   include?: string[] | null;
 }
 
@@ -809,28 +1130,40 @@ export interface ToolsParams {
  * Definitions for a model; empty if the agent's memory is turned off.
  */
 export interface ToolsReply {
+  /** The agent. */
   agent: string;
+  /** As requested. */
   shape: string;
+  /** Definitions; empty if the agent's memory is off. */
   tools: Record<string, unknown>[];
 }
 
 /**
  * A model's call of a tool. `arguments` are as the model wrote them: a map, or JSON as text.
  *
- * `session_kind` or `session_key` determine whether citations are added. `deadline_ms` limits a search;
- * `active_projects` are as in `SearchParams`. `recall` also searches transcripts that are indexed for OpenClaw's look
- * into other conversations alone. With `include_conversations`, `memory_get` also reads conversations, as in
- * `GetParams`: set it only for a model that may see all conversations of the agent.
+ * With `include_conversations`, `memory_get` also reads conversations, as in `GetParams`: set it only for a model that
+ * may see all conversations of the agent.
  */
 export interface CallToolParams {
+  /** As the model wrote it. */
   name: string;
+  /** As the model wrote them: a map, or JSON as text. Numbers may be text; a null counts as omitted. A text in them has
+   * at most 8,000 characters. */
   arguments?: unknown;
+  /** The agent's id; null: the default agent. */
   agent?: string | null;
+  /** Decides about citations, as `kind` in `session_started`; null: derived from `session_key`. */
   session_kind?: string | null;
+  /** OpenClaw's name for the conversation. */
   session_key?: string;
+  /** Limit for a search, in ms. */
   deadline_ms?: number | null;
+  /** Keys of the active projects; see comments in notes. */
   active_projects?: string[] | null;
+  /** True: `memory_search` also searches transcripts that are indexed for recall alone. */
   recall?: boolean;
+  /** Whether `memory_get` also reads conversations, as in `get`; set it only for a model that may read all of the
+   * agent. */
   include_conversations?: boolean;
 }
 
@@ -840,23 +1173,32 @@ export interface CallToolParams {
  * If `ok` is false, the result describes the mistake in the call: `error`, `expected`, `example`.
  */
 export interface CallToolReply {
+  /** The agent. */
   agent: string;
+  /** The tool. */
   name: string;
+  /** False: the call was invalid. */
   ok: boolean;
+  /** The result as data. */
   result: Record<string, unknown>;
+  /** `result` as JSON for the model; invisible and direction-changing characters are written as `‮`. */
   text: string;
 }
 
 /**
  * Which tools the model has; by default, those of an agent with memory.
- *
- * `citations` defaults to the agent's setting. `session_kind` or `session_key` determine the meaning of `auto`.
  */
 export interface PromptSectionParams {
+  /** The agent's id; null: the default agent. */
   agent?: string | null;
+  /** Names of the model's tools; `sessions_search` and `sessions_history` get a sentence too, other tools are ignored.
+   * null: `memory_search` and `memory_get`. */
   tools?: string[] | null;
+  /** `auto`, `on` or `off`; null: the agent's setting. */
   citations?: string | null;
+  /** Decides what `auto` means, as in `call_tool`. */
   session_kind?: string | null;
+  /** OpenClaw's name for the conversation. */
   session_key?: string;
 }
 
@@ -864,22 +1206,28 @@ export interface PromptSectionParams {
  * A section for the system prompt, empty if there is no memory tool; `citations` is `on` or `off`.
  */
 export interface PromptSectionReply {
+  /** The agent. */
   agent: string;
+  /** Fewer than 1,200 characters; empty if the model has no memory tool or the agent's memory is off. */
   text: string;
+  /** `on` or `off`. */
   citations: string;
 }
 
 /**
  * The start of a session; `session_key` is OpenClaw's name for the conversation.
- *
- * `kind` is derived from the key by default. `max_file_characters` and `max_characters` limit the start-up context,
- * for each file and for all; with `max_characters` 0 there is no context.
  */
 export interface SessionStartedParams {
+  /** OpenClaw's name for the conversation; not blank. */
   session_key: string;
+  /** The agent's id; null: the default agent. */
   agent?: string | null;
+  /** `main`, `direct`, `group`, `channel`, `subagent`, `cron` or `heartbeat`; null: derived from the key
+   * (`agent:main:main` is main; `…:group:…`, `…:channel:…`, `…:subagent:…`). */
   kind?: string | null;
+  /** Limit per file, 1 to 1,000,000. */
   max_file_characters?: number;
+  /** Limit for all files, up to 1,000,000; 0: no context. */
   max_characters?: number;
 }
 
@@ -889,102 +1237,131 @@ export interface SessionStartedParams {
  * Invisible characters are escaped in the context, and count there in their escaped form.
  */
 export interface ContextFile {
+  /** Path relative to the workspace, as in a hit. */
   path: string;
+  /** Its characters in `context`. */
   characters: number;
+  /** Characters of the file; invisible ones count as they are written out. */
   total_characters: number;
+  /** The file was cut. */
   cut: boolean;
 }
 
 /**
  * The start-up context, and whether a sync was started (once per key, if the settings ask for it).
- *
- * `context` is one text of all `files`, empty if there are none. `kind` is the session's, `date` the user's day.
  */
 export interface SessionStartedReply {
+  /** The agent's id. */
   agent: string;
+  /** A sync was started: for the first start of each key, if `sync.onSessionStart` is on. */
   syncing: boolean;
+  /** Kind of the session. */
   kind: string;
+  /** The user's day. */
   date: string;
+  /** The notes that the session starts with, or empty. */
   context: string;
+  /** The files in `context`. */
   files: ContextFile[];
 }
 
 /**
  * A session ended by `/new` or `/reset`: the end of its conversation is kept as a note.
- *
- * `session_id` or `transcript` (a file in the agent's sessions folder) selects the conversation; without both, the
- * newest is used. `slug` is the name of the note; without it, a model or the words of the conversation name it.
- * `channel` is the channel of the conversation. `reason` is `new` or `reset`. `next_session_id` is the session that
- * follows; the same id means that the transcript continues, and that the conversation ended at its last reset.
- * `ended_ms` is when it ended (Unix time in milliseconds; None: now), for a request that is sent later.
- * `private` writes the note to `memory/sessions/`, labelled with `session_key`: OpenClaw's plugin shows it only to
- * sessions that may see the conversation itself.
  */
 export interface SessionEndedParams {
+  /** OpenClaw's name for the conversation; not blank. */
   session_key: string;
+  /** The agent's id; null: the default agent. */
   agent?: string | null;
+  /** The session that ended. */
   session_id?: string | null;
+  /** Its file, directly in the agent's folder `sessions`: a path or a name. */
   transcript?: string | null;
+  /** Name for the note; it is cleaned. */
   slug?: string | null;
+  /** Channel of the conversation, such as `telegram`. */
   channel?: string | null;
+  /** `new` or `reset`. */
   reason?: string;
+  /** The session that follows; the same as `session_id` if the transcript continues after a reset. */
   next_session_id?: string | null;
+  /** When it ended, as Unix time in milliseconds: the note gets that day and hour, and of several resets the nearest
+   * counts; null: now. */
   ended_ms?: number | null;
+  /** True: the note goes to `memory/sessions/` and is labelled with `session_key`. */
   private?: boolean;
 }
 
 /**
  * The note, made of `messages` messages; `path` is empty if there is none.
- *
- * `slug_from` is the origin of the note's name: `caller`, `model`, `words` (of the conversation) or `time`. `reason`
- * is `written`, `known` (the same note exists already), or why there is no note: `off` (in the settings),
- * `no_transcript`, `nothing_said`.
  */
 export interface SessionEndedReply {
+  /** The agent's id. */
   agent: string;
+  /** The note; empty: none. */
   path: string;
+  /** Messages in the note. */
   messages: number;
+  /** Name of the note. */
   slug: string;
+  /** Source of the slug: `caller`, `model`, `words` or `time`. */
   slug_from: string;
+  /** `written`, `known` (this note existed), or why there is none: `off` (in the settings), `no_transcript`,
+   * `nothing_said`. */
   reason: string;
 }
 
 /**
  * The fill level of a session's context; None means unknown.
- *
- * `total_tokens` are in the context, `next_input_tokens` are added by the next turn, `transcript_bytes` is the size of
- * the transcript. `compaction_count` defaults to the count of `compaction_done`; another `session_id` under the same
- * key restarts the count. `workspace_access` is the sandbox's: `rw`, `ro` or `none`.
  */
 export interface FlushCheckParams {
+  /** OpenClaw's name for the conversation. */
   session_key: string;
+  /** The agent's id; null: the default agent. */
   agent?: string | null;
+  /** Tokens in the context; null or 0: not known, so tokens never make a flush due. */
   total_tokens?: number | null;
+  /** Tokens that fit into the context. */
   context_window?: number | null;
+  /** Tokens that the next turn adds. */
   next_input_tokens?: number;
+  /** Size of the transcript; a flush is due from `forceFlushTranscriptBytes` on, whatever the tokens are. */
   transcript_bytes?: number | null;
+  /** How often the session was compacted; null: counted by `compaction_done`. */
   compaction_count?: number | null;
+  /** Id of the session; another id under the same key starts again. */
   session_id?: string;
+  /** As in `session_started`. */
   kind?: string | null;
+  /** The model runs behind a command line that keeps its own context. */
   cli_provider?: boolean;
+  /** Access of the sandbox: `rw`, `ro` or `none`. */
   workspace_access?: string;
 }
 
 /**
  * Whether to run a memory flush (a turn in which the model writes notes), and why; the prompts are empty if not.
- *
- * `reason` is a code, `message` its sentence. `path` is the note to append to. `threshold_tokens` is the number of
- * tokens at which a flush is due, 0 if the context is too small or its size is unknown.
  */
 export interface FlushCheckReply {
+  /** The agent's id. */
   agent: string;
+  /** True: a flush is due. */
   run: boolean;
+  /** `tokens` or `transcript_size` if due; else `off`, `heartbeat`, `cli_provider`, `no_workspace`,
+   * `workspace_read_only`, `flushed_already`, `tokens_unknown`, `window_unknown`, `window_too_small` or
+   * `below_threshold`. */
   reason: string;
+  /** The reason as a sentence. */
   message: string;
+  /** Tokens at which a flush is due; 0: never. */
   threshold_tokens: number;
+  /** How often the session was compacted. */
   compaction_count: number;
+  /** System prompt for the flush; empty if `run` is false. */
   system_prompt: string;
+  /** Prompt for the flush; empty if `run` is false. */
   prompt: string;
+  /** The note to append to, by the user's date. */
   path: string;
 }
 
@@ -992,9 +1369,13 @@ export interface FlushCheckReply {
  * A memory flush has run, with or without notes. `compaction_count` is as in `flush_check`.
  */
 export interface FlushDoneParams {
+  /** OpenClaw's name for the conversation. */
   session_key: string;
+  /** The agent's id; null: the default agent. */
   agent?: string | null;
+  /** As in `flush_check`. */
   compaction_count?: number | null;
+  /** As in `flush_check`. */
   session_id?: string;
 }
 
@@ -1002,8 +1383,11 @@ export interface FlushDoneParams {
  * The compaction cycle whose flush was recorded, and whether a sync was started.
  */
 export interface FlushDoneReply {
+  /** The agent's id. */
   agent: string;
+  /** A sync was started; false if the agent's memory is off. */
   syncing: boolean;
+  /** The cycle recorded. */
   compaction_count: number;
 }
 
@@ -1011,9 +1395,13 @@ export interface FlushDoneReply {
  * An agent's context was compacted. `compaction_count` counts this session's; None: the daemon counts.
  */
 export interface CompactionDoneParams {
+  /** OpenClaw's name for the conversation; empty: only start the sync. */
   session_key?: string;
+  /** The agent's id; null: the default agent. */
   agent?: string | null;
+  /** How often so far; null: one more than before. */
   compaction_count?: number | null;
+  /** As in `flush_check`. */
   session_id?: string;
 }
 
@@ -1021,26 +1409,33 @@ export interface CompactionDoneParams {
  * Whether a sync was started, because a flush has usually written notes. The count is 0 without a session key.
  */
 export interface CompactionDoneReply {
+  /** The agent's id. */
   agent: string;
+  /** A sync was started. */
   syncing: boolean;
+  /** The count; 0 without a key. */
   compaction_count: number;
 }
 
 /**
  * An event of a session in another program.
- *
- * `program` is the program's name as in `memctl hooks install`, `event` one of `EVENTS`, `session_id` the program's
- * own id. `cwd` is the session's folder, `prompt` the user's prompt. `reason` is in the program's words: why the
- * session started or ended, what started the compaction, or who wrote the prompt.
  */
 export interface HookParams {
+  /** The program, as in `memctl hooks install`: `claude-code`, `codex`, `gemini`, `cursor` or `copilot`. */
   program: string;
+  /** `session_start`, `prompt`, `compaction` or `session_end`. */
   event: string;
+  /** The program's id of the session; not blank. */
   session_id: string;
+  /** Folder of the session. */
   cwd?: string;
+  /** The user's prompt; only with the event `prompt`. */
   prompt?: string;
+  /** Why the session started or ended, what started the compaction, or who wrote the prompt, in the program's words. */
   reason?: string;
+  /** The session's transcript, or empty. */
   transcript_path?: string;
+  /** The agent's id; null: the default agent. */
   agent?: string | null;
 }
 
@@ -1048,38 +1443,52 @@ export interface HookParams {
  * The text for the program's model, empty if there is none, the decision, and the number of hits in the text.
  */
 export interface HookReply {
+  /** Text for the program's model, or empty. */
   text: string;
+  /** `injected`; or why there is no text: `empty` (nothing was found), `machine_prompt` (not a person's prompt),
+   * `not_sure` (the hits are weak), `already_shown` (in this session), `nothing_new`, `indexed` (the session is being
+   * indexed), `off` (in the settings) or `gave_up` (the search was too slow, the caller left, or memory failed). */
   decision: string;
+  /** Hits in the text. */
   hits: number;
 }
 
 /**
  * How many of the newest entries to return.
- *
- * `session_id` keeps those of one session: its id, or the beginning of only one.
  */
 export interface HookLogParams {
+  /** Entries in the reply, 1 to 1,000. */
   limit?: number;
+  /** Only this session: its id, or the beginning of only one; null: all. */
   session_id?: string | null;
 }
 
 /**
  * One event: its decision, the characters of the injected text, and the places of its hits.
  *
- * `prompt` is the start of the prompt, at most 60 characters on one line without secrets. If nothing was injected,
- * `candidate` is the place of the best candidate, and `lacks` says in English why it wasn't injected, or why there
- * is no answer; its wording may change. They are empty if they don't apply.
+ * If nothing was injected, `candidate` is the place of the best candidate, and `lacks` says in English why it wasn't
+ * injected, or why there is no answer; its wording may change. They are empty if they don't apply.
  */
 export interface HookLogEntry {
+  /** When the decision was made. */
   time_ms: number;
+  /** As in `hook`. */
   program: string;
+  /** The program's id of the session. */
   session_id: string;
+  /** As in `hook`. */
   event: string;
+  /** As in `hook`. */
   decision: string;
+  /** Characters of the text. */
   chars: number;
+  /** Places of its hits. */
   places: string[];
+  /** The first words of the prompt on one line, at most 60 characters, without secrets. */
   prompt: string;
+  /** If nothing was injected, the place of the best candidate, or empty. */
   candidate: string;
+  /** What the candidate lacks, or why there is no answer, in English, for people; the wording may change. */
   lacks: string;
 }
 
@@ -1087,18 +1496,21 @@ export interface HookLogEntry {
  * The entries, newest first.
  */
 export interface HookLogReply {
+  /** The entries, newest first. */
   entries: HookLogEntry[];
 }
 
 /**
  * An entry for a daily note; `date` is YYYY-MM-DD and defaults to the user's today.
- *
- * A `key` makes the request repeatable: an entry with a key that the note has is not appended again.
  */
 export interface AppendNoteParams {
+  /** Markdown, 1 byte to 64 KiB. */
   text: string;
+  /** The agent's id; null: the default agent. */
   agent?: string | null;
+  /** YYYY-MM-DD; null: today in the user's time zone. */
   date?: string | null;
+  /** Makes repeating the request safe: 1 to 128 of `A-Z a-z 0-9 . _ : -`. */
   key?: string | null;
 }
 
@@ -1106,28 +1518,37 @@ export interface AppendNoteParams {
  * The lines of the entry; `appended` is false if it was there already.
  */
 export interface AppendNoteReply {
+  /** The agent's id. */
   agent: string;
+  /** Path relative to the workspace, as in a hit. */
   path: string;
+  /** First line. */
   start_line: number;
+  /** Last line. */
   end_line: number;
+  /** False: the entry with this key existed. */
   appended: boolean;
 }
 
 /**
  * A fact to store.
- *
- * `importance` defaults to 0.7; `category` defaults to one derived from the text. `id` and `created_ms` are for facts
- * of another program: a fact whose id exists is not stored again. `vector` is the text's vector by `vector_model`
- * (packed little-endian float32): it is used if the agent's provider has that model.
  */
 export interface MemoryStoreParams {
+  /** One fact, 1 to 4,000 characters; becomes one line. */
   text: string;
+  /** The agent's id; null: the default agent. */
   agent?: string | null;
+  /** 0 to 1; null: 0.7. */
   importance?: number | null;
+  /** `preference`, `fact`, `decision`, `entity` or `other`; null: derived from the text. */
   category?: string | null;
+  /** For a fact from elsewhere: 1 to 64 letters, digits, `-`, `_`; null: a new one. */
   id?: string | null;
+  /** For a fact from elsewhere, epoch ms; null: now. */
   created_ms?: number | null;
+  /** A vector of the text, little-endian float32. */
   vector?: Uint8Array | Float32Array | null;
+  /** The model of `vector`, which is used if the agent's provider has this model. */
   vector_model?: string;
 }
 
@@ -1135,37 +1556,53 @@ export interface MemoryStoreParams {
  * A fact. `created_ms` is None if its line has no date, as in a line written by hand.
  */
 export interface FactRow {
+  /** Id of the fact. */
   id: string;
+  /** The fact. */
   text: string;
+  /** 0 to 1. */
   importance: number;
+  /** `preference`, `fact`, `decision`, `entity` or `other`. */
   category: string;
+  /** When it was stored, epoch ms; null: not known. */
   created_ms: number | null;
+  /** 0 to 1; 0 in a list. */
   score: number;
+  /** Path relative to the workspace, as in a hit. */
   path: string;
+  /** Its line. */
   line: number;
 }
 
 /**
  * The stored fact, or (`stored` is false) the existing fact that duplicates it.
- *
- * `id`, `category`, `path` and `line` are of the stored fact or of its duplicate, whose id is `duplicate_of` and whose
- * text is `duplicate_text`. `compared` is `vectors`, `words` (without vectors, only a text of the same words is a
- * duplicate) or `id`; `reason` is the code of why there were no vectors. `vector_used`: the given vector was used.
- * `supersedes` is the earlier fact about the same subject with another value, if there is one; it stays.
  */
 export interface MemoryStoreReply {
+  /** The agent's id. */
   agent: string;
+  /** Of the fact, or of its duplicate. */
   id: string;
+  /** False: there is a duplicate. */
   stored: boolean;
+  /** Of the fact, or of its duplicate. */
   category: string;
+  /** File of the fact, or of its duplicate. */
   path: string;
+  /** Line of the fact, or of its duplicate. */
   line: number;
+  /** What was compared: `vectors`, `words` or `id`. */
   compared: string;
+  /** Id of the duplicate, or null. */
   duplicate_of: string | null;
+  /** Text of the duplicate, or empty. */
   duplicate_text: string;
+  /** Cosine of the duplicate, or null. */
   similarity: number | null;
+  /** Error code of the missing vectors, or empty. */
   reason: string;
+  /** `vector` was used. */
   vector_used: boolean;
+  /** The earlier fact about the same subject with another value, or null. */
   supersedes: FactRow | null;
 }
 
@@ -1173,39 +1610,49 @@ export interface MemoryStoreReply {
  * A query to the facts; a blank one lists them, newest first.
  */
 export interface MemoryRecallParams {
+  /** Any text; the first 2,000 characters count. Blank: list all facts, newest first. */
   query: string;
+  /** The agent's id; null: the default agent. */
   agent?: string | null;
+  /** 1 to 10,000. */
   limit?: number;
+  /** 0 to 1. */
   min_score?: number;
 }
 
 /**
  * Facts, best first.
- *
- * `compared` is `vectors`, `words` (`reason` is the code of why there were no vectors), or `none` for a list.
- * `without_vectors` counts facts without a vector yet, which were compared by their terms. `total` counts all facts.
  */
 export interface MemoryRecallReply {
+  /** The agent's id. */
   agent: string;
+  /** Facts, best first. */
   facts: FactRow[];
+  /** `vectors`, `words`, or `none` for a list. */
   compared: string;
+  /** Number of facts. */
   total: number;
+  /** Facts without a vector yet, compared by their words; a later recall has their vectors. */
   without_vectors: number;
+  /** Error code of the missing vectors, or empty. */
   reason: string;
 }
 
 /**
  * A fact and its new text.
- *
- * `expected_text` is the text the caller expects: if the fact's text differs, nothing is changed. `importance` and
- * `category` default to the present ones.
  */
 export interface MemoryEditParams {
+  /** The fact. */
   id: string;
+  /** Its new text, 1 to 4,000 characters; becomes one line. */
   text: string;
+  /** The agent's id; null: the default agent. */
   agent?: string | null;
+  /** The text that the caller knows; if it differs from the file's, the error is `fact_changed`. */
   expected_text?: string | null;
+  /** 0 to 1; null: unchanged. */
   importance?: number | null;
+  /** As in `memory_store`; null: unchanged. */
   category?: string | null;
 }
 
@@ -1216,13 +1663,21 @@ export interface MemoryEditParams {
  * changed; `id`, `category`, `path` and `line` are of the unchanged fact.
  */
 export interface MemoryEditReply {
+  /** The agent's id. */
   agent: string;
+  /** Id of the fact after the edit. */
   id: string;
+  /** False: another fact has the same words, and nothing was changed. Vectors are not compared. */
   stored: boolean;
+  /** Of the fact. */
   category: string;
+  /** File of the fact. */
   path: string;
+  /** Line of the fact. */
   line: number;
+  /** Id of the fact with the same words, or null. */
   duplicate_of: string | null;
+  /** Its text, or empty. */
   duplicate_text: string;
 }
 
@@ -1230,8 +1685,11 @@ export interface MemoryEditReply {
  * Which fact to forget: the one with an id, or the only clear match of a query.
  */
 export interface MemoryForgetParams {
+  /** This fact. */
   id?: string | null;
+  /** The fact that this text clearly means. */
   query?: string | null;
+  /** The agent's id; null: the default agent. */
   agent?: string | null;
 }
 
@@ -1239,9 +1697,13 @@ export interface MemoryForgetParams {
  * The forgotten fact, or None. `candidates` are the facts that an ambiguous query matches.
  */
 export interface MemoryForgetReply {
+  /** The agent's id. */
   agent: string;
+  /** The fact removed, or null. */
   forgotten: FactRow | null;
+  /** If none was removed, up to five facts that `query` may mean. */
   candidates: FactRow[];
+  /** `vectors`, `words` or `id`. */
   compared: string;
 }
 
@@ -1249,8 +1711,11 @@ export interface MemoryForgetReply {
  * Which facts to list, newest first: `limit` from `offset` on.
  */
 export interface FactsParams {
+  /** The agent's id; null: the default agent. */
   agent?: string | null;
+  /** How many of the newest to omit. */
   offset?: number;
+  /** 1 to 1,000. */
   limit?: number;
 }
 
@@ -1258,8 +1723,11 @@ export interface FactsParams {
  * Facts, newest first; their `score` is 0. `total` counts all facts.
  */
 export interface FactsReply {
+  /** The agent's id. */
   agent: string;
+  /** Facts, newest first; their `score` is 0. */
   facts: FactRow[];
+  /** Number of all, in all pages. */
   total: number;
 }
 
@@ -1267,8 +1735,12 @@ export interface FactsReply {
  * A prompt to find facts for; `force` overrides the setting `autoRecall`.
  */
 export interface FactsForPromptParams {
+  /** What the user says. Channel headers and injected blocks in its first 200,000 characters are removed; of the rest
+   * the first 2,000 count. */
   prompt: string;
+  /** The agent's id; null: the default agent. */
   agent?: string | null;
+  /** Also if the setting `autoRecall` is off. */
   force?: boolean;
 }
 
@@ -1278,9 +1750,13 @@ export interface FactsForPromptParams {
  * If `text` is empty, `reason` is `off`, `blank` (the prompt is), `no_facts` or `nothing_near`.
  */
 export interface FactsForPromptReply {
+  /** The agent's id. */
   agent: string;
+  /** The block, or empty. */
   text: string;
+  /** Why it is empty: `off`, `blank`, `no_facts` or `nothing_near`. */
   reason: string;
+  /** The facts in the block. */
   facts: FactRow[];
 }
 
@@ -1288,8 +1764,11 @@ export interface FactsForPromptReply {
  * Messages of a conversation, each with `role` and `content`; `force` overrides the setting `autoCapture`.
  */
 export interface CaptureFactsParams {
+  /** At most 1,000 maps with `role` and `content`: a text, or a list of parts (parts of type `text` count). */
   messages: Record<string, unknown>[];
+  /** The agent's id; null: the default agent. */
   agent?: string | null;
+  /** Also if the setting `autoCapture` is off. */
   force?: boolean;
 }
 
@@ -1297,11 +1776,17 @@ export interface CaptureFactsParams {
  * A message stored as a fact; `index` is its position in the request, from 0.
  */
 export interface CapturedMessage {
+  /** Position of the message in the request, from 0. */
   index: number;
+  /** Id of the fact. */
   id: string;
+  /** Text of the fact. */
   text: string;
+  /** Category of the fact. */
   category: string;
+  /** File of the fact. */
   path: string;
+  /** Line of the fact. */
   line: number;
 }
 
@@ -1309,8 +1794,11 @@ export interface CapturedMessage {
  * A message not stored as a fact, and why; `duplicate_of` is the fact with the same content.
  */
 export interface SkippedMessage {
+  /** Position of the message in the request, from 0. */
   index: number;
+  /** Why it was skipped. */
   reason: string;
+  /** Id of the fact that says the same, or null. */
   duplicate_of: string | null;
 }
 
@@ -1318,83 +1806,105 @@ export interface SkippedMessage {
  * The messages stored as facts, and the others with reasons. `reason` is `off` if no message was examined.
  */
 export interface CaptureFactsReply {
+  /** The agent's id. */
   agent: string;
+  /** Messages stored as facts. */
   stored: CapturedMessage[];
+  /** Messages skipped. */
   skipped: SkippedMessage[];
+  /** `off`: the setting is off; else empty. */
   reason: string;
 }
 
 /**
  * What to do with sources: `list` them, or `forget` kept copies of deleted conversations.
- *
- * `name` is the source to forget copies of, `session` one session of it (empty: all).
  */
 export interface SourcesParams {
+  /** `list` or `forget`. */
   action?: string;
+  /** With `forget`, the source. */
   name?: string;
+  /** With `forget`, one session, by its id or the beginning of it; empty: all. */
   session?: string;
+  /** One agent; null: all. */
   agent?: string | null;
 }
 
 /**
  * Sources, or the result of `forget`.
  *
- * `sources` are those of agents, `found` those on this machine that no agent has. Of `removed` ones only copies of
- * conversations remain. `forgotten` is the number of deleted copies.
+ * Of `removed` ones only copies of conversations remain.
  */
 export interface SourcesReply {
+  /** Sources of agents. */
   sources: SourceStatus[];
+  /** Sources on this machine that no agent has. */
   found: SourceStatus[];
+  /** Copies deleted. */
   forgotten: number;
+  /** Sources that were removed from their agent, but whose copies of conversations remain: `kept` of them in the folder
+   * in `locations`. */
   removed: SourceStatus[];
 }
 
 /**
  * What to do with remotes.
  *
- * `action` is one of `status`, `add` (connect an agent to `url`), `clone` (connect all agents that `url` has memory
- * of, or one), `sync`, `pause`, `resume`, `remove`, `settle` (delete files of conflicts: `paths`, or all if empty) and
- * `purge` (remove earlier contents of the file or folder `path` from the history). `agent`: None means all agents with
- * a remote, for `add`, `settle`, `purge` and `missing` the default agent. `take_over` lets `sync` accept a rewritten
- * history. With `missing`, `resume` deletes the files that are missing (`delete`) or restores them (`restore`).
- * `confirmed` lets `clone` create more than 10 agents.
+ * With `missing`, `resume` deletes the files that are missing (`delete`) or restores them (`restore`).
  */
 export interface RemoteParams {
+  /** `status`, `add`, `clone`, `sync`, `pause`, `resume`, `remove`, `settle` or `purge`. */
   action?: string;
+  /** One agent; null: all that have a remote, for `add`, `remove`, `settle`, `purge` and `missing` the default agent.
+   * */
   agent?: string | null;
+  /** With `add` and `clone`, the git repository; a folder as an absolute path. */
   url?: string;
+  /** With `purge`, the file or folder whose earlier contents leave the history. */
   path?: string;
+  /** With `settle`, files of conflicts to delete; empty: all. */
   paths?: string[];
+  /** With `sync`, accept a remote whose history was rewritten. */
   take_over?: boolean;
+  /** With `resume`, `delete` deletes missing files on all machines, and `restore` restores them. */
   missing?: string;
+  /** With `clone`, create more than 10 agents. */
   confirmed?: boolean;
 }
 
 /**
  * The remotes concerned, files of conflicts that were deleted, and how many commits were rewritten.
- *
- * `purged` are the files whose earlier contents were removed, with their earlier names.
  */
 export interface RemoteReply {
+  /** The remotes concerned. */
   remotes: RemoteStatus[];
+  /** Files of conflicts that were deleted. */
   settled: string[];
+  /** Commits of a purged history. */
   commits: number;
+  /** Files whose earlier contents were removed, also under earlier names. */
   purged: string[];
 }
 
 /**
  * A query to the conversations of one agent. The parameters are those of `SearchParams`.
- *
- * `max_results` limits the sessions. `exclude_session` is the id or key of the calling session.
  */
 export interface ConversationSearchParams {
+  /** As in `search`. */
   query: string;
+  /** The agent's id; null: the default agent. */
   agent?: string | null;
+  /** Sessions, 1 to 50; null: 5. */
   max_results?: number | null;
+  /** These sources of transcripts only; null: all. */
   sources?: string[] | null;
+  /** As in `search`. */
   project?: string | null;
+  /** As in `search`. */
   since?: string | null;
+  /** As in `search`. */
   exclude_session?: string | null;
+  /** As in `search`. */
   deadline_ms?: number | null;
 }
 
@@ -1402,9 +1912,13 @@ export interface ConversationSearchParams {
  * Lines of a conversation that match; `line` is the place of the best one, for `conversation_read`.
  */
 export interface Excerpt {
+  /** Place of the line that matches best, for `conversation_read`. */
   line: number;
+  /** The lines, `User: …` and `Assistant: …`. */
   text: string;
+  /** Day of the last line, or empty. */
   date: string;
+  /** 0 to 1. */
   score: number;
 }
 
@@ -1412,10 +1926,15 @@ export interface Excerpt {
  * A session with the lines that match best; `path` is its path in the index.
  */
 export interface FoundConversation {
+  /** The session. */
   session: SessionInfo;
+  /** Its path in the index, for `conversation_read`. */
   path: string;
+  /** 0 to 1: that of its best lines. */
   score: number;
+  /** `strong` or `weak`. */
   relevance: string;
+  /** Its best lines, at most three. */
   excerpts: Excerpt[];
 }
 
@@ -1423,38 +1942,52 @@ export interface FoundConversation {
  * Sessions, best first. `partial`: changes of the last moment are not included.
  */
 export interface ConversationSearchReply {
+  /** The agent searched. */
   agent: string;
+  /** Sessions, best first. */
   conversations: FoundConversation[];
+  /** Duration in ms. */
   took_ms: number;
+  /** As in the reply to `search`. */
   mode: string;
+  /** As in the reply to `search`. */
   degraded: Degradation | null;
+  /** As in the reply to `search`. */
   partial: boolean;
 }
 
 /**
  * Which messages of a session to return.
  *
- * `session` is its id, or its path in the index. Messages around the place `line` are returned, or from message
- * `first` (from 1); without either the last ones.
+ * Messages around the place `line` are returned, or from message `first` (from 1); without either the last ones.
  */
 export interface ConversationReadParams {
+  /** Id of the session, its path in the index, or a citation such as `codex/0199#L12-L18`: then messages around its
+   * first line. */
   session: string;
+  /** The agent's id; null: the default agent. */
   agent?: string | null;
+  /** A place as in a hit's `start_line` or an excerpt's `line`. */
   line?: number | null;
+  /** Number of the first message, from 1; without it and `line`: the last messages. */
   first?: number | null;
+  /** How many, 1 to 200. */
   messages?: number;
 }
 
 /**
  * One message on one line: its number in the session from 1, its place in the transcript, and who says it.
- *
- * `time_ms` is None if unknown.
  */
 export interface SessionMessage {
+  /** Number in the session, from 1. */
   number: number;
+  /** Place in the transcript. */
   line: number;
+  /** `user` or `assistant`. */
   speaker: string;
+  /** The message on one line. */
   text: string;
+  /** When it was said, epoch ms; null: unknown. */
   time_ms: number | null;
 }
 
@@ -1462,10 +1995,15 @@ export interface SessionMessage {
  * Messages of a session, in order; `total` counts all of them.
  */
 export interface ConversationReadReply {
+  /** The agent's id. */
   agent: string;
+  /** Its path in the index. */
   path: string;
+  /** The session. */
   session: SessionInfo;
+  /** Messages in order; fewer if they are long. */
   messages: SessionMessage[];
+  /** Messages in the session. */
   total: number;
 }
 
@@ -1473,6 +2011,7 @@ export interface ConversationReadReply {
  * Which memory the page shows: only that of one agent, or (None) that of all agents.
  */
 export interface OpenPageParams {
+  /** Show this agent only; null: all agents. */
   agent?: string | null;
 }
 
@@ -1480,8 +2019,11 @@ export interface OpenPageParams {
  * The address of the page. `url` works once, within `expires_s` seconds.
  */
 export interface OpenPageReply {
+  /** Address of the page: works once, within `expires_s` seconds. */
   url: string;
+  /** The agent shown; null: all. */
   agent: string | null;
+  /** Validity of `url` in seconds. */
   expires_s: number;
 }
 
@@ -1489,7 +2031,9 @@ export interface OpenPageReply {
  * Which events to send: of one agent (None: of all) and of some kinds (None: of all).
  */
 export interface SubscribeParams {
+  /** Events of one agent; null: of all. */
   agent?: string | null;
+  /** Events of these kinds; null: of all. */
   kinds?: string[] | null;
 }
 
@@ -1497,7 +2041,9 @@ export interface SubscribeParams {
  * The reply when the daemon ends a subscription: events sent, and events dropped for a slow client.
  */
 export interface SubscribeReply {
+  /** Events sent. */
   events: number;
+  /** Events dropped. */
   dropped: number;
 }
 
@@ -1505,6 +2051,7 @@ export interface SubscribeReply {
  * The id of the request to cancel, on the same connection.
  */
 export interface CancelParams {
+  /** Id of the request to cancel. */
   id: number;
 }
 
@@ -1512,31 +2059,41 @@ export interface CancelParams {
  * Whether that request was still running.
  */
 export interface CancelReply {
+  /** False: the request had already ended. */
   cancelled: boolean;
 }
 
 /**
- * The progress of a request. `stage` names the current step; `total` is 0 if unknown.
+ * The progress of a request.
  */
 export interface Progress {
+  /** The request. */
   id: number;
+  /** Name of the current step. */
   stage: string;
+  /** Work that is done. */
   done: number;
+  /** All work; 0: unknown. */
   total: number;
+  /** More about the step, such as the name of a file; or empty. */
   detail: string;
 }
 
 /**
- * An event of the daemon. `id` is the subscription's request; the contents of `data` depend on `kind`.
- *
- * `dropped` counts the events before it that were dropped because this client was too slow.
+ * An event of the daemon.
  */
 export interface Event {
+  /** The request of the subscription. */
   id: number;
+  /** Kind of the event. */
   kind: string;
+  /** The agent's id. */
   agent: string;
+  /** Time of the event. */
   at_ms: number;
+  /** Facts about the event; which ones depends on its kind. */
   data: Record<string, unknown>;
+  /** Events before this one that were dropped, because this client was too slow. */
   dropped: number;
 }
 

@@ -12,7 +12,7 @@ from memd.settings.sources import SourceConfig
 from memd.sources.open import OpenedSource, known_configs, open_source
 from memd.sources.retained import RetainedConversations, RetainedCopies
 from memd.sources.source import Listing
-from memd_client.reports import SourceStatus
+from memd_client.agent_parts import SourceStatus
 
 
 def describe_sources(

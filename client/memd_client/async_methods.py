@@ -1,6 +1,6 @@
 """The asynchronous form of `methods`.
 
-Made by `python -m tests.support.async_methods` from `methods`: don't edit.
+Made by `scripts/generate` from `methods`: don't edit.
 """
 
 from __future__ import annotations

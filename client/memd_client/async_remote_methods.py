@@ -1,6 +1,6 @@
 """The asynchronous form of `remote_methods`.
 
-Made by `python -m tests.support.async_methods` from `remote_methods`: don't edit.
+Made by `scripts/generate` from `remote_methods`: don't edit.
 """
 
 from __future__ import annotations

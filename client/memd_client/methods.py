@@ -1,7 +1,7 @@
 """The methods of the blocking client: one for each request.
 
 `lifecycle_methods` has those about tools and sessions, `note_methods` those about notes and facts,
-`maintenance_methods` those about the index, models and the page. `python -m tests.support.async_methods` writes the
+`maintenance_methods` those about the index, models and the page. `scripts/generate` writes the
 methods of the asyncio and trio clients from these modules: run it after a change.
 """
 

@@ -5,7 +5,7 @@ The parameters are those of the method of the same name in `methods`, which docu
 1. its records and their entry in `messages.REQUESTS`,
 2. a function here (that returns a `PreparedRequest`, or a `long_request` if it reports progress),
 3. a method in `methods` or one of its bases, with the docstring of all three clients,
-4. `python -m tests.support.async_methods`, which writes the method of the asyncio and trio clients.
+4. `scripts/generate`, which writes the method of the asyncio and trio clients.
 
 A request that writes and must not be executed twice has `repeatable=False`.
 """

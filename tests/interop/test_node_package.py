@@ -105,7 +105,7 @@ def test_its_types_compile_in_a_project_that_has_nothing_but_typescript(
 
 @pytest.mark.parametrize("path", sorted(generated_files()), ids=lambda path: path.name)
 def test_the_generated_files_match_the_python_client(path: Path) -> None:
-    assert path.read_text() == generated_files()[path], "run python -m tests.support.node_types"
+    assert path.read_text() == generated_files()[path], "run scripts/generate"
 
 
 def test_its_requests_methods_and_codes_are_those_of_the_python_client(tmp_path: Path) -> None:

@@ -1,6 +1,6 @@
 """Generator of the asyncio and trio clients' methods from the blocking client's.
 
-Signatures and docstrings are the same; asynchronous methods await `call`. `python -m tests.support.async_methods`
+Signatures and docstrings are the same; asynchronous methods await `call`. `scripts/generate`
 writes the modules; a test fails if they are out of date.
 """
 
@@ -23,7 +23,7 @@ MODULES: Final = (
     "maintenance_methods",
 )
 
-NOTICE: Final = "Made by `python -m tests.support.async_methods` from `{module}`: don't edit."
+NOTICE: Final = "Made by `scripts/generate` from `{module}`: don't edit."
 
 REPLACEMENTS: Final = (
     (r'\A""".*?"""', '"""The asynchronous form of `{module}`.\n\n' + NOTICE + '\n"""'),

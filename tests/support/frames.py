@@ -1,7 +1,7 @@
 """Recorded frames that every memd client is tested with: `tests/conformance/frames.json`.
 
 Each exchange has the client's frame and all of the daemon's, as hex and as values, in order: hello, every request,
-errors, progress, an event, cancel, and a connection error. `python -m tests.support.frames` records them again from a
+errors, progress, an event, cancel, and a connection error. `scripts/generate` records them again from a
 real daemon, which is necessary when the protocol is extended.
 """
 
@@ -11,6 +11,7 @@ import base64
 import json
 import os
 import socket
+import sys
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -243,10 +244,54 @@ def load() -> dict[str, Any]:
     return recorded
 
 
+def differences(then: dict[str, Any], now: dict[str, Any]) -> list[str]:
+    """Return how an exchange differs from the recorded one, except in times, numbers and texts."""
+    found = [] if now["sent"]["hex"] == then["sent"]["hex"] else ["the client's bytes changed"]
+    ends_now, ends_then = _ends(now), _ends(then)
+    if [value[:2] for value in ends_now] != [value[:2] for value in ends_then]:
+        return [*found, "other requests are answered"]
+    for answered, recorded in zip(ends_now, ends_then, strict=True):
+        found += _missing(recorded[2:], answered[2:])
+        if recorded[2] is not None and (answered[2] or {}).get("code") != recorded[2]["code"]:
+            found.append(f"the code is not {recorded[2]['code']}")
+    return found
+
+
+def _ends(exchange: dict[str, Any]) -> list[Any]:
+    """Return the responses of an exchange by id; the number of progress messages may differ."""
+    return sorted(
+        (told["value"] for told in exchange["told"] if told["value"][0] == 1), key=lambda each: each[1]
+    )
+
+
+def _missing(then: Any, now: Any, where: str = "") -> list[str]:
+    """Return differences of a recorded and a current response in fields and types; nil matches any type."""
+    if then is None or now is None:
+        return []
+    if isinstance(then, bool) or isinstance(now, bool) or not isinstance(then, int | float):
+        if type(then) is not type(now):
+            return [f"{where} is {type(now).__name__}"]
+    elif not isinstance(now, int | float):
+        return [f"{where} is {type(now).__name__}"]
+    if isinstance(then, dict):
+        gone = [f"{where}.{key} is gone" for key in then.keys() - now.keys()]
+        both = sorted(then.keys() & now.keys())
+        return gone + [each for key in both for each in _missing(then[key], now[key], f"{where}.{key}")]
+    if isinstance(then, list) and len(then) == len(now):
+        return [each for old, new in zip(then, now, strict=True) for each in _missing(old, new, f"{where}[]")]
+    return []
+
+
 if __name__ == "__main__":
     os.environ.pop("OPENCLAW_STATE_DIR", None)
     with recorded_daemon() as running:
         exchanges = record_exchanges(running)
-    about = "A recorded conversation: `python -m tests.support.frames` makes it."
+    recorded = {each["name"]: each for each in load()["exchanges"]}
+    if recorded.keys() == {each["name"] for each in exchanges} and not any(
+        differences(recorded[each["name"]], each) or differences(each, recorded[each["name"]])
+        for each in exchanges
+    ):
+        sys.exit()
+    about = "A recorded conversation: `scripts/generate` makes it."
     recorded_with = {"about": about, "client": "recorder", "version": CLIENT_VERSION, "exchanges": exchanges}
     FRAMES.write_text(json.dumps(recorded_with, indent=1, ensure_ascii=False) + "\n")

@@ -7,7 +7,7 @@ It writes three files of `client/node/lib`, so that both clients agree:
                     older daemon leaves out
     codes.js        every error code and its hint
 
-`python -m tests.support.node_types` writes them; a test fails if they are out of date.
+`scripts/generate` writes them; a test fails if they are out of date.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from memd_client.messages import REQUESTS, Event, Progress
 from tests.support.node import NODE_CLIENT
 from tests.support.record_docs import field_docs, summary_of
 
-MADE: Final = "Made by `python -m tests.support.node_types` from the Python client: don't edit."
+MADE: Final = "Made by `scripts/generate` from the Python client: don't edit."
 
 PLAIN: Final = {
     "str": "string",

@@ -1,4 +1,4 @@
-// Made by `python -m tests.support.node_types` from the Python client: don't edit.
+// Made by `scripts/generate` from the Python client: don't edit.
 
 /**
  * @typedef {object} Shape

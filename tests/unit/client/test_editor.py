@@ -112,4 +112,4 @@ def test_help_shows_the_signature_without_inspect_imported_before() -> None:
 
 @pytest.mark.parametrize("path", sorted(generated_files()), ids=lambda path: path.name)
 def test_the_asynchronous_methods_are_generated_from_the_blocking_ones(path: Path) -> None:
-    assert path.read_text() == generated_files()[path], "run python -m tests.support.async_methods"
+    assert path.read_text() == generated_files()[path], "run scripts/generate"

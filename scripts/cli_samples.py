@@ -13,9 +13,10 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
+
+from msgspec.structs import replace
 
 from memd.embedding.local.estimate import KNOWN_MODELS, estimate_model
 from memd.embedding.local.reference import DEFAULT_LOCAL_MODEL
@@ -46,7 +47,7 @@ from memd_client.messages import (
     SearchReply,
     StatusReply,
 )
-from memd_client.wire import to_wire
+from memd_client.schema import to_wire
 
 NOW_MS = 1_780_000_000_000
 """The time of the replies; `_serve` moves their times to the real one, since `memctl` prints how long ago they were."""

@@ -11,15 +11,14 @@ import re
 import sys
 import tomllib
 from collections.abc import Iterator
-from dataclasses import MISSING, Field, fields
 from pathlib import Path
 from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from memd.rpc.params import Bound, bound_of
+from memd_client.limits import limits_of
 from memd_client.messages import REQUESTS
-from tests.support.record_docs import field_docs
+from tests.support.record_docs import RecordField, field_docs, record_fields
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGE = ROOT / "docs" / "requests.md"
@@ -103,9 +102,9 @@ def render() -> str:
 
 def _section(name: str, said: dict[str, dict[str, Any]], recorded: dict[str, Any] | None) -> str:
     """Return what the page says about a request."""
-    params, reply = REQUESTS[name]
+    params, reply = REQUESTS[name][:2]
     text = said["requests"][name]
-    parts = [f"\n## {name}\n\n{text['about'].strip()}\n\n", _params_table(name, params)]
+    parts = [f"\n## {name}\n\n{text['about'].strip()}\n\n", _params_table(params)]
     parts.append(f"\nReply:\n\n{_fields_table(reply)}")
     shared = _shared_records()
     for kind in _inner_records(reply):
@@ -128,15 +127,15 @@ def _as_code(error: str) -> str:
 # --- tables -------------------------------------------------------------------------------------------------------
 
 
-def _params_table(name: str, params: type[Any]) -> str:
+def _params_table(params: type[Any]) -> str:
     """Return the parameters of a request as a table."""
-    if not fields(params):
+    if not record_fields(params):
         return "It has no parameters.\n"
     meanings = field_docs(params)
     rows = [
-        f"| `{each.name}` | {_type(each)} | {_default(each)} | {_limit(name, each)} "
+        f"| `{each.name}` | {_type(each)} | {_default(each)} | {_limit(params, each)} "
         f"| {_meaning(meanings[each.name])} |\n"
-        for each in fields(params)
+        for each in record_fields(params)
     ]
     return "| parameter | type | default | at most | meaning |\n|---|---|---|---|---|\n" + "".join(rows)
 
@@ -144,7 +143,10 @@ def _params_table(name: str, params: type[Any]) -> str:
 def _fields_table(kind: type[Any]) -> str:
     """Return the fields of a record as a table."""
     meanings = field_docs(kind)
-    rows = [f"| `{each.name}` | {_type(each)} | {_meaning(meanings[each.name])} |\n" for each in fields(kind)]
+    rows = [
+        f"| `{each.name}` | {_type(each)} | {_meaning(meanings[each.name])} |\n"
+        for each in record_fields(kind)
+    ]
     return "| field | type | meaning |\n|---|---|---|\n" + "".join(rows)
 
 
@@ -156,9 +158,9 @@ def _meaning(text: str) -> str:
     return re.sub(r"\b([Aa]s in) `(\w+)`", lambda said: f"{said[1]} [`{said[2]}`](#{said[2]})", text)
 
 
-def _type(field: Field[Any]) -> str:
+def _type(field: RecordField) -> str:
     """Return a field's type as the protocol calls it; a record that has a section is a link."""
-    return _type_name(str(field.type))
+    return _type_name(field.hint)
 
 
 def _type_name(hint: str) -> str:
@@ -173,29 +175,32 @@ def _type_name(hint: str) -> str:
     return TYPES.get(hint, hint)
 
 
-def _default(field: Field[Any]) -> str:
+def _default(field: RecordField) -> str:
     """Return the default of a parameter."""
-    if field.default is MISSING:
-        return "required" if field.default_factory is MISSING else "`[]`"
+    if field.is_required:
+        return "required"
     return "nil" if field.default is None else f"`{json.dumps(field.default)}`"
 
 
-def _limit(name: str, field: Field[Any]) -> str:
-    """Return how large a parameter may be."""
-    bound = bound_of(name, field.name)
-    return (
-        ""
-        if bound is None or str(field.type).startswith(("int", "float", "bool"))
-        else limit_text(bound, field)
-    )
-
-
-def limit_text(bound: Bound, field: Field[Any]) -> str:
-    """Return a limit in words."""
-    unit = "bytes" if str(field.type).startswith("bytes") else "characters"
-    if bound.items:
-        return f"{bound.items:,} values, {bound.chars:,} {unit} in all"
-    return f"{bound.chars:,} {unit}"
+def _limit(params: type[Any], field: RecordField) -> str:
+    """Return how large a parameter may be, in words."""
+    limits = limits_of(params)[field.name]
+    extra = {key: value for each in limits for key, value in (each.extra or {}).items()}
+    unit = "bytes" if field.hint.startswith("bytes") else "characters"
+    parts = []
+    items = next((each.max_length for each in limits if each.max_length), None)
+    if field.hint.startswith("list["):
+        parts.append(f"{items:,} values")
+        items = limits[1].max_length if len(limits) > 1 else None
+        if items:
+            parts.append(f"{items:,} {unit} each")
+    elif items:
+        parts.append(f"{items:,} {unit}")
+    if "values" in extra:
+        parts.append(f"{extra['values']:,} values in all")
+    if "chars" in extra:
+        parts.append(f"{extra['chars']:,} {unit} in all")
+    return ", ".join(parts)
 
 
 # --- records ------------------------------------------------------------------------------------------------------
@@ -210,17 +215,13 @@ def _inner_records(kind: type[Any]) -> list[type[Any]]:
 
 
 def _direct_records(kind: type[Any]) -> Iterator[type[Any]]:
-    known = vars(sys.modules[kind.__module__])
-    for field in fields(kind):
-        for name in re.findall(r"[A-Z]\w+", str(field.type)):
-            if name not in ("Any", "None"):
-                yield known[name]
+    yield from (each.record for each in record_fields(kind) if each.record is not None)
 
 
 def _shared_records() -> list[type[Any]]:
     """Return the records in several replies, and those of a status, in the order of their first use."""
     uses: dict[type[Any], int] = {}
-    for _, reply in REQUESTS.values():
+    for reply in (each.reply for each in REQUESTS.values()):
         for kind in _inner_records(reply):
             uses[kind] = uses.get(kind, 0) + 1
     status = _inner_records(REQUESTS["status"][1])

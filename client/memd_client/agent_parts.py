@@ -5,12 +5,13 @@ All times are milliseconds, all sizes bytes.
 
 from __future__ import annotations
 
+from msgspec import field
+
 from memd_client.problems import Problem, SkippedFile
-from memd_client.record import field, record
+from memd_client.schema import Record
 
 
-@record
-class SessionsStatus:
+class SessionsStatus(Record, frozen=True):
     """An agent's transcripts: how many are indexed, and how many there are of each file format era.
 
     Attributes:
@@ -28,8 +29,7 @@ class SessionsStatus:
     excluded: dict[str, int] = field(default_factory=dict)
 
 
-@record
-class SourceStatus:
+class SourceStatus(Record, frozen=True):
     """A source of another program; `agent` is the one it belongs to, empty if none.
 
     Attributes:
@@ -71,8 +71,7 @@ class SourceStatus:
     problems: list[Problem] = field(default_factory=list)
 
 
-@record
-class MachineStatus:
+class MachineStatus(Record, frozen=True):
     """A machine that has an agent's memory.
 
     Attributes:
@@ -88,8 +87,7 @@ class MachineStatus:
     at_ms: int | None = None
 
 
-@record
-class MemoryConflict:
+class MemoryConflict(Record, frozen=True):
     """A file with lines of another machine that conflict with a note; `note` is the note's path if known.
 
     Attributes:
@@ -105,8 +103,7 @@ class MemoryConflict:
     date: str
 
 
-@record
-class RemoteStatus:
+class RemoteStatus(Record, frozen=True):
     """An agent's memory on a remote.
 
     Attributes:

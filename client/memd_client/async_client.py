@@ -7,6 +7,7 @@ import socket
 import threading
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from . import discovery, requests
 from .async_connection import AsyncConnection, AsyncExchange
@@ -36,13 +37,10 @@ from .unix_socket import (
     try_connect,
 )
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any, Self, TypeVar
-
     from .ssh_host import SshHost, SshProcess
 
-    T = TypeVar("T")
+T = TypeVar("T")
 
 
 class AsyncClientBase(AsyncMethods, ABC):

@@ -8,14 +8,11 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Awaitable, Callable, Mapping
+from typing import Any
 
 from .errors import ConnectionLostError, MemdError
 from .inbox import DAEMON_CLOSED, Inbox, copy_error, describe_break
 from .session import CLIENT_NAME, ClientSession, Failure
-
-TYPE_CHECKING = False  # importing typing takes a client several milliseconds; type checkers know the name
-if TYPE_CHECKING:
-    from typing import Any
 
 MAX_UNSENT_BYTES = 64 * 1024 * 1024
 """Limit of unsent bytes: a daemon that accepts none of them hangs, and the connection is closed."""

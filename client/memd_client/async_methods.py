@@ -1,29 +1,62 @@
-"""The asynchronous form of `methods`.
+"""The methods of the asynchronous client: one for each request.
 
-Made by `scripts/generate` from `methods`: don't edit.
+Made by `scripts/generate` from the records of `messages`: don't edit.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any, TypeVar
 
 from . import requests
-from .async_lifecycle_methods import AsyncLifecycleMethods
-from .async_maintenance_methods import AsyncMaintenanceMethods
 from .messages import (
+    AppendNoteReply,
+    CallToolReply,
+    CaptureFactsReply,
+    CompactionDoneReply,
+    ConversationReadReply,
+    ConversationSearchReply,
     EmbedReply,
+    FactsForPromptReply,
+    FactsReply,
     FilesReply,
+    FlushCheckReply,
+    FlushDoneReply,
     GetReply,
     HelloReply,
+    HookLogReply,
+    HookReply,
+    IndexReply,
+    MemoryEditReply,
+    MemoryForgetReply,
+    MemoryRecallReply,
+    MemoryStoreReply,
     MetricsReply,
+    ModelReply,
+    OpenPageReply,
+    PromptSectionReply,
+    RemoteReply,
+    ResetReply,
     SearchAgentsReply,
     SearchReply,
+    SessionEndedReply,
+    SessionStartedReply,
+    SourcesReply,
     StatusReply,
+    ToolsReply,
+    VacuumReply,
 )
+from .prepared_request import OnProgress, PreparedRequest
+
+T = TypeVar("T")
 
 
-class AsyncMethods(AsyncLifecycleMethods, AsyncMaintenanceMethods):
-    """A method for every request; `request` sends it."""
+class AsyncMethods:
+    """A method for each request; `request` sends it."""
+
+    async def request(self, request: PreparedRequest[T]) -> T:
+        """Send a request of `requests` and return its reply."""
+        raise NotImplementedError
 
     async def hello(self) -> HelloReply:
         """Return the daemon's release and capabilities: the cheapest check of it.
@@ -41,7 +74,8 @@ class AsyncMethods(AsyncLifecycleMethods, AsyncMaintenanceMethods):
 
         Args:
             agent: Only this agent; None: all agents. The client's own agent is not filled in.
-            deep: Also probe the embedding provider, vectors, keyword index and file access of each agent.
+            deep: Also probe embeddings, vectors, keyword index and file access of each agent, and report on the
+                installation.
 
         Returns:
             The state of the daemon, and `agents` with a row for each. Sizes are bytes, times milliseconds.
@@ -85,28 +119,34 @@ class AsyncMethods(AsyncLifecycleMethods, AsyncMaintenanceMethods):
         """Search an agent's memory by keywords and vectors, as the files are now.
 
         Args:
-            query: Any text of at most 8,000 characters; search syntax has no meaning.
-            agent: The agent's id; None: the client's own agent, else the daemon's default agent.
-            max_results: The most hits; None: the agent's setting, or 60 with `max_chars`.
-            min_score: Leave out hits below it (0 to 1); 0 or less also turns off the relevance check.
-            sources: Only hits of these sources: `memory` (notes), `sessions` (transcripts); None: all.
+            query: Any text with at least one word, at most 8,000 characters; keyword search uses the first 2,000.
+                Search syntax has no meaning.
+            agent: The agent's id; None: the client's own agent, else the default agent.
+            max_results: The most hits, 1 to 1,000; None: the agent's `query.maxResults`, or 60 with `max_chars`.
+            min_score: Leave out hits with a lower score (0 to 1); None: see relevance; 0 or less: no relevance check.
+            sources: Only hits of these sources: `memory` (notes), `sessions` (transcripts), or names of sources; None:
+                all.
             path: Only hits whose path starts with it.
-            deadline_ms: Limits the request, in milliseconds: hits not found by then are missing (`partial`).
-            explain: Fill `explain` of each hit and `timings` of the reply.
-            lexical_only: Run keyword search alone, without embedding the query.
-            active_projects: Keys of the current projects: their entries score higher, those of other projects lower.
-            exclude_session: Key of the calling session: its conversation since the last reset is excluded.
-            max_chars: The most characters of all snippets together, 1 to 100,000; each snippet is then as long as its
-                evidence deserves, and a larger limit only adds hits.
+            deadline_ms: Limits the whole request, in milliseconds; what is not found by then is missing (`partial`),
+                and 200 ms later the error is `deadline_exceeded`.
+            explain: Add `explain` to each hit and `timings` to the reply.
+            lexical_only: Keyword search only: no text is embedded, `mode` is `keyword`, and the reply is not `degraded`
+                for it.
+            active_projects: Keys of the current projects: their entries score higher, those of other projects lower;
+                see comments in notes.
+            exclude_session: Key or id of the session that searches: its conversation since the last reset is excluded.
+                A key without a transcript excludes nothing.
+            max_chars: The most characters of all snippets together, 1 to 100,000; see characters instead of a number.
             include_weak: Keep hits that are hardly related to the query; their `relevance` is `weak`.
-            project: Keep conversations held in this project, by its name or path.
-            since: Keep what was said or written since a day (`2026-11-02`) or within a duration (`12h`, `7d`, `4w`).
+            project: Only conversations held in this project, by its name or path.
+            since: Only what was said or written since a day (`2026-11-02`) or within a duration (`12h`, `7d`, `4w`,
+                `6m`, `1y`).
 
         Returns:
             `hits`, best first, each with `path`, `start_line` and `end_line` (from 1, inclusive), `score` (0 to 1),
             `snippet` (at most 695 characters), `citation`, `relevance` (`strong` or `weak`) and `superseded_by` (a
-            later statement with another value). `mode` is `hybrid`, `keyword` or `vector`; `degraded` is the reason
-            for an incomplete reply; `abstained` is true if there are no hits.
+            later statement with another value). `mode` is `hybrid`, `keyword` or `vector`; `degraded` is the reason for
+            an incomplete reply; `abstained` is true if there are no hits.
 
         Raises:
             QueryEmptyError: The query is blank.
@@ -115,24 +155,25 @@ class AsyncMethods(AsyncLifecycleMethods, AsyncMaintenanceMethods):
             BadParamsError: A parameter has the wrong type or is out of its range.
             DaemonUnreachableError, DeadlineExceededError, ConnectionLostError: As with every request.
         """
-        request = requests.search(
-            query,
-            agent=agent,
-            max_results=max_results,
-            min_score=min_score,
-            sources=sources,
-            path=path,
-            deadline_ms=deadline_ms,
-            explain=explain,
-            lexical_only=lexical_only,
-            active_projects=active_projects,
-            exclude_session=exclude_session,
-            max_chars=max_chars,
-            include_weak=include_weak,
-            project=project,
-            since=since,
+        return await self.request(
+            requests.search(
+                query,
+                agent=agent,
+                max_results=max_results,
+                min_score=min_score,
+                sources=sources,
+                path=path,
+                deadline_ms=deadline_ms,
+                explain=explain,
+                lexical_only=lexical_only,
+                active_projects=active_projects,
+                exclude_session=exclude_session,
+                max_chars=max_chars,
+                include_weak=include_weak,
+                project=project,
+                since=since,
+            )
         )
-        return await self.request(request)
 
     async def search_agents(
         self,
@@ -156,20 +197,20 @@ class AsyncMethods(AsyncLifecycleMethods, AsyncMaintenanceMethods):
         """Search the memory of several agents and return their hits in one list.
 
         Args:
-            query: Any text of at most 8,000 characters; search syntax has no meaning.
-            agents: Ids of the agents; None: all whose memory is on. The client's own agent is not filled in.
-            max_results: The most hits of all agents together; None: the default agent's setting, or 60 with
-                `max_chars`.
+            query: As in `search`.
+            agents: The agents to search; None: all whose memory is on.
+            max_results: The most hits of all agents together, 1 to 1,000; None: `query.maxResults` of the default
+                agent, or 60 with `max_chars`.
             min_score: As in `search`, for each agent.
-            sources: As in `search`, for each agent.
-            path: As in `search`, for each agent.
-            deadline_ms: Limits the request, in milliseconds.
-            explain: Fill `explain` of each hit.
-            lexical_only: Run keyword search alone, without embedding the query.
-            active_projects: As in `search`, for each agent.
-            exclude_session: As in `search`, for each agent.
-            max_chars: The most characters of the snippets of all agents together; else as in `search`.
-            include_weak: As in `search`, for each agent.
+            sources: As in `search`.
+            path: As in `search`.
+            deadline_ms: Limit for the searches of all agents together, in ms; None: 20 s for each agent.
+            explain: As in `search`.
+            lexical_only: As in `search`.
+            active_projects: As in `search`.
+            exclude_session: As in `search`.
+            max_chars: The most characters of the snippets of all agents together, 1 to 100,000; else as in `search`.
+            include_weak: As in `search`.
             project: As in `search`.
             since: As in `search`.
 
@@ -183,24 +224,25 @@ class AsyncMethods(AsyncLifecycleMethods, AsyncMaintenanceMethods):
             BadParamsError: A parameter has the wrong type or is out of its range.
             DaemonUnreachableError, DeadlineExceededError, ConnectionLostError: As with every request.
         """
-        request = requests.search_agents(
-            query,
-            agents=agents,
-            max_results=max_results,
-            min_score=min_score,
-            sources=sources,
-            path=path,
-            deadline_ms=deadline_ms,
-            explain=explain,
-            lexical_only=lexical_only,
-            active_projects=active_projects,
-            exclude_session=exclude_session,
-            max_chars=max_chars,
-            include_weak=include_weak,
-            project=project,
-            since=since,
+        return await self.request(
+            requests.search_agents(
+                query,
+                agents=agents,
+                max_results=max_results,
+                min_score=min_score,
+                sources=sources,
+                path=path,
+                deadline_ms=deadline_ms,
+                explain=explain,
+                lexical_only=lexical_only,
+                active_projects=active_projects,
+                exclude_session=exclude_session,
+                max_chars=max_chars,
+                include_weak=include_weak,
+                project=project,
+                since=since,
+            )
         )
-        return await self.request(request)
 
     async def get(
         self,
@@ -213,13 +255,17 @@ class AsyncMethods(AsyncLifecycleMethods, AsyncMaintenanceMethods):
     ) -> GetReply:
         """Return lines of a memory file, unchanged, or messages of a conversation.
 
+        With `include_conversations`, `path` may also be a conversation: the path of its hits, or its session's id. Its
+        lines are those of the transcript, as in a hit.
+
         Args:
-            path: The file, as in a hit: relative to the agent's workspace.
-            agent: The agent's id; None: the client's own agent, else the daemon's default agent.
-            from_line: The first line, counted from 1.
-            lines: How many lines; None: to the end of the file.
-            include_conversations: Whether `path` may be a conversation, by the path of its hits or its session's id.
-                Lines are then those of its transcript, as in a hit.
+            path: The file, as in a hit. Absolute paths, `..`, links, files other than Markdown and files outside of
+                memory are refused: `path_refused`.
+            agent: The agent's id; None: the client's own agent, else the default agent.
+            from_line: The first line, from 1.
+            lines: How many lines; None: to the end.
+            include_conversations: Whether `path` may also be a conversation: the path of its hits, or the id of its
+                session. Set it only for a caller that may read all conversations of the agent.
 
         Returns:
             `text`, `from_line`, `lines` (how many were returned), `total_lines`, and `truncated` if a frame was full.
@@ -233,14 +279,15 @@ class AsyncMethods(AsyncLifecycleMethods, AsyncMaintenanceMethods):
             MemoryDisabledError: The agent's settings turn memory off.
             DaemonUnreachableError, DeadlineExceededError, ConnectionLostError: As with every request.
         """
-        request = requests.get(
-            path,
-            agent=agent,
-            from_line=from_line,
-            lines=lines,
-            include_conversations=include_conversations,
+        return await self.request(
+            requests.get(
+                path,
+                agent=agent,
+                from_line=from_line,
+                lines=lines,
+                include_conversations=include_conversations,
+            )
         )
-        return await self.request(request)
 
     async def files(
         self,
@@ -253,8 +300,8 @@ class AsyncMethods(AsyncLifecycleMethods, AsyncMaintenanceMethods):
         """List the files of an agent's memory as they are on disk, newest first.
 
         Args:
-            agent: The agent's id; None: the client's own agent, else the daemon's default agent.
-            sources: Only files of these sources: `memory`, `sessions`; None: all.
+            agent: The agent's id; None: the client's own agent, else the default agent.
+            sources: Only files of these sources: `memory`, `sessions`, or names of sources; None: all.
             offset: How many of the newest to skip.
             limit: How many to list, 1 to 1,000.
 
@@ -270,6 +317,68 @@ class AsyncMethods(AsyncLifecycleMethods, AsyncMaintenanceMethods):
         """
         return await self.request(requests.files(agent=agent, sources=sources, offset=offset, limit=limit))
 
+    async def index(
+        self, agent: str | None = None, *, force: bool = False, on_progress: OnProgress | None = None
+    ) -> IndexReply:
+        """Update an agent's index now; a search does so too, for recent changes.
+
+        Args:
+            agent: Only this agent; None: the client's own agent, else all agents.
+            force: Read, chunk and embed everything again.
+            on_progress: Called with each progress, in the thread or task that waits.
+
+        Returns:
+            `agents`, a row for each: `files`, `chunks`, `files_changed`, `embedded`, `took_ms`, `skipped`, `error`.
+
+        Raises:
+            AgentUnknownError: No agent has that id.
+            MemoryDisabledError: The settings of the one agent turn memory off.
+            DeadlineExceededError: No progress for five minutes.
+            DaemonUnreachableError, ConnectionLostError: As with every request.
+        """
+        return await self.request(requests.index(agent, force=force, on_progress=on_progress))
+
+    async def reset(
+        self, agent: str | None = None, *, delete_vectors: bool = False, on_progress: OnProgress | None = None
+    ) -> ResetReply:
+        """Drop an agent's index and rebuild it from its files.
+
+        Args:
+            agent: Only this agent; None: the client's own agent, else all agents.
+            delete_vectors: Delete the vectors too, so that every chunk is embedded again.
+            on_progress: Called with each progress, in the thread or task that waits.
+
+        Returns:
+            `agents`, a row for each, as in `index`.
+
+        Raises:
+            AgentUnknownError: No agent has that id.
+            MemoryDisabledError: The settings of the one agent turn memory off.
+            DeadlineExceededError: No progress for five minutes.
+            DaemonUnreachableError, ConnectionLostError: As with every request.
+        """
+        return await self.request(
+            requests.reset(agent, delete_vectors=delete_vectors, on_progress=on_progress)
+        )
+
+    async def vacuum(self, agent: str | None = None, *, on_progress: OnProgress | None = None) -> VacuumReply:
+        """Remove unneeded vectors from an agent's index and free their disk space.
+
+        Args:
+            agent: Only this agent; None: the client's own agent, else all agents.
+            on_progress: Called with each progress, in the thread or task that waits.
+
+        Returns:
+            `agents`, a row for each: `bytes_before`, `bytes_after`, `vectors_removed`, `took_ms`, `error`.
+
+        Raises:
+            AgentUnknownError: No agent has that id.
+            MemoryDisabledError: The settings of the one agent turn memory off.
+            DeadlineExceededError: No progress for five minutes.
+            DaemonUnreachableError, ConnectionLostError: As with every request.
+        """
+        return await self.request(requests.vacuum(agent, on_progress=on_progress))
+
     async def embed(
         self, texts: Sequence[str], *, agent: str | None = None, kind: str = "document", keep: bool = False
     ) -> EmbedReply:
@@ -277,9 +386,9 @@ class AsyncMethods(AsyncLifecycleMethods, AsyncMaintenanceMethods):
 
         Args:
             texts: At most 10,000 texts of 4,000,000 characters in all.
-            agent: The agent whose provider is used; None: the client's own agent, else the daemon's default agent.
+            agent: The agent whose provider is used; None: the client's own agent, else the default agent.
             kind: `document` or `query`: some models embed them differently.
-            keep: Store vectors of documents in the agent's cache, and reuse cached ones.
+            keep: Store vectors of documents in the agent's cache, and use those that are there.
 
         Returns:
             `vectors`: `count` rows of `dims` numbers of unit length, as packed little-endian float32.
@@ -293,3 +402,834 @@ class AsyncMethods(AsyncLifecycleMethods, AsyncMaintenanceMethods):
             DaemonUnreachableError, DeadlineExceededError, ConnectionLostError: As with every request.
         """
         return await self.request(requests.embed(texts, agent=agent, kind=kind, keep=keep))
+
+    async def model(
+        self,
+        ref: str = "",
+        *,
+        action: str = "pull",
+        force: bool = False,
+        on_progress: OnProgress | None = None,
+    ) -> ModelReply:
+        """Download, describe or remove a local embedding model, or list those on disk.
+
+        Args:
+            ref: `minilm`, a path, `hf:owner/repo/file.gguf` or `https://…`; not needed for `list`; empty for `info`:
+                the default model of `provider = "local"`.
+            action: `pull`, `list`, `info` or `remove`.
+            force: Remove a model although an agent's settings name it; else that is `bad_params`.
+            on_progress: Called with each progress, in the thread or task that waits.
+
+        Returns:
+            `ref`, `path` and `size_bytes` of the model; for `list` `models`, a row for each; for `info` `info`, its RAM
+            and tokens, also before the download of the default model and `minilm`.
+
+        Raises:
+            ConfigInvalidError: The reference names no model.
+            DownloadFailedError: The download broke; pulling again resumes it.
+            ChecksumMismatchError, ModelInvalidError: The downloaded file can't be used.
+            LocalExtraMissingError: The daemon lacks the packages for local models.
+            BadParamsError: The model to remove is used by an agent, or a parameter is wrong.
+            PathRefusedError: The file to remove is outside the models' directories.
+            DeadlineExceededError: No progress for five minutes.
+            DaemonUnreachableError, ConnectionLostError: As with every request.
+        """
+        return await self.request(requests.model(ref, action=action, force=force, on_progress=on_progress))
+
+    async def tools(
+        self, *, agent: str | None = None, shape: str = "plain", include: Sequence[str] | None = None
+    ) -> ToolsReply:
+        """Return the definitions of the memory tools for a model.
+
+        Args:
+            agent: The agent's id; None: the client's own agent, else the default agent.
+            shape: `plain` (`{name, description, parameters}`), `openai` (`{type: "function", function: {…}}`) or
+                `anthropic` (`{name, description, input_schema}`).
+            include: `memory_search`, `memory_get`, `memory_store`, `memory_recall`, `memory_forget`; None: the first
+                two.
+
+        Returns:
+            `tools`, a list of maps with JSON Schema in them; empty if the agent's memory is turned off.
+
+        Raises:
+            AgentUnknownError: No agent has that id.
+            BadParamsError: The shape or a tool is not known.
+            DaemonUnreachableError, DeadlineExceededError, ConnectionLostError: As with every request.
+        """
+        return await self.request(requests.tools(agent=agent, shape=shape, include=include))
+
+    async def call_tool(
+        self,
+        name: str,
+        arguments: Any = None,
+        *,
+        agent: str | None = None,
+        session_kind: str | None = None,
+        session_key: str = "",
+        deadline_ms: int | None = None,
+        active_projects: Sequence[str] | None = None,
+        recall: bool = False,
+        include_conversations: bool = False,
+    ) -> CallToolReply:
+        """Execute a model's call of a memory tool; mistakes in it are returned.
+
+        Args:
+            name: The tool, as the model wrote it.
+            arguments: The arguments as the model wrote them: a map, or JSON as text. Numbers may be text; a None counts
+                as omitted. A text in them has at most 8,000 characters.
+            agent: The agent's id; None: the client's own agent, else the default agent.
+            session_kind: Decides about citations, as `kind` in `session_started`; None: derived from `session_key`.
+            session_key: OpenClaw's name for the conversation, which is excluded from searches.
+            deadline_ms: Limits a search, in milliseconds.
+            active_projects: As in `search`.
+            recall: True: `memory_search` also searches transcripts that are indexed for recall alone.
+            include_conversations: Whether `memory_get` also reads conversations, as in `get`; set it only for a model
+                that may read all of the agent.
+
+        Returns:
+            `result` as data, and `text`: the same as JSON for the model. If `ok` is false, the result describes the
+            mistake in the call (`error`, `expected`, `example`).
+
+        Raises:
+            AgentUnknownError: No agent has that id.
+            BadParamsError: `session_kind` or `deadline_ms` is wrong.
+            DaemonUnreachableError, DeadlineExceededError, ConnectionLostError: As with every request.
+        """
+        return await self.request(
+            requests.call_tool(
+                name,
+                arguments,
+                agent=agent,
+                session_kind=session_kind,
+                session_key=session_key,
+                deadline_ms=deadline_ms,
+                active_projects=active_projects,
+                recall=recall,
+                include_conversations=include_conversations,
+            )
+        )
+
+    async def prompt_section(
+        self,
+        *,
+        agent: str | None = None,
+        tools: Sequence[str] | None = None,
+        citations: str | None = None,
+        session_kind: str | None = None,
+        session_key: str = "",
+    ) -> PromptSectionReply:
+        """Return the section of a system prompt that describes a model's memory tools.
+
+        Args:
+            agent: The agent's id; None: the client's own agent, else the default agent.
+            tools: Names of the model's tools; `sessions_search` and `sessions_history` get a sentence too, other tools
+                are ignored. None: `memory_search` and `memory_get`.
+            citations: `auto`, `on` or `off`; None: the agent's setting.
+            session_kind: Decides what `auto` means, as in `call_tool`.
+            session_key: OpenClaw's name for the conversation.
+
+        Returns:
+            `text` (empty if there is no memory tool) and `citations` (`on` or `off`).
+
+        Raises:
+            AgentUnknownError: No agent has that id.
+            BadParamsError: A parameter is wrong.
+            DaemonUnreachableError, DeadlineExceededError, ConnectionLostError: As with every request.
+        """
+        return await self.request(
+            requests.prompt_section(
+                agent=agent,
+                tools=tools,
+                citations=citations,
+                session_kind=session_kind,
+                session_key=session_key,
+            )
+        )
+
+    async def session_started(
+        self,
+        session_key: str,
+        *,
+        agent: str | None = None,
+        kind: str | None = None,
+        max_file_characters: int = 12_000,
+        max_characters: int = 40_000,
+    ) -> SessionStartedReply:
+        """Report the start of a session: start a sync and return the start-up context.
+
+        Args:
+            session_key: OpenClaw's name for the conversation; not blank.
+            agent: The agent's id; None: the client's own agent, else the default agent.
+            kind: `main`, `direct`, `group`, `channel`, `subagent`, `cron` or `heartbeat`; None: derived from the key
+                (`agent:main:main` is main; `…:group:…`, `…:channel:…`, `…:subagent:…`).
+            max_file_characters: Limits each file in the context, 1 to 1,000,000.
+            max_characters: Limits all files together, up to 1,000,000; 0: no context.
+
+        Returns:
+            `context` (one text, for the system prompt), its `files`, the session's `kind`, the user's `date`, and
+            whether a sync was started (`syncing`).
+
+        Raises:
+            AgentUnknownError: No agent has that id.
+            MemoryDisabledError: The agent's settings turn memory off.
+            BadParamsError: A parameter is wrong.
+            DaemonUnreachableError, DeadlineExceededError, ConnectionLostError: As with every request.
+        """
+        return await self.request(
+            requests.session_started(
+                session_key,
+                agent=agent,
+                kind=kind,
+                max_file_characters=max_file_characters,
+                max_characters=max_characters,
+            )
+        )
+
+    async def session_ended(
+        self,
+        session_key: str,
+        *,
+        agent: str | None = None,
+        session_id: str | None = None,
+        transcript: str | None = None,
+        slug: str | None = None,
+        channel: str | None = None,
+        reason: str = "new",
+        next_session_id: str | None = None,
+        ended_ms: int | None = None,
+        private: bool = False,
+    ) -> SessionEndedReply:
+        """Report the end of a session and write the end of its conversation to a note.
+
+        Args:
+            session_key: OpenClaw's name for the conversation; not blank.
+            agent: The agent's id; None: the client's own agent, else the default agent.
+            session_id: The session that ended.
+            transcript: Its file, directly in the agent's folder `sessions`: a path or a name.
+            slug: Name for the note; it is cleaned.
+            channel: Channel of the conversation, such as `telegram`.
+            reason: `new` or `reset`.
+            next_session_id: The session that follows; the same as `session_id` if the transcript continues after a
+                reset.
+            ended_ms: When it ended, as Unix time in milliseconds: the note gets that day and hour, and of several
+                resets the nearest counts; None: now.
+            private: True: the note goes to `memory/sessions/` and is labelled with `session_key`.
+
+        Returns:
+            `path` of the note (empty if there is none), `messages` in it, `slug`, `slug_from`, and `reason`: `written`,
+            `known`, `off`, `no_transcript` or `nothing_said`.
+
+        Raises:
+            AgentUnknownError: No agent has that id.
+            MemoryDisabledError: The agent's settings turn memory off.
+            PathRefusedError: The transcript is outside the sessions folder, or the note is a symbolic link.
+            FileUnreadableError, NoteUnwritableError: The transcript can't be read, or the note can't be written.
+            BadParamsError: A parameter is wrong.
+            DaemonUnreachableError, DeadlineExceededError, ConnectionLostError: As with every request.
+        """
+        return await self.request(
+            requests.session_ended(
+                session_key,
+                agent=agent,
+                session_id=session_id,
+                transcript=transcript,
+                slug=slug,
+                channel=channel,
+                reason=reason,
+                next_session_id=next_session_id,
+                ended_ms=ended_ms,
+                private=private,
+            )
+        )
+
+    async def flush_check(
+        self,
+        session_key: str,
+        *,
+        agent: str | None = None,
+        total_tokens: int | None = None,
+        context_window: int | None = None,
+        next_input_tokens: int = 0,
+        transcript_bytes: int | None = None,
+        compaction_count: int | None = None,
+        session_id: str = "",
+        kind: str | None = None,
+        cli_provider: bool = False,
+        workspace_access: str = "rw",
+    ) -> FlushCheckReply:
+        """Return whether a session nears compaction and should run a memory flush.
+
+        Args:
+            session_key: OpenClaw's name for the conversation.
+            agent: The agent's id; None: the client's own agent, else the default agent.
+            total_tokens: Tokens in the context; None or 0: not known, so tokens never make a flush due.
+            context_window: Tokens that fit into the context.
+            next_input_tokens: Tokens that the next turn adds.
+            transcript_bytes: Size of the transcript; a flush is due from `forceFlushTranscriptBytes` on, whatever the
+                tokens are.
+            compaction_count: How often the session was compacted; None: counted by `compaction_done`.
+            session_id: Id of the session; another id under the same key starts again.
+            kind: As in `session_started`.
+            cli_provider: The model runs behind a command line that keeps its own context.
+            workspace_access: Access of the sandbox: `rw`, `ro` or `none`.
+
+        Returns:
+            `run`: whether to run a flush (a turn in which the model writes notes), with `system_prompt`, `prompt` and
+            the `path` of the note. `reason` is a code, `message` its sentence.
+
+        Raises:
+            AgentUnknownError: No agent has that id.
+            BadParamsError: A parameter is wrong.
+            DaemonUnreachableError, DeadlineExceededError, ConnectionLostError: As with every request.
+        """
+        return await self.request(
+            requests.flush_check(
+                session_key,
+                agent=agent,
+                total_tokens=total_tokens,
+                context_window=context_window,
+                next_input_tokens=next_input_tokens,
+                transcript_bytes=transcript_bytes,
+                compaction_count=compaction_count,
+                session_id=session_id,
+                kind=kind,
+                cli_provider=cli_provider,
+                workspace_access=workspace_access,
+            )
+        )
+
+    async def flush_done(
+        self,
+        session_key: str,
+        *,
+        agent: str | None = None,
+        compaction_count: int | None = None,
+        session_id: str = "",
+    ) -> FlushDoneReply:
+        """Report that the flush requested by `flush_check` has run, with or without notes.
+
+        Args:
+            session_key: OpenClaw's name for the conversation.
+            agent: The agent's id; None: the client's own agent, else the default agent.
+            compaction_count: As in `flush_check`.
+            session_id: As in `flush_check`.
+
+        Returns:
+            `compaction_count` (the recorded cycle) and whether a sync was started (`syncing`).
+
+        Raises:
+            AgentUnknownError: No agent has that id.
+            BadParamsError: A parameter is wrong.
+            DaemonUnreachableError, DeadlineExceededError, ConnectionLostError: As with every request.
+        """
+        return await self.request(
+            requests.flush_done(
+                session_key, agent=agent, compaction_count=compaction_count, session_id=session_id
+            )
+        )
+
+    async def compaction_done(
+        self,
+        session_key: str = "",
+        *,
+        agent: str | None = None,
+        compaction_count: int | None = None,
+        session_id: str = "",
+    ) -> CompactionDoneReply:
+        """Report that an agent's context was compacted; a sync is started.
+
+        Args:
+            session_key: OpenClaw's name for the conversation; empty: only start the sync.
+            agent: The agent's id; None: the client's own agent, else the default agent.
+            compaction_count: How often so far; None: one more than before.
+            session_id: As in `flush_check`.
+
+        Returns:
+            `compaction_count` (0 without a key) and whether a sync was started (`syncing`).
+
+        Raises:
+            AgentUnknownError: No agent has that id.
+            MemoryDisabledError: The agent's settings turn memory off; the compaction is counted nevertheless.
+            BadParamsError: A parameter is wrong.
+            DaemonUnreachableError, DeadlineExceededError, ConnectionLostError: As with every request. Without a
+                `compaction_count` the request is not sent a second time after the connection broke.
+        """
+        return await self.request(
+            requests.compaction_done(
+                session_key, agent=agent, compaction_count=compaction_count, session_id=session_id
+            )
+        )
+
+    async def hook(
+        self,
+        program: str,
+        event: str,
+        session_id: str,
+        *,
+        cwd: str = "",
+        prompt: str = "",
+        reason: str = "",
+        transcript_path: str = "",
+        agent: str | None = None,
+    ) -> HookReply:
+        """Report an event of another program's session, and return text for its model.
+
+        Args:
+            program: The program, as in `memctl hooks install`: `claude-code`, `codex`, `gemini`, `cursor` or `copilot`.
+            event: `session_start`, `prompt`, `compaction` or `session_end`.
+            session_id: The program's id of the session; not blank.
+            cwd: Folder of the session.
+            prompt: The user's prompt; only with the event `prompt`.
+            reason: Why the session started or ended, what started the compaction, or who wrote the prompt, in the
+                program's words.
+            transcript_path: The session's transcript, or empty.
+            agent: The agent's id; None: the client's own agent, else the default agent.
+
+        Returns:
+            `text` (empty unless `decision` is `injected`), `hits` in it, and `decision`: `injected`, `empty`,
+            `machine_prompt`, `not_sure`, `already_shown`, `nothing_new`, `indexed`, `off` or `gave_up`.
+
+        Raises:
+            AgentUnknownError: No agent has that id.
+            BadParamsError: A parameter is wrong.
+            DaemonUnreachableError, DeadlineExceededError, ConnectionLostError: As with every request. The request is
+                not sent a second time after the connection broke.
+        """
+        return await self.request(
+            requests.hook(
+                program,
+                event,
+                session_id,
+                cwd=cwd,
+                prompt=prompt,
+                reason=reason,
+                transcript_path=transcript_path,
+                agent=agent,
+            )
+        )
+
+    async def hook_log(self, *, limit: int = 50, session_id: str | None = None) -> HookLogReply:
+        """Return the newest decisions of `hook`.
+
+        Args:
+            limit: How many, 1 to 1,000.
+            session_id: Only this session: its id, or the beginning of only one; None: all.
+
+        Returns:
+            `entries`, newest first, each with `time_ms`, `program`, `session_id`, `event`, `decision`, `chars` (of the
+            injected text), the `places` of its hits, the start of the `prompt`, and, if nothing was injected, the place
+            of the best `candidate` and what it `lacks`.
+
+        Raises:
+            BadParamsError: A parameter is wrong, or no session or several begin with `session_id`.
+            DaemonUnreachableError, DeadlineExceededError, ConnectionLostError: As with every request.
+        """
+        return await self.request(requests.hook_log(limit=limit, session_id=session_id))
+
+    async def append_note(
+        self, text: str, *, agent: str | None = None, date: str | None = None, key: str | None = None
+    ) -> AppendNoteReply:
+        """Append an entry to a daily note, and wait until it is on disk.
+
+        Args:
+            text: The entry, Markdown of at most 64 KiB.
+            agent: The agent's id; None: the client's own agent, else the default agent.
+            date: The day as YYYY-MM-DD; None: today in the user's time zone.
+            key: Makes the request repeatable: an entry with a key that the note has is not appended again. 1 to 128 of
+                `A-Z a-z 0-9 . _ : -`.
+
+        Returns:
+            `path` (`memory/YYYY-MM-DD.md`), `start_line` and `end_line` of the entry, and `appended`: false if the note
+            had it already.
+
+        Raises:
+            AgentUnknownError: No agent has that id.
+            MemoryDisabledError: The agent's settings turn memory off.
+            NoteUnwritableError: The note can't be written; nothing was written.
+            PathRefusedError, FileUnreadableError: The note is a symbolic link or not a text file.
+            BadParamsError: A parameter is wrong.
+            DaemonUnreachableError, DeadlineExceededError, ConnectionLostError: As with every request. Without a `key`
+                the request is not sent a second time after the connection broke.
+        """
+        return await self.request(requests.append_note(text, agent=agent, date=date, key=key))
+
+    async def memory_store(
+        self,
+        text: str,
+        *,
+        agent: str | None = None,
+        importance: float | None = None,
+        category: str | None = None,
+        id: str | None = None,
+        created_ms: int | None = None,
+        vector: bytes | None = None,
+        vector_model: str = "",
+    ) -> MemoryStoreReply:
+        """Store a fact in `memory/facts.md`, unless it duplicates an existing fact.
+
+        Args:
+            text: One fact, 1 to 4,000 characters; it becomes one line.
+            agent: The agent's id; None: the client's own agent, else the default agent.
+            importance: 0 to 1; None: 0.7.
+            category: `preference`, `fact`, `decision`, `entity` or `other`; None: derived from the text.
+            id: The fact's id in another program, 1 to 64 letters, digits, `-`, `_`; an existing one is not stored
+                again. None: a new one.
+            created_ms: When it was created, epoch ms; None: now.
+            vector: A vector of the text, little-endian float32.
+            vector_model: The model of `vector`, which is used if the agent's provider has this model.
+
+        Returns:
+            `stored`, and `id`, `category`, `path` and `line` of the fact; if `stored` is false, of its duplicate, with
+            `duplicate_of` and `duplicate_text`. `compared` is `vectors`, `words` or `id`.
+
+        Raises:
+            AgentUnknownError: No agent has that id.
+            MemoryDisabledError: The agent's settings turn memory off.
+            NoteUnwritableError: The file can't be written; nothing was written.
+            PathRefusedError, FileUnreadableError: The file of facts is a symbolic link or not a text file.
+            BadParamsError: A parameter is out of its range, or the text has no word.
+            DaemonUnreachableError, DeadlineExceededError, ConnectionLostError: As with every request. Without an `id`
+                the request is not sent a second time after the connection broke.
+        """
+        return await self.request(
+            requests.memory_store(
+                text,
+                agent=agent,
+                importance=importance,
+                category=category,
+                id=id,
+                created_ms=created_ms,
+                vector=vector,
+                vector_model=vector_model,
+            )
+        )
+
+    async def memory_recall(
+        self, query: str, *, agent: str | None = None, limit: int = 5, min_score: float = 0.3
+    ) -> MemoryRecallReply:
+        """Return the facts nearest to a query, best first.
+
+        Args:
+            query: Any text; the first 2,000 characters count. Blank: list all facts, newest first.
+            agent: The agent's id; None: the client's own agent, else the default agent.
+            limit: The most facts, 1 to 10,000.
+            min_score: Leave out facts with a lower score, 0 to 1.
+
+        Returns:
+            `facts` (each with `id`, `text`, `importance`, `category`, `score` from 0 to 1, `path`, `line`), `total`
+            (the number of all facts) and `compared`: `vectors`, `words` or `none`.
+
+        Raises:
+            AgentUnknownError: No agent has that id.
+            MemoryDisabledError: The agent's settings turn memory off.
+            PathRefusedError, FileUnreadableError: The file of facts is a symbolic link, or can't be read.
+            BadParamsError: A parameter is out of its range.
+            DaemonUnreachableError, DeadlineExceededError, ConnectionLostError: As with every request.
+        """
+        return await self.request(
+            requests.memory_recall(query, agent=agent, limit=limit, min_score=min_score)
+        )
+
+    async def memory_edit(
+        self,
+        id: str,
+        text: str,
+        *,
+        agent: str | None = None,
+        expected_text: str | None = None,
+        importance: float | None = None,
+        category: str | None = None,
+    ) -> MemoryEditReply:
+        """Change the text of a fact, on its line; all other lines stay unchanged.
+
+        Args:
+            id: The fact's id.
+            text: Its new text, 1 to 4,000 characters; it becomes one line.
+            agent: The agent's id; None: the client's own agent, else the default agent.
+            expected_text: The text that the caller knows; if it differs from the file's, the error is `fact_changed`.
+            importance: 0 to 1; None: unchanged.
+            category: As in `memory_store`; None: unchanged.
+
+        Returns:
+            `stored`, and `id`, `category`, `path` and `line` of the fact. If `stored` is false, another fact has the
+            same content (`duplicate_of`, `duplicate_text`) and nothing was changed.
+
+        Raises:
+            FactMissingError: No fact has that id.
+            FactChangedError: The fact's text is not `was`.
+            AgentUnknownError: No agent has that id.
+            MemoryDisabledError: The agent's settings turn memory off.
+            NoteUnwritableError: The file can't be written; nothing was written.
+            PathRefusedError, FileUnreadableError: The file of facts is a symbolic link, or can't be read.
+            BadParamsError: A parameter is out of its range, or the text has no word.
+            DaemonUnreachableError, DeadlineExceededError, ConnectionLostError: As with every request. The request is
+                not sent a second time after the connection broke.
+        """
+        return await self.request(
+            requests.memory_edit(
+                id, text, agent=agent, expected_text=expected_text, importance=importance, category=category
+            )
+        )
+
+    async def memory_forget(
+        self, id: str | None = None, *, query: str | None = None, agent: str | None = None
+    ) -> MemoryForgetReply:
+        """Remove a fact: the one with an id, or the only clear match of a query.
+
+        Args:
+            id: The fact's id.
+            query: A text that clearly means one fact; give either this or `id`.
+            agent: The agent's id; None: the client's own agent, else the default agent.
+
+        Returns:
+            `forgotten`: the fact, or None. If None, `candidates` are the facts the query matches, at most five.
+
+        Raises:
+            AgentUnknownError: No agent has that id.
+            MemoryDisabledError: The agent's settings turn memory off.
+            NoteUnwritableError: The file can't be written; nothing was written.
+            PathRefusedError, FileUnreadableError: The file of facts is a symbolic link, or can't be read.
+            BadParamsError: Neither or both of `id` and `query` were given.
+            DaemonUnreachableError, DeadlineExceededError, ConnectionLostError: As with every request. The request is
+                not sent a second time after the connection broke.
+        """
+        return await self.request(requests.memory_forget(id, query=query, agent=agent))
+
+    async def facts(self, *, agent: str | None = None, offset: int = 0, limit: int = 200) -> FactsReply:
+        """List the facts of an agent, newest first.
+
+        Args:
+            agent: The agent's id; None: the client's own agent, else the default agent.
+            offset: How many of the newest to skip.
+            limit: How many to list, 1 to 1,000.
+
+        Returns:
+            `facts` as in `memory_recall`, with a `score` of 0, and `total`: the number of all facts.
+
+        Raises:
+            AgentUnknownError: No agent has that id.
+            MemoryDisabledError: The agent's settings turn memory off.
+            PathRefusedError, FileUnreadableError: The file of facts is a symbolic link, or can't be read.
+            BadParamsError: A parameter is out of its range.
+            DaemonUnreachableError, DeadlineExceededError, ConnectionLostError: As with every request.
+        """
+        return await self.request(requests.facts(agent=agent, offset=offset, limit=limit))
+
+    async def facts_for_prompt(
+        self, prompt: str, *, agent: str | None = None, force: bool = False
+    ) -> FactsForPromptReply:
+        """Return the facts nearest to a prompt, as a block of text to put before it.
+
+        Args:
+            prompt: The user's message. Channel headers and injected blocks in its first 200,000 characters are removed;
+                of the rest the first 2,000 count.
+            agent: The agent's id; None: the client's own agent, else the default agent.
+            force: Recall facts even if the setting `autoRecall` is off.
+
+        Returns:
+            `text`, marked as data and escaped, and its `facts`. If it is empty, `reason` is `off`, `blank`, `no_facts`
+            or `nothing_near`.
+
+        Raises:
+            AgentUnknownError: No agent has that id.
+            MemoryDisabledError: The agent's settings turn memory off.
+            PathRefusedError, FileUnreadableError: The file of facts is a symbolic link, or can't be read.
+            DaemonUnreachableError, DeadlineExceededError, ConnectionLostError: As with every request.
+        """
+        return await self.request(requests.facts_for_prompt(prompt, agent=agent, force=force))
+
+    async def capture_facts(
+        self, messages: Sequence[Mapping[str, Any]], *, agent: str | None = None, force: bool = False
+    ) -> CaptureFactsReply:
+        """Store lasting statements of the user as facts, at most three per request.
+
+        Args:
+            messages: At most 1,000 maps with `role` and `content`: a text, or a list of parts (parts of type `text`
+                count).
+            agent: The agent's id; None: the client's own agent, else the default agent.
+            force: Capture facts even if the setting `autoCapture` is off.
+
+        Returns:
+            `stored` (each with the `index` of its message, from 0, and the fact), `skipped` (each with `index` and
+            `reason`), and `reason`: `off` if no message was examined.
+
+        Raises:
+            AgentUnknownError: No agent has that id.
+            MemoryDisabledError: The agent's settings turn memory off.
+            NoteUnwritableError: The file can't be written; nothing was written.
+            PathRefusedError, FileUnreadableError: The file of facts is a symbolic link, or can't be read.
+            BadParamsError: A parameter is wrong.
+            DaemonUnreachableError, DeadlineExceededError, ConnectionLostError: As with every request.
+        """
+        return await self.request(requests.capture_facts(messages, agent=agent, force=force))
+
+    async def sources(
+        self, action: str = "list", name: str = "", *, session: str = "", agent: str | None = None
+    ) -> SourcesReply:
+        """List the sources of other programs, or delete copies of deleted conversations.
+
+        Args:
+            action: `list`, or `forget` to delete copies of deleted conversations for good.
+            name: With `forget`, the source.
+            session: With `forget`, one session, by its id or the beginning of it; empty: all.
+            agent: The agent's id; None: all agents. The client's own agent is not filled in.
+
+        Returns:
+            `sources`, those of agents; `found`, those on this machine that no agent has; `forgotten`, a number.
+
+        Raises:
+            AgentUnknownError: No agent has that id.
+            BadParamsError: No agent has a source of that name.
+            DaemonUnreachableError, ConnectionLostError: As with every request.
+        """
+        return await self.request(requests.sources(action, name, session=session, agent=agent))
+
+    async def remote(
+        self,
+        action: str = "status",
+        *,
+        agent: str | None = None,
+        url: str = "",
+        path: str = "",
+        paths: Sequence[str] = (),
+        take_over: bool = False,
+        missing: str = "",
+        confirmed: bool = False,
+    ) -> RemoteReply:
+        """Replicate the Markdown of agents to other machines through a git remote.
+
+        Args:
+            action: `status`; `add` to connect an agent to `url`; `clone` to connect all agents that `url` has memory
+                of, or only `agent`; `sync` now; `pause`, `resume` and `remove`; `settle` to delete files of conflicts;
+                `purge` to remove earlier contents of the file or folder `path` from the history, here and on the
+                remote, also under names that the file had before.
+            agent: One agent; None: all that have a remote, for `add`, `remove`, `settle`, `purge` and `missing` the
+                default agent. The client's own agent is not filled in.
+            url: With `add` and `clone`, the git repository; a folder as an absolute path.
+            path: With `purge`, the file or folder whose earlier contents leave the history.
+            paths: With `settle`, files of conflicts to delete; empty: all.
+            take_over: With `sync`, accept a remote whose history was rewritten.
+            missing: With `resume`, `delete` deletes missing files on all machines, and `restore` restores them.
+            confirmed: With `clone`, create more than 10 agents.
+
+        Returns:
+            `remotes`, each with `state`, `ahead`, `machines`, `conflicts` and `problem`; `settled`, the files deleted;
+            `commits`, how many a purged history has, and `purged`, the files whose earlier contents were removed.
+
+        Raises:
+            BadParamsError: The action, the address or a file is unknown.
+            RemoteUnknownError: The agent has no remote.
+            RemoteExistsError: The agent has another remote.
+            RemoteUnreachableError: The remote can't be reached, or refuses this user.
+            RemoteRefusedError: The remote has what memd does not accept; nothing of it was used.
+            RemoteRewrittenError: Its history was rewritten.
+            GitMissingError: The machine of the daemon has no git.
+            DaemonUnreachableError, ConnectionLostError: As with every request.
+        """
+        return await self.request(
+            requests.remote(
+                action,
+                agent=agent,
+                url=url,
+                path=path,
+                paths=paths,
+                take_over=take_over,
+                missing=missing,
+                confirmed=confirmed,
+            )
+        )
+
+    async def conversation_search(
+        self,
+        query: str,
+        *,
+        agent: str | None = None,
+        max_results: int | None = None,
+        sources: Sequence[str] | None = None,
+        project: str | None = None,
+        since: str | None = None,
+        exclude_session: str | None = None,
+        deadline_ms: int | None = None,
+    ) -> ConversationSearchReply:
+        """Search conversations of all programs and return sessions with their best lines.
+
+        Args:
+            query: What to search for, as in `search`.
+            agent: The agent's id; None: the client's own agent, else the default agent.
+            max_results: The most sessions, 1 to 50; None: 5.
+            sources: Only these sources of transcripts; None: all.
+            project: As in `search`.
+            since: As in `search`.
+            exclude_session: As in `search`.
+            deadline_ms: As in `search`.
+
+        Returns:
+            `conversations`, best first, each with `session`, `path`, `score`, `relevance` and `excerpts`.
+
+        Raises:
+            QueryEmptyError: The query has no text.
+            AgentUnknownError: No agent has that id.
+            DeadlineExceededError: The deadline passed.
+            DaemonUnreachableError, ConnectionLostError: As with every request.
+        """
+        return await self.request(
+            requests.conversation_search(
+                query,
+                agent=agent,
+                max_results=max_results,
+                sources=sources,
+                project=project,
+                since=since,
+                exclude_session=exclude_session,
+                deadline_ms=deadline_ms,
+            )
+        )
+
+    async def conversation_read(
+        self,
+        session: str,
+        *,
+        agent: str | None = None,
+        line: int | None = None,
+        first: int | None = None,
+        messages: int = 20,
+    ) -> ConversationReadReply:
+        """Return messages of a session, as they are on disk now, without secrets.
+
+        Messages around the place `line` are returned, or from message `first` (from 1); without either the last ones.
+
+        Args:
+            session: Id of the session, its path in the index, or a citation such as `codex/0199#L12-L18`: then messages
+                around its first line.
+            agent: The agent's id; None: the client's own agent, else the default agent.
+            line: A place as in a hit's `start_line` or an excerpt's `line`.
+            first: Number of the first message, from 1; without it and `line`: the last messages.
+            messages: The most messages, 1 to 200.
+
+        Returns:
+            `messages`, each with `number`, `line`, `speaker`, `text` and `time_ms`; `total`; and the `session`.
+
+        Raises:
+            FileMissingError: No session of the agent has that id.
+            AgentUnknownError: No agent has that id.
+            DaemonUnreachableError, ConnectionLostError: As with every request.
+        """
+        return await self.request(
+            requests.conversation_read(session, agent=agent, line=line, first=first, messages=messages)
+        )
+
+    async def open_page(self, agent: str | None = None) -> OpenPageReply:
+        """Open the web page that shows the memory of agents, and return its address.
+
+        Args:
+            agent: Only this agent; None: all agents. The client's own agent is not filled in.
+
+        Returns:
+            `url`, which works once, within `expires_s` seconds: treat it like a password until then.
+
+        Raises:
+            AgentUnknownError: No agent has that id.
+            PageUnavailableError: The page can't be served.
+            DaemonUnreachableError, DeadlineExceededError, ConnectionLostError: As with every request.
+        """
+        return await self.request(requests.open_page(agent))

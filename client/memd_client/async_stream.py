@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Awaitable, Callable
+from typing import Any
 
 from .async_connection import AsyncConnection, AsyncExchange
 from .errors import MemdError, RequestCancelledError
 from .prepared_request import PreparedRequest, Step, StreamState, T
-
-TYPE_CHECKING = False  # importing typing takes a client several milliseconds; type checkers know the name
-if TYPE_CHECKING:
-    from typing import Any
 
 
 class AsyncStream(StreamState[Step, T]):

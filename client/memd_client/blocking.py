@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Sequence
+from typing import TYPE_CHECKING, TypeVar
 
 from . import discovery, requests
 from .destination import Destination
@@ -18,13 +19,10 @@ from .stream import Stream
 from .threaded_connection import ThreadedConnection
 from .unix_socket import UNGREETED_ERRORS, ended_before_greeting_error, open_socket
 
-TYPE_CHECKING = False  # importing typing takes a client several milliseconds; type checkers know the name
 if TYPE_CHECKING:
-    from typing import TypeVar
-
     from .ssh_host import SshHost, SshProcess
 
-    T = TypeVar("T")
+T = TypeVar("T")
 
 
 class _ProcessState:

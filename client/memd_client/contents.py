@@ -5,29 +5,40 @@ All times are epoch milliseconds, sizes bytes.
 
 from __future__ import annotations
 
+from msgspec import field
+
+from memd_client.limits import AgentId, Count, PageSize, SourceNames
 from memd_client.problems import SkippedFile
-from memd_client.record import field, record
+from memd_client.schema import Record
 
 
-@record
-class FilesParams:
-    """Which files to list, newest first: of some sources (None: of all), `limit` from `offset` on.
+class FilesParams(Record, frozen=True):
+    """List the files of an agent's memory as they are on disk, newest first.
 
     Attributes:
         agent: The agent's id; None: the default agent.
-        sources: Files of these sources only: `memory`, `sessions`, or names of sources.
-        offset: How many of the newest to omit.
-        limit: 1 to 1,000.
+        sources: Only files of these sources: `memory`, `sessions`, or names of sources; None: all.
+        offset: How many of the newest to skip.
+        limit: How many to list, 1 to 1,000.
+
+    Returns:
+        `files` (each with `path`, `source`, `mtime_ms`, `size_bytes`, `chunks`, `title`, `date`), `total` (the
+        number of all files) and `skipped`: files that are not indexed, each with its reason.
+
+    Raises:
+        AgentUnknownError: No agent has that id.
+        MemoryDisabledError: The agent's settings turn memory off.
+        BadParamsError: A parameter has the wrong type or is out of its range.
+        DaemonUnreachableError, DeadlineExceededError, ConnectionLostError: As with every request.
     """
 
-    agent: str | None = None
-    sources: list[str] | None = None
-    offset: int = 0
-    limit: int = 200
+    agent: AgentId | None = None
+    sources: SourceNames | None = None
+    offset: Count = 0
+    limit: PageSize = 200
 
 
-@record
-class FileEntry:
+class FileEntry(Record, frozen=True):
     """A memory file, in its present state on disk.
 
     Attributes:
@@ -49,8 +60,7 @@ class FileEntry:
     date: str | None = None
 
 
-@record
-class FilesReply:
+class FilesReply(Record, frozen=True):
     """Files, newest first. `total` counts all files; `skipped` lists those not indexed, each with its reason.
 
     Attributes:
@@ -66,19 +76,25 @@ class FilesReply:
     skipped: list[SkippedFile] = field(default_factory=list)
 
 
-@record
-class OpenPageParams:
-    """Which memory the page shows: only that of one agent, or (None) that of all agents.
+class OpenPageParams(Record, frozen=True):
+    """Open the web page that shows the memory of agents, and return its address.
 
     Attributes:
-        agent: Show this agent only; None: all agents.
+        agent: Only this agent; None: all agents.
+
+    Returns:
+        `url`, which works once, within `expires_s` seconds: treat it like a password until then.
+
+    Raises:
+        AgentUnknownError: No agent has that id.
+        PageUnavailableError: The page can't be served.
+        DaemonUnreachableError, DeadlineExceededError, ConnectionLostError: As with every request.
     """
 
-    agent: str | None = None
+    agent: AgentId | None = None
 
 
-@record
-class OpenPageReply:
+class OpenPageReply(Record, frozen=True):
     """The address of the page. `url` works once, within `expires_s` seconds.
 
     Attributes:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from . import discovery
 from .errors import ConfigInvalidError
 from .state_folder import named_path, names_state_dir
 
-TYPE_CHECKING = False  # importing subprocess takes a client several milliseconds
 if TYPE_CHECKING:
     from .ssh_host import SshHost
 

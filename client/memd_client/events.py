@@ -5,24 +5,27 @@ All times are milliseconds since the epoch.
 
 from __future__ import annotations
 
-from memd_client.record import Any, field, record
+from typing import Any
+
+from msgspec import field
+
+from memd_client.limits import AgentId, Names
+from memd_client.schema import Record
 
 
-@record
-class SubscribeParams:
-    """Which events to send: of one agent (None: of all) and of some kinds (None: of all).
+class SubscribeParams(Record, frozen=True):
+    """Send events of the daemon from now on, until the request is cancelled.
 
     Attributes:
-        agent: Events of one agent; None: of all.
-        kinds: Events of these kinds; None: of all.
+        agent: Only events of this agent; None: of all.
+        kinds: Only events of these kinds, as listed in docs/protocol.md: `["sync", "note"]`; None: of all.
     """
 
-    agent: str | None = None
-    kinds: list[str] | None = None
+    agent: AgentId | None = None
+    kinds: Names | None = None
 
 
-@record
-class SubscribeReply:
+class SubscribeReply(Record, frozen=True):
     """The reply when the daemon ends a subscription: events sent, and events dropped for a slow client.
 
     Attributes:
@@ -34,8 +37,7 @@ class SubscribeReply:
     dropped: int
 
 
-@record
-class Event:
+class Event(Record, frozen=True):
     """An event of the daemon.
 
     Attributes:

@@ -5,39 +5,74 @@ All times are epoch milliseconds, lines count from 1. Importances and scores are
 
 from __future__ import annotations
 
-from memd_client.record import Any, field, record
+from typing import Annotated
 
-CATEGORIES = ("preference", "fact", "decision", "entity", "other")
-"""The categories of facts."""
+from msgspec import Meta, field
+
+from memd_client.limits import (
+    ID_PATTERN,
+    MAX_FACT_CHARS,
+    MAX_ID_CHARS,
+    MAX_PATH_CHARS,
+    AgentId,
+    Category,
+    Count,
+    Fact,
+    FactId,
+    Messages,
+    Moment,
+    PageSize,
+    Prompt,
+    Query,
+    Share,
+    Vector,
+    matching,
+)
+from memd_client.schema import Record
 
 
-@record
-class MemoryStoreParams:
-    """A fact to store.
+class MemoryStoreParams(Record, frozen=True):
+    """Store a fact in `memory/facts.md`, unless it duplicates an existing fact.
 
     Attributes:
-        text: One fact, 1 to 4,000 characters; becomes one line.
+        text: One fact, 1 to 4,000 characters; it becomes one line.
         agent: The agent's id; None: the default agent.
         importance: 0 to 1; None: 0.7.
         category: `preference`, `fact`, `decision`, `entity` or `other`; None: derived from the text.
-        id: For a fact from elsewhere: 1 to 64 letters, digits, `-`, `_`; None: a new one.
-        created_ms: For a fact from elsewhere, epoch ms; None: now.
+        id: The fact's id in another program, 1 to 64 letters, digits, `-`, `_`; an existing one is not stored again.
+            None: a new one.
+        created_ms: When it was created, epoch ms; None: now.
         vector: A vector of the text, little-endian float32.
         vector_model: The model of `vector`, which is used if the agent's provider has this model.
+
+    Returns:
+        `stored`, and `id`, `category`, `path` and `line` of the fact; if `stored` is false, of its duplicate, with
+        `duplicate_of` and `duplicate_text`. `compared` is `vectors`, `words` or `id`.
+
+    Raises:
+        AgentUnknownError: No agent has that id.
+        MemoryDisabledError: The agent's settings turn memory off.
+        NoteUnwritableError: The file can't be written; nothing was written.
+        PathRefusedError, FileUnreadableError: The file of facts is a symbolic link or not a text file.
+        BadParamsError: A parameter is out of its range, or the text has no word.
+        DaemonUnreachableError, DeadlineExceededError, ConnectionLostError: As with every request. Without an
+            `id` the request is not sent a second time after the connection broke.
     """
 
-    text: str
-    agent: str | None = None
-    importance: float | None = None
-    category: str | None = None
-    id: str | None = None
-    created_ms: int | None = None
-    vector: bytes | None = None
-    vector_model: str = ""
+    text: Fact
+    agent: AgentId | None = None
+    importance: Share | None = None
+    category: Category | None = None
+    id: (
+        Annotated[str, matching(ID_PATTERN, MAX_ID_CHARS, "1 to 64 letters, digits, hyphens or underscores")]
+        | None
+    ) = None
+    created_ms: Moment | None = None
+    vector: Vector | None = None
+    vector_model: Annotated[str, Meta(max_length=MAX_PATH_CHARS)] = ""
 
 
-@record
-class FactRow:
+class FactRow(Record, frozen=True):
     """A fact. `created_ms` is None if its line has no date, as in a line written by hand.
 
     Attributes:
@@ -61,8 +96,7 @@ class FactRow:
     line: int
 
 
-@record
-class MemoryStoreReply:
+class MemoryStoreReply(Record, frozen=True):
     """The stored fact, or (`stored` is false) the existing fact that duplicates it.
 
     Attributes:
@@ -96,25 +130,34 @@ class MemoryStoreReply:
     supersedes: FactRow | None = None
 
 
-@record
-class MemoryRecallParams:
-    """A query to the facts; a blank one lists them, newest first.
+class MemoryRecallParams(Record, frozen=True):
+    """Return the facts nearest to a query, best first.
 
     Attributes:
         query: Any text; the first 2,000 characters count. Blank: list all facts, newest first.
         agent: The agent's id; None: the default agent.
-        limit: 1 to 10,000.
-        min_score: 0 to 1.
+        limit: The most facts, 1 to 10,000.
+        min_score: Leave out facts with a lower score, 0 to 1.
+
+    Returns:
+        `facts` (each with `id`, `text`, `importance`, `category`, `score` from 0 to 1, `path`, `line`), `total`
+        (the number of all facts) and `compared`: `vectors`, `words` or `none`.
+
+    Raises:
+        AgentUnknownError: No agent has that id.
+        MemoryDisabledError: The agent's settings turn memory off.
+        PathRefusedError, FileUnreadableError: The file of facts is a symbolic link, or can't be read.
+        BadParamsError: A parameter is out of its range.
+        DaemonUnreachableError, DeadlineExceededError, ConnectionLostError: As with every request.
     """
 
-    query: str
-    agent: str | None = None
-    limit: int = 5
-    min_score: float = 0.3
+    query: Query
+    agent: AgentId | None = None
+    limit: Annotated[int, Meta(ge=1, le=10_000)] = 5
+    min_score: Share = 0.3
 
 
-@record
-class MemoryRecallReply:
+class MemoryRecallReply(Record, frozen=True):
     """Facts, best first.
 
     Attributes:
@@ -134,23 +177,31 @@ class MemoryRecallReply:
     reason: str = ""
 
 
-@record
-class FactsParams:
-    """Which facts to list, newest first: `limit` from `offset` on.
+class FactsParams(Record, frozen=True):
+    """List the facts of an agent, newest first.
 
     Attributes:
         agent: The agent's id; None: the default agent.
-        offset: How many of the newest to omit.
-        limit: 1 to 1,000.
+        offset: How many of the newest to skip.
+        limit: How many to list, 1 to 1,000.
+
+    Returns:
+        `facts` as in `memory_recall`, with a `score` of 0, and `total`: the number of all facts.
+
+    Raises:
+        AgentUnknownError: No agent has that id.
+        MemoryDisabledError: The agent's settings turn memory off.
+        PathRefusedError, FileUnreadableError: The file of facts is a symbolic link, or can't be read.
+        BadParamsError: A parameter is out of its range.
+        DaemonUnreachableError, DeadlineExceededError, ConnectionLostError: As with every request.
     """
 
-    agent: str | None = None
-    offset: int = 0
-    limit: int = 200
+    agent: AgentId | None = None
+    offset: Count = 0
+    limit: PageSize = 200
 
 
-@record
-class FactsReply:
+class FactsReply(Record, frozen=True):
     """Facts, newest first; their `score` is 0. `total` counts all facts.
 
     Attributes:
@@ -164,29 +215,42 @@ class FactsReply:
     total: int
 
 
-@record
-class MemoryEditParams:
-    """A fact and its new text.
+class MemoryEditParams(Record, frozen=True):
+    """Change the text of a fact, on its line; all other lines stay unchanged.
 
     Attributes:
-        id: The fact.
-        text: Its new text, 1 to 4,000 characters; becomes one line.
+        id: The fact's id.
+        text: Its new text, 1 to 4,000 characters; it becomes one line.
         agent: The agent's id; None: the default agent.
         expected_text: The text that the caller knows; if it differs from the file's, the error is `fact_changed`.
         importance: 0 to 1; None: unchanged.
         category: As in `memory_store`; None: unchanged.
+
+    Returns:
+        `stored`, and `id`, `category`, `path` and `line` of the fact. If `stored` is false, another fact has the
+        same content (`duplicate_of`, `duplicate_text`) and nothing was changed.
+
+    Raises:
+        FactMissingError: No fact has that id.
+        FactChangedError: The fact's text is not `was`.
+        AgentUnknownError: No agent has that id.
+        MemoryDisabledError: The agent's settings turn memory off.
+        NoteUnwritableError: The file can't be written; nothing was written.
+        PathRefusedError, FileUnreadableError: The file of facts is a symbolic link, or can't be read.
+        BadParamsError: A parameter is out of its range, or the text has no word.
+        DaemonUnreachableError, DeadlineExceededError, ConnectionLostError: As with every request. The request is
+            not sent a second time after the connection broke.
     """
 
-    id: str
-    text: str
-    agent: str | None = None
-    expected_text: str | None = None
-    importance: float | None = None
-    category: str | None = None
+    id: Annotated[FactId, Meta(extra={"filled": True})]
+    text: Fact
+    agent: AgentId | None = None
+    expected_text: Annotated[str, Meta(max_length=MAX_FACT_CHARS)] | None = None
+    importance: Share | None = None
+    category: Category | None = None
 
 
-@record
-class MemoryEditReply:
+class MemoryEditReply(Record, frozen=True):
     """The edited fact; its `id` changes if it was derived from the text.
 
     If `stored` is false, another fact, `duplicate_of`, has the same content in `duplicate_text`, and nothing was
@@ -213,23 +277,33 @@ class MemoryEditReply:
     duplicate_text: str = ""
 
 
-@record
-class MemoryForgetParams:
-    """Which fact to forget: the one with an id, or the only clear match of a query.
+class MemoryForgetParams(Record, frozen=True):
+    """Remove a fact: the one with an id, or the only clear match of a query.
 
     Attributes:
-        id: This fact.
-        query: The fact that this text clearly means.
+        id: The fact's id.
+        query: A text that clearly means one fact; give either this or `id`.
         agent: The agent's id; None: the default agent.
+
+    Returns:
+        `forgotten`: the fact, or None. If None, `candidates` are the facts the query matches, at most five.
+
+    Raises:
+        AgentUnknownError: No agent has that id.
+        MemoryDisabledError: The agent's settings turn memory off.
+        NoteUnwritableError: The file can't be written; nothing was written.
+        PathRefusedError, FileUnreadableError: The file of facts is a symbolic link, or can't be read.
+        BadParamsError: Neither or both of `id` and `query` were given.
+        DaemonUnreachableError, DeadlineExceededError, ConnectionLostError: As with every request. The request is
+            not sent a second time after the connection broke.
     """
 
-    id: str | None = None
-    query: str | None = None
-    agent: str | None = None
+    id: FactId | None = None
+    query: Query | None = None
+    agent: AgentId | None = None
 
 
-@record
-class MemoryForgetReply:
+class MemoryForgetReply(Record, frozen=True):
     """The forgotten fact, or None. `candidates` are the facts that an ambiguous query matches.
 
     Attributes:
@@ -245,24 +319,32 @@ class MemoryForgetReply:
     compared: str = "id"
 
 
-@record
-class FactsForPromptParams:
-    """A prompt to find facts for; `force` overrides the setting `autoRecall`.
+class FactsForPromptParams(Record, frozen=True):
+    """Return the facts nearest to a prompt, as a block of text to put before it.
 
     Attributes:
-        prompt: What the user says. Channel headers and injected blocks in its first 200,000 characters are removed; of
+        prompt: The user's message. Channel headers and injected blocks in its first 200,000 characters are removed; of
             the rest the first 2,000 count.
         agent: The agent's id; None: the default agent.
-        force: Also if the setting `autoRecall` is off.
+        force: Recall facts even if the setting `autoRecall` is off.
+
+    Returns:
+        `text`, marked as data and escaped, and its `facts`. If it is empty, `reason` is `off`, `blank`, `no_facts`
+        or `nothing_near`.
+
+    Raises:
+        AgentUnknownError: No agent has that id.
+        MemoryDisabledError: The agent's settings turn memory off.
+        PathRefusedError, FileUnreadableError: The file of facts is a symbolic link, or can't be read.
+        DaemonUnreachableError, DeadlineExceededError, ConnectionLostError: As with every request.
     """
 
-    prompt: str
-    agent: str | None = None
+    prompt: Prompt
+    agent: AgentId | None = None
     force: bool = False
 
 
-@record
-class FactsForPromptReply:
+class FactsForPromptReply(Record, frozen=True):
     """A block to put before the prompt, and the facts in it.
 
     If `text` is empty, `reason` is `off`, `blank` (the prompt is), `no_facts` or `nothing_near`.
@@ -280,23 +362,33 @@ class FactsForPromptReply:
     facts: list[FactRow] = field(default_factory=list)
 
 
-@record
-class CaptureFactsParams:
-    """Messages of a conversation, each with `role` and `content`; `force` overrides the setting `autoCapture`.
+class CaptureFactsParams(Record, frozen=True):
+    """Store lasting statements of the user as facts, at most three per request.
 
     Attributes:
         messages: At most 1,000 maps with `role` and `content`: a text, or a list of parts (parts of type `text` count).
         agent: The agent's id; None: the default agent.
-        force: Also if the setting `autoCapture` is off.
+        force: Capture facts even if the setting `autoCapture` is off.
+
+    Returns:
+        `stored` (each with the `index` of its message, from 0, and the fact), `skipped` (each with `index` and
+        `reason`), and `reason`: `off` if no message was examined.
+
+    Raises:
+        AgentUnknownError: No agent has that id.
+        MemoryDisabledError: The agent's settings turn memory off.
+        NoteUnwritableError: The file can't be written; nothing was written.
+        PathRefusedError, FileUnreadableError: The file of facts is a symbolic link, or can't be read.
+        BadParamsError: A parameter is wrong.
+        DaemonUnreachableError, DeadlineExceededError, ConnectionLostError: As with every request.
     """
 
-    messages: list[dict[str, Any]]
-    agent: str | None = None
+    messages: Messages
+    agent: AgentId | None = None
     force: bool = False
 
 
-@record
-class CapturedMessage:
+class CapturedMessage(Record, frozen=True):
     """A message stored as a fact; `index` is its position in the request, from 0.
 
     Attributes:
@@ -316,8 +408,7 @@ class CapturedMessage:
     line: int
 
 
-@record
-class SkippedMessage:
+class SkippedMessage(Record, frozen=True):
     """A message not stored as a fact, and why; `duplicate_of` is the fact with the same content.
 
     Attributes:
@@ -331,8 +422,7 @@ class SkippedMessage:
     duplicate_of: str | None = None
 
 
-@record
-class CaptureFactsReply:
+class CaptureFactsReply(Record, frozen=True):
     """The messages stored as facts, and the others with reasons. `reason` is `off` if no message was examined.
 
     Attributes:

@@ -5,13 +5,11 @@ Only this module uses msgpack; it converts msgpack's exceptions to errors of `er
 
 from __future__ import annotations
 
+from typing import Any
+
 import msgpack
 
 from .errors import BadParamsError, FrameInvalidError, FrameTooBigError
-
-TYPE_CHECKING = False  # importing typing takes a client several milliseconds; type checkers know the name
-if TYPE_CHECKING:
-    from typing import Any
 
 MAX_FRAME_BYTES = 16 * 1024 * 1024
 """Longest msgpack value of a frame, in bytes: enough for 10,000 vectors of 384 floats, while a peer that announces a

@@ -5,7 +5,12 @@ All times are milliseconds, all sizes characters.
 
 from __future__ import annotations
 
-from memd_client.record import field, record
+from typing import Annotated
+
+from msgspec import Meta, field
+
+from memd_client.limits import AgentId, FilledKey, Key, PageSize, Path, Prompt, one_of
+from memd_client.schema import Record
 
 EVENTS = ("session_start", "prompt", "compaction", "session_end")
 """Events of a session that a hook reports."""
@@ -24,9 +29,8 @@ DECISIONS = (
 """Codes that tell what a hook did; only `injected` comes with a text."""
 
 
-@record
-class HookParams:
-    """An event of a session in another program.
+class HookParams(Record, frozen=True):
+    """Report an event of another program's session, and return text for its model.
 
     Attributes:
         program: The program, as in `memctl hooks install`: `claude-code`, `codex`, `gemini`, `cursor` or `copilot`.
@@ -38,20 +42,29 @@ class HookParams:
             words.
         transcript_path: The session's transcript, or empty.
         agent: The agent's id; None: the default agent.
+
+    Returns:
+        `text` (empty unless `decision` is `injected`), `hits` in it, and `decision`: `injected`, `empty`,
+        `machine_prompt`, `not_sure`, `already_shown`, `nothing_new`, `indexed`, `off` or `gave_up`.
+
+    Raises:
+        AgentUnknownError: No agent has that id.
+        BadParamsError: A parameter is wrong.
+        DaemonUnreachableError, DeadlineExceededError, ConnectionLostError: As with every request. The request is
+            not sent a second time after the connection broke.
     """
 
-    program: str
-    event: str
-    session_id: str
-    cwd: str = ""
-    prompt: str = ""
-    reason: str = ""
-    transcript_path: str = ""
-    agent: str | None = None
+    program: Annotated[str, Meta(max_length=64, extra={"filled": True})]
+    event: Annotated[str, one_of(*EVENTS)]
+    session_id: FilledKey
+    cwd: Path = ""
+    prompt: Prompt = ""
+    reason: Key = ""
+    transcript_path: Path = ""
+    agent: AgentId | None = None
 
 
-@record
-class HookReply:
+class HookReply(Record, frozen=True):
     """The text for the program's model, empty if there is none, the decision, and the number of hits in the text.
 
     Attributes:
@@ -68,21 +81,28 @@ class HookReply:
     hits: int
 
 
-@record
-class HookLogParams:
-    """How many of the newest entries to return.
+class HookLogParams(Record, frozen=True):
+    """Return the newest decisions of `hook`.
 
     Attributes:
-        limit: Entries in the reply, 1 to 1,000.
+        limit: How many, 1 to 1,000.
         session_id: Only this session: its id, or the beginning of only one; None: all.
+
+    Returns:
+        `entries`, newest first, each with `time_ms`, `program`, `session_id`, `event`, `decision`, `chars` (of the
+        injected text), the `places` of its hits, the start of the `prompt`, and, if nothing was injected, the
+        place of the best `candidate` and what it `lacks`.
+
+    Raises:
+        BadParamsError: A parameter is wrong, or no session or several begin with `session_id`.
+        DaemonUnreachableError, DeadlineExceededError, ConnectionLostError: As with every request.
     """
 
-    limit: int = 50
-    session_id: str | None = None
+    limit: PageSize = 50
+    session_id: Key | None = None
 
 
-@record
-class HookLogEntry:
+class HookLogEntry(Record, frozen=True):
     """One event: its decision, the characters of the injected text, and the places of its hits.
 
     If nothing was injected, `candidate` is the place of the best candidate, and `lacks` says in English why it wasn't
@@ -113,8 +133,7 @@ class HookLogEntry:
     lacks: str = ""
 
 
-@record
-class HookLogReply:
+class HookLogReply(Record, frozen=True):
     """The entries, newest first.
 
     Attributes:

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections import deque
+from typing import TYPE_CHECKING, Any
 
 from .errors import ConnectionLostError, MemdError, RequestCancelledError
 from .session import EventArrival, Failure, ProgressArrival, Reply
 
-TYPE_CHECKING = False  # importing typing takes a client several milliseconds; type checkers know the name
 if TYPE_CHECKING:
     from collections.abc import Mapping
-    from typing import Any
 
     from .events import Event
     from .messages import Progress

@@ -2,25 +2,35 @@
 
 from __future__ import annotations
 
+from msgspec import field
+
+from memd_client.limits import AgentId
 from memd_client.problems import Degradation, Problem, SkippedFile
-from memd_client.record import field, record
+from memd_client.schema import Record
 
 
-@record
-class IndexParams:
-    """Which agent's index to update (None: all); `force` reads, chunks and embeds everything again.
+class IndexParams(Record, frozen=True):
+    """Update an agent's index now; a search does so too, for recent changes.
 
     Attributes:
-        agent: One agent; None: all.
+        agent: Only this agent; None: all agents.
         force: Read, chunk and embed everything again.
+
+    Returns:
+        `agents`, a row for each: `files`, `chunks`, `files_changed`, `embedded`, `took_ms`, `skipped`, `error`.
+
+    Raises:
+        AgentUnknownError: No agent has that id.
+        MemoryDisabledError: The settings of the one agent turn memory off.
+        DeadlineExceededError: No progress for five minutes.
+        DaemonUnreachableError, ConnectionLostError: As with every request.
     """
 
-    agent: str | None = None
+    agent: AgentId | None = None
     force: bool = False
 
 
-@record
-class IndexedAgent:
+class IndexedAgent(Record, frozen=True):
     """The result of one agent's sync.
 
     Attributes:
@@ -50,8 +60,7 @@ class IndexedAgent:
     error: Problem | None = None
 
 
-@record
-class IndexReply:
+class IndexReply(Record, frozen=True):
     """One row per agent synced.
 
     Attributes:
@@ -61,21 +70,28 @@ class IndexReply:
     agents: list[IndexedAgent]
 
 
-@record
-class ResetParams:
-    """Which agent's index to rebuild (None: all); with `delete_vectors` all chunks are embedded again.
+class ResetParams(Record, frozen=True):
+    """Drop an agent's index and rebuild it from its files.
 
     Attributes:
-        agent: One agent; None: all.
+        agent: Only this agent; None: all agents.
         delete_vectors: Delete the vectors too, so that every chunk is embedded again.
+
+    Returns:
+        `agents`, a row for each, as in `index`.
+
+    Raises:
+        AgentUnknownError: No agent has that id.
+        MemoryDisabledError: The settings of the one agent turn memory off.
+        DeadlineExceededError: No progress for five minutes.
+        DaemonUnreachableError, ConnectionLostError: As with every request.
     """
 
-    agent: str | None = None
+    agent: AgentId | None = None
     delete_vectors: bool = False
 
 
-@record
-class ResetReply:
+class ResetReply(Record, frozen=True):
     """One row per agent.
 
     Attributes:
@@ -85,19 +101,26 @@ class ResetReply:
     agents: list[IndexedAgent]
 
 
-@record
-class VacuumParams:
-    """Which agent's index to compact (None: all).
+class VacuumParams(Record, frozen=True):
+    """Remove unneeded vectors from an agent's index and free their disk space.
 
     Attributes:
-        agent: One agent; None: all.
+        agent: Only this agent; None: all agents.
+
+    Returns:
+        `agents`, a row for each: `bytes_before`, `bytes_after`, `vectors_removed`, `took_ms`, `error`.
+
+    Raises:
+        AgentUnknownError: No agent has that id.
+        MemoryDisabledError: The settings of the one agent turn memory off.
+        DeadlineExceededError: No progress for five minutes.
+        DaemonUnreachableError, ConnectionLostError: As with every request.
     """
 
-    agent: str | None = None
+    agent: AgentId | None = None
 
 
-@record
-class VacuumedAgent:
+class VacuumedAgent(Record, frozen=True):
     """The result of compacting one agent's index. Sizes are bytes, including the write-ahead log.
 
     Attributes:
@@ -117,8 +140,7 @@ class VacuumedAgent:
     error: Problem | None = None
 
 
-@record
-class VacuumReply:
+class VacuumReply(Record, frozen=True):
     """One row per agent.
 
     Attributes:

@@ -1,10 +1,14 @@
 """Parameters and replies of all requests.
 
 All times are milliseconds, all sizes bytes; line numbers start at 1 and ranges are inclusive. A newer daemon may add
-fields; `wire.from_wire` ignores fields that this release doesn't know.
+fields; `schema.from_wire` ignores fields that this release doesn't know.
 """
 
 from __future__ import annotations
+
+from typing import Annotated, Any
+
+from msgspec import Meta, field
 
 from memd_client.agent_parts import MachineStatus as MachineStatus
 from memd_client.agent_parts import MemoryConflict as MemoryConflict
@@ -41,6 +45,7 @@ from memd_client.hooks import HookLogParams as HookLogParams
 from memd_client.hooks import HookLogReply as HookLogReply
 from memd_client.hooks import HookParams as HookParams
 from memd_client.hooks import HookReply as HookReply
+from memd_client.limits import MAX_PATH_CHARS, AgentId, IndexPath, Name, Path, Position, Texts, one_of
 from memd_client.maintenance import IndexedAgent as IndexedAgent
 from memd_client.maintenance import IndexParams as IndexParams
 from memd_client.maintenance import IndexReply as IndexReply
@@ -63,7 +68,6 @@ from memd_client.problems import EmptyResult as EmptyResult
 from memd_client.problems import Fallback as Fallback
 from memd_client.problems import Problem as Problem
 from memd_client.problems import SkippedFile as SkippedFile
-from memd_client.record import Any, field, record
 from memd_client.remotes import RemoteParams as RemoteParams
 from memd_client.remotes import RemoteReply as RemoteReply
 from memd_client.reports import AccountStatus as AccountStatus
@@ -77,6 +81,7 @@ from memd_client.reports import ModelStatus as ModelStatus
 from memd_client.reports import RejectedText as RejectedText
 from memd_client.reports import StatusParams as StatusParams
 from memd_client.reports import StatusReply as StatusReply
+from memd_client.schema import NO_DEADLINE, Record, Request
 from memd_client.searches import Hit as Hit
 from memd_client.searches import PendingChanges as PendingChanges
 from memd_client.searches import SearchAgentsParams as SearchAgentsParams
@@ -115,11 +120,8 @@ PROTOCOL_VERSION = 1
 """The protocol version of this release; `hello` rejects any other."""
 
 
-@record
-class HelloParams:
-    """The first request of a connection.
-
-    Empty: any folder, as a client on another machine has to leave the choice to that machine.
+class HelloParams(Record, frozen=True):
+    """Return the daemon's release and capabilities: the cheapest check of it.
 
     Attributes:
         protocol: Version that the client speaks; must be the daemon's.
@@ -127,16 +129,21 @@ class HelloParams:
         version: Release of the client.
         state_dir: Real path of the client's state directory; a daemon of another directory refuses the client. Empty:
             any directory.
+
+    Returns:
+        `version`, `pid` and `protocol` of the daemon, `capabilities` (names of the requests it knows) and `limits`.
+
+    Raises:
+        DaemonUnreachableError, DeadlineExceededError, ConnectionLostError: As with every request.
     """
 
     protocol: int = PROTOCOL_VERSION
-    client: str = ""
-    version: str = ""
-    state_dir: str = ""
+    client: Name = ""
+    version: Name = ""
+    state_dir: Annotated[str, Meta(max_length=MAX_PATH_CHARS)] = ""
 
 
-@record
-class HelloReply:
+class HelloReply(Record, frozen=True):
     """The daemon's release, its process, the requests it knows (`capabilities`), its limits and its state folder.
 
     Attributes:
@@ -156,32 +163,42 @@ class HelloReply:
     state_dir: str = ""
 
 
-@record
-class GetParams:
-    """Which lines of a memory file to return; `lines` defaults to the rest of the file.
+class GetParams(Record, frozen=True):
+    """Return lines of a memory file, unchanged, or messages of a conversation.
 
     With `include_conversations`, `path` may also be a conversation: the path of its hits, or its session's id. Its
     lines are those of the transcript, as in a hit.
 
     Attributes:
-        path: As in a hit. Absolute paths, `..`, links, files other than Markdown and files outside of memory are
-            refused: `path_refused`.
+        path: The file, as in a hit. Absolute paths, `..`, links, files other than Markdown and files outside of memory
+            are refused: `path_refused`.
         agent: The agent's id; None: the default agent.
-        from_line: First line.
-        lines: Number of lines; None: to the end.
+        from_line: The first line, from 1.
+        lines: How many lines; None: to the end.
         include_conversations: Whether `path` may also be a conversation: the path of its hits, or the id of its
             session. Set it only for a caller that may read all conversations of the agent.
+
+    Returns:
+        `text`, `from_line`, `lines` (how many were returned), `total_lines`, and `truncated` if a frame was full.
+        For a conversation, `text` has a line for each message, and `line_numbers` their lines in the transcript.
+
+    Raises:
+        PathRefusedError: The path is not a memory file, or leads out of the workspace.
+        FileMissingError: There is no such file.
+        FileUnreadableError: The file can't be read.
+        AgentUnknownError: No agent has that id.
+        MemoryDisabledError: The agent's settings turn memory off.
+        DaemonUnreachableError, DeadlineExceededError, ConnectionLostError: As with every request.
     """
 
-    path: str
-    agent: str | None = None
-    from_line: int = 1
-    lines: int | None = None
+    path: IndexPath
+    agent: AgentId | None = None
+    from_line: Position = 1
+    lines: Position | None = None
     include_conversations: bool = False
 
 
-@record
-class GetReply:
+class GetReply(Record, frozen=True):
     """The requested lines, unchanged; `truncated` if the frame limit cut them off.
 
     For a conversation, `text` has a line for each message, with its speaker, and `line_numbers` has the line of the
@@ -209,27 +226,34 @@ class GetReply:
     line_numbers: list[int] = field(default_factory=list)
 
 
-@record
-class EmbedParams:
-    """Texts to embed; `kind` is `query` or `document`.
-
-    With `keep`, vectors of documents are stored in the agent's cache, and cached vectors are reused.
+class EmbedParams(Record, frozen=True):
+    """Return the vectors of texts by an agent's embedding provider.
 
     Attributes:
-        texts: The texts.
-        agent: Whose provider; None: the default agent's.
-        kind: `document` or `query`.
-        keep: Keep vectors of documents in the agent's cache, and use those that are there.
+        texts: At most 10,000 texts of 4,000,000 characters in all.
+        agent: The agent whose provider is used; None: the default agent.
+        kind: `document` or `query`: some models embed them differently.
+        keep: Store vectors of documents in the agent's cache, and use those that are there.
+
+    Returns:
+        `vectors`: `count` rows of `dims` numbers of unit length, as packed little-endian float32.
+
+    Raises:
+        ProviderUnavailableError: The agent has no embedding provider.
+        ProviderFailedError: The provider failed; its subclasses say how.
+        AgentUnknownError: No agent has that id.
+        MemoryDisabledError: The agent's settings turn memory off.
+        BadParamsError: A parameter has the wrong type or is out of its range.
+        DaemonUnreachableError, DeadlineExceededError, ConnectionLostError: As with every request.
     """
 
-    texts: list[str]
-    agent: str | None = None
-    kind: str = "document"
+    texts: Texts
+    agent: AgentId | None = None
+    kind: Annotated[str, one_of("query", "document")] = "document"
     keep: bool = False
 
 
-@record
-class EmbedReply:
+class EmbedReply(Record, frozen=True):
     """Vectors of unit length: `count` rows of `dims` numbers, as packed little-endian float32.
 
     Attributes:
@@ -247,24 +271,36 @@ class EmbedReply:
     vectors: bytes
 
 
-@record
-class ModelParams:
-    """An action on the models on disk: `pull` or `remove` one, `list` them, or `info` on what one needs.
+class ModelParams(Record, frozen=True):
+    """Download, describe or remove a local embedding model, or list those on disk.
 
     Attributes:
         ref: `minilm`, a path, `hf:owner/repo/file.gguf` or `https://…`; not needed for `list`; empty for `info`: the
             default model of `provider = "local"`.
         action: `pull`, `list`, `info` or `remove`.
         force: Remove a model although an agent's settings name it; else that is `bad_params`.
+
+    Returns:
+        `ref`, `path` and `size_bytes` of the model; for `list` `models`, a row for each; for `info`
+        `info`, its RAM and tokens, also before the download of the default model and `minilm`.
+
+    Raises:
+        ConfigInvalidError: The reference names no model.
+        DownloadFailedError: The download broke; pulling again resumes it.
+        ChecksumMismatchError, ModelInvalidError: The downloaded file can't be used.
+        LocalExtraMissingError: The daemon lacks the packages for local models.
+        BadParamsError: The model to remove is used by an agent, or a parameter is wrong.
+        PathRefusedError: The file to remove is outside the models' directories.
+        DeadlineExceededError: No progress for five minutes.
+        DaemonUnreachableError, ConnectionLostError: As with every request.
     """
 
-    ref: str = ""
-    action: str = "pull"
+    ref: Path = ""
+    action: Annotated[str, one_of("pull", "list", "info", "remove")] = "pull"
     force: bool = False
 
 
-@record
-class ModelFile:
+class ModelFile(Record, frozen=True):
     """A model on disk, the agents whose settings name it, whether it is loaded, and its estimated RAM then.
 
     Attributes:
@@ -284,8 +320,7 @@ class ModelFile:
     ram_bytes: int = 0
 
 
-@record
-class ModelInfo:
+class ModelInfo(Record, frozen=True):
     """What a model needs, estimated from the metadata of its file. Zero is unknown.
 
     Attributes:
@@ -315,8 +350,7 @@ class ModelInfo:
     peak_bytes: int
 
 
-@record
-class ModelReply:
+class ModelReply(Record, frozen=True):
     """The model file that was pulled or removed, or that `info` is about; for `list`, all model files.
 
     Attributes:
@@ -334,9 +368,8 @@ class ModelReply:
     info: ModelInfo | None = None
 
 
-@record
-class CancelParams:
-    """The id of the request to cancel, on the same connection.
+class CancelParams(Record, frozen=True):
+    """Cancel a request of the same connection.
 
     Attributes:
         id: Id of the request to cancel.
@@ -345,8 +378,7 @@ class CancelParams:
     id: int
 
 
-@record
-class CancelReply:
+class CancelReply(Record, frozen=True):
     """Whether that request was still running.
 
     Attributes:
@@ -356,8 +388,7 @@ class CancelReply:
     cancelled: bool
 
 
-@record
-class Progress:
+class Progress(Record, frozen=True):
     """The progress of a request.
 
     Attributes:
@@ -375,43 +406,93 @@ class Progress:
     detail: str = ""
 
 
-REQUESTS: dict[str, tuple[type[Any], type[Any]]] = {
-    "hello": (HelloParams, HelloReply),
-    "status": (StatusParams, StatusReply),
-    "metrics": (MetricsParams, MetricsReply),
-    "search": (SearchParams, SearchReply),
-    "search_agents": (SearchAgentsParams, SearchAgentsReply),
-    "get": (GetParams, GetReply),
-    "files": (FilesParams, FilesReply),
-    "index": (IndexParams, IndexReply),
-    "reset": (ResetParams, ResetReply),
-    "vacuum": (VacuumParams, VacuumReply),
-    "embed": (EmbedParams, EmbedReply),
-    "model": (ModelParams, ModelReply),
-    "tools": (ToolsParams, ToolsReply),
-    "call_tool": (CallToolParams, CallToolReply),
-    "prompt_section": (PromptSectionParams, PromptSectionReply),
-    "session_started": (SessionStartedParams, SessionStartedReply),
-    "session_ended": (SessionEndedParams, SessionEndedReply),
-    "flush_check": (FlushCheckParams, FlushCheckReply),
-    "flush_done": (FlushDoneParams, FlushDoneReply),
-    "compaction_done": (CompactionDoneParams, CompactionDoneReply),
-    "hook": (HookParams, HookReply),
-    "hook_log": (HookLogParams, HookLogReply),
-    "append_note": (AppendNoteParams, AppendNoteReply),
-    "memory_store": (MemoryStoreParams, MemoryStoreReply),
-    "memory_recall": (MemoryRecallParams, MemoryRecallReply),
-    "memory_edit": (MemoryEditParams, MemoryEditReply),
-    "memory_forget": (MemoryForgetParams, MemoryForgetReply),
-    "facts": (FactsParams, FactsReply),
-    "facts_for_prompt": (FactsForPromptParams, FactsForPromptReply),
-    "capture_facts": (CaptureFactsParams, CaptureFactsReply),
-    "sources": (SourcesParams, SourcesReply),
-    "remote": (RemoteParams, RemoteReply),
-    "conversation_search": (ConversationSearchParams, ConversationSearchReply),
-    "conversation_read": (ConversationReadParams, ConversationReadReply),
-    "open_page": (OpenPageParams, OpenPageReply),
-    "subscribe": (SubscribeParams, SubscribeReply),
-    "cancel": (CancelParams, CancelReply),
+REPLY_MARGIN_S = 5.0
+"""Added to a request's own deadline, which the daemon keeps, for the reply to arrive."""
+
+PROGRESS_TIMEOUT_S = 300.0
+"""Longest time without progress of requests that may take hours, such as `index`."""
+
+EXCHANGE_TIMEOUT_S = 900.0
+"""Shortest timeout of a request that exchanges data with a remote, or deletes many files."""
+
+NAMING_TIMEOUT_S = 30.0
+"""Shortest timeout of a request in which a model may choose the name of a note."""
+
+
+def own_deadline(params: Any) -> float:
+    """Return the timeout of a request that has a deadline of its own, in seconds."""
+    return 0.0 if params.deadline_ms is None else params.deadline_ms / 1000 + REPLY_MARGIN_S
+
+
+REQUESTS: dict[str, Request] = {
+    "hello": Request(HelloParams, HelloReply, positional=0),
+    "status": Request(StatusParams, StatusReply, uses_client_agent=False, positional=1),
+    "metrics": Request(MetricsParams, MetricsReply),
+    "search": Request(SearchParams, SearchReply, timeout_s=own_deadline),
+    "search_agents": Request(SearchAgentsParams, SearchAgentsReply, timeout_s=own_deadline),
+    "get": Request(GetParams, GetReply),
+    "files": Request(FilesParams, FilesReply),
+    "index": Request(
+        IndexParams, IndexReply, timeout_s=PROGRESS_TIMEOUT_S, renews_deadline=True, positional=1
+    ),
+    "reset": Request(
+        ResetParams, ResetReply, timeout_s=PROGRESS_TIMEOUT_S, renews_deadline=True, positional=1
+    ),
+    "vacuum": Request(
+        VacuumParams, VacuumReply, timeout_s=PROGRESS_TIMEOUT_S, renews_deadline=True, positional=1
+    ),
+    "embed": Request(EmbedParams, EmbedReply),
+    "model": Request(
+        ModelParams, ModelReply, timeout_s=PROGRESS_TIMEOUT_S, renews_deadline=True, positional=1
+    ),
+    "tools": Request(ToolsParams, ToolsReply),
+    "call_tool": Request(CallToolParams, CallToolReply, timeout_s=own_deadline, positional=2),
+    "prompt_section": Request(PromptSectionParams, PromptSectionReply),
+    "session_started": Request(SessionStartedParams, SessionStartedReply),
+    "session_ended": Request(SessionEndedParams, SessionEndedReply, timeout_s=NAMING_TIMEOUT_S),
+    "flush_check": Request(FlushCheckParams, FlushCheckReply),
+    "flush_done": Request(FlushDoneParams, FlushDoneReply),
+    "compaction_done": Request(
+        CompactionDoneParams,
+        CompactionDoneReply,
+        repeatable=lambda it: not it.session_key or it.compaction_count is not None,
+        positional=1,
+    ),
+    "hook": Request(HookParams, HookReply, repeatable=False),
+    "hook_log": Request(HookLogParams, HookLogReply),
+    "append_note": Request(AppendNoteParams, AppendNoteReply, repeatable=lambda it: it.key is not None),
+    "memory_store": Request(MemoryStoreParams, MemoryStoreReply, repeatable=lambda it: it.id is not None),
+    "memory_recall": Request(MemoryRecallParams, MemoryRecallReply),
+    "memory_edit": Request(MemoryEditParams, MemoryEditReply, repeatable=False),
+    "memory_forget": Request(MemoryForgetParams, MemoryForgetReply, repeatable=False, positional=1),
+    "facts": Request(FactsParams, FactsReply),
+    "facts_for_prompt": Request(FactsForPromptParams, FactsForPromptReply),
+    "capture_facts": Request(CaptureFactsParams, CaptureFactsReply),
+    "sources": Request(
+        SourcesParams,
+        SourcesReply,
+        timeout_s=lambda it: 0.0 if it.action == "list" else EXCHANGE_TIMEOUT_S,
+        uses_client_agent=False,
+        positional=2,
+    ),
+    "remote": Request(
+        RemoteParams,
+        RemoteReply,
+        timeout_s=lambda it: 0.0 if it.action == "status" else EXCHANGE_TIMEOUT_S,
+        uses_client_agent=False,
+        positional=1,
+    ),
+    "conversation_search": Request(ConversationSearchParams, ConversationSearchReply, timeout_s=own_deadline),
+    "conversation_read": Request(ConversationReadParams, ConversationReadReply),
+    "open_page": Request(OpenPageParams, OpenPageReply, uses_client_agent=False, positional=1),
+    "subscribe": Request(
+        SubscribeParams,
+        SubscribeReply,
+        timeout_s=NO_DEADLINE,
+        uses_client_agent=False,
+        repeatable=False,
+        positional=2,
+    ),
+    "cancel": Request(CancelParams, CancelReply),
 }
-"""The parameters and the reply of each request, by name."""
+"""All requests, by name."""

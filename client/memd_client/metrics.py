@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
-from memd_client.record import field, record
+from msgspec import field
+
+from memd_client.schema import Record
 
 
-@record
-class MetricsParams:
-    """No parameters."""
+class MetricsParams(Record, frozen=True):
+    """Return the daemon's counters, gauges and histograms since its start.
+
+    Returns:
+        `metrics`, and `bounds`: the upper bounds of the histograms' buckets. Durations in them are seconds.
+
+    Raises:
+        DaemonUnreachableError, DeadlineExceededError, ConnectionLostError: As with every request.
+    """
 
 
-@record
-class Sample:
+class Sample(Record, frozen=True):
     """One value of a metric; `labels` distinguish it from the other values.
 
     Attributes:
@@ -23,8 +30,7 @@ class Sample:
     value: float
 
 
-@record
-class Histogram:
+class Histogram(Record, frozen=True):
     """Durations in seconds. `counts` has a value per bucket of `MetricsReply.bounds`, and one for longer durations.
 
     Attributes:
@@ -44,8 +50,7 @@ class Histogram:
     p99: float
 
 
-@record
-class Metric:
+class Metric(Record, frozen=True):
     """A metric. `kind` is `counter`, `gauge` (both have `samples`) or `histogram` (has `histograms`).
 
     Attributes:
@@ -63,8 +68,7 @@ class Metric:
     histograms: list[Histogram] = field(default_factory=list)
 
 
-@record
-class MetricsReply:
+class MetricsReply(Record, frozen=True):
     """All metrics, and the upper bounds of the histograms' buckets in seconds.
 
     A changed `pid` or a smaller `uptime_ms` means that the counters restarted.

@@ -6,36 +6,22 @@ No I/O. `requests` builds prepared requests; a client's `request` and `follow` s
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from typing import Any, Generic, TypeVar
 
-from .errors import ConnectionLostError, FrameInvalidError, IdleTimeoutError, MemdError, RequestCancelledError
-from .messages import Progress
-from .wire import from_wire, require_finite, to_wire
+from .errors import (
+    BadParamsError,
+    ConnectionLostError,
+    FrameInvalidError,
+    IdleTimeoutError,
+    MemdError,
+    RequestCancelledError,
+)
+from .messages import REQUESTS, Progress
+from .schema import NO_DEADLINE, from_wire, require_finite, to_wire
 
-TYPE_CHECKING = False  # importing typing takes a client several milliseconds; type checkers know the name
-if TYPE_CHECKING:
-    from typing import Any, Generic, TypeVar
-
-    OnProgress = Callable[[Progress], None]
-    Step = TypeVar("Step")
-    T = TypeVar("T")
-else:
-    Step = T = None
-
-    class Generic:
-        """Replaces `typing.Generic` at run time, when type parameters have no effect."""
-
-        def __class_getitem__(cls, _):
-            return cls
-
-
-PROGRESS_TIMEOUT_S = 300.0
-"""Longest time without progress of requests that may take hours, such as `index`."""
-
-REPLY_MARGIN_S = 5.0
-"""Added to a request's own deadline, which the daemon keeps, for the reply to arrive."""
-
-NO_DEADLINE = float("inf")
-"""Value of `min_timeout_s` for a request without a deadline."""
+OnProgress = Callable[[Progress], None]
+Step = TypeVar("Step")
+T = TypeVar("T")
 
 
 class PreparedRequest(Generic[T]):
@@ -93,8 +79,14 @@ class PreparedRequest(Generic[T]):
 
         Args:
             agent: The client's own agent.
+
+        Raises:
+            BadParamsError: A value has a type that can't be sent.
         """
-        params: dict[str, Any] = to_wire(self.params)
+        try:
+            params: dict[str, Any] = to_wire(self.params)
+        except TypeError as error:
+            raise BadParamsError(f"{self.method}: a parameter can't be sent: {error}") from error
         if self.uses_client_agent and "agent" in params:
             params["agent"] = params["agent"] or agent
         return params
@@ -113,15 +105,13 @@ class PreparedRequest(Generic[T]):
         """Return a reply as its record.
 
         Raises:
-            FrameInvalidError: A field is missing, or a number is not finite.
+            FrameInvalidError: A field is missing or has the wrong type, or a number is not finite.
         """
         try:
             require_finite(result)
             return from_wire(self.reply, result)
         except ValueError as error:
             raise FrameInvalidError(f"the daemon's reply to {self.method} is invalid: {error}") from error
-        except (TypeError, AttributeError) as error:
-            raise FrameInvalidError(f"the daemon's reply to {self.method} is incomplete: {error}") from error
 
     def can_repeat(self, error: MemdError) -> bool:
         """Return whether to send it again over a new connection after this error."""
@@ -132,18 +122,27 @@ class PreparedRequest(Generic[T]):
         return self.repeatable or error.data.get("sent") is False
 
 
-def long_request(
-    method: str, params: Any, reply: type[T], on_progress: OnProgress | None, repeatable: bool = True
+def prepare(
+    method: str, params: Any, reply: type[T], on_progress: OnProgress | None = None
 ) -> PreparedRequest[T]:
-    """Return a request whose timeout restarts with each progress."""
+    """Return a request with the properties that `messages.REQUESTS` gives it.
+
+    Args:
+        method: Its name.
+        params: Its parameters, a record.
+        reply: The type of its reply.
+        on_progress: As in `PreparedRequest`.
+    """
+    known = REQUESTS[method]
     return PreparedRequest(
         method,
         params,
         reply,
-        min_timeout_s=PROGRESS_TIMEOUT_S,
-        renews_deadline=True,
+        min_timeout_s=known.timeout_s(params) if callable(known.timeout_s) else known.timeout_s,
+        renews_deadline=known.renews_deadline,
         on_progress=on_progress,
-        repeatable=repeatable,
+        uses_client_agent=known.uses_client_agent,
+        repeatable=known.repeatable(params) if callable(known.repeatable) else known.repeatable,
     )
 
 

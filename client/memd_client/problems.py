@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from memd_client.record import record
+from memd_client.schema import Record
 
 
-@record
-class Problem:
+class Problem(Record, frozen=True):
     """A problem, and a hint what to do about it.
 
     Attributes:
@@ -20,8 +19,7 @@ class Problem:
     hint: str
 
 
-@record
-class Degradation:
+class Degradation(Record, frozen=True):
     """Why a reply is incomplete, and since when (epoch milliseconds).
 
     Attributes:
@@ -37,8 +35,7 @@ class Degradation:
     hint: str
 
 
-@record
-class EmptyResult:
+class EmptyResult(Record, frozen=True):
     """Why a search has no hits, and what to do; `min_score` in the hint is the request's parameter.
 
     Attributes:
@@ -52,8 +49,7 @@ class EmptyResult:
     hint: str
 
 
-@record
-class Fallback:
+class Fallback(Record, frozen=True):
     """The configured provider that failed, why, and since when (epoch milliseconds).
 
     Attributes:
@@ -69,8 +65,7 @@ class Fallback:
     since_ms: int
 
 
-@record
-class SkippedFile:
+class SkippedFile(Record, frozen=True):
     """A file that is not in the index, and why.
 
     Attributes:

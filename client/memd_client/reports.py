@@ -5,13 +5,17 @@ All times are milliseconds, all sizes bytes.
 
 from __future__ import annotations
 
+from typing import Any
+
+from msgspec import field
+
 from memd_client.agent_parts import RemoteStatus, SessionsStatus, SourceStatus
+from memd_client.limits import AgentId
 from memd_client.problems import Degradation, Fallback, Problem, SkippedFile
-from memd_client.record import Any, field, record
+from memd_client.schema import Record
 
 
-@record
-class FillProgress:
+class FillProgress(Record, frozen=True):
     """A vector space that is being filled while another one is searched.
 
     Attributes:
@@ -33,8 +37,7 @@ class FillProgress:
     tokens: int
 
 
-@record
-class BulkJob:
+class BulkJob(Record, frozen=True):
     """A job at a provider's batch API.
 
     Attributes:
@@ -52,8 +55,7 @@ class BulkJob:
     submitted_ms: int
 
 
-@record
-class RejectedText:
+class RejectedText(Record, frozen=True):
     """A chunk that the provider rejects; only keyword search finds it.
 
     Attributes:
@@ -69,22 +71,27 @@ class RejectedText:
     reason: str
 
 
-@record
-class StatusParams:
-    """Which agent to report on (None: all); `deep` also probes embeddings, vectors and keyword index.
+class StatusParams(Record, frozen=True):
+    """Return the state of the daemon and of its agents.
 
     Attributes:
-        agent: One agent; None: all.
+        agent: Only this agent; None: all agents.
         deep: Also probe embeddings, vectors, keyword index and file access of each agent, and report on the
             installation.
+
+    Returns:
+        The state of the daemon, and `agents` with a row for each. Sizes are bytes, times milliseconds.
+
+    Raises:
+        AgentUnknownError: No agent has that id.
+        DaemonUnreachableError, DeadlineExceededError, ConnectionLostError: As with every request.
     """
 
-    agent: str | None = None
+    agent: AgentId | None = None
     deep: bool = False
 
 
-@record
-class Check:
+class Check(Record, frozen=True):
     """One probe of a deep status.
 
     Attributes:
@@ -98,8 +105,7 @@ class Check:
     detail: str
 
 
-@record
-class AgentStatus:
+class AgentStatus(Record, frozen=True):
     """One agent's memory. The defaults are those of a memory that can't be opened.
 
     Attributes:
@@ -179,8 +185,7 @@ class AgentStatus:
     checks: list[Check] = field(default_factory=list)
 
 
-@record
-class ModelStatus:
+class ModelStatus(Record, frozen=True):
     """The local model and its process.
 
     Attributes:
@@ -204,8 +209,7 @@ class ModelStatus:
     problem: str = ""
 
 
-@record
-class DownloadStatus:
+class DownloadStatus(Record, frozen=True):
     """A running or failed download of a model. Sizes are bytes; `total` is 0 if unknown.
 
     Attributes:
@@ -225,8 +229,7 @@ class DownloadStatus:
     problem: str = ""
 
 
-@record
-class AccountStatus:
+class AccountStatus(Record, frozen=True):
     """One account at a provider: its state, and today's calls and tokens.
 
     Attributes:
@@ -250,8 +253,7 @@ class AccountStatus:
     until_ms: int = 0
 
 
-@record
-class MemoryStatus:
+class MemoryStatus(Record, frozen=True):
     """RAM in use and its budgets, in bytes: vectors, model processes and SQLite's page caches.
 
     Attributes:
@@ -275,8 +277,7 @@ class MemoryStatus:
     on_battery: bool = False
 
 
-@record
-class StatusReply:
+class StatusReply(Record, frozen=True):
     """The daemon and its agents. `token_budget` is the daily limit of tokens, 0 without one.
 
     Attributes:

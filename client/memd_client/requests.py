@@ -1,42 +1,64 @@
 """Functions that build the requests of the clients, without sending them.
 
-The parameters are those of the method of the same name in `methods`, which documents them. A new request needs
-
-1. its records and their entry in `messages.REQUESTS`,
-2. a function here (that returns a `PreparedRequest`, or a `long_request` if it reports progress),
-3. a method in `methods` or one of its bases, with the docstring of all three clients,
-4. `scripts/generate`, which writes the method of the asyncio and trio clients.
-
-A request that writes and must not be executed twice has `repeatable=False`.
+Made by `scripts/generate` from the records of `messages`: don't edit.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
-from .events import SubscribeParams, SubscribeReply
 from .messages import (
+    AppendNoteParams,
+    AppendNoteReply,
+    CallToolParams,
+    CallToolReply,
+    CaptureFactsParams,
+    CaptureFactsReply,
+    CompactionDoneParams,
+    CompactionDoneReply,
     ConversationReadParams,
     ConversationReadReply,
     ConversationSearchParams,
     ConversationSearchReply,
     EmbedParams,
     EmbedReply,
+    FactsForPromptParams,
+    FactsForPromptReply,
+    FactsParams,
+    FactsReply,
     FilesParams,
     FilesReply,
+    FlushCheckParams,
+    FlushCheckReply,
+    FlushDoneParams,
+    FlushDoneReply,
     GetParams,
     GetReply,
     HelloParams,
     HelloReply,
+    HookLogParams,
+    HookLogReply,
+    HookParams,
+    HookReply,
     IndexParams,
     IndexReply,
+    MemoryEditParams,
+    MemoryEditReply,
+    MemoryForgetParams,
+    MemoryForgetReply,
+    MemoryRecallParams,
+    MemoryRecallReply,
+    MemoryStoreParams,
+    MemoryStoreReply,
     MetricsParams,
     MetricsReply,
     ModelParams,
     ModelReply,
     OpenPageParams,
     OpenPageReply,
-    Progress,
+    PromptSectionParams,
+    PromptSectionReply,
     RemoteParams,
     RemoteReply,
     ResetParams,
@@ -45,37 +67,41 @@ from .messages import (
     SearchAgentsReply,
     SearchParams,
     SearchReply,
+    SessionEndedParams,
+    SessionEndedReply,
+    SessionStartedParams,
+    SessionStartedReply,
     SourcesParams,
     SourcesReply,
     StatusParams,
     StatusReply,
+    SubscribeParams,
+    SubscribeReply,
+    ToolsParams,
+    ToolsReply,
     VacuumParams,
     VacuumReply,
 )
-from .prepared_request import NO_DEADLINE, REPLY_MARGIN_S, PreparedRequest, long_request
+from .prepared_request import OnProgress, PreparedRequest, prepare
 from .session import CLIENT_VERSION
-
-OnProgress = Callable[[Progress], None]
-
-REMOTE_TIMEOUT_S = 900.0
-"""Shortest timeout of a request that exchanges data with a remote."""
 
 
 def hello() -> PreparedRequest[HelloReply]:
     """Return the request of `Client.hello`."""
-    return PreparedRequest("hello", HelloParams(client="memd-client", version=CLIENT_VERSION), HelloReply)
+    params = HelloParams(client="memd-client", version=CLIENT_VERSION)
+    return prepare("hello", params, HelloReply)
 
 
 def status(agent: str | None = None, *, deep: bool = False) -> PreparedRequest[StatusReply]:
     """Return the request of `Client.status`."""
-    return PreparedRequest(
-        "status", StatusParams(agent=agent, deep=deep), StatusReply, uses_client_agent=False
-    )
+    params = StatusParams(agent=agent, deep=deep)
+    return prepare("status", params, StatusReply)
 
 
 def metrics() -> PreparedRequest[MetricsReply]:
     """Return the request of `Client.metrics`."""
-    return PreparedRequest("metrics", MetricsParams(), MetricsReply)
+    params = MetricsParams()
+    return prepare("metrics", params, MetricsReply)
 
 
 def search(
@@ -114,8 +140,7 @@ def search(
         project=project,
         since=since,
     )
-    min_timeout_s = 0.0 if deadline_ms is None else deadline_ms / 1000 + REPLY_MARGIN_S
-    return PreparedRequest("search", params, SearchReply, min_timeout_s=min_timeout_s)
+    return prepare("search", params, SearchReply)
 
 
 def search_agents(
@@ -154,8 +179,7 @@ def search_agents(
         project=project,
         since=since,
     )
-    min_timeout_s = 0.0 if deadline_ms is None else deadline_ms / 1000 + REPLY_MARGIN_S
-    return PreparedRequest("search_agents", params, SearchAgentsReply, min_timeout_s=min_timeout_s)
+    return prepare("search_agents", params, SearchAgentsReply)
 
 
 def get(
@@ -168,75 +192,334 @@ def get(
 ) -> PreparedRequest[GetReply]:
     """Return the request of `Client.get`."""
     params = GetParams(
-        path=path,
-        agent=agent,
-        from_line=from_line,
-        lines=lines,
-        include_conversations=include_conversations,
+        path=path, agent=agent, from_line=from_line, lines=lines, include_conversations=include_conversations
     )
-    return PreparedRequest("get", params, GetReply)
+    return prepare("get", params, GetReply)
 
 
 def files(
-    *,
-    agent: str | None = None,
-    sources: Sequence[str] | None = None,
-    offset: int = 0,
-    limit: int = 200,
+    *, agent: str | None = None, sources: Sequence[str] | None = None, offset: int = 0, limit: int = 200
 ) -> PreparedRequest[FilesReply]:
     """Return the request of `Client.files`."""
-    wanted = None if sources is None else list(sources)
-    return PreparedRequest(
-        "files", FilesParams(agent=agent, sources=wanted, offset=offset, limit=limit), FilesReply
+    params = FilesParams(
+        agent=agent, sources=None if sources is None else list(sources), offset=offset, limit=limit
     )
+    return prepare("files", params, FilesReply)
 
 
 def index(
     agent: str | None = None, *, force: bool = False, on_progress: OnProgress | None = None
 ) -> PreparedRequest[IndexReply]:
     """Return the request of `Client.index`."""
-    return long_request("index", IndexParams(agent=agent, force=force), IndexReply, on_progress)
+    params = IndexParams(agent=agent, force=force)
+    return prepare("index", params, IndexReply, on_progress)
 
 
 def reset(
     agent: str | None = None, *, delete_vectors: bool = False, on_progress: OnProgress | None = None
 ) -> PreparedRequest[ResetReply]:
     """Return the request of `Client.reset`."""
-    return long_request(
-        "reset", ResetParams(agent=agent, delete_vectors=delete_vectors), ResetReply, on_progress
-    )
+    params = ResetParams(agent=agent, delete_vectors=delete_vectors)
+    return prepare("reset", params, ResetReply, on_progress)
 
 
 def vacuum(
     agent: str | None = None, *, on_progress: OnProgress | None = None
 ) -> PreparedRequest[VacuumReply]:
     """Return the request of `Client.vacuum`."""
-    return long_request("vacuum", VacuumParams(agent=agent), VacuumReply, on_progress)
+    params = VacuumParams(agent=agent)
+    return prepare("vacuum", params, VacuumReply, on_progress)
 
 
 def embed(
     texts: Sequence[str], *, agent: str | None = None, kind: str = "document", keep: bool = False
 ) -> PreparedRequest[EmbedReply]:
     """Return the request of `Client.embed`."""
-    return PreparedRequest(
-        "embed", EmbedParams(texts=list(texts), agent=agent, kind=kind, keep=keep), EmbedReply
-    )
+    params = EmbedParams(texts=list(texts), agent=agent, kind=kind, keep=keep)
+    return prepare("embed", params, EmbedReply)
 
 
 def model(
-    ref: str = "",
-    *,
-    action: str = "pull",
-    force: bool = False,
-    on_progress: OnProgress | None = None,
+    ref: str = "", *, action: str = "pull", force: bool = False, on_progress: OnProgress | None = None
 ) -> PreparedRequest[ModelReply]:
     """Return the request of `Client.model`."""
-    return long_request("model", ModelParams(ref=ref, action=action, force=force), ModelReply, on_progress)
+    params = ModelParams(ref=ref, action=action, force=force)
+    return prepare("model", params, ModelReply, on_progress)
 
 
-def open_page(agent: str | None = None) -> PreparedRequest[OpenPageReply]:
-    """Return the request of `Client.show`."""
-    return PreparedRequest("open_page", OpenPageParams(agent=agent), OpenPageReply, uses_client_agent=False)
+def tools(
+    *, agent: str | None = None, shape: str = "plain", include: Sequence[str] | None = None
+) -> PreparedRequest[ToolsReply]:
+    """Return the request of `Client.tools`."""
+    params = ToolsParams(agent=agent, shape=shape, include=None if include is None else list(include))
+    return prepare("tools", params, ToolsReply)
+
+
+def call_tool(
+    name: str,
+    arguments: Any = None,
+    *,
+    agent: str | None = None,
+    session_kind: str | None = None,
+    session_key: str = "",
+    deadline_ms: int | None = None,
+    active_projects: Sequence[str] | None = None,
+    recall: bool = False,
+    include_conversations: bool = False,
+) -> PreparedRequest[CallToolReply]:
+    """Return the request of `Client.call_tool`."""
+    params = CallToolParams(
+        name=name,
+        arguments=arguments,
+        agent=agent,
+        session_kind=session_kind,
+        session_key=session_key,
+        deadline_ms=deadline_ms,
+        active_projects=None if active_projects is None else list(active_projects),
+        recall=recall,
+        include_conversations=include_conversations,
+    )
+    return prepare("call_tool", params, CallToolReply)
+
+
+def prompt_section(
+    *,
+    agent: str | None = None,
+    tools: Sequence[str] | None = None,
+    citations: str | None = None,
+    session_kind: str | None = None,
+    session_key: str = "",
+) -> PreparedRequest[PromptSectionReply]:
+    """Return the request of `Client.prompt_section`."""
+    params = PromptSectionParams(
+        agent=agent,
+        tools=None if tools is None else list(tools),
+        citations=citations,
+        session_kind=session_kind,
+        session_key=session_key,
+    )
+    return prepare("prompt_section", params, PromptSectionReply)
+
+
+def session_started(
+    session_key: str,
+    *,
+    agent: str | None = None,
+    kind: str | None = None,
+    max_file_characters: int = 12_000,
+    max_characters: int = 40_000,
+) -> PreparedRequest[SessionStartedReply]:
+    """Return the request of `Client.session_started`."""
+    params = SessionStartedParams(
+        session_key=session_key,
+        agent=agent,
+        kind=kind,
+        max_file_characters=max_file_characters,
+        max_characters=max_characters,
+    )
+    return prepare("session_started", params, SessionStartedReply)
+
+
+def session_ended(
+    session_key: str,
+    *,
+    agent: str | None = None,
+    session_id: str | None = None,
+    transcript: str | None = None,
+    slug: str | None = None,
+    channel: str | None = None,
+    reason: str = "new",
+    next_session_id: str | None = None,
+    ended_ms: int | None = None,
+    private: bool = False,
+) -> PreparedRequest[SessionEndedReply]:
+    """Return the request of `Client.session_ended`."""
+    params = SessionEndedParams(
+        session_key=session_key,
+        agent=agent,
+        session_id=session_id,
+        transcript=transcript,
+        slug=slug,
+        channel=channel,
+        reason=reason,
+        next_session_id=next_session_id,
+        ended_ms=ended_ms,
+        private=private,
+    )
+    return prepare("session_ended", params, SessionEndedReply)
+
+
+def flush_check(
+    session_key: str,
+    *,
+    agent: str | None = None,
+    total_tokens: int | None = None,
+    context_window: int | None = None,
+    next_input_tokens: int = 0,
+    transcript_bytes: int | None = None,
+    compaction_count: int | None = None,
+    session_id: str = "",
+    kind: str | None = None,
+    cli_provider: bool = False,
+    workspace_access: str = "rw",
+) -> PreparedRequest[FlushCheckReply]:
+    """Return the request of `Client.flush_check`."""
+    params = FlushCheckParams(
+        session_key=session_key,
+        agent=agent,
+        total_tokens=total_tokens,
+        context_window=context_window,
+        next_input_tokens=next_input_tokens,
+        transcript_bytes=transcript_bytes,
+        compaction_count=compaction_count,
+        session_id=session_id,
+        kind=kind,
+        cli_provider=cli_provider,
+        workspace_access=workspace_access,
+    )
+    return prepare("flush_check", params, FlushCheckReply)
+
+
+def flush_done(
+    session_key: str, *, agent: str | None = None, compaction_count: int | None = None, session_id: str = ""
+) -> PreparedRequest[FlushDoneReply]:
+    """Return the request of `Client.flush_done`."""
+    params = FlushDoneParams(
+        session_key=session_key, agent=agent, compaction_count=compaction_count, session_id=session_id
+    )
+    return prepare("flush_done", params, FlushDoneReply)
+
+
+def compaction_done(
+    session_key: str = "",
+    *,
+    agent: str | None = None,
+    compaction_count: int | None = None,
+    session_id: str = "",
+) -> PreparedRequest[CompactionDoneReply]:
+    """Return the request of `Client.compaction_done`."""
+    params = CompactionDoneParams(
+        session_key=session_key, agent=agent, compaction_count=compaction_count, session_id=session_id
+    )
+    return prepare("compaction_done", params, CompactionDoneReply)
+
+
+def hook(
+    program: str,
+    event: str,
+    session_id: str,
+    *,
+    cwd: str = "",
+    prompt: str = "",
+    reason: str = "",
+    transcript_path: str = "",
+    agent: str | None = None,
+) -> PreparedRequest[HookReply]:
+    """Return the request of `Client.hook`."""
+    params = HookParams(
+        program=program,
+        event=event,
+        session_id=session_id,
+        cwd=cwd,
+        prompt=prompt,
+        reason=reason,
+        transcript_path=transcript_path,
+        agent=agent,
+    )
+    return prepare("hook", params, HookReply)
+
+
+def hook_log(*, limit: int = 50, session_id: str | None = None) -> PreparedRequest[HookLogReply]:
+    """Return the request of `Client.hook_log`."""
+    params = HookLogParams(limit=limit, session_id=session_id)
+    return prepare("hook_log", params, HookLogReply)
+
+
+def append_note(
+    text: str, *, agent: str | None = None, date: str | None = None, key: str | None = None
+) -> PreparedRequest[AppendNoteReply]:
+    """Return the request of `Client.append_note`."""
+    params = AppendNoteParams(text=text, agent=agent, date=date, key=key)
+    return prepare("append_note", params, AppendNoteReply)
+
+
+def memory_store(
+    text: str,
+    *,
+    agent: str | None = None,
+    importance: float | None = None,
+    category: str | None = None,
+    id: str | None = None,
+    created_ms: int | None = None,
+    vector: bytes | None = None,
+    vector_model: str = "",
+) -> PreparedRequest[MemoryStoreReply]:
+    """Return the request of `Client.memory_store`."""
+    params = MemoryStoreParams(
+        text=text,
+        agent=agent,
+        importance=importance,
+        category=category,
+        id=id,
+        created_ms=created_ms,
+        vector=vector,
+        vector_model=vector_model,
+    )
+    return prepare("memory_store", params, MemoryStoreReply)
+
+
+def memory_recall(
+    query: str, *, agent: str | None = None, limit: int = 5, min_score: float = 0.3
+) -> PreparedRequest[MemoryRecallReply]:
+    """Return the request of `Client.memory_recall`."""
+    params = MemoryRecallParams(query=query, agent=agent, limit=limit, min_score=min_score)
+    return prepare("memory_recall", params, MemoryRecallReply)
+
+
+def memory_edit(
+    id: str,
+    text: str,
+    *,
+    agent: str | None = None,
+    expected_text: str | None = None,
+    importance: float | None = None,
+    category: str | None = None,
+) -> PreparedRequest[MemoryEditReply]:
+    """Return the request of `Client.memory_edit`."""
+    params = MemoryEditParams(
+        id=id, text=text, agent=agent, expected_text=expected_text, importance=importance, category=category
+    )
+    return prepare("memory_edit", params, MemoryEditReply)
+
+
+def memory_forget(
+    id: str | None = None, *, query: str | None = None, agent: str | None = None
+) -> PreparedRequest[MemoryForgetReply]:
+    """Return the request of `Client.memory_forget`."""
+    params = MemoryForgetParams(id=id, query=query, agent=agent)
+    return prepare("memory_forget", params, MemoryForgetReply)
+
+
+def facts(*, agent: str | None = None, offset: int = 0, limit: int = 200) -> PreparedRequest[FactsReply]:
+    """Return the request of `Client.facts`."""
+    params = FactsParams(agent=agent, offset=offset, limit=limit)
+    return prepare("facts", params, FactsReply)
+
+
+def facts_for_prompt(
+    prompt: str, *, agent: str | None = None, force: bool = False
+) -> PreparedRequest[FactsForPromptReply]:
+    """Return the request of `Client.facts_for_prompt`."""
+    params = FactsForPromptParams(prompt=prompt, agent=agent, force=force)
+    return prepare("facts_for_prompt", params, FactsForPromptReply)
+
+
+def capture_facts(
+    messages: Sequence[Mapping[str, Any]], *, agent: str | None = None, force: bool = False
+) -> PreparedRequest[CaptureFactsReply]:
+    """Return the request of `Client.capture_facts`."""
+    params = CaptureFactsParams(messages=[dict(each) for each in messages], agent=agent, force=force)
+    return prepare("capture_facts", params, CaptureFactsReply)
 
 
 def sources(
@@ -244,8 +527,7 @@ def sources(
 ) -> PreparedRequest[SourcesReply]:
     """Return the request of `Client.sources`."""
     params = SourcesParams(action=action, name=name, session=session, agent=agent)
-    wait_s = REMOTE_TIMEOUT_S if action == "forget" else 0.0
-    return PreparedRequest("sources", params, SourcesReply, uses_client_agent=False, min_timeout_s=wait_s)
+    return prepare("sources", params, SourcesReply)
 
 
 def remote(
@@ -270,8 +552,7 @@ def remote(
         missing=missing,
         confirmed=confirmed,
     )
-    wait_s = 0.0 if action == "status" else REMOTE_TIMEOUT_S
-    return PreparedRequest("remote", params, RemoteReply, uses_client_agent=False, min_timeout_s=wait_s)
+    return prepare("remote", params, RemoteReply)
 
 
 def conversation_search(
@@ -296,8 +577,7 @@ def conversation_search(
         exclude_session=exclude_session,
         deadline_ms=deadline_ms,
     )
-    wait_s = 0.0 if deadline_ms is None else deadline_ms / 1000 + REPLY_MARGIN_S
-    return PreparedRequest("conversation_search", params, ConversationSearchReply, min_timeout_s=wait_s)
+    return prepare("conversation_search", params, ConversationSearchReply)
 
 
 def conversation_read(
@@ -310,22 +590,18 @@ def conversation_read(
 ) -> PreparedRequest[ConversationReadReply]:
     """Return the request of `Client.conversation_read`."""
     params = ConversationReadParams(session=session, agent=agent, line=line, first=first, messages=messages)
-    return PreparedRequest("conversation_read", params, ConversationReadReply)
+    return prepare("conversation_read", params, ConversationReadReply)
+
+
+def open_page(agent: str | None = None) -> PreparedRequest[OpenPageReply]:
+    """Return the request of `Client.open_page`."""
+    params = OpenPageParams(agent=agent)
+    return prepare("open_page", params, OpenPageReply)
 
 
 def subscribe(
     agent: str | None = None, kinds: Sequence[str] | None = None
 ) -> PreparedRequest[SubscribeReply]:
-    """Return the request of `Client.subscribe`, which brings events until it is cancelled.
-
-    It isn't repeated on a new connection: the caller would miss the events in between without noticing.
-    """
+    """Return the request of `Client.subscribe`."""
     params = SubscribeParams(agent=agent, kinds=None if kinds is None else list(kinds))
-    return PreparedRequest(
-        "subscribe",
-        params,
-        SubscribeReply,
-        min_timeout_s=NO_DEADLINE,
-        uses_client_agent=False,
-        repeatable=False,
-    )
+    return prepare("subscribe", params, SubscribeReply)

@@ -2,58 +2,86 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+from memd_client.limits import (
+    AgentId,
+    AgentIds,
+    IndexPath,
+    Key,
+    MaxChars,
+    MaxResults,
+    Milliseconds,
+    Path,
+    Projects,
+    Query,
+    Since,
+    SourceNames,
+)
 from memd_client.problems import Degradation, EmptyResult, Fallback, Problem
-from memd_client.record import Any, record
 from memd_client.reports import FillProgress
+from memd_client.schema import Record
 from memd_client.sources import SessionInfo
 
 
-@record
-class SearchParams:
-    """A query to one agent's memory.
+class SearchParams(Record, frozen=True):
+    """Search an agent's memory by keywords and vectors, as the files are now.
 
     Attributes:
-        query: Any text with at least one word, else `query_empty`; keyword search uses the first 2,000 characters. FTS5
+        query: Any text with at least one word, at most 8,000 characters; keyword search uses the first 2,000. Search
             syntax has no meaning.
         agent: The agent's id; None: the default agent.
-        max_results: 1 to 1,000; None: the agent's `query.maxResults`, or 60 with `max_chars`.
-        min_score: Hits with a lower score are excluded; None: see relevance; 0 or less: no relevance check.
-        sources: Hits of these sources only: `memory`, `sessions`, or names of sources.
-        path: Hits whose path starts with it only.
-        deadline_ms: Limit for the whole request, in ms, at least 1; what is not found by then is missing, and 200 ms
-            later the error is `deadline_exceeded`.
+        max_results: The most hits, 1 to 1,000; None: the agent's `query.maxResults`, or 60 with `max_chars`.
+        min_score: Leave out hits with a lower score (0 to 1); None: see relevance; 0 or less: no relevance check.
+        sources: Only hits of these sources: `memory` (notes), `sessions` (transcripts), or names of sources; None: all.
+        path: Only hits whose path starts with it.
+        deadline_ms: Limits the whole request, in milliseconds; what is not found by then is missing (`partial`), and
+            200 ms later the error is `deadline_exceeded`.
         explain: Add `explain` to each hit and `timings` to the reply.
         lexical_only: Keyword search only: no text is embedded, `mode` is `keyword`, and the reply is not `degraded` for
             it.
-        active_projects: Keys of the active projects; see comments in notes.
+        active_projects: Keys of the current projects: their entries score higher, those of other projects lower; see
+            comments in notes.
         exclude_session: Key or id of the session that searches: its conversation since the last reset is excluded. A
             key without a transcript excludes nothing.
-        max_chars: Most characters of all snippets together, 1 to 100,000; see characters instead of a number.
-        include_weak: Keep hits whose `relevance` is `weak`.
-        project: Conversations held in this project only, by its name or path.
-        since: What was said or written since then only: a day (`2026-11-02`) or a duration (`12h`, `7d`, `4w`, `6m`,
+        max_chars: The most characters of all snippets together, 1 to 100,000; see characters instead of a number.
+        include_weak: Keep hits that are hardly related to the query; their `relevance` is `weak`.
+        project: Only conversations held in this project, by its name or path.
+        since: Only what was said or written since a day (`2026-11-02`) or within a duration (`12h`, `7d`, `4w`, `6m`,
             `1y`).
+
+    Returns:
+        `hits`, best first, each with `path`, `start_line` and `end_line` (from 1, inclusive), `score` (0 to 1),
+        `snippet` (at most 695 characters), `citation`, `relevance` (`strong` or `weak`) and `superseded_by` (a
+        later statement with another value). `mode` is `hybrid`, `keyword` or `vector`; `degraded` is the reason
+        for an incomplete reply; `abstained` is true if there are no hits.
+
+    Raises:
+        QueryEmptyError: The query is blank.
+        AgentUnknownError: No agent has that id.
+        MemoryDisabledError: The agent's settings turn memory off.
+        BadParamsError: A parameter has the wrong type or is out of its range.
+        DaemonUnreachableError, DeadlineExceededError, ConnectionLostError: As with every request.
     """
 
-    query: str
-    agent: str | None = None
-    max_results: int | None = None
+    query: Query
+    agent: AgentId | None = None
+    max_results: MaxResults | None = None
     min_score: float | None = None
-    sources: list[str] | None = None
-    path: str | None = None
-    deadline_ms: int | None = None
+    sources: SourceNames | None = None
+    path: IndexPath | None = None
+    deadline_ms: Milliseconds | None = None
     explain: bool = False
     lexical_only: bool = False
-    active_projects: list[str] | None = None
-    exclude_session: str | None = None
-    max_chars: int | None = None
+    active_projects: Projects | None = None
+    exclude_session: Key | None = None
+    max_chars: MaxChars | None = None
     include_weak: bool = False
-    project: str | None = None
-    since: str | None = None
+    project: Path | None = None
+    since: Since | None = None
 
 
-@record
-class Supersession:
+class Supersession(Record, frozen=True):
     """A later statement about the same subject with another value.
 
     Attributes:
@@ -76,8 +104,7 @@ class Supersession:
         return f"{self.citation} ({self.date})"
 
 
-@record
-class Hit:
+class Hit(Record, frozen=True):
     """One search result; `snippet` is an exact slice of a file around the match.
 
     In a transcript (`source` is `sessions`) the lines are those of the transcript.
@@ -119,8 +146,7 @@ class Hit:
     session: SessionInfo | None = None
 
 
-@record
-class PendingChanges:
+class PendingChanges(Record, frozen=True):
     """Changes that are not in the reply yet.
 
     Attributes:
@@ -134,8 +160,7 @@ class PendingChanges:
     oldest_ms: int = 0
 
 
-@record
-class SearchReply:
+class SearchReply(Record, frozen=True):
     """Hits, best first, and how they were found.
 
     Attributes:
@@ -175,50 +200,56 @@ class SearchReply:
     empty: EmptyResult | None = None
 
 
-@record
-class SearchAgentsParams:
-    """A query to the memory of several agents: the named ones, or all whose memory is on.
-
-    The other parameters are those of `SearchParams`.
+class SearchAgentsParams(Record, frozen=True):
+    """Search the memory of several agents and return their hits in one list.
 
     Attributes:
         query: As in `search`.
         agents: The agents to search; None: all whose memory is on.
-        max_results: Hits of all agents together, 1 to 1,000; None: `query.maxResults` of the default agent, or 60 with
-            `max_chars`.
+        max_results: The most hits of all agents together, 1 to 1,000; None: `query.maxResults` of the default agent, or
+            60 with `max_chars`.
         min_score: As in `search`, for each agent.
         sources: As in `search`.
         path: As in `search`.
         deadline_ms: Limit for the searches of all agents together, in ms; None: 20 s for each agent.
         explain: As in `search`.
         lexical_only: As in `search`.
-        active_projects: Keys of the active projects; see comments in notes.
+        active_projects: As in `search`.
         exclude_session: As in `search`.
-        max_chars: Most characters of the snippets of all agents together, 1 to 100,000; else as in `search`.
+        max_chars: The most characters of the snippets of all agents together, 1 to 100,000; else as in `search`.
         include_weak: As in `search`.
         project: As in `search`.
         since: As in `search`.
+
+    Returns:
+        `hits` as in `search`, best first, each with its `agent`; `agents`, a row for each: `mode`, `degraded`,
+        `abstained`, `took_ms`, `empty`, `error` (why it was not searched); `took_ms`.
+
+    Raises:
+        QueryEmptyError: The query is blank.
+        AgentUnknownError: No agent has one of those ids.
+        BadParamsError: A parameter has the wrong type or is out of its range.
+        DaemonUnreachableError, DeadlineExceededError, ConnectionLostError: As with every request.
     """
 
-    query: str
-    agents: list[str] | None = None
-    max_results: int | None = None
+    query: Query
+    agents: AgentIds | None = None
+    max_results: MaxResults | None = None
     min_score: float | None = None
-    sources: list[str] | None = None
-    path: str | None = None
-    deadline_ms: int | None = None
+    sources: SourceNames | None = None
+    path: IndexPath | None = None
+    deadline_ms: Milliseconds | None = None
     explain: bool = False
     lexical_only: bool = False
-    active_projects: list[str] | None = None
-    exclude_session: str | None = None
-    max_chars: int | None = None
+    active_projects: Projects | None = None
+    exclude_session: Key | None = None
+    max_chars: MaxChars | None = None
     include_weak: bool = False
-    project: str | None = None
-    since: str | None = None
+    project: Path | None = None
+    since: Since | None = None
 
 
-@record
-class SearchedAgent:
+class SearchedAgent(Record, frozen=True):
     """How one agent's memory was searched, as in `SearchReply`; with `error`, why it was not (`mode` is empty).
 
     Attributes:
@@ -250,8 +281,7 @@ class SearchedAgent:
     error: Problem | None = None
 
 
-@record
-class SearchAgentsReply:
+class SearchAgentsReply(Record, frozen=True):
     """Hits of several agents, best first, each with its agent; and one row per agent searched.
 
     Attributes:

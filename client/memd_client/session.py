@@ -7,6 +7,9 @@ serializes the calls.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any, Literal
+
+import msgspec
 
 from .errors import (
     ConnectionLostError,
@@ -18,14 +21,9 @@ from .errors import (
 from .events import Event
 from .framing import FrameDecoder, encode_frame
 from .messages import PROTOCOL_VERSION, CancelParams, HelloParams, HelloReply, Progress
-from .record import record
-from .wire import from_wire, to_wire
+from .schema import from_wire, to_wire
 
-TYPE_CHECKING = False  # importing typing takes a client several milliseconds; type checkers know the name
-if TYPE_CHECKING:
-    from typing import Any, Literal
-
-    State = Literal["new", "greeting", "ready", "closed"]
+State = Literal["new", "greeting", "ready", "closed"]
 
 CLIENT_VERSION = "0.1.0"
 """The release of this client, sent in `hello`. A test compares it with pyproject.toml; reading the installed
@@ -42,32 +40,28 @@ LAST_ID = 2**32 - 1
 connection carry it."""
 
 
-@record
-class Reply:
+class Reply(msgspec.Struct, frozen=True):
     """The reply to a request."""
 
     id: int
     result: Mapping[str, Any]
 
 
-@record
-class Failure:
+class Failure(msgspec.Struct, frozen=True):
     """The error of a request; with id 0, of the connection."""
 
     id: int
     error: MemdError
 
 
-@record
-class ProgressArrival:
+class ProgressArrival(msgspec.Struct, frozen=True):
     """A progress of a request."""
 
     id: int
     progress: Progress
 
 
-@record
-class EventArrival:
+class EventArrival(msgspec.Struct, frozen=True):
     """An event of a subscription."""
 
     id: int
@@ -226,7 +220,7 @@ class ClientSession:
         else:
             try:
                 self.daemon = from_wire(HelloReply, result)
-            except TypeError as problem:
+            except ValueError as problem:
                 failure = FrameInvalidError(f"the daemon's reply to hello is incomplete: {problem}")
             else:
                 self.state = "ready"
@@ -239,7 +233,7 @@ class ClientSession:
         try:
             progress = from_wire(Progress, params)
             return ProgressArrival(progress.id, progress) if progress.id in self._waiting else None
-        except TypeError:
+        except ValueError:
             return None
 
     def _read_event(self, params: Mapping[str, Any]) -> Arrival | None:
@@ -247,5 +241,5 @@ class ClientSession:
         try:
             event = from_wire(Event, params)
             return EventArrival(event.id, event) if event.id in self._waiting else None
-        except TypeError:
+        except ValueError:
             return None

@@ -5,31 +5,44 @@ All times are milliseconds, all sizes bytes.
 
 from __future__ import annotations
 
-from memd_client.record import field, record
+from typing import Annotated
+
+from msgspec import Meta, field
+
+from memd_client.limits import AgentId, Count, FilledKey, Key, SessionKind, one_of
+from memd_client.schema import Record
 
 
-@record
-class SessionStartedParams:
-    """The start of a session; `session_key` is OpenClaw's name for the conversation.
+class SessionStartedParams(Record, frozen=True):
+    """Report the start of a session: start a sync and return the start-up context.
 
     Attributes:
         session_key: OpenClaw's name for the conversation; not blank.
         agent: The agent's id; None: the default agent.
         kind: `main`, `direct`, `group`, `channel`, `subagent`, `cron` or `heartbeat`; None: derived from the key
             (`agent:main:main` is main; `…:group:…`, `…:channel:…`, `…:subagent:…`).
-        max_file_characters: Limit per file, 1 to 1,000,000.
-        max_characters: Limit for all files, up to 1,000,000; 0: no context.
+        max_file_characters: Limits each file in the context, 1 to 1,000,000.
+        max_characters: Limits all files together, up to 1,000,000; 0: no context.
+
+    Returns:
+        `context` (one text, for the system prompt), its `files`, the session's `kind`, the user's `date`, and
+        whether a sync was started (`syncing`).
+
+    Raises:
+        AgentUnknownError: No agent has that id.
+        MemoryDisabledError: The agent's settings turn memory off.
+        BadParamsError: A parameter is wrong.
+        DaemonUnreachableError, DeadlineExceededError, ConnectionLostError: As with every request.
     """
 
-    session_key: str
-    agent: str | None = None
-    kind: str | None = None
-    max_file_characters: int = 12_000
-    max_characters: int = 40_000
+    session_key: FilledKey
+    agent: AgentId | None = None
+    kind: SessionKind | None = None
+    max_file_characters: Annotated[int, Meta(ge=1, le=1_000_000)] = 12_000
+    max_characters: Annotated[int, Meta(ge=0, le=1_000_000)] = 40_000
 
 
-@record
-class ContextFile:
+class ContextFile(Record, frozen=True):
     """A file of the start-up context: its characters in the context, all its characters, and whether it was truncated.
 
     Invisible characters are escaped in the context, and count there in their escaped form.
@@ -47,8 +60,7 @@ class ContextFile:
     cut: bool = False
 
 
-@record
-class SessionStartedReply:
+class SessionStartedReply(Record, frozen=True):
     """The start-up context, and whether a sync was started (once per key, if the settings ask for it).
 
     Attributes:
@@ -68,9 +80,8 @@ class SessionStartedReply:
     files: list[ContextFile] = field(default_factory=list)
 
 
-@record
-class FlushCheckParams:
-    """The fill level of a session's context; None means unknown.
+class FlushCheckParams(Record, frozen=True):
+    """Return whether a session nears compaction and should run a memory flush.
 
     Attributes:
         session_key: OpenClaw's name for the conversation.
@@ -85,23 +96,31 @@ class FlushCheckParams:
         kind: As in `session_started`.
         cli_provider: The model runs behind a command line that keeps its own context.
         workspace_access: Access of the sandbox: `rw`, `ro` or `none`.
+
+    Returns:
+        `run`: whether to run a flush (a turn in which the model writes notes), with `system_prompt`, `prompt` and
+        the `path` of the note. `reason` is a code, `message` its sentence.
+
+    Raises:
+        AgentUnknownError: No agent has that id.
+        BadParamsError: A parameter is wrong.
+        DaemonUnreachableError, DeadlineExceededError, ConnectionLostError: As with every request.
     """
 
-    session_key: str
-    agent: str | None = None
-    total_tokens: int | None = None
-    context_window: int | None = None
-    next_input_tokens: int = 0
-    transcript_bytes: int | None = None
-    compaction_count: int | None = None
-    session_id: str = ""
-    kind: str | None = None
+    session_key: FilledKey
+    agent: AgentId | None = None
+    total_tokens: Count | None = None
+    context_window: Count | None = None
+    next_input_tokens: Count = 0
+    transcript_bytes: Count | None = None
+    compaction_count: Count | None = None
+    session_id: Key = ""
+    kind: SessionKind | None = None
     cli_provider: bool = False
-    workspace_access: str = "rw"
+    workspace_access: Annotated[str, one_of("rw", "ro", "none")] = "rw"
 
 
-@record
-class FlushCheckReply:
+class FlushCheckReply(Record, frozen=True):
     """Whether to run a memory flush (a turn in which the model writes notes), and why; the prompts are empty if not.
 
     Attributes:
@@ -129,25 +148,31 @@ class FlushCheckReply:
     path: str = ""
 
 
-@record
-class FlushDoneParams:
-    """A memory flush has run, with or without notes. `compaction_count` is as in `flush_check`.
+class FlushDoneParams(Record, frozen=True):
+    """Report that the flush requested by `flush_check` has run, with or without notes.
 
     Attributes:
         session_key: OpenClaw's name for the conversation.
         agent: The agent's id; None: the default agent.
         compaction_count: As in `flush_check`.
         session_id: As in `flush_check`.
+
+    Returns:
+        `compaction_count` (the recorded cycle) and whether a sync was started (`syncing`).
+
+    Raises:
+        AgentUnknownError: No agent has that id.
+        BadParamsError: A parameter is wrong.
+        DaemonUnreachableError, DeadlineExceededError, ConnectionLostError: As with every request.
     """
 
-    session_key: str
-    agent: str | None = None
-    compaction_count: int | None = None
-    session_id: str = ""
+    session_key: FilledKey
+    agent: AgentId | None = None
+    compaction_count: Count | None = None
+    session_id: Key = ""
 
 
-@record
-class FlushDoneReply:
+class FlushDoneReply(Record, frozen=True):
     """The compaction cycle whose flush was recorded, and whether a sync was started.
 
     Attributes:
@@ -161,25 +186,33 @@ class FlushDoneReply:
     compaction_count: int
 
 
-@record
-class CompactionDoneParams:
-    """An agent's context was compacted. `compaction_count` counts this session's; None: the daemon counts.
+class CompactionDoneParams(Record, frozen=True):
+    """Report that an agent's context was compacted; a sync is started.
 
     Attributes:
         session_key: OpenClaw's name for the conversation; empty: only start the sync.
         agent: The agent's id; None: the default agent.
         compaction_count: How often so far; None: one more than before.
         session_id: As in `flush_check`.
+
+    Returns:
+        `compaction_count` (0 without a key) and whether a sync was started (`syncing`).
+
+    Raises:
+        AgentUnknownError: No agent has that id.
+        MemoryDisabledError: The agent's settings turn memory off; the compaction is counted nevertheless.
+        BadParamsError: A parameter is wrong.
+        DaemonUnreachableError, DeadlineExceededError, ConnectionLostError: As with every request. Without a
+            `compaction_count` the request is not sent a second time after the connection broke.
     """
 
-    session_key: str = ""
-    agent: str | None = None
-    compaction_count: int | None = None
-    session_id: str = ""
+    session_key: Key = ""
+    agent: AgentId | None = None
+    compaction_count: Count | None = None
+    session_id: Key = ""
 
 
-@record
-class CompactionDoneReply:
+class CompactionDoneReply(Record, frozen=True):
     """Whether a sync was started, because a flush has usually written notes. The count is 0 without a session key.
 
     Attributes:

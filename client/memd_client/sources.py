@@ -2,13 +2,29 @@
 
 from __future__ import annotations
 
+from typing import Annotated
+
+from msgspec import Meta, field
+
 from memd_client.agent_parts import SourceStatus
+from memd_client.limits import (
+    MAX_PATH_CHARS,
+    AgentId,
+    Key,
+    Milliseconds,
+    Path,
+    Position,
+    Query,
+    Since,
+    SourceNames,
+    Word,
+    one_of,
+)
 from memd_client.problems import Degradation
-from memd_client.record import field, record
+from memd_client.schema import Record
 
 
-@record
-class SessionInfo:
+class SessionInfo(Record, frozen=True):
     """The conversation that a hit is from.
 
     Attributes:
@@ -34,25 +50,31 @@ class SessionInfo:
     deleted: bool = False
 
 
-@record
-class SourcesParams:
-    """What to do with sources: `list` them, or `forget` kept copies of deleted conversations.
+class SourcesParams(Record, frozen=True):
+    """List the sources of other programs, or delete copies of deleted conversations.
 
     Attributes:
-        action: `list` or `forget`.
+        action: `list`, or `forget` to delete copies of deleted conversations for good.
         name: With `forget`, the source.
         session: With `forget`, one session, by its id or the beginning of it; empty: all.
-        agent: One agent; None: all.
+        agent: The agent's id; None: all agents.
+
+    Returns:
+        `sources`, those of agents; `found`, those on this machine that no agent has; `forgotten`, a number.
+
+    Raises:
+        AgentUnknownError: No agent has that id.
+        BadParamsError: No agent has a source of that name.
+        DaemonUnreachableError, ConnectionLostError: As with every request.
     """
 
-    action: str = "list"
-    name: str = ""
-    session: str = ""
-    agent: str | None = None
+    action: Annotated[str, one_of("list", "forget")] = "list"
+    name: Word = ""
+    session: Key = ""
+    agent: AgentId | None = None
 
 
-@record
-class SourcesReply:
+class SourcesReply(Record, frozen=True):
     """Sources, or the result of `forget`.
 
     Of `removed` ones only copies of conversations remain.
@@ -71,33 +93,40 @@ class SourcesReply:
     removed: list[SourceStatus] = field(default_factory=list)
 
 
-@record
-class ConversationSearchParams:
-    """A query to the conversations of one agent. The parameters are those of `SearchParams`.
+class ConversationSearchParams(Record, frozen=True):
+    """Search conversations of all programs and return sessions with their best lines.
 
     Attributes:
-        query: As in `search`.
+        query: What to search for, as in `search`.
         agent: The agent's id; None: the default agent.
-        max_results: Sessions, 1 to 50; None: 5.
-        sources: These sources of transcripts only; None: all.
+        max_results: The most sessions, 1 to 50; None: 5.
+        sources: Only these sources of transcripts; None: all.
         project: As in `search`.
         since: As in `search`.
         exclude_session: As in `search`.
         deadline_ms: As in `search`.
+
+    Returns:
+        `conversations`, best first, each with `session`, `path`, `score`, `relevance` and `excerpts`.
+
+    Raises:
+        QueryEmptyError: The query has no text.
+        AgentUnknownError: No agent has that id.
+        DeadlineExceededError: The deadline passed.
+        DaemonUnreachableError, ConnectionLostError: As with every request.
     """
 
-    query: str
-    agent: str | None = None
-    max_results: int | None = None
-    sources: list[str] | None = None
-    project: str | None = None
-    since: str | None = None
-    exclude_session: str | None = None
-    deadline_ms: int | None = None
+    query: Query
+    agent: AgentId | None = None
+    max_results: Annotated[int, Meta(ge=1, le=50)] | None = None
+    sources: SourceNames | None = None
+    project: Path | None = None
+    since: Since | None = None
+    exclude_session: Key | None = None
+    deadline_ms: Milliseconds | None = None
 
 
-@record
-class Excerpt:
+class Excerpt(Record, frozen=True):
     """Lines of a conversation that match; `line` is the place of the best one, for `conversation_read`.
 
     Attributes:
@@ -113,8 +142,7 @@ class Excerpt:
     score: float
 
 
-@record
-class FoundConversation:
+class FoundConversation(Record, frozen=True):
     """A session with the lines that match best; `path` is its path in the index.
 
     Attributes:
@@ -132,8 +160,7 @@ class FoundConversation:
     excerpts: list[Excerpt]
 
 
-@record
-class ConversationSearchReply:
+class ConversationSearchReply(Record, frozen=True):
     """Sessions, best first. `partial`: changes of the last moment are not included.
 
     Attributes:
@@ -153,9 +180,8 @@ class ConversationSearchReply:
     partial: bool = False
 
 
-@record
-class ConversationReadParams:
-    """Which messages of a session to return.
+class ConversationReadParams(Record, frozen=True):
+    """Return messages of a session, as they are on disk now, without secrets.
 
     Messages around the place `line` are returned, or from message `first` (from 1); without either the last ones.
 
@@ -165,18 +191,25 @@ class ConversationReadParams:
         agent: The agent's id; None: the default agent.
         line: A place as in a hit's `start_line` or an excerpt's `line`.
         first: Number of the first message, from 1; without it and `line`: the last messages.
-        messages: How many, 1 to 200.
+        messages: The most messages, 1 to 200.
+
+    Returns:
+        `messages`, each with `number`, `line`, `speaker`, `text` and `time_ms`; `total`; and the `session`.
+
+    Raises:
+        FileMissingError: No session of the agent has that id.
+        AgentUnknownError: No agent has that id.
+        DaemonUnreachableError, ConnectionLostError: As with every request.
     """
 
-    session: str
-    agent: str | None = None
-    line: int | None = None
-    first: int | None = None
-    messages: int = 20
+    session: Annotated[str, Meta(max_length=MAX_PATH_CHARS)]
+    agent: AgentId | None = None
+    line: Position | None = None
+    first: Position | None = None
+    messages: Annotated[int, Meta(ge=1, le=200)] = 20
 
 
-@record
-class SessionMessage:
+class SessionMessage(Record, frozen=True):
     """One message on one line: its number in the session from 1, its place in the transcript, and who says it.
 
     Attributes:
@@ -194,8 +227,7 @@ class SessionMessage:
     time_ms: int | None = None
 
 
-@record
-class ConversationReadReply:
+class ConversationReadReply(Record, frozen=True):
     """Messages of a session, in order; `total` counts all of them.
 
     Attributes:

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from typing import Any
 
 from .errors import MemdError, RequestCancelledError
 from .exchange import Exchange
 from .prepared_request import PreparedRequest, Step, StreamState, T
 from .threaded_connection import ThreadedConnection
-
-TYPE_CHECKING = False  # importing typing takes a client several milliseconds; type checkers know the name
-if TYPE_CHECKING:
-    from typing import Any
 
 
 class Stream(StreamState[Step, T]):

@@ -11,6 +11,7 @@ import threading
 import time
 from collections.abc import Callable, Mapping
 from socket import SHUT_RDWR, socket
+from typing import TYPE_CHECKING, Any
 
 from .errors import ConnectionLostError, DeadlineExceededError, MemdError
 from .exchange import Exchange
@@ -18,10 +19,7 @@ from .inbox import DAEMON_CLOSED, copy_error, describe_break
 from .session import CLIENT_NAME, ClientSession, Failure
 from .unix_socket import READ_BYTES, greeting_timeout_error, seconds_left, wait_for
 
-TYPE_CHECKING = False  # importing typing takes a client several milliseconds; type checkers know the name
 if TYPE_CHECKING:
-    from typing import Any
-
     from .events import Event
     from .messages import Progress
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import socket
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import Any, Self, TypeVar
 
 import trio
 
@@ -12,10 +12,6 @@ from .async_client import AsyncClientBase
 from .async_connection import AsyncConnection
 from .errors import ConnectionLostError
 from .unix_socket import READ_BYTES
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Self
 
 T = TypeVar("T")
 

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from memd_client.messages import REQUESTS
+from memd_client.schema import from_wire
 from memd_client.session import ClientSession, EventArrival, Failure, ProgressArrival, Reply
-from memd_client.wire import from_wire
 from tests.support.frames import PARAMS, differences, load, record_exchanges, recorded_daemon, value_of
 
 RECORDED = load()

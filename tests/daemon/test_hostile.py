@@ -225,7 +225,7 @@ def random_params(method: str, dice: random.Random) -> Any:
         "from_line": 1,
         "lines": 1,
     }
-    names = list(REQUESTS[method][0].__dataclass_fields__)
+    names = list(REQUESTS[method][0].__struct_fields__)
     chosen = [name for name in names if dice.random() < 0.7]
     wrong = 0.3 if dice.random() < 0.6 else 0.0
     return {name: random_value(dice) if dice.random() < wrong else right.get(name) for name in chosen} | (

@@ -13,9 +13,9 @@ from typing import Any, TypeVar
 
 import pytest
 
-from memd.rpc.params import MAX_INDEX_PATH_CHARS
 from memd_client import Client
 from memd_client.errors import MemdError
+from memd_client.limits import MAX_INDEX_PATH_CHARS
 from tests.support.daemon import DaemonProcess
 from tests.support.hostile import (
     PREFIXES,

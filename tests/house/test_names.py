@@ -48,7 +48,7 @@ EMPTY_NAMES = re.compile(r"(utils?|helpers?|common|misc|manager|base_.*|.*_(util
 
 @pytest.mark.parametrize("name", REQUESTS)
 def test_request_has_the_same_name_everywhere(name: str) -> None:
-    params, reply = REQUESTS[name]
+    params, reply = REQUESTS[name][:2]
     stem = "".join(word.title() for word in name.split("_"))
     assert (params.__name__, reply.__name__) == (f"{stem}Params", f"{stem}Reply")
     assert (DAEMON / "rpc" / "methods" / f"{name}.py").is_file()

@@ -76,7 +76,7 @@ NUMBERS: tuple[tuple[str, str, str, float], ...] = (
     (
         "requests.md",
         r"`max_results` [^\n]+ 1 to ([\d,]+); nil: the agent's",
-        "memd.rpc.params:MAX_RESULTS",
+        "memd_client.limits:MAX_RESULTS",
         1,
     ),
     ("requests.md", r"nil: (\d+) s for each agent", "memd.rpc.methods.search_agents:AGENT_TIMEOUT_S", 1),

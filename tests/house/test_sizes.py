@@ -9,6 +9,9 @@ from tests.support.tree import DAEMON, ROOT, code_lines, functions_in, python_fi
 FILE_LINES = 500
 """A longer file does more than one thing."""
 
+MADE = "Made by `scripts/generate`"
+"""In the docstring of a generated file."""
+
 FUNCTION_LINES = 50
 """Without the docstring, whose length depends on the contract."""
 
@@ -47,7 +50,8 @@ def has_long_block(source: str) -> bool:
 
 
 def test_files_are_within_the_limit() -> None:
-    assert not longer_than(FILE_LINES, list(python_files()))
+    written = [path for path in python_files() if MADE not in path.read_text("utf-8")[:300]]
+    assert not longer_than(FILE_LINES, written)
 
 
 def test_functions_are_within_the_limit() -> None:

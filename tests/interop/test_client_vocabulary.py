@@ -11,7 +11,6 @@ import pytest
 import memd_client
 from memd_client import Client, MemdError
 from memd_client.messages import REQUESTS
-from memd_client.record import field_names
 from memd_client.stream import Stream
 from tests.support.node import NODE_CLIENT
 
@@ -77,7 +76,7 @@ def test_client_methods_are_the_same_in_python_and_node() -> None:
 @pytest.mark.parametrize("name", sorted(REQUESTS.keys() - {"cancel"}))
 def test_arguments_of_a_method_are_the_parameters_of_its_request(name: str) -> None:
     arguments = set(inspect.signature(getattr(Client, name)).parameters) - {"self", "on_progress"}
-    expected = set(field_names(REQUESTS[name][0]) or ()) - PYTHON_ARGUMENTS.get(name, set())
+    expected = set(REQUESTS[name].params.__struct_fields__) - PYTHON_ARGUMENTS.get(name, set())
     assert arguments == expected
 
 

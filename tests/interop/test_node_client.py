@@ -14,10 +14,10 @@ from typing import Any
 
 import pytest
 
-from memd_client import Client, lifecycle_requests, requests
+from memd_client import Client, requests
 from memd_client.errors import ConnectionLostError, DaemonStartError, DaemonUnreachableError, MemdError
 from memd_client.messages import REQUESTS
-from memd_client.wire import from_wire
+from memd_client.schema import from_wire
 from tests.contracts.client import ClientContract
 from tests.contracts.client_daemon import DaemonContract, contract_daemon
 from tests.contracts.client_streams import StreamContract
@@ -205,7 +205,7 @@ SAMPLES: list[tuple[str, dict[str, Any]]] = [
 def test_timeouts_and_repetition_are_those_of_the_python_client(tmp_path: Path) -> None:
     expected = []
     for name, params in SAMPLES:
-        request = (getattr(requests, name, None) or getattr(lifecycle_requests, name))(**params)
+        request = getattr(requests, name)(**params)
         wait_s = request.reply_timeout_s(30.0)
         assert wait_s is not None
         expected.append(

@@ -24,7 +24,7 @@ from memd_client.errors import MemdError, RequestCancelledError
 from memd_client.events import Event, SubscribeReply
 from memd_client.messages import Progress
 from memd_client.prepared_request import PreparedRequest
-from memd_client.wire import from_wire, to_wire
+from memd_client.schema import from_wire, to_wire
 from tests.support.node import MSGPACK, NODE_CLIENT, node, node_project
 
 PROCESS_TIMEOUT_S = 120.0
@@ -178,7 +178,7 @@ class BlockingNodeClient:
 
     def _method(self, name: str, *args: Any, **kwargs: Any) -> Any:
         """Call the method of that name."""
-        build: Callable[..., PreparedRequest[Any]] = getattr(requests, name, None) or getattr(_life(), name)
+        build: Callable[..., PreparedRequest[Any]] = getattr(requests, name)
         return self.request(build(*args, **kwargs))
 
     def _read(self) -> None:
@@ -293,12 +293,6 @@ class NodeEvents:
     def dropped(self) -> int:
         """Number of events dropped by the client."""
         return int(self._shell.tell("dropped", of=self._number))
-
-
-def _life() -> Any:
-    from memd_client import lifecycle_requests
-
-    return lifecycle_requests
 
 
 def _as_json(value: Any) -> Any:

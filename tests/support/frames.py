@@ -20,8 +20,8 @@ from typing import Any, Final
 
 from memd_client.framing import FrameDecoder, encode_frame
 from memd_client.messages import REQUESTS
+from memd_client.schema import to_wire
 from memd_client.session import CLIENT_VERSION, ClientSession
-from memd_client.wire import to_wire
 from tests.support.daemon import DaemonProcess
 from tests.support.provider_server import serve_provider
 from tests.support.state_homes import StateHome

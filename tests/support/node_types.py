@@ -14,18 +14,18 @@ from __future__ import annotations
 
 import json
 import re
-import sys
 import textwrap
 from collections.abc import Iterator
-from dataclasses import MISSING, Field, fields
 from pathlib import Path
 from typing import Any, Final
+
+import msgspec
 
 from memd_client.error_tree import RETRYABLE_CODES
 from memd_client.errors import all_errors
 from memd_client.messages import REQUESTS, Event, Progress
 from tests.support.node import NODE_CLIENT
-from tests.support.record_docs import field_docs, summary_of
+from tests.support.record_docs import field_docs, record_fields, summary_of
 
 MADE: Final = "Made by `scripts/generate` from the Python client: don't edit."
 
@@ -51,13 +51,13 @@ def generated_files() -> dict[Path, str]:
 
 def messages() -> str:
     """Return the TypeScript types."""
-    kinds = _reached(*(kind for pair in REQUESTS.values() for kind in pair), Progress, Event)
-    sent = {params for params, _ in REQUESTS.values()}
+    kinds = _reached(*(kind for each in REQUESTS.values() for kind in each[:2]), Progress, Event)
+    sent = {each.params for each in REQUESTS.values()}
     parts = [f"// {MADE}\n// docs/protocol.md of memd documents them under the same names."]
     parts += [_interface(kind, kind in sent) for kind in kinds]
     rows = [
-        f"  {name}: {{ params: {params.__name__}; reply: {reply.__name__} }};"
-        for name, (params, reply) in REQUESTS.items()
+        f"  {name}: {{ params: {each.params.__name__}; reply: {each.reply.__name__} }};"
+        for name, each in REQUESTS.items()
     ]
     parts.append(
         "/** The parameters and the reply of each request, by name. */\n"
@@ -70,12 +70,12 @@ def messages() -> str:
 
 def shapes() -> str:
     """Return request parameters and reply fields, as JavaScript."""
-    kinds = _reached(*(reply for _, reply in REQUESTS.values()), Progress, Event)
+    kinds = _reached(*(each.reply for each in REQUESTS.values()), Progress, Event)
     rows = [f"  {kind.__name__}: {_shape(kind)}," for kind in kinds]
-    replies = [f"  {name}: {json.dumps(reply.__name__)}," for name, (_, reply) in REQUESTS.items()]
+    replies = [f"  {name}: {json.dumps(each.reply.__name__)}," for name, each in REQUESTS.items()]
     taken = [
-        f"  {name}: {json.dumps([field.name for field in fields(params)])},"
-        for name, (params, _) in REQUESTS.items()
+        f"  {name}: {json.dumps([field.name for field in record_fields(each.params)])},"
+        for name, each in REQUESTS.items()
     ]
     return (
         f"// {MADE}\n\n"
@@ -125,20 +125,7 @@ def _reached(*kinds: type[Any]) -> list[type[Any]]:
 
 
 def _held(kind: type[Any]) -> Iterator[type[Any]]:
-    for field in fields(kind):
-        inner = _record_of(kind, field)
-        if inner is not None:
-            yield inner
-
-
-def _record_of(kind: type[Any], field: Field[Any]) -> type[Any] | None:
-    """Return the record of a field, or of a list field; None without a record."""
-    known = vars(sys.modules[kind.__module__])
-    for name in re.findall(r"\w+", str(field.type)):
-        if name not in PLAIN and isinstance(known.get(name), type):
-            found: type[Any] = known[name]
-            return found
-    return None
+    yield from (field.record for field in record_fields(kind) if field.record is not None)
 
 
 def _typescript(hint: str) -> str:
@@ -159,11 +146,11 @@ def _interface(kind: type[Any], is_sent: bool) -> str:
     said = "\n".join(f" * {line}".rstrip() for line in summary_of(kind).splitlines())
     docs = field_docs(kind)
     rows = []
-    for field in fields(kind):
-        hint = _typescript(str(field.type))
+    for field in record_fields(kind):
+        hint = _typescript(field.hint)
         if is_sent:
             hint = hint.replace("Uint8Array", "Uint8Array | Float32Array")
-        mark = "?" if is_sent and not _is_needed(field) else ""
+        mark = "?" if is_sent and not field.is_required else ""
         rows += textwrap.wrap(
             f"/** {_in_javascript(docs[field.name])} */",
             120,
@@ -181,27 +168,18 @@ def _in_javascript(text: str) -> str:
     return re.sub(r"\bNone\b", "null", text)
 
 
-def _is_needed(field: Field[Any]) -> bool:
-    return field.default is MISSING and field.default_factory is MISSING
-
-
 def _shape(kind: type[Any]) -> str:
     """Return the fields of a record, as JavaScript."""
     needs: list[str] = []
     defaults: dict[str, Any] = {}
     holds: dict[str, tuple[str, bool]] = {}
-    for field in fields(kind):
-        inner = _record_of(kind, field)
-        if inner is not None:
-            holds[field.name] = (inner.__name__, str(field.type).startswith("list["))
-        if _is_needed(field):
+    for field in record_fields(kind):
+        if field.record is not None:
+            holds[field.name] = (field.record.__name__, field.hint.startswith("list["))
+        if field.is_required:
             needs.append(field.name)
-        elif field.default is not MISSING:
-            defaults[field.name] = field.default
         else:
-            assert field.default_factory is not MISSING
-            made = field.default_factory()
-            defaults[field.name] = made if isinstance(made, list | dict) else {}
+            defaults[field.name] = {} if isinstance(field.default, msgspec.Struct) else field.default
     parts = {"needs": needs, "defaults": defaults, "holds": holds}
     rows = [f"    {name}: {json.dumps(part)},\n" for name, part in parts.items() if part]
     return "{\n" + "".join(rows) + "  }"

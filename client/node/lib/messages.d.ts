@@ -2,9 +2,7 @@
 // docs/protocol.md of memd documents them under the same names.
 
 /**
- * The first request of a connection.
- *
- * Empty: any folder, as a client on another machine has to leave the choice to that machine.
+ * Return the daemon's release and capabilities: the cheapest check of it.
  */
 export interface HelloParams {
   /** Version that the client speaks; must be the daemon's. */
@@ -37,10 +35,10 @@ export interface HelloReply {
 }
 
 /**
- * Which agent to report on (None: all); `deep` also probes embeddings, vectors and keyword index.
+ * Return the state of the daemon and of its agents.
  */
 export interface StatusParams {
-  /** One agent; null: all. */
+  /** Only this agent; null: all agents. */
   agent?: string | null;
   /** Also probe embeddings, vectors, keyword index and file access of each agent, and report on the installation. */
   deep?: boolean;
@@ -484,7 +482,7 @@ export interface StatusReply {
 }
 
 /**
- * No parameters.
+ * Return the daemon's counters, gauges and histograms since its start.
  */
 export interface MetricsParams {}
 
@@ -551,41 +549,41 @@ export interface MetricsReply {
 }
 
 /**
- * A query to one agent's memory.
+ * Search an agent's memory by keywords and vectors, as the files are now.
  */
 export interface SearchParams {
-  /** Any text with at least one word, else `query_empty`; keyword search uses the first 2,000 characters. FTS5 syntax
-   * has no meaning. */
+  /** Any text with at least one word, at most 8,000 characters; keyword search uses the first 2,000. Search syntax has
+   * no meaning. */
   query: string;
   /** The agent's id; null: the default agent. */
   agent?: string | null;
-  /** 1 to 1,000; null: the agent's `query.maxResults`, or 60 with `max_chars`. */
+  /** The most hits, 1 to 1,000; null: the agent's `query.maxResults`, or 60 with `max_chars`. */
   max_results?: number | null;
-  /** Hits with a lower score are excluded; null: see relevance; 0 or less: no relevance check. */
+  /** Leave out hits with a lower score (0 to 1); null: see relevance; 0 or less: no relevance check. */
   min_score?: number | null;
-  /** Hits of these sources only: `memory`, `sessions`, or names of sources. */
+  /** Only hits of these sources: `memory` (notes), `sessions` (transcripts), or names of sources; null: all. */
   sources?: string[] | null;
-  /** Hits whose path starts with it only. */
+  /** Only hits whose path starts with it. */
   path?: string | null;
-  /** Limit for the whole request, in ms, at least 1; what is not found by then is missing, and 200 ms later the error
-   * is `deadline_exceeded`. */
+  /** Limits the whole request, in milliseconds; what is not found by then is missing (`partial`), and 200 ms later the
+   * error is `deadline_exceeded`. */
   deadline_ms?: number | null;
   /** Add `explain` to each hit and `timings` to the reply. */
   explain?: boolean;
   /** Keyword search only: no text is embedded, `mode` is `keyword`, and the reply is not `degraded` for it. */
   lexical_only?: boolean;
-  /** Keys of the active projects; see comments in notes. */
+  /** Keys of the current projects: their entries score higher, those of other projects lower; see comments in notes. */
   active_projects?: string[] | null;
   /** Key or id of the session that searches: its conversation since the last reset is excluded. A key without a
    * transcript excludes nothing. */
   exclude_session?: string | null;
-  /** Most characters of all snippets together, 1 to 100,000; see characters instead of a number. */
+  /** The most characters of all snippets together, 1 to 100,000; see characters instead of a number. */
   max_chars?: number | null;
-  /** Keep hits whose `relevance` is `weak`. */
+  /** Keep hits that are hardly related to the query; their `relevance` is `weak`. */
   include_weak?: boolean;
-  /** Conversations held in this project only, by its name or path. */
+  /** Only conversations held in this project, by its name or path. */
   project?: string | null;
-  /** What was said or written since then only: a day (`2026-11-02`) or a duration (`12h`, `7d`, `4w`, `6m`, `1y`). */
+  /** Only what was said or written since a day (`2026-11-02`) or within a duration (`12h`, `7d`, `4w`, `6m`, `1y`). */
   since?: string | null;
 }
 
@@ -734,16 +732,15 @@ export interface SearchReply {
 }
 
 /**
- * A query to the memory of several agents: the named ones, or all whose memory is on.
- *
- * The other parameters are those of `SearchParams`.
+ * Search the memory of several agents and return their hits in one list.
  */
 export interface SearchAgentsParams {
   /** As in `search`. */
   query: string;
   /** The agents to search; null: all whose memory is on. */
   agents?: string[] | null;
-  /** Hits of all agents together, 1 to 1,000; null: `query.maxResults` of the default agent, or 60 with `max_chars`. */
+  /** The most hits of all agents together, 1 to 1,000; null: `query.maxResults` of the default agent, or 60 with
+   * `max_chars`. */
   max_results?: number | null;
   /** As in `search`, for each agent. */
   min_score?: number | null;
@@ -757,11 +754,11 @@ export interface SearchAgentsParams {
   explain?: boolean;
   /** As in `search`. */
   lexical_only?: boolean;
-  /** Keys of the active projects; see comments in notes. */
+  /** As in `search`. */
   active_projects?: string[] | null;
   /** As in `search`. */
   exclude_session?: string | null;
-  /** Most characters of the snippets of all agents together, 1 to 100,000; else as in `search`. */
+  /** The most characters of the snippets of all agents together, 1 to 100,000; else as in `search`. */
   max_chars?: number | null;
   /** As in `search`. */
   include_weak?: boolean;
@@ -814,20 +811,20 @@ export interface SearchAgentsReply {
 }
 
 /**
- * Which lines of a memory file to return; `lines` defaults to the rest of the file.
+ * Return lines of a memory file, unchanged, or messages of a conversation.
  *
  * With `include_conversations`, `path` may also be a conversation: the path of its hits, or its session's id. Its
  * lines are those of the transcript, as in a hit.
  */
 export interface GetParams {
-  /** As in a hit. Absolute paths, `..`, links, files other than Markdown and files outside of memory are refused:
-   * `path_refused`. */
+  /** The file, as in a hit. Absolute paths, `..`, links, files other than Markdown and files outside of memory are
+   * refused: `path_refused`. */
   path: string;
   /** The agent's id; null: the default agent. */
   agent?: string | null;
-  /** First line. */
+  /** The first line, from 1. */
   from_line?: number;
-  /** Number of lines; null: to the end. */
+  /** How many lines; null: to the end. */
   lines?: number | null;
   /** Whether `path` may also be a conversation: the path of its hits, or the id of its session. Set it only for a
    * caller that may read all conversations of the agent. */
@@ -861,16 +858,16 @@ export interface GetReply {
 }
 
 /**
- * Which files to list, newest first: of some sources (None: of all), `limit` from `offset` on.
+ * List the files of an agent's memory as they are on disk, newest first.
  */
 export interface FilesParams {
   /** The agent's id; null: the default agent. */
   agent?: string | null;
-  /** Files of these sources only: `memory`, `sessions`, or names of sources. */
+  /** Only files of these sources: `memory`, `sessions`, or names of sources; null: all. */
   sources?: string[] | null;
-  /** How many of the newest to omit. */
+  /** How many of the newest to skip. */
   offset?: number;
-  /** 1 to 1,000. */
+  /** How many to list, 1 to 1,000. */
   limit?: number;
 }
 
@@ -909,10 +906,10 @@ export interface FilesReply {
 }
 
 /**
- * Which agent's index to update (None: all); `force` reads, chunks and embeds everything again.
+ * Update an agent's index now; a search does so too, for recent changes.
  */
 export interface IndexParams {
-  /** One agent; null: all. */
+  /** Only this agent; null: all agents. */
   agent?: string | null;
   /** Read, chunk and embed everything again. */
   force?: boolean;
@@ -955,10 +952,10 @@ export interface IndexReply {
 }
 
 /**
- * Which agent's index to rebuild (None: all); with `delete_vectors` all chunks are embedded again.
+ * Drop an agent's index and rebuild it from its files.
  */
 export interface ResetParams {
-  /** One agent; null: all. */
+  /** Only this agent; null: all agents. */
   agent?: string | null;
   /** Delete the vectors too, so that every chunk is embedded again. */
   delete_vectors?: boolean;
@@ -973,10 +970,10 @@ export interface ResetReply {
 }
 
 /**
- * Which agent's index to compact (None: all).
+ * Remove unneeded vectors from an agent's index and free their disk space.
  */
 export interface VacuumParams {
-  /** One agent; null: all. */
+  /** Only this agent; null: all agents. */
   agent?: string | null;
 }
 
@@ -1007,18 +1004,16 @@ export interface VacuumReply {
 }
 
 /**
- * Texts to embed; `kind` is `query` or `document`.
- *
- * With `keep`, vectors of documents are stored in the agent's cache, and cached vectors are reused.
+ * Return the vectors of texts by an agent's embedding provider.
  */
 export interface EmbedParams {
-  /** The texts. */
+  /** At most 10,000 texts of 4,000,000 characters in all. */
   texts: string[];
-  /** Whose provider; null: the default agent's. */
+  /** The agent whose provider is used; null: the default agent. */
   agent?: string | null;
-  /** `document` or `query`. */
+  /** `document` or `query`: some models embed them differently. */
   kind?: string;
-  /** Keep vectors of documents in the agent's cache, and use those that are there. */
+  /** Store vectors of documents in the agent's cache, and use those that are there. */
   keep?: boolean;
 }
 
@@ -1039,7 +1034,7 @@ export interface EmbedReply {
 }
 
 /**
- * An action on the models on disk: `pull` or `remove` one, `list` them, or `info` on what one needs.
+ * Download, describe or remove a local embedding model, or list those on disk.
  */
 export interface ModelParams {
   /** `minilm`, a path, `hf:owner/repo/file.gguf` or `https://…`; not needed for `list`; empty for `info`: the default
@@ -1114,7 +1109,7 @@ export interface ModelReply {
 }
 
 /**
- * Which tools to define, and for which model interface: `plain`, `openai` or `anthropic`.
+ * Return the definitions of the memory tools for a model.
  */
 export interface ToolsParams {
   /** The agent's id; null: the default agent. */
@@ -1139,26 +1134,23 @@ export interface ToolsReply {
 }
 
 /**
- * A model's call of a tool. `arguments` are as the model wrote them: a map, or JSON as text.
- *
- * With `include_conversations`, `memory_get` also reads conversations, as in `GetParams`: set it only for a model that
- * may see all conversations of the agent.
+ * Execute a model's call of a memory tool; mistakes in it are returned.
  */
 export interface CallToolParams {
-  /** As the model wrote it. */
+  /** The tool, as the model wrote it. */
   name: string;
-  /** As the model wrote them: a map, or JSON as text. Numbers may be text; a null counts as omitted. A text in them has
-   * at most 8,000 characters. */
+  /** The arguments as the model wrote them: a map, or JSON as text. Numbers may be text; a null counts as omitted. A
+   * text in them has at most 8,000 characters. */
   arguments?: unknown;
   /** The agent's id; null: the default agent. */
   agent?: string | null;
   /** Decides about citations, as `kind` in `session_started`; null: derived from `session_key`. */
   session_kind?: string | null;
-  /** OpenClaw's name for the conversation. */
+  /** OpenClaw's name for the conversation, which is excluded from searches. */
   session_key?: string;
-  /** Limit for a search, in ms. */
+  /** Limits a search, in milliseconds. */
   deadline_ms?: number | null;
-  /** Keys of the active projects; see comments in notes. */
+  /** As in `search`. */
   active_projects?: string[] | null;
   /** True: `memory_search` also searches transcripts that are indexed for recall alone. */
   recall?: boolean;
@@ -1186,7 +1178,7 @@ export interface CallToolReply {
 }
 
 /**
- * Which tools the model has; by default, those of an agent with memory.
+ * Return the section of a system prompt that describes a model's memory tools.
  */
 export interface PromptSectionParams {
   /** The agent's id; null: the default agent. */
@@ -1215,7 +1207,7 @@ export interface PromptSectionReply {
 }
 
 /**
- * The start of a session; `session_key` is OpenClaw's name for the conversation.
+ * Report the start of a session: start a sync and return the start-up context.
  */
 export interface SessionStartedParams {
   /** OpenClaw's name for the conversation; not blank. */
@@ -1225,9 +1217,9 @@ export interface SessionStartedParams {
   /** `main`, `direct`, `group`, `channel`, `subagent`, `cron` or `heartbeat`; null: derived from the key
    * (`agent:main:main` is main; `…:group:…`, `…:channel:…`, `…:subagent:…`). */
   kind?: string | null;
-  /** Limit per file, 1 to 1,000,000. */
+  /** Limits each file in the context, 1 to 1,000,000. */
   max_file_characters?: number;
-  /** Limit for all files, up to 1,000,000; 0: no context. */
+  /** Limits all files together, up to 1,000,000; 0: no context. */
   max_characters?: number;
 }
 
@@ -1266,7 +1258,7 @@ export interface SessionStartedReply {
 }
 
 /**
- * A session ended by `/new` or `/reset`: the end of its conversation is kept as a note.
+ * Report the end of a session and write the end of its conversation to a note.
  */
 export interface SessionEndedParams {
   /** OpenClaw's name for the conversation; not blank. */
@@ -1312,7 +1304,7 @@ export interface SessionEndedReply {
 }
 
 /**
- * The fill level of a session's context; None means unknown.
+ * Return whether a session nears compaction and should run a memory flush.
  */
 export interface FlushCheckParams {
   /** OpenClaw's name for the conversation. */
@@ -1366,7 +1358,7 @@ export interface FlushCheckReply {
 }
 
 /**
- * A memory flush has run, with or without notes. `compaction_count` is as in `flush_check`.
+ * Report that the flush requested by `flush_check` has run, with or without notes.
  */
 export interface FlushDoneParams {
   /** OpenClaw's name for the conversation. */
@@ -1392,7 +1384,7 @@ export interface FlushDoneReply {
 }
 
 /**
- * An agent's context was compacted. `compaction_count` counts this session's; None: the daemon counts.
+ * Report that an agent's context was compacted; a sync is started.
  */
 export interface CompactionDoneParams {
   /** OpenClaw's name for the conversation; empty: only start the sync. */
@@ -1418,7 +1410,7 @@ export interface CompactionDoneReply {
 }
 
 /**
- * An event of a session in another program.
+ * Report an event of another program's session, and return text for its model.
  */
 export interface HookParams {
   /** The program, as in `memctl hooks install`: `claude-code`, `codex`, `gemini`, `cursor` or `copilot`. */
@@ -1454,10 +1446,10 @@ export interface HookReply {
 }
 
 /**
- * How many of the newest entries to return.
+ * Return the newest decisions of `hook`.
  */
 export interface HookLogParams {
-  /** Entries in the reply, 1 to 1,000. */
+  /** How many, 1 to 1,000. */
   limit?: number;
   /** Only this session: its id, or the beginning of only one; null: all. */
   session_id?: string | null;
@@ -1501,16 +1493,17 @@ export interface HookLogReply {
 }
 
 /**
- * An entry for a daily note; `date` is YYYY-MM-DD and defaults to the user's today.
+ * Append an entry to a daily note, and wait until it is on disk.
  */
 export interface AppendNoteParams {
-  /** Markdown, 1 byte to 64 KiB. */
+  /** The entry, Markdown of at most 64 KiB. */
   text: string;
   /** The agent's id; null: the default agent. */
   agent?: string | null;
-  /** YYYY-MM-DD; null: today in the user's time zone. */
+  /** The day as YYYY-MM-DD; null: today in the user's time zone. */
   date?: string | null;
-  /** Makes repeating the request safe: 1 to 128 of `A-Z a-z 0-9 . _ : -`. */
+  /** Makes the request repeatable: an entry with a key that the note has is not appended again. 1 to 128 of `A-Z a-z
+   * 0-9 . _ : -`. */
   key?: string | null;
 }
 
@@ -1531,10 +1524,10 @@ export interface AppendNoteReply {
 }
 
 /**
- * A fact to store.
+ * Store a fact in `memory/facts.md`, unless it duplicates an existing fact.
  */
 export interface MemoryStoreParams {
-  /** One fact, 1 to 4,000 characters; becomes one line. */
+  /** One fact, 1 to 4,000 characters; it becomes one line. */
   text: string;
   /** The agent's id; null: the default agent. */
   agent?: string | null;
@@ -1542,9 +1535,10 @@ export interface MemoryStoreParams {
   importance?: number | null;
   /** `preference`, `fact`, `decision`, `entity` or `other`; null: derived from the text. */
   category?: string | null;
-  /** For a fact from elsewhere: 1 to 64 letters, digits, `-`, `_`; null: a new one. */
+  /** The fact's id in another program, 1 to 64 letters, digits, `-`, `_`; an existing one is not stored again. null: a
+   * new one. */
   id?: string | null;
-  /** For a fact from elsewhere, epoch ms; null: now. */
+  /** When it was created, epoch ms; null: now. */
   created_ms?: number | null;
   /** A vector of the text, little-endian float32. */
   vector?: Uint8Array | Float32Array | null;
@@ -1607,16 +1601,16 @@ export interface MemoryStoreReply {
 }
 
 /**
- * A query to the facts; a blank one lists them, newest first.
+ * Return the facts nearest to a query, best first.
  */
 export interface MemoryRecallParams {
   /** Any text; the first 2,000 characters count. Blank: list all facts, newest first. */
   query: string;
   /** The agent's id; null: the default agent. */
   agent?: string | null;
-  /** 1 to 10,000. */
+  /** The most facts, 1 to 10,000. */
   limit?: number;
-  /** 0 to 1. */
+  /** Leave out facts with a lower score, 0 to 1. */
   min_score?: number;
 }
 
@@ -1639,12 +1633,12 @@ export interface MemoryRecallReply {
 }
 
 /**
- * A fact and its new text.
+ * Change the text of a fact, on its line; all other lines stay unchanged.
  */
 export interface MemoryEditParams {
-  /** The fact. */
+  /** The fact's id. */
   id: string;
-  /** Its new text, 1 to 4,000 characters; becomes one line. */
+  /** Its new text, 1 to 4,000 characters; it becomes one line. */
   text: string;
   /** The agent's id; null: the default agent. */
   agent?: string | null;
@@ -1682,12 +1676,12 @@ export interface MemoryEditReply {
 }
 
 /**
- * Which fact to forget: the one with an id, or the only clear match of a query.
+ * Remove a fact: the one with an id, or the only clear match of a query.
  */
 export interface MemoryForgetParams {
-  /** This fact. */
+  /** The fact's id. */
   id?: string | null;
-  /** The fact that this text clearly means. */
+  /** A text that clearly means one fact; give either this or `id`. */
   query?: string | null;
   /** The agent's id; null: the default agent. */
   agent?: string | null;
@@ -1708,14 +1702,14 @@ export interface MemoryForgetReply {
 }
 
 /**
- * Which facts to list, newest first: `limit` from `offset` on.
+ * List the facts of an agent, newest first.
  */
 export interface FactsParams {
   /** The agent's id; null: the default agent. */
   agent?: string | null;
-  /** How many of the newest to omit. */
+  /** How many of the newest to skip. */
   offset?: number;
-  /** 1 to 1,000. */
+  /** How many to list, 1 to 1,000. */
   limit?: number;
 }
 
@@ -1732,15 +1726,15 @@ export interface FactsReply {
 }
 
 /**
- * A prompt to find facts for; `force` overrides the setting `autoRecall`.
+ * Return the facts nearest to a prompt, as a block of text to put before it.
  */
 export interface FactsForPromptParams {
-  /** What the user says. Channel headers and injected blocks in its first 200,000 characters are removed; of the rest
+  /** The user's message. Channel headers and injected blocks in its first 200,000 characters are removed; of the rest
    * the first 2,000 count. */
   prompt: string;
   /** The agent's id; null: the default agent. */
   agent?: string | null;
-  /** Also if the setting `autoRecall` is off. */
+  /** Recall facts even if the setting `autoRecall` is off. */
   force?: boolean;
 }
 
@@ -1761,14 +1755,14 @@ export interface FactsForPromptReply {
 }
 
 /**
- * Messages of a conversation, each with `role` and `content`; `force` overrides the setting `autoCapture`.
+ * Store lasting statements of the user as facts, at most three per request.
  */
 export interface CaptureFactsParams {
   /** At most 1,000 maps with `role` and `content`: a text, or a list of parts (parts of type `text` count). */
   messages: Record<string, unknown>[];
   /** The agent's id; null: the default agent. */
   agent?: string | null;
-  /** Also if the setting `autoCapture` is off. */
+  /** Capture facts even if the setting `autoCapture` is off. */
   force?: boolean;
 }
 
@@ -1817,16 +1811,16 @@ export interface CaptureFactsReply {
 }
 
 /**
- * What to do with sources: `list` them, or `forget` kept copies of deleted conversations.
+ * List the sources of other programs, or delete copies of deleted conversations.
  */
 export interface SourcesParams {
-  /** `list` or `forget`. */
+  /** `list`, or `forget` to delete copies of deleted conversations for good. */
   action?: string;
   /** With `forget`, the source. */
   name?: string;
   /** With `forget`, one session, by its id or the beginning of it; empty: all. */
   session?: string;
-  /** One agent; null: all. */
+  /** The agent's id; null: all agents. */
   agent?: string | null;
 }
 
@@ -1848,12 +1842,13 @@ export interface SourcesReply {
 }
 
 /**
- * What to do with remotes.
- *
- * With `missing`, `resume` deletes the files that are missing (`delete`) or restores them (`restore`).
+ * Replicate the Markdown of agents to other machines through a git remote.
  */
 export interface RemoteParams {
-  /** `status`, `add`, `clone`, `sync`, `pause`, `resume`, `remove`, `settle` or `purge`. */
+  /** `status`; `add` to connect an agent to `url`; `clone` to connect all agents that `url` has memory of, or only
+   * `agent`; `sync` now; `pause`, `resume` and `remove`; `settle` to delete files of conflicts; `purge` to remove
+   * earlier contents of the file or folder `path` from the history, here and on the remote, also under names that the
+   * file had before. */
   action?: string;
   /** One agent; null: all that have a remote, for `add`, `remove`, `settle`, `purge` and `missing` the default agent.
    * */
@@ -1887,16 +1882,16 @@ export interface RemoteReply {
 }
 
 /**
- * A query to the conversations of one agent. The parameters are those of `SearchParams`.
+ * Search conversations of all programs and return sessions with their best lines.
  */
 export interface ConversationSearchParams {
-  /** As in `search`. */
+  /** What to search for, as in `search`. */
   query: string;
   /** The agent's id; null: the default agent. */
   agent?: string | null;
-  /** Sessions, 1 to 50; null: 5. */
+  /** The most sessions, 1 to 50; null: 5. */
   max_results?: number | null;
-  /** These sources of transcripts only; null: all. */
+  /** Only these sources of transcripts; null: all. */
   sources?: string[] | null;
   /** As in `search`. */
   project?: string | null;
@@ -1957,7 +1952,7 @@ export interface ConversationSearchReply {
 }
 
 /**
- * Which messages of a session to return.
+ * Return messages of a session, as they are on disk now, without secrets.
  *
  * Messages around the place `line` are returned, or from message `first` (from 1); without either the last ones.
  */
@@ -1971,7 +1966,7 @@ export interface ConversationReadParams {
   line?: number | null;
   /** Number of the first message, from 1; without it and `line`: the last messages. */
   first?: number | null;
-  /** How many, 1 to 200. */
+  /** The most messages, 1 to 200. */
   messages?: number;
 }
 
@@ -2008,10 +2003,10 @@ export interface ConversationReadReply {
 }
 
 /**
- * Which memory the page shows: only that of one agent, or (None) that of all agents.
+ * Open the web page that shows the memory of agents, and return its address.
  */
 export interface OpenPageParams {
-  /** Show this agent only; null: all agents. */
+  /** Only this agent; null: all agents. */
   agent?: string | null;
 }
 
@@ -2028,12 +2023,12 @@ export interface OpenPageReply {
 }
 
 /**
- * Which events to send: of one agent (None: of all) and of some kinds (None: of all).
+ * Send events of the daemon from now on, until the request is cancelled.
  */
 export interface SubscribeParams {
-  /** Events of one agent; null: of all. */
+  /** Only events of this agent; null: of all. */
   agent?: string | null;
-  /** Events of these kinds; null: of all. */
+  /** Only events of these kinds, as listed in docs/protocol.md: `["sync", "note"]`; null: of all. */
   kinds?: string[] | null;
 }
 
@@ -2048,7 +2043,7 @@ export interface SubscribeReply {
 }
 
 /**
- * The id of the request to cancel, on the same connection.
+ * Cancel a request of the same connection.
  */
 export interface CancelParams {
   /** Id of the request to cancel. */

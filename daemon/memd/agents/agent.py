@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Awaitable, Callable, Coroutine
-from dataclasses import replace
 from enum import Enum
 from functools import partial, wraps
 from typing import Any, Concatenate, ParamSpec, TypeVar
@@ -12,6 +11,7 @@ from typing import Any, Concatenate, ParamSpec, TypeVar
 import numpy as np
 import structlog
 import trio
+from msgspec.structs import replace
 from numpy.typing import NDArray
 
 from memd.agents.conversations import is_conversation, read_lines

@@ -5,9 +5,9 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import replace
 
 import trio
+from msgspec.structs import replace
 
 from memd.agents.open_agent import OpenAgent
 from memd.agents.source_status import describe_sources
@@ -51,7 +51,6 @@ from memd_client.messages import (
 )
 
 DEFAULT_SESSIONS = 5
-MAX_SESSIONS = 50
 HITS_PER_SESSION = 4
 """Hits requested for each session wanted: several of them are often in one session."""
 
@@ -59,7 +58,6 @@ MAX_EXCERPTS = 3
 LINES_BEFORE, LINES_AFTER = 1, 2
 """Lines of an excerpt around the one that matches best."""
 
-MAX_MESSAGES = 200
 MAX_READ_CHARS = 100_000
 """Most characters of the messages of one reply."""
 

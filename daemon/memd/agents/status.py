@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import NamedTuple
 
 import trio
+from msgspec.structs import replace
 
 from memd.agents.open_agent import OpenAgent
 from memd.agents.source_status import describe_sources

@@ -28,7 +28,8 @@ from memd.cli.arguments import (
 from memd.cli.connect import CliSession
 from memd.cli.lines import Line, Piece, count, dotted, line
 from memd_client.errors import BadParamsError, FactMissingError
-from memd_client.facts import CATEGORIES, MemoryForgetReply
+from memd_client.facts import MemoryForgetReply
+from memd_client.limits import CATEGORIES
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem

@@ -40,7 +40,7 @@ SYSLOG_LEVELS = ("critical", "critical", "critical", "error", "warning", "info",
 
 
 @dataclass(frozen=True, slots=True)
-class Record:
+class LogRecord:
     """One line of the log.
 
     `fields` are an event's values besides time, level and name. A line that is not an event, such as a line of a
@@ -65,20 +65,20 @@ class Record:
         return {"timestamp": self.time, "level": self.level, "event": self.event, **self.fields}
 
 
-def parse_record(text: str) -> Record:
+def parse_record(text: str) -> LogRecord:
     """Return a line of a log file as a record; any text is accepted."""
     try:
         found = json.loads(text)
     except (ValueError, RecursionError):
-        return Record(text)
+        return LogRecord(text)
     if not isinstance(found, dict) or not isinstance(found.get("event"), str):
-        return Record(text)
+        return LogRecord(text)
     fields = {name: value for name, value in found.items() if name not in ("event", "level", "timestamp")}
     level, time = found.get("level", ""), found.get("timestamp", "")
-    return Record(text, found["event"], str(level), str(time), fields)
+    return LogRecord(text, found["event"], str(level), str(time), fields)
 
 
-def parse_journal(text: str) -> Record | None:
+def parse_journal(text: str) -> LogRecord | None:
     """Return an entry of the journal's JSON output as a record; None if it is not an entry.
 
     The daemon's own lines are events; the others are messages of the service manager.
@@ -92,7 +92,7 @@ def parse_journal(text: str) -> Record | None:
         if record.fields is not None or entry.get("_COMM") != "systemd":
             return record
         moment = datetime.fromtimestamp(int(entry["__REALTIME_TIMESTAMP"]) / 1e6).astimezone()
-        return Record(message, "", SYSLOG_LEVELS[int(entry.get("PRIORITY", 6))], moment.isoformat())
+        return LogRecord(message, "", SYSLOG_LEVELS[int(entry.get("PRIORITY", 6))], moment.isoformat())
     except (ValueError, LookupError, TypeError, OverflowError, RecursionError):
         return None
 
@@ -105,7 +105,9 @@ def journal_cursor(text: str) -> str:
         return ""
 
 
-def record_lines(record: Record, local: Callable[[datetime], datetime] = datetime.astimezone) -> list[Line]:
+def record_lines(
+    record: LogRecord, local: Callable[[datetime], datetime] = datetime.astimezone
+) -> list[Line]:
     """Return a record as lines: time, level, event and fields; a traceback below."""
     if record.fields is None and not record.time:
         return [line((record.text, "quiet"))]
@@ -148,7 +150,7 @@ POLL_S = 0.2
 MAX_JOURNAL_ENTRIES = 20_000
 """Entries of the journal that are filtered by level."""
 
-RecordFilter = Callable[[Record], bool]
+RecordFilter = Callable[[LogRecord], bool]
 
 
 class FileLog:
@@ -158,9 +160,9 @@ class FileLog:
         self.path = path
         self._read_to: tuple[os.stat_result, int] | None = None
 
-    def last(self, number: int, matches: RecordFilter) -> list[Record]:
+    def last(self, number: int, matches: RecordFilter) -> list[LogRecord]:
         """Return the last matching records, also from rotated files."""
-        found: deque[Record] = deque()
+        found: deque[LogRecord] = deque()
         for place in range(LOG_FILES):
             name = f"{self.path}.{place}" if place else self.path
             with contextlib.suppress(FileNotFoundError), open_regular(name) as file:
@@ -176,7 +178,7 @@ class FileLog:
                         found.appendleft(record)
         return list(found)
 
-    def follow(self, matches: RecordFilter, wait: Callable[[float], None]) -> Iterator[Record]:
+    def follow(self, matches: RecordFilter, wait: Callable[[float], None]) -> Iterator[LogRecord]:
         """Yield records appended after `last`, across rotation and while there is no file."""
         stat_before, start = self._read_to or (None, 0)
         rest = b""
@@ -218,7 +220,7 @@ class FileLog:
 
     def _rest_of(
         self, identity: os.stat_result, start: int, rest: bytes, matches: RecordFilter
-    ) -> Iterator[Record]:
+    ) -> Iterator[LogRecord]:
         """Yield the last records of a file that was rotated since it was read."""
         with contextlib.suppress(OSError), open_regular(f"{self.path}.1") as file:
             if os.path.samestat(identity, os.fstat(file.fileno())):
@@ -233,7 +235,7 @@ class JournalLog:
         self._command = [program, "--user", "--unit", unit, "--output", "json", "--no-pager", "--quiet"]
         self._cursor = ""
 
-    def last(self, number: int, matches: RecordFilter) -> list[Record]:
+    def last(self, number: int, matches: RecordFilter) -> list[LogRecord]:
         """Return the last matching entries."""
         done = subprocess.run(
             [*self._command, "--lines", str(max(number, MAX_JOURNAL_ENTRIES))],
@@ -250,7 +252,7 @@ class JournalLog:
         entries = filter(None, map(parse_journal, lines))
         return list(deque(filter(matches, entries), maxlen=number))
 
-    def follow(self, matches: RecordFilter, wait: Callable[[float], None]) -> Iterator[Record]:
+    def follow(self, matches: RecordFilter, wait: Callable[[float], None]) -> Iterator[LogRecord]:
         """Yield new matching entries until journalctl ends."""
         start = ["--after-cursor", self._cursor, "--no-tail"] if self._cursor else ["--lines", "0"]
         command = [*self._command, "--follow", *start]
@@ -350,7 +352,7 @@ def command(session: CliSession, number: int, follow: bool, level: str, as_json:
     agent_log = find_launchd_log(Path(home), name)
     source = find_log(socket_path(), has_unit=has_systemd_unit(), name=name, agent_log=agent_log)
 
-    def has_level(record: Record) -> bool:
+    def has_level(record: LogRecord) -> bool:
         return record.is_at_least(level)
 
     records = source.last(number, has_level)
@@ -368,7 +370,7 @@ def _wait(seconds: float) -> None:
     threading.Event().wait(seconds)
 
 
-def _show(session: CliSession, record: Record, *, as_json: bool) -> None:
+def _show(session: CliSession, record: LogRecord, *, as_json: bool) -> None:
     if as_json:
         session.output.out.write(json.dumps(record.as_document()) + "\n")
     else:

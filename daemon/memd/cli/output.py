@@ -315,7 +315,7 @@ class Output:
 
     def reply(self, reply: object) -> None:
         """Print a reply of the daemon as JSON."""
-        from memd_client.wire import to_wire
+        from memd_client.schema import to_wire
 
         self.document(to_wire(reply))
 

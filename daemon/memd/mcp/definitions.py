@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from memd_client.facts import CATEGORIES
+from memd_client.limits import CATEGORIES
 from memd_client.tooling import DEFAULT_SEARCH_CHARS, MAX_SEARCH_CHARS
 
 ALL_AGENTS = "all"

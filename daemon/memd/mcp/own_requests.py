@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from memd.mcp.definitions import APPEND_NOTE, CONVERSATION_READ, CONVERSATION_SEARCH, Tool
-from memd_client import lifecycle_requests, requests
+from memd_client import requests
 from memd_client.errors import BadParamsError
 from memd_client.prepared_request import PreparedRequest
 
@@ -31,7 +31,7 @@ def check_arguments(tool: Tool, given: Mapping[str, Any]) -> None:
 
 
 def _append_note(given: Mapping[str, Any], agent: str | None) -> PreparedRequest[Any]:
-    return lifecycle_requests.append_note(given["text"], agent=agent, date=given.get("date"))
+    return requests.append_note(given["text"], agent=agent, date=given.get("date"))
 
 
 def _conversation_search(given: Mapping[str, Any], agent: str | None) -> PreparedRequest[Any]:

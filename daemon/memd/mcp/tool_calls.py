@@ -11,12 +11,12 @@ from memd.mcp.own_requests import OWN_REQUESTS, check_arguments
 from memd.mcp.result_text import answer_text, error_text, wrong_call_text
 from memd.mcp.scope import AgentScope
 from memd.system.untrusted import on_one_line
-from memd_client import lifecycle_requests, requests
+from memd_client import requests
 from memd_client.errors import AgentUnknownError, BadParamsError, MemdError
 from memd_client.messages import Hit, Progress, SearchAgentsReply, SearchedAgent
 from memd_client.prepared_request import PreparedRequest
+from memd_client.schema import to_wire
 from memd_client.tooling import DEFAULT_SEARCH_CHARS, MAX_SEARCH_CHARS
-from memd_client.wire import to_wire
 
 OnProgress = Callable[[Progress], Awaitable[None]]
 
@@ -52,7 +52,7 @@ async def carry_out(
         agent = scope.checked(given.pop("agent", None))
         if name in OWN_REQUESTS:
             return await _ask_own(scope, tool, agent, given, on_progress)
-        ask = lifecycle_requests.call_tool(name, given, agent=agent, include_conversations=True)
+        ask = requests.call_tool(name, given, agent=agent, include_conversations=True)
         ask.repeatable = tool.repeatable
         reply = await _send(scope, ask, on_progress)
         return (

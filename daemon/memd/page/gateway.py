@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from dataclasses import asdict
 from typing import Any
 
 import msgspec
@@ -15,8 +14,9 @@ import trio
 
 from memd_client.errors import AgentUnknownError, BadParamsError, MemdError, MethodUnknownError
 from memd_client.events import Event
-from memd_client.messages import REQUESTS
-from memd_client.prepared_request import PROGRESS_TIMEOUT_S, PreparedRequest
+from memd_client.messages import PROGRESS_TIMEOUT_S, REQUESTS
+from memd_client.prepared_request import PreparedRequest
+from memd_client.schema import to_wire
 from memd_client.trio import TrioClient
 
 OFFERED = frozenset(
@@ -64,7 +64,7 @@ class Gateway:
             _Plain(
                 request,
                 params,
-                REQUESTS[request][1],
+                REQUESTS[request].reply,
                 min_timeout_s=PROGRESS_TIMEOUT_S if is_long else 0.0,
                 renews_deadline=is_long,
                 uses_client_agent=False,
@@ -140,6 +140,6 @@ def _of_agent(agent: str, metric: dict[str, Any]) -> dict[str, Any]:
 
 def event_lines(event: Event) -> bytes:
     """Return an event in the format of an event stream."""
-    document = asdict(event)
+    document = to_wire(event)
     del document["id"]
     return b"event: " + event.kind.encode() + b"\ndata: " + msgspec.json.encode(document) + b"\n\n"

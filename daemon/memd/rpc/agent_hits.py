@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from memd.agents.agent import Agent
 from memd.search.rank.agents import HitScores, count_fitting, merge_agents

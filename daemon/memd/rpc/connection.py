@@ -33,8 +33,8 @@ from memd_client.errors import (
 )
 from memd_client.framing import FrameDecoder, encode_frame
 from memd_client.messages import Progress
+from memd_client.schema import to_wire
 from memd_client.session import LAST_ID, NOTIFICATION, RESPONSE
-from memd_client.wire import to_wire
 
 log = structlog.get_logger(__name__)
 

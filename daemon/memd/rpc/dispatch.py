@@ -13,7 +13,7 @@ from memd.rpc.metrics import count_reply
 from memd.rpc.params import decode_params
 from memd_client.errors import MemdError, MethodUnknownError
 from memd_client.messages import REQUESTS
-from memd_client.wire import to_wire
+from memd_client.schema import to_wire
 
 log = structlog.get_logger(__name__)
 

@@ -5,9 +5,11 @@ from __future__ import annotations
 import math
 from collections import defaultdict
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import accumulate
 from typing import Any
+
+from msgspec.structs import replace
 
 from memd.index.copies import count_copies, find_copies
 from memd.index.files import ChunkRow

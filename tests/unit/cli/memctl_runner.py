@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import io
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any, TypeVar, cast
+
+from msgspec.structs import replace
 
 from memd.cli.connect import CliSession
 from memd.cli.main import run

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from memd_client.messages import Fallback, FileEntry, FilesReply, FillProgress, GetReply, Hit, SearchReply
 from tests.unit.cli.memctl_runner import MAIN, MemctlResult, found, memctl, status_of

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import io
 import json
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
 
 import click
 import pytest
+from msgspec.structs import replace
 
 from memd.cli import lancedb
 from memd.cli.connect import CliSession

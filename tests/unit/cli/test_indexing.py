@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from dataclasses import fields
 
 from memd_client.messages import (
     IndexedAgent,
@@ -16,7 +15,7 @@ from memd_client.messages import (
     VacuumedAgent,
     VacuumReply,
 )
-from memd_client.wire import to_wire
+from memd_client.schema import to_wire
 from tests.unit.cli.memctl_runner import OUTAGE, indexed, memctl
 
 TABLE = """\
@@ -133,7 +132,7 @@ def test_json_has_the_reply_and_exits_with_1_on_an_error() -> None:
     shown = json.loads(ran.out)
     assert (ran.code, ran.err) == (1, "")
     assert shown == to_wire(reply)
-    assert list(shown["agents"][0]) == [each.name for each in fields(IndexedAgent)]
+    assert list(shown["agents"][0]) == list(IndexedAgent.__struct_fields__)
 
 
 def test_reset_options_are_sent_to_the_daemon() -> None:

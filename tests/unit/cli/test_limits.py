@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import Any
 
 import pytest
 
 from memd.cli import arguments
-from memd.lifecycle.notes.daily import MAX_ENTRY_BYTES, day_of, is_key
+from memd.lifecycle.notes.daily import day_of
 from memd.rpc.methods import search
-from memd.rpc.params import MAX_CHARS, MAX_RESULTS, bound_of
+from memd.rpc.params import LIMITS
 from memd_client.facts import MemoryEditReply, MemoryForgetReply, MemoryStoreReply
+from memd_client.limits import KEY_PATTERN, MAX_CHARS, MAX_NOTE_BYTES, MAX_RESULTS
 from memd_client.messages import AppendNoteReply, GetReply, ModelReply, SearchParams
 from tests.unit.cli.memctl_runner import MemctlResult, found, memctl
 from tests.unit.rpc.methods.calling import call_of, run
@@ -59,23 +61,22 @@ TEXTS = [
 
 @pytest.mark.parametrize("text", TEXTS, ids=lambda text: text.line)
 def test_length_limit_of_a_text_is_the_daemons(text: Text) -> None:
-    bound = bound_of(text.request, text.field)
-    assert bound is not None
+    most = next(each.max_length for each in LIMITS[text.request][text.field] if each.max_length)
 
-    longest = asked(text.line.split(), "x" * bound.chars)
-    too_long = asked(text.line.split(), "x" * (bound.chars + 1))
+    longest = asked(text.line.split(), "x" * most)
+    too_long = asked(text.line.split(), "x" * (most + 1))
 
     assert [(name, params[text.field]) for name, params in longest.client.calls] == [
-        (text.request, "x" * bound.chars)
+        (text.request, "x" * most)
     ]
     assert (too_long.code, too_long.opened) == (2, 0)
-    assert f"{bound.chars:,}" in too_long.err or str(bound.chars) in too_long.err
+    assert f"{most:,}" in too_long.err or str(most) in too_long.err
 
 
 def test_size_limit_of_a_note_is_the_daemons() -> None:
-    assert arguments.MAX_NOTE_BYTES == MAX_ENTRY_BYTES
-    assert asked(["note", "{}"], "é" * (MAX_ENTRY_BYTES // 2)).code == 0
-    assert asked(["note", "{}"], "é" * (MAX_ENTRY_BYTES // 2 + 1)).opened == 0
+    assert arguments.MAX_NOTE_BYTES == MAX_NOTE_BYTES
+    assert asked(["note", "{}"], "é" * (MAX_NOTE_BYTES // 2)).code == 0
+    assert asked(["note", "{}"], "é" * (MAX_NOTE_BYTES // 2 + 1)).opened == 0
 
 
 @pytest.mark.parametrize(
@@ -87,7 +88,7 @@ def test_date_is_valid_for_both_or_neither(value: str) -> None:
 
 @pytest.mark.parametrize("value", ["a", "a.b:c_d-9", "a b", "é", "a/b"])
 def test_key_is_valid_for_both_or_neither(value: str) -> None:
-    assert asked(["note", "x", "--key", "{}"], value).opened == is_key(value)
+    assert asked(["note", "x", "--key", "{}"], value).opened == (re.fullmatch(KEY_PATTERN, value) is not None)
 
 
 def test_limits_of_a_search_are_the_daemons() -> None:

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from memd.cli.logs import FileLog, JournalLog, Record, find_log, parse_journal, parse_record, record_lines
+from memd.cli.logs import FileLog, JournalLog, LogRecord, find_log, parse_journal, parse_record, record_lines
 from memd.service.logfile import LogStream
 from memd_client.errors import LogUnavailableError
 from tests.unit.cli.memctl_runner import memctl
@@ -23,7 +23,7 @@ def event(name: str, level: str = "info", **facts: object) -> str:
     return json.dumps({**facts, "event": name, **moment})
 
 
-def everything(_: Record) -> bool:
+def everything(_: LogRecord) -> bool:
     """Match every record."""
     return True
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 import os
-from dataclasses import replace
 
 import pytest
+from msgspec.structs import replace
 
 from memd_client.errors import BadParamsError, DownloadFailedError
 from memd_client.messages import ModelFile, ModelInfo, ModelReply, Progress
-from memd_client.wire import to_wire
+from memd_client.schema import to_wire
 from tests.unit.cli.memctl_runner import memctl
 
 READY = ModelReply("minilm", "/home/ann/.cache/memd/models/minilm.gguf", 45_900_000)

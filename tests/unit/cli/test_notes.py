@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import io
 import json
-from dataclasses import fields
 from typing import Any, cast
 
 import pytest
 
 from memd.cli.output import Output, OutputStream
 from memd_client.messages import AppendNoteReply, GetReply
-from memd_client.wire import to_wire
+from memd_client.schema import to_wire
 from tests.unit.cli.memctl_runner import memctl
 
 
@@ -113,7 +112,7 @@ def test_json_is_the_reply_field_by_field() -> None:
     shown = json.loads(memctl("get", "MEMORY.md", "--json", get=reply).out)
 
     assert shown == to_wire(reply)
-    assert list(shown) == [each.name for each in fields(GetReply)]
+    assert list(shown) == list(GetReply.__struct_fields__)
 
 
 APPENDED = AppendNoteReply("main", "memory/2026-11-24.md", 3, 4, True)

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from memd_client.errors import BadParamsError, RemoteUnreachableError
 from memd_client.messages import (

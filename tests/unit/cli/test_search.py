@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
-from dataclasses import fields, replace
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from memd.cli.search import marked, pattern_for
 from memd_client.errors import AgentUnknownError, MemoryDisabledError
@@ -25,7 +25,7 @@ from memd_client.messages import (
     SearchReply,
     Supersession,
 )
-from memd_client.wire import to_wire
+from memd_client.schema import to_wire
 from tests.unit.cli.memctl_runner import KEYS, LEASE, NOW_MS, OUTAGE, MemctlResult, found, memctl
 
 HITS = """\
@@ -283,8 +283,8 @@ def test_json_has_all_fields_of_the_reply() -> None:
     shown = json.loads(ran.out)
     assert ran.out.count("\n") == 1
     assert shown == to_wire(reply)
-    assert list(shown) == [each.name for each in fields(SearchReply)]
-    assert list(shown["hits"][0]) == [each.name for each in fields(Hit)]
+    assert list(shown) == list(SearchReply.__struct_fields__)
+    assert list(shown["hits"][0]) == list(Hit.__struct_fields__)
     assert (shown["hits"][0]["explain"], shown["hits"][1]["explain"]) == (None, WHY)
 
 
@@ -361,7 +361,7 @@ error: old: the index is of a newer release (index_newer)
 def row(agent: str, **facts: object) -> SearchedAgent:
     """Return the row of one searched agent."""
     searched = SearchedAgent(agent, "hybrid", pending=PendingChanges(), provider="local", model="minilm")
-    return replace(searched, **facts)  # type: ignore[arg-type]
+    return replace(searched, **facts)
 
 
 def replied(*hits: Hit, rows: list[SearchedAgent] | None = None) -> SearchAgentsReply:
@@ -464,7 +464,7 @@ def test_json_of_all_agents_has_all_fields_of_the_reply() -> None:
     shown = json.loads(search_all(reply, "--json").out)
 
     assert shown == to_wire(reply)
-    assert list(shown["agents"][0]) == [each.name for each in fields(SearchedAgent)]
+    assert list(shown["agents"][0]) == list(SearchedAgent.__struct_fields__)
 
 
 def marks(query: str, text: str) -> list[str]:

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
+from msgspec.structs import replace
 
 from memd_client.messages import Degradation, PendingChanges
 from tests.unit.cli.memctl_runner import KEYS, found, memctl

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from memd_client.messages import AccountStatus, AgentStatus, DownloadStatus, Problem, StatusReply
 from tests.unit.cli.memctl_runner import MAIN, MINILM, NOW_MS, memctl, status_of

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from dataclasses import fields, replace
+
+from msgspec.structs import replace
 
 from memd_client.messages import (
     AccountStatus,
@@ -19,7 +20,7 @@ from memd_client.messages import (
     SkippedFile,
     StatusReply,
 )
-from memd_client.wire import to_wire
+from memd_client.schema import to_wire
 from tests.unit.cli.memctl_runner import MAIN, MINILM, NOW_MS, OUTAGE, memctl, status_of
 
 REPORTED = Problem(OUTAGE.code, OUTAGE.reason, OUTAGE.hint)
@@ -208,8 +209,8 @@ def test_json_is_the_reply_field_by_field() -> None:
 
     shown = json.loads(ran.out)
     assert shown == to_wire(reply)
-    assert list(shown) == [each.name for each in fields(StatusReply)]
-    assert list(shown["agents"][0]) == [each.name for each in fields(AgentStatus)]
+    assert list(shown) == list(StatusReply.__struct_fields__)
+    assert list(shown["agents"][0]) == list(AgentStatus.__struct_fields__)
     assert shown["agents"][0]["degraded"]["since_ms"] == OUTAGE.since_ms
 
 

@@ -20,7 +20,7 @@ from typing import Any
 import pytest
 
 from memd.rpc.limits import Limits
-from memd_client import lifecycle_requests, requests
+from memd_client import requests
 from memd_client.async_methods import AsyncMethods
 from memd_client.blocking import Client
 from memd_client.errors import (
@@ -38,10 +38,10 @@ from memd_client.errors import (
     TooManyRequestsError,
 )
 from memd_client.framing import FrameDecoder, encode_frame
-from memd_client.messages import REQUESTS, EmbedParams, EmbedReply, Hit
+from memd_client.messages import PROGRESS_TIMEOUT_S, REPLY_MARGIN_S, REQUESTS, EmbedParams, EmbedReply, Hit
 from memd_client.methods import Methods
-from memd_client.prepared_request import PROGRESS_TIMEOUT_S, REPLY_MARGIN_S, PreparedRequest
-from memd_client.wire import to_wire
+from memd_client.prepared_request import PreparedRequest
+from memd_client.schema import to_wire
 from tests.contracts.client import ClientContract
 from tests.contracts.client_streams import StreamContract
 from tests.support.scripted_daemon import ScriptedDaemon, answer_hello
@@ -409,10 +409,7 @@ def test_the_traceback_of_an_uncaught_error_shows_its_hint() -> None:
 
 
 BUILDERS = {
-    name: found
-    for module in (requests, lifecycle_requests)
-    for name, found in vars(module).items()
-    if inspect.isfunction(found) and name in REQUESTS
+    name: found for name, found in vars(requests).items() if inspect.isfunction(found) and name in REQUESTS
 }
 
 
@@ -435,7 +432,7 @@ def test_a_prepared_request_has_the_name_and_records_of_the_protocol(name: str) 
     ask = build(**needed)
 
     assert ask.method == name
-    assert (type(ask.params), ask.reply) == REQUESTS[name]
+    assert (type(ask.params), ask.reply) == REQUESTS[name][:2]
     assert repr(ask) == f"<PreparedRequest {name}>"
 
 

@@ -16,7 +16,7 @@ import pytest
 from memd_client import aio, blocking
 from memd_client import trio as trio_client
 from memd_client.messages import REQUESTS
-from tests.support.async_methods import generated_files
+from tests.support.client_methods import generated_files
 
 CLIENTS = {
     "memd_client": blocking.Client,

@@ -5,10 +5,10 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from dataclasses import replace
 from typing import Any, cast
 
 import pytest
+from msgspec.structs import replace
 
 from memd.mcp.scope import AgentScope
 from memd.mcp.tool_calls import ProgressSteps, all_agents_result, carry_out

@@ -327,7 +327,7 @@ async def test_a_draining_connection_stops_what_takes_too_long(autojump_clock: M
 
 async def test_a_reply_msgpack_cannot_carry_is_internal(autojump_clock: MockClock) -> None:
     async with connected() as peer:
-        peer.registry.sqlite_vec = {1, 2}  # type: ignore[assignment]
+        peer.registry.sqlite_vec = object()  # type: ignore[assignment]
         await peer.greet()
         await peer.send(0, 1, "status", {})
         assert code(await peer.read()) == "internal"

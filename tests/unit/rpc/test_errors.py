@@ -39,7 +39,7 @@ CASES: list[tuple[str, Any, str]] = [
     *[
         (name, {**params, "agent": "nobody" * 40}, "agent_unknown")
         for name, params in RIGHT.items()
-        if "agent" in REQUESTS[name][0].__dataclass_fields__
+        if "agent" in REQUESTS[name][0].__struct_fields__
     ],
     *[(name, params, "bad_params") for name, params in WRONG_TYPE.items()],
     *[(name, {}, "bad_params") for name in ("search", "get", "embed", "model", "cancel")],

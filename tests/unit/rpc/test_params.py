@@ -11,9 +11,11 @@ import trio
 
 from memd.rpc.call import Call
 from memd.rpc.dispatch import HANDLERS
-from memd.rpc.params import MAX_MATCHES, MAX_PATH_CHARS, decode_params, match_prefix
+from memd.rpc.params import MAX_MATCHES, RULES, decode_params, match_prefix
 from memd_client.errors import AgentUnknownError, BadParamsError, PathRefusedError
+from memd_client.limits import MAX_PATH_CHARS
 from memd_client.messages import REQUESTS
+from tests.support.record_docs import record_fields
 from tests.unit.rpc.methods.calling import call_of
 from tests.unit.rpc.methods.living import AskedFacts
 
@@ -45,6 +47,7 @@ VALID: dict[str, dict[str, Any]] = {
 """Parameters that are taken; none for requests that aren't here."""
 
 OUT_OF_RANGE: dict[str, dict[str, list[Any]]] = {
+    "append_note": {"key": ["", "a -->", "a\n", "é", "x" * 129]},
     "call_tool": {"session_kind": ["crowd"], "deadline_ms": [0], "active_projects": [[""]]},
     "capture_facts": {"messages": [[MESSAGE] * 1_001]},
     "compaction_done": {"compaction_count": [-1]},
@@ -90,6 +93,7 @@ OUT_OF_RANGE: dict[str, dict[str, list[Any]]] = {
         "active_projects": [["a" * (MAX_PATH_CHARS + 1)]],
     },
     "search_agents": {"max_results": [0], "max_chars": [0], "agents": [[]]},
+    "session_ended": {"session_key": [" "], "reason": ["bored"], "ended_ms": [0, 10**15]},
     "session_started": {
         "session_key": ["  "],
         "kind": ["crowd"],
@@ -124,32 +128,28 @@ async def test_a_value_out_of_range_is_named_before_anything_is_asked(
     assert caught.value.data["field"] == ("id" if request_name == "memory_forget" else field)
 
 
-def fields_of(*words: str) -> list[tuple[str, str]]:
-    """Return (request, parameter) of all parameters whose type has one of some words."""
-    return [
-        (request, name)
-        for request, (params, _) in REQUESTS.items()
-        for name, kind in params.__annotations__.items()
-        if any(word in str(kind) for word in words)
-    ]
+NUMBERS = [
+    (request, field.name)
+    for request, known in REQUESTS.items()
+    for field in record_fields(known.params)
+    if field.hint.startswith(("int", "float"))
+]
 
 
-@pytest.mark.parametrize(("request_name", "field"), fields_of("int", "float"))
+@pytest.mark.parametrize(("request_name", "field"), NUMBERS)
 @pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf])
 def test_a_number_that_is_not_finite_is_named(request_name: str, field: str, value: float) -> None:
     with pytest.raises(BadParamsError, match=f"^{request_name}: `{field}` must be a finite number"):
         decode_params(request_name, {**VALID.get(request_name, {}), field: value})
 
 
-PATHS = {"path", "paths", "project", "active_projects", "cwd", "transcript", "transcript_path", "ref"}
+PATHS = [(request, field) for request, rules in RULES.items() for field in rules if "path" in rules[field]]
 
 
-@pytest.mark.parametrize(
-    ("request_name", "field"), [(request, name) for request, name in fields_of("str") if name in PATHS]
-)
+@pytest.mark.parametrize(("request_name", "field"), PATHS)
 def test_a_path_with_a_nul_character_is_refused(request_name: str, field: str) -> None:
-    kind = str(REQUESTS[request_name][0].__annotations__[field])
-    value = ["/fine", "/tmp/a\0b"] if "list" in kind else "/tmp/a\0b"
+    is_list = field in ("paths", "active_projects")
+    value = ["/fine", "/tmp/a\0b"] if is_list else "/tmp/a\0b"
     with pytest.raises(PathRefusedError, match=f"^{request_name}: `{field}` has a NUL character"):
         decode_params(request_name, {**VALID.get(request_name, {}), field: value})
 
@@ -187,7 +187,7 @@ async def test_a_request_about_facts_reaches_the_facts_of_the_agent_named(
 
 
 @pytest.mark.parametrize(
-    "request_name", [name for name in REQUESTS if "agent" in REQUESTS[name][0].__annotations__]
+    "request_name", [name for name in REQUESTS if "agent" in REQUESTS[name].params.__struct_fields__]
 )
 def test_an_unknown_agent_is_refused(request_name: str) -> None:
     params = {**VALID.get(request_name, {}), "agent": "nobody"}

@@ -48,7 +48,7 @@ def test_layers_are_read_from_the_import_contract() -> None:
 
 
 @pytest.mark.parametrize(
-    ("module", "expected"), [("memd", True), ("memd.search", True), ("memd_client.wire", False)]
+    ("module", "expected"), [("memd", True), ("memd.search", True), ("memd_client.schema", False)]
 )
 def test_module_is_in_its_package_only(module: str, expected: bool) -> None:
     assert SIZE.is_in(module, "memd") is expected

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 
+import msgspec
 import structlog
 import trio
 
@@ -106,7 +107,7 @@ class Facts:
         target, reason = await self._search.prepare(text, "document", await self._load(), MAX_VECTORS)
         # Serialized: two concurrent calls with the same text would both find no duplicate.
         async with self._lock:
-            return replace(await self._store(fact, target, reason), vector_used=used)
+            return msgspec.structs.replace(await self._store(fact, target, reason), vector_used=used)
 
     async def recall(self, params: MemoryRecallParams) -> MemoryRecallReply:
         """Return the facts nearest to a query; for a blank one all facts, newest first."""
@@ -224,7 +225,11 @@ class Facts:
             return self._reply(stored, found, twin=stored)
         EVENTS.publish("fact", self._agent.agent_id, state="stored", id=fact.id)
         reply = self._reply(stored, found)
-        return reply if earlier is None else replace(reply, supersedes=_row(ScoredFact(earlier, 0.0)))
+        return (
+            reply
+            if earlier is None
+            else msgspec.structs.replace(reply, supersedes=_row(ScoredFact(earlier, 0.0)))
+        )
 
     async def _remove(self, fact_id: str, scored: ScoredFact | None = None) -> FactRow | None:
         """Remove a fact's line from the file and return the fact; None if it isn't there."""

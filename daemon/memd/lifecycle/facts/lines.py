@@ -17,7 +17,7 @@ from hashlib import sha256
 from itertools import chain, count
 
 from memd.lifecycle.facts.capture import category_of
-from memd_client.facts import CATEGORIES
+from memd_client.limits import CATEGORIES, ID_PATTERN, MAX_DATE_MS
 
 PATH = "memory/facts.md"
 """Path of an agent's facts in its workspace: a note that searches find like any other."""
@@ -27,15 +27,12 @@ TITLE = "# Facts\n\n"
 
 DEFAULT_IMPORTANCE = 0.7
 
-ID_LETTERS = re.compile(r"[A-Za-z0-9_-]{1,64}")
+ID_LETTERS = re.compile(ID_PATTERN)
 """Valid ids: they can't end a comment or look like another key."""
 
 LINE_CACHE_SIZE = 131_072
 """Lines with cached parse results: a store reads a file with all lines but one known. With fewer than an agent's facts
 no line would be known, because they are read in order."""
-
-MAX_DATE_MS = 253_402_300_799_999
-"""The last millisecond with a four-digit year."""
 
 NAME_PREFIX_CHARS = 4
 """Letters that two forms of one name share."""

@@ -16,8 +16,6 @@ from memd.settings.lifecycle import Flush
 
 Access = Literal["rw", "ro", "none"]
 
-ACCESSES: tuple[str, ...] = ("rw", "ro", "none")
-
 REASONS: dict[str, str] = {
     "tokens": "the context is about to be compacted",
     "transcript_size": "the transcript exceeds the size at which a flush is due",

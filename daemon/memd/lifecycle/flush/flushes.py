@@ -9,13 +9,13 @@ from __future__ import annotations
 import contextlib
 import os
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 from typing import TypeVar, cast
 
 import msgspec
 import structlog
 import trio
+from msgspec.structs import replace
 
 from memd.agents.agent import Agent
 from memd.lifecycle.flush.check import Access, SessionFigures, decide, flush_prompts
@@ -38,9 +38,6 @@ log = structlog.get_logger(__name__)
 
 MAX_SESSIONS = 1_000
 """Limit of recorded sessions; beyond it, the least recently used ones are dropped."""
-
-MAX_KEY_CHARS = 512
-"""Longest key or id of a session. Those of OpenClaw have about fifty characters."""
 
 MAX_BYTES = 16_000_000
 """Limit of the file: a session takes about 200 bytes, and 15,000 with the longest possible key and id."""

@@ -9,16 +9,12 @@ from zoneinfo import ZoneInfo
 
 from memd.text.query.dates import MIN_YEAR
 
-MAX_ENTRY_BYTES = 64 * 1024
-"""Longest entry, in bytes of UTF-8: longer text is a document and belongs in its own file."""
-
 KEY_DAYS = 2
 """How many days back the key of an entry is searched if no day is given."""
 
 _LAST_DAY = date.max.toordinal()
 
 _DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
-_KEY = re.compile(r"[A-Za-z0-9._:-]{1,128}")
 _FORGED = re.compile(r"<!--(?=\s*memd:)", re.IGNORECASE)
 _CONTROL = re.compile(r"[\x01-\x08\x0b-\x1f\x7f-\x9f]")
 _FENCE = re.compile(r" {0,3}(?P<fence>`{3,}(?=[^`]*$)|~{3,})(?P<rest>.*)")
@@ -55,11 +51,6 @@ def day_of(text: str) -> date | None:
 def note_path(day: date, slug: str = "", folder: str = "memory") -> str:
     """Return the path of a note below the workspace."""
     return f"{folder}/{day.isoformat()}{'-' if slug else ''}{slug}.md"
-
-
-def is_key(text: str) -> bool:
-    """Return whether a text can be the key of an entry."""
-    return _KEY.fullmatch(text) is not None
 
 
 def clean_entry(text: str) -> str:

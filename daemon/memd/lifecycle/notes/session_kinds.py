@@ -57,9 +57,6 @@ def settle_kind(given: str | None, session_key: str, agent_id: str) -> Kind:
     return named
 
 
-CITATION_MODES: tuple[Citations, ...] = ("auto", "on", "off")
-
-
 def wants_citations(mode: Citations, kind: Kind) -> bool:
     """Return whether replies cite their sources."""
     return mode == "on" or (mode == "auto" and kind not in SHARED_KINDS)

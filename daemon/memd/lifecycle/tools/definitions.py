@@ -14,8 +14,6 @@ from typing import Any, Literal
 
 Shape = Literal["plain", "openai", "anthropic"]
 
-SHAPES: tuple[Shape, ...] = ("plain", "openai", "anthropic")
-
 
 @dataclass(frozen=True, slots=True)
 class ToolDefinition:

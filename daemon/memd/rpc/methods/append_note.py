@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from memd.lifecycle.notes.daily import MAX_ENTRY_BYTES, clean_entry, day_of, is_key
+from memd.lifecycle.notes.daily import clean_entry, day_of
 from memd.rpc.call import Call
 from memd.rpc.params import wrong
+from memd_client.limits import MAX_NOTE_BYTES
 from memd_client.notes import AppendNoteParams, AppendNoteReply
 
 
@@ -14,8 +15,6 @@ async def handle(call: Call, params: AppendNoteParams) -> AppendNoteReply:
     day = None if params.date is None else day_of(params.date)
     if params.date is not None and day is None:
         raise wrong("append_note", "date", "must be a day as YYYY-MM-DD")
-    if params.key is not None and not is_key(params.key):
-        raise wrong("append_note", "key", "must be 1 to 128 of the characters A-Z a-z 0-9 . _ : -")
     return await call.lifecycle(params.agent).notes.append_note(params, day)
 
 
@@ -23,8 +22,8 @@ def _check_text(text: str) -> None:
     """Raise if a text can't be an entry."""
     reason = ""
     try:
-        if len(text.encode()) > MAX_ENTRY_BYTES:
-            reason = f"must have at most {MAX_ENTRY_BYTES} bytes"
+        if len(text.encode()) > MAX_NOTE_BYTES:
+            reason = f"must have at most {MAX_NOTE_BYTES} bytes"
     except UnicodeEncodeError:
         reason = "must be text that UTF-8 can spell"
     if "\0" in text:

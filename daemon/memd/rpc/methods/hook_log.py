@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from memd.rpc.call import Call
-from memd.rpc.params import match_prefix, wrong
+from memd.rpc.params import match_prefix
 from memd_client.hooks import HookLogParams, HookLogReply
 
 MAX_ENTRIES = 1_000
@@ -12,8 +12,6 @@ MAX_ENTRIES = 1_000
 
 async def handle(call: Call, params: HookLogParams) -> HookLogReply:
     """Return the newest decisions."""
-    if not 1 <= params.limit <= MAX_ENTRIES:
-        raise wrong("hook_log", "limit", f"must be from 1 to {MAX_ENTRIES}")
     log, session_id = call.daemon.hooks.log, params.session_id
     if session_id is not None:
         ids = (entry.session_id for entry in log.newest(MAX_ENTRIES))

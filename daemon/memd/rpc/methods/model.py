@@ -13,8 +13,6 @@ async def handle(call: Call, params: ModelParams) -> ModelReply:
         return await call.registry.library.list_all()
     if params.action == "info":
         return await call.registry.library.describe(params.ref)
-    if params.action not in ("pull", "remove"):
-        raise wrong("model", "action", "must be pull, list, info or remove")
     if not params.ref.strip():
         raise wrong("model", "ref", "must not be empty")
     if params.action == "remove":

@@ -4,22 +4,16 @@ from __future__ import annotations
 
 from memd.replication.service import ReplicationService
 from memd.rpc.call import Call
-from memd.rpc.params import check_filled, check_word
+from memd.rpc.params import wrong
 from memd_client.errors import RemoteUnknownError
 from memd_client.messages import RemoteParams, RemoteReply
-
-MISSING = ("", "delete", "restore")
-ACTIONS = ("status", "add", "clone", "sync", "pause", "resume", "remove", "settle", "purge")
 
 
 async def handle(call: Call, params: RemoteParams) -> RemoteReply:
     """Carry out one action on remotes."""
-    check_word("remote", "action", params.action, ACTIONS)
-    check_word("remote", "missing", params.missing, MISSING)
-    if params.action in ("add", "clone"):
-        check_filled("remote", "url", params.url)
-    if params.action == "purge":
-        check_filled("remote", "path", params.path)
+    needed = {"add": "url", "clone": "url", "purge": "path"}.get(params.action)
+    if needed is not None and not getattr(params, needed).strip():
+        raise wrong("remote", needed, "must not be empty")
     if params.agent is not None and params.action != "clone":  # which creates agents
         call.registry.agent(params.agent)
     service = call.daemon.replication

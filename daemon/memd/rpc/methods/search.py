@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 from memd.rpc.call import Call
-from memd.rpc.params import check_search
 from memd_client.messages import SearchParams, SearchReply
 
 
 async def handle(call: Call, params: SearchParams) -> SearchReply:
     """Return hits and how they were found."""
-    check_search("search", params)
     return await call.registry.agent(params.agent).search(params)

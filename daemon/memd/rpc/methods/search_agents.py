@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import fields
-
 import trio
 
 from memd.agents.agent import Agent
@@ -11,7 +9,6 @@ from memd.rpc.agent_hits import agent_budget, max_hits, merged_hits
 from memd.rpc.call import Call
 from memd.rpc.each_agent import problem_at
 from memd.rpc.metrics import count_reply
-from memd.rpc.params import check_search, wrong
 from memd.search.service import DEADLINE_SLACK_S
 from memd_client.errors import DeadlineExceededError, QueryEmptyError
 from memd_client.messages import (
@@ -25,7 +22,7 @@ from memd_client.messages import (
 
 Outcome = SearchReply | Problem
 
-SHARED = tuple(each.name for each in fields(SearchAgentsParams) if each.name != "agents")
+SHARED = tuple(name for name in SearchAgentsParams.__struct_fields__ if name != "agents")
 """The parameters that each agent's search has as well."""
 
 AGENT_TIMEOUT_S = 20.0
@@ -38,9 +35,6 @@ async def handle(call: Call, params: SearchAgentsParams) -> SearchAgentsReply:
     An agent that fails or hangs is a row with its error, and doesn't affect the others.
     """
     started = trio.current_time()
-    check_search("search_agents", params)
-    if params.agents == []:
-        raise wrong("search_agents", "agents", "must name at least one agent, or be left out")
     agents = _agents_of(call, params.agents)
     if not params.query.strip():
         raise QueryEmptyError("the query is empty")

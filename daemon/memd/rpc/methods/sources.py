@@ -22,8 +22,6 @@ async def handle(call: Call, params: SourcesParams) -> SourcesReply:
     agents = list(registry.agents.values()) if params.agent is None else [registry.agent(params.agent)]
     if params.action == "forget":
         return SourcesReply(forgotten=await _forget(call, agents, params))
-    if params.action != "list":
-        raise wrong("sources", "action", "must be list or forget")
     sources = [each for agent in agents for each in await agent.ask(list_sources)]
     names = {each.name for agent in registry.agents.values() for each in agent.config.sources}
     found, removed = await registry.find_sources(names), await registry.find_removed()

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from memd.lifecycle.tools.definitions import SHAPES, TOOLS
+from memd.lifecycle.tools.definitions import TOOLS
 from memd.rpc.call import Call
-from memd.rpc.params import check_word, wrong
+from memd.rpc.params import wrong
 from memd_client.tooling import ToolsParams, ToolsReply
 
 
 async def handle(call: Call, params: ToolsParams) -> ToolsReply:
     """Return the tools for an agent's model; none if its memory is turned off."""
-    check_word("tools", "shape", params.shape, SHAPES)
     if not set(params.include or ()) <= set(TOOLS):
         raise wrong("tools", "include", f"may hold {', '.join(TOOLS)}")
     return call.lifecycle(params.agent).tools.definitions(params)

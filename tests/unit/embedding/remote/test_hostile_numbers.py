@@ -27,7 +27,7 @@ from memd.embedding.remote.bulk.jobs import records_from_json
 from memd.embedding.remote.failures import read_error_body, retry_after_s
 from memd.embedding.remote.token_budget import DAY_MS
 from memd_client.errors import MemdError, ProviderReplyError
-from memd_client.wire import to_wire
+from memd_client.schema import to_wire
 from tests.support.bulk_fixture import bulk_fixture, items_of, override_replies
 from tests.support.provider_dialects import HttpRequest
 from tests.support.provider_errors import DialectName, ProviderReply, json_reply

@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 
 from memd.lifecycle.facts.lines import (
     ID_LETTERS,
-    MAX_DATE_MS,
     TITLE,
     Fact,
     differs_in_meaning,
@@ -22,7 +21,7 @@ from memd.lifecycle.facts.lines import (
     without,
     write,
 )
-from memd_client.facts import CATEGORIES
+from memd_client.limits import CATEGORIES, MAX_DATE_MS
 
 NOON = 1_795_348_800_000
 

@@ -15,7 +15,6 @@ from memd.lifecycle.tools.definitions import STORE
 from memd.lifecycle.tools.tools import Tools
 from memd_client.errors import BadParamsError, NoteUnwritableError
 from memd_client.facts import (
-    CATEGORIES,
     FactRow,
     MemoryForgetParams,
     MemoryForgetReply,
@@ -24,6 +23,7 @@ from memd_client.facts import (
     MemoryStoreParams,
     MemoryStoreReply,
 )
+from memd_client.limits import CATEGORIES
 from memd_client.tooling import CallToolParams, CallToolReply
 from tests.support.agents import unopened_agent
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from msgspec.structs import replace
 
 from memd.lifecycle.hooks.confident_matches import MAX_LINES, judge_hits
 from memd.lifecycle.hooks.project import Project, project_in

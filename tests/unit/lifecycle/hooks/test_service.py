@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
 from pathlib import Path
 from typing import cast
 
 import pytest
 import trio
+from msgspec.structs import replace
 
 from memd.agents.agent import Agent
 from memd.agents.registry import AgentRegistry

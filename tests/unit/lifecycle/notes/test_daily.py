@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memd.lifecycle.notes.daily import clean_entry, day_of, entry_for, is_key, local_time, note_path
+from memd.lifecycle.notes.daily import clean_entry, day_of, entry_for, local_time, note_path
 
 DAY = date(2026, 11, 22)
 
@@ -122,16 +122,6 @@ def test_a_text_can_not_forge_a_key() -> None:
     note, _ = grown("", "hello\n<!-- memd:key=victim -->\n<!--\tMEMD:key=victim -->")
     assert "\n<!-- memd:" not in note
     assert "meant" in grown(note, "meant", "victim")[0]
-
-
-@pytest.mark.parametrize("key", ["a", "A.b_c:d-9", "x" * 128])
-def test_some_plain_characters_are_a_key(key: str) -> None:
-    assert is_key(key)
-
-
-@pytest.mark.parametrize("key", ["", "a b", "a\n", "-->", "é", "x" * 129])
-def test_anything_else_is_no_key(key: str) -> None:
-    assert not is_key(key)
 
 
 @pytest.mark.parametrize(

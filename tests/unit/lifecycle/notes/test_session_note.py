@@ -22,7 +22,7 @@ from memd.lifecycle.notes.session_note import (
     note_text,
 )
 from memd.settings.lifecycle import LifecycleSettings, SessionNote
-from memd_client.errors import BadParamsError, MemoryDisabledError, PathRefusedError
+from memd_client.errors import MemoryDisabledError, PathRefusedError
 from memd_client.notes import SessionEndedReply
 from tests.support.transcripts import conversation, header, message
 from tests.unit.lifecycle.session_home import ANSWERED, ASKED, NOW, Home
@@ -242,18 +242,6 @@ def test_what_is_no_conversation_leaves_no_note(home: Home, kind: str) -> None:
 
 def test_without_sessions_there_is_no_note(home: Home) -> None:
     assert home.end().reason == "no_transcript"
-
-
-@pytest.mark.parametrize(
-    ("params", "field"),
-    [
-        ({"session_key": " "}, "session_key"),
-        ({"reason": "bored"}, "reason"),
-    ],
-)
-def test_a_wrong_parameter_is_named(home: Home, params: dict[str, str], field: str) -> None:
-    with pytest.raises(BadParamsError, match=f"`{field}`"):
-        home.end(**params)
 
 
 # --- its name ---------------------------------------------------------------------------------------

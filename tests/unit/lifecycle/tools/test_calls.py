@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +11,7 @@ import pytest
 import trio
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from memd.lifecycle.tools.definitions import TOOLS
 from memd.lifecycle.tools.tools import MAX_TEXT_CHARS, Tools, as_json

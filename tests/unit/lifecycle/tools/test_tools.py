@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from itertools import combinations
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 import trio
@@ -13,8 +13,8 @@ import trio
 from memd.lifecycle.notes.session_kinds import KINDS, kind_of_session, settle_kind
 from memd.lifecycle.tools.definitions import (
     MAX_CHARACTERS,
-    SHAPES,
     TOOLS,
+    Shape,
     ToolDefinition,
     define,
     recall_section,
@@ -58,7 +58,7 @@ def test_memory_turned_off_leaves_no_tool(tmp_path: Path) -> None:
 
 
 def test_each_interface_gets_its_own_shape() -> None:
-    plain, openai, anthropic = (define(["memory_get"], shape)[0] for shape in SHAPES)
+    plain, openai, anthropic = (define(["memory_get"], shape)[0] for shape in get_args(Shape))
 
     schema = plain["parameters"]
     assert openai == {

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import os
-from dataclasses import replace
 
 import pytest
+from msgspec.structs import replace
 
 from memd.rpc.call import Call
 from memd.rpc.methods import metrics

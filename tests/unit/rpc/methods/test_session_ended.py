@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from memd.text.cut.annotations import hide_annotations
-from memd_client.errors import BadParamsError
 from tests.unit.lifecycle.session_home import ANSWERED, ASKED, Home
 
 
@@ -17,22 +15,6 @@ from tests.unit.lifecycle.session_home import ANSWERED, ASKED, Home
 def home(tmp_path: Path) -> Iterator[Home]:
     with Home(tmp_path) as home:
         yield home
-
-
-@pytest.mark.parametrize(
-    ("params", "field"),
-    [
-        ({"session_key": " "}, "session_key"),
-        ({"reason": "bored"}, "reason"),
-        ({"ended_ms": 0}, "ended_ms"),
-        ({"ended_ms": 10**15}, "ended_ms"),
-    ],
-)
-def test_a_wrong_parameter_is_named(params: dict[str, Any], field: str, home: Home) -> None:
-    with pytest.raises(BadParamsError) as caught:
-        home.end(**params)
-
-    assert caught.value.data["field"] == field
 
 
 def test_the_flushes_of_the_session_are_forgotten_with_it(home: Home) -> None:

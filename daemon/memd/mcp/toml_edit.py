@@ -5,14 +5,14 @@ The edited text is parsed again, and refused if its values are not the wanted on
 
 from __future__ import annotations
 
+import contextlib
+import re
 import tomllib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import tomlkit
-from tomlkit.container import Container, OutOfOrderTableProxy
 from tomlkit.exceptions import TOMLKitError
-from tomlkit.items import AoT, Comment, Table
 
 from memd.system.json_edit import UneditableTextError
 
@@ -48,7 +48,7 @@ def put(text: str, section: str, name: str, value: Mapping[str, Any]) -> str:
         else:
             table[name] = dict(value)
 
-    return _edited(text, wanted, edit)
+    return _edited(text, [_lines_of(text, section, name)], wanted, edit)
 
 
 def remove(text: str, section: str, name: str) -> str:
@@ -60,45 +60,58 @@ def remove(text: str, section: str, name: str) -> str:
     del servers[name]
     if not servers:
         del wanted[section]
-    is_last = False
 
     def edit(document: tomlkit.TOMLDocument) -> None:
-        nonlocal is_last
-        tables = document[section]
-        is_last = _keep_comments(document, tables[name])
-        del tables[name]
-        parts = [item for key, item in document.body if key is not None and key.key == section]
-        if not servers and all(isinstance(part, Table) and part.is_super_table() for part in parts):
-            del document[section]
+        del document[section][name]
 
-    after = _edited(text, wanted, edit)
+    start, end = _lines_of(text, section, name)
+    end += len(text[end:]) - len(text[end:].lstrip())
     newline = "\r\n" if "\r\n" in text else "\n"
-    return after.removesuffix(newline) if is_last and after.endswith(newline * 2) else after
+    if end == len(text) and text[:start].endswith(newline * 2):  # `put` adds an empty line
+        start -= len(newline)
+    after = text[:start] + text[end:]
+    return after if _says(after, wanted) else _edited(text, (), wanted, edit)
 
 
-def _edited(text: str, wanted: Mapping[str, Any], edit: Callable[[tomlkit.TOMLDocument], None]) -> str:
-    """Return a text after an edit, checked against the wanted values."""
-    after: str | None
-    try:
-        document = tomlkit.parse(text.removeprefix("\ufeff"))
-        edit(document)
-        after = tomlkit.dumps(document)
-    except (
-        TOMLKitError,
-        LookupError,
-        ValueError,
-        TypeError,
-        AttributeError,
-    ):  # split tables that it can't join
-        after = None
-    if after is None or not _says(after, wanted):
-        raise UneditableTextError("its tables cannot be edited safely")
-    return f"\ufeff{after}" if text.startswith("\ufeff") else after
+def _edited(
+    text: str,
+    parts: Sequence[tuple[int, int]],
+    wanted: Mapping[str, Any],
+    edit: Callable[[tomlkit.TOMLDocument], None],
+) -> str:
+    """Return a text after an edit of one of its parts, else of the whole, checked against the wanted values.
+
+    A table's own lines are such a part: tomlkit counts the comments above the next table to the one before.
+    """
+    for start, end in (*parts, (int(text.startswith("\ufeff")), len(text))):
+        with contextlib.suppress(
+            TOMLKitError, LookupError, ValueError, TypeError, AttributeError
+        ):  # split tables
+            document = tomlkit.parse(text[start:end])
+            edit(document)
+            after = text[:start] + tomlkit.dumps(document) + text[end:]
+            if _says(after, wanted):
+                return after
+    raise UneditableTextError("its tables cannot be edited safely")
+
+
+def _lines_of(text: str, section: str, name: str) -> tuple[int, int]:
+    """Return where the lines of a table and its subtables begin and end, without comments at its end."""
+    own = re.compile(rf"\s*\[{re.escape(section)}\.(['\"]?){re.escape(name)}\1[\].]")
+    start = end = at = 0
+    is_inside = False
+    for line in text.splitlines(keepends=True):
+        if line.lstrip().startswith("["):
+            is_inside = own.match(line) is not None
+            start = at if is_inside and not end else start
+        at += len(line)
+        if is_inside and line.strip() and not line.lstrip().startswith("#"):
+            end = at
+    return start, end
 
 
 def _update(table: Any, value: Mapping[str, Any]) -> None:
     """Set a table to a value without touching keys that have it already."""
-    trailing = _pop_trailing(table)
     for key in [each for each in table if each not in value]:
         del table[key]
     for key, each in value.items():
@@ -106,52 +119,6 @@ def _update(table: Any, value: Mapping[str, Any]) -> None:
             _update(table[key], each)
         elif table.get(key) != each:
             table[key] = dict(each) if isinstance(each, Mapping) else each
-    for item in trailing:
-        _last_table(table).add(item)
-
-
-def _last_table(table: Any) -> Any:
-    """Return the table at the end of a table: itself, or its last subtable."""
-    last = table.value.body[-1][1] if isinstance(table, Table) and table.value.body else None
-    return _last_table(last) if isinstance(last, Table) else table
-
-
-def _pop_trailing(table: Any) -> list[Any]:
-    """Remove and return the comments and empty lines after the last key of a table."""
-    last = _last_table(table)
-    trailing: list[Any] = []
-    while isinstance(last, Table) and last.value.body and last.value.body[-1][0] is None:
-        trailing.insert(0, last.value.body.pop()[1])
-    return trailing
-
-
-def _keep_comments(document: tomlkit.TOMLDocument, table: Any) -> bool:
-    """Move the comments above the next table to it; return whether the table is the last one."""
-    comments = ""
-    for item in reversed(_pop_trailing(table)):
-        if not isinstance(item, Comment):
-            break
-        comments = item.as_string() + comments
-    order = [*_tables(document)]
-    own = [table, *_tables(table.value)] if isinstance(table, Table) else []
-    places = [at for at, each in enumerate(order) if any(each is one for one in own)]
-    following = order[places[-1] + 1 :] if places else order
-    for each in following:
-        if not each.is_super_table():
-            each.trivia.indent = comments + each.trivia.indent
-            return False
-    return bool(places)
-
-
-def _tables(container: Any) -> Iterator[Table]:
-    """Yield the tables of a container in the order of the text."""
-    if isinstance(container, OutOfOrderTableProxy) or not isinstance(container, Container):
-        return
-    for _, item in container.body:
-        for table in item.body if isinstance(item, AoT) else [item]:
-            if isinstance(table, Table):
-                yield table
-                yield from _tables(table.value)
 
 
 def _says(text: str, wanted: Mapping[str, Any]) -> bool:

@@ -299,8 +299,8 @@ class StatusReply(Record, frozen=True):
         tokens_today: Tokens bought from remote providers since midnight UTC.
         token_budget: `daily_token_budget`; 0: no limit.
         memory: RAM in use and its budgets.
-        installation: In a deep status of all agents, what `memctl doctor` shows: `version, programs, config,
-            daemon_config, folders, agents, leftovers`, whose content may change between releases; None in any other
+        installation: In a deep status of all agents, what `memctl doctor` shows: `version, findings,
+            daemon_config, agents`, whose content may change between releases; None in any other
             status, and if the disk takes longer than 5 s.
     """
 

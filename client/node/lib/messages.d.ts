@@ -475,9 +475,8 @@ export interface StatusReply {
   token_budget: number;
   /** RAM in use and its budgets. */
   memory: MemoryStatus;
-  /** In a deep status of all agents, what `memctl doctor` shows: `version, programs, config, daemon_config, folders,
-   * agents, leftovers`, whose content may change between releases; null in any other status, and if the disk takes
-   * longer than 5 s. */
+  /** In a deep status of all agents, what `memctl doctor` shows: `version, findings, daemon_config, agents`, whose
+   * content may change between releases; null in any other status, and if the disk takes longer than 5 s. */
   installation: Record<string, unknown> | null;
 }
 

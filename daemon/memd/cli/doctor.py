@@ -6,21 +6,24 @@ import os
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
 from memd.cli.arguments import examples, json_option
-from memd.cli.checks.installation import OK, WARNING, WRONG, Finding
 from memd.cli.connect import CliSession
 from memd.cli.lines import BLANK, Line, count, line, shortenable
+from memd.service.checks.finding import OK, WARNING, WRONG, Finding
 
 if TYPE_CHECKING:
-    from memd.cli.checks.daemon import DaemonProbe
+    from memd.service.checks.daemon import DaemonProbe
 
 MARKS = {OK: ("✓", "good"), WARNING: ("!", "warn"), WRONG: ("✗", "bad")}
 PLAIN_MARKS = {OK: "ok", WARNING: "!", WRONG: "x"}
 """For an output whose encoding lacks the symbols."""
+
+AREAS = ("installation", "settings", "daemon", "service", "machine", "disk", "hooks")
+"""Headings in the order in which they are shown; then follow the agents."""
 
 INDENT = 20
 """Columns before the result of a check."""
@@ -48,7 +51,7 @@ def command(ctx: click.Context, session: CliSession, start: bool, as_json: bool)
     from memd_client.discovery import home_directory
 
     findings = _start(session) if start else []
-    findings += examine(os.environ, Path(home_directory()), session.now_ms())
+    findings += examine(os.environ, Path(home_directory()))
     wrong = [each for each in findings if each.state == WRONG]
     warnings = [each for each in findings if each.state == WARNING]
     if as_json:
@@ -78,33 +81,24 @@ def _start(session: CliSession) -> list[Finding]:
     return []
 
 
-def examine(environ: Mapping[str, str], home: Path, now_ms: int) -> list[Finding]:
+def examine(environ: Mapping[str, str], home: Path) -> list[Finding]:
     """Return the findings of all checks, in the order they are shown.
 
     Every check has a deadline, so that a disk, a daemon or a library that hangs becomes a finding. The running daemon
     makes the report on the installation, because its modules are loaded already; else a new process does.
     """
-    from memd.cli.checks.agents import check_memory
-    from memd.cli.checks.daemon import check_config_file, check_config_socket, run_with_timeout
-    from memd.cli.checks.hooks import check_hooks
-    from memd.cli.checks.installation import (
-        check_clock,
-        check_descriptors,
-        check_folders,
-        check_leftovers,
-        check_programs,
-        check_service,
-        check_settings,
-        check_watches,
-    )
+    from memd.service.checks.agents import check_agents
+    from memd.service.checks.daemon import check_config_file, check_config_socket
+    from memd.service.checks.deadlines import run_report, run_with_timeout
+    from memd.service.checks.finding import load_findings
+    from memd.service.checks.service_files import check_service
     from memd_client.state_folder import USUAL_NAME, daemon_name
 
     socket, probe = _probe_daemon(environ)
-    report, findings = (probe.report, []) if probe.report else _run_check("settings")
-    if report:
-        findings += [*check_programs(report), *check_settings(report)]
-        is_shared = daemon_name(environ, lambda: str(home)) == USUAL_NAME and not environ.get("MEMD_SOCKET")
-        findings += check_config_socket(socket, report["daemon_config"]["socket"] if is_shared else "")
+    report, findings = (probe.report, []) if probe.report else run_report("settings", probe.pid)
+    findings += load_findings(report.get("findings", ()))
+    if report and daemon_name(environ, lambda: str(home)) == USUAL_NAME and not environ.get("MEMD_SOCKET"):
+        findings += check_config_socket(socket, report["daemon_config"]["socket"])
     findings += probe.findings
     if probe.status is not None:
         findings += check_config_file(environ, home, probe.status.config_path)
@@ -113,28 +107,36 @@ def examine(environ: Mapping[str, str], home: Path, now_ms: int) -> list[Finding
         lambda: check_service(environ, home),
         lambda: [Finding("service", "files", WRONG, "reading the files of the service timed out")],
     )
-    indexes: dict[str, Any] = {}
+    findings += [*check_hooks(home, environ), *check_agents(report, probe.status)]
     if not probe.is_running:  # a write in progress would look like damage
-        indexes, failed = _run_check("indexes")
-        findings += failed
-    if report:
-        findings += check_watches(report)
-        findings += [check_descriptors(probe.pid), check_clock(report, now_ms)]
-        findings += [*check_folders(report), *check_leftovers(report)]
-    findings += check_hooks(home, environ)
-    return findings + check_memory(report, indexes, probe.status)
+        indexes, failed = run_report("indexes")
+        findings += [*failed, *load_findings(indexes.get("findings", ()))]
+    return sorted(findings, key=lambda each: AREAS.index(each.area) if each.area in AREAS else len(AREAS))
 
 
-def _run_check(what: str) -> tuple[dict[str, Any], list[Finding]]:
-    """Return a report made by a new process, or a finding; see `run_check`."""
-    from memd.cli.checks.installation import run_check
+def check_hooks(home: Path, environ: Mapping[str, str]) -> list[Finding]:
+    """Return a finding for each program whose hooks are not those of this release."""
+    from memd.cli.hook_setup.changes import HookFiles, installed_hooks
+    from memd.programs.catalog import HOOKS
 
-    return run_check(what)
+    states = [installed_hooks(HookFiles(program, home, environ)) for program in HOOKS]
+    return [
+        Finding(
+            "hooks",
+            each.program,
+            WARNING,
+            each.problem or each.state,
+            f"run `memctl hooks install {each.program}`",
+        )
+        for each in states
+        if each.state in ("incomplete", "command missing")
+    ]
 
 
 def _probe_daemon(environ: Mapping[str, str]) -> tuple[str, DaemonProbe]:
     """Return the socket's path, empty if it is invalid, and the findings on the daemon."""
-    from memd.cli.checks.daemon import DaemonProbe, probe_daemon, run_with_timeout
+    from memd.service.checks.daemon import DaemonProbe, probe_daemon
+    from memd.service.checks.deadlines import run_with_timeout
     from memd_client.discovery import socket_path, state_folder
     from memd_client.errors import ConfigInvalidError, SocketPathError
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from memd.system.units import DAY_MS, HOUR_MS, MINUTE_MS, SECOND_MS
 from memd.system.units import about as about
 from memd.system.units import count as count
+from memd.system.units import embedder as embedder
 from memd.system.units import rough as rough
 from memd.system.units import size as size
 from memd.system.units import span as span
@@ -202,11 +203,6 @@ def filling_pieces(filling: FillProgress, space: str, provider: str) -> tuple[Pi
         f", {to_go} to go" if to_go else "",
         ("" if filling.space == space else f"; {until_then}", "quiet"),
     )
-
-
-def embedder(provider: str, model: str) -> str:
-    """Return a provider and the short name of its model; empty if there is none."""
-    return "" if provider in ("", "none") else f"{provider} {model.rsplit('/', 1)[-1]}".strip()
 
 
 def problem_lines(problems: Iterable[Problem]) -> list[Line]:

@@ -344,7 +344,7 @@ def command(session: CliSession, number: int, follow: bool, level: str, as_json:
     Reads the journal if systemd runs the daemon, else the files next to the socket. Lines that are not events, such as
     tracebacks, are shown at every level. This does not start the daemon.
     """
-    from memd.cli.checks.installation import find_launchd_log, has_systemd_unit
+    from memd.service.checks.service_files import find_launchd_log, has_systemd_unit
     from memd_client.discovery import home_directory, socket_path
 
     home = home_directory()

@@ -37,6 +37,6 @@ class Examination:
 
 def _report() -> dict[str, Any]:
     """Return the report; its modules are imported on first use."""
-    from memd.service.check import report
+    from memd.service.checks.report import report
 
-    return report(os.environ, Path(home_directory()))
+    return report(os.environ, Path(home_directory()), os.getpid())

@@ -1,4 +1,4 @@
-"""Formats counts, sizes and durations for the command line, the page, messages and logs. Pure.
+"""Formats counts, sizes, durations and names of models for the command line, the page, messages and logs. Pure.
 
 Sizes are decimal (`kB`, `MB`, `GB`) with three significant digits, counts have thousands separators, durations are
 in `ms`, `s`, `min`, `h` and `d`. `tests/support/units.json` has reference values, which the page follows as well.
@@ -73,3 +73,8 @@ def about(duration_ms: float) -> str:
         if duration_ms >= 2 * unit_ms:
             return f"{duration_ms / unit_ms:.0f} {unit}"
     return f"{max(1.0, duration_ms / SECOND_MS):.0f} s"
+
+
+def embedder(provider: str, model: str) -> str:
+    """Return a provider and the short name of its model; empty if there is none."""
+    return "" if provider in ("", "none") else f"{provider} {model.rsplit('/', 1)[-1]}".strip()

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memd.cli.checks.hooks import check_hooks
+from memd.cli.doctor import check_hooks
 from memd.cli.hook_setup.entries import find_hooks, with_hooks, without_hooks
 from memd.programs.catalog import HOOKS, PROGRAMS, Places
 from memd_client.hooks import EVENTS, HookLogEntry, HookLogReply

@@ -15,7 +15,6 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 from rich.cells import cell_len
 
-from memd.cli.checks.installation import OK, WRONG, Finding
 from memd.cli.doctor import finding_lines
 from memd.cli.facts import fact_lines
 from memd.cli.lines import (
@@ -33,6 +32,7 @@ from memd.cli.lines import (
 )
 from memd.cli.output import Output, OutputStream, shorten_middle
 from memd.cli.status_lines import status_lines
+from memd.service.checks.finding import OK, WRONG, Finding
 from memd_client.facts import FactRow
 from memd_client.messages import ModelFile, ModelReply, SkippedFile
 from tests.unit.cli.memctl_runner import MAIN, MINILM, NOW_MS, OUTAGE, memctl, status_of

@@ -1,4 +1,4 @@
-"""Findings of `memctl doctor` on the machine, the socket and the daemon."""
+"""Findings of `memctl doctor` on the socket, the daemon and its service, and their deadlines."""
 
 from __future__ import annotations
 
@@ -10,76 +10,15 @@ import sys
 import threading
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from memd.cli.checks.daemon import (
-    DaemonProbe,
-    check_config_file,
-    check_config_socket,
-    probe_daemon,
-    run_with_timeout,
-)
-from memd.cli.checks.installation import (
-    OK,
-    WARNING,
-    WRONG,
-    Finding,
-    check_clock,
-    check_descriptors,
-    check_service,
-    check_watches,
-    find_launchd_log,
-    find_systemd_unit,
-    run_check,
-)
+from memd.service.checks.daemon import DaemonProbe, check_config_file, check_config_socket, probe_daemon
+from memd.service.checks.deadlines import run_report, run_with_timeout
+from memd.service.checks.finding import OK, WARNING, WRONG, Finding
+from memd.service.checks.service_files import check_service, find_launchd_log, find_systemd_unit
 from memd.service.lock import DaemonLock
 from tests.support.sockets import ServerThread, short_directory
-from tests.unit.cli.memctl_runner import NOW_MS
-
-REPORT: dict[str, Any] = {"agents": [{"agent": "main", "folders": 4, "from_the_future": []}]}
-
-
-def row(**facts: Any) -> dict[str, Any]:
-    """Return a report with one agent that has these facts."""
-    return {"agents": [REPORT["agents"][0] | facts]}
-
-
-def test_too_many_watched_folders_are_a_warning_with_the_setting(tmp_path: Path) -> None:
-    limit = tmp_path / "sys/fs/inotify/max_user_watches"
-    limit.parent.mkdir(parents=True)
-    limit.write_text("100\n")
-
-    (few,), (many,) = check_watches(row(folders=25), tmp_path), check_watches(row(folders=45), tmp_path)
-
-    assert few.state == OK
-    assert (many.state, many.fix) == (WARNING, "sudo sysctl fs.inotify.max_user_watches=524288")
-    assert check_watches(REPORT, tmp_path / "mac") == []
-
-
-def test_open_files_of_the_daemon_are_counted(tmp_path: Path) -> None:
-    files = tmp_path / "42/fd"
-    files.mkdir(parents=True)
-    (tmp_path / "42/limits").write_text(
-        "Limit  Soft Limit  Hard Limit  Units\nMax open files            600   9000  files\n"
-    )
-
-    fine = check_descriptors(42, tmp_path)
-    assert fine.state == OK
-    for number in range(500):
-        (files / str(number)).touch()
-
-    full = check_descriptors(42, tmp_path)
-
-    assert (full.state, full.found) == (WARNING, "the daemon has 500 of 600 files open")
-
-
-def test_clock_is_checked_also_against_the_files() -> None:
-    assert check_clock(REPORT, NOW_MS).state == OK
-    assert check_clock(REPORT, 86_400_000).state == WRONG
-    late = check_clock(row(from_the_future=["memory/2031-01-01.md"]), NOW_MS)
-    assert (late.state, "main: memory/2031-01-01.md" in late.found) == (WARNING, True)
 
 
 def _unit(home: Path, program: str) -> Path:
@@ -113,7 +52,9 @@ def test_disabled_service_is_a_warning_and_missing_program_is_wrong(tmp_path: Pa
 
 
 def test_hanging_report_is_a_finding() -> None:
-    report_, findings = run_check("settings", 0.3, [sys.executable, "-c", "import time; time.sleep(60)"])
+    report_, findings = run_report(
+        "settings", timeout_s=0.3, program=[sys.executable, "-c", "import time; time.sleep(60)"]
+    )
 
     assert report_ == {}
     assert [(each.state, "timed out after 0.3 s" in each.found) for each in findings] == [(WRONG, True)]
@@ -128,7 +69,7 @@ def test_hanging_report_is_a_finding() -> None:
     ],
 )
 def test_failing_report_is_a_finding(program: list[str]) -> None:
-    report_, findings = run_check("settings", 20.0, program)
+    report_, findings = run_report("settings", program=program)
 
     assert report_ == {}
     assert [each.state for each in findings] == [WRONG]
@@ -204,7 +145,7 @@ def test_daemon_of_another_release_is_wrong_with_the_restart_command(path: Path)
 
 
 def test_responding_daemon_provides_its_status(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("memd.cli.checks.daemon.__version__", "9.9")
+    monkeypatch.setattr("memd.service.checks.daemon.__version__", "9.9")
     with DaemonLock.acquire(path), ServerThread(path):
         place = probe_daemon(str(path))
 

@@ -6,13 +6,13 @@ import os
 import stat
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 from memd import __version__
-from memd.cli.checks.installation import OK, WARNING, WRONG, Finding
+from memd.service.checks.finding import OK, WARNING, WRONG, Finding
 from memd.service.install.lock_holder import find_holder
 from memd_client.discovery import MAX_PATH_BYTES, SOCKET_NAME
 from memd_client.errors import (
@@ -25,8 +25,6 @@ from memd_client.state_folder import CONFIG_VARIABLE, named_path, value_of
 
 if TYPE_CHECKING:
     from memd_client.messages import HelloReply, StatusReply
-
-T = TypeVar("T")
 
 AREA = "daemon"
 RESTART = "memctl service restart"
@@ -221,22 +219,3 @@ def check_config_file(environ: Mapping[str, str], home: Path, served: str) -> li
         return []
     found = f"the daemon reads {served}, but {CONFIG_VARIABLE} is {path}"
     return [Finding(AREA, "settings file", WARNING, found, RESTART)]
-
-
-def run_with_timeout(seconds: float, look: Callable[[], T], otherwise: Callable[[], T]) -> T:
-    """Return the result of `look`, or of `otherwise` after the deadline; its thread is then abandoned."""
-    outcome: list[T | BaseException] = []
-
-    def run() -> None:
-        try:
-            outcome.append(look())
-        except BaseException as error:  # noqa: BLE001 - raised again in the calling thread
-            outcome.append(error)
-
-    thread = threading.Thread(target=run, daemon=True)
-    thread.start()
-    thread.join(seconds)
-    result = outcome[0] if outcome else otherwise()
-    if isinstance(result, BaseException):
-        raise result
-    return result

@@ -1,0 +1,105 @@
+"""The report on an installation for `memctl doctor`, made by the daemon or by a process of its own.
+
+`python -m memd.service.checks.report settings [PID]` prints one JSON object with the findings on programs, settings,
+files and models; `indexes` checks the integrity of every index.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections.abc import Callable, Mapping
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any, Final
+
+from memd import __version__
+from memd.service.checks.finding import Finding
+from memd.service.checks.indexes import check_indexes
+from memd.service.checks.installation import (
+    Installation,
+    check_clock,
+    check_descriptors,
+    check_folders,
+    check_leftovers,
+    check_programs,
+    check_settings,
+    check_watches,
+    load_installation,
+)
+from memd.service.checks.workspaces import check_agent, check_notes
+from memd_client.discovery import home_directory
+from memd_client.errors import MemdError
+
+Report = dict[str, Any]
+
+CHECKS: Final[tuple[Callable[[Installation], list[Finding]], ...]] = (
+    check_programs,
+    check_settings,
+    check_watches,
+    check_descriptors,
+    check_clock,
+    check_folders,
+    check_leftovers,
+)
+"""Checks that don't depend on an agent, in the order in which their findings are shown."""
+
+
+def report(environ: Mapping[str, str], home_dir: Path, pid: int = 0) -> Report:
+    """Return the findings on programs, settings, files and models. Reads the disk.
+
+    Args:
+        environ: The environment's variables.
+        home_dir: The user's home folder.
+        pid: The running daemon; 0 if none runs.
+    """
+    installation = load_installation(environ, home_dir, pid)
+    return {
+        "version": __version__,
+        "findings": [asdict(finding) for check in CHECKS for finding in check(installation)],
+        "daemon_config": {
+            "socket": installation.daemon.socket or "",
+            "unknown_keys": [str(error.data["key"]) for error in installation.home.typos],
+        },
+        "agents": [
+            {
+                "agent": agent.id,
+                "provider": agent.settings.provider,
+                # The daemon's status replaces these while it runs.
+                "settings": [asdict(finding) for finding in check_agent(installation, agent)],
+                "notes": [asdict(finding) for finding in check_notes(installation, agent)],
+            }
+            for agent in installation.home.agents.values()
+        ],
+    }
+
+
+def main(arguments: list[str]) -> int:
+    """Print a report; return the exit code."""
+    import logging
+
+    import structlog
+
+    # Log events would be noise: problems are in the report.
+    structlog.configure(
+        wrapper_class=structlog.make_filtering_bound_logger(logging.CRITICAL),
+        logger_factory=structlog.WriteLoggerFactory(sys.stderr),
+    )
+    what, pid = arguments[0], int(arguments[1]) if arguments[1:] else 0
+    try:
+        home = os.environ["HOME"] = home_directory()
+        made: Report
+        if what == "indexes":
+            made = {"findings": [asdict(each) for each in check_indexes(os.environ, Path(home))]}
+        else:
+            made = report(os.environ, Path(home), pid)
+    except MemdError as error:  # `memctl doctor` shows it
+        sys.stderr.write(f"{error.message}. {error.hint}\n")
+        return 1
+    sys.stdout.write(json.dumps(made) + "\n")
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main(sys.argv[1:]))

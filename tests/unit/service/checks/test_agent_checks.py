@@ -1,0 +1,83 @@
+"""Checks of agents by the daemon's status, and by the report without one."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, replace
+from typing import Any
+
+import pytest
+
+from memd.service.checks.agents import check_agents
+from memd.service.checks.finding import OK, WARNING, WRONG, Finding
+from memd_client.messages import AccountStatus, Check, Degradation, DownloadStatus, Problem, SkippedFile
+from tests.unit.cli.memctl_runner import MAIN, MINILM, NOW_MS, OUTAGE, status_of
+
+KEYLESS = Finding("agent main", "provider", WRONG, "no key for openai", "set OPENAI_API_KEY")
+COPIED = Finding("agent main", "imported", WARNING, "copies go stale", "delete the copies")
+REPORT: dict[str, Any] = {
+    "agents": [
+        {"agent": "main", "provider": "openai", "settings": [asdict(KEYLESS)], "notes": [asdict(COPIED)]}
+    ]
+}
+
+
+def test_status_of_the_daemon_replaces_findings_on_settings() -> None:
+    faults = [each for each in check_agents(REPORT, status_of(MAIN)) if each.state != OK]
+
+    assert faults == [COPIED]
+    assert check_agents(REPORT, None) == [KEYLESS, COPIED]
+
+
+@pytest.mark.parametrize(("configured", "state"), [("auto", WARNING), ("openai", WRONG)])
+def test_missing_provider_is_wrong_unless_it_is_optional(configured: str, state: str) -> None:
+    agent = replace(MAIN, degraded=Degradation("provider_unavailable", "no key", NOW_MS, "set one"))
+    report = {"agents": [{"agent": "main", "provider": configured, "settings": [], "notes": []}]}
+
+    (fault,) = [each for each in check_agents(report, status_of(agent)) if each.state != OK]
+
+    assert (fault.name, fault.state) == ("provider", state)
+
+
+LONG = 11 * 60_000
+
+
+@pytest.mark.parametrize(
+    ("agent", "state", "name"),
+    [
+        (replace(MAIN, degraded=OUTAGE), WRONG, "provider"),
+        (replace(MAIN, problems=[Problem("workspace_missing", "no folder", "Create it.")]), WRONG, "problem"),
+        (replace(MAIN, problems=[Problem("index_corrupt", "was damaged", "rm it")]), WARNING, "problem"),
+        (replace(MAIN, checks=[Check("keyword index", False, "disk I/O error")]), WRONG, "keyword index"),
+        (replace(MAIN, chunks_pending=4, oldest_pending_ms=LONG), WARNING, "pending"),
+        (replace(MAIN, watch="polling", watch_reason="out of watches"), WARNING, "watching"),
+        (replace(MAIN, skipped=[SkippedFile("memory/a.md", "not UTF-8")]), WARNING, "skipped"),
+    ],
+)
+def test_findings_follow_the_status_of_an_agent(agent: Any, state: str, name: str) -> None:
+    findings = check_agents({}, status_of(agent))
+
+    assert [(each.name, each.state) for each in findings if each.state != OK] == [(name, state)]
+
+
+def test_pending_vectors_are_ok() -> None:
+    waiting = Degradation("vectors_pending", "no vectors yet", NOW_MS, "Wait.")
+    agent = replace(MAIN, degraded=waiting, vectors=0, checks=[Check("vectors", False, "none yet")])
+
+    assert {each.state for each in check_agents({}, status_of(agent))} == {OK}
+
+
+def test_shared_resources_are_reported_once() -> None:
+    status = status_of(
+        MAIN,
+        models=[replace(MINILM, state="failed", problem="killed")],
+        downloads=[DownloadStatus("hf:a/b/c.gguf", "failed", "download", 1, 2, "no room")],
+        accounts=[AccountStatus("openai", "paused", 1, 2, "provider_auth", "401", 1, 2)],
+    )
+
+    findings = [each for each in check_agents({}, status) if each.state != OK]
+
+    assert [(each.name, each.state) for each in findings] == [
+        ("model", WRONG),
+        ("download", WARNING),
+        ("account", WARNING),
+    ]

@@ -8,17 +8,14 @@ import click
 
 from memd.cli.arguments import agent_option, examples, json_option
 from memd.cli.connect import CliSession, offer_sample
-from memd.cli.lines import NO_AGENTS, embedder
-from memd.cli.status_lines import other_problems, short_status_lines, state_of, status_lines
+from memd.cli.lines import NO_AGENTS, Line, embedder
+from memd.cli.status_lines import other_problems, state_of, status_lines
 from memd.cli.watching import watch
 
 if TYPE_CHECKING:
     from memd.cli.output import Output
     from memd_client import Client
-    from memd_client.messages import (
-        AgentStatus,
-    )
-
+    from memd_client.messages import AgentStatus, StatusReply
 
 WATCH_INTERVAL_S = 2.0
 
@@ -49,13 +46,16 @@ def status(
 
     One line each for the daemon, the model and every agent, followed by problems and hints.
     """
-    format_status = status_lines if verbose else short_status_lines
+
+    def format_status(reply: StatusReply) -> list[Line]:
+        return status_lines(reply, session.now_ms(), verbose=verbose)
+
     if watched and as_json:
         raise click.UsageError("--watch cannot be combined with --json")
     if watched and session.output.out.terminal:
 
         def paint(client: Client, output: Output) -> None:
-            output.lines(format_status(client.status(agent=agent, deep=deep), session.now_ms()))
+            output.lines(format_status(client.status(agent=agent, deep=deep)))
 
         watch(session, WATCH_INTERVAL_S, paint)
         return
@@ -64,7 +64,7 @@ def status(
     if as_json:
         session.output.reply(reply)
     else:
-        session.output.lines(format_status(reply, session.now_ms()))
+        session.output.lines(format_status(reply))
     if not any(each.files for each in reply.agents):
         offer_sample(session)
 

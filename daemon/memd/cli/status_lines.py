@@ -1,9 +1,10 @@
-"""The lines of `memctl status`, short or with all details. Pure."""
+"""The lines of `memctl status`: one description, of which the short status shows a part. Pure."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from memd.cli.lines import (
@@ -38,21 +39,24 @@ from memd.cli.remote_lines import remote_lines
 
 if TYPE_CHECKING:
     from memd_client.messages import (
-        AccountStatus,
         AgentStatus,
         BulkJob,
         DownloadStatus,
         ModelStatus,
         Problem,
         RejectedText,
-        SessionsStatus,
         SourceStatus,
         StatusReply,
     )
 
 
-VECTOR_PATHS = {"memory": "in RAM", "sqlite-vec": "with sqlite-vec", "scan": "by a scan of the index"}
-"""Text for the daemon's names of the three ways to compare vectors."""
+@dataclass(frozen=True, slots=True)
+class Detail:
+    """A row of the status with all details: its label, its pieces, and the pieces in the short status, if any."""
+
+    label: str
+    pieces: tuple[Piece, ...] = ()
+    short: tuple[Piece, ...] = ()
 
 
 def state_of(agent: AgentStatus) -> tuple[str, str]:
@@ -84,342 +88,234 @@ def other_problems(agent: AgentStatus) -> list[Problem]:
     ]
 
 
-def short_status_lines(reply: StatusReply, now_ms: int) -> list[Line]:
-    """Return a short status as lines: one for each agent, plus problems."""
+def status_lines(reply: StatusReply, now_ms: int, *, verbose: bool) -> list[Line]:
+    """Return a status as lines: with all details, or one for each agent, plus problems."""
+    pid, unit = (f"pid {reply.pid}", "") if verbose else ("", " RAM")
     head = dotted(
-        (f"memd {reply.version}", "title"), f"up {span(reply.uptime_ms)}", f"{size(reply.rss_bytes)} RAM"
+        (f"memd {reply.version}", "title"),
+        f"up {span(reply.uptime_ms)}",
+        pid,
+        f"{size(reply.rss_bytes)}{unit}",
     )
-    lines = [line(*head), *problem_lines(reply.problems), *_short_supply_lines(reply, now_ms), BLANK]
-    for agent in reply.agents:
-        lines += [*_short_agent_lines(agent, now_ms), *_trouble_lines(agent, now_ms)]
-    return lines if reply.agents else [*lines, line(NO_AGENTS)]
+    lines = [line(*head), *problem_lines(reply.problems), *_shown(_daemon_details(reply, now_ms), verbose)]
+    for number, agent in enumerate(reply.agents):
+        if verbose or not number:
+            lines.append(BLANK)
+        lines += _agent_lines(agent, now_ms, verbose)
+    return lines if reply.agents else [*lines, BLANK, line(NO_AGENTS)]
 
 
-def _short_supply_lines(reply: StatusReply, now_ms: int) -> list[Line]:
-    """Return the loaded models, else the providers, and their problems."""
-    lines = [line_ for model in reply.models for line_ in _short_model_lines(model)]
+def _shown(details: Iterator[Detail | Line], verbose: bool) -> Iterator[Line]:
+    """Yield the lines of details; lines without a short form are shown with all details only."""
+    for each in details:
+        if isinstance(each, Line):
+            if verbose:
+                yield each
+        elif pieces := each.pieces if verbose else each.short:
+            yield row(each.label, *pieces) if each.label else line(*pieces, indent=LABEL_INDENT)
+
+
+def _always(label: str, *pieces: Piece) -> Detail:
+    """Return a row that both forms of the status have."""
+    return Detail(label, pieces, pieces)
+
+
+def _daemon_details(reply: StatusReply, now_ms: int) -> Iterator[Detail | Line]:
+    """Yield the rows about the daemon: its agents, what they share, and its paths."""
+    states = Counter(state_of(agent) for agent in reply.agents)
+    tally = dotted(*((f"{number} {word}", style) for (word, style), number in states.items()))
+    yield Detail("agents", tally or ("none",))
+    ram = reply.memory
+    if ram.total_budget:  # older daemons don't report it
+        facts = dotted(
+            f"{size(reply.rss_bytes + ram.models_bytes)} of {size(ram.total_budget)}",
+            f"vectors {size(ram.vectors_bytes)} of {size(ram.vectors_budget)}",
+            f"models {size(ram.models_bytes)} of {size(ram.models_budget)}",
+            f"SQLite {size(ram.pages_bytes)} of {size(ram.pages_budget)}",
+            "on battery" if ram.on_battery else None,
+        )
+        yield Detail("RAM", facts)
+    for model in reply.models:
+        yield from _model_details(model)
     if not reply.models:
         providers = dict.fromkeys(
             embedder(each.provider, each.model) for each in reply.agents if each.enabled
         )
-        lines.append(row("model", *(dotted(*providers) or ("none loaded",))))
-    lines += [download_line(each) for each in reply.downloads]
-    lines += [paused_line(each, now_ms) for each in reply.accounts if each.state == "paused"]
-    return lines + (token_lines(reply) if 0 < reply.token_budget <= reply.tokens_today else [])
+        yield Detail("model", ("none loaded",), dotted(*providers) or ("none loaded",))
+    for download in reply.downloads:
+        yield _always("download", *_download(download))
+    for account in reply.accounts:
+        if account.state == "paused":
+            yield _always(
+                "paused",
+                (f"{account.provider}: {account.reason}", "warn"),
+                (since(account, now_ms), "quiet"),
+                f"; next attempt {until(account.until_ms, now_ms)}",
+            )
+    if reply.tokens_today or reply.token_budget:
+        of_budget = f" of a budget of {rough(reply.token_budget)}" if reply.token_budget else ""
+        used = f"{rough(reply.tokens_today)} today{of_budget}"
+        is_exhausted = 0 < reply.token_budget <= reply.tokens_today
+        yield _always("tokens", (used, "warn")) if is_exhausted else Detail("tokens", (used,))
+    is_loaded = reply.sqlite_vec[:1] in set("v0123456789")
+    yield Detail("sqlite-vec", (reply.sqlite_vec if is_loaded else (reply.sqlite_vec, "warn"),))
+    yield Detail("socket", dotted((reply.socket, "path"), count(reply.connections, "connection")))
+    yield Detail("state", ((reply.state_dir, "path"),))
+    yield Detail("config", ((reply.config_path, "path"),))
 
 
-def _short_model_lines(model: ModelStatus) -> list[Line]:
-    """Return a local model's state, RAM and problem."""
-    facts = dotted((model.model, "place"), model.state, size(model.rss_bytes) if model.rss_bytes else None)
-    problem = [line((model.problem, "warn"), indent=LABEL_INDENT)] if model.problem else []
-    return [row("model", *facts), *problem]
+def _model_details(model: ModelStatus) -> Iterator[Detail]:
+    """Yield the rows about a local model and its process."""
+    facts: list[Piece | None] = [
+        (model.model, "place"),
+        model.state,
+        size(model.rss_bytes) if model.rss_bytes else None,
+    ]
+    process = (
+        f"pid {model.pid}" if model.pid is not None else None,
+        f"{model.queued} waiting" if model.queued else None,
+        (f"restarted {count(model.restarts, 'time')}", "warn") if model.restarts else None,
+    )
+    yield Detail("model", dotted(*facts, *process), dotted(*facts))
+    if model.path:
+        yield Detail("", ((model.path, "path"),))
+    if model.problem:
+        yield _always("", (model.problem, "warn"))
 
 
-def _short_agent_lines(agent: AgentStatus, now_ms: int) -> list[Line]:
-    """Return an agent's line; a name wider than the labels has its own line above."""
-    facts = [*dotted(state_of(agent), *_short_facts(agent, now_ms))]
-    if cells(agent.agent) < LABEL_INDENT:
-        return [Line(tuple(facts), LABEL_INDENT, (agent.agent, "title"))]
-    return [line((agent.agent, "title")), Line(tuple(facts), LABEL_INDENT)]
+def _download(download: DownloadStatus) -> tuple[Piece, ...]:
+    """Return the progress of a model's download, or why it failed."""
+    name = (download.ref, "place")
+    if download.problem:
+        return name, (f": {download.state}: {download.problem}", "warn")
+    share = f" of {size(download.total)} ({percent(download.done, download.total)})" if download.total else ""
+    return dotted(name, download.stage, f"{size(download.done)}{share}")
 
 
-def _short_facts(agent: AgentStatus, now_ms: int) -> list[Piece | None]:
+def _agent_lines(agent: AgentStatus, now_ms: int, verbose: bool) -> list[Line]:
+    """Return the lines about one agent. If an agent's report failed, only the problem is shown."""
+    name, state = (agent.agent, "title"), state_of(agent)
+    if verbose:
+        lines = [line(name, "  ", state)]
+    else:
+        facts = dotted(state, *_short_facts(agent, now_ms))
+        fits = cells(agent.agent) < LABEL_INDENT
+        lines = [Line(facts, LABEL_INDENT, name)] if fits else [line(name), Line(facts, LABEL_INDENT)]
+    lines += [*problem_lines(other_problems(agent)), *degraded_lines(agent.degraded, now_ms)]
+    if not agent.index_path:
+        return lines
+    lines += _shown(_agent_details(agent, now_ms), verbose)
+    return [*lines, *(check_line(check) for check in agent.checks)] if agent.enabled else lines
+
+
+def _short_facts(agent: AgentStatus, now_ms: int) -> tuple[Piece | None, ...]:
     """Return the size of an agent's index, its last sync, and its provider."""
     if not agent.enabled or not agent.index_path:
-        return []
+        return ()
     pending = [
         count(agent.files_pending, "file") if agent.files_pending else "",
         count(agent.chunks_pending, "chunk") if agent.chunks_pending else "",
     ]
     waiting = " and ".join(each for each in pending if each)
-    return [
+    return (
         count(agent.files, "file"),
         count(agent.chunks, "chunk"),
         count(agent.vectors, "vector"),
         f"{waiting} pending" if waiting else f"synced {ago(agent.last_sync_ms, now_ms)}",
         embedder(agent.provider, agent.model) or "keywords only",
-    ]
-
-
-def _trouble_lines(agent: AgentStatus, now_ms: int) -> list[Line]:
-    """Return an agent's problems with their hints, and the work in progress."""
-    lines = [*problem_lines(other_problems(agent)), *degraded_lines(agent.degraded, now_ms)]
-    if not agent.enabled or not agent.index_path:
-        return lines
-    lines += _change_lines(agent, now_ms)
-    if agent.waits_for:
-        lines.append(row("pending", f"waiting for {agent.waits_for}"))
-    if agent.watch == "polling":
-        lines.append(row("watching", ("polling: ", "warn"), agent.watch_reason))
-    if agent.vector_path == "scan":
-        reason = f" ({agent.vector_path_reason})" if agent.vector_path_reason else ""
-        lines.append(row("vectors", ("compared by a scan of the index", "warn"), reason))
-    if agent.remote is not None and agent.remote.state == "offline":
-        lines += remote_lines(agent.remote, now_ms)[:1]
-    if agent.rejected:
-        lines.append(row("refused", (count(len(agent.rejected), "chunk"), "warn"), DETAILS))
-    if agent.skipped:
-        lines.append(row("skipped", (count(len(agent.skipped), "file"), "warn"), DETAILS))
-    return lines + [check_line(check) for check in agent.checks]
-
-
-def supply_lines(reply: StatusReply, now_ms: int) -> list[Line]:
-    """Return what all agents share: RAM, models, downloads, paused accounts, tokens."""
-    return [
-        *_memory_lines(reply),
-        *_model_lines(reply.models),
-        *(download_line(each) for each in reply.downloads),
-        *(paused_line(each, now_ms) for each in reply.accounts if each.state == "paused"),
-        *token_lines(reply),
-    ]
-
-
-def _memory_lines(reply: StatusReply) -> list[Line]:
-    """Return the RAM in use and its budget; older daemons don't report it."""
-    ram = reply.memory
-    if not ram.total_budget:
-        return []
-    total = f"{size(reply.rss_bytes + ram.models_bytes)} of {size(ram.total_budget)}"
-    shares = (
-        f"vectors {size(ram.vectors_bytes)} of {size(ram.vectors_budget)}",
-        f"models {size(ram.models_bytes)} of {size(ram.models_budget)}",
-        f"SQLite {size(ram.pages_bytes)} of {size(ram.pages_budget)}",
-    )
-    return [row("RAM", *dotted(total, *shares, "on battery" if ram.on_battery else None))]
-
-
-def _model_lines(models: list[ModelStatus]) -> list[Line]:
-    """Return each local model and its process."""
-    if not models:
-        return [row("model", "none loaded")]
-    lines = []
-    for model in models:
-        facts = dotted(
-            (model.model, "place"),
-            model.state,
-            size(model.rss_bytes) if model.rss_bytes else None,
-            f"pid {model.pid}" if model.pid is not None else None,
-            f"{model.queued} waiting" if model.queued else None,
-            (f"restarted {count(model.restarts, 'time')}", "warn") if model.restarts else None,
-        )
-        lines.append(row("model", *facts))
-        if model.path:
-            lines.append(line((model.path, "path"), indent=LABEL_INDENT))
-        if model.problem:
-            lines.append(line((model.problem, "warn"), indent=LABEL_INDENT))
-    return lines
-
-
-def download_line(download: DownloadStatus) -> Line:
-    """Return the progress of a model's download, or why it failed."""
-    if download.problem:
-        return row("download", (download.ref, "place"), (f": {download.state}: {download.problem}", "warn"))
-    of_total = (
-        f" of {size(download.total)} ({percent(download.done, download.total)})" if download.total else ""
-    )
-    return row(
-        "download", *dotted((download.ref, "place"), download.stage, f"{size(download.done)}{of_total}")
     )
 
 
-def paused_line(account: AccountStatus, now_ms: int) -> Line:
-    """Return which account at a provider is paused, why, since when and until when."""
-    return row(
-        "paused",
-        (f"{account.provider}: {account.reason}", "warn"),
-        (since(account, now_ms), "quiet"),
-        f"; next attempt {until(account.until_ms, now_ms)}",
-    )
-
-
-def token_lines(reply: StatusReply) -> list[Line]:
-    """Return the tokens used today and their budget; nothing without use or budget."""
-    if not reply.tokens_today and not reply.token_budget:
-        return []
-    of_budget = f" of a budget of {rough(reply.token_budget)}" if reply.token_budget else ""
-    used = f"{rough(reply.tokens_today)} today{of_budget}"
-    is_exhausted = 0 < reply.token_budget <= reply.tokens_today
-    return [row("tokens", (used, "warn") if is_exhausted else used)]
-
-
-def _provider(agent: AgentStatus) -> tuple[Piece, ...]:
-    """Return the embedding provider and its model."""
-    if agent.provider in ("", "none"):
-        return ("none: keyword search only",)
-    return dotted(agent.provider, (agent.model, "place"))
-
-
-def provider_lines(agent: AgentStatus, now_ms: int) -> list[Line]:
-    """Return the embedding provider, the fallback, and the vector space that is being filled."""
-    return [row("provider", *_provider(agent)), *_change_lines(agent, now_ms)]
-
-
-def _change_lines(agent: AgentStatus, now_ms: int) -> list[Line]:
-    """Return the fallback, and the vector space that is being filled."""
-    lines, provider = list[Line](), embedder(agent.provider, agent.model)
-    if agent.fallback is not None:
-        lines.append(row("fallback", *fallback_pieces(agent.fallback, provider, now_ms)))
-    if agent.filling is not None:
-        lines.append(row("filling", *filling_pieces(agent.filling, agent.space, provider)))
-    return lines
-
-
-def job_lines(jobs: list[BulkJob], now_ms: int) -> list[Line]:
-    """Return the number of texts in batch jobs, and the progress of each job."""
-    if not jobs:
-        return []
-    named = [
-        line(
-            *dotted(
-                job.id,
-                job.state,
-                f"{job.done:,} of {count(job.texts, 'text')}",
-                (f"submitted {ago(job.submitted_ms, now_ms)}", "quiet"),
-            ),
-            indent=LABEL_INDENT,
-        )
-        for job in jobs
-    ]
-    texts = sum(job.texts for job in jobs)
-    return [row("batch jobs", f"{len(jobs):,} with {count(texts, 'text')}"), *first_few(named)]
-
-
-def refused_lines(refused: list[RejectedText]) -> list[Line]:
-    """Return the chunks that the provider refuses to embed, and why."""
-    if not refused:
-        return []
-    named = [
-        line((each.path, "path"), f":{each.start_line}-{each.end_line}: {each.reason}", indent=LABEL_INDENT)
-        for each in refused
-    ]
-    return [
-        row("refused", (count(len(refused), "chunk"), "warn"), ", keyword search only"),
-        *first_few(named),
-    ]
-
-
-def status_lines(reply: StatusReply, now_ms: int) -> list[Line]:
-    """Return a status with all details as lines."""
-    lines = _daemon_lines(reply, now_ms)
-    for agent in reply.agents:
-        lines.append(BLANK)
-        lines.extend(_agent_lines(agent, now_ms))
-    return lines if reply.agents else [*lines, BLANK, line(NO_AGENTS)]
-
-
-def _daemon_lines(reply: StatusReply, now_ms: int) -> list[Line]:
-    """Return the lines about the daemon itself."""
-    is_loaded = reply.sqlite_vec[:1] in set("v0123456789")
-    lines = [
-        line(
-            *dotted(
-                (f"memd {reply.version}", "title"),
-                f"up {span(reply.uptime_ms)}",
-                f"pid {reply.pid}",
-                size(reply.rss_bytes),
-            )
-        ),
-        *problem_lines(reply.problems),
-        row("agents", *_tally(reply.agents)),
-    ]
-    lines.extend(supply_lines(reply, now_ms))
-    lines += [
-        row("sqlite-vec", reply.sqlite_vec if is_loaded else (reply.sqlite_vec, "warn")),
-        row("socket", *dotted((reply.socket, "path"), count(reply.connections, "connection"))),
-        row("state", (reply.state_dir, "path")),
-        row("config", (reply.config_path, "path")),
-    ]
-    return lines
-
-
-def _tally(agents: list[AgentStatus]) -> tuple[Piece, ...]:
-    """Return the number of agents in each state."""
-    if not agents:
-        return ("none",)
-    states = Counter(state_of(agent) for agent in agents)
-    return dotted(*((f"{number} {word}", style) for (word, style), number in states.items()))
-
-
-def _agent_lines(agent: AgentStatus, now_ms: int) -> list[Line]:
-    """Return the lines about one agent: problems, index, settings.
-
-    If an agent's report failed, only the problem is shown.
-    """
-    word, style = state_of(agent)
-    lines = [
-        line((agent.agent, "title"), "  ", (word, style)),
-        *problem_lines(other_problems(agent)),
-        *degraded_lines(agent.degraded, now_ms),
-    ]
-    if not agent.index_path:
-        return lines
-    lines.append(row("workspace", (agent.workspace, "path")))
+def _agent_details(agent: AgentStatus, now_ms: int) -> Iterator[Detail | Line]:
+    """Yield the rows about an agent's index and settings."""
+    yield Detail("workspace", ((agent.workspace, "path"),))
     if not agent.enabled:
-        return [*lines, row("search", "off: search.enabled is false")]
-    lines += [
-        row("indexed", *dotted(count(agent.files, "file"), count(agent.chunks, "chunk"), _vectors(agent))),
-        row("pending", *_pending(agent)),
-        row("last sync", *dotted(ago(agent.last_sync_ms, now_ms), "running now" if agent.syncing else None)),
-        row("watching", *_watching(agent)),
-        row("sources", ", ".join(agent.sources) or "none"),
-        *_session_lines(agent.sessions),
-        *(each for source in agent.added for each in _source_lines(source)),
-        *(remote_lines(agent.remote, now_ms) if agent.remote is not None else ()),
-        *provider_lines(agent, now_ms),
-        row("vectors", *_vector_path(agent)),
-        row(
-            "index",
-            *dotted((agent.index_path, "path"), size(agent.index_bytes), f"generation {agent.generation}"),
-        ),
-        *job_lines(agent.jobs, now_ms),
-        *refused_lines(agent.rejected),
-        *skipped_lines(agent.skipped),
-        *(check_line(check) for check in agent.checks),
-    ]
-    return lines
+        yield Detail("search", ("off: search.enabled is false",))
+        return
+    vectors = count(agent.vectors, "vector") + (f" of {agent.dims} dimensions" if agent.dims else "")
+    yield Detail("indexed", dotted(count(agent.files, "file"), count(agent.chunks, "chunk"), vectors))
+    waiting = f"waiting for {agent.waits_for}" if agent.waits_for else ""
+    yield Detail("pending", _pending(agent, waiting), (waiting,) if waiting else ())
+    yield Detail(
+        "last sync", dotted(ago(agent.last_sync_ms, now_ms), "running now" if agent.syncing else None)
+    )
+    yield _watching(agent)
+    yield Detail("sources", (", ".join(agent.sources) or "none",))
+    yield from _session_details(agent)
+    for source in agent.added:
+        yield from _source_lines(source)
+    if agent.remote is not None:
+        first, *others = remote_lines(agent.remote, now_ms)
+        yield Detail("remote", first.pieces, first.pieces if agent.remote.state == "offline" else ())
+        yield from others
+    provider = embedder(agent.provider, agent.model)
+    used = dotted(agent.provider, (agent.model, "place"))
+    yield Detail("provider", used if provider else ("none: keyword search only",))
+    if agent.fallback is not None:
+        yield _always("fallback", *fallback_pieces(agent.fallback, provider, now_ms))
+    if agent.filling is not None:
+        yield _always("filling", *filling_pieces(agent.filling, agent.space, provider))
+    yield _vector_path(agent)
+    size_of_index = size(agent.index_bytes)
+    yield Detail("index", dotted((agent.index_path, "path"), size_of_index, f"generation {agent.generation}"))
+    yield from _job_lines(agent.jobs, now_ms)
+    if agent.rejected:
+        number: Piece = (count(len(agent.rejected), "chunk"), "warn")
+        yield Detail("refused", (number, ", keyword search only"), (number, DETAILS))
+        yield from first_few([_refused_line(each) for each in agent.rejected])
+    if agent.skipped:
+        first, *others = skipped_lines(agent.skipped)
+        yield Detail("skipped", first.pieces, (*first.pieces, DETAILS))
+        yield from others
 
 
-def _vectors(agent: AgentStatus) -> str:
-    """Return the number and size of an agent's vectors."""
-    return count(agent.vectors, "vector") + (f" of {agent.dims} dimensions" if agent.dims else "")
-
-
-def _pending(agent: AgentStatus) -> tuple[Piece, ...]:
-    """Return the files and chunks that wait to be indexed."""
+def _pending(agent: AgentStatus, waiting: str) -> tuple[Piece, ...]:
+    """Return the files and chunks that wait to be indexed, and for what."""
     if not agent.files_pending and not agent.chunks_pending:
         return ("nothing",)
     return dotted(
         f"{count(agent.files_pending, 'file')} to read" if agent.files_pending else None,
         f"{count(agent.chunks_pending, 'chunk')} to embed" if agent.chunks_pending else None,
         f"oldest for {span(agent.oldest_pending_ms)}" if agent.oldest_pending_ms else None,
-        f"waiting for {agent.waits_for}" if agent.waits_for else None,
+        waiting,
     )
 
 
-def _watching(agent: AgentStatus) -> tuple[Piece, ...]:
+def _watching(agent: AgentStatus) -> Detail:
     """Return how changed files are detected between searches."""
-    words: dict[str, Piece] = {
-        "events": "file events",
-        "polling": ("polling", "warn"),
-    }
-    return dotted(
+    words: dict[str, Piece] = {"events": "file events", "polling": ("polling", "warn")}
+    facts = dotted(
         words.get(agent.watch, "off: the next search or sync finds changes"),
-        (agent.watch_reason, "quiet") if agent.watch_reason else None,
+        (agent.watch_reason, "quiet"),
         f"sync every {agent.interval_minutes} min" if agent.interval_minutes else None,
     )
+    is_polling = agent.watch == "polling"
+    return Detail("watching", facts, (("polling: ", "warn"), agent.watch_reason) if is_polling else ())
 
 
-def _session_lines(sessions: SessionsStatus | None) -> list[Line]:
-    """Return the number of an agent's transcripts and messages, if they are indexed."""
+def _vector_path(agent: AgentStatus) -> Detail:
+    """Return how vectors are compared, and why; the names are the daemon's."""
+    words = {"memory": "in RAM", "sqlite-vec": "with sqlite-vec", "scan": "by a scan of the index"}
+    reason = f" ({agent.vector_path_reason})" if agent.vector_path_reason else ""
+    path = (words.get(agent.vector_path, agent.vector_path) or "not searched", (reason, "quiet"))
+    is_slow = agent.vector_path == "scan"
+    short = (("compared by a scan of the index", "warn"), reason) if is_slow else ()
+    return Detail("vectors", path if agent.vectors else ("none",), short)
+
+
+def _session_details(agent: AgentStatus) -> Iterator[Detail | Line]:
+    """Yield the number of an agent's transcripts and messages, if they are indexed."""
+    sessions = agent.sessions
     if sessions is None:
-        return []
+        return
     stores = {"jsonl": "files", "sqlite": "OpenClaw's database"}
     facts = dotted(
         f"{count(sessions.transcripts, 'transcript')} with {count(sessions.messages, 'message')}",
         *(f"{number:,} in {stores.get(era, era)}" for era, number in sessions.stores.items() if number),
         f"{count(sessions.redactions, 'secret')} redacted" if sessions.redactions else None,
     )
-    return [row("sessions", *facts), *_left_out_lines(sessions.excluded)]
+    yield Detail("sessions", facts)
+    yield from _left_out_lines(sessions.excluded)
 
 
 def _left_out_lines(excluded: Mapping[str, int]) -> list[Line]:
@@ -443,9 +339,27 @@ def _source_lines(source: SourceStatus) -> list[Line]:
     return [row(source.name, *facts), *_left_out_lines(source.excluded), *problem_lines(source.problems)]
 
 
-def _vector_path(agent: AgentStatus) -> tuple[Piece, ...]:
-    """Return how vectors are compared, and why."""
-    if not agent.vectors:
-        return ("none",)
-    path = VECTOR_PATHS.get(agent.vector_path, agent.vector_path) or "not searched"
-    return (path, (f" ({agent.vector_path_reason})", "quiet")) if agent.vector_path_reason else (path,)
+def _job_lines(jobs: list[BulkJob], now_ms: int) -> list[Line]:
+    """Return the number of texts in batch jobs, and the progress of each job."""
+    if not jobs:
+        return []
+    named = [
+        line(
+            *dotted(
+                job.id,
+                job.state,
+                f"{job.done:,} of {count(job.texts, 'text')}",
+                (f"submitted {ago(job.submitted_ms, now_ms)}", "quiet"),
+            ),
+            indent=LABEL_INDENT,
+        )
+        for job in jobs
+    ]
+    texts = sum(job.texts for job in jobs)
+    return [row("batch jobs", f"{len(jobs):,} with {count(texts, 'text')}"), *first_few(named)]
+
+
+def _refused_line(text: RejectedText) -> Line:
+    """Return a chunk that the provider refuses to embed, and why."""
+    where = f":{text.start_line}-{text.end_line}: {text.reason}"
+    return line((text.path, "path"), where, indent=LABEL_INDENT)

@@ -159,7 +159,7 @@ SCREENS: dict[str, Printed] = {
     "top": command("top", "--once", metrics=BUSY),
     "model list": command("model", "list", model=MODELS),
     "status": command("status", status=STATUS),
-    "status -v": lines(lambda output: output.lines(status_lines(STATUS, NOW_MS))),
+    "status -v": lines(lambda output: output.lines(status_lines(STATUS, NOW_MS, verbose=True))),
     "doctor": lines(lambda output: output.lines(finding_lines(FINDINGS))),
     "facts list": lines(lambda output: output.lines(fact_lines(FACT))),
 }

@@ -10,12 +10,11 @@ import io
 import json
 import math
 import os
-import re
 import sys
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, TextIO
 
-from memd.cli.lines import DOT, Line, Piece, cells, dotted, line, printable
+from memd.cli.lines import DOT, Line, Piece, cells, line, printable, shortenable
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -32,9 +31,6 @@ MIN_PATH_WIDTH = 16
 """Minimum columns of a shortened path in a table, such as `/home/…/notes.md`."""
 
 ELLIPSIS = "…"
-
-_WORDS = re.compile(r"(?<!\d)\s+")
-"""Spaces between words; a number and its unit count as one word."""
 
 
 def shorten_middle(text: str, width: int) -> str:
@@ -59,83 +55,37 @@ def _first_cells(text: str, width: int) -> str:
 def table_lines(
     heads: Sequence[str], rows: Sequence[Sequence[str]], width: int, shorten: Collection[str] = ()
 ) -> list[Line]:
-    """Return a table as lines of at most `width` columns; the first column is left-aligned."""
-    grid = [[printable(cell, "") for cell in each] for each in rows]
-    widths = _fitting_widths(heads, grid, width, shorten)
-    if widths is None:
-        return [each for row in grid for each in _block(heads, row, width)]
-    lines = [line((text, "heads")) for text in _grid_row(heads, widths)]
-    for row in grid:
-        lines += [line(text) for text in _grid_row(row, widths)]
-    return lines
+    """Return a table as lines of at most `width` columns; the first column is left-aligned.
 
-
-def _fitting_widths(
-    heads: Sequence[str], grid: Sequence[Sequence[str]], width: int, shorten: Collection[str]
-) -> list[int] | None:
-    """Return the columns' widths; None if the table doesn't fit.
-
-    Columns in `shorten` shrink first, to `MIN_PATH_WIDTH`, then the widest, to its longest word.
+    The cells of columns in `shorten` shrink to `MIN_PATH_WIDTH`. If that doesn't suffice, each row becomes a block.
     """
-    columns = [[head, *(row[place] for row in grid)] for place, head in enumerate(heads)]
-    widths = [max(map(cells, column)) for column in columns]
-    least = [max(cells(word) for cell in column for word in _WORDS.split(cell)) for column in columns]
+    grid = [list(heads), *([printable(cell, "") for cell in row] for row in rows)]
+    widths = [max(map(cells, column)) for column in zip(*grid, strict=True)]
     for place, head in enumerate(heads):
-        if head in shorten:
-            least[place] = min(least[place], max(MIN_PATH_WIDTH, cells(head)))
-    available = width - GAP * (len(heads) - 1)
-    if sum(least) > available:
-        return None
-    while sum(widths) > available:
-        wider = [place for place in range(len(widths)) if widths[place] > least[place]]
-        widths[max(wider, key=lambda place: (heads[place] in shorten, widths[place]))] -= 1
-    return widths
+        excess = sum(widths) + GAP * (len(heads) - 1) - width
+        if head in shorten and excess > 0:
+            widths[place] = min(widths[place], max(MIN_PATH_WIDTH, cells(head), widths[place] - excess))
+    if sum(widths) + GAP * (len(heads) - 1) > width:
+        return [each for row in grid[1:] for each in _block(heads, row)]
+    texts = [_aligned(row, widths) for row in grid]
+    return [line((texts[0], "heads")), *map(line, texts[1:])]
 
 
-def _grid_row(row: Sequence[str], widths: Sequence[int]) -> list[str]:
-    """Return a row as lines of text: the first cell left-aligned, the others right-aligned."""
-    wrapped = [_wrap(cell, width) for cell, width in zip(row, widths, strict=True)]
-    height = max(map(len, wrapped))
-    texts = []
-    for number in range(height):
-        parts = [part[number] if number < len(part) else "" for part in wrapped]
-        gaps = [" " * (width - cells(part)) for part, width in zip(parts, widths, strict=True)]
-        filled = [parts[0] + gaps[0], *(gap + part for gap, part in zip(gaps[1:], parts[1:], strict=True))]
-        texts.append((" " * GAP).join(filled).rstrip())
-    return texts
+def _aligned(row: Sequence[str], widths: Sequence[int]) -> str:
+    """Return a row as text: the first cell left-aligned, the others right-aligned."""
+    shown = [shorten_middle(cell, width) for cell, width in zip(row, widths, strict=True)]
+    gaps = [" " * (width - cells(cell)) for cell, width in zip(shown, widths, strict=True)]
+    first, *others = zip(shown, gaps, strict=True)
+    return (" " * GAP).join(["".join(first), *(gap + cell for cell, gap in others)]).rstrip()
 
 
-def _wrap(cell: str, width: int) -> list[str]:
-    """Return a cell's lines, wrapped between words; wider words are shortened."""
-    if cells(cell) <= width:
-        return [cell]
-    lines = [""]
-    for word in _WORDS.split(cell):
-        joined = f"{lines[-1]} {word}" if lines[-1] else word
-        if cells(joined) <= width:
-            lines[-1] = joined
-        elif lines[-1]:
-            lines.append(shorten_middle(word, width))
-        else:
-            lines[-1] = shorten_middle(word, width)
-    return lines
-
-
-def _block(heads: Sequence[str], row: Sequence[str], width: int) -> list[Line]:
+def _block(heads: Sequence[str], row: Sequence[str]) -> list[Line]:
     """Return a row of a table that doesn't fit: its name, and the other cells with their heads below."""
-    available = width - GAP
-    name = shorten_middle(row[0], width - cells(heads[0]) - 1)
-    lines = [line((f"{heads[0]} ", "label"), (name, "title"))]
-    parts: list[str] = []
+    pieces: list[Piece] = []
     for head, cell in zip(heads[1:], row[1:], strict=True):
-        if not cell:
-            continue
-        part = " ".join([head, *(shorten_middle(word, available) for word in cell.split())])
-        if parts and cells(DOT.join([*parts, part])) > available:
-            lines.append(Line(dotted(*parts), GAP))
-            parts = []
-        parts.append(part)
-    return [*lines, Line(dotted(*parts), GAP)]
+        if cell:
+            pieces += [(DOT, "quiet"), *shortenable(f"{head} {cell}")]
+    return [line((f"{heads[0]} ", "label"), (row[0], "title")), Line(tuple(pieces[1:]), GAP)]
 
 
 STYLES = {

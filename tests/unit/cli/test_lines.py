@@ -193,13 +193,22 @@ def test_pipe_output_is_complete(name: str) -> None:
 
 
 def test_table_stays_a_table_if_it_fits() -> None:
-    top = SCREENS["top"](True, 60)
     models = SCREENS["model list"](True, 60).splitlines()
-    agents = memctl("agents", terminal=True, colour=False, width=80, status=status_of(*AGENTS[:2])).out
+    agents = memctl("agents", terminal=True, colour=False, width=90, status=status_of(*AGENTS[:2])).out
 
-    assert [row.split()[0] for row in agents.splitlines()] == ["agent", "main", "minilm", "研究助手", "up"]
-    assert len([row for row in top.splitlines() if row.startswith(("main ", "work "))]) == 2
+    assert [row.split()[0] for row in agents.splitlines()] == ["agent", "main", "研究助手"]
     assert [row.split()[0] for row in models] == ["model", "hf:ggml-…ma-300M-Q8_0.gguf", "minilm"]
+
+
+def test_rows_of_a_wider_table_become_blocks() -> None:
+    agents = memctl("agents", terminal=True, colour=False, width=60, status=status_of(MAIN)).out
+
+    assert agents == (
+        "agent main\n"
+        "  state ready · files 54 · chunks 1,300 · pending - ·\n"
+        "  provider local minilm · problems - · workspace\n"
+        "  /home/ann/.openclaw/workspace\n"
+    )
 
 
 @pytest.mark.parametrize(

@@ -161,23 +161,18 @@ ALL_AGENTS = "all"
 
 def agent_option(function: Function) -> Function:
     """Add `--agent` to a command."""
-    return click.option(
-        "--agent",
-        type=at_most(MAX_AGENT_CHARS),
-        metavar="ID",
-        shell_complete=_complete_agents,
-        help="The agent; `memctl agents` lists them.",
-    )(function)
+    return _add_agent(function, "The agent; `memctl agents` lists them.", _complete_agents)
 
 
 def agent_or_all_option(function: Function) -> Function:
     """Add `--agent`, which also accepts `all`, to a command."""
+    text = f"The agent, or `{ALL_AGENTS}`; `memctl agents` lists them."
+    return _add_agent(function, text, _complete_agents_or_all)
+
+
+def _add_agent(function: Function, text: str, complete: Callable[..., list[str]]) -> Function:
     return click.option(
-        "--agent",
-        type=at_most(MAX_AGENT_CHARS),
-        metavar="ID",
-        shell_complete=_complete_agents_or_all,
-        help=f"The agent, or `{ALL_AGENTS}`; `memctl agents` lists them.",
+        "--agent", type=at_most(MAX_AGENT_CHARS), metavar="ID", shell_complete=complete, help=text
     )(function)
 
 
@@ -188,7 +183,6 @@ def _complete_agents(ctx: click.Context, param: click.Parameter, incomplete: str
 
 
 def _complete_agents_or_all(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[str]:
-    """Return the completions of an agent id, `all` included."""
     found = _complete_agents(ctx, param, incomplete)
     return sorted({*found, ALL_AGENTS}) if ALL_AGENTS.startswith(incomplete) else found
 

@@ -5,15 +5,16 @@ from __future__ import annotations
 import contextlib
 import os
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from memd.cli.lines import line
+from memd.cli.lines import line, stamp
 from memd.cli.output import Output, standard_output
 
 if TYPE_CHECKING:
+    from memd.system.settings_change import SettingsChange
     from memd_client import Client
 
 HOST_VARIABLE = "MEMD_HOST"
@@ -111,6 +112,24 @@ def offer_sample(session: CliSession) -> None:
     session.output.note(
         f"to search your own Markdown notes, put them into {notes} or name their folder in memd.toml"
     )
+
+
+def change_settings(
+    session: CliSession, changes: Iterable[SettingsChange], *, dry_run: bool, unchanged: str, changed: str
+) -> bool:
+    """Make changes of other programs' settings, or show them as diffs; return whether anything was changed."""
+    from memd.system.settings_change import carry_out
+
+    changes = [each for each in changes if not each.is_none]
+    if not changes or dry_run:
+        session.output.text("".join(each.diff() for each in changes) or f"{unchanged}\n")
+        return False
+    backups = [carry_out(each, stamp(session.now_ms())) for each in changes]
+    session.output.text(f"{changed}\n")
+    for backup in backups:
+        if backup is not None:
+            session.output.note(f"backup: {backup}")
+    return True
 
 
 def real_session() -> CliSession:

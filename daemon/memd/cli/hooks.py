@@ -10,9 +10,9 @@ from pathlib import Path
 import click
 
 from memd.cli.arguments import ArgumentChoice, CommandGroup, agent_option, examples, json_option
-from memd.cli.connect import CliSession
-from memd.cli.hook_setup.changes import HookFiles, InstalledHooks, installed_hooks, make
-from memd.cli.lines import Line, dotted, line, stamp
+from memd.cli.connect import CliSession, change_settings
+from memd.cli.hook_setup.changes import HookFiles, InstalledHooks, installed_hooks
+from memd.cli.lines import Line, dotted, line
 from memd.programs.catalog import HOOKS, PROGRAMS
 from memd_client.discovery import home_directory
 from memd_client.hooks import HookLogEntry
@@ -61,20 +61,13 @@ def install(session: CliSession, program: str, agent: str | None, dry_run: bool)
     from memd.cli.readers import hook_agent, shown_to
 
     files, title = _files_of(program), PROGRAMS[program].title
-    changes = [each for each in files.plan_install(agent) if not each.is_none]
+    changes = files.plan_install(agent)
     if "prompt" in files.form.events:
         session.output.note(shown_to(title, hook_agent(agent)))
-    if not changes:
-        session.output.text(f"hooks are installed in {title} already: {files.path}\n")
-        return
-    if dry_run:
-        session.output.text("".join(each.diff() for each in changes))
-        return
-    backups = make(changes, stamp(session.now_ms()))
-    session.output.text(f"installed hooks in {title}: {files.path}\n")
-    for backup in backups:
-        session.output.note(f"backup: {backup}")
-    session.output.note(files.form.next_step)
+    unchanged = f"hooks are installed in {title} already: {files.path}"
+    changed = f"installed hooks in {title}: {files.path}"
+    if change_settings(session, changes, dry_run=dry_run, unchanged=unchanged, changed=changed):
+        session.output.note(files.form.next_step)
 
 
 @command.command(
@@ -92,18 +85,12 @@ def uninstall(session: CliSession, program: str, dry_run: bool) -> None:
     and settings are unchanged in any case.
     """
     files, title = _files_of(program), PROGRAMS[program].title
-    changes = files.plan_uninstall()
-    if not changes:
-        session.output.text(f"{title} has no hooks of memd: {files.path}\n")
-        return
-    if dry_run:
-        session.output.text("".join(each.diff() for each in changes))
-        return
-    backups = make(changes, stamp(session.now_ms()))
-    files.remove_empty_folders()
-    session.output.text(f"removed hooks from {title}: {files.path}\n")
-    for backup in backups:
-        session.output.note(f"backup: {backup}")
+    unchanged = f"{title} has no hooks of memd: {files.path}"
+    changed = f"removed hooks from {title}: {files.path}"
+    if change_settings(
+        session, files.plan_uninstall(), dry_run=dry_run, unchanged=unchanged, changed=changed
+    ):
+        files.remove_empty_folders()
 
 
 @command.command(

@@ -10,8 +10,7 @@ from pathlib import Path
 import click
 
 from memd.cli.arguments import ArgumentChoice, CommandGroup, HintedError, agent_option, examples, utf8
-from memd.cli.connect import CliSession
-from memd.cli.lines import stamp
+from memd.cli.connect import CliSession, change_settings
 from memd.programs.catalog import MCP_CLIENTS, PROGRAMS, Mcp, Places
 from memd_client.discovery import home_directory
 
@@ -81,7 +80,6 @@ def install(
     from memd.cli.readers import ALL, shown_to
     from memd.mcp.client_entry import plan
     from memd.mcp.trial import TrialFailedError, try_server
-    from memd.system.settings_change import carry_out
 
     chosen, title = MCP_CLIENTS[client], PROGRAMS[client].title
     path = _file_of(client, project)
@@ -94,18 +92,10 @@ def install(
             try_server(chosen, entry)
         except TrialFailedError as error:
             raise HintedError(f"{error}; {path} is unchanged", error.hint) from None
-    if change.is_none:
-        state = "has no entry for memd" if remove else "is configured already"
-        session.output.text(f"{title} {state}: {path}\n")
-        return
-    if dry_run:
-        session.output.text(change.diff())
-        return
-    backup = carry_out(change, stamp(session.now_ms()))
-    session.output.text(f"{'removed memd from' if remove else 'added memd to'} {title}: {path}\n")
-    if backup is not None:
-        session.output.note(f"backup: {backup}")
-    if not remove:
+    unchanged = f"{title} {'has no entry for memd' if remove else 'is configured already'}: {path}"
+    changed = f"{'removed memd from' if remove else 'added memd to'} {title}: {path}"
+    is_changed = change_settings(session, [change], dry_run=dry_run, unchanged=unchanged, changed=changed)
+    if is_changed and not remove:
         session.output.note(chosen.next_step)
 
 

@@ -28,7 +28,8 @@ if TYPE_CHECKING:
     from memd_client import Client
     from memd_client.messages import SourcesReply, SourceStatus
 
-FILE_MODE = 0o600
+HINT = "edit its table [sources] yourself; see docs/sources.md"
+
 RELOAD_S = 15.0
 """How long the command waits until the daemon has read the settings."""
 
@@ -273,30 +274,21 @@ def _edit(name: str, values: Mapping[str, Any] | None) -> Path:
     from memd.mcp import toml_edit
     from memd.settings.paths import daemon_config_file
     from memd.system.json_edit import UneditableTextError
-    from memd.system.state_file import load_text, replace_synced
+    from memd.system.settings_change import SettingsChange, carry_out, read_settings, uneditable
 
     file = daemon_config_file()
+    before = read_settings(file)
+    text = before or ""
     try:
-        before = load_text(file)
-    except FileNotFoundError:
-        before = ""
-    try:
-        if values is None:
-            if name not in toml_edit.value_of(before).get("sources", {}):
-                raise HintedError(f"there is no source {name!r}", "run `memctl sources` to list them")
-            after = toml_edit.remove(before, "sources", name)
+        if values is not None:
+            after = toml_edit.put(text, "sources", name, values)
+        elif name in toml_edit.value_of(text).get("sources", {}):
+            after = toml_edit.remove(text, "sources", name)
         else:
-            after = toml_edit.put(before, "sources", name, values)
+            raise HintedError(f"there is no source {name!r}", "run `memctl sources` to list them")
     except UneditableTextError as error:
-        raise HintedError(
-            f"cannot edit {file}: {error}", "correct the file, then run the command again"
-        ) from None
-    try:
-        file.parent.mkdir(parents=True, exist_ok=True)
-        mode = file.stat().st_mode & 0o777 if file.exists() else FILE_MODE
-        replace_synced(Path(os.path.realpath(file)), after.encode(), mode)
-    except OSError as error:
-        raise HintedError(f"cannot write {file}: {error.strerror}", "correct its permissions") from None
+        raise uneditable(file, error, HINT) from None
+    carry_out(SettingsChange(file, before, after, HINT, has_backup=False), "")
     return file
 
 

@@ -22,7 +22,7 @@ from memd.cli.hook_setup.entries import (
 )
 from memd.programs.catalog import HOOKS, Hooks, Places
 from memd.system.json_edit import UneditableTextError
-from memd.system.settings_change import SettingsChange, backups_of, carry_out, read_settings, uneditable
+from memd.system.settings_change import SettingsChange, backups_of, read_settings, uneditable
 from memd_client import CLIENT_VERSION
 from memd_client.discovery import state_folder
 from memd_client.errors import ConfigInvalidError, MemdError
@@ -103,7 +103,7 @@ class HookFiles:
             manifest = self._manifest_path()
             if manifest is not None:
                 changes.append(SettingsChange(manifest, read_settings(manifest), None, HINT, False))
-            return [each for each in changes if not each.is_none]
+            return changes
         if before is None:
             return []
         try:
@@ -156,12 +156,6 @@ class HookFiles:
                 text = read_settings(path)
                 if text is not None:
                     yield text
-
-
-def make(changes: list[SettingsChange], stamp: str) -> list[Path]:
-    """Make changes, and return the backups."""
-    backups = [carry_out(change, stamp) for change in changes if not change.is_none]
-    return [each for each in backups if each is not None]
 
 
 @dataclass(frozen=True, slots=True)

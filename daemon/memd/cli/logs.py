@@ -105,9 +105,7 @@ def journal_cursor(text: str) -> str:
         return ""
 
 
-def record_lines(
-    record: LogRecord, local: Callable[[datetime], datetime] = datetime.astimezone
-) -> list[Line]:
+def record_lines(record: LogRecord, local: Callable[[datetime], datetime] = datetime.astimezone) -> list[Line]:
     """Return a record as lines: time, level, event and fields; a traceback below."""
     if record.fields is None and not record.time:
         return [line((record.text, "quiet"))]
@@ -344,34 +342,34 @@ def command(session: CliSession, number: int, follow: bool, level: str, as_json:
     Reads the journal if systemd runs the daemon, else the files next to the socket. Lines that are not events, such as
     tracebacks, are shown at every level. This does not start the daemon.
     """
+    is_empty = True
+    for record in load_records(number, follow=follow, level=level):
+        is_empty = False
+        if as_json:
+            session.output.out.write(json.dumps(record.as_document()) + "\n")
+        else:
+            session.output.lines(record_lines(record))
+    if number and is_empty and not follow:
+        session.output.note(f"no lines of level {level} or above in the log")
+
+
+def load_records(number: int, *, follow: bool, level: str = "debug") -> Iterator[LogRecord]:
+    """Yield the last records of the daemon's log, then new ones until Ctrl-C if the log is followed."""
     from memd.service.checks.service_files import find_launchd_log, has_systemd_unit
     from memd_client.discovery import home_directory, socket_path
-
-    home = home_directory()
-    name = daemon_name(os.environ, lambda: home)
-    agent_log = find_launchd_log(Path(home), name)
-    source = find_log(socket_path(), has_unit=has_systemd_unit(), name=name, agent_log=agent_log)
 
     def has_level(record: LogRecord) -> bool:
         return record.is_at_least(level)
 
-    records = source.last(number, has_level)
-    for record in records:
-        _show(session, record, as_json=as_json)
-    if number and not records and not follow:
-        session.output.note(f"no lines of level {level} or above in the log")
+    home = home_directory()
+    name = daemon_name(os.environ, lambda: home)
+    agent_log = find_launchd_log(Path(home), name)
+    log = find_log(socket_path(), has_unit=has_systemd_unit(), name=name, agent_log=agent_log)
+    yield from log.last(number, has_level)
     if follow:
-        for record in source.follow(has_level, _wait):
-            _show(session, record, as_json=as_json)
+        yield from log.follow(has_level, _wait)
 
 
 def _wait(seconds: float) -> None:
     """Wait; Ctrl-C interrupts."""
     threading.Event().wait(seconds)
-
-
-def _show(session: CliSession, record: LogRecord, *, as_json: bool) -> None:
-    if as_json:
-        session.output.out.write(json.dumps(record.as_document()) + "\n")
-    else:
-        session.output.lines(record_lines(record))

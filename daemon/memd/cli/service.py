@@ -11,8 +11,7 @@ import click
 from memd.cli.arguments import MAX_LOG_LINES, CommandGroup, examples, json_option
 from memd.cli.connect import CliSession
 from memd.cli.lines import dotted, row
-from memd_client.discovery import log_path, socket_path
-from memd_client.errors import ServiceUnavailableError
+from memd_client.discovery import socket_path
 
 if TYPE_CHECKING:
     from memd.service.install.plan import InstallPlan, Machine
@@ -143,21 +142,13 @@ def status(session: CliSession, as_json: bool) -> None:
     "--lines", type=click.IntRange(0, MAX_LOG_LINES), default=100, show_default=True, help="Number of lines."
 )
 @click.option("--follow", is_flag=True, help="Follow new lines until Ctrl-C.")
-@click.pass_context
-def logs(ctx: click.Context, lines: int, follow: bool) -> None:
+@click.pass_obj
+def logs(session: CliSession, lines: int, follow: bool) -> None:
     """Show the daemon's log unformatted, one JSON object per line."""
-    import subprocess
+    from memd.cli.logs import load_records
 
-    from memd.service.install import actions
-
-    plain = log_path(socket_path())
-    argv = actions.logs(_look(), lines, follow, plain)
-    if plain in argv and not os.path.exists(plain):
-        raise ServiceUnavailableError(
-            f"no log at {plain}: no client has started the daemon yet",
-            hint="run `memctl status` to start the daemon; one started in a terminal writes its log there",
-        )
-    ctx.exit(subprocess.run(argv, check=False).returncode)
+    for record in load_records(lines, follow=follow):
+        session.output.out.write(record.text + "\n")
 
 
 def _look() -> Machine:

@@ -1,4 +1,4 @@
-"""Start, stop, restart and logs: with the service if it is installed, else with a background process."""
+"""Start, stop and restart: with the service if it is installed, else with a background process."""
 
 from __future__ import annotations
 
@@ -61,12 +61,3 @@ def test_restart_replaces_a_daemon_without_the_service(
     assert actions.restart(machine, SOCKET).steps[0] == EndDaemon(SOCKET, 4242)
     assert len(actions.restart(machine, SOCKET).steps) > 1
     assert actions.stop(machine, SOCKET).steps[-1] == EndDaemon(SOCKET, 4242)
-
-
-def test_logs_command_depends_on_the_manager() -> None:
-    assert actions.logs(PLAIN, 5, True, "/r/memd.log") == ("tail", "-n", "5", "-F", "/r/memd.log")
-    assert actions.logs(systemd_machine(installed=True), 5, True, "/r/memd.log") == (
-        *("journalctl", "--user", "--unit=memd.service", "--lines=5", "--no-pager", "--follow"),
-    )
-    on_a_mac = actions.logs(launchd_machine(installed=True), 5, False, "/r/memd.log")
-    assert on_a_mac == ("tail", "-n", "5", f"{HOME}/Library/Logs/memd/memd.log")

@@ -57,15 +57,6 @@ def restart(machine: Machine, socket: str) -> InstallPlan:
     return InstallPlan((*_end_unmanaged(machine, socket), *steps))
 
 
-def logs(machine: Machine, lines: int, follow: bool, plain: str) -> tuple[str, ...]:
-    """Return the command that shows the log."""
-    if not _is_managed(machine):
-        return ("tail", "-n", str(lines), *(("-F",) if follow else ()), plain)
-    if machine.kind == "launchd":
-        return launchd.logs(machine, lines, follow)
-    return systemd.logs(machine.name, lines, follow)
-
-
 def _is_managed(machine: Machine) -> bool:
     """Return whether the service is installed and a service manager runs."""
     return machine.installed and machine.kind != "none"

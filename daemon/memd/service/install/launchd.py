@@ -112,11 +112,6 @@ def restart(machine: Machine) -> tuple[RunCommand, ...]:
     return (RunCommand(("launchctl", "kickstart", "-k", _target(machine))),)
 
 
-def logs(machine: Machine, lines: int, follow: bool) -> tuple[str, ...]:
-    """Return the command that shows the log."""
-    return ("tail", "-n", str(lines), *(("-F",) if follow else ()), log_file(machine.home, machine.name))
-
-
 def pid_of(printed: str) -> int:
     """Return the pid in the output of `launchctl print`; 0 if the agent doesn't run."""
     found = re.search(r"^\s*pid = (\d+)$", printed, re.MULTILINE)

@@ -145,12 +145,6 @@ def restart(machine: Machine) -> tuple[RunCommand, ...]:
     )
 
 
-def logs(name: str, lines: int, follow: bool) -> tuple[str, ...]:
-    """Return the command that shows the log."""
-    more = ("--follow",) if follow else ()
-    return ("journalctl", "--user", f"--unit={unit_names(name)[1]}", f"--lines={lines}", "--no-pager", *more)
-
-
 def _template(name: str) -> str:
     """Return a unit of the release."""
     return resources.files("memd.service").joinpath("units", name).read_text("utf-8")

@@ -12,14 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import memd_client.hook
-from memd.cli.hook_setup.entries import (
-    HOOK_FILE,
-    find_hooks,
-    new_file,
-    original_of,
-    with_hooks,
-    without_hooks,
-)
+from memd.cli.hook_setup.entries import HOOK_FILE, find_hooks, original_of, with_hooks, without_hooks
 from memd.programs.catalog import HOOKS, Hooks, Places
 from memd.system.json_edit import UneditableTextError
 from memd.system.settings_change import SettingsChange, backups_of, read_settings, uneditable
@@ -84,36 +77,35 @@ class HookFiles:
             name: self.form.hook(command_of(self.program, event, agent, self.environ))
             for event, name in self.form.events.items()
         }
-        before = self._read_own() if self.form.is_own_file else read_settings(self.path)
-        if self.form.is_own_file:
-            return [*self._manifest(), self._change(before, new_file(self.form, wanted))]
+        before = read_settings(self.path)
         try:
+            if self.form.is_own_file and before is not None and not find_hooks(self.form, before):
+                raise ConfigInvalidError(
+                    f"{self.path} has no hooks of memd",
+                    hint="move the file away, then run the command again",
+                )
             # From the text without hooks if it is known, so that uninstalling finds it again.
             is_original, original = original_of(self.form, before or "", self._backups())
             start = original if is_original else before
-            return [self._change(before, with_hooks(self.form, start or "", wanted))]
+            return [*self._manifest(), self._change(before, with_hooks(self.form, start or "", wanted))]
         except UneditableTextError as error:
             raise uneditable(self.path, error, HINT) from None
 
     def plan_uninstall(self) -> list[SettingsChange]:
         """Return the changes that remove the hooks; none if there are no hooks."""
-        before = self._read_own() if self.form.is_own_file else read_settings(self.path)
-        if self.form.is_own_file:
-            changes = [self._change(before, None)]
-            manifest = self._manifest_path()
-            if manifest is not None:
-                changes.append(SettingsChange(manifest, read_settings(manifest), None, HINT, False))
-            return changes
-        if before is None:
-            return []
+        before = read_settings(self.path)
         try:
-            if not find_hooks(self.form, before):
+            if before is None or not find_hooks(self.form, before):
                 return []
             is_original, original = original_of(self.form, before, self._backups())
             after = original if is_original else without_hooks(self.form, before)
         except UneditableTextError as error:
             raise uneditable(self.path, error, HINT) from None
-        return [self._change(before, after)]
+        manifest = self._manifest_path() if after is None else None
+        changes = [self._change(before, after)]
+        if manifest is not None:
+            changes.append(SettingsChange(manifest, read_settings(manifest), None, HINT, False))
+        return changes
 
     def remove_empty_folders(self) -> None:
         """Remove the folders of files that held memd's hooks alone, if nothing else is in them."""
@@ -134,20 +126,6 @@ class HookFiles:
             return []
         about = {"name": "memd", "version": CLIENT_VERSION, "description": "Hooks of memd, a local memory."}
         return [SettingsChange(path, read_settings(path), json.dumps(about, indent=2) + "\n", HINT, False)]
-
-    def _read_own(self) -> str | None:
-        """Return the text of a file that holds memd's hooks alone.
-
-        Raises:
-            ConfigInvalidError: It has something else.
-        """
-        text = read_settings(self.path)
-        with contextlib.suppress(UneditableTextError):
-            if text is None or find_hooks(self.form, text):
-                return text
-        raise ConfigInvalidError(
-            f"{self.path} has no hooks of memd", hint="move the file away, then run the command again"
-        )
 
     def _backups(self) -> Iterator[str]:
         """Yield the texts of the backups, the newest first."""

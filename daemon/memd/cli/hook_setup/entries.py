@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -86,12 +85,6 @@ def original_of(form: Hooks, text: str, backups: Iterator[str]) -> tuple[bool, s
         except UneditableTextError:
             continue
     return with_hooks(form, "", wanted) == text, None
-
-
-def new_file(form: Hooks, wanted: Mapping[str, Mapping[str, Any]]) -> str:
-    """Return the text of a file with memd's hooks alone."""
-    hooks = {name: [form.item(hook)] for name, hook in wanted.items()}
-    return json.dumps({**form.top, "hooks": hooks}, indent=2, ensure_ascii=False) + "\n"
 
 
 def _ours(form: Hooks, settings: Any) -> Iterator[tuple[Place, dict[str, Any]]]:

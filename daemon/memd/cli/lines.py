@@ -221,10 +221,15 @@ def _hint_lines(hint: str) -> list[Line]:
 
 def skipped_lines(skipped: Sequence[SkippedFile]) -> list[Line]:
     """Return the number of files excluded from the index, and the first few with the reason."""
-    if not skipped:
+    return listed("skipped", "file", [(each.path, f": {each.reason}") for each in skipped])
+
+
+def listed(label: str, noun: str, items: Sequence[tuple[str, str]]) -> list[Line]:
+    """Return the number of items, and the first few, each with a path and a text; nothing if there are none."""
+    if not items:
         return []
-    named = [line((each.path, "path"), f": {each.reason}", indent=LABEL_INDENT) for each in skipped]
-    return [row("skipped", (count(len(skipped), "file"), "warn")), *first_few(named)]
+    named = [line((path, "path"), text, indent=LABEL_INDENT) for path, text in items]
+    return [row(label, (count(len(items), noun), "warn")), *first_few(named)]
 
 
 def first_few(named: Sequence[Line]) -> list[Line]:

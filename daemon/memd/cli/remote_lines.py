@@ -11,8 +11,8 @@ from memd.cli.lines import (
     ago,
     count,
     dotted,
-    first_few,
     line,
+    listed,
     problem_lines,
     row,
     until,
@@ -51,16 +51,10 @@ def remote_lines(remote: RemoteStatus, now_ms: int, *, with_agent: bool = False)
                 line((f"next attempt {until(remote.next_sync_ms, now_ms)}", "quiet"), indent=LABEL_INDENT)
             )
     lines += [row("machine", *dotted(*_machine(each, remote, now_ms))) for each in remote.machines]
-    if remote.conflicts:
-        named = [
-            line((each.path, "path"), f": lines of {each.machine} for {each.note}", indent=LABEL_INDENT)
-            for each in remote.conflicts
-        ]
-        lines += [row("conflicts", (count(len(remote.conflicts), "file"), "warn")), *first_few(named)]
+    conflicts = [(each.path, f": lines of {each.machine} for {each.note}") for each in remote.conflicts]
+    lines += listed("conflicts", "file", conflicts)
     for label, files in (("waiting", remote.waiting), ("left out", remote.excluded)):
-        if files:
-            named = [line((each.path, "path"), f": {each.reason}", indent=LABEL_INDENT) for each in files]
-            lines += [row(label, (count(len(files), "file"), "warn")), *first_few(named)]
+        lines += listed(label, "file", [(each.path, f": {each.reason}") for each in files])
     return lines
 
 

@@ -25,6 +25,7 @@ from memd.cli.lines import (
     filling_pieces,
     first_few,
     line,
+    listed,
     percent,
     problem_lines,
     rough,
@@ -44,7 +45,6 @@ if TYPE_CHECKING:
         DownloadStatus,
         ModelStatus,
         Problem,
-        RejectedText,
         SourceStatus,
         StatusReply,
     )
@@ -260,9 +260,12 @@ def _agent_details(agent: AgentStatus, now_ms: int) -> Iterator[Detail | Line]:
     yield Detail("index", dotted((agent.index_path, "path"), size_of_index, f"generation {agent.generation}"))
     yield from _job_lines(agent.jobs, now_ms)
     if agent.rejected:
-        number: Piece = (count(len(agent.rejected), "chunk"), "warn")
-        yield Detail("refused", (number, ", keyword search only"), (number, DETAILS))
-        yield from first_few([_refused_line(each) for each in agent.rejected])
+        chunks = [
+            (each.path, f":{each.start_line}-{each.end_line}: {each.reason}") for each in agent.rejected
+        ]
+        first, *others = listed("refused", "chunk", chunks)
+        yield Detail("refused", (*first.pieces, ", keyword search only"), (*first.pieces, DETAILS))
+        yield from others
     if agent.skipped:
         first, *others = skipped_lines(agent.skipped)
         yield Detail("skipped", first.pieces, (*first.pieces, DETAILS))
@@ -357,9 +360,3 @@ def _job_lines(jobs: list[BulkJob], now_ms: int) -> list[Line]:
     ]
     texts = sum(job.texts for job in jobs)
     return [row("batch jobs", f"{len(jobs):,} with {count(texts, 'text')}"), *first_few(named)]
-
-
-def _refused_line(text: RejectedText) -> Line:
-    """Return a chunk that the provider refuses to embed, and why."""
-    where = f":{text.start_line}-{text.end_line}: {text.reason}"
-    return line((text.path, "path"), where, indent=LABEL_INDENT)

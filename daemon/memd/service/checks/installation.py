@@ -36,7 +36,7 @@ PROC = Path("/proc")
 
 
 @dataclass(frozen=True)
-class Installation:
+class InstallationState:
     """The settings, and the notes of each agent that is turned on; `pid` is the running daemon or 0."""
 
     home: OpenClawHome
@@ -50,7 +50,7 @@ class Installation:
     now_ms: int
 
 
-def load_installation(environ: Mapping[str, str], home_dir: Path, pid: int = 0) -> Installation:
+def load_installation(environ: Mapping[str, str], home_dir: Path, pid: int = 0) -> InstallationState:
     """Return the settings, and the notes that are on the disk now."""
     home, daemon, problems = load_settings(environ, home_dir)
     max_bytes = daemon.max_file_mb * MB
@@ -60,17 +60,17 @@ def load_installation(environ: Mapping[str, str], home_dir: Path, pid: int = 0) 
         if agent.settings.enabled
     }
     toml, models = daemon_config_file(environ), models_dir(environ)
-    return Installation(home, daemon, problems, toml, models, environ, listings, pid, wall_clock_ms())
+    return InstallationState(home, daemon, problems, toml, models, environ, listings, pid, wall_clock_ms())
 
 
 OLDEST_PYTHON = (3, 11)
 
 
-def check_programs(installation: Installation) -> list[Finding]:
+def check_programs(installation: InstallationState) -> list[Finding]:
     """Return the findings on Python, memd, SQLite, sqlite-vec and llama.cpp."""
-    from memd_client.installation import Installation as Packages
+    from memd_client.installation import Installation
 
-    area, packages, home = "installation", Packages(), installation.home
+    area, packages, home = "installation", Installation(), installation.home
     python = platform.python_version()
     is_new = tuple(map(int, python.split(".")[:2])) >= OLDEST_PYTHON
     found = [
@@ -122,7 +122,7 @@ REFUSED_KEYS_FIX = (
 )
 
 
-def check_settings(installation: Installation) -> list[Finding]:
+def check_settings(installation: InstallationState) -> list[Finding]:
     """Return the findings on `openclaw.json` and `memd.toml`."""
     home, toml = installation.home, installation.toml
     of_toml = [error for error in home.problems if error.data.get("file") == str(toml)]
@@ -168,7 +168,7 @@ FUTURE_MS = 24 * 3_600_000
 """A file this far in the future means that a clock is wrong."""
 
 
-def check_watches(installation: Installation, proc: Path = PROC) -> list[Finding]:
+def check_watches(installation: InstallationState, proc: Path = PROC) -> list[Finding]:
     """Return whether inotify's limit of watches suffices for all folders."""
     agents = installation.home.agents
     folders = sum(_count_folders(agents[name], disk) for name, disk in installation.listings.items())
@@ -190,7 +190,7 @@ def _count_folders(agent: AgentConfig, disk: Listing) -> int:
     return len(folders | {str(agent.workspace), str(agent.workspace.parent)})
 
 
-def check_descriptors(installation: Installation, proc: Path = PROC) -> list[Finding]:
+def check_descriptors(installation: InstallationState, proc: Path = PROC) -> list[Finding]:
     """Return whether the limit of open files suffices, for the running daemon or for one started here."""
     hard, used = resource.getrlimit(resource.RLIMIT_NOFILE)[1], 0
     soft = DAEMON_DESCRIPTOR_LIMIT if hard == resource.RLIM_INFINITY else min(DAEMON_DESCRIPTOR_LIMIT, hard)
@@ -209,7 +209,7 @@ def check_descriptors(installation: Installation, proc: Path = PROC) -> list[Fin
     return [Finding("machine", "open files", OK, text)]
 
 
-def check_clock(installation: Installation) -> list[Finding]:
+def check_clock(installation: InstallationState) -> list[Finding]:
     """Return whether the clock is plausible, also compared with the times of the files."""
     area, now_ms = "machine", installation.now_ms
     if now_ms < EARLIEST_CREDIBLE_MS:
@@ -235,7 +235,7 @@ LOW_BYTES = 512_000_000
 """Below this free space, a new index or a model download may not fit."""
 
 
-def check_folders(installation: Installation) -> list[Finding]:
+def check_folders(installation: InstallationState) -> list[Finding]:
     """Return the findings on the folders that memd writes, and their free space."""
     folders = {installation.home.state_dir: "state", installation.models: "models"}
     agents = installation.home.agents.values()
@@ -288,7 +288,7 @@ LEFTOVER_FIXES = {
 }
 
 
-def check_leftovers(installation: Installation) -> list[Finding]:
+def check_leftovers(installation: InstallationState) -> list[Finding]:
     """Return the findings on leftover files next to indexes and models."""
     agents = installation.home.agents.values()
     caches = [agent.settings.local.model_cache_dir for agent in agents]

@@ -18,7 +18,7 @@ from memd import __version__
 from memd.service.checks.finding import Finding
 from memd.service.checks.indexes import check_indexes
 from memd.service.checks.installation import (
-    Installation,
+    InstallationState,
     check_clock,
     check_descriptors,
     check_folders,
@@ -34,7 +34,7 @@ from memd_client.errors import MemdError
 
 Report = dict[str, Any]
 
-CHECKS: Final[tuple[Callable[[Installation], list[Finding]], ...]] = (
+CHECKS: Final[tuple[Callable[[InstallationState], list[Finding]], ...]] = (
     check_programs,
     check_settings,
     check_watches,

@@ -17,7 +17,7 @@ from memd.programs.catalog import Places
 from memd.service.checks.agents import skipped_findings
 from memd.service.checks.finding import OK, WARNING, WRONG, Finding, first_paths
 from memd.service.checks.imported_notes import check_imported
-from memd.service.checks.installation import Installation
+from memd.service.checks.installation import InstallationState
 from memd.settings.agents import AgentConfig
 from memd.settings.ram_budget import MB
 from memd.sources.imported import find_imported
@@ -25,7 +25,7 @@ from memd.system.units import count, size
 from memd_client.errors import MemdError
 
 
-def check_agent(installation: Installation, agent: AgentConfig) -> list[Finding]:
+def check_agent(installation: InstallationState, agent: AgentConfig) -> list[Finding]:
     """Return the findings on an agent's settings, workspace and provider; a running daemon's status replaces them."""
     area = f"agent {agent.id}"
     found = [Finding(area, "settings", WRONG, each.message, each.hint) for each in agent.problems]
@@ -44,7 +44,7 @@ def check_agent(installation: Installation, agent: AgentConfig) -> list[Finding]
     return [*found, _check_provider(installation, agent)]
 
 
-def _check_provider(installation: Installation, agent: AgentConfig) -> Finding:
+def _check_provider(installation: InstallationState, agent: AgentConfig) -> Finding:
     """Return whether the configured provider can be used, as far as known without a request."""
     settings, home, area = agent.settings, installation.home, f"agent {agent.id}"
     if settings.provider == "none":
@@ -66,7 +66,7 @@ def _check_provider(installation: Installation, agent: AgentConfig) -> Finding:
     return Finding(area, "provider", OK, f"{settings.provider}, usable")
 
 
-def check_notes(installation: Installation, agent: AgentConfig) -> Iterable[Finding]:
+def check_notes(installation: InstallationState, agent: AgentConfig) -> Iterable[Finding]:
     """Yield the findings on files without read permission and on copies of other programs' notes."""
     if not agent.settings.enabled:
         return

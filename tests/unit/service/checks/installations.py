@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
-from memd.service.checks.installation import Installation
+from memd.service.checks.installation import InstallationState
 from memd.settings.agents import resolve
 from memd.settings.schema import DaemonSettings
 from memd.sources.notes import WorkspaceNotes
@@ -20,7 +20,7 @@ def installation(
     *,
     pid: int = 0,
     now_ms: int = NOW_MS,
-) -> Installation:
+) -> InstallationState:
     """Return an installation in a folder, with one agent that has these settings of search."""
     document = {"agents": {"defaults": {"memorySearch": search}}} if search else {}
     home = resolve(document, config_path=folder / "openclaw.json", state_dir=folder, home=folder)
@@ -28,4 +28,4 @@ def installation(
     listing = WorkspaceNotes(agent.workspace, agent.settings.extra_paths, 1_000_000).find()
     listings = {agent.id: listing} if agent.settings.enabled else {}
     toml, models = folder / "memd.toml", folder / "models"
-    return Installation(home, DaemonSettings(), (), toml, models, environ or {}, listings, pid, now_ms)
+    return InstallationState(home, DaemonSettings(), (), toml, models, environ or {}, listings, pid, now_ms)

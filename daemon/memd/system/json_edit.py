@@ -93,10 +93,8 @@ class _Document:
     def __init__(self, text: str) -> None:
         self.text = text
         self.bare = self.plain = f" {text[1:]}" if text.startswith("\ufeff") else text
-        try:
-            self.value = _load(
-                self.plain
-            )  # at the speed of C: some programs keep megabytes in their settings
+        try:  # as it is, because some programs keep megabytes in their settings
+            self.value = _load(self.plain)
         except UneditableTextError:
             self.bare = _COMMENTS.sub(_blank, self.plain)
             self.plain = _TRAILING_COMMAS.sub(_blank, self.bare)
@@ -191,7 +189,8 @@ def _without(document: _Document, node: Node, member: Node) -> str:
         return text[:start] + text[comma + 1 :]
     if len(children) > 1:
         start = children[-2].end
-        return text[:start] + text[start:first].replace(",", "", 1).rstrip() + text[end:]
+        comma = document.bare.index(",", start)
+        return text[:start] + (text[start:comma] + text[comma + 1 : first]).rstrip() + text[end:]
     between = text[node.start + 1 : first].rstrip()  # comments
     return text[: node.start + 1] + between + (text[end:] if between else text[end:].lstrip())
 

@@ -280,6 +280,10 @@ def test_take_out_removes_an_item_of_a_list(at: int, text: str) -> None:
     assert take_out(LISTED, ("hooks", at)) == text
 
 
+def test_commas_in_comments_stay() -> None:
+    assert take_out('{"a": 1 /* b, c */, "d": 2}', ("d",)) == '{"a": 1 /* b, c */}'
+
+
 @given(st.lists(VALUES, min_size=1, max_size=4), st.data())
 def test_take_out_leaves_the_other_items_of_any_list(items: list[Any], data: st.DataObject) -> None:
     at = data.draw(st.integers(0, len(items) - 1))

@@ -8,7 +8,7 @@ from __future__ import annotations
 import contextlib
 import re
 import tomllib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 import tomlkit
@@ -48,7 +48,7 @@ def put(text: str, section: str, name: str, value: Mapping[str, Any]) -> str:
         else:
             table[name] = dict(value)
 
-    return _edited(text, [_lines_of(text, section, name)], wanted, edit)
+    return _edited(text, _parts_of(text, section, name), wanted, edit)
 
 
 def remove(text: str, section: str, name: str) -> str:
@@ -64,18 +64,19 @@ def remove(text: str, section: str, name: str) -> str:
     def edit(document: tomlkit.TOMLDocument) -> None:
         del document[section][name]
 
-    start, end = _lines_of(text, section, name)
-    end += len(text[end:]) - len(text[end:].lstrip())
     newline = "\r\n" if "\r\n" in text else "\n"
-    if end == len(text) and text[:start].endswith(newline * 2):  # `put` adds an empty line
-        start -= len(newline)
-    after = text[:start] + text[end:]
-    return after if _says(after, wanted) else _edited(text, (), wanted, edit)
+    for start, end in _parts_of(text, section, name):
+        before, after = text[:start], text[end:].lstrip()
+        if not after and before.endswith(newline * 2):  # `put` adds an empty line
+            before = before.removesuffix(newline)
+        if _says(before + after, wanted):
+            return before + after
+    return _edited(text, (), wanted, edit)
 
 
 def _edited(
     text: str,
-    parts: Sequence[tuple[int, int]],
+    parts: Iterable[tuple[int, int]],
     wanted: Mapping[str, Any],
     edit: Callable[[tomlkit.TOMLDocument], None],
 ) -> str:
@@ -95,19 +96,25 @@ def _edited(
     raise UneditableTextError("its tables cannot be edited safely")
 
 
-def _lines_of(text: str, section: str, name: str) -> tuple[int, int]:
-    """Return where the lines of a table and its subtables begin and end, without comments at its end."""
+def _parts_of(text: str, section: str, name: str) -> Iterator[tuple[int, int]]:
+    """Yield where the lines of a table and its subtables may be, without comments at their end.
+
+    Lines in a string may look like the table, too.
+    """
     own = re.compile(rf"\s*\[{re.escape(section)}\.(['\"]?){re.escape(name)}\1[\].]")
     start = end = at = 0
     is_inside = False
     for line in text.splitlines(keepends=True):
         if line.lstrip().startswith("["):
-            is_inside = own.match(line) is not None
-            start = at if is_inside and not end else start
+            was_inside, is_inside = is_inside, own.match(line) is not None
+            if was_inside and not is_inside:
+                yield start, end
+            start = start if was_inside else at
         at += len(line)
         if is_inside and line.strip() and not line.lstrip().startswith("#"):
             end = at
-    return start, end
+    if is_inside:
+        yield start, end
 
 
 def _update(table: Any, value: Mapping[str, Any]) -> None:

@@ -93,6 +93,14 @@ def test_a_comment_in_the_table_stays_above_the_next_one() -> None:
     assert after.endswith("\n\n# about the next\n[tui]\nx = 1\n")
 
 
+def test_comments_stay_before_a_string_that_looks_like_the_table() -> None:
+    others = "# about the next\n\n# and more\n[tui]\nx = '''\n[mcp_servers.memd]\n'''\n"
+
+    assert remove(
+        put(f"[mcp_servers.memd]\na = 1\n\n{others}", "mcp_servers", "memd", ENTRY), "mcp_servers", "memd"
+    ) == (others)
+
+
 def test_split_tables_are_refused() -> None:
     text = "[mcp_servers.memd.env]\nA = '1'\n[x]\na = 1\n[mcp_servers.memd]\ncommand = 'x'\n"
 

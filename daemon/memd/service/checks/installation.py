@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
+from typing import Final
 
 from memd import __version__
 from memd.embedding.local.extra import is_extra_installed
@@ -343,3 +344,15 @@ def _bytes_at(path: Path) -> int:
         return path.stat().st_size
     except OSError:
         return 0
+
+
+CHECKS: Final[Sequence[Callable[[InstallationState], list[Finding]]]] = (
+    check_programs,
+    check_settings,
+    check_watches,
+    check_descriptors,
+    check_clock,
+    check_folders,
+    check_leftovers,
+)
+"""Checks that don't depend on an agent, in the order in which their findings are shown."""

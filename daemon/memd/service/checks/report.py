@@ -9,51 +9,23 @@ from __future__ import annotations
 import json
 import os
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
 from memd import __version__
-from memd.service.checks.finding import Finding
 from memd.service.checks.indexes import check_indexes
-from memd.service.checks.installation import (
-    InstallationState,
-    check_clock,
-    check_descriptors,
-    check_folders,
-    check_leftovers,
-    check_programs,
-    check_settings,
-    check_watches,
-    load_installation,
-)
+from memd.service.checks.installation import CHECKS, load_installation
 from memd.service.checks.workspaces import check_agent, check_notes
 from memd_client.discovery import home_directory
 from memd_client.errors import MemdError
 
 Report = dict[str, Any]
 
-CHECKS: Final[tuple[Callable[[InstallationState], list[Finding]], ...]] = (
-    check_programs,
-    check_settings,
-    check_watches,
-    check_descriptors,
-    check_clock,
-    check_folders,
-    check_leftovers,
-)
-"""Checks that don't depend on an agent, in the order in which their findings are shown."""
-
 
 def report(environ: Mapping[str, str], home_dir: Path, pid: int = 0) -> Report:
-    """Return the findings on programs, settings, files and models. Reads the disk.
-
-    Args:
-        environ: The environment's variables.
-        home_dir: The user's home folder.
-        pid: The running daemon; 0 if none runs.
-    """
+    """Return the findings on programs, settings, files and models; `pid` is the running daemon or 0. Reads the disk."""
     installation = load_installation(environ, home_dir, pid)
     return {
         "version": __version__,

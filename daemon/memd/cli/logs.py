@@ -105,7 +105,9 @@ def journal_cursor(text: str) -> str:
         return ""
 
 
-def record_lines(record: LogRecord, local: Callable[[datetime], datetime] = datetime.astimezone) -> list[Line]:
+def record_lines(
+    record: LogRecord, local: Callable[[datetime], datetime] = datetime.astimezone
+) -> list[Line]:
     """Return a record as lines: time, level, event and fields; a traceback below."""
     if record.fields is None and not record.time:
         return [line((record.text, "quiet"))]

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from memd.service.checks.agents import check_agents
 from memd.service.checks.finding import OK, WARNING, WRONG, Finding

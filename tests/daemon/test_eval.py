@@ -17,7 +17,6 @@ from tests.support.models import minilm_path
 from tests.support.programs import Terminal
 from tests.support.provider_server import KEY, serve_provider
 from tests.support.state_homes import KEYWORD_ONLY, StateHome
-from tests.support.transcripts import TranscriptHome, conversation
 
 PLACES = (
     "harbour",
@@ -107,16 +106,15 @@ def keywords() -> Iterator[DaemonProcess]:
 @pytest.mark.model
 def test_sample_is_found_and_the_result_is_the_same_again(sample: DaemonProcess) -> None:
     first = evaluate(sample)
-    few, again, others = (evaluate(sample, "--queries", "60", "--seed", seed) for seed in "001")
+    few, again = (evaluate(sample, "--queries", "60") for _ in range(2))
 
     assert (first["agent"], first["queries"], first["now"]["modes"]) == ("main", 300, ["hybrid"])
     assert list(first["now"]["file_kinds"]) == ["daily notes", "curated notes", "other notes"]
     assert list(first["now"]["query_kinds"]) == ["headings", "names", "dates", "rare words", "sentences"]
-    assert list(first["now"]["wordings"]) == ["as written", "with a typo", "other word order"]
+    assert list(first["now"]["wordings"]) == ["as written", "with a typo"]
     assert first["now"]["all"]["found"] > 0.9
     assert first["now"]["all"]["first"] > 0.8
     assert without_times(few) == without_times(again)
-    assert without_times(few) != without_times(others)
 
 
 @pytest.mark.model
@@ -173,10 +171,10 @@ def test_comparison_is_printed_with_intervals(keywords: DaemonProcess) -> None:
 @pytest.mark.parametrize(
     ("setting", "message"),
     [
-        ("query.hybrid.fusion=rff", "--compare query.hybrid.fusion: expected one of"),
-        ("query.hybird.fusion=rrf", "--compare: there is no setting query.hybird.fusion"),
-        ("local.modelPath=/nowhere/model.gguf", "there is no file /nowhere/model.gguf"),
-        ("local.modelPath=hf:owner/repository/file.gguf", "is not on disk"),
+        ("query.hybrid.fusion=rff", "--compare: query.hybrid.fusion: expected one of"),
+        ("query.hybird.fusion=rrf", "--compare: `query.hybird` is not a setting"),
+        ("local.modelPath=/nowhere/model.gguf", "/nowhere/model.gguf does not exist"),
+        ("local.modelPath=hf:owner/repository/file.gguf", "is not pulled"),
         ("provider=openai", "would send the notes"),
     ],
 )
@@ -210,27 +208,19 @@ def test_ctrl_c_leaves_no_folder_and_no_daemon(
     assert private.name not in running
 
 
-def test_transcripts_and_extra_paths_have_rows_of_their_own() -> None:
-    search = {
-        "provider": "none",
-        "sources": ["memory", "sessions"],
-        "experimental": {"sessionMemory": True},
-        "extraPaths": ["../vault"],
-    }
+def test_extra_paths_have_a_row_of_their_own() -> None:
+    search = {"provider": "none", "extraPaths": ["../vault"]}
     with StateHome({"agents": {"defaults": {"memorySearch": search}}}) as home:
         write_notes(home)
         (home.state / "vault").mkdir()
         (home.state / "vault" / "trip.md").write_text(
             "# Ferry timetable\n\nThe ferry to Hydra leaves at seven.\n"
         )
-        TranscriptHome(home.state).write_file(
-            "s1", conversation("s1", 3, "about the cormorant of Lisbon harbour")
-        )
         with DaemonProcess(home) as daemon, daemon.client() as client:
             client.index()
             kinds = evaluate(daemon)["now"]["file_kinds"]
-    assert list(kinds) == ["other notes", "extra paths", "transcripts"]
-    assert {kinds[name]["found"] for name in ("extra paths", "transcripts")} == {1.0}
+    assert list(kinds) == ["other notes", "extra paths"]
+    assert kinds["extra paths"]["found"] > 0.8
 
 
 def test_queries_are_sent_to_a_remote_provider_only_if_allowed() -> None:

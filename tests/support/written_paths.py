@@ -113,7 +113,7 @@ WRITTEN_PATHS: tuple[WrittenPath, ...] = (
     WrittenPath(
         "evaluation",
         "memd-eval-<8 characters> in the folder for temporary files: index and settings of `memctl eval --compare`",
-        "memd.cli.evaluation.private_daemon",
+        "memd.evaluation.comparison",
         "`memctl eval` when it ends, also after Ctrl-C; after a kill the user",
     ),
     WrittenPath(

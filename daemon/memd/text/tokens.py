@@ -47,6 +47,11 @@ _WIDE = re.compile(f"[{WIDE_CLASS}]")
 _WIDE_RUN = re.compile(f"[{WIDE_CLASS}]+")
 
 
+def split_words(text: str) -> list[str]:
+    """Return a text's words as they are written, in order; each CJK letter is a word."""
+    return _WORD.findall(text)
+
+
 def folded_words(text: str) -> list[str]:
     """Return a text's words in lower case, in order; each CJK letter is a word."""
     return (_ASCII_WORD if text.isascii() else _WORD).findall(text.lower())

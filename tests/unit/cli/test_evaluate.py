@@ -102,9 +102,7 @@ def test_too_few_queries_are_an_error_before_any_search() -> None:
     assert not any(name == "search" for name, _ in ran.client.calls)
 
 
-@pytest.mark.parametrize(
-    "arguments", [("--queries", "3"), ("--seed", "-1"), ("--compare", "query"), ("--nothing",)]
-)
+@pytest.mark.parametrize("arguments", [("--queries", "3"), ("--compare", "query"), ("--nothing",)])
 def test_wrong_usage_asks_the_daemon_nothing(arguments: tuple[str, ...]) -> None:
     ran = evaluated(*arguments)
 

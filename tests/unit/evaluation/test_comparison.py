@@ -6,14 +6,8 @@ from typing import Any
 
 import pytest
 
-from memd.cli.arguments import HintedError
-from memd.cli.evaluation.settings import (
-    parse_setting,
-    parse_settings,
-    private_document,
-    require_local,
-    with_providers,
-)
+from memd.evaluation.comparison import parse_settings, private_document, with_local_provider
+from memd_client.errors import ConfigInvalidError
 
 
 @pytest.mark.parametrize(
@@ -24,20 +18,16 @@ from memd.cli.evaluation.settings import (
         ("query.hybrid.mmr.enabled=true", "query.hybrid.mmr.enabled", True),
         ('sources=["memory"]', "sources", ["memory"]),
         ("local.modelPath=/models/a=b.gguf", "local.modelPath", "/models/a=b.gguf"),
-        ("model=2026-01-01", "model", "2026-01-01"),
-        ("model=1\nother = 2", "model", "1\nother = 2"),
     ],
 )
 def test_value_is_toml_or_else_text(text: str, key: str, value: object) -> None:
-    assert parse_setting(text) == (key, value)
+    assert parse_settings([text], allow_remote=False) == {key: value}
 
 
-@pytest.mark.parametrize(
-    "text", ["", "query", "=3", "query.maxResults=", "query..x=1", "store.path=/tmp/x", "enabled=false"]
-)
+@pytest.mark.parametrize("text", ["", "query", "=3", "query.maxResults=", "query..x=1"])
 def test_setting_that_cannot_be_compared_is_refused_with_a_hint(text: str) -> None:
-    with pytest.raises(HintedError) as refused:
-        parse_setting(text)
+    with pytest.raises(ConfigInvalidError) as refused:
+        parse_settings([text], allow_remote=False)
     assert "docs/configuration.md" in refused.value.hint
 
 
@@ -46,8 +36,9 @@ def test_setting_that_cannot_be_compared_is_refused_with_a_hint(text: str) -> No
     ["provider=openai", "provider=auto", "fallback=gemini", "remote.baseUrl=http://127.0.0.1:1", "remote={}"],
 )
 def test_setting_that_would_send_notes_is_refused(text: str) -> None:
-    with pytest.raises(HintedError, match="would send the notes"):
-        require_local(parse_settings([text]))
+    assert parse_settings([text], allow_remote=True)
+    with pytest.raises(ConfigInvalidError, match="would send the notes"):
+        parse_settings([text], allow_remote=False)
 
 
 @pytest.mark.parametrize(
@@ -61,10 +52,9 @@ def test_setting_that_would_send_notes_is_refused(text: str) -> None:
     ],
 )
 def test_private_daemon_uses_no_remote_provider(given: dict[str, Any], provider: str, used: str) -> None:
-    completed = with_providers(given, provider, allow_remote=False)
+    completed = with_local_provider(given, provider)
 
     assert (completed["provider"], completed["fallback"]) == (used, "none")
-    assert with_providers(given, provider, allow_remote=True) == given
 
 
 def test_private_document_changes_one_agent_and_opens_no_index_of_the_user() -> None:

@@ -44,7 +44,6 @@ async def search_and_wait(index_path: str, model_path: str, text: str) -> None:
     from ctypes import CDLL
     from pathlib import Path
 
-    from memd.embedding.local.reference import space_of
     from memd.index.cache import active_space
     from memd.index.connection import IndexFile
     from memd.index.snapshot import take_snapshot
@@ -59,7 +58,7 @@ async def search_and_wait(index_path: str, model_path: str, text: str) -> None:
     extension = VectorExtension()
     extension.load()
     path = Path(index_path)
-    index = await IndexFile.open(path, extension=extension, clock=wall_clock_ms, space_of=space_of)
+    index = await IndexFile.open(path, extension=extension, clock=wall_clock_ms)
     model, vector = embedded(model_path, text)
     warm = VectorCache(extension, MatrixBudget(1 << 30))
 

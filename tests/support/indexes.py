@@ -56,7 +56,7 @@ def write_until_killed(path: Path, seed: int, committed: Connection) -> None:
 
 
 async def _write(path: Path, seed: int, committed: Connection) -> None:
-    index = await IndexFile.open(path, extension=EXTENSION, clock=lambda: 1, space_of=lambda a, b: a + b)
+    index = await IndexFile.open(path, extension=EXTENSION, clock=lambda: 1)
     pick = random.Random(seed)
     count = 0
     while True:

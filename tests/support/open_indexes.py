@@ -16,9 +16,7 @@ from tests.support.indexes import EXTENSION
 
 async def open_index(path: Path, now_ms: int = 1, **options: Any) -> IndexFile:
     """Open an index at a given time; the options are those of `IndexFile.open`."""
-    return await IndexFile.open(
-        path, extension=EXTENSION, clock=lambda: now_ms, space_of=lambda a, b: a + b, **options
-    )
+    return await IndexFile.open(path, extension=EXTENSION, clock=lambda: now_ms, **options)
 
 
 def open_and_close(

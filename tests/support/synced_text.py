@@ -87,9 +87,7 @@ class SyncedText:
 @asynccontextmanager
 async def synced_text_in(folder: Path) -> AsyncIterator[SyncedText]:
     """Open an index and keep its text in sync."""
-    index = await IndexFile.open(
-        folder / "index.sqlite", extension=EXTENSION, clock=wall_clock_ms, space_of=lambda *_: ""
-    )
+    index = await IndexFile.open(folder / "index.sqlite", extension=EXTENSION, clock=wall_clock_ms)
     scene = SyncedText(folder, index)
     scene.workspace.mkdir(exist_ok=True)
     try:

@@ -151,9 +151,7 @@ async def vector_fixture(
     """Run an agent's vector search inside the block; another block in the same folder is a restarted daemon."""
     clock = clock or ManualClock()
     chosen = MemorySearch(**{"provider": "fake", **settings})  # type: ignore[arg-type]
-    index = await IndexFile.open(
-        folder / "main.sqlite", extension=EXTENSION, clock=clock, space_of=lambda provider, model: model
-    )
+    index = await IndexFile.open(folder / "main.sqlite", extension=EXTENSION, clock=clock)
     warm = VectorCache(EXTENSION, MatrixBudget(64 << 20))
     vectors = VectorSearchManager(
         "main",
@@ -161,7 +159,8 @@ async def vector_fixture(
         index,
         warm,
         cast(ProviderFactory, chooser),
-        openclaw_database=folder / "none.sqlite",
+        openclaw_files=(),
+        stored_space=lambda provider, model: model,
         query_timeout_s=2.0,
         unused_bytes=1 << 20,
         saves_power=saves_power,

@@ -252,9 +252,7 @@ def test_the_cache_is_trimmed_after_the_clock_went_back(
         await trio.lowlevel.checkpoint()
 
     async def body() -> None:
-        index = await IndexFile.open(
-            tmp_path / "main.sqlite", extension=EXTENSION, clock=clock, space_of=lambda *_: ""
-        )
+        index = await IndexFile.open(tmp_path / "main.sqlite", extension=EXTENSION, clock=clock)
         provider = FakeProvider()
         space = SpaceKey(provider.id, provider.model, provider.space.id)
         events = FillEvents(nothing, lambda: None, nothing)

@@ -97,9 +97,8 @@ class AgentRegistry:
         self._scheduler = SearchScheduler()
         self._watcher = Watcher(self._hint, clock=clock, mechanism=daemon.watcher)
         self._queries = SharedQueryVectors()
-        self._indexes = AgentIndexes(
-            lambda: self._home.state_dir, clock, partial(space_of_stored, models_dir)
-        )
+        self._indexes = AgentIndexes(lambda: self._home.state_dir, clock)
+        self._stored_space = partial(space_of_stored, models_dir)
         self._agents: dict[str, Agent] = {}
 
     def __repr__(self) -> str:
@@ -311,7 +310,11 @@ class AgentRegistry:
             index,
             vector_cache,
             self.chooser,
-            openclaw_database=self._home.state_dir / "agents" / config.id / "agent" / OPENCLAW_DATABASE,
+            openclaw_files=(
+                self._home.state_dir / "agents" / config.id / "agent" / OPENCLAW_DATABASE,
+                config.earlier_index or config.index_path,
+            ),
+            stored_space=self._stored_space,
             query_timeout_s=self._daemon.query_embed_timeout_ms / 1000,
             unused_bytes=self._daemon.vector_cache_mb * MB,
             saves_power=lambda: self._power.on_battery and self._daemon.pause_on_battery,

@@ -7,7 +7,6 @@ from pathlib import Path
 
 import trio
 
-from memd.index.adopt import SpaceOf
 from memd.index.connection import IndexFile
 from memd.index.integrity.claims import IndexClaims
 from memd.index.vectors.sqlite_vec import VectorExtension
@@ -24,10 +23,9 @@ sector won't. Then the file is quarantined as damaged."""
 class AgentIndexes:
     """Opens the indexes of all agents; no index is shared by two agents."""
 
-    def __init__(self, state_dir: Callable[[], Path], clock: Clock, space_of: SpaceOf) -> None:
+    def __init__(self, state_dir: Callable[[], Path], clock: Clock) -> None:
         self._state_dir = state_dir
         self._clock = clock
-        self._space_of = space_of
         self._claims = IndexClaims()
 
     def __repr__(self) -> str:
@@ -49,7 +47,6 @@ class AgentIndexes:
             config.index_path,
             extension=extension,
             clock=self._clock,
-            space_of=self._space_of,
             earlier=config.earlier_index,
             gives_up_reading=failures >= UNREADABLE_TRIES,
             is_own_path=is_usual_index(config.index_path, config.id, self._state_dir()),

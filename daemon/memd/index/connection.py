@@ -12,7 +12,6 @@ import apsw
 import structlog
 import trio
 
-from memd.index.adopt import SpaceOf
 from memd.index.database import connect_reader, damaged, map_errors, transaction
 from memd.index.integrity.claims import IndexClaim
 from memd.index.integrity.opening import OpenedIndex, open_writer
@@ -63,7 +62,6 @@ class IndexFile:
 
     Attributes:
         quarantined: Path of the quarantined file that this index replaces, or None.
-        adopted: Number of vectors adopted from an index that OpenClaw wrote.
         written, used: Set after each write; after each read or write.
         fault: Error of the latest write if no write succeeded since, such as a full disk; reads still work.
     """
@@ -71,7 +69,6 @@ class IndexFile:
     def __init__(self, opened: OpenedIndex, extension: VectorExtension, clock: Clock) -> None:
         path = self.path = opened.path
         self.quarantined = opened.quarantined
-        self.adopted = opened.adopted.vectors if opened.adopted is not None else 0
         self._clock = clock
         self._writer = opened.db
         self._identity_check = FileIdentityCheck(path)
@@ -103,13 +100,12 @@ class IndexFile:
         *,
         extension: VectorExtension,
         clock: Clock,
-        space_of: SpaceOf,
         earlier: Path | None = None,
         gives_up_reading: bool = True,
         is_own_path: bool = False,
         claim: IndexClaim | None = None,
     ) -> IndexFile:
-        """Open an index; creates, migrates, adopts or replaces the file as needed.
+        """Open an index; creates, migrates or replaces the file as needed.
 
         Cancellation: waits until the index is open, then closes it.
         """
@@ -120,7 +116,6 @@ class IndexFile:
                     path,
                     load_extension=extension.load_into,
                     clock=clock,
-                    space_of=space_of,
                     earlier=earlier,
                     gives_up_reading=gives_up_reading,
                     is_own_path=is_own_path,

@@ -60,8 +60,8 @@ _NOT_IN_AGENT_ID = re.compile(r"[^a-z0-9_-]+")
 @dataclass(frozen=True, slots=True)
 class AgentConfig:
     """One agent: the paths of its workspace and index, its settings, and their problems.
-    `sources` are those of other programs, by name. `earlier_index` is the path of an earlier release's index, which is
-    adopted if there is no index yet.
+    `sources` are those of other programs, by name. `earlier_index` is the path of an index of an earlier
+    release of memd, which is moved if there is no index yet, or of OpenClaw, whose vectors are reused.
     """
 
     id: str

@@ -7,7 +7,7 @@ it is complete, the previous space answers, if its provider can still embed quer
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from functools import partial
 from pathlib import Path
 
@@ -64,7 +64,8 @@ class VectorSearchManager:
         cache: VectorCache,
         chooser: ProviderFactory,
         *,
-        openclaw_database: Path,
+        openclaw_files: Collection[Path],
+        stored_space: Callable[[str, str], str],
         query_timeout_s: float,
         unused_bytes: int,
         saves_power: Callable[[], bool],
@@ -76,7 +77,8 @@ class VectorSearchManager:
         self._index = index
         self.vector_cache = cache
         self._chooser = chooser
-        self._openclaw_database = openclaw_database
+        self._openclaw_files = openclaw_files
+        self._stored_space = stored_space
         self._limits = CacheLimits(settings.cache.max_entries, unused_bytes)
         self._saves_power = saves_power
         self._clock = clock
@@ -239,12 +241,12 @@ class VectorSearchManager:
                 bulk=bulk_fill_of(active.provider, self._settings.remote, self._index, self._clock),
                 saves_power=self._saves_power if active.provider.id == "local" else lambda: False,
             )
-            names = (active.provider.model, self._settings.local.model_path or active.provider.model)
+            space, names = active.space, {active.provider.model, self._settings.local.model_path}
             self.notices = await inherit_vectors(
                 self._index,
-                self._openclaw_database,
-                active.space,
-                names,
+                self._openclaw_files,
+                space,
+                [name for name in names if name and self._stored_space(space.provider, name) == space.id],
                 self._settings.chunking,
                 self._clock,
             )

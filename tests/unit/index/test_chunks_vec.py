@@ -38,7 +38,7 @@ def open_and_close(path: Path, extension: VectorExtension) -> None:
     """Open an index as the daemon does."""
 
     async def body() -> None:
-        index = await IndexFile.open(path, extension=extension, clock=lambda: 1, space_of=lambda a, b: a + b)
+        index = await IndexFile.open(path, extension=extension, clock=lambda: 1)
         await index.close()
 
     trio.run(body)

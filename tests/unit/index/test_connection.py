@@ -326,9 +326,7 @@ def test_cancelled_opening_leaves_nothing_open(tmp_path: Path) -> None:
 
             garbage = tmp_path / "agent.sqlite"
             garbage.write_bytes(b"garbage")  # quarantine reads the clock during opening
-            await IndexFile.open(
-                garbage, extension=EXTENSION, clock=cancel, space_of=lambda a, b: a + b, is_own_path=True
-            )
+            await IndexFile.open(garbage, extension=EXTENSION, clock=cancel, is_own_path=True)
         assert scope.cancelled_caught
 
     trio.run(test)

@@ -250,16 +250,19 @@ def test_a_link_to_an_index_is_followed(tmp_path: Path) -> None:
     assert (tmp_path / "mine.sqlite").is_symlink()
 
 
-def test_openclaw_index_stays_and_its_vectors_are_adopted(tmp_path: Path) -> None:
+def test_openclaw_index_stays_and_memd_has_one_next_to_it(tmp_path: Path) -> None:
     path = tmp_path / "theirs.sqlite"
     openclaw_index(path, ["walrus"], unit([[1.0, 0.0]])).close()
     before = everything(tmp_path)["theirs.sqlite"]
     index, chunks = open_and_close(path)
-    assert (index.path.name, index.adopted, chunks) == ("theirs.memd.sqlite", 1, 1)
+    assert (index.path.name, chunks) == ("theirs.memd.sqlite", 0)
+    db = new_index(index.path)
+    publish(db, "memory/a.md", ["walrus"])
+    db.close()
     assert everything(tmp_path)["theirs.sqlite"] == before
     # and again, from its own file
     index, chunks = open_and_close(path)
-    assert (index.path.name, index.adopted, chunks) == ("theirs.memd.sqlite", 0, 1)
+    assert (index.path.name, chunks) == ("theirs.memd.sqlite", 1)
     # and at the configured path, once OpenClaw has removed its file
     path.unlink()
     index, chunks = open_and_close(path)

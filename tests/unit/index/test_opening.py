@@ -67,7 +67,7 @@ def test_missing_empty_or_sound_file_is_opened(
     path.parent.mkdir()
     make(path)
     index, held = open_own(path)
-    assert (index.quarantined, index.adopted, held) == (None, 0, chunks)
+    assert (index.quarantined, held) == (None, chunks)
 
 
 def garbage(path: Path) -> None:

@@ -15,7 +15,6 @@ import apsw
 import structlog
 
 from memd.index import chunks_vec
-from memd.index.adopt import AdoptedCounts, SpaceOf
 from memd.index.database import UNREADABLE_CODES, WRITER, connect, extended_code, passes_check, transaction
 from memd.index.integrity.claims import IndexClaim, IndexClaims
 from memd.index.integrity.file_check import (
@@ -56,12 +55,11 @@ REPLACES = "replaces"
 
 @dataclass(frozen=True, slots=True)
 class OpenedIndex:
-    """An open writer, the quarantined file it replaces, and what was adopted from OpenClaw."""
+    """An open writer, and the quarantined file it replaces."""
 
     db: Database
     path: Path
     quarantined: Path | None = None
-    adopted: AdoptedCounts | None = None
 
 
 class _DamagedError(Exception):
@@ -73,7 +71,6 @@ def open_writer(
     *,
     load_extension: Callable[[Database], bool],
     clock: Clock,
-    space_of: SpaceOf,
     earlier: Path | None = None,
     gives_up_reading: bool = True,
     is_own_path: bool = False,
@@ -83,11 +80,10 @@ def open_writer(
     claim = claim or IndexClaims().of("")
     location = _locate(path, earlier, claim, is_own_path=is_own_path)
     path = location.path
-    adopted = None
     try:
         if _is_absent(location):
             if location.earlier is not None:
-                adopted = take_over_earlier(location.earlier, path, claim, clock, space_of)
+                take_over_earlier(location.earlier, path, claim)
             if not os.path.lexists(path):
                 make_index(path, claim)
         db, is_known = _open_sound(path, load_extension, clock())
@@ -98,7 +94,6 @@ def open_writer(
             raise
         log.warning("index.set_aside", index=str(path), reason=str(error))
         quarantine(path, clock())
-        adopted = None
         make_index(path, claim)
         db, is_known = _open_sound(path, load_extension, clock())
     try:
@@ -111,7 +106,7 @@ def open_writer(
     except BaseException:
         db.close(True)
         raise
-    return OpenedIndex(db, path, quarantined, adopted)
+    return OpenedIndex(db, path, quarantined)
 
 
 @dataclass(frozen=True, slots=True)

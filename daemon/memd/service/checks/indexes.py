@@ -19,7 +19,7 @@ from memd_client.errors import MemdError
 STATES = {
     "missing": (OK, "will be created at the first start", ""),
     "sound": (OK, "is sound", ""),
-    "foreign": (OK, "was written by OpenClaw; memd adopts it at the first start", ""),
+    "foreign": (OK, "was written by OpenClaw; memd reuses its vectors", ""),
     "refused": (WRONG, "is not an index of memd; memd does not change it", "set store.path to another file"),
     "index_corrupt": (WRONG, "is damaged", "start the daemon: it quarantines and rebuilds the index"),
     "index_newer": (WRONG, "was written by a newer release", "upgrade memd, or run `mv {path} {path}.newer`"),

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Collection, Iterable
+from collections.abc import Awaitable, Callable, Collection
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -11,7 +12,7 @@ import structlog
 import trio
 from numpy.typing import NDArray
 
-from memd.index.adopt import CachedVector, import_cache, read_openclaw_agent_cache
+from memd.index.adopt import StoredVectors, import_vectors, load_stored_vectors
 from memd.index.cache import (
     SpaceKey,
     find_dims,
@@ -22,9 +23,9 @@ from memd.index.cache import (
     trim,
 )
 from memd.index.connection import Database, IndexFile
-from memd.index.meta import set_adopted_chunking_scheme
 from memd.settings.schema import Chunking
 from memd.system.clock import Clock, has_passed
+from memd.system.sqlite import ForeignDatabaseError
 from memd_client.errors import DimensionsChangedError
 
 log = structlog.get_logger(__name__)
@@ -116,28 +117,25 @@ class VectorWriter:
 
 
 async def inherit_vectors(
-    index: IndexFile, database: Path, space: SpaceKey, models: Iterable[str], chunking: Chunking, clock: Clock
+    index: IndexFile,
+    files: Collection[Path],
+    space: SpaceKey,
+    models: Collection[str],
+    chunking: Chunking,
+    clock: Clock,
 ) -> list[str]:
-    """Adopt the embedding cache in OpenClaw's own database if the space has no vectors; return problems."""
+    """Adopt the vectors in the first file of OpenClaw that has any, if the space has none; return problems."""
     if await index.read(lambda db: find_dims(db, space.id)) is not None:
         return []
+    vectors: StoredVectors = {}
     problems: list[str] = []
-
-    def load() -> list[CachedVector]:
-        return [
-            row
-            for model in dict.fromkeys(models)
-            for row in read_openclaw_agent_cache(database, model, problems)
-            if row[0] == space.provider
-        ]
-
-    rows = await trio.to_thread.run_sync(load, limiter=trio.CapacityLimiter(1))
-    if rows:
-
-        def take(db: Database) -> int:
-            set_adopted_chunking_scheme(db, chunking.tokens, chunking.overlap)
-            return import_cache(db, rows, lambda provider, model: space.id, clock())
-
-        taken = await index.write(take)
-        log.info("sync.vectors_inherited", database=str(database), vectors=taken)
-    return list(dict.fromkeys(problems))
+    for path in files:
+        try:
+            vectors = await trio.to_thread.run_sync(load_stored_vectors, path, space.provider, models)
+        except ForeignDatabaseError as error:
+            problems.append(f"{path} can't be read: {error.reason}; its vectors are not reused")
+        if vectors:
+            taken = await index.write(partial(import_vectors, space, vectors, chunking, clock()))
+            log.info("sync.vectors_inherited", database=str(path), vectors=taken)
+            break
+    return problems

@@ -3,7 +3,7 @@
 `cut_chunks` is the default: a chunk is a few related lines. It is smaller than a snippet, so that its vector has one
 subject; the snippet adds the surrounding lines (`windows`). benchmarks/NOTES.md explains the sizes.
 `chunk_text` follows OpenClaw: lines up to a size, each chunk starting with the last lines of the previous one. It is
-used if chunk sizes are configured, and for an index adopted from OpenClaw, whose vectors stay valid. It differs in two
+used if chunk sizes are configured, and for an index with vectors of OpenClaw, which stay valid. It differs in two
 ways: wide characters count as a whole token, and a chunk is an exact slice of the content.
 """
 

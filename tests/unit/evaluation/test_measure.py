@@ -7,6 +7,7 @@ from dataclasses import replace
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec import structs
 
 from memd.evaluation.measure import QueryOutcome, compare, groups_of, judge, percentile, summarize
 from memd.evaluation.notes import Note, NoteKind, NoteLine
@@ -45,19 +46,21 @@ def test_second_hit_at_the_place_is_found_but_not_first() -> None:
 
 
 def test_hit_near_the_line_whose_snippet_ends_before_it_is_found_but_not_shown() -> None:
-    judged = judge(QUERY, found(replace(LEASE, snippet="## Flat", end_line=12)))
+    judged = judge(QUERY, found(structs.replace(LEASE, snippet="## Flat", end_line=12)))
 
     assert judged.shares == {"first", "found"}
 
 
 def test_hit_in_another_part_of_the_file_is_not_found() -> None:
-    far = replace(LEASE, start_line=40, end_line=44, snippet="The lease of the car.")
+    far = structs.replace(LEASE, start_line=40, end_line=44, snippet="The lease of the car.")
 
     assert not judge(QUERY, found(far)).shares
 
 
 def test_copy_of_the_sentence_in_another_file_is_found() -> None:
-    assert judge(QUERY, found(replace(LEASE, path="memory/copy.md", start_line=1, end_line=2))).shares == {
+    assert judge(
+        QUERY, found(structs.replace(LEASE, path="memory/copy.md", start_line=1, end_line=2))
+    ).shares == {
         "first",
         "found",
         "shown",
@@ -71,7 +74,7 @@ def test_same_few_words_in_another_file_are_no_copy() -> None:
 
 
 def test_reply_without_hits_is_refused() -> None:
-    judged = judge(QUERY, replace(found(), abstained=True))
+    judged = judge(QUERY, structs.replace(found(), abstained=True))
 
     assert judged.shares == {"refused"}
     assert judged.characters == 0

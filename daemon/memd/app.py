@@ -25,6 +25,7 @@ from memd.embedding.remote.accounts import Accounts
 from memd.embedding.remote.http import HttpClient
 from memd.lifecycle.registry import LifecycleRegistry
 from memd.page.server import PageServer
+from memd.replication.replicas import Replicas
 from memd.replication.service import ReplicationService
 from memd.rpc.call import DaemonContext
 from memd.rpc.server import serve
@@ -179,10 +180,11 @@ async def run(
             reloader = Reloader(first, load, engine.apply, files)
             inner.start_soon(reloader.run)
             inner.start_soon(on_hangup, reloader.reload_nowait)
-            replication = ReplicationService(engine.registry, wall_clock_ms, reloader.reload_nowait)
-            engine.registry.on_use = replication.on_use
-            await inner.start(replication.run)
-            await _serve_until_stopped(engine, socket, replication)
+            engine.registry.reload = reloader.reload_nowait
+            replicas = Replicas(engine.registry, wall_clock_ms)
+            engine.registry.on_use = replicas.on_use
+            await inner.start(replicas.run)
+            await _serve_until_stopped(engine, socket, ReplicationService(replicas))
             inner.cancel_scope.cancel()
         await engine.aclose()
         outer.cancel_scope.cancel()

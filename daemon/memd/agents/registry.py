@@ -55,12 +55,16 @@ log = structlog.get_logger(__name__)
 RELEASE_INTERVAL_S = 30.0
 """How often to check for unused vector matrices."""
 
+CREATE_TIMEOUT_S = 15.0
+"""Longest wait until the settings include agents that were created."""
+
 
 class AgentRegistry:
     """Every agent by id. `models`, `library`, `downloads` and `accounts` are shared by agents.
 
     `on_use` is called with the agent's id when a search or a session begins, and returns what is set once changes of
-    other machines that are being received now have arrived; None if there is nothing to wait for.
+    other machines that are being received now have arrived; None if there is nothing to wait for. `reload` requests
+    that the settings are read again, so that agents in new folders appear.
     """
 
     def __init__(
@@ -85,6 +89,7 @@ class AgentRegistry:
         )
         self.chooser = chooser
         self.on_use: Callable[[str], trio.Event | None] = lambda _: None
+        self.reload: Callable[[], None] = lambda: None
         self._home = home
         self._daemon = daemon
         self._extension = extension
@@ -100,6 +105,7 @@ class AgentRegistry:
         self._indexes = AgentIndexes(lambda: self._home.state_dir, clock)
         self._stored_space = partial(space_of_stored, models_dir)
         self._agents: dict[str, Agent] = {}
+        self._added = trio.Event()
 
     def __repr__(self) -> str:
         return f"<AgentRegistry of {len(self._agents)} agents>"
@@ -245,6 +251,27 @@ class AgentRegistry:
             await self._begin(added)
         return sorted([*reopened, *(agent.agent_id for agent in removed), *(config.id for config in added)])
 
+    async def create(self, names: Collection[str]) -> None:
+        """Create agents by their folders, as OpenClaw does, and wait until the settings include them.
+
+        Raises:
+            AgentUnknownError: The settings still lack one after `CREATE_TIMEOUT_S`.
+        """
+        if not names:
+            return
+        # Agents known by their folders replace the one that is assumed without any: that one needs a folder too.
+        known = {*names, *(agent_id for agent_id, agent in self._agents.items() if agent.config.is_default)}
+        folders = [f"agents/{each}" for each in known] + [f"workspace-{each}" for each in names]
+        for folder in folders:
+            make = partial((self.state_dir / folder).mkdir, 0o700, parents=True, exist_ok=True)
+            await trio.to_thread.run_sync(make)
+        self.reload()
+        with trio.move_on_after(CREATE_TIMEOUT_S):
+            while not self._agents.keys() >= set(names):
+                await self._added.wait()
+        if missing := sorted(set(names) - self._agents.keys()):
+            raise AgentUnknownError(f"agent {missing[0]} was created, but the settings do not include it")
+
     def _apply_ram_budget(self, daemon: DaemonSettings) -> None:
         """Divide the RAM budget as configured; the model owner enforces the share of local models."""
         self._shares = budget_of(daemon, load_memory_bytes())
@@ -266,6 +293,8 @@ class AgentRegistry:
         for agent in agents:
             self._agents[agent.agent_id] = agent
             self._nursery.start_soon(agent.run)
+        self._added.set()
+        self._added = trio.Event()
         for agent in agents:
             await agent.wait_settled()
 

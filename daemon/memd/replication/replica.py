@@ -16,6 +16,7 @@ from typing import Final, NamedTuple
 import structlog
 import trio
 
+from memd.agents.agent import Agent
 from memd.replication.apply import PendingChange, apply_changes
 from memd.replication.check import LEDGER, is_tracked
 from memd.replication.exchange import ExchangeState, RemoteExchange
@@ -32,9 +33,6 @@ from memd.replication.workspace import (
     WorkspaceReader,
     WorkspaceScan,
 )
-from memd.settings.agents import AgentConfig
-from memd.sources.capacity import SourceLimits
-from memd.sources.source import Listing
 from memd.system.back_off import back_off_s
 from memd.system.clock import Clock
 from memd_client.errors import BadParamsError
@@ -93,9 +91,7 @@ class Replica:
     Args:
         repository: The open repository.
         exchange: The remote.
-        config: The agent.
-        limits: Limits of the agent's files.
-        find_memory: Returns the agent's memory files as they are on disk now (blocking).
+        find_agent: Returns the agent, with its present settings.
         machine: The name of this machine.
         clock: The wall time.
         is_folding: Whether the workspace's file system ignores case.
@@ -105,9 +101,7 @@ class Replica:
         self,
         repository: Repository,
         exchange: RemoteExchange,
-        config: AgentConfig,
-        limits: SourceLimits,
-        find_memory: Callable[[], Listing],
+        find_agent: Callable[[], Agent],
         machine: str,
         clock: Clock,
         *,
@@ -115,14 +109,14 @@ class Replica:
     ) -> None:
         self.repository = repository
         self.exchange = exchange
-        self.config = config
         self.machine = machine
         self.view = ReplicaView()
-        self._limits = limits
+        self._find_agent = find_agent
         self._clock = clock
         self._is_folding = is_folding
-        self._find_memory = find_memory
-        self._reader = WorkspaceReader(find_memory, limits)
+        agent = find_agent()
+        self.config = agent.config
+        self._reader = WorkspaceReader(agent.find_memory, agent.limits)
         self._settling = Settling()
         self._refs: dict[str, str] = {}
         self._loaded_tip = ""
@@ -152,13 +146,9 @@ class Replica:
         """Contents of the replicated files by path."""
         return self._files
 
-    def use(self, config: AgentConfig, limits: SourceLimits) -> None:
-        """Follow a change of the agent's settings."""
-        if (config.workspace, limits) != (self.config.workspace, self._limits):
-            self._reader = WorkspaceReader(self._find_memory, limits)
-            self._settling = Settling()
-        self.config, self._limits = config, limits
-        self.exchange.limits = limits
+    def close(self) -> None:
+        """Release the repository."""
+        self.repository.close()
 
     async def load(self) -> None:
         """Read the state of the repository; local references only."""
@@ -188,6 +178,7 @@ class Replica:
     async def _exclusive(self) -> AsyncIterator[None]:
         """Run one operation at a time; after one that failed, remove what killed commands left."""
         async with self._lock:
+            self._follow_settings()
             if self._is_interrupted:
                 await self.repository.remove_stale_files()
                 self._is_loaded = False
@@ -196,6 +187,14 @@ class Replica:
                 await self._load()
             yield
             self._is_interrupted = False
+
+    def _follow_settings(self) -> None:
+        """Use the agent's present settings."""
+        agent = self._find_agent()
+        if (agent.config.workspace, agent.limits) != (self.config.workspace, self.exchange.limits):
+            self._reader = WorkspaceReader(agent.find_memory, agent.limits)
+            self._settling = Settling()
+        self.config, self.exchange.limits = agent.config, agent.limits
 
     async def _sync(self, is_full: bool, is_local: bool, take_over: bool, settle: bool) -> SyncReport:
         """Sync as `sync` says."""

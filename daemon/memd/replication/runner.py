@@ -4,15 +4,12 @@ from __future__ import annotations
 
 import math
 import random
-from collections.abc import Callable
 from typing import Final
 
 import structlog
 import trio
 
 from memd.replication.replica import Replica, SyncReport
-from memd.settings.agents import AgentConfig
-from memd.sources.capacity import SourceLimits
 from memd.system.back_off import back_off_s
 from memd.system.clock import Clock
 from memd_client.errors import MemdError, RemoteRefusedError, RemoteRewrittenError, RemoteUnreachableError
@@ -39,7 +36,7 @@ JITTER: Final = 0.1
 
 
 class ReplicaRunner:
-    """Syncs one replica until cancelled; `slots` limits the syncs of all replicas.
+    """Syncs one replica until stopped; `slots` limits the syncs of all replicas.
 
     Attributes:
         problem: Why the last sync failed, or None.
@@ -51,7 +48,6 @@ class ReplicaRunner:
         self,
         replica: Replica,
         clock: Clock,
-        settings: Callable[[], tuple[AgentConfig, SourceLimits]],
         slots: trio.CapacityLimiter,
         *,
         is_paused: bool = False,
@@ -61,7 +57,6 @@ class ReplicaRunner:
         self.last_sync_ms: int | None = None
         self.is_paused = is_paused
         self._clock = clock
-        self._settings = settings
         self._slots = slots
         self._failures = 0
         self._looked_s = float("-inf")
@@ -69,6 +64,8 @@ class ReplicaRunner:
         self._scan_s = float("inf")
         self._woken = trio.Event()
         self._look: trio.Event | None = None
+        self._scope = trio.CancelScope()
+        self._ended = trio.Event()
 
     def __repr__(self) -> str:
         return f"<ReplicaRunner of {self.replica!r}, {self.state}>"
@@ -134,7 +131,20 @@ class ReplicaRunner:
     # --- syncs ----------------------------------------------------------------------------------------
 
     async def run(self) -> None:
-        """Sync until cancelled."""
+        """Sync until stopped or cancelled, and close the replica then."""
+        with self._scope:
+            try:
+                await self._run()
+            finally:
+                self.replica.close()
+                self._ended.set()
+
+    async def stop(self) -> None:
+        """End `run` and wait until the replica is closed."""
+        self._scope.cancel()
+        await self._ended.wait()
+
+    async def _run(self) -> None:
         while True:
             now_s = trio.current_time()
             next_s = float("inf") if self.is_paused else min(self._due_s, self._scan_s)
@@ -148,7 +158,6 @@ class ReplicaRunner:
     async def sync(self, *, take_over: bool = False) -> SyncReport:
         """Sync now, with changes of the last moment; raise why it failed."""
         try:
-            self.replica.use(*self._settings())
             async with self._slots:
                 report = await self.replica.sync(take_over=take_over, settle=True)
         except MemdError as error:
@@ -167,7 +176,6 @@ class ReplicaRunner:
         if is_full:
             self._due_s = float("inf")
         try:
-            self.replica.use(*self._settings())
             is_local = self._failures > 0 and not is_full
             async with self._slots:
                 report = await self.replica.sync(is_full=is_full, is_local=is_local)

@@ -25,7 +25,6 @@ from memd.replication.runner import (
 )
 from memd.settings.agents import AgentConfig
 from memd.settings.schema import MemorySearch
-from memd.sources.capacity import SourceLimits
 from memd_client.errors import (
     GitFailedError,
     MemdError,
@@ -37,8 +36,6 @@ from memd_client.errors import (
 START_MS = 1_795_000_000_000
 
 CONFIG = AgentConfig("main", Path("/nowhere"), MemorySearch(), Path("/nowhere/index"), is_default=True)
-
-LIMITS = SourceLimits(1_000, 1_000, 1_000_000)
 
 OFFLINE = RemoteUnreachableError("no network", data={"reason": "offline"})
 
@@ -76,9 +73,8 @@ class ReplicaRecorder:
         """Return when the calls were made."""
         return [call.at_s for call in self.calls]
 
-    def use(self, config: AgentConfig, limits: SourceLimits) -> None:
-        """Check the settings."""
-        assert (config, limits) == (CONFIG, LIMITS)
+    def close(self) -> None:
+        """Record nothing."""
 
     def next_scan_s(self) -> float | None:
         """Return when a change may have settled."""
@@ -122,7 +118,6 @@ def watch(
         runner = ReplicaRunner(
             cast(Replica, replica),
             lambda: START_MS + round((trio.current_time() - replica.started_s) * 1000),
-            lambda: (CONFIG, LIMITS),
             trio.CapacityLimiter(1),
             is_paused=is_paused,
         )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Final
 
 import structlog
@@ -25,8 +25,8 @@ from memd.replication.git.repository import (
     REMOTE,
     TIP,
     WORK,
-    Author,
     Repository,
+    Signature,
     TreeEntry,
 )
 from memd.replication.merge.files import Sides, is_conflict_with
@@ -64,20 +64,12 @@ MAX_LISTED_BYTES: Final = MAX_PATH_BYTES + 100
 
 @dataclass(slots=True)
 class ExchangeState:
-    """The references and files of the repository, and the names for a merge; the references follow the exchange."""
+    """The repository's references and files, the names for a merge, and who makes it; the references follow."""
 
     refs: dict[str, str]
     files: Mapping[str, str]
     sides: Sides
-
-
-@dataclass(slots=True)
-class ExchangeResult:
-    """Whether something was pushed, which files conflicted, and whether old contents must be deleted here."""
-
-    pushed: bool = False
-    conflicts: list[str] = field(default_factory=list)
-    must_prune: bool = False
+    signature: Signature
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,6 +92,7 @@ class RemoteExchange:
     Attributes:
         heads: What the remote had at the last look.
         limits: Limits of what is received.
+        must_prune: Whether the history was rewritten, so that its old contents must be deleted here.
     """
 
     def __init__(
@@ -111,8 +104,9 @@ class RemoteExchange:
     ) -> None:
         self.remote = remote
         self.heads = RemoteHeads("")
-        self._repository = repository
         self.limits = limits
+        self.must_prune = False
+        self._repository = repository
         self._machine = machine
         self._refusal: _Refusal | None = None
 
@@ -127,19 +121,15 @@ class RemoteExchange:
     async def run(
         self,
         state: ExchangeState,
-        author: Author,
-        at_s: int,
         *,
         take_over: bool = False,
         retry: bool = False,
         look: bool = True,
-    ) -> ExchangeResult:
+    ) -> None:
         """Merge our commits with the remote's and push the result.
 
         Args:
             state: Follows the exchange.
-            author: Who makes a merge.
-            at_s: The time of a merge, in epoch seconds.
             take_over: Accept a history that was rewritten.
             retry: Fetch a commit again that was refused: the remote may have been repaired without a new one.
             look: Ask what the remote has first; else push at once, and look only if that is overtaken.
@@ -155,9 +145,8 @@ class RemoteExchange:
             if must_look:
                 self.heads = await self.remote.heads()
                 tips.add(self.heads.tip)
-            result = await self._try_once(state, author, at_s, take_over=take_over, retry=retry)
-            if result is not None:
-                return result
+            if await self._try_once(state, take_over=take_over, retry=retry):
+                return
             must_look = True
         if len(tips) < 2:  # no other machine pushed: the remote itself can't change the branch
             raise RemoteUnreachableError(
@@ -169,42 +158,40 @@ class RemoteExchange:
             f"{self.remote.shown}: other machines push continuously", data={"reason": "contention"}
         )
 
-    async def _try_once(
-        self, state: ExchangeState, author: Author, at_s: int, *, take_over: bool, retry: bool
-    ) -> ExchangeResult | None:
-        """Exchange once with what the remote had at the last look; return None if another machine pushed meanwhile."""
-        result = ExchangeResult()
+    async def _try_once(self, state: ExchangeState, *, take_over: bool, retry: bool) -> bool:
+        """Exchange once with what the remote had at the last look; return False if another machine pushed meanwhile."""
         known, theirs = state.refs.get(REMOTE, ""), self.heads.tip
         is_rewritten = False
         if not theirs and known and not take_over:
             raise RemoteRewrittenError(f"{self.remote.shown} had memory of this agent and has none any more")
         if theirs and theirs != known:
             theirs, is_rewritten = await self._receive(state, take_over=take_over, retry=retry)
-        target = await self._merged(state, theirs, author, at_s, result, is_rewritten=is_rewritten)
-        result.must_prune = is_rewritten and bool(known)
+        target = await self._merged(state, theirs, is_rewritten=is_rewritten)
+        if is_rewritten:
+            await self._repository.set_config("memd.prune", "true")
+            self.must_prune = True
         if not target:
-            return result
+            return True
         if target == self.heads.tip:  # `announce` follows, after the workspace
-            await self._adopt(state, target, target, result)
-            return result
+            await self._adopt(state, target, target)
+            return True
         try:
             outcome = await self.remote.push(
                 {self.remote.branch: target, self.remote.machine_ref(self._machine): target}
             )
         except MemdError:
-            await self._adopt(state, target, theirs, result)
+            await self._adopt(state, target, theirs)
             raise
         if outcome is PushOutcome.STALE:
-            return None
-        result.pushed = outcome is PushOutcome.DONE
-        await self._adopt(state, target, target if result.pushed else theirs, result)
-        if not result.pushed:
+            return False
+        await self._adopt(state, target, target if outcome is PushOutcome.DONE else theirs)
+        if outcome is PushOutcome.REFUSED:
             raise RemoteRefusedError(
                 f"the remote does not accept the commits of this machine: {self.remote.refusal}",
                 hint="allow this machine to push to the branch; what others wrote was received",
             )
         self._note_pushed(target)
-        return result
+        return True
 
     async def announce(self, state: ExchangeState) -> bool:
         """Record on the remote which commit this machine has; return whether that was necessary and done."""
@@ -291,16 +278,7 @@ class RemoteExchange:
         fresh = await self._repository.commits_between(known, incoming) if self.heads.purges else set()
         return any(commit in fresh for commit in self.heads.purges.values())
 
-    async def _merged(
-        self,
-        state: ExchangeState,
-        theirs: str,
-        author: Author,
-        at_s: int,
-        result: ExchangeResult,
-        *,
-        is_rewritten: bool,
-    ) -> str:
+    async def _merged(self, state: ExchangeState, theirs: str, *, is_rewritten: bool) -> str:
         """Return the commit that has our changes and the remote's."""
         repository, tip = self._repository, state.refs.get(TIP, "")
         if not tip or not theirs:
@@ -311,13 +289,12 @@ class RemoteExchange:
             return theirs
         base = state.refs[REMOTE] if is_rewritten else await repository.merge_base(tip, theirs)
         sides = await self._named(state.sides, tip, theirs)
-        plan = await plan_merge(repository, base, tip, theirs, sides)
-        result.conflicts = plan.conflicts
+        changes = await plan_merge(repository, base, tip, theirs, sides)
         message = f"Merge {sides.theirs} into {sides.ours}\n"
         if not is_rewritten:
-            return await repository.commit([tip, theirs], plan.changes, message, author, at_s)
+            return await repository.commit([tip, theirs], changes, message, state.signature)
         # The earlier history must not come back as a parent.
-        merged = await repository.commit([theirs], plan.changes, message, author, at_s, tree_of=tip)
+        merged = await repository.commit([theirs], changes, message, state.signature, tree_of=tip)
         trees = [await repository.git.text("rev-parse", f"{commit}^{{tree}}") for commit in (merged, theirs)]
         return theirs if trees[0] == trees[1] else merged
 
@@ -329,10 +306,8 @@ class RemoteExchange:
         is_older = await self._repository.commit_time(theirs) < await self._repository.commit_time(tip)
         return replace(sides, theirs=file_name_of(other), theirs_first=is_older)
 
-    async def _adopt(self, state: ExchangeState, target: str, remote: str, result: ExchangeResult) -> None:
+    async def _adopt(self, state: ExchangeState, target: str, remote: str) -> None:
         """Make a commit this machine's last one."""
-        if result.must_prune:
-            await self._repository.set_config("memd.prune", "true")
         refs = {TIP: target}
         if remote:
             refs[REMOTE] = remote
@@ -340,9 +315,7 @@ class RemoteExchange:
             await self._repository.set_refs(refs)
             state.refs |= refs
 
-    async def purge(
-        self, state: ExchangeState, path: str, author: Author, at_s: int
-    ) -> tuple[int, list[str]]:
+    async def purge(self, state: ExchangeState, path: str) -> tuple[int, list[str]]:
         """Rewrite the history on the remote without earlier contents of a file, or of all files of a folder.
 
         The present version of every file stays. Other names that the file had, files of conflicts with it, and copies
@@ -379,7 +352,9 @@ class RemoteExchange:
                 data=data,
             )
         rewritten = await rewrite_without(repository, tip, lambda each, oid: oid in purged or is_purged(each))
-        commit = await repository.commit([rewritten], kept, f"Purge {path} from the history\n", author, at_s)
+        commit = await repository.commit(
+            [rewritten], kept, f"Purge {path} from the history\n", state.signature
+        )
         refs = {self.remote.branch: commit, self.remote.purge_ref(commit): commit}
         refs[self.remote.machine_ref(self._machine)] = commit
         outcome = await self.remote.push(refs, force_from=self.heads.tip)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import trio
 
@@ -29,12 +29,8 @@ from memd.replication.merge.trees import ContentMerge, exact_renames, merge_tree
 Tree = dict[str, str]
 
 
-@dataclass(slots=True)
-class MergePlan:
-    """Changes to our files that a merge makes, and the paths that conflicted."""
-
-    changes: dict[str, bytes | str | None] = field(default_factory=dict)
-    conflicts: list[str] = field(default_factory=list)
+Changes = dict[str, bytes | str | None]
+"""Changes to our files by path: a new content, the id of one, or None to remove the file."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,8 +43,8 @@ class _Side:
     ledger: str | None
 
 
-async def plan_merge(repository: Repository, base: str, ours: str, theirs: str, sides: Sides) -> MergePlan:
-    """Return how our commit becomes the merge of both.
+async def plan_merge(repository: Repository, base: str, ours: str, theirs: str, sides: Sides) -> Changes:
+    """Return the changes that make our commit the merge of both.
 
     Args:
         repository: Has all commits.
@@ -85,7 +81,7 @@ def _merge(
     merged: Mapping[str, str | ContentMerge],
     contents: Mapping[str, bytes],
     sides: Sides,
-) -> MergePlan:
+) -> Changes:
     """Merge contents and return the changes to our files."""
     before, mine, others = versions
 
@@ -110,16 +106,16 @@ def _merge(
         files = merge_facts(parts[0], parts[1], parts[2], ledgers[0], ledgers[1])
         result |= {path: files[path].encode() for path in files}
     _add_conflicts(result, notes, contents, sides)
-    plan = MergePlan(conflicts=sorted(notes.conflicts))
+    changes: Changes = {}
     for path in {*mine.memory, *result}:
         if result.get(path) != mine.memory.get(path):
-            plan.changes[path] = result.get(path)
+            changes[path] = result.get(path)
     if mine.ledger != others.ledger:
-        plan.changes[LEDGER] = write_ledger(merge_ledgers(*ledgers)).encode()
+        changes[LEDGER] = write_ledger(merge_ledgers(*ledgers)).encode()
     for path in {*mine.others, *others.others}:  # files that are no memory: carried along
         if mine.others.get(path) == before.others.get(path) != others.others.get(path):
-            plan.changes[path] = others.others.get(path)
-    return plan
+            changes[path] = others.others.get(path)
+    return changes
 
 
 def _ledger(contents: Mapping[str, bytes], side: _Side) -> dict[str, FactChange]:

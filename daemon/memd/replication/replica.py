@@ -20,7 +20,7 @@ from memd.agents.agent import Agent
 from memd.replication.apply import PendingChange, apply_changes
 from memd.replication.check import LEDGER, is_tracked
 from memd.replication.exchange import ExchangeState, RemoteExchange
-from memd.replication.git.repository import APPLIED, EMPTY_ID, REMOTE, TIP, Author, Repository, TreeEntry
+from memd.replication.git.repository import APPLIED, EMPTY_ID, REMOTE, TIP, Repository, Signature, TreeEntry
 from memd.replication.guard import DELETED, MISSING, DeletionGuard, Loss
 from memd.replication.merge.facts import is_facts_path, note_changes, read_ledger, write_ledger
 from memd.replication.merge.files import Sides
@@ -59,8 +59,6 @@ class SyncReport:
     committed: int = 0
     received: int = 0
     exchanged: bool = False
-    pushed: bool = False
-    conflicts: list[str] = field(default_factory=list)
 
 
 class MachineView(NamedTuple):
@@ -130,16 +128,10 @@ class Replica:
         self._lock = trio.Lock()
         self._is_loaded = False
         self._is_interrupted = False
-        self._must_prune = False
         self._attempts = 0
 
     def __repr__(self) -> str:
         return f"<Replica of {self.config.id} on {self.machine}, {len(self._files)} files>"
-
-    @property
-    def author(self) -> Author:
-        """Who makes this machine's commits."""
-        return Author(f"{self.config.id} on {self.machine}", f"{self.config.id}.{self.machine}")
 
     @property
     def files(self) -> Mapping[str, str]:
@@ -154,7 +146,7 @@ class Replica:
         """Read the state of the repository; local references only."""
         async with self._lock:
             await self._load()
-            self._must_prune = bool(await self.repository.config("memd.prune"))
+            self.exchange.must_prune = bool(await self.repository.config("memd.prune"))
             await self._describe()
 
     async def sync(
@@ -201,26 +193,23 @@ class Replica:
         report = SyncReport()
         await self._apply(report)
         has_changed = await self._commit(report, settle=settle)
-        state = ExchangeState(self._refs, self._files, self._sides())
+        state = self._exchange_state()
         if is_local or not (is_full or has_changed or self.exchange.has_news(state)):
             await self._describe()
             return report
         try:
-            result = await self.exchange.run(
-                state, self.author, self._now_s(), take_over=take_over, retry=settle, look=is_full
-            )
-            report.pushed, report.conflicts, report.exchanged = result.pushed, result.conflicts, True
-            self._must_prune |= result.must_prune
+            await self.exchange.run(state, take_over=take_over, retry=settle, look=is_full)
+            report.exchanged = True
         finally:
             await self._load()
             await self._apply(report)
             await self._describe()
-        if await self.exchange.announce(ExchangeState(self._refs, self._files, self._sides())):
+        if await self.exchange.announce(self._exchange_state()):
             await self._describe()
-        if self._must_prune:
+        if self.exchange.must_prune:
             await self.repository.forget_unused()
             await self.repository.set_config("memd.prune", "")
-            self._must_prune = False
+            self.exchange.must_prune = False
         if report.committed or report.received:
             await self.repository.pack_if_needed()
         return report
@@ -239,8 +228,7 @@ class Replica:
         """Rewrite the history without earlier contents of a file or folder; return as `RemoteExchange.purge`."""
         await self.sync(settle=True)
         async with self._exclusive():
-            state = ExchangeState(self._refs, self._files, self._sides())
-            result = await self.exchange.purge(state, path, self.author, self._now_s())
+            result = await self.exchange.purge(self._exchange_state(), path)
             await self._load()
             await self._describe()
             await self.repository.forget_unused()
@@ -323,9 +311,7 @@ class Replica:
         message = describe_changes(contents, self._files)
         if not self._guard.confirmed.isdisjoint(path for path, data in contents.items() if data is None):
             message += f"\n{CONFIRMED}\n"
-        return await self.repository.commit(
-            [tip] if tip else [], changes, message, self.author, self._now_s()
-        )
+        return await self.repository.commit([tip] if tip else [], changes, message, self._signature())
 
     async def _apply(self, report: SyncReport) -> None:
         """Bring the workspace to the last commit; what other programs are writing to waits."""
@@ -390,7 +376,7 @@ class Replica:
         if not self._waiting:
             return tip
         back = {path: each.before for path, each in self._waiting.items()}
-        return await self.repository.commit([tip], back, "Not applied yet\n", self.author, self._now_s())
+        return await self.repository.commit([tip], back, "Not applied yet\n", self._signature())
 
     async def _record_applied(self, tip: str) -> None:
         """Record which commit the workspace is equal to."""
@@ -465,8 +451,13 @@ class Replica:
         day = datetime.fromtimestamp(self._clock() / 1000, UTC).date().isoformat()
         return Sides(self.machine, "remote", day)
 
-    def _now_s(self) -> int:
-        return self._clock() // 1000
+    def _signature(self) -> Signature:
+        """Return who makes a commit now."""
+        name, address = f"{self.config.id} on {self.machine}", f"{self.config.id}.{self.machine}"
+        return Signature(name, address, self._clock() // 1000)
+
+    def _exchange_state(self) -> ExchangeState:
+        return ExchangeState(self._refs, self._files, self._sides(), self._signature())
 
 
 def _batches(

@@ -12,7 +12,7 @@ import trio
 from memd.replication.check import LEDGER
 from memd.replication.git.repository import FILE, Repository, TreeEntry, blob_id
 from memd.replication.merge.files import Sides
-from memd.replication.merger import MergePlan, plan_merge
+from memd.replication.merger import Changes, plan_merge
 from memd_client.errors import RemoteRefusedError
 
 Files = dict[str, bytes]
@@ -47,32 +47,31 @@ class StoredCommits:
         return self.found.get((before, after), {})
 
 
-async def merge(base: Files, ours: Files, theirs: Files, *, has_base: bool = True) -> tuple[Files, MergePlan]:
-    """Return the merged files, and the plan."""
+async def merge(base: Files, ours: Files, theirs: Files, *, has_base: bool = True) -> Files:
+    """Return the merged files."""
     stored = StoredCommits({"base": base, "ours": ours, "theirs": theirs})
-    plan = await plan_merge(cast(Repository, stored), "base" if has_base else "", "ours", "theirs", SIDES)
+    start = "base" if has_base else ""
+    changes = await plan_merge(cast(Repository, stored), start, "ours", "theirs", SIDES)
     result = dict(ours)
-    for path, content in plan.changes.items():
+    for path, content in changes.items():
         if content is None:
             del result[path]
         else:
             is_id = isinstance(content, str)
             result[path] = (await stored.load([content]))[content] if is_id else content  # type: ignore[index,list-item,assignment]
-    return result, plan
+    return result
 
 
 async def test_changes_of_different_files_are_both_used() -> None:
     base = {"MEMORY.md": b"a\n", "USER.md": b"b\n", "memory/old.md": b"c\n"}
     ours = {"MEMORY.md": b"A\n", "USER.md": b"b\n", "memory/old.md": b"c\n", "memory/new.md": b"d\n"}
     theirs = {"MEMORY.md": b"a\n", "USER.md": b"B\n"}
-    result, plan = await merge(base, ours, theirs)
+    result = await merge(base, ours, theirs)
     assert result == {"MEMORY.md": b"A\n", "USER.md": b"B\n", "memory/new.md": b"d\n"}
-    assert not plan.conflicts
 
 
 async def test_overlapping_changes_of_a_note_leave_a_file_of_conflicts() -> None:
-    result, plan = await merge({"MEMORY.md": b"a\n"}, {"MEMORY.md": b"ours\n"}, {"MEMORY.md": b"theirs\n"})
-    assert plan.conflicts == ["MEMORY.md"]
+    result = await merge({"MEMORY.md": b"a\n"}, {"MEMORY.md": b"ours\n"}, {"MEMORY.md": b"theirs\n"})
     assert result["MEMORY.md"] == b"ours\n"
     assert b"\n## MEMORY.md line 1\n\ntheirs\n" in result["memory/conflicts/2026-11-26-desktop-MEMORY.md"]
 
@@ -80,7 +79,7 @@ async def test_overlapping_changes_of_a_note_leave_a_file_of_conflicts() -> None
 async def test_conflicts_are_added_to_a_file_that_exists() -> None:
     path = "memory/conflicts/2026-11-26-desktop-MEMORY.md"
     base = {"MEMORY.md": b"a\n", path: b"# earlier\n"}
-    result, _ = await merge(base, base | {"MEMORY.md": b"ours\n"}, base | {"MEMORY.md": b"theirs\n"})
+    result = await merge(base, base | {"MEMORY.md": b"ours\n"}, base | {"MEMORY.md": b"theirs\n"})
     assert result[path] == b"# earlier\n\n## MEMORY.md line 1\n\ntheirs\n"
 
 
@@ -88,20 +87,20 @@ async def test_facts_and_the_ledger_are_merged() -> None:
     base = {FACTS: b"- a\n", LEDGER: b""}
     ours = {FACTS: b"- a\n- b\n", LEDGER: b"B1\t10\tset\n"}
     theirs = {FACTS: b"- a\n- c\n", LEDGER: b"C1\t20\tset\n"}
-    result, _ = await merge(base, ours, theirs)
+    result = await merge(base, ours, theirs)
     assert result == {FACTS: b"- a\n- b\n- c\n", LEDGER: b"B1\t10\tset\nC1\t20\tset\n"}
 
 
 async def test_facts_that_this_machine_deleted_with_their_file_stay_deleted_without_a_common_base() -> None:
     kept, gone = b"- b <!-- fact id=B1 -->\n", b"- a <!-- fact id=A1 -->\n"
     ours = {"MEMORY.md": b"m\n", LEDGER: b"A1\t10\tdeleted\n"}
-    result, _ = await merge({}, ours, {FACTS: gone + kept, "MEMORY.md": b"m\n"}, has_base=False)
+    result = await merge({}, ours, {FACTS: gone + kept, "MEMORY.md": b"m\n"}, has_base=False)
     assert result[FACTS] == kept
 
 
 async def test_files_that_are_no_memory_follow_the_side_that_changed_them() -> None:
     base = {"README.txt": b"a", "LICENSE": b"l"}
-    result, _ = await merge(
+    result = await merge(
         base, {"README.txt": b"a", "LICENSE": b"ours"}, {"README.txt": b"b", "new.txt": b"n"}
     )
     assert result == {"README.txt": b"b", "LICENSE": b"ours", "new.txt": b"n"}
@@ -116,8 +115,8 @@ async def test_edit_follows_a_rename_with_other_changes() -> None:
         }
     )
     stored.found = {("base", "ours"): {"memory/a.md": "memory/b.md"}}
-    plan = await plan_merge(cast(Repository, stored), "base", "ours", "theirs", SIDES)
-    assert plan.changes == {"memory/b.md": b"theirs\n2\nours\n"}
+    changes = await plan_merge(cast(Repository, stored), "base", "ours", "theirs", SIDES)
+    assert changes == {"memory/b.md": b"theirs\n2\nours\n"}
 
 
 async def test_file_that_is_no_text_refuses_the_merge() -> None:
@@ -129,10 +128,10 @@ async def test_file_that_is_no_text_refuses_the_merge() -> None:
 def test_merge_in_a_thread_does_not_delay_the_end_of_the_daemon(monkeypatch: pytest.MonkeyPatch) -> None:
     is_ended, is_started = threading.Event(), threading.Event()
 
-    def merge_forever(*_: object) -> MergePlan:
+    def merge_forever(*_: object) -> Changes:
         is_started.set()
         is_ended.wait(NEVER_S)
-        return MergePlan()
+        return {}
 
     async def cancel_merge() -> bool:
         commits = StoredCommits({"ours": {"MEMORY.md": b"a\n"}, "theirs": {"MEMORY.md": b"b\n"}})

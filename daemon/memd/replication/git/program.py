@@ -164,6 +164,11 @@ class Git:
         """Return the output of a local command as text; raises as `run`."""
         return (await self.run(*arguments)).decode("utf-8", "replace").strip()
 
+    async def answer(self, *arguments: str) -> str:
+        """Return the output of a local command as text, "" if it fails because there is no answer."""
+        result = await self.attempt(*arguments)
+        return "" if result.status else result.text
+
     async def attempt(
         self,
         *arguments: str,

@@ -113,19 +113,5 @@ def _path_in(line: bytes) -> str:
     raw = line.split(b" ", 3)[3] if line.startswith(b"M ") else line[2:]
     if not raw.startswith(b'"'):
         return raw.decode("utf-8", "replace")
-    text = raw[1:-1]
-    result = bytearray()
-    at = 0
-    while at < len(text):
-        if text[at : at + 1] != b"\\":
-            result += text[at : at + 1]
-            at += 1
-        elif text[at + 1 : at + 4].isdigit():
-            result.append(int(text[at + 1 : at + 4], 8))
-            at += 4
-        else:
-            result += {b"n": b"\n", b"t": b"\t", b"r": b"\r"}.get(
-                text[at + 1 : at + 2], text[at + 1 : at + 2]
-            )
-            at += 2
-    return result.decode("utf-8", "replace")
+    # Git escapes as C does, and Python reads that for Latin-1.
+    return raw[1:-1].decode("unicode_escape").encode("latin-1").decode("utf-8", "replace")

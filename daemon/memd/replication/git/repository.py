@@ -18,7 +18,7 @@ from typing import Final, NamedTuple
 import structlog
 import trio
 
-from memd.replication.git.program import MAX_OUTPUT_BYTES, Git, GitResult, failed
+from memd.replication.git.program import MAX_OUTPUT_BYTES, Git, failed
 from memd_client.errors import GitFailedError
 
 log = structlog.get_logger(__name__)
@@ -64,11 +64,12 @@ class TreeEntry(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Author:
-    """Who makes a commit: the name shown in the history, and a name for the address."""
+class Signature:
+    """Who makes a commit, and when: the name shown in the history, a name for the address, and epoch seconds."""
 
     name: str
     address: str
+    at_s: int
 
 
 def blob_id(data: bytes) -> str:
@@ -138,8 +139,7 @@ class Repository:
 
     async def config(self, name: str) -> str:
         """Return a setting of the repository, "" if it is not set."""
-        result = await self.git.attempt("config", "--local", "--get", name)
-        return result.text if not result.status else ""
+        return await self.git.answer("config", "--local", "--get", name)
 
     async def set_config(self, name: str, value: str) -> None:
         """Change a setting of the repository; an empty value removes it."""
@@ -153,8 +153,7 @@ class Repository:
 
     async def user_config(self, name: str) -> str:
         """Return a setting of the user or the system, "" if it is not set."""
-        result = await self.git.attempt("config", "--get", name)
-        return result.text if not result.status else ""
+        return await self.git.answer("config", "--get", name)
 
     # --- references -----------------------------------------------------------------------------------
 
@@ -205,15 +204,15 @@ class Repository:
     async def count_commits(self, since: str, until: str) -> int:
         """Return how many commits lead to `until` that `since` (empty: none) does not include."""
         commits = (until, f"^{since}") if since else (until,)
-        result = await self.git.attempt("rev-list", "--count", *commits, "--")
-        return int(result.text) if not result.status and result.text.isdecimal() else 0
+        text = await self.git.answer("rev-list", "--count", *commits, "--")
+        return int(text) if text.isdecimal() else 0
 
     async def commit_time(self, commit: str) -> int:
         """Return when a commit was made, in epoch seconds; -1 if the repository lacks it."""
-        result = await self.git.attempt("log", "-1", "--format=%ct", commit)
-        if result.status or not result.text:
+        text = await self.git.answer("log", "-1", "--format=%ct", commit)
+        if not text:
             return -1
-        return min(int(result.text), LAST_TIME_S) if result.text.isdecimal() else 0
+        return min(int(text), LAST_TIME_S) if text.isdecimal() else 0
 
     # --- contents -------------------------------------------------------------------------------------
 
@@ -233,8 +232,7 @@ class Repository:
 
     async def kind(self, oid: str) -> str:
         """Return the kind of an object, such as `commit`; "" if it is missing."""
-        result = await self.git.attempt("cat-file", "-t", oid)
-        return result.text if not result.status else ""
+        return await self.git.answer("cat-file", "-t", oid)
 
     async def load(self, oids: Iterable[str]) -> dict[str, bytes]:
         """Return contents by id."""
@@ -275,8 +273,7 @@ class Repository:
         parents: Sequence[str],
         changes: Mapping[str, bytes | str | None],
         message: str,
-        author: Author,
-        at_s: int,
+        signature: Signature,
         *,
         tree_of: str = "",
     ) -> str:
@@ -286,14 +283,12 @@ class Repository:
             parents: The commits before it; the files are those of the first.
             changes: By path: a new content, the id of one, or None to remove the file.
             message: Subject and body.
-            author: Who makes it.
-            at_s: When, in epoch seconds.
+            signature: Who makes it, and when.
             tree_of: The commit whose files it begins with, if that is not the first parent.
         """
-        when = f"{max(0, at_s)} +0000"
-        ident = f"{_plain(author.name)} <{_plain(author.address)}@memd>"
+        ident = f"{_plain(signature.name)} <{_plain(signature.address)}@memd> {max(0, signature.at_s)} +0000"
         body = message.encode()
-        stream = bytearray(f"commit {WORK}\nmark :1\ncommitter {ident} {when}\ndata {len(body)}\n".encode())
+        stream = bytearray(f"commit {WORK}\nmark :1\ncommitter {ident}\ndata {len(body)}\n".encode())
         stream += body + b"\n"
         for word, parent in zip(("from", *["merge"] * len(parents)), parents, strict=False):
             stream += f"{word} {parent}\n".encode()
@@ -339,10 +334,6 @@ class Repository:
         await self.remove_stale_files()
         if await trio.to_thread.run_sync(self._pack_bytes) > limit_bytes:
             await self.forget_unused()
-
-    async def check(self) -> GitResult:
-        """Return the result of `git fsck`."""
-        return await self.git.attempt("fsck", "--no-dangling", "--full", timeout_s=600)
 
     # --- files of the git directory ---------------------------------------------------------------------
 

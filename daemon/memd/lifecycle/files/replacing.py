@@ -30,7 +30,7 @@ from memd.lifecycle.files.folder_files import (
     write_temporary,
 )
 from memd.system.temp_files import temp_name
-from memd.text.alignment import align, changes
+from memd.text.three_way import compare
 from memd_client.errors import MemdError, NoteUnwritableError
 
 
@@ -40,28 +40,16 @@ def merge_changes(before: str, after: str, held: str) -> str:
     The result has all lines that are new in `after`. A line that `after` changed or removed is changed or removed if
     `held` still has it; if `held` has changed it too, both versions stay.
     """
-    old, new, lines = before.split("\n"), after.split("\n"), held.split("\n")
-    places = dict(align(old, lines))
+    old, lines = before.split("\n"), held.split("\n")
     known = Counter(lines) - Counter(old)
-    removed: set[int] = set()
-    added: dict[int, list[str]] = {}
-    # Lines of `old` that were passed, and the place behind the last of them that is in `lines`.
-    passed = behind = 0
-    for i1, i2, j1, j2 in changes(old, new):
-        for number in range(passed, i1):
-            behind = places.get(number, behind - 1) + 1
-        passed = i1
-        at = [places.get(number) for number in range(i1, i2)]
-        start = at[0] if at else None
-        if start is not None and at == list(range(start, start + len(at))):
-            removed.update(range(start, start + len(at)))
-        else:
-            start = behind
-        added.setdefault(start, []).extend(line for line in new[j1:j2] if not known[line])
     result: list[str] = []
-    for number in range(len(lines) + 1):
-        result += added.get(number, ())
-        result += lines[number : number + 1] if number not in removed else ()
+    for region in compare(old, after.split("\n"), lines):
+        if region.ours in (region.base, region.theirs):
+            result += region.theirs
+        else:
+            kept = region.base if region.is_overlap else ()
+            result += [line for line in region.ours if line not in kept and not known[line]]
+            result += region.theirs if region.is_overlap else ()
     return "\n".join(result)
 
 

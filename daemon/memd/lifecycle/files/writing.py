@@ -33,6 +33,7 @@ from memd.lifecycle.files.replacing import remove_text, replace_text
 from memd.sources.capacity import SourceLimits, WriteCapacity, find_capacity
 from memd.system.safe_open import FOLDER_MODE, SymlinkInPathError, open_below, open_folder, open_listing
 from memd.text.lines import whole_lines
+from memd.text.three_way import with_line_ends
 from memd_client.errors import FileUnreadableError, NoteUnwritableError, PathRefusedError
 
 LOCK_TIMEOUT_S = 10.0
@@ -86,11 +87,12 @@ def append(
             held = _read_before(folder, name, path, most_bytes + 1)
             if len(held) > most_bytes:
                 return None
-            text = make(decode(held, path))
+            held_text = decode(held, path)
+            text = make(held_text)
             if not text:
                 return AppendResult(path)
             lead = "\n" if held and not held.endswith(b"\n") else ""
-            data = _with_line_ends(lead + text, held).encode()
+            data = with_line_ends(lead + text, held_text).encode()
             if held and len(held) + len(data) > most_bytes:
                 return None
             room.require(path, len(data), is_new=not held)
@@ -153,11 +155,6 @@ def _read_in(folder: int, name: str, path: str, most_bytes: int | None) -> bytes
         return read_bytes(handle, most_bytes)
     finally:
         os.close(handle)
-
-
-def _with_line_ends(text: str, held: bytes) -> str:
-    count = held.count(b"\r\n")
-    return text.replace("\n", "\r\n") if count and count == held.count(b"\n") else text
 
 
 def _append_in(folder: int, name: str, data: bytes) -> int:

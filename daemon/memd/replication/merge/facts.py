@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from memd.lifecycle.facts import lines as fact_lines
 from memd.lifecycle.facts.lines import Fact, normal_form
-from memd.replication.merge.lines import join_lines, split_lines, with_line_ends
+from memd.text.three_way import join_lines, split_lines, with_line_ends
 
 FACTS = re.compile(r"memory/facts(?:-[1-9][0-9]{0,2})?\.md")
 """Paths of the files with facts."""

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from memd.replication.merge.assembly import MergedPart, NoteVersions, assemble, drop_twins, keep_moved
 from memd.replication.merge.blocks import is_later, unite
 from memd.replication.merge.fences import join_fences, split_fences
-from memd.replication.merge.lines import MergeRegion, compare, join_lines, split_lines, with_line_ends
+from memd.text.three_way import MergeRegion, compare, join_lines, split_lines, with_line_ends
 
 CONFLICTS_FOLDER = "memory/conflicts"
 """Folder of the lines that a merge could not place."""

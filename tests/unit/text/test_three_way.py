@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memd.replication.merge.lines import MergeRegion, compare, join_lines, split_lines, with_line_ends
+from memd.text.three_way import MergeRegion, compare, join_lines, split_lines, with_line_ends
 
 LINES = st.lists(st.sampled_from(["a", "b", "c", "d", "", "- e"]), max_size=12)
 VERSIONS = st.tuples(LINES, LINES, LINES)

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 from zoneinfo import ZoneInfo
 
+from memd.text.fences import fence_of, is_end
 from memd.text.query.dates import MIN_YEAR
 
 KEY_DAYS = 2
@@ -17,7 +18,6 @@ _LAST_DAY = date.max.toordinal()
 _DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
 _FORGED = re.compile(r"<!--(?=\s*memd:)", re.IGNORECASE)
 _CONTROL = re.compile(r"[\x01-\x08\x0b-\x1f\x7f-\x9f]")
-_FENCE = re.compile(r" {0,3}(?P<fence>`{3,}(?=[^`]*$)|~{3,})(?P<rest>.*)")
 _COMMENT = re.compile(r" {0,3}<!--")
 
 
@@ -127,14 +127,10 @@ def _closed(text: str) -> str:
     for line in text.split("\n"):
         if comment:
             comment = "-->" not in line
-            continue
-        match = _FENCE.fullmatch(line)
-        if match is not None:
-            found = match["fence"]
-            if not fence:
-                fence = found
-            elif found.startswith(fence) and not match["rest"].strip():
-                fence = ""
-        elif not fence and _COMMENT.match(line) is not None:
+        elif fence:
+            fence = "" if is_end(line, fence) else fence
+        elif _COMMENT.match(line) is not None:
             comment = "-->" not in line
+        else:
+            fence = fence_of(line)
     return text + (f"\n{fence}" if fence else "\n-->" if comment else "")

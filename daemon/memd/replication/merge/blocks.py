@@ -10,8 +10,8 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from memd.replication.merge.fences import fence_of, is_end
 from memd.text.alignment import align
+from memd.text.fences import fence_of, is_end
 
 _ITEM = re.compile(r"[-*+] |\d{1,9}[.)] ")
 _HEADING = re.compile(r"#{1,6}(?:\s|$)")

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 
 from memd.replication.merge.assembly import MergedPart, NoteVersions, assemble, drop_twins, keep_moved
 from memd.replication.merge.blocks import is_later, unite
-from memd.replication.merge.fences import join_fences, split_fences
+from memd.text.fences import join_fences, split_fences
 from memd.text.three_way import MergeRegion, compare, join_lines, split_lines, with_line_ends
 
 CONFLICTS_FOLDER = "memory/conflicts"

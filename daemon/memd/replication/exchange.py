@@ -28,6 +28,7 @@ from memd.replication.git.repository import (
     Repository,
     Signature,
     TreeEntry,
+    in_batches,
 )
 from memd.replication.merge.files import Sides, is_conflict_with
 from memd.replication.merger import plan_merge
@@ -53,10 +54,6 @@ FETCH_SLACK_BYTES: Final = 64 * 1024 * 1024
 
 REFUSAL_S: Final = 600.0
 """How long a commit that was refused is not fetched again, unless a client requests a sync."""
-
-BATCH_BYTES: Final = 16 * 1024 * 1024
-BATCH_FILES: Final = 1_000
-"""Contents that are checked at a time."""
 
 MAX_LISTED_BYTES: Final = MAX_PATH_BYTES + 100
 """Longest line about one file in a list of files."""
@@ -243,17 +240,11 @@ class RemoteExchange:
             check_files, tree, max_file_bytes(self.limits), self.limits.files, self.limits.total_bytes
         )
         ours = set(files.values())
-        batch: dict[str, TreeEntry] = {}
-        size = 0
-        for path, entry in tree.items():
-            if entry.oid in ours or not is_tracked(path):
-                continue
-            batch[path] = entry
-            size += entry.size
-            if size > BATCH_BYTES or len(batch) >= BATCH_FILES:
-                await self._check_texts(batch)
-                batch, size = {}, 0
-        await self._check_texts(batch)
+        new = [(path, entry) for path, entry in tree.items() if entry.oid not in ours and is_tracked(path)]
+        for batch in in_batches(new, lambda each: each[1].size):
+            contents = await self._repository.load(entry.oid for _, entry in batch)
+            for path, entry in batch:
+                check_text(path, contents[entry.oid])
 
     async def _list(self, incoming: str) -> dict[str, TreeEntry]:
         """Return the files of a fetched commit; a few small folders can list billions of files."""
@@ -267,11 +258,6 @@ class RemoteExchange:
             return await self._repository.tree(incoming, most)
         except GitFailedError as error:
             raise refused("", f"has a commit whose files can't be listed: {error.message}") from None
-
-    async def _check_texts(self, batch: Mapping[str, TreeEntry]) -> None:
-        contents = await self._repository.load(entry.oid for entry in batch.values())
-        for path, entry in batch.items():
-            check_text(path, contents[entry.oid])
 
     async def _is_purged(self, known: str, incoming: str) -> bool:
         """Return whether another machine announced that it rewrote the history by `purge`."""

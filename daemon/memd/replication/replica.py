@@ -7,7 +7,7 @@ any of them.
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
@@ -20,7 +20,16 @@ from memd.agents.agent import Agent
 from memd.replication.apply import PendingChange, apply_changes
 from memd.replication.check import LEDGER, is_tracked
 from memd.replication.exchange import ExchangeState, RemoteExchange
-from memd.replication.git.repository import APPLIED, EMPTY_ID, REMOTE, TIP, Repository, Signature, TreeEntry
+from memd.replication.git.repository import (
+    APPLIED,
+    EMPTY_ID,
+    REMOTE,
+    TIP,
+    Repository,
+    Signature,
+    TreeEntry,
+    in_batches,
+)
 from memd.replication.guard import DELETED, MISSING, DeletionGuard, Loss
 from memd.replication.merge.facts import is_facts_path, note_changes, read_ledger, write_ledger
 from memd.replication.merge.files import Sides
@@ -47,9 +56,6 @@ MAX_SETTLE_ROUNDS: Final = 8
 
 MAX_SHOWN_MACHINES: Final = 100
 """Machines in the status: each takes two commands after every change."""
-
-BATCH_BYTES: Final = 16 * 1024 * 1024
-"""Contents that are in RAM at a time while the workspace follows a commit."""
 
 
 @dataclass(slots=True)
@@ -327,7 +333,11 @@ class Replica:
                 changes.append(PendingChange(path, self._names.local(path), old, new))
         waiting = await self._held(changes, before, after)
         ready = [each for each in changes if each.path not in {change.path for change in waiting}]
-        for batch in _batches(ready, before, after):
+
+        def size_of(change: PendingChange) -> int:
+            return sum(tree[change.path].size for tree in (before, after) if change.path in tree)
+
+        for batch in in_batches(ready, size_of):
             contents = await self.repository.load(
                 oid for each in batch for oid in (each.before, each.after) if oid is not None
             )
@@ -458,19 +468,3 @@ class Replica:
 
     def _exchange_state(self) -> ExchangeState:
         return ExchangeState(self._refs, self._files, self._sides(), self._signature())
-
-
-def _batches(
-    changes: Sequence[PendingChange], before: Mapping[str, TreeEntry], after: Mapping[str, TreeEntry]
-) -> Iterator[list[PendingChange]]:
-    """Yield changes in groups whose contents fit into `BATCH_BYTES`."""
-    batch: list[PendingChange] = []
-    size = 0
-    for change in changes:
-        batch.append(change)
-        size += sum(tree[change.path].size for tree in (before, after) if change.path in tree)
-        if size >= BATCH_BYTES:
-            yield batch
-            batch, size = [], 0
-    if batch:
-        yield batch

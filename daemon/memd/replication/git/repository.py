@@ -10,10 +10,10 @@ import contextlib
 import fcntl
 import hashlib
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, TypeVar
 
 import structlog
 import trio
@@ -53,6 +53,12 @@ LAST_TIME_S: Final = 253_402_300_799
 PACK_LIMIT: Final = 40
 LOOSE_LIMIT: Final = 2_000
 """Packs and loose objects above which the repository is packed again."""
+
+BATCH_BYTES: Final = 16 * 1024 * 1024
+BATCH_FILES: Final = 1_000
+"""Contents that are in RAM at a time while all files of a commit are checked or applied."""
+
+T = TypeVar("T")
 
 
 class TreeEntry(NamedTuple):
@@ -370,6 +376,20 @@ class Repository:
         objects = self.directory / "objects"
         packs = sum(name.endswith(".pack") for name in _names(objects / "pack"))
         return packs, len(_names(objects / "17")) * 256
+
+
+def in_batches(files: Iterable[T], size_of: Callable[[T], int]) -> Iterator[list[T]]:
+    """Yield files in groups; a group ends with the file that exceeds `BATCH_BYTES`, or with `BATCH_FILES`."""
+    batch: list[T] = []
+    size = 0
+    for file in files:
+        batch.append(file)
+        size += size_of(file)
+        if size >= BATCH_BYTES or len(batch) >= BATCH_FILES:
+            yield batch
+            batch, size = [], 0
+    if batch:
+        yield batch
 
 
 def _names(folder: Path) -> list[str]:

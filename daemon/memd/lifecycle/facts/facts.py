@@ -116,8 +116,7 @@ class Facts:
         if not query:
             listed = [ScoredFact(fact, 0.0) for fact in newest_first(facts)[: params.limit]]
             return MemoryRecallReply(self._agent.agent_id, _rows(listed), "none", len(facts))
-        found = await self._search.find(query, facts, 0 if params.min_score else params.limit)
-        near = [each for each in found.facts if each.score >= params.min_score][: params.limit]
+        found, near = await self._nearest(query, facts, params.min_score, params.limit)
         return MemoryRecallReply(
             self._agent.agent_id, _rows(near), found.compared, len(facts), found.without_vectors, found.reason
         )
@@ -175,11 +174,7 @@ class Facts:
         facts = await self._load()
         if not facts:
             return FactsForPromptReply(agent, "", "no_facts")
-        found = await self._search.find(
-            query, facts, 0 if settings.recall_min_score else settings.recall_limit
-        )
-        near = [each for each in found.facts if each.score >= settings.recall_min_score]
-        near = near[: settings.recall_limit]
+        _, near = await self._nearest(query, facts, settings.recall_min_score, settings.recall_limit)
         text = block(BLOCK, [f"[{each.fact.category}] {each.fact.text}" for each in near])
         return FactsForPromptReply(
             agent, f"{text}\n\n" if near else "", "" if near else "nothing_near", _rows(near)
@@ -207,12 +202,19 @@ class Facts:
         log.debug("facts.captured", agent=agent, stored=len(stored), skipped=len(skipped))
         return CaptureFactsReply(agent, stored, skipped)
 
+    async def _nearest(
+        self, query: str, facts: list[Fact], min_score: float, limit: int
+    ) -> tuple[FactMatches, list[ScoredFact]]:
+        """Return the facts by their score for a query, and the nearest of them."""
+        found = await self._search.find(query, facts, 0 if min_score else limit)
+        return found, [each for each in found.facts if each.score >= min_score][:limit]
+
     async def _store(self, fact: Fact, target: Target | None, reason: str) -> MemoryStoreReply:
         """Append a fact's line, unless there is a duplicate."""
         facts = await self._load()
         known = next((each for each in facts if each.id == fact.id), None)
         if known is not None:
-            return self._reply(known, compared="id", twin=known)
+            return self._reply(known, FactMatches([], "id"), twin=known)
         found = await self._search.find_duplicates(fact.text, target, reason, facts)
         twin = duplicate_in(fact.text, found)
         if twin is not None:
@@ -252,9 +254,8 @@ class Facts:
     def _reply(
         self,
         fact: Fact,
-        found: FactMatches | None = None,
+        found: FactMatches,
         *,
-        compared: str = "",
         twin: Fact | None = None,
         similarity: float | None = None,
     ) -> MemoryStoreReply:
@@ -265,11 +266,11 @@ class Facts:
             category=fact.category,
             path=fact.path,
             line=fact.line,
-            compared=compared or (found.compared if found is not None else "words"),
+            compared=found.compared,
             duplicate_of=None if twin is None else twin.id,
             duplicate_text="" if twin is None else twin.text,
             similarity=None if similarity is None else round(similarity, 4),
-            reason="" if found is None else found.reason,
+            reason=found.reason,
         )
 
     def _require_enabled(self) -> None:

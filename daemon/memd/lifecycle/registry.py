@@ -58,7 +58,7 @@ class LifecycleRegistry:
         ask = None if complete is None else lambda prompt: complete(agent, prompt)
         return AgentLifecycle(
             agent,
-            Tools(agent, clock, fact_tools(facts)),
+            Tools(agent, fact_tools(facts)),
             Startup(agent, clock),
             Flushes(agent, clock),
             Notes(agent, clock, state_dir=state_dir, complete=ask),

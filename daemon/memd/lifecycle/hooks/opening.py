@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from memd.lifecycle.hooks.injection import ShownLine
 from memd.lifecycle.hooks.project import Project
-from memd.text.cut.annotations import hide_annotations
+from memd.text.cut.annotations import CURATED_FILES, hide_annotations
 from memd.text.query.dates import day_of_note
 from memd_client.messages import FileEntry
 
@@ -27,9 +27,6 @@ MAX_FILES_READ = 6
 
 OPENING_TOKENS = 200
 
-CURATED = ("MEMORY.md", "memory.md", "USER.md")
-"""Files of facts on anything: a line that begins with the project's name was put there for its sessions."""
-
 _BULLET = re.compile(r"\s*(?:[-*+]|\d+[.)])\s+(?=\S)")
 _HEADING = re.compile(r"\s{0,3}(#{1,6})\s+(.*)")
 _DAY = re.compile(r"\b(\d{4}-\d\d-\d\d)\b")
@@ -38,7 +35,10 @@ _FENCE = re.compile(r"\s*(?:```|~~~)")
 
 @dataclass(frozen=True, slots=True)
 class ProjectFiles:
-    """The notes about a project, newest first, and files that may mention it: curated ones, and notes of days."""
+    """The notes about a project, newest first, and files that may mention it: curated ones, and notes of days.
+
+    Curated files have facts on anything: a line that begins with the project's name was put there for its sessions.
+    """
 
     own: tuple[FileEntry, ...] = ()
     curated: tuple[FileEntry, ...] = ()
@@ -55,7 +55,7 @@ def project_files(files: Iterable[FileEntry], project: Project) -> ProjectFiles:
     """Return the notes about a project among an agent's files, given newest first."""
     own, curated, daily = list[FileEntry](), list[FileEntry](), list[FileEntry]()
     for file in files:
-        if file.path in CURATED:
+        if file.path in CURATED_FILES:
             curated.append(file)
         elif _is_own(file, project):
             own.append(file)

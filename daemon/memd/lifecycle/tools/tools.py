@@ -27,9 +27,8 @@ from memd.lifecycle.tools.definitions import (
 from memd.programs.catalog import OPENCLAW_SOURCE
 from memd.settings.lifecycle import Citations
 from memd.settings.sources import BUILT_IN_SOURCES
-from memd.system.clock import Clock
 from memd.system.untrusted import names_in_json, on_one_line, show_unseen
-from memd_client.errors import FileMissingError, FileUnreadableError, PathRefusedError, QueryEmptyError
+from memd_client.errors import FileMissingError, FileUnreadableError, PathRefusedError
 from memd_client.locations import split_location
 from memd_client.messages import GetParams, Hit, SearchParams, SearchReply
 from memd_client.tooling import (
@@ -77,30 +76,25 @@ async def search_memory(
     active_projects: list[str] | None = None,
     session_key: str = "",
     recall: bool = False,
-) -> dict[str, Any] | InvalidCall:
+) -> dict[str, Any]:
     """Return the result of `memory_search`."""
     corpus, settings = arguments.get("corpus"), agent.config.settings
     available = settings.sources if recall else settings.searched_sources or settings.sources
     if corpus == "wiki" or (corpus == OPENCLAW_SOURCE and corpus not in available):
         return {"results": [], **_UNAVAILABLE[corpus]}
     indexed = [*available, *(each.name for each in agent.config.sources)] if recall else None
-    try:
-        reply = await agent.search(
-            SearchParams(
-                query=arguments["query"],
-                max_results=arguments.get("maxResults", _max_results(agent)),
-                max_chars=arguments.get("maxChars", DEFAULT_SEARCH_CHARS),
-                min_score=arguments.get("minScore"),
-                sources=[corpus] if corpus in BUILT_IN_SOURCES else indexed,
-                deadline_ms=deadline_ms,
-                active_projects=active_projects,
-                exclude_session=session_key or None,
-            )
+    reply = await agent.search(
+        SearchParams(
+            query=arguments["query"],
+            max_results=arguments.get("maxResults", _max_results(agent)),
+            max_chars=arguments.get("maxChars", DEFAULT_SEARCH_CHARS),
+            min_score=arguments.get("minScore"),
+            sources=[corpus] if corpus in BUILT_IN_SOURCES else indexed,
+            deadline_ms=deadline_ms,
+            active_projects=active_projects,
+            exclude_session=session_key or None,
         )
-    except QueryEmptyError:
-        return invalid_call(
-            SEARCH, "memory_search: `query` has no word", "a question or a few significant words"
-        )
+    )
     return _search_answer(reply, citations=citations)
 
 
@@ -219,9 +213,8 @@ _NO_OTHERS: Mapping[str, RunTool] = MappingProxyType({})
 class Tools:
     """The tools of one agent."""
 
-    def __init__(self, agent: Agent, clock: Clock, others: Mapping[str, RunTool] = _NO_OTHERS) -> None:
+    def __init__(self, agent: Agent, others: Mapping[str, RunTool] = _NO_OTHERS) -> None:
         self._agent = agent
-        self._clock = clock
         self._others = others
 
     def __repr__(self) -> str:

@@ -86,7 +86,7 @@ def facts(tmp_path: Path) -> OneFact:
 
 
 def _call(facts: OneFact, name: str, arguments: Any) -> CallToolReply:
-    tools = Tools(facts.agent, lambda: 0, fact_tools(cast(Facts, facts)))
+    tools = Tools(facts.agent, fact_tools(cast(Facts, facts)))
     return trio.run(tools.call, CallToolParams(name, arguments))
 
 

@@ -20,7 +20,7 @@ from tests.support.agents import BlockingAgent
 
 
 def _call(host: BlockingAgent, name: str, arguments: Any, **params: Any) -> CallToolReply:
-    return host.run(Tools(host.agent, lambda: 0).call, CallToolParams(name, arguments, **params))
+    return host.run(Tools(host.agent).call, CallToolParams(name, arguments, **params))
 
 
 @pytest.fixture(scope="module")

@@ -27,13 +27,13 @@ GROUP = "agent:main:telegram:group:-100"
 
 
 def _call(host: BlockingAgent, name: str, arguments: Any, **params: Any) -> CallToolReply:
-    return host.run(Tools(host.agent, lambda: 0).call, CallToolParams(name, arguments, **params))
+    return host.run(Tools(host.agent).call, CallToolParams(name, arguments, **params))
 
 
 def _answer(agent: AnsweringAgent, **params: Any) -> CallToolReply:
     """Return the answer to a search whose reply is scripted."""
     asked = CallToolParams("memory_search", {"query": "api"}, **params)
-    return trio.run(Tools(agent, lambda: 0).call, asked)
+    return trio.run(Tools(agent).call, asked)
 
 
 @pytest.fixture

@@ -26,7 +26,7 @@ from tests.support.agents import config_in, unopened_agent
 
 
 def _tools(tmp_path: Path, *, enabled: bool = True, **others: Any) -> Tools:
-    return Tools(unopened_agent(tmp_path, config_in(tmp_path, enabled=enabled)), lambda: 0, others)
+    return Tools(unopened_agent(tmp_path, config_in(tmp_path, enabled=enabled)), others)
 
 
 async def _echo(arguments: dict[str, Any]) -> dict[str, Any]:
@@ -164,7 +164,7 @@ def test_the_request_comes_before_the_setting(
     tmp_path: Path, setting: Any, params: dict[str, Any], citations: str
 ) -> None:
     config = config_in(tmp_path, life=LifecycleSettings(citations=setting))
-    tools = Tools(unopened_agent(tmp_path, config), lambda: 0)
+    tools = Tools(unopened_agent(tmp_path, config))
 
     reply = tools.prompt_section(PromptSectionParams(**params))
 

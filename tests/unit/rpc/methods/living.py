@@ -21,7 +21,7 @@ class Living:
 
     def __init__(self, agent: Agent) -> None:
         self._agent = agent
-        self.tools = Tools(agent, lambda: NOON_MS)
+        self.tools = Tools(agent)
         self.flushes = Flushes(agent, lambda: NOON_MS)
         self.startup = Startup(agent, lambda: NOON_MS)
 

@@ -81,9 +81,9 @@ def _apply(
         if held in (before or "", "", after):
             return after
         merged = merge_one(change.path, before or "", held, after, sides, now_ms)
-        if change.path in merged.conflicts:
-            lost.append(conflict_entry(change.path, merged.conflicts[change.path], sides, ""))
-        return merged.texts[change.path]
+        if merged.conflicts:
+            lost.append(conflict_entry(change.path, merged.conflicts, sides, ""))
+        return merged.text
 
     if not after:
         writing.create(root, change.local, "")

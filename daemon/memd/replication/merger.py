@@ -17,13 +17,8 @@ from memd.replication.merge.facts import (
     read_ledger,
     write_ledger,
 )
-from memd.replication.merge.files import (
-    MergedFiles,
-    Sides,
-    conflict_entry,
-    conflict_folder_prefix,
-    merge_notes,
-)
+from memd.replication.merge.files import Sides, conflict_entry, conflict_folder_prefix, merge_note
+from memd.replication.merge.texts import MergedText
 from memd.replication.merge.trees import ContentMerge, exact_renames, merge_trees
 
 Tree = dict[str, str]
@@ -88,16 +83,13 @@ def _merge(
     def text(path: str, oid: str | None) -> str:
         return "" if oid is None else check_text(path, contents[oid])
 
-    notes = merge_notes(
-        {
-            path: (text(path, each.base), text(path, each.ours), text(path, each.theirs))
-            for path, each in merged.items()
-            if isinstance(each, ContentMerge) and not is_facts_path(path)
-        },
-        sides,
-    )
+    notes = {
+        path: merge_note(path, text(path, each.base), text(path, each.ours), text(path, each.theirs), sides)
+        for path, each in merged.items()
+        if isinstance(each, ContentMerge) and not is_facts_path(path)
+    }
     result: dict[str, bytes | str] = {path: each for path, each in merged.items() if isinstance(each, str)}
-    result |= {path: text.encode() for path, text in notes.texts.items()}
+    result |= {path: note.text.encode() for path, note in notes.items()}
     ledgers = [_ledger(contents, side) for side in (mine, others)]
     # Without a common base a machine that lacks facts may have deleted them: its ledger knows.
     is_changed = not before.facts or before.facts not in (mine.facts, others.facts)
@@ -125,14 +117,18 @@ def _ledger(contents: Mapping[str, bytes], side: _Side) -> dict[str, FactChange]
 
 
 def _add_conflicts(
-    result: dict[str, bytes | str], notes: MergedFiles, contents: Mapping[str, bytes], sides: Sides
+    result: dict[str, bytes | str],
+    notes: Mapping[str, MergedText],
+    contents: Mapping[str, bytes],
+    sides: Sides,
 ) -> None:
     """Add the other machine's lines that conflicted to files of their own."""
-    for path, conflicts in notes.conflicts.items():
-        where = conflict_entry(path, conflicts, sides, "")[0]
-        kept = result.get(where, b"")
-        text = check_text(where, contents[kept] if isinstance(kept, str) else kept)
-        result[where] = conflict_entry(path, conflicts, sides, text)[1].encode()
+    for path, note in notes.items():
+        if note.conflicts:
+            where = conflict_entry(path, note.conflicts, sides, "")[0]
+            kept = result.get(where, b"")
+            text = check_text(where, contents[kept] if isinstance(kept, str) else kept)
+            result[where] = conflict_entry(path, note.conflicts, sides, text)[1].encode()
 
 
 def _side(tree: Mapping[str, TreeEntry]) -> _Side:

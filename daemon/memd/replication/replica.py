@@ -11,7 +11,7 @@ from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
-from typing import Final, NamedTuple
+from typing import Final
 
 import structlog
 import trio
@@ -45,7 +45,7 @@ from memd.replication.workspace import (
 from memd.system.back_off import back_off_s
 from memd.system.clock import Clock
 from memd_client.errors import BadParamsError
-from memd_client.messages import Problem
+from memd_client.messages import MachineStatus, Problem
 
 log = structlog.get_logger(__name__)
 
@@ -67,22 +67,13 @@ class SyncReport:
     exchanged: bool = False
 
 
-class MachineView(NamedTuple):
-    """A machine, how many commits it has not received (-1: unknown), and the time of the last one it has."""
-
-    name: str
-    behind: int
-    at_ms: int | None
-
-
 @dataclass(frozen=True, slots=True)
 class ReplicaView:
     """What is known of a replica, for its status."""
 
-    tip: str = ""
     ahead: int = 0
     is_behind: bool = False
-    machines: tuple[MachineView, ...] = ()
+    machines: tuple[MachineStatus, ...] = ()
     excluded: Mapping[str, str] = field(default_factory=dict)
     waiting: Mapping[str, str] = field(default_factory=dict)
     conflicts: tuple[str, ...] = ()
@@ -130,7 +121,7 @@ class Replica:
         self._waiting: dict[str, PendingChange] = {}
         self._guard = DeletionGuard()
         self._left_out: dict[str, str] = {}
-        self._described: dict[str, str] = {}
+        self._machines: dict[tuple[str, str, str], MachineStatus] = {}  # by name, its commit, and ours
         self._lock = trio.Lock()
         self._is_loaded = False
         self._is_interrupted = False
@@ -429,10 +420,9 @@ class Replica:
         known = self._refs.get(REMOTE, "")
         ahead = 0 if tip == known else await self.repository.count_commits(known, tip) if tip else 0
         self.view = ReplicaView(
-            tip=tip,
             ahead=ahead,
             is_behind=self.exchange.heads.tip not in ("", known),
-            machines=await self._machines(tip),
+            machines=await self._describe_machines(tip),
             excluded=dict(self._left_out),
             waiting=dict.fromkeys(self._guard.lost.paths, MISSING)
             | {path: each.reason for path, each in self._waiting.items()},
@@ -440,22 +430,21 @@ class Replica:
             question=self._guard.question(self.config),
         )
 
-    async def _machines(self, tip: str) -> tuple[MachineView, ...]:
+    async def _describe_machines(self, tip: str) -> tuple[MachineStatus, ...]:
         """Return the machines that have this memory."""
-        known = {each.name: each for each in self.view.machines if tip == self.view.tip}
         every = self.exchange.heads.machines
         shown = sorted(every, key=lambda name: (name != self.machine, name))[:MAX_SHOWN_MACHINES]
-        views = []
-        for name, commit in sorted((name, every[name]) for name in shown):
-            if name in known and self._described.get(name) == commit:
-                views.append(known[name])
-                continue
-            at_s = await self.repository.commit_time(commit)
-            is_known = at_s >= 0
-            behind = await self.repository.count_commits(commit, tip) if is_known else -1
-            views.append(MachineView(name, behind, at_s * 1000 if is_known else None))
-        self._described = dict(self.exchange.heads.machines)
-        return tuple(views)
+        known, self._machines = self._machines, {}
+        for name in sorted(shown):
+            key = name, every[name], tip
+            self._machines[key] = known.get(key) or await self._describe_machine(*key)
+        return tuple(self._machines.values())
+
+    async def _describe_machine(self, name: str, commit: str, tip: str) -> MachineStatus:
+        is_local, at_s = name == self.machine, await self.repository.commit_time(commit)
+        if at_s < 0:
+            return MachineStatus(name, is_local)
+        return MachineStatus(name, is_local, await self.repository.count_commits(commit, tip), at_s * 1000)
 
     def _sides(self) -> Sides:
         day = datetime.fromtimestamp(self._clock() / 1000, UTC).date().isoformat()

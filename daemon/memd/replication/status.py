@@ -14,7 +14,6 @@ from memd.replication.runner import ReplicaRunner
 from memd.system.units import count
 from memd_client.messages import (
     AgentStatus,
-    MachineStatus,
     MemoryConflict,
     Problem,
     RemoteStatus,
@@ -38,10 +37,7 @@ def describe_replica(runner: ReplicaRunner) -> RemoteStatus:
         is_behind=view.is_behind,
         last_sync_ms=runner.last_sync_ms,
         next_sync_ms=runner.next_sync_ms,
-        machines=[
-            MachineStatus(each.name, each.name == replica.machine, each.behind, each.at_ms)
-            for each in view.machines
-        ],
+        machines=list(view.machines),
         conflicts=[
             _conflict(path, replica.files) for path in view.conflicts if os.path.lexists(workspace / path)
         ],

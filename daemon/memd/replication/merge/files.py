@@ -4,11 +4,17 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Final
 
 from memd.replication.merge.facts import is_facts_path, merge_facts, note_changes
-from memd.replication.merge.texts import CONFLICTS_FOLDER, ConflictLines, is_append_style, merge_texts
+from memd.replication.merge.texts import (
+    CONFLICTS_FOLDER,
+    ConflictLines,
+    MergedText,
+    is_append_style,
+    merge_texts,
+)
 
 MAX_NAME_BYTES: Final = 80
 """Longest part of a file name that names a note: with the day and the machine it fits into 255 bytes."""
@@ -24,39 +30,18 @@ class Sides:
     theirs_first: bool = False
 
 
-@dataclass(slots=True)
-class MergedFiles:
-    """The result of a merge: texts by path, and what conflicted: the other machine's lines by path."""
-
-    texts: dict[str, str] = field(default_factory=dict)
-    conflicts: dict[str, list[ConflictLines]] = field(default_factory=dict)
+def merge_note(path: str, base: str, ours: str, theirs: str, sides: Sides) -> MergedText:
+    """Merge a note from the text of the base, ours and theirs."""
+    return merge_texts(base, ours, theirs, is_appended=is_append_style(path), theirs_first=sides.theirs_first)
 
 
-def merge_notes(versions: Mapping[str, tuple[str, str, str]], sides: Sides) -> MergedFiles:
-    """Merge notes.
-
-    Args:
-        versions: By path the text of the base, ours and theirs.
-        sides: The machines.
-    """
-    merged = MergedFiles()
-    for path, (base, ours, theirs) in versions.items():
-        result = merge_texts(
-            base, ours, theirs, is_appended=is_append_style(path), theirs_first=sides.theirs_first
-        )
-        merged.texts[path] = result.text
-        if result.conflicts:
-            merged.conflicts[path] = result.conflicts
-    return merged
-
-
-def merge_one(path: str, base: str, ours: str, theirs: str, sides: Sides, now_ms: int) -> MergedFiles:
+def merge_one(path: str, base: str, ours: str, theirs: str, sides: Sides, now_ms: int) -> MergedText:
     """Merge a file of the workspace that was changed while another version was on its way."""
     if is_facts_path(path):
         mine = note_changes({}, {path: base}, {path: ours}, now_ms)
         others = note_changes({}, {path: base}, {path: theirs}, now_ms - 1)
-        return MergedFiles(merge_facts({path: base}, {path: ours}, {path: theirs}, mine, others))
-    return merge_notes({path: (base, ours, theirs)}, sides)
+        return MergedText(merge_facts({path: base}, {path: ours}, {path: theirs}, mine, others)[path])
+    return merge_note(path, base, ours, theirs, sides)
 
 
 def conflict_folder_prefix(sides: Sides) -> str:

@@ -12,11 +12,11 @@ from memd.replication.merge.files import (
     conflict_entry,
     conflict_folder_prefix,
     is_conflict_with,
-    merge_notes,
+    merge_note,
     merge_one,
     original_of,
 )
-from memd.replication.merge.texts import ConflictLines
+from memd.replication.merge.texts import ConflictLines, MergedText
 
 SIDES = Sides("laptop", "desktop", "2026-11-26")
 
@@ -26,16 +26,16 @@ FACTS = "memory/facts.md"
 
 
 def test_notes_are_merged_by_the_kind_of_their_path() -> None:
-    version = ("- a\n", "- ours\n", "- theirs\n")
-    merged = merge_notes({"MEMORY.md": version, "memory/2026-11-26.md": version}, SIDES)
-    assert merged.texts == {"MEMORY.md": "- ours\n", "memory/2026-11-26.md": "- ours\n- theirs\n"}
-    assert merged.conflicts == {"MEMORY.md": [ConflictLines(1, ("- theirs",))]}
+    versions = ("- a\n", "- ours\n", "- theirs\n")
+    curated = merge_note("MEMORY.md", *versions, SIDES)
+    assert curated == MergedText("- ours\n", [ConflictLines(1, ("- theirs",))])
+    assert merge_note("memory/2026-11-26.md", *versions, SIDES) == MergedText("- ours\n- theirs\n")
 
 
 def test_entries_of_the_earlier_machine_come_first() -> None:
     sides = Sides("laptop", "desktop", "2026-11-26", theirs_first=True)
-    merged = merge_notes({"memory/2026-11-26.md": ("", "- ours\n", "- theirs\n")}, sides)
-    assert merged.texts == {"memory/2026-11-26.md": "- theirs\n- ours\n"}
+    merged = merge_note("memory/2026-11-26.md", "", "- ours\n", "- theirs\n", sides)
+    assert merged.text == "- theirs\n- ours\n"
 
 
 def test_file_of_conflicts_names_machine_note_and_lines() -> None:
@@ -95,12 +95,11 @@ def test_original_of_an_unknown_note_is_the_name_in_the_path() -> None:
 
 def test_note_that_changed_meanwhile_is_merged() -> None:
     merged = merge_one("MEMORY.md", "a\nb\n", "A\nb\n", "a\nB\n", SIDES, 10)
-    assert merged.texts == {"MEMORY.md": "A\nB\n"}
-    assert not merged.conflicts
+    assert merged == MergedText("A\nB\n")
 
 
 def test_facts_that_changed_meanwhile_are_merged_with_the_local_edit() -> None:
     base, ours, theirs = (f"- {text} <!-- fact id=A1 -->\n" for text in ("tea", "coffee", "water"))
-    assert merge_one(FACTS, base, ours, theirs, SIDES, 10).texts == {FACTS: ours}
-    assert merge_one(FACTS, base, "", theirs, SIDES, 10).texts == {FACTS: ""}
-    assert merge_one(FACTS, base, base, theirs, SIDES, 10).texts == {FACTS: theirs}
+    assert merge_one(FACTS, base, ours, theirs, SIDES, 10).text == ours
+    assert merge_one(FACTS, base, "", theirs, SIDES, 10).text == ""
+    assert merge_one(FACTS, base, base, theirs, SIDES, 10).text == theirs

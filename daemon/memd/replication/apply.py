@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
@@ -54,9 +54,7 @@ async def apply_changes(
             await trio.to_thread.run_sync(_apply, root, change, contents, sides, now_ms, limiter=limiter)
         except MemdError as error:
             log.warning("remote.file_waits", path=change.path, code=error.code, error=error.message)
-            waiting.append(
-                PendingChange(change.path, change.local, change.before, change.after, error.message)
-            )
+            waiting.append(replace(change, reason=error.message))
 
     async with trio.open_nursery() as nursery:
         for change in changes:

@@ -98,12 +98,18 @@ def path_problem(path: str) -> str | None:
 
 def check_text(path: str, data: bytes) -> str:
     """Return the text of an incoming file, or raise `RemoteRefusedError` if it is none."""
+    text = text_of(data)
+    if text is None:
+        raise refused(path, "is not text in UTF-8")
+    return text
+
+
+def text_of(data: bytes) -> str | None:
+    """Return the text of a file; None if it is not text."""
     try:
-        if b"\0" not in data:
-            return data.decode("utf-8")
+        return data.decode("utf-8") if b"\0" not in data else None
     except UnicodeDecodeError:
-        pass
-    raise refused(path, "is not text in UTF-8")
+        return None
 
 
 def _as_seen(name: str) -> str:

@@ -110,11 +110,6 @@ class RemoteExchange:
     def __repr__(self) -> str:
         return f"<Exchange with {self.remote!r}>"
 
-    @staticmethod
-    def has_news(state: ExchangeState) -> bool:
-        """Return whether this machine has commits that the remote lacked at the last look."""
-        return state.refs.get(TIP, "") != state.refs.get(REMOTE, "")
-
     async def run(
         self,
         state: ExchangeState,

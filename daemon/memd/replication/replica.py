@@ -33,6 +33,7 @@ from memd.replication.git.repository import (
 from memd.replication.guard import DELETED, MISSING, DeletionGuard, Loss
 from memd.replication.merge.facts import is_facts_path, note_changes, read_ledger, write_ledger
 from memd.replication.merge.files import Sides
+from memd.replication.merge.texts import CONFLICTS_FOLDER
 from memd.replication.messages import CONFIRMED, describe_changes
 from memd.replication.names import LocalNames
 from memd.replication.workspace import (
@@ -190,12 +191,12 @@ class Replica:
         report = SyncReport()
         await self._apply(report)
         has_changed = await self._commit(report, settle=settle)
-        state = self._exchange_state()
-        if is_local or not (is_full or has_changed or self.exchange.has_news(state)):
+        has_news = has_changed or self._refs.get(TIP, "") != self._refs.get(REMOTE, "")
+        if is_local or not (is_full or has_news):
             await self._describe()
             return report
         try:
-            await self.exchange.run(state, take_over=take_over, retry=settle, look=is_full)
+            await self.exchange.run(self._exchange_state(), take_over=take_over, retry=settle, look=is_full)
             report.exchanged = True
         finally:
             await self._load()
@@ -426,7 +427,7 @@ class Replica:
             excluded=dict(self._left_out),
             waiting=dict.fromkeys(self._guard.lost.paths, MISSING)
             | {path: each.reason for path, each in self._waiting.items()},
-            conflicts=tuple(sorted(path for path in self._files if path.startswith("memory/conflicts/"))),
+            conflicts=tuple(sorted(path for path in self._files if path.startswith(f"{CONFLICTS_FOLDER}/"))),
             question=self._guard.question(self.config),
         )
 

@@ -8,7 +8,6 @@ from collections.abc import Mapping, Sequence
 from msgspec.structs import replace
 
 from memd.agents.status import as_problem
-from memd.replication.git.program import without_password
 from memd.replication.merge.files import original_of
 from memd.replication.runner import ReplicaRunner
 from memd.system.units import count
@@ -29,7 +28,7 @@ def describe_replica(runner: ReplicaRunner) -> RemoteStatus:
     workspace = replica.config.workspace
     return RemoteStatus(
         agent=replica.config.id,
-        url=without_password(replica.exchange.remote.url),
+        url=replica.exchange.remote.shown,
         machine=replica.machine,
         state=runner.state,
         files=len(replica.files),

@@ -14,7 +14,7 @@ from typing import Final
 
 from memd.lifecycle.files.folder_files import LIMIT_BYTES, read_bytes
 from memd.lifecycle.files.kernel_files import is_open_for_writing
-from memd.replication.check import is_tracked
+from memd.replication.check import is_tracked, text_of
 from memd.replication.git.repository import EMPTY_ID, blob_id
 from memd.replication.names import LocalNames
 from memd.sources.capacity import SourceLimits
@@ -111,7 +111,7 @@ class WorkspaceReader:
             return
         if data is None:
             found.busy.add(path)
-        elif not _is_text(data):
+        elif text_of(data) is None:
             found.excluded[path] = "it is not text in UTF-8"
         else:
             oid = blob_id(data)
@@ -218,14 +218,6 @@ def is_folding(workspace: Path) -> bool:
         if other != path and path.exists():
             return other.exists() and path.samefile(other)
     return False
-
-
-def _is_text(data: bytes) -> bool:
-    try:
-        data.decode("utf-8")
-    except UnicodeDecodeError:
-        return False
-    return b"\0" not in data
 
 
 def is_below(path: str, skipped: Mapping[str, str]) -> bool:

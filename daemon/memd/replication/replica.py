@@ -162,7 +162,31 @@ class Replica:
             MemdError: A step failed; what was done before stays, and the next sync continues.
         """
         async with self._exclusive():
-            return await self._sync(is_full, is_local, take_over, settle)
+            report = SyncReport()
+            await self._apply(report)
+            await self._commit(report, settle=settle)
+            has_news = self._refs.get(TIP, "") != self._refs.get(REMOTE, "")
+            if is_local or not (is_full or has_news):
+                await self._describe()
+                return report
+            try:
+                await self.exchange.run(
+                    self._exchange_state(), take_over=take_over, retry=settle, look=is_full
+                )
+                report.exchanged = True
+            finally:
+                await self._load()
+                await self._apply(report)
+                await self._describe()
+            if await self.exchange.announce(self._exchange_state()):
+                await self._describe()
+            if self.exchange.must_prune:
+                await self.repository.forget_unused()
+                await self.repository.set_config("memd.prune", "")
+                self.exchange.must_prune = False
+            if report.committed or report.received:
+                await self.repository.pack_if_needed()
+            return report
 
     @asynccontextmanager
     async def _exclusive(self) -> AsyncIterator[None]:
@@ -185,32 +209,6 @@ class Replica:
             self._reader = WorkspaceReader(agent.find_memory, agent.limits)
             self._settling = Settling()
         self.config, self.exchange.limits = agent.config, agent.limits
-
-    async def _sync(self, is_full: bool, is_local: bool, take_over: bool, settle: bool) -> SyncReport:
-        """Sync as `sync` says."""
-        report = SyncReport()
-        await self._apply(report)
-        has_changed = await self._commit(report, settle=settle)
-        has_news = has_changed or self._refs.get(TIP, "") != self._refs.get(REMOTE, "")
-        if is_local or not (is_full or has_news):
-            await self._describe()
-            return report
-        try:
-            await self.exchange.run(self._exchange_state(), take_over=take_over, retry=settle, look=is_full)
-            report.exchanged = True
-        finally:
-            await self._load()
-            await self._apply(report)
-            await self._describe()
-        if await self.exchange.announce(self._exchange_state()):
-            await self._describe()
-        if self.exchange.must_prune:
-            await self.repository.forget_unused()
-            await self.repository.set_config("memd.prune", "")
-            self.exchange.must_prune = False
-        if report.committed or report.received:
-            await self.repository.pack_if_needed()
-        return report
 
     def next_scan_s(self) -> float | None:
         """Return in how many seconds a change here may have settled; None if none is waiting."""
@@ -265,8 +263,8 @@ class Replica:
         # What is written to the place of a missing file is no edit of it.
         return {path: oid for path, oid in changes.items() if not self._guard.lost.has(path)}
 
-    async def _commit(self, report: SyncReport, *, settle: bool) -> bool:
-        """Commit what changed in the workspace and has settled; return whether there was anything."""
+    async def _commit(self, report: SyncReport, *, settle: bool) -> None:
+        """Commit what changed in the workspace and has settled."""
         settled: dict[str, str | None] = {}
         for _ in range(MAX_SETTLE_ROUNDS):
             scan = await self._scan()
@@ -280,14 +278,13 @@ class Replica:
                 break
             await trio.sleep(wait_s)
         if not settled:
-            return False
+            return
         contents = {path: None if oid is None else scan.contents[oid] for path, oid in settled.items()}
         commit = await self._make_commit(contents)
         await self.repository.set_refs({TIP: commit, APPLIED: await self._applied_commit(commit)})
         await self._load()
         report.committed = len(settled)
         log.info("remote.committed", agent=self.config.id, files=len(settled))
-        return True
 
     async def _make_commit(self, contents: Mapping[str, bytes | None]) -> str:
         """Make a commit of changed contents, with the times of changed facts."""

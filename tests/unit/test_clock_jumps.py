@@ -151,7 +151,7 @@ def test_what_an_earlier_run_bought_counts_when_the_clock_comes_right() -> None:
     clock = MovableClock()
     right_ms, clock.now_ms = clock.now_ms, 1000
     budget = TokenBudget(100, clock)
-    budget.restore(right_ms // DAY_MS, 60)
+    budget.add(60, right_ms // DAY_MS)
     assert budget.spent == 0
     clock.now_ms = right_ms
     assert budget.spent == 60

@@ -6,18 +6,16 @@ Circuit breakers and the day's tokens therefore survive a restart.
 from __future__ import annotations
 
 import hashlib
-import json
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
+import msgspec
 import structlog
 import trio
 
-from memd.embedding.numbers import clamped_count
 from memd.embedding.provider import BatchLimits
-from memd.embedding.remote.account import Account
-from memd.embedding.remote.circuit_breaker import CircuitBreaker
+from memd.embedding.remote.account import Account, AccountRecord
+from memd.embedding.remote.circuit_breaker import Count
 from memd.embedding.remote.endpoint import Endpoint
 from memd.embedding.remote.token_budget import TokenBudget
 from memd.system.clock import Clock
@@ -32,7 +30,7 @@ MAX_FILE_BYTES: Final = 1_000_000
 """The largest valid file: an account takes about 500 bytes."""
 
 WRITE_INTERVAL_S: Final = 1.0
-"""The minimum time between writes; a killed process loses the counts of the last second."""
+"""The minimum time between writes; a killed process loses the changes of the last second."""
 
 FINAL_WRITE_TIMEOUT_S: Final = 2.0
 """The timeout of the last write while the daemon stops."""
@@ -44,6 +42,15 @@ MAX_UNUSED_ACCOUNTS: Final = 200
 """The number of unused accounts of earlier runs that stay in the file."""
 
 
+class AccountsFile(msgspec.Struct):
+    """The contents of the file: the tokens that all accounts bought on a day, and the accounts by key."""
+
+    format: int
+    day: Count = 0
+    spent: Count = 0
+    accounts: dict[str, AccountRecord] = {}
+
+
 class Accounts:
     """Creates and saves accounts; `run`, which loads them, must be started first."""
 
@@ -52,9 +59,8 @@ class Accounts:
         self._clock = clock
         self._budget = TokenBudget(daily_budget, clock)
         self._accounts: dict[str, Account] = {}
-        self._earlier: dict[str, Mapping[str, Any]] = {}
+        self._records: dict[str, AccountRecord] = {}
         self._changed = trio.Event()
-        self._urgent = trio.Event()
         self._is_failing = False
 
     def __repr__(self) -> str:
@@ -64,16 +70,14 @@ class Accounts:
         """Return the account of an endpoint; the same provider, address and key share one."""
         key = hashlib.sha256(endpoint.account.encode("utf-8", "replace")).hexdigest()[:16]
         if key not in self._accounts:
-            account = Account(
+            self._accounts[key] = Account(
                 key,
-                endpoint.provider,
+                self._records.setdefault(key, AccountRecord(endpoint.provider)),
                 limits.concurrency,
                 clock=self._clock,
                 budget=self._budget,
-                on_change=self._note_change,
+                on_change=lambda: self._changed.set(),
             )
-            account.restore(self._earlier.pop(key, {}))
-            self._accounts[key] = account
         return self._accounts[key]
 
     def status(self) -> list[AccountStatus]:
@@ -109,17 +113,11 @@ class Accounts:
             while True:
                 await self._changed.wait()
                 await self._save(self._path, limiter)
-                with trio.move_on_after(WRITE_INTERVAL_S):
-                    await self._urgent.wait()
+                await trio.sleep(WRITE_INTERVAL_S)
         finally:
             with trio.CancelScope(shield=True, deadline=trio.current_time() + FINAL_WRITE_TIMEOUT_S):
                 if self._changed.is_set():
                     await self._save(self._path, limiter)
-
-    def _note_change(self, is_urgent: bool) -> None:
-        self._changed.set()
-        if is_urgent:
-            self._urgent.set()
 
     async def _load(self, path: Path, limiter: trio.CapacityLimiter) -> None:
         try:
@@ -130,26 +128,21 @@ class Accounts:
         except (OSError, ValueError, trio.TooSlowError) as error:
             log.warning("embedding.accounts_unreadable", path=str(path), error=_reason(error))
             return
-        self._budget.restore(clamped_count(document.get("day")), clamped_count(document.get("spent")))
-        records = document.get("accounts")
-        for key, record in records.items() if isinstance(records, dict) else ():
-            if not isinstance(record, dict):
-                continue
-            if key in self._accounts:
-                self._accounts[key].restore(record)
-            else:
-                self._earlier[key] = _valid_parts(record)
+        self._budget.add(document.spent, document.day)
+        self._records = document.accounts
+        for record in self._records.values():
+            record.breaker.is_trying = False
 
     async def _save(self, path: Path, limiter: trio.CapacityLimiter) -> None:
-        self._changed, self._urgent = trio.Event(), trio.Event()
-        earlier = [(key, record) for key, record in self._earlier.items() if self._is_worth_keeping(record)]
-        records: dict[str, Any] = dict(earlier[-MAX_UNUSED_ACCOUNTS:])
-        records |= {key: account.to_record() for key, account in self._accounts.items()}
-        document = {"day": self._budget.day, "spent": self._budget.spent, "accounts": records}
+        self._changed = trio.Event()
+        unused = [key for key in self._records if key not in self._accounts]
+        forgotten = {key for key in unused if not self._is_worth_keeping(self._records[key])}
+        for key in forgotten.union(unused[:-MAX_UNUSED_ACCOUNTS]):
+            del self._records[key]
+        document = AccountsFile(FORMAT, self._budget.day, self._budget.spent, self._records)
+        body = msgspec.json.format(msgspec.json.encode(document), indent=1)
         try:
-            await trio.to_thread.run_sync(
-                replace_records, path, document, abandon_on_cancel=True, limiter=limiter
-            )
+            await trio.to_thread.run_sync(replace_whole, path, body, abandon_on_cancel=True, limiter=limiter)
             self._is_failing = False
         except trio.Cancelled:
             self._changed.set()  # the write may be incomplete
@@ -159,30 +152,9 @@ class Accounts:
                 log.warning("embedding.accounts_unsaved", path=str(path), error=_reason(error))
             self._is_failing = True
 
-    def _is_worth_keeping(self, record: Mapping[str, Any]) -> bool:
+    def _is_worth_keeping(self, record: AccountRecord) -> bool:
         """Return whether an unused account has tokens of today or an open circuit breaker."""
-        if record.get("day") == self._budget.day:
-            return True
-        now_ms = self._clock()
-        breakers = [record["breaker"], *record["models"].values()]
-        return any(CircuitBreaker.from_record(breaker).retry_in_ms(now_ms) > 0 for breaker in breakers)
-
-
-def _valid_parts(record: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the valid parts of a record."""
-    models = record.get("models")
-    breakers = {
-        str(name): CircuitBreaker.from_record(breaker).to_record()
-        for name, breaker in (models.items() if isinstance(models, dict) else ())
-    }
-    return {
-        "provider": provider[:100] if isinstance(provider := record.get("provider"), str) else "",
-        "day": clamped_count(record.get("day")),
-        "calls": clamped_count(record.get("calls")),
-        "tokens": clamped_count(record.get("tokens")),
-        "breaker": CircuitBreaker.from_record(record.get("breaker")).to_record(),
-        "models": {name: breaker for name, breaker in breakers.items() if breaker},
-    }
+        return record.day == self._budget.day or record.breaker.retry_in_ms(self._clock()) > 0
 
 
 def _reason(error: Exception) -> str:
@@ -192,24 +164,14 @@ def _reason(error: Exception) -> str:
     return "timed out" if isinstance(error, trio.TooSlowError) else "not a valid accounts file"
 
 
-# --- the file; these functions block ------------------------------------
-
-
-def load_records(path: Path) -> dict[str, Any]:
-    """Return the file's contents; empty if it doesn't exist."""
+def load_records(path: Path) -> AccountsFile:
+    """Return the file's contents; empty if it doesn't exist. Blocks."""
     try:
-        body = load_whole(path, MAX_FILE_BYTES, through_link=True)
+        document = msgspec.json.decode(load_whole(path, MAX_FILE_BYTES), type=AccountsFile)
     except FileNotFoundError:
-        return {}
-    try:
-        value = json.loads(body)
+        return AccountsFile(FORMAT)
     except RecursionError:
         raise ValueError("nested too deep") from None
-    if not isinstance(value, dict) or value.get("format") != FORMAT:
+    if document.format != FORMAT:
         raise ValueError("unknown format")
-    return value
-
-
-def replace_records(path: Path, records: Mapping[str, Any]) -> None:
-    """Replace the file without fsync: a power cut costs one call at most."""
-    replace_whole(path, json.dumps({"format": FORMAT, **records}, indent=1).encode("ascii"))
+    return document

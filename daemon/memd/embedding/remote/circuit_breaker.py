@@ -8,10 +8,12 @@ text. Pure: times are parameters, in epoch milliseconds.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
-from typing import Any, Final
+from collections.abc import Callable
+from typing import Annotated, Final
 
-from memd.embedding.numbers import clamped_count, clamped_time_ms
+import msgspec
+
+from memd.embedding.numbers import MAX_COUNT, MAX_TIME_MS
 from memd.embedding.provider import encodable
 from memd.system.back_off import back_off_s
 from memd.system.units import about
@@ -24,8 +26,6 @@ from memd_client.errors import (
     ProviderRateLimitedError,
     ProviderReplyError,
     ProviderUnreachableError,
-    TextRefusedError,
-    TokenBudgetError,
 )
 
 TRIES: Final = 3
@@ -54,14 +54,15 @@ ACTION_WINDOW_MS: Final = 10 * 60_000
 MAX_WINDOW_MS: Final = 24 * 3_600_000
 """The longest window; bounds `Retry-After`."""
 
-TRIAL_TIMEOUT_MS: Final = 10 * 60_000
-"""A trial call without an outcome for this long is lost, and another is allowed. No call takes as long."""
-
 MIN_TRIAL_WAIT_MS: Final = 1_000
-"""The shortest wait to report while a trial call is under way."""
+"""The wait to report while a trial call is under way."""
 
 MAX_MESSAGE_CHARACTERS: Final = 300
 """The longest error message that is kept for the status and the file."""
+
+Count = Annotated[int, msgspec.Meta(ge=0, le=MAX_COUNT)]
+TimeMs = Annotated[int, msgspec.Meta(ge=0, le=MAX_TIME_MS)]
+WindowMs = Annotated[int, msgspec.Meta(ge=0, le=MAX_WINDOW_MS)]
 
 
 def backoff_s(attempt: int, random: Callable[[], float]) -> float:
@@ -101,142 +102,92 @@ def window_ms(error: ProviderFailedError, failures: int) -> int:
     return max(transient, named) if isinstance(error, ProviderRateLimitedError) else transient
 
 
-class CircuitBreaker:
-    """The circuit breaker of one account, or of one model of it.
+class CircuitBreaker(msgspec.Struct, omit_defaults=True):
+    """The circuit breaker of one account, saved as it is.
 
-    `error` is the reason why it is open, None if it is closed; `since_ms` is the time of the first failure since then,
-    `until_ms` the end of the window, `window_ms` its length.
+    Attributes:
+        code: The error code of the failure that opened it; empty if it is closed.
+        message: The message of that failure.
+        hint: The hint of that failure.
+        since_ms: The time of the first failure since it was last closed.
+        until_ms: The end of the window.
+        window_ms: The length of the window.
+        failures: Consecutive failures.
+        models: The models that the provider doesn't have, if only their calls fail fast; empty if all calls do.
+        is_trying: Whether a trial call is under way.
     """
 
-    def __init__(self) -> None:
-        self.error: ProviderFailedError | None = None
-        self.since_ms = 0
-        self.until_ms = 0
-        self.window_ms = 0
-        self.failures = 0
-        self.trial_ms: int | None = None
-        self._trial_number = 0
+    code: str = ""
+    message: str = ""
+    hint: str = ""
+    since_ms: TimeMs = 0
+    until_ms: TimeMs = 0
+    window_ms: WindowMs = 0
+    failures: Count = 0
+    models: list[str] = []
+    is_trying: bool = False
 
-    def __repr__(self) -> str:
-        if self.error is None:
-            return "<CircuitBreaker closed>"
-        trial = ", trial under way" if self.trial_ms is not None else ""
-        return f"<CircuitBreaker {self.error.code} until {self.until_ms}{trial}>"
+    def applies_to(self, model: str) -> bool:
+        """Return whether it is open for calls of a model."""
+        return bool(self.code) and (not self.models or model in self.models)
 
     def retry_in_ms(self, now_ms: int) -> int:
         """Return for how long calls still fail fast; 0 if a call may be made."""
-        if self._is_trying(now_ms):
-            return max(MIN_TRIAL_WAIT_MS, self._left_ms(now_ms))
-        return self._left_ms(now_ms)
+        return MIN_TRIAL_WAIT_MS if self.is_trying else self._left_ms(now_ms)
 
     def refusal(self, now_ms: int) -> ProviderFailedError | None:
         """Return the error for a call that fails fast; None if the call may be made."""
         left_ms = self.retry_in_ms(now_ms)
-        if self.error is None or left_ms == 0:
+        if not self.code or left_ms == 0:
             return None
         seconds = math.ceil(left_ms / 1000)
-        return _copy(self.error, f"; next try in {about(seconds * 1000)}", {"retry_after_s": seconds})
+        message = f"{self.message}; next try in {about(seconds * 1000)}"
+        data = {"hint": self.hint, "retry_after_s": seconds}
+        error = MemdError.from_wire({"code": self.code, "message": message, "data": data})
+        return error if isinstance(error, ProviderFailedError) else None
 
-    def admit(self, now_ms: int) -> int:
-        """Admit a call and return its trial number, 0 for none; raise if open."""
-        refusal = self.refusal(now_ms)
-        if refusal is not None:
-            raise refusal
-        if self.error is None:
-            return 0
-        self._trial_number += 1
-        self.trial_ms = now_ms
-        return self._trial_number
+    def begin_trial(self, now_ms: int) -> None:
+        """Begin a trial call. It counts as failed until it ends, so that a killed process's trial isn't repeated."""
+        self.is_trying = True
+        self.until_ms = now_ms + self.window_ms
 
-    def record_success(self, trial_number: int, now_ms: int) -> None:
-        """Record a success; only that of a trial call closes the breaker."""
-        if self._end_trial(trial_number) and self._left_ms(now_ms) == 0:
-            self.error = None
-            self.since_ms = self.until_ms = self.window_ms = self.failures = 0
+    def abandon_trial(self) -> None:
+        """End a trial call without an outcome: another one is allowed."""
+        self.is_trying, self.until_ms = False, 0
 
-    def record_failure(self, trial_number: int, error: ProviderFailedError, now_ms: int) -> None:
+    def close(self) -> None:
+        """Let all calls pass."""
+        self.code = self.message = self.hint = ""
+        self.since_ms = self.until_ms = self.window_ms = self.failures = 0
+        self.models, self.is_trying = [], False
+
+    def record_failure(
+        self, error: ProviderFailedError, model: str, now_ms: int, *, is_trial: bool = False
+    ) -> None:
         """Record a failure after all tries.
 
-        Concurrent calls count as one failure, with the longest of their windows. A refused text and an exhausted budget
-        are not failures of the provider.
+        Concurrent calls count as one failure, with the longest of their windows. An unknown model only affects calls
+        of that model, so that a corrected setting works at once.
         """
-        if isinstance(error, TextRefusedError | TokenBudgetError):
-            self.record_success(trial_number, now_ms)
-            return
-        if self._end_trial(trial_number) or self.error is None:
+        is_unknown_model = isinstance(error, ProviderModelError)
+        if self.models and not is_unknown_model:
+            self.close()
+        if self.code and not is_trial:
+            is_shorter = window_ms(error, self.failures) < self._left_ms(now_ms)
+            if is_shorter if not is_unknown_model else not self.models:
+                return
+        else:
             self.failures += 1
-        window = window_ms(error, self.failures)
-        if self.error is None:
+        if not self.code:
             self.since_ms = now_ms
-        elif window < self._left_ms(now_ms):
-            return
-        self.error = _copy(error, "", {})
-        self.window_ms = window
-        self.until_ms = now_ms + window
-
-    def record_abandoned(self, trial_number: int) -> None:
-        """Record a cancelled call: another trial call is allowed."""
-        self._end_trial(trial_number)
+        self.code, self.hint = error.code, encodable(error.hint or "")
+        self.message = encodable(error.message[:MAX_MESSAGE_CHARACTERS])
+        self.models = sorted({*self.models, encodable(model)}) if is_unknown_model else []
+        self.window_ms = window_ms(error, self.failures)
+        self.until_ms = now_ms + self.window_ms
+        self.is_trying = self.is_trying and not is_trial
 
     def _left_ms(self, now_ms: int) -> int:
         # A wall clock that is set back must not extend the window.
         self.until_ms = min(self.until_ms, now_ms + self.window_ms)
         return max(0, self.until_ms - now_ms)
-
-    def _is_trying(self, now_ms: int) -> bool:
-        """Return whether a trial call is under way and not lost."""
-        return self.trial_ms is not None and abs(now_ms - self.trial_ms) < TRIAL_TIMEOUT_MS
-
-    def _end_trial(self, trial_number: int) -> bool:
-        """End the trial call if it has this number; return whether it had."""
-        if trial_number == 0 or trial_number != self._trial_number or self.trial_ms is None:
-            return False
-        self.trial_ms = None
-        return True
-
-    def to_record(self) -> dict[str, Any]:
-        """Return the state to save; empty if closed."""
-        if self.error is None:
-            return {}
-        return {
-            "code": self.error.code,
-            "message": self.error.message,
-            "hint": self.error.hint,
-            "since_ms": self.since_ms,
-            "until_ms": self.until_ms,
-            "window_ms": self.window_ms,
-            "failures": self.failures,
-            "trial_ms": self.trial_ms,
-        }
-
-    @classmethod
-    def from_record(cls, record: object) -> CircuitBreaker:
-        """Return the breaker of a saved record; a closed one if the record is invalid.
-
-        A trial call that was under way when the process was killed counts as failed: its window starts with it.
-        """
-        breaker = cls()
-        if not isinstance(record, Mapping):
-            return breaker
-        code, message, hint = (record.get(key) for key in ("code", "message", "hint"))
-        since_ms, until_ms = (clamped_time_ms(record.get(key)) for key in ("since_ms", "until_ms"))
-        window, failures = (clamped_count(record.get(key)) for key in ("window_ms", "failures"))
-        if not (isinstance(code, str) and isinstance(message, str) and isinstance(hint, str)):
-            return breaker
-        if not window or not failures:
-            return breaker
-        data = {"hint": encodable(hint)}
-        error = MemdError.from_wire({"code": code, "message": encodable(message), "data": data})
-        if not isinstance(error, ProviderFailedError):
-            return breaker
-        breaker.error = _copy(error, "", {})
-        breaker.since_ms, breaker.failures = since_ms, failures
-        breaker.window_ms = min(MAX_WINDOW_MS, window)
-        trial_ms = clamped_time_ms(record.get("trial_ms"))
-        breaker.until_ms = max(until_ms, trial_ms + breaker.window_ms) if trial_ms else until_ms
-        return breaker
-
-
-def _copy(error: ProviderFailedError, suffix: str, data: Mapping[str, Any]) -> ProviderFailedError:
-    """Return a copy without traceback, and with a bounded message."""
-    return type(error)(error.message[:MAX_MESSAGE_CHARACTERS] + suffix, hint=error.hint, data=data)

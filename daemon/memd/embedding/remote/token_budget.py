@@ -14,7 +14,7 @@ log = structlog.get_logger(__name__)
 DAY_MS: Final = 86_400_000
 
 DAYS_REMEMBERED: Final = 8
-"""The number of past days whose counts are kept, for a clock that jumps and returns."""
+"""The number of days whose counts are kept, for a clock that jumps and returns."""
 
 
 class TokenBudget:
@@ -26,9 +26,8 @@ class TokenBudget:
     def __init__(self, limit: int, clock: Clock) -> None:
         self.limit = limit
         self._clock = clock
-        self._day = clock() // DAY_MS
-        self._spent = 0
-        self._other_days: dict[int, int] = {}
+        self._day = 0
+        self._spent: dict[int, int] = {}
         self.reserved = 0
         self._logged_day: int | None = None
 
@@ -38,14 +37,16 @@ class TokenBudget:
     @property
     def day(self) -> int:
         """The current day, in days since the epoch."""
-        self._roll_over()
+        day = self._clock() // DAY_MS
+        # A clock set back by a day or less keeps the count.
+        if day != self._day - 1:
+            self._day = day
         return self._day
 
     @property
     def spent(self) -> int:
         """Tokens bought today."""
-        self._roll_over()
-        return self._spent
+        return self._spent.get(self.day, 0)
 
     @property
     def is_spent(self) -> bool:
@@ -57,12 +58,11 @@ class TokenBudget:
         """Tokens that may still be reserved; None without a limit."""
         return max(0, self.limit - self.spent - self.reserved) if self.limit else None
 
-    def restore(self, day: int, spent: int) -> None:
-        """Add tokens bought in an earlier run, on the day they count for."""
-        if day == self.day:
-            self._spent += spent
-        else:
-            self._keep_day(day, spent)
+    def add(self, tokens: int, day: int) -> None:
+        """Count tokens bought on a day."""
+        self._spent[day] = self._spent.pop(day, 0) + tokens
+        if len(self._spent) > DAYS_REMEMBERED:
+            del self._spent[next(iter(self._spent))]
 
     def check(self, tokens: int) -> None:
         """Raise TokenBudgetError if the budget doesn't cover the tokens."""
@@ -85,23 +85,9 @@ class TokenBudget:
 
     def settle(self, reserved: int, bought: int) -> None:
         """End a reservation, and count the tokens bought."""
-        self._roll_over()
         self.reserved -= reserved
-        self._spent += bought
+        self.add(bought, self.day)
 
     def ms_to_midnight(self) -> int:
         """Return the time until the next day begins, in milliseconds."""
         return max(1, (self.day + 1) * DAY_MS - self._clock())
-
-    def _roll_over(self) -> None:
-        day = self._clock() // DAY_MS
-        # A clock set back by a day or less keeps the count; one that returns to an earlier day restores its count.
-        if day > self._day or day < self._day - 1:
-            self._keep_day(self._day, self._spent)
-            self._day, self._spent = day, self._other_days.pop(day, 0)
-
-    def _keep_day(self, day: int, spent: int) -> None:
-        self._other_days.pop(day, None)
-        self._other_days[day] = spent
-        if len(self._other_days) > DAYS_REMEMBERED:
-            del self._other_days[next(iter(self._other_days))]

@@ -14,10 +14,13 @@ from memd.embedding.remote.account import PrioritySemaphore
 from memd.embedding.remote.circuit_breaker import ACTION_WINDOW_MS, FIRST_TRANSIENT_WINDOW_MS, QUOTA_WINDOW_MS
 from memd.embedding.remote.endpoint import TextKind
 from memd_client.errors import (
+    ProviderFailedError,
     ProviderModelError,
     ProviderRateLimitedError,
     ProviderReplyError,
     ProviderUnreachableError,
+    TextRefusedError,
+    TokenBudgetError,
 )
 from tests.support.remote_fixture import (
     ACCOUNT_LIMITS,
@@ -77,6 +80,29 @@ def test_trial_with_an_unknown_model_closes_the_accounts_breaker() -> None:
     fail(account, ProviderModelError("no such model"), model="wrong")
 
     assert account.retry_in_s("right") == 0
+
+
+@pytest.mark.parametrize("error", [TextRefusedError("odd"), TokenBudgetError("spent")])
+def test_refused_text_and_exhausted_budget_do_not_open_the_breaker(error: ProviderFailedError) -> None:
+    clock = MovableClock()
+    account = accounts(clock).account_for(endpoint(), ACCOUNT_LIMITS)
+    fail(account, error)
+    assert account.retry_in_s("m") == 0
+    fail(account, DOWN)
+    clock.move(FIRST_TRANSIENT_WINDOW_MS / 1000)
+    fail(account, error)
+    assert account.status().code == ""
+
+
+def test_success_of_an_earlier_call_does_not_close_the_breaker() -> None:
+    clock = MovableClock()
+    account = accounts(clock).account_for(endpoint(), ACCOUNT_LIMITS)
+    older = account.begin(1, metered=True, model="m")
+    fail(account, NO_CREDIT)
+    clock.move(QUOTA_WINDOW_MS / 1000 + 5)
+    older.record_success(1)
+    with account.begin(1, metered=True, model="m") as call:
+        assert call.is_trial
 
 
 # --- calls ------------------------------------------------------------------------------------------

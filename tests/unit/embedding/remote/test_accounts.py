@@ -88,34 +88,15 @@ async def test_unused_accounts_keep_their_pause_over_several_restarts(tmp_path: 
     assert len(json.loads(path.read_text())["accounts"]) == 1, "what says nothing any more is dropped"
 
 
-def test_long_pause_and_its_trial_are_saved_at_once(tmp_path: Path) -> None:
-    async def test() -> None:
-        path, clock = tmp_path / "accounts.json", MovableClock()
-
-        def on_disk() -> Any:
-            found = json.loads(path.read_text()) if path.exists() else {"accounts": {"": {"breaker": {}}}}
-            return next(iter(found["accounts"].values()))["breaker"]
-
-        async with running(path, clock) as found:
-            account = found.account_for(endpoint(), ACCOUNT_LIMITS)
-            spend(account, 1)
-            await until(path.exists)
-            fail(account, NO_CREDIT)
-            await until(lambda: on_disk().get("code") == "provider_quota_exhausted")
-            clock.move(QUOTA_WINDOW_MS / 1000)
-            trial = account.begin(1, metered=True)
-            await until(lambda: on_disk().get("trial_ms") == clock.now_ms)
-            # the call of a process that is killed here counts: the next process doesn't repeat it
-            killed = accounts(clock, 0, path)
-            async with trio.open_nursery() as nursery:
-                await nursery.start(killed.run)
-                assert killed.account_for(endpoint(), ACCOUNT_LIMITS).retry_in_s() == QUOTA_WINDOW_MS / 1000
-                nursery.cancel_scope.cancel()
-            trial.record_abandoned()
-
-    trio.run(
-        test, clock=trio.testing.MockClock()
-    )  # the clock doesn't advance: no write waits for the next second
+async def test_trial_of_a_killed_process_is_not_repeated(tmp_path: Path) -> None:
+    path, clock = tmp_path / "accounts.json", MovableClock()
+    async with running(path, clock) as found:
+        account = found.account_for(endpoint(), ACCOUNT_LIMITS)
+        fail(account, NO_CREDIT)
+        clock.move(QUOTA_WINDOW_MS / 1000)
+        account.begin(1, metered=True)
+    async with running(path, clock) as found:
+        assert found.account_for(endpoint(), ACCOUNT_LIMITS).retry_in_s() == QUOTA_WINDOW_MS / 1000
 
 
 async def test_counts_are_written_once_a_second_at_most(tmp_path: Path) -> None:
@@ -160,19 +141,6 @@ async def test_invalid_file_is_logged_and_replaced(tmp_path: Path, body: bytes) 
     assert json.loads(path.read_text())["spent"] == 3
 
 
-async def test_invalid_nested_values_are_not_written_again(tmp_path: Path) -> None:
-    path, clock = tmp_path / "accounts.json", MovableClock()
-    deep = "[" * 900 + "]" * 900
-    today = clock() // DAY_MS
-    record = f'{{"day": {today}, "calls": 4, "odd": {deep}, "provider": {deep}, "models": {{"m": {deep}}}}}'
-    path.write_text(f'{{"format": 1, "accounts": {{"earlier": {record}}}}}')
-    async with running(path, clock) as found:
-        spend(found.account_for(endpoint(), ACCOUNT_LIMITS), 3)
-    kept = json.loads(path.read_text())["accounts"]["earlier"]
-    assert set(kept) == {"provider", "day", "calls", "tokens", "breaker", "models"}
-    assert (kept["day"], kept["calls"], kept["models"]) == (today, 4, {})
-
-
 VALUES = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=6),
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=6), inner, max_size=3),
@@ -182,11 +150,9 @@ VALUES = st.recursive(
 
 @given(
     top=st.dictionaries(st.sampled_from(["day", "spent", "accounts"]), VALUES),
-    record=st.dictionaries(
-        st.sampled_from(["provider", "day", "calls", "tokens", "breaker", "models"]), VALUES
-    ),
+    record=st.dictionaries(st.sampled_from(["provider", "day", "calls", "tokens", "breaker"]), VALUES),
 )
-async def test_valid_parts_of_a_file_are_restored(
+async def test_any_values_in_a_file_leave_usable_accounts(
     tmp_path_factory: pytest.TempPathFactory, top: dict[str, Any], record: dict[str, Any]
 ) -> None:
     clock = MovableClock()
@@ -195,7 +161,7 @@ async def test_valid_parts_of_a_file_are_restored(
     path.write_text(json.dumps({"format": 1, "accounts": {key: record, "x": record}, **top}))
     async with running(path, clock) as found:
         account = found.account_for(endpoint(), ACCOUNT_LIMITS)
-        clock.move(2 * DAY_MS / 1000)
+        clock.move(2 * DAY_MS / 1000)  # longer than any window
         spend(account, 3)
         assert account.status().tokens_today == 3
         assert found.tokens_today == 3

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import json
 import math
-from typing import Any
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -19,8 +18,8 @@ from memd.embedding.remote.circuit_breaker import (
     MAX_JITTER_SHARE,
     MAX_TRANSIENT_WINDOW_MS,
     MAX_WINDOW_MS,
+    MIN_TRIAL_WAIT_MS,
     QUOTA_WINDOW_MS,
-    TRIAL_TIMEOUT_MS,
     CircuitBreaker,
     backoff_s,
     is_transient,
@@ -45,8 +44,21 @@ DOWN = ProviderUnreachableError("nobody answers")
 
 def opened(error: ProviderFailedError = DOWN, now_ms: int = NOW) -> CircuitBreaker:
     breaker = CircuitBreaker()
-    breaker.record_failure(breaker.admit(now_ms), error, now_ms)
+    breaker.record_failure(error, "m", now_ms)
     return breaker
+
+
+def fail_trial(breaker: CircuitBreaker, error: ProviderFailedError, now_ms: int) -> None:
+    assert breaker.retry_in_ms(now_ms) == 0
+    breaker.begin_trial(now_ms)
+    breaker.record_failure(error, "m", now_ms, is_trial=True)
+
+
+def restarted(breaker: CircuitBreaker) -> CircuitBreaker:
+    """Return the breaker that the next process loads."""
+    found = msgspec.json.decode(msgspec.json.encode(breaker), type=CircuitBreaker)
+    found.is_trying = False
+    return found
 
 
 @pytest.mark.parametrize(
@@ -79,12 +91,12 @@ def test_window_length_depends_on_the_error(error: ProviderFailedError, first_ms
 def test_calls_within_the_window_fail_fast_with_error_and_wait() -> None:
     breaker = opened(ProviderRateLimitedError("slow down", hint="wait", data={"retry_after_s": 40}))
 
-    with pytest.raises(ProviderRateLimitedError) as refusal:
-        breaker.admit(NOW + 10_500)
+    refusal = breaker.refusal(NOW + 10_500)
 
-    assert refusal.value.message == "slow down; next try in 30 s"
-    assert refusal.value.hint == "wait"
-    assert refusal.value.data == {"retry_after_s": 30}
+    assert isinstance(refusal, ProviderRateLimitedError)
+    assert refusal.message == "slow down; next try in 30 s"
+    assert refusal.hint == "wait"
+    assert refusal.data == {"retry_after_s": 30}
     assert breaker.refusal(NOW) is not breaker.refusal(NOW)
 
 
@@ -92,22 +104,22 @@ def test_one_trial_is_allowed_after_the_window_and_its_success_closes() -> None:
     breaker = opened()
     after = NOW + FIRST_TRANSIENT_WINDOW_MS
 
-    trial_number = breaker.admit(after)
-    with pytest.raises(ProviderUnreachableError):
-        breaker.admit(after)
-    breaker.record_success(trial_number, after)
+    assert breaker.refusal(after) is None
+    breaker.begin_trial(after)
+    assert isinstance(breaker.refusal(after), ProviderUnreachableError)
+    assert breaker.retry_in_ms(after) == MIN_TRIAL_WAIT_MS
+    breaker.close()
 
-    assert trial_number > 0
-    assert breaker.admit(after) == breaker.admit(after) == 0
-    assert repr(breaker) == "<CircuitBreaker closed>"
+    assert breaker == CircuitBreaker()
+    assert not breaker.applies_to("m")
 
 
 def test_failed_trials_double_the_window_and_keep_the_first_failure_time() -> None:
     breaker = opened()
-    now, windows = NOW, []
+    windows = []
     for _ in range(8):
         now = breaker.until_ms
-        breaker.record_failure(breaker.admit(now), DOWN, now)
+        fail_trial(breaker, DOWN, now)
         windows.append(breaker.until_ms - now)
 
     assert windows == [4_000, 8_000, 16_000, 32_000, 60_000, 60_000, 60_000, 60_000]
@@ -115,59 +127,48 @@ def test_failed_trials_double_the_window_and_keep_the_first_failure_time() -> No
 
 
 def test_concurrent_failures_count_once_with_the_longest_window() -> None:
-    breaker = CircuitBreaker()
-    trial_numbers = [breaker.admit(NOW) for _ in range(4)]
-
-    breaker.record_failure(trial_numbers[0], DOWN, NOW)
-    breaker.record_failure(
-        trial_numbers[1], ProviderRateLimitedError("429", data={"retry_after_s": 40}), NOW + 1
-    )
-    breaker.record_failure(trial_numbers[2], DOWN, NOW + 2)
-    breaker.record_success(trial_numbers[3], NOW + 3)
+    breaker = opened()
+    breaker.record_failure(ProviderRateLimitedError("429", data={"retry_after_s": 40}), "m", NOW + 1)
+    breaker.record_failure(DOWN, "m", NOW + 2)
 
     assert breaker.failures == 1
     assert breaker.retry_in_ms(NOW + 3) == 40_000 - 2
     assert isinstance(breaker.refusal(NOW + 3), ProviderRateLimitedError)
 
 
-def test_success_of_an_earlier_call_does_not_close_the_breaker() -> None:
+def test_abandoned_trial_allows_another_one() -> None:
+    breaker = opened()
+    after = NOW + FIRST_TRANSIENT_WINDOW_MS
+    breaker.begin_trial(after)
+    breaker.abandon_trial()
+
+    assert breaker.refusal(after) is None
+    assert breaker.applies_to("m")
+
+
+def test_unknown_models_only_refuse_their_own_calls() -> None:
     breaker = CircuitBreaker()
-    older, failing = breaker.admit(NOW), breaker.admit(NOW)
-    breaker.record_failure(failing, ProviderQuotaError("no credit"), NOW)
-    breaker.record_success(older, NOW + QUOTA_WINDOW_MS + 5)
+    breaker.record_failure(ProviderModelError("no such model"), "wrong", NOW)
+    breaker.record_failure(ProviderModelError("no such model"), "wrong too", NOW + 5)
 
-    assert breaker.error is not None
-
-
-def test_cancelled_trial_allows_another_one() -> None:
-    breaker = opened()
-    after = NOW + FIRST_TRANSIENT_WINDOW_MS
-    breaker.record_abandoned(breaker.admit(after))
-
-    assert breaker.admit(after) > 0
+    assert [breaker.applies_to(model) for model in ("wrong", "wrong too", "right")] == [True, True, False]
+    assert breaker.retry_in_ms(NOW + 5) == ACTION_WINDOW_MS
 
 
-def test_lost_trial_allows_another_one() -> None:
-    breaker = opened()
-    lost = breaker.admit(NOW + FIRST_TRANSIENT_WINDOW_MS)
-    later = NOW + FIRST_TRANSIENT_WINDOW_MS + TRIAL_TIMEOUT_MS
-    second = breaker.admit(later)
-    breaker.record_abandoned(lost)  # a late outcome of a lost trial no longer counts as one
+def test_failure_of_the_account_replaces_the_window_of_a_model() -> None:
+    breaker = opened(ProviderModelError("no such model"))
+    breaker.record_failure(DOWN, "right", NOW + 1)
 
-    assert second not in (0, lost)
-    with pytest.raises(ProviderUnreachableError):
-        breaker.admit(later)
+    assert breaker.applies_to("another")
+    assert breaker.retry_in_ms(NOW + 1) == FIRST_TRANSIENT_WINDOW_MS
 
 
-@pytest.mark.parametrize("error", [TextRefusedError("odd"), TokenBudgetError("spent")])
-def test_refused_text_and_exhausted_budget_do_not_open_the_breaker(
-    error: ProviderFailedError,
-) -> None:
-    assert opened(error).admit(NOW) == 0
-    breaker = opened()
-    after = NOW + FIRST_TRANSIENT_WINDOW_MS
-    breaker.record_failure(breaker.admit(after), error, after)
-    assert breaker.admit(after) == 0
+def test_unknown_model_of_an_earlier_call_keeps_the_window_of_the_account() -> None:
+    breaker = opened(ProviderQuotaError("no credit"))
+    breaker.record_failure(ProviderModelError("no such model"), "wrong", NOW + 1)
+
+    assert breaker.applies_to("right")
+    assert isinstance(breaker.refusal(NOW + 1), ProviderQuotaError)
 
 
 def test_clock_set_back_does_not_extend_the_window() -> None:
@@ -175,47 +176,32 @@ def test_clock_set_back_does_not_extend_the_window() -> None:
     a_year_ago = NOW - 365 * 86_400_000
 
     assert breaker.retry_in_ms(a_year_ago) == FIRST_TRANSIENT_WINDOW_MS
-    assert breaker.admit(a_year_ago + FIRST_TRANSIENT_WINDOW_MS) > 0
+    assert breaker.refusal(a_year_ago + FIRST_TRANSIENT_WINDOW_MS) is None
 
 
 def test_a_restart_keeps_error_window_and_count() -> None:
     breaker = opened(ProviderQuotaError("no credit", hint="add some"))
-    record = json.loads(json.dumps(breaker.to_record()))
-    restored = CircuitBreaker.from_record(record)
+    restored = restarted(breaker)
 
-    assert restored.to_record() == breaker.to_record()
-    with pytest.raises(ProviderQuotaError, match="no credit; next try in 30 min") as refusal:
-        restored.admit(NOW)
-    assert refusal.value.hint == "add some"
+    assert restored == breaker
+    refusal = restored.refusal(NOW)
+    assert isinstance(refusal, ProviderQuotaError)
+    assert (refusal.message, refusal.hint) == ("no credit; next try in 30 min", "add some")
 
 
 def test_trial_of_a_killed_process_counts_as_failed() -> None:
     breaker = opened(ProviderQuotaError("no credit"))
-    breaker.admit(NOW + QUOTA_WINDOW_MS)
-    restored = CircuitBreaker.from_record(breaker.to_record())
+    breaker.begin_trial(NOW + QUOTA_WINDOW_MS)
 
-    assert restored.retry_in_ms(NOW + QUOTA_WINDOW_MS + 1) == QUOTA_WINDOW_MS - 1
-
-
-GARBAGE = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=8),
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=4), inner, max_size=3),
-    max_leaves=6,
-)
+    assert restarted(breaker).retry_in_ms(NOW + QUOTA_WINDOW_MS + 1) == QUOTA_WINDOW_MS - 1
 
 
-@given(
-    record=GARBAGE,
-    wrong=st.dictionaries(st.sampled_from(sorted(opened().to_record())), GARBAGE, max_size=4),
-    now_ms=st.integers(0, 2 * NOW),
-)
-def test_invalid_record_gives_a_breaker_that_closes_within_a_day(
-    record: object, wrong: dict[str, Any], now_ms: int
-) -> None:
-    for value in (record, {**opened().to_record(), **wrong}):
-        breaker = CircuitBreaker.from_record(value)
-        assert breaker.retry_in_ms(now_ms) <= MAX_WINDOW_MS
-        breaker.admit(now_ms + MAX_WINDOW_MS)
+@pytest.mark.parametrize("code", ["no_such_code", "invalid_params"])
+def test_breaker_of_an_unknown_code_lets_calls_pass(code: str) -> None:
+    breaker = opened()
+    breaker.code = code
+
+    assert breaker.refusal(NOW) is None
 
 
 ERRORS = st.sampled_from(
@@ -227,7 +213,6 @@ ERRORS = st.sampled_from(
         ProviderRateLimitedError("429", data={"retry_after_s": 40}),
         ProviderQuotaError("no credit"),
         ProviderAuthError("401"),
-        TextRefusedError("odd"),
     ]
 )
 
@@ -239,91 +224,65 @@ class BreakerMachine(RuleBasedStateMachine):
         super().__init__()
         self.breaker = CircuitBreaker()
         self.now = NOW
-        self.plain: list[int] = []
-        self.trials: list[int] = []
-        self.trial_at: int | None = None
+        self.plain = 0
 
     @rule()
     def call(self) -> None:
-        is_refused = self.breaker.retry_in_ms(self.now) > 0
-        try:
-            trial_number = self.breaker.admit(self.now)
-        except ProviderFailedError:
-            assert is_refused
-            return
-        assert not is_refused
-        if trial_number:
-            # never more than one trial at a time, apart from lost ones
-            assert not self.trials or self.trial_at is None or self.now - self.trial_at >= TRIAL_TIMEOUT_MS
-            self.trials, self.trial_at = [trial_number], self.now
+        if not self.breaker.code:
+            self.plain += 1
+        elif self.breaker.retry_in_ms(self.now) == 0:
+            assert not self.breaker.is_trying
+            self.breaker.begin_trial(self.now)
+
+    @precondition(lambda self: self.breaker.is_trying)
+    @rule(ending=st.sampled_from(["well", "given up"]) | ERRORS)
+    def end_trial(self, ending: str | ProviderFailedError) -> None:
+        if isinstance(ending, ProviderFailedError):
+            failures = self.breaker.failures
+            self.breaker.record_failure(ending, "m", self.now, is_trial=True)
+            assert self.breaker.failures == failures + 1
+        elif ending == "well":
+            self.breaker.close()
         else:
-            self.plain.append(trial_number)
+            self.breaker.abandon_trial()
+            assert self.breaker.retry_in_ms(self.now) == 0
+        assert not self.breaker.is_trying
 
-    def _take(self, want_trial: bool) -> int | None:
-        line = self.trials if want_trial and self.trials else self.plain
-        return line.pop() if line else None
-
-    @rule(want_trial=st.booleans())
-    def succeed(self, want_trial: bool) -> None:
-        trial_number = self._take(want_trial)
-        if trial_number is not None:
-            was_open = self.breaker.until_ms > self.now
-            self.breaker.record_success(trial_number, self.now)
-            # an open window is never shortened
-            assert not was_open or self.breaker.error is not None
-
-    @rule(want_trial=st.booleans(), error=ERRORS)
-    def fail(self, want_trial: bool, error: ProviderFailedError) -> None:
-        trial_number = self._take(want_trial)
-        if trial_number is not None:
-            until = self.breaker.until_ms
-            self.breaker.record_failure(trial_number, error, self.now)
-            if not isinstance(error, TextRefusedError):
-                assert self.breaker.until_ms >= max(until, self.now + FIRST_TRANSIENT_WINDOW_MS)
-
-    @rule(want_trial=st.booleans())
-    def cancel(self, want_trial: bool) -> None:
-        trial_number = self._take(want_trial)
-        if trial_number is not None:
-            self.breaker.record_abandoned(trial_number)
+    @precondition(lambda self: self.plain)
+    @rule(error=ERRORS)
+    def fail(self, error: ProviderFailedError) -> None:
+        self.plain -= 1
+        until = self.breaker.until_ms
+        self.breaker.record_failure(error, "m", self.now)
+        # an open window is never shortened
+        assert self.breaker.until_ms >= max(until, self.now + FIRST_TRANSIENT_WINDOW_MS)
 
     @rule(ms=st.integers(0, 2 * QUOTA_WINDOW_MS) | st.integers(0, 5_000))
     def wait(self, ms: int) -> None:
         self.now += ms
 
-    @precondition(lambda self: self.breaker.error is not None)
+    @precondition(lambda self: self.breaker.code)
     @rule()
     def wait_for_the_end_of_the_window(self) -> None:
         self.now = max(self.now, self.breaker.until_ms)
 
     @rule()
     def restart(self) -> None:
-        window, trial_ms = self.breaker.window_ms, self.breaker.trial_ms
-        self.breaker = CircuitBreaker.from_record(json.loads(json.dumps(self.breaker.to_record())))
-        self.plain, self.trials = [], []
-        if trial_ms is not None:
-            assert self.breaker.until_ms >= trial_ms + window
+        self.plain, self.breaker = 0, restarted(self.breaker)
 
     @invariant()
     def open_breaker_has_reason_start_and_end(self) -> None:
         breaker = self.breaker
-        if breaker.error is None:
-            assert breaker.refusal(self.now) is None
-            assert (breaker.until_ms, breaker.window_ms, breaker.failures) == (0, 0, 0)
+        if not breaker.code:
+            assert breaker == CircuitBreaker()
         else:
             assert 0 < breaker.since_ms <= self.now
-            assert breaker.until_ms > 0
             assert breaker.window_ms >= FIRST_TRANSIENT_WINDOW_MS
             assert breaker.failures > 0
 
     @invariant()
     def breaker_always_recovers(self) -> None:
-        record = self.breaker.to_record()
-        other = CircuitBreaker.from_record(record)
-        later = self.now + MAX_WINDOW_MS + TRIAL_TIMEOUT_MS
-        assert self.breaker.retry_in_ms(later) == 0
-        other.record_success(other.admit(later), later)
-        assert other.error is None
+        assert restarted(self.breaker).retry_in_ms(self.now + MAX_WINDOW_MS) == 0
 
 
 TestBreakerMachine = BreakerMachine.TestCase

@@ -155,13 +155,12 @@ GEMMA_NEEDS, MINILM_NEEDS = (
         each.header,
         chunk_tokens=400,
         prompt=prefixes_of(each.header.name).document,
-        threads=2,
     )
     for each in (GEMMA, MINILM)
 )
 MODELS = [
-    ModelFile(DEFAULT_LOCAL_MODEL, "", GEMMA.file_bytes, [], False, GEMMA_NEEDS.memory.working_bytes),
-    ModelFile("minilm", "", MINILM.file_bytes, ["main", "work"], True, MINILM_NEEDS.memory.working_bytes),
+    ModelFile(DEFAULT_LOCAL_MODEL, "", GEMMA.file_bytes, [], False, GEMMA_NEEDS.ram_bytes),
+    ModelFile("minilm", "", MINILM.file_bytes, ["main", "work"], True, MINILM_NEEDS.ram_bytes),
 ]
 MODEL_INFO = ModelReply(
     DEFAULT_LOCAL_MODEL,
@@ -177,8 +176,8 @@ MODEL_INFO = ModelReply(
         context_tokens=GEMMA_NEEDS.context,
         chunk_tokens=GEMMA_NEEDS.chunk,
         windows=GEMMA_NEEDS.windows,
-        ram_bytes=GEMMA_NEEDS.memory.working_bytes,
-        peak_bytes=GEMMA_NEEDS.memory.peak_bytes,
+        ram_bytes=GEMMA_NEEDS.ram_bytes,
+        peak_bytes=GEMMA_NEEDS.peak_bytes,
     ),
 )
 COUNTED = Metric(

@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memd.embedding.local import model_memory
-from memd.embedding.local.estimate import estimate_memory
+from memd.embedding.local.estimate import estimate_model
 from memd.embedding.local.header import ModelHeader
 from memd.embedding.local.jobs import JobKind
 from memd.embedding.local.model_memory import (
@@ -39,7 +39,7 @@ from tests.unit.embedding.leased_model import PATIENT
 NOW = 1000.0
 LONG_AGO = NOW - 100
 
-NEED = estimate_memory(0, ModelHeader("bert", 512, ""), 512, 1).peak_bytes
+NEED = estimate_model(0, ModelHeader("bert", 512, ""), chunk_tokens=400).peak_bytes
 """The estimated RAM of a fake model."""
 
 

@@ -44,8 +44,7 @@ _TOKENS: Final = "tokenizer.ggml.tokens"
 class ModelHeader:
     """Metadata of a GGUF file; `trained_tokens` is None and a size 0 if unknown.
 
-    `width` is the vector size, `feed_forward` that of the network in a layer, `cache_width` how many numbers of a token
-    are in a layer's key-value cache, `vocabulary` the number of tokens.
+    `width` is the vector size, `vocabulary` the number of tokens.
     """
 
     architecture: str
@@ -53,8 +52,6 @@ class ModelHeader:
     name: str
     layers: int = 0
     width: int = 0
-    feed_forward: int = 0
-    cache_width: int = 0
     vocabulary: int = 0
 
 
@@ -96,21 +93,16 @@ def _header_of(metadata: dict[str, Any], file_name: str) -> ModelHeader:
     """Return the header of parsed metadata."""
     architecture = str(metadata.get(_ARCHITECTURE, ""))
 
-    def number(name: str, default: int = 0) -> int:
+    def number(name: str) -> int:
         value = metadata.get(f"{architecture}.{name}")
-        return value if isinstance(value, int) and value > 0 else default
+        return value if isinstance(value, int) and value > 0 else 0
 
-    width, heads = number("embedding_length"), number("attention.head_count", 1)
-    head_size = width // heads
-    cached = number("attention.key_length", head_size) + number("attention.value_length", head_size)
     return ModelHeader(
         architecture=architecture,
         trained_tokens=number("context_length") or None,
         name=str(metadata.get("general.name", file_name)),
         layers=number("block_count"),
-        width=width,
-        feed_forward=number("feed_forward_length"),
-        cache_width=number("attention.head_count_kv", heads) * cached,
+        width=number("embedding_length"),
         vocabulary=metadata.get(_TOKENS, number("vocab_size")),
     )
 

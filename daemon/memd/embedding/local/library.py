@@ -118,15 +118,15 @@ class ModelLibrary:
             context_tokens=estimate.context,
             chunk_tokens=estimate.chunk,
             windows=estimate.windows,
-            ram_bytes=estimate.memory.working_bytes,
-            peak_bytes=estimate.memory.peak_bytes,
+            ram_bytes=estimate.ram_bytes,
+            peak_bytes=estimate.peak_bytes,
         )
         return ModelReply(wanted.shown, str(path), model.file_bytes, info=info)
 
     def _load_ram(self, reference: str, path: Path) -> int:
         """Return the estimated RAM of a model on disk, 0 if its file is unreadable."""
         try:
-            return self._estimate(reference, path, _load_known(path)).memory.working_bytes
+            return self._estimate(reference, path, _load_known(path)).ram_bytes
         except (MemdError, OSError):
             return 0
 
@@ -140,7 +140,6 @@ class ModelLibrary:
             model.header,
             chunk_tokens=max(sizes, default=MemorySearch().chunking.tokens),
             prompt=local_space(reference, None, model.header).document_prefix,
-            threads=self._owner.thread_count(),
         )
 
     async def remove(self, reference: str, *, force: bool, progress: Progress) -> ModelReply:

@@ -10,7 +10,7 @@ from typing import Final
 import numpy as np
 import trio
 
-from memd.embedding.local.fit import load_memory_bytes, load_physical_cores, thread_count
+from memd.embedding.local.fit import load_memory_bytes
 from memd.embedding.local.jobs import InferenceJob, JobKind
 from memd.embedding.local.model_memory import ModelMemoryManager
 from memd.embedding.local.process import RunnerSettings
@@ -109,10 +109,6 @@ class ModelOwner:
         """Change the settings: the RAM budget at once, the rest for models leased later."""
         self._settings = settings
         self._memory.budget_bytes = budget_bytes
-
-    def thread_count(self) -> int:
-        """Return the number of threads of a model. Blocks on disk."""
-        return thread_count(self._settings.threads, load_physical_cores())
 
     def lease(self, file: LocalModel, *, chunk_tokens: int) -> ModelLease:
         """Return a lease of a model; loads nothing."""

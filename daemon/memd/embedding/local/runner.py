@@ -101,8 +101,8 @@ def load_plan(path: Path, *, fingerprint: str | None, chunk_tokens: int, threads
             hint="wait for the next check of the settings, which detects the new file",
         )
     threads = fit.thread_count(threads, fit.load_physical_cores())
-    estimate = estimate_model(stamp.size, header, chunk_tokens=chunk_tokens, prompt="", threads=threads)
-    return LoadPlan(stamp, context=estimate.context, threads=threads, need_bytes=estimate.memory.peak_bytes)
+    estimate = estimate_model(stamp.size, header, chunk_tokens=chunk_tokens)
+    return LoadPlan(stamp, context=estimate.context, threads=threads, need_bytes=estimate.peak_bytes)
 
 
 class Backoff:

@@ -14,8 +14,9 @@ import trio
 
 from memd.embedding.choose.local_resolver import LocalResolver
 from memd.embedding.local.model_files import lock_models
-from memd.embedding.local.owner import LocalProvider, ModelOwner
+from memd.embedding.local.owner import ModelOwner
 from memd.embedding.local.process import RunnerSettings
+from memd.embedding.local.provider import LocalProvider
 from memd.embedding.local.pull import fetch_minilm_sources, pull_model
 from memd.settings.paths import models_dir
 from memd.settings.schema import Chunking, Local, MemorySearch

@@ -8,7 +8,6 @@ from typing import Any
 
 import trio
 
-from memd.embedding.local.runner import RunnerStatus
 from memd.rpc.call import ProgressSink
 from memd.settings.agents import resolve
 from memd.settings.schema import DaemonSettings
@@ -43,6 +42,7 @@ from memd_client.messages import (
     SearchReply,
     VacuumedAgent,
 )
+from memd_client.reports import ModelStatus
 
 
 class FakeAgent:
@@ -245,7 +245,7 @@ class FakeRegistry:
         self.config_path = Path("/state/openclaw.json")
         self.settings = DaemonSettings()
         self.agents = {"main": self.main, "other": self.other}
-        self.models = FakeStatusSource(RunnerStatus("minilm", "/m.gguf", "ready", 7, 100, 0, 0, None))
+        self.models = FakeStatusSource(ModelStatus("minilm", "/m.gguf", "ready", 7, 100, 0, 0))
         self.downloads = FakeStatusSource(
             DownloadStatus("hf:a/b/c.gguf", "failed", "download", 1, 2, "no route")
         )

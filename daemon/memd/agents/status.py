@@ -9,7 +9,6 @@ from msgspec.structs import replace
 
 from memd.agents.open_agent import OpenAgent
 from memd.agents.source_status import describe_sources
-from memd.embedding.local.runner import RunnerStatus
 from memd.index.cache import RefusedChunk, load_refused
 from memd.index.connection import Database
 from memd.index.files import IndexCounts, count_all, generation
@@ -24,7 +23,6 @@ from memd_client.errors import MemdError
 from memd_client.messages import (
     AgentStatus,
     Check,
-    ModelStatus,
     Problem,
     RejectedText,
     SessionsStatus,
@@ -41,20 +39,6 @@ MAX_REFUSED_SHOWN = 100
 def as_problem(error: MemdError) -> Problem:
     """Return an error as a status row."""
     return Problem(error.wire_code, error.message, error.hint)
-
-
-def model_status(row: RunnerStatus) -> ModelStatus:
-    """Return a local model as a status row."""
-    return ModelStatus(
-        row.model,
-        row.path,
-        row.state,
-        row.pid,
-        row.rss_bytes,
-        row.queued,
-        row.restarts,
-        row.problem or "",
-    )
 
 
 class _Looked(NamedTuple):

@@ -13,8 +13,9 @@ import pytest
 import trio
 
 from memd.embedding.local.child import split_into_windows
-from memd.embedding.local.owner import LocalProvider, ModelOwner
+from memd.embedding.local.owner import ModelOwner
 from memd.embedding.local.process import RunnerSettings
+from memd.embedding.local.provider import LocalProvider
 from memd.embedding.provider import FloatArray
 from memd_client.errors import ModelInvalidError
 from tests.support.gguf_reference import GGUFReference

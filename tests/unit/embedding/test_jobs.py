@@ -1,4 +1,4 @@
-"""Tests of the job queue against a simple model of it, and of the back-off."""
+"""Tests of the job queue against a simple model of it."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
 from memd.embedding.local.jobs import InferenceJob, JobQueue
-from memd.embedding.local.runner import Backoff
 
 
 class QueueMachine(RuleBasedStateMachine):
@@ -70,18 +69,3 @@ TestQueue = QueueMachine.TestCase
 def test_empty_queue_has_no_next_job() -> None:
     with pytest.raises(IndexError):
         JobQueue().pop()
-
-
-def test_backoff_doubles_from_half_a_second_to_thirty_until_a_success() -> None:
-    backoff = Backoff()
-    assert backoff.wait_s(now=0.0) == 0.0
-    assert [backoff.record_failure(now=100.0) for _ in range(8)] == [0.5, 1, 2, 4, 8, 16, 30, 30]
-    assert backoff.wait_s(now=110.0) == 20.0
-    assert backoff.wait_s(now=200.0) == 0.0
-    backoff.record_success()
-    assert backoff.record_failure(now=300.0) == 0.5
-
-
-def test_backoff_of_a_process_that_dies_for_days_stays_thirty_seconds() -> None:
-    backoff = Backoff()
-    assert {backoff.record_failure(now=0.0) for _ in range(5000)} >= {30.0}

@@ -12,8 +12,9 @@ import trio
 from memd.embedding.local import library as library_module
 from memd.embedding.local.downloads import Downloads
 from memd.embedding.local.library import ModelLibrary
+from memd.embedding.local.model import ModelSpec
 from memd.embedding.local.model_files import lock_models
-from memd.embedding.local.owner import LocalModel, ModelOwner
+from memd.embedding.local.owner import ModelOwner
 from memd.embedding.local.reference import DEFAULT_LOCAL_MODEL, parse_reference
 from memd.settings.schema import Chunking, Local, MemorySearch
 from memd_client.errors import (
@@ -29,7 +30,7 @@ from tests.support import fake_model_child as fake
 from tests.support.download_server import DownloadServer, serve_download
 from tests.support.models import running_owner
 from tests.support.tiny_models import BERT, write_tiny_model
-from tests.unit.embedding.leased_model import PATIENT
+from tests.unit.embedding.model_in_use import PATIENT
 
 REF = "hf:owner/my_repo/model_Q8_0.gguf"
 
@@ -203,9 +204,9 @@ async def test_loaded_model_is_marked(setup: LibrarySetup) -> None:
     path = setup.put("minilm")
 
     async with setup.open() as (library, owner):
-        lease = owner.lease(LocalModel(path, "minilm"), chunk_tokens=400)
+        used = owner.acquire(ModelSpec(path, "minilm"), chunk_tokens=400)
         assert [model.loaded for model in (await library.list_all()).models] == [False]
-        await lease.embed("text", "text")
+        await used.embed("text", "text")
         assert [model.loaded for model in (await library.list_all()).models] == [True]
 
 

@@ -15,10 +15,11 @@ import trio
 
 from memd.embedding.local import wire
 from memd.embedding.local.child import BACKGROUND_NICENESS, MAX_NICENESS, normalize_text, split_into_windows
-from memd.embedding.local.owner import LocalModel, LocalProvider, ModelOwner
+from memd.embedding.local.model import QUERY_QUIET_SECONDS, ModelSpec
+from memd.embedding.local.owner import ModelOwner
 from memd.embedding.local.process import CHILD_COMMAND, RunnerSettings
+from memd.embedding.local.provider import LocalProvider
 from memd.embedding.local.reference import local_space
-from memd.embedding.local.runner import QUERY_QUIET_SECONDS
 from memd.embedding.provider import FloatArray
 from memd_client.errors import ModelInvalidError
 from tests.support.minilm_reference import MiniLMReference
@@ -58,7 +59,7 @@ def reference(minilm_source_dir: Path) -> MiniLMReference:
 
 
 def provider_of(owner: ModelOwner, path: Path) -> LocalProvider:
-    return LocalProvider(owner, LocalModel(path, "minilm"), local_space("minilm", None), chunk_tokens=400)
+    return LocalProvider(owner, ModelSpec(path, "minilm"), local_space("minilm", None), chunk_tokens=400)
 
 
 async def embed(path: Path, *texts: str) -> FloatArray:
@@ -144,12 +145,13 @@ async def test_file_llama_cpp_cannot_load_is_an_invalid_model(tmp_path: Path, mi
 PARENT = """
 import sys, trio
 from pathlib import Path
-from memd.embedding.local.owner import LocalModel, ModelOwner
+from memd.embedding.local.model import ModelSpec
+from memd.embedding.local.owner import ModelOwner
 async def main():
     owner = ModelOwner()
     async with trio.open_nursery() as nursery:
         await nursery.start(owner.run)
-        await owner.lease(LocalModel(Path(sys.argv[1]), "minilm"), chunk_tokens=400).embed("text", "text")
+        await owner.acquire(ModelSpec(Path(sys.argv[1]), "minilm"), chunk_tokens=400).embed("text", "text")
         print(f"pid={owner.status()[0].pid};", flush=True)
         await trio.sleep_forever()
 trio.run(main)

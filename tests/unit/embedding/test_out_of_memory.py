@@ -8,16 +8,17 @@ from pathlib import Path
 import pytest
 import trio
 
-from memd.embedding.local.owner import LocalModel, ModelLease, ModelOwner
+from memd.embedding.local.model import LocalModel, ModelSpec
+from memd.embedding.local.owner import ModelOwner
 from memd.embedding.local.process import CHILD_COMMAND, OUT_OF_MEMORY_HINT, RunnerSettings
 from memd_client.errors import ModelChildError
 from tests.support.models import running_owner, wait_until
-from tests.unit.embedding.leased_model import only
+from tests.unit.embedding.model_in_use import only
 
 pytestmark = [
     pytest.mark.model,
     pytest.mark.skipif(
-        sys.platform != "linux", reason="other systems don't lease a process to its address space"
+        sys.platform != "linux", reason="other systems don't limit a process to its address space"
     ),
 ]
 
@@ -58,8 +59,8 @@ os._exit(1)
 """A model process with 4 MB left after loading, unless a file contains 0: replies fit, texts don't."""
 
 
-def lease_of(owner: ModelOwner, minilm: Path) -> ModelLease:
-    return owner.lease(LocalModel(minilm, "minilm"), chunk_tokens=400)
+def acquire_minilm(owner: ModelOwner, minilm: Path) -> LocalModel:
+    return owner.acquire(ModelSpec(minilm, "minilm"), chunk_tokens=400)
 
 
 def starts(limit: Path) -> int:
@@ -77,17 +78,17 @@ async def test_out_of_memory_while_loading_is_named_and_recovers(
     )
 
     async with running_owner(settings) as owner:
-        lease = lease_of(owner, minilm)
+        used = acquire_minilm(owner, minilm)
         # then the error is about memory, not about packages or the file, and has a hint
         with pytest.raises(ModelChildError, match="ran out of memory: could not load the model") as raised:
-            await lease.embed("a query", "query")
+            await used.embed("a query", "query")
         assert raised.value.hint == OUT_OF_MEMORY_HINT
         assert "ran out of memory" in str(only(owner).problem)
         assert starts(limit) == 2, "each start is put off for longer than the one before"
         # when there is enough memory again, the next text is embedded automatically
         limit.write_text("0")
-        assert (await lease.embed("a query", "query")).size == 384
-        assert only(owner).problem is None
+        assert (await used.embed("a query", "query")).size == 384
+        assert only(owner).problem == ""
 
 
 async def test_restarts_of_a_model_without_memory_use_backoff(tmp_path: Path, minilm: Path) -> None:
@@ -96,11 +97,11 @@ async def test_restarts_of_a_model_without_memory_use_backoff(tmp_path: Path, mi
     settings = RunnerSettings(command=(sys.executable, "-c", AT_THE_START, str(limit), *CHILD_COMMAND))
 
     async with running_owner(settings) as owner:
-        lease = lease_of(owner, minilm)
+        used = acquire_minilm(owner, minilm)
         begun = trio.current_time()
         for _ in range(2):
             with pytest.raises(ModelChildError):
-                await lease.embed("a text", "text")
+                await used.embed("a text", "text")
         # each text is tried twice, with back-off of 0.5, 1 and 2 s between starts
         assert starts(limit) == 4
         assert trio.current_time() - begun >= 0.5 + 1 + 2
@@ -119,11 +120,11 @@ async def test_out_of_memory_while_embedding_is_named_and_recovers(
     errors: list[ModelChildError] = []
 
     async with running_owner(settings) as owner:
-        lease = lease_of(owner, minilm)
+        used = acquire_minilm(owner, minilm)
 
         async def ask(text: str) -> None:
             try:
-                await lease.embed(text, "text")
+                await used.embed(text, "text")
             except ModelChildError as error:  # any other error would count as refused text
                 errors.append(error)
 
@@ -138,5 +139,5 @@ async def test_out_of_memory_while_embedding_is_named_and_recovers(
         # and once there is enough memory they get their vectors
         limit.write_text("0")
         for text in long:
-            assert (await lease.embed(text, "text")).size == 384
-        await wait_until(lambda: only(owner).problem is None)
+            assert (await used.embed(text, "text")).size == 384
+        await wait_until(lambda: only(owner).problem == "")

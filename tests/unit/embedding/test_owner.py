@@ -13,7 +13,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from memd.embedding.local import process
-from memd.embedding.local.owner import LocalModel, ModelLease, ModelOwner
+from memd.embedding.local.model import LocalModel, ModelSpec
+from memd.embedding.local.owner import ModelOwner
 from memd.embedding.local.process import RunnerSettings
 from memd_client.errors import (
     ModelChildError,
@@ -22,15 +23,15 @@ from memd_client.errors import (
 )
 from tests.support import fake_model_child as fake
 from tests.support.models import is_running, running_owner, wait_until
-from tests.unit.embedding.leased_model import HURRIED, PATIENT, leased_model, only, pid_of, starts
+from tests.unit.embedding.model_in_use import HURRIED, PATIENT, model_in_use, only, pid_of, starts
 
 
 async def test_model_is_loaded_for_the_first_text(model: Path) -> None:
-    async with leased_model(model) as (owner, lease):
+    async with model_in_use(model) as (owner, used):
         await trio.testing.wait_all_tasks_blocked()
         assert only(owner).state == "idle"
         assert only(owner).pid is None
-        vector = await lease.embed("a text", "text")
+        vector = await used.embed("a text", "text")
         assert vector.tobytes() == fake.vector_of("a text")
         assert only(owner).state == "ready"
         assert only(owner).rss_bytes > 1_000_000
@@ -39,7 +40,7 @@ async def test_model_is_loaded_for_the_first_text(model: Path) -> None:
 
 @pytest.mark.parametrize("kind", ["query", "text"])
 async def test_request_of_a_killed_process_is_retried_in_a_new_one(model: Path, kind: str) -> None:
-    async with leased_model(model) as (owner, lease):
+    async with model_in_use(model) as (owner, used):
         flag = model.with_name("flag")
 
         async def kill() -> None:
@@ -49,29 +50,29 @@ async def test_request_of_a_killed_process_is_retried_in_a_new_one(model: Path, 
         async with trio.open_nursery() as nursery:
             nursery.start_soon(kill)
             text = f"hang-once {flag}"
-            vector = await lease.embed(text, kind)  # type: ignore[arg-type]
+            vector = await used.embed(text, kind)  # type: ignore[arg-type]
         assert vector.tobytes() == fake.vector_of(text)
         assert only(owner).restarts == 1
-        assert only(owner).problem is None
+        assert only(owner).problem == ""
 
 
 async def test_text_that_kills_two_processes_fails_and_the_next_is_embedded(model: Path) -> None:
-    async with leased_model(model) as (owner, lease):
+    async with model_in_use(model) as (owner, used):
         with pytest.raises(ModelChildError, match="ended: could not embed a text"):
-            await lease.embed("crash", "text")
+            await used.embed("crash", "text")
         assert fake.log_of(model).count("crash") == 2
         assert only(owner).state == "restarting"
-        assert (await lease.embed("harmless", "text")).size == fake.DIMS
+        assert (await used.embed("harmless", "text")).size == fake.DIMS
         assert only(owner).state == "ready"
 
 
 async def test_stopped_process_is_killed_at_the_deadline_of_its_request(model: Path) -> None:
-    async with leased_model(model, HURRIED) as (owner, lease):
-        await lease.embed("warm", "query")
+    async with model_in_use(model, HURRIED) as (owner, used):
+        await used.embed("warm", "query")
         stopped = pid_of(owner)
         os.kill(stopped, signal.SIGSTOP)
         started = trio.current_time()
-        assert (await lease.embed("query", "query")).size == fake.DIMS
+        assert (await used.embed("query", "query")).size == fake.DIMS
         assert trio.current_time() - started >= HURRIED.query_timeout_s
         assert not is_running(stopped)
         assert only(owner).restarts == 1
@@ -83,9 +84,9 @@ async def test_process_stopped_while_it_embeds_a_text_is_replaced_before_the_tex
     monkeypatch.setattr(process, "PING_INTERVAL_S", 0.1)
     patient = RunnerSettings(command=fake.COMMAND, text_timeout_s=3600, load_timeout_s=120)
 
-    async with leased_model(model, patient) as (owner, lease):
+    async with model_in_use(model, patient) as (owner, used):
         flag = model.with_name("flag")
-        await lease.embed("warm", "text")
+        await used.embed("warm", "text")
         stopped = pid_of(owner)
 
         async def stop() -> None:
@@ -96,7 +97,7 @@ async def test_process_stopped_while_it_embeds_a_text_is_replaced_before_the_tex
         with trio.fail_after(120):
             async with trio.open_nursery() as nursery:
                 nursery.start_soon(stop)
-                assert (await lease.embed(f"gate {flag}", "text")).size == fake.DIMS
+                assert (await used.embed(f"gate {flag}", "text")).size == fake.DIMS
         assert not is_running(stopped)
         assert only(owner).restarts == 1
 
@@ -104,7 +105,7 @@ async def test_process_stopped_while_it_embeds_a_text_is_replaced_before_the_tex
 async def test_long_text_is_not_taken_for_silence(model: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(process, "PING_INTERVAL_S", 0.1)
 
-    async with leased_model(model) as (owner, lease):
+    async with model_in_use(model) as (owner, used):
         flag = model.with_name("flag")
 
         async def open_gate() -> None:
@@ -113,16 +114,16 @@ async def test_long_text_is_not_taken_for_silence(model: Path, monkeypatch: pyte
 
         async with trio.open_nursery() as nursery:
             nursery.start_soon(open_gate)
-            await lease.embed(f"gate {flag}", "text")
+            await used.embed(f"gate {flag}", "text")
         assert only(owner).restarts == 0
 
 
 async def test_timeout_depends_on_the_kind_of_job(model: Path) -> None:
     settings = RunnerSettings(command=fake.COMMAND, query_timeout_s=0.3, text_timeout_s=120)
 
-    async with leased_model(model, settings) as (owner, lease):
+    async with model_in_use(model, settings) as (owner, used):
         flag = model.with_name("flag")
-        await lease.embed("warm", "text")
+        await used.embed("warm", "text")
 
         async def open_gate() -> None:
             await trio.sleep(3 * settings.query_timeout_s)
@@ -130,23 +131,23 @@ async def test_timeout_depends_on_the_kind_of_job(model: Path) -> None:
 
         async with trio.open_nursery() as nursery:
             nursery.start_soon(open_gate)
-            await lease.embed(f"gate {flag}", "text")
+            await used.embed(f"gate {flag}", "text")
         assert only(owner).restarts == 0
         with pytest.raises(ModelChildError, match=r"did not embed a text in 0\.3 s"):
-            await lease.embed("hang", "query")
+            await used.embed("hang", "query")
 
 
 async def test_queries_overtake_texts_except_the_current_one(model: Path) -> None:
-    async with leased_model(model) as (owner, lease):
+    async with model_in_use(model) as (owner, used):
         flag = model.with_name("flag")
         gate = f"gate {flag}"
         async with trio.open_nursery() as nursery:
-            nursery.start_soon(lease.embed, gate, "text")
+            nursery.start_soon(used.embed, gate, "text")
             await wait_until(lambda: gate in fake.log_of(model))
             for text in ("text 1", "text 2"):
-                nursery.start_soon(lease.embed, text, "text")
+                nursery.start_soon(used.embed, text, "text")
                 await trio.testing.wait_all_tasks_blocked()
-            nursery.start_soon(lease.embed, "query 1", "query")
+            nursery.start_soon(used.embed, "query 1", "query")
             await trio.testing.wait_all_tasks_blocked()
             assert only(owner).queued == 3
             flag.touch()
@@ -158,16 +159,16 @@ async def test_query_interrupts_a_text_only_for_a_limited_time(model: Path) -> N
         command=fake.COMMAND, query_timeout_s=120, text_timeout_s=120, interruptible_s=0.05
     )
 
-    async with leased_model(model, settings) as (owner, lease):
+    async with model_in_use(model, settings) as (owner, used):
         flag = model.with_name("flag")
         long = f"long {flag}"
         async with trio.open_nursery() as nursery:
-            nursery.start_soon(lease.embed, long, "text")
+            nursery.start_soon(used.embed, long, "text")
             await wait_until(lambda: fake.log_of(model).count(long) == 1)
             await trio.sleep(2 * settings.interruptible_s)
-            assert (await lease.embed("query", "query")).tobytes() == fake.vector_of("query")
+            assert (await used.embed("query", "query")).tobytes() == fake.vector_of("query")
             await wait_until(lambda: fake.log_of(model).count(long) == 2)
-            nursery.start_soon(lease.embed, "one more", "query")
+            nursery.start_soon(used.embed, "one more", "query")
             await trio.testing.wait_all_tasks_blocked(0.05)
             assert "one more" not in fake.log_of(model)
             flag.touch()
@@ -176,75 +177,74 @@ async def test_query_interrupts_a_text_only_for_a_limited_time(model: Path) -> N
 
 
 async def test_cancelled_requests_do_not_affect_others(model: Path) -> None:
-    async with leased_model(model) as (owner, lease):
+    async with model_in_use(model) as (owner, used):
         flag = model.with_name("flag")
         gate = f"gate {flag}"
         async with trio.open_nursery() as cancelled:
-            cancelled.start_soon(lease.embed, gate, "text")
+            cancelled.start_soon(used.embed, gate, "text")
             await wait_until(lambda: gate in fake.log_of(model))
-            cancelled.start_soon(lease.embed, "never sent", "query")
+            cancelled.start_soon(used.embed, "never sent", "query")
             await trio.testing.wait_all_tasks_blocked()
             cancelled.cancel_scope.cancel()
         assert only(owner).queued == 0
         async with trio.open_nursery() as nursery:
-            nursery.start_soon(lease.embed, "after", "query")
+            nursery.start_soon(used.embed, "after", "query")
             flag.touch()
-        assert (await lease.embed("after", "text")).tobytes() == fake.vector_of("after")
+        assert (await used.embed("after", "text")).tobytes() == fake.vector_of("after")
         assert "never sent" not in fake.log_of(model)
         assert only(owner).restarts == 0
         assert starts(model) == 1
 
 
 async def test_process_killed_while_idle_is_restarted_on_demand(model: Path) -> None:
-    async with leased_model(model) as (owner, lease):
-        await lease.embed("warm", "text")
+    async with model_in_use(model) as (owner, used):
+        await used.embed("warm", "text")
         os.kill(pid_of(owner), signal.SIGKILL)
         await wait_until(lambda: only(owner).pid is None)
         assert starts(model) == 1
-        assert (await lease.embed("again", "query")).size == fake.DIMS
+        assert (await used.embed("again", "query")).size == fake.DIMS
         assert starts(model) == 2
 
 
 async def test_idle_process_is_stopped_and_restarted_on_demand(model: Path) -> None:
     settings = RunnerSettings(command=fake.COMMAND, keep_alive_s=0.1, query_timeout_s=120)
 
-    async with leased_model(model, settings) as (owner, lease):
-        await lease.embed("warm", "text")
+    async with model_in_use(model, settings) as (owner, used):
+        await used.embed("warm", "text")
         pid = only(owner).pid
         await wait_until(lambda: only(owner).state == "idle" and only(owner).pid is None)
         await wait_until(lambda: pid is None or not is_running(pid))
-        assert (await lease.embed("again", "query")).size == fake.DIMS
+        assert (await used.embed("again", "query")).size == fake.DIMS
         assert only(owner).restarts == 0
 
 
 @pytest.mark.parametrize("text", ["refuse"])
 async def test_refused_text_fails_alone(model: Path, text: str) -> None:
-    async with leased_model(model) as (owner, lease):
+    async with model_in_use(model) as (owner, used):
         with pytest.raises(ProviderFailedError):
-            await lease.embed(text, "text")
-        assert (await lease.embed("next", "text")).size == fake.DIMS
+            await used.embed(text, "text")
+        assert (await used.embed("next", "text")).size == fake.DIMS
         assert only(owner).restarts == 0
 
 
 async def test_last_release_unloads_the_model_and_ends_waiting_requests(model: Path) -> None:
-    async with leased_model(model) as (owner, lease):
-        other = owner.lease(LocalModel(model, "fake"), chunk_tokens=800)
-        await lease.embed("warm", "text")
+    async with model_in_use(model) as (owner, used):
+        assert owner.acquire(ModelSpec(model, "fake"), chunk_tokens=800) is used
+        await used.embed("warm", "text")
         pid = pid_of(owner)
-        lease.release()
-        lease.release()
+        owner.release(used)
         assert is_running(pid)
-        with pytest.raises(ShuttingDownError):
-            await lease.embed("released", "text")
         async with trio.open_nursery() as nursery:
 
             async def wait() -> None:
                 with pytest.raises(ShuttingDownError):
-                    await other.embed("hang", "text")
+                    await used.embed("hang", "text")
 
             nursery.start_soon(wait)
             await wait_until(lambda: "hang" in fake.log_of(model))
-            other.release()
+            owner.release(used)
+        with pytest.raises(ShuttingDownError):
+            await used.embed("released", "text")
         await wait_until(lambda: not is_running(pid))
         assert owner.status() == []
 
@@ -252,37 +252,33 @@ async def test_last_release_unloads_the_model_and_ends_waiting_requests(model: P
 async def test_no_process_outlives_the_owner(model: Path) -> None:
     pids = []
 
-    async with leased_model(model) as (owner, lease):
-        await lease.embed("warm", "text")
+    async with model_in_use(model) as (owner, used):
+        await used.embed("warm", "text")
         pids.append(pid_of(owner))
 
     assert not is_running(pids[0])
 
 
-def test_stopped_owner_refuses_a_lease(model: Path) -> None:
+def test_stopped_owner_refuses_a_model(model: Path) -> None:
     with pytest.raises(ShuttingDownError):
-        ModelOwner(PATIENT).lease(LocalModel(model, "fake"), chunk_tokens=400)
+        ModelOwner(PATIENT).acquire(ModelSpec(model, "fake"), chunk_tokens=400)
 
 
 @settings(max_examples=40, deadline=None)
 @given(st.lists(st.tuples(st.booleans(), st.integers(0, 2)), max_size=30))
-async def test_model_is_loaded_exactly_while_it_is_leased(steps: list[tuple[bool, int]]) -> None:
-    """In any order of leases and releases, also repeated ones."""
+async def test_owner_has_a_model_exactly_while_it_is_used(steps: list[tuple[bool, int]]) -> None:
+    """In any order of uses and releases."""
 
     async with running_owner(PATIENT) as owner:
-        leases_of: dict[str, list[ModelLease]] = {f"model {n}": [] for n in range(3)}
-        released: list[ModelLease] = []
-        for claim, number in steps:
+        uses: dict[str, list[LocalModel]] = {f"model {n}": [] for n in range(3)}
+        for is_use, number in steps:
             name = f"model {number}"
-            if claim:
-                leases_of[name].append(owner.lease(LocalModel(Path("/nowhere"), name), chunk_tokens=400))
-            elif leases_of[name]:
-                released.append(leases_of[name].pop())
-                released[-1].release()
-            if released:
-                released[0].release()
-            assert [s.model for s in owner.status()] == [name for name in leases_of if leases_of[name]]
-        for name, leases in leases_of.items():
-            for lease in leases:
-                lease.release()
-            assert name not in [s.model for s in owner.status()]
+            if is_use:
+                uses[name].append(owner.acquire(ModelSpec(Path("/nowhere"), name), chunk_tokens=400))
+            elif uses[name]:
+                owner.release(uses[name].pop())
+            assert [status.model for status in owner.status()] == [name for name in uses if uses[name]]
+        for models in uses.values():
+            for model in models:
+                owner.release(model)
+        assert owner.status() == []

@@ -14,14 +14,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memd.embedding.local.jobs import MAX_TOGETHER_CHARACTERS, InferenceJob, JobQueue
-from memd.embedding.local.owner import LocalModel, LocalProvider
+from memd.embedding.local.model import ModelSpec
 from memd.embedding.local.process import RunnerSettings
+from memd.embedding.local.provider import LocalProvider
 from memd.embedding.local.reference import local_space
 from memd.embedding.provider import FloatArray
 from memd_client.errors import MemdError, ModelChildError, ProviderFailedError
 from tests.support import fake_model_child as fake
 from tests.support.models import running_owner, wait_until
-from tests.unit.embedding.leased_model import HURRIED, PATIENT, leased_model, only
+from tests.unit.embedding.model_in_use import HURRIED, PATIENT, model_in_use, only
 
 Outcomes = dict[str, FloatArray | MemdError]
 
@@ -36,18 +37,18 @@ async def together(model: Path, *texts: str, settings: RunnerSettings = PATIENT)
     """Return the outcomes of texts that wait at the same time."""
     outcomes: Outcomes = {}
 
-    async with leased_model(model, settings) as (_, lease):
+    async with model_in_use(model, settings) as (_, used):
         flag = model.with_name("first")
 
         async def embed(text: str) -> None:
             try:
-                outcomes[text] = await lease.embed(text, "text")
+                outcomes[text] = await used.embed(text, "text")
             except MemdError as error:
                 outcomes[text] = error
 
         async with trio.open_nursery() as nursery:
             first = f"gate {flag}"
-            nursery.start_soon(lease.embed, first, "text")
+            nursery.start_soon(used.embed, first, "text")
             await wait_until(lambda: first in fake.log_of(model))
             for text in texts:
                 nursery.start_soon(embed, text)
@@ -72,11 +73,11 @@ async def test_waiting_texts_share_a_request_and_get_their_own_vectors(model: Pa
 
 
 async def test_more_texts_than_fit_a_request_are_all_embedded(model: Path) -> None:
-    async with leased_model(model) as (_owner, lease):
+    async with model_in_use(model) as (_owner, used):
         vectors: dict[str, bytes] = {}
 
         async def embed(text: str) -> None:
-            vectors[text] = (await lease.embed(text, "text")).tobytes()
+            vectors[text] = (await used.embed(text, "text")).tobytes()
 
         async with trio.open_nursery() as nursery:
             for number in range(40):
@@ -110,17 +111,17 @@ async def test_text_that_hangs_its_process_fails_alone(model: Path) -> None:
 
 async def test_query_interrupts_parallel_texts_and_keeps_finished_ones(model: Path) -> None:
     async with running_owner(PATIENT) as owner:
-        lease = owner.lease(LocalModel(model, "fake"), chunk_tokens=400)
+        used = owner.acquire(ModelSpec(model, "fake"), chunk_tokens=400)
         first, long = f"gate {model.with_name('first')}", f"long {model.with_name('flag')}"
         async with trio.open_nursery() as nursery:
-            nursery.start_soon(lease.embed, first, "text")
+            nursery.start_soon(used.embed, first, "text")
             await wait_until(lambda: first in fake.log_of(model))
             for text in ("not begun", long, "done"):
-                nursery.start_soon(lease.embed, text, "text")
+                nursery.start_soon(used.embed, text, "text")
                 await trio.testing.wait_all_tasks_blocked()
             model.with_name("first").touch()
             await wait_until(lambda: long in fake.log_of(model))
-            assert (await lease.embed("query", "query")).tobytes() == fake.vector_of("query")
+            assert (await used.embed("query", "query")).tobytes() == fake.vector_of("query")
             model.with_name("flag").touch()
     log = fake.log_of(model)
     assert log[:6] == ["start", first, "together 3", "done", long, "query"]
@@ -132,21 +133,21 @@ async def test_texts_interrupted_for_too_long_are_finished_one_at_a_time(model: 
         command=fake.COMMAND, query_timeout_s=120, text_timeout_s=120, interruptible_s=0.05
     )
 
-    async with leased_model(model, settings) as (owner, lease):
+    async with model_in_use(model, settings) as (owner, used):
         flag, first = model.with_name("flag"), model.with_name("first")
         long = f"long {flag}"
         async with trio.open_nursery() as nursery:
-            nursery.start_soon(lease.embed, f"gate {first}", "text")
+            nursery.start_soon(used.embed, f"gate {first}", "text")
             await wait_until(lambda: f"gate {first}" in fake.log_of(model))
             for text in (long, "brief"):
-                nursery.start_soon(lease.embed, text, "text")
+                nursery.start_soon(used.embed, text, "text")
                 await trio.testing.wait_all_tasks_blocked()
             first.touch()
             await wait_until(lambda: fake.log_of(model).count(long) == 1)
             await trio.sleep(2 * settings.interruptible_s)
-            await lease.embed("query", "query")
+            await used.embed("query", "query")
             await wait_until(lambda: fake.log_of(model).count(long) == 2)
-            nursery.start_soon(lease.embed, "one more", "query")
+            nursery.start_soon(used.embed, "one more", "query")
             await trio.testing.wait_all_tasks_blocked(0.05)
             assert "one more" not in fake.log_of(model)
             flag.touch()
@@ -192,7 +193,7 @@ async def test_vector_is_bit_identical_alone_and_in_parallel(minilm: Path) -> No
 
     async with running_owner(RunnerSettings(threads=3, query_timeout_s=30)) as owner:
         provider = LocalProvider(
-            owner, LocalModel(minilm, "minilm"), local_space("minilm", None), chunk_tokens=400
+            owner, ModelSpec(minilm, "minilm"), local_space("minilm", None), chunk_tokens=400
         )
         side_by_side = await provider.embed_batch(
             texts

@@ -8,8 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from memd.embedding.local.owner import LocalModel, LocalProvider
+from memd.embedding.local.model import ModelSpec
 from memd.embedding.local.process import RunnerSettings
+from memd.embedding.local.provider import LocalProvider
 from memd.embedding.local.reference import local_space
 from memd.embedding.provider import EmbeddingProvider
 from memd.embedding.space import VectorSpace
@@ -39,7 +40,7 @@ class TestLocalProviderWithAFakeProcess(ProviderContract):
             RunnerSettings(command=fake_model_child.COMMAND, query_timeout_s=120)
         ) as owner:
             yield LocalProvider(
-                owner, LocalModel(self.path, "fake"), VectorSpace("local", "fake"), chunk_tokens=400
+                owner, ModelSpec(self.path, "fake"), VectorSpace("local", "fake"), chunk_tokens=400
             )
 
 
@@ -51,7 +52,7 @@ class TestLocalProvider(ProviderContract):
 
     @asynccontextmanager
     async def open(self) -> AsyncIterator[EmbeddingProvider]:
-        file = LocalModel(self.path, "minilm")
+        file = ModelSpec(self.path, "minilm")
         async with running_owner(RunnerSettings(query_timeout_s=120)) as owner:
             yield LocalProvider(owner, file, local_space("minilm", None), chunk_tokens=400)
 

@@ -14,7 +14,8 @@ import trio
 from memd.embedding.choose.local_resolver import LocalResolver
 from memd.embedding.choose.remote_resolver import ModelChoice, RemotePlan, RemoteResolver
 from memd.embedding.local.extra import is_extra_installed
-from memd.embedding.local.owner import LocalProvider, ModelOwner
+from memd.embedding.local.owner import ModelOwner
+from memd.embedding.local.provider import LocalProvider
 from memd.embedding.local.reference import ModelReference, parse_reference
 from memd.embedding.prefixes import Prefixes
 from memd.embedding.provider import EmbeddingProvider

@@ -9,7 +9,9 @@ from pathlib import Path
 from memd.embedding.local.estimate import KNOWN_MODELS
 from memd.embedding.local.extra import extra_missing_error
 from memd.embedding.local.header import load_fingerprint, load_header
-from memd.embedding.local.owner import LocalModel, LocalProvider, ModelOwner
+from memd.embedding.local.model import ModelSpec
+from memd.embedding.local.owner import ModelOwner
+from memd.embedding.local.provider import LocalProvider
 from memd.embedding.local.reference import (
     AUTO_MODELS,
     DEFAULT_LOCAL_MODEL,
@@ -65,7 +67,7 @@ class LocalResolver:
         is_path = reference.kind == "path"
         return LocalProvider(
             self._models,
-            LocalModel(
+            ModelSpec(
                 path,
                 path.name if is_path else reference.shown,
                 fingerprint,

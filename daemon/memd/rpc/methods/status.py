@@ -6,7 +6,6 @@ from typing import Any
 
 import trio
 
-from memd.agents.status import model_status
 from memd.replication.status import with_remote
 from memd.rpc.call import Call
 from memd.rpc.each_agent import load_statuses
@@ -44,7 +43,7 @@ async def handle(call: Call, params: StatusParams) -> StatusReply:
         rss_bytes=rss_bytes(),
         connections=daemon.open_connections,
         sqlite_vec=registry.sqlite_vec,
-        models=[model_status(row) for row in registry.models.status()],
+        models=registry.models.status(),
         agents=agents,
         problems=registry.problems(),
         downloads=registry.downloads.status(),

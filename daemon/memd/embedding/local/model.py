@@ -1,16 +1,17 @@
-"""The lifecycle of a model: loaded on demand, restarted, unloaded when idle.
+"""A local model: its queue of texts and its process, which is loaded on demand and unloaded when idle.
 
-One task, `ModelRunner.run`, embeds one query or one or more texts at a time. If a request is cancelled, its text is
+One task, `LocalModel.run`, embeds one query or one or more texts at a time. If a request is cancelled, its text is
 removed from the queue, or its vector is discarded.
 """
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import Final, Literal
+from typing import Final, Literal, NamedTuple
 
 import structlog
 import trio
@@ -19,7 +20,6 @@ from memd.embedding.local import fit
 from memd.embedding.local.estimate import estimate_model
 from memd.embedding.local.header import FileStamp, load_fingerprint, load_header, load_stamp
 from memd.embedding.local.jobs import FloatArray, InferenceJob, JobKind, JobQueue
-from memd.embedding.local.model_memory import Activity, ModelMemoryManager, Residency
 from memd.embedding.local.process import (
     BACKOFF_FIRST_SECONDS,
     BACKOFF_MAX_SECONDS,
@@ -39,6 +39,7 @@ from memd_client.errors import (
     ProviderFailedError,
     ShuttingDownError,
 )
+from memd_client.reports import ModelStatus
 
 log = structlog.get_logger(__name__)
 
@@ -52,237 +53,245 @@ PERMANENT_FAILURE_SECONDS: Final = 60.0
 MAX_TRIES: Final = 2
 """Tries of a text whose process died: the text may be the cause."""
 
+MIN_IDLE_SECONDS: Final = 0.5
+"""A model counts as idle after this time without work: between texts of a batch it is idle for an instant."""
+
+MIN_LOADED_QUERY_SECONDS: Final = 1.0
+MIN_LOADED_TEXT_SECONDS: Final = 20.0
+"""How long a model with texts to embed stays loaded at least, if a query or a text waits for another model. Loading
+takes about a second, and models must not spend most time on it."""
+
 State = Literal["idle", "waiting", "loading", "ready", "restarting", "failed"]
 
 
 @dataclass(frozen=True, slots=True)
-class RunnerStatus:
-    """A model's state; `pid` is None and `rss_bytes` 0 while it isn't loaded."""
+class ModelSpec:
+    """A model to load.
 
-    model: str
-    path: str
-    state: State
-    pid: int | None
-    rss_bytes: int
-    queued: int
-    restarts: int
-    problem: str | None
+    `fingerprint` None accepts any contents of the file. `reference` is the model's reference, empty if it is the path.
+    """
+
+    path: Path
+    name: str
+    fingerprint: str | None = None
+    reference: str = field(default="", compare=False)
 
 
-@dataclass(frozen=True, slots=True)
-class LoadPlan:
+class LoadPlan(NamedTuple):
     """The parameters of a model process, its estimated RAM, and the stamp of its file."""
 
-    stamp: FileStamp
-    context: int
-    threads: int
-    need_bytes: int
+    stamp: FileStamp = FileStamp(0, 0, 0)
+    context: int = 0
+    threads: int = 0
+    need_bytes: int = 0
 
 
-NO_PLAN = LoadPlan(FileStamp(0, 0, 0), context=0, threads=0, need_bytes=0)
-
-
-@dataclass(frozen=True, slots=True)
-class PermanentFailure:
-    """A permanent error, valid `until` a time of trio's clock or a change of the file."""
-
-    error: MemdError
-    stamp: FileStamp
-    until: float
-
-
-def load_plan(path: Path, *, fingerprint: str | None, chunk_tokens: int, threads: int) -> LoadPlan:
+def load_plan(spec: ModelSpec, *, chunk_tokens: int, threads: int) -> LoadPlan:
     """Return how to start a model; raise if it is unusable. Blocks on disk."""
-    stamp = load_stamp(path)
-    header = load_header(path)
-    if fingerprint is not None and load_fingerprint(path) != fingerprint:
+    stamp = load_stamp(spec.path)
+    header = load_header(spec.path)
+    if spec.fingerprint is not None and load_fingerprint(spec.path) != spec.fingerprint:
         raise ModelInvalidError(
-            f"{path} was replaced by another file",
+            f"{spec.path} was replaced by another file",
             hint="wait for the next check of the settings, which detects the new file",
         )
-    threads = fit.thread_count(threads, fit.load_physical_cores())
     estimate = estimate_model(stamp.size, header, chunk_tokens=chunk_tokens)
-    return LoadPlan(stamp, context=estimate.context, threads=threads, need_bytes=estimate.peak_bytes)
+    threads = fit.thread_count(threads, fit.load_physical_cores())
+    return LoadPlan(stamp, estimate.context, threads, estimate.peak_bytes)
 
 
-class Backoff:
-    """Exponential back-off before restarts, in seconds of a monotonic clock."""
+class LocalModel:
+    """A model with its queue and its process; `ModelOwner` creates it and decides when it may be loaded.
 
-    def __init__(self) -> None:
-        self.failures = 0
-        self._not_before = -math.inf
-
-    def __repr__(self) -> str:
-        return f"<Backoff failures={self.failures}>"
-
-    def record_failure(self, now: float) -> float:
-        """Record a failure; return the wait before the next start."""
-        self.failures += 1
-        wait_s = back_off_s(self.failures, BACKOFF_FIRST_SECONDS, BACKOFF_MAX_SECONDS)
-        self._not_before = now + wait_s
-        return wait_s
-
-    def record_success(self) -> None:
-        """Record a success, which resets the back-off."""
-        self.failures = 0
-
-    def wait_s(self, now: float) -> float:
-        """Return the remaining wait before the next start, 0 if none."""
-        return max(0.0, self._not_before - now)
-
-
-class ModelRunner:
-    """Runs one model: its queue and its process."""
+    `users` is the number of providers that use it. `on_change` is called when its work or its RAM changes, `ram_limit`
+    returns the RAM of all models together.
+    """
 
     def __init__(
         self,
-        path: Path,
-        name: str,
+        spec: ModelSpec,
         settings: RunnerSettings,
-        memory: ModelMemoryManager,
         *,
         chunk_tokens: int,
-        fingerprint: str | None,
+        on_change: Callable[[], None],
+        ram_limit: Callable[[], int],
     ) -> None:
-        self.path = path
-        self.name = name
+        self.spec = spec
         self.chunk_tokens = chunk_tokens
+        self.users = 0
+        self.has_ram = False
+        self.is_evicted = False
+        self.waiting_since = self.last_used = -math.inf
         self._settings = settings
-        self._memory = memory
-        self._fingerprint = fingerprint
+        self._on_change = on_change
+        self._ram_limit = ram_limit
+        self._scope = trio.CancelScope()
         self._queue = JobQueue()
         self._wake = trio.Event()
         self._interrupt_requested = trio.Event()
         self._process: ModelProcess | None = None
         self._state: State = "idle"
         self._problem: MemdError | None = None
-        self._permanent_failure: PermanentFailure | None = None
-        self._plan = NO_PLAN
+        self._permanent: MemdError | None = None
+        self._permanent_until = -math.inf
+        self._plan = LoadPlan()
         self._under_way: InferenceJob | None = None
-        self._loaded_at = self._last_used = self._last_query = -math.inf
-        self._is_evicted = False
-        self._backoff = Backoff()
+        self._loaded_at = self._last_query = self._not_before = -math.inf
+        self._failures = 0
+        self._restarts = 0
         self._disk = trio.CapacityLimiter(1)
-        self.restarts = 0
 
     def __repr__(self) -> str:
-        return f"<ModelRunner {self.name} {self._state} queued={len(self._queue)} restarts={self.restarts}>"
+        return f"<LocalModel {self.spec.name} {self._state} users={self.users} queued={len(self._queue)}>"
 
-    def status(self) -> RunnerStatus:
+    def status(self) -> ModelStatus:
         """Return the model's status; reads /proc."""
         pid = self._process.pid if self._process else None
-        return RunnerStatus(
-            model=self.name,
-            path=str(self.path),
+        return ModelStatus(
+            model=self.spec.name,
+            path=str(self.spec.path),
             state=self._state,
             pid=pid,
             rss_bytes=fit.load_rss_bytes(pid) if pid else 0,
             queued=len(self._queue),
-            restarts=self.restarts,
-            problem=self._problem.message if self._problem else self._memory_problem(),
+            restarts=self._restarts,
+            problem=self._problem.message if self._problem else self._ram_problem(),
         )
 
-    def _memory_problem(self) -> str | None:
-        """Return the status text if the RAM budget is too small for the model."""
-        need, budget = self._plan.need_bytes, self._memory.budget_bytes
-        action = "it waits until other models are idle" if self._state == "waiting" else "it is loaded alone"
-        text = f"it needs about {size(need)}, and models may use {size(budget)} together: {action}"
-        return text if self._state == "waiting" or need > budget else None
+    def _ram_problem(self) -> str:
+        """Return the status text if the RAM limit is too small for the model; else an empty one."""
+        limit, is_waiting = self._ram_limit(), self._state == "waiting"
+        if not is_waiting and self.need_bytes <= limit:
+            return ""
+        action = "it waits until other models are idle" if is_waiting else "it is loaded alone"
+        return f"it needs about {size(self.need_bytes)}, and models may use {size(limit)} together: {action}"
 
-    def residency(self, need: int) -> Residency:
-        """Return the model's residency, see `Loadable`."""
-        work: Activity = (self._under_way.kind if self._under_way else self._queue.next_kind()) or "nothing"
-        if self._state != "ready":
-            work = "loading"
-        return Residency(need, self._loaded_at, self._last_used, work, is_evicted=self._is_evicted)
+    # --- RAM, as `ModelOwner` divides it -----------------------------------------------------------
 
-    def waiting_kind(self) -> JobKind | None:
-        """Return the kind of the most urgent waiting job, None without one."""
-        return self._queue.next_kind()
+    @property
+    def need_bytes(self) -> int:
+        """The estimated RAM of its process."""
+        return self._plan.need_bytes
+
+    @property
+    def waits_for(self) -> JobKind | None:
+        """The kind of the most urgent job for which it waits to be loaded; None if it doesn't wait."""
+        return self._queue.next_kind() if self._state == "waiting" and not self.has_ram else None
+
+    @property
+    def work(self) -> JobKind | None:
+        """The kind of the job under way, else of the next one."""
+        return self._under_way.kind if self._under_way else self._queue.next_kind()
+
+    def stays_loaded_s(self, kind: JobKind) -> float:
+        """Return for how many seconds it stays loaded although a job of this kind waits for another model."""
+        now = trio.current_time()
+        if self._state != "ready" or self.work == "query":
+            return math.inf
+        if self.work is None:
+            return self.last_used + (0.0 if kind == "query" else MIN_IDLE_SECONDS) - now
+        least = MIN_LOADED_QUERY_SECONDS if kind == "query" else MIN_LOADED_TEXT_SECONDS
+        return self._loaded_at + least - now
+
+    def grant_ram(self) -> None:
+        """Let the model start its process."""
+        self.has_ram = True
+        self._wake.set()
 
     def evict(self) -> None:
         """Request the end of the process; interrupts its text if possible."""
-        self._is_evicted = True
+        self.is_evicted = True
         self._interrupt_requested.set()
         self._wake.set()
 
-    async def embed(self, job: InferenceJob) -> FloatArray:
-        """Return the raw vector (dims,) of a job's text.
+    # --- requests ----------------------------------------------------------------------------------
+
+    async def embed(self, text: str, kind: JobKind) -> FloatArray:
+        """Return the raw vector (dims,) of a text.
 
         Queries have priority, and interrupt a text under way.
 
         Cancellation: removes the job; other requests aren't affected.
         """
-        ahead = len(self._queue) if job.kind == "text" else 0
-        request_timeout_s = self._settings.request_timeout_s(job.kind) + ahead * self._settings.text_timeout_s
-        wait_s = self._backoff.wait_s(trio.current_time())
-        if job.kind == "query" and wait_s > self._settings.query_timeout_s and self._problem is not None:
+        if self._scope.cancel_called:
+            raise self._unloaded_error()
+        ahead = len(self._queue) if kind == "text" else 0
+        timeout_s = self._settings.request_timeout_s(kind) + ahead * self._settings.text_timeout_s
+        wait_s = self._backoff_left_s()
+        if kind == "query" and wait_s > self._settings.query_timeout_s and self._problem is not None:
             raise ModelChildError(f"{self._problem.message}; restart in {wait_s:.0f} s")
+        job = InferenceJob(text, kind)
         self._queue.push(job)
         self._wake.set()
-        if job.kind == "query":
+        if kind == "query":
             self._last_query = trio.current_time()
             self._interrupt_requested.set()
-        self._memory.changed()
+        self._on_change()
         try:
-            with trio.move_on_after(request_timeout_s):
+            with trio.move_on_after(timeout_s):
                 return await job.result()
-            reason = {"waiting": self._memory_problem(), "loading": "it is loading"}.get(self._state)
+            reason = {"waiting": self._ram_problem(), "loading": "it is loading"}.get(self._state)
             reason = f": {reason}" if reason else ""
-            raise DeadlineExceededError(f"timed out waiting for model {self.name}{reason}")
+            raise DeadlineExceededError(f"timed out waiting for model {self.spec.name}{reason}")
         finally:
             job.abandoned = True
             self._queue.discard(job)
-            self._memory.changed()
+            self._wake.set()
+            self._on_change()
+
+    def stop(self) -> None:
+        """End `run` and the process; waiting and later requests raise ShuttingDownError."""
+        self._scope.cancel()
 
     async def run(self) -> None:
-        """Run until cancelled; waiting requests then raise ShuttingDownError."""
+        """Embed texts until `stop`."""
         try:
-            while True:
-                await self._wait_for_job()
-                error = await self._find_permanent_failure()
-                if error is not None:
-                    self._fail_permanently(error)
-                elif await self._back_off() and await self._wait_for_memory():
-                    try:
-                        await self._run_process()
-                    finally:
-                        self._memory.release(self)
+            with self._scope:
+                while True:
+                    await self._wait_for_job()
+                    if await self._make_plan() and await self._back_off():
+                        await self._load_and_serve()
         finally:
-            self._fail(self._queue.take_all(), ShuttingDownError(f"model {self.name} is being unloaded"))
+            self._fail(self._queue.take_all(), self._unloaded_error())
             self._state = "idle"
+
+    def _unloaded_error(self) -> ShuttingDownError:
+        return ShuttingDownError(f"model {self.spec.name} is being unloaded")
 
     async def _wait_for_job(self, process: ModelProcess | None = None) -> bool:
         """Wait for a job; False on exit, eviction or idle timeout of the process."""
         idle_s = self._settings.keep_alive_s if process and self._settings.keep_alive_s > 0 else math.inf
         with trio.move_on_after(idle_s):
-            while not self._queue and not (process and (process.exited.is_set() or self._is_evicted)):
+            while not self._queue and not (process and (process.exited.is_set() or self.is_evicted)):
                 self._wake = trio.Event()
                 await self._wake.wait()
         return len(self._queue) > 0
 
-    async def _find_permanent_failure(self) -> MemdError | None:
-        """Plan the process; return the error if the model is known to be unusable."""
-        load = partial(
-            load_plan,
-            self.path,
-            fingerprint=self._fingerprint,
-            chunk_tokens=self.chunk_tokens,
-            threads=self._settings.threads,
-        )
+    # --- starting the process ----------------------------------------------------------------------
+
+    async def _make_plan(self) -> bool:
+        """Plan the process; False if the model is known to be unusable."""
+        load = partial(load_plan, self.spec, chunk_tokens=self.chunk_tokens, threads=self._settings.threads)
+        stamp = self._plan.stamp
         try:
             self._plan = await trio.to_thread.run_sync(load, limiter=self._disk)
         except MemdError as error:
-            return error
-        failure = self._permanent_failure
-        if failure and failure.stamp == self._plan.stamp and trio.current_time() < failure.until:
-            return failure.error
-        self._permanent_failure = None
-        return None
+            self._fail_permanently(error)
+            return False
+        is_over = stamp != self._plan.stamp or trio.current_time() >= self._permanent_until
+        if self._permanent is not None and not is_over:
+            self._fail_permanently(self._permanent)
+            return False
+        self._permanent = None
+        return True
+
+    def _backoff_left_s(self) -> float:
+        """Return how long the process isn't started after its end."""
+        return max(0.0, self._not_before - trio.current_time())
 
     async def _back_off(self) -> bool:
         """Wait for the back-off; False if no job waits any more."""
-        wait_s = self._backoff.wait_s(trio.current_time())
+        wait_s = self._backoff_left_s()
         if wait_s > 0:
             self._state = "restarting"
             if wait_s > self._settings.query_timeout_s and self._problem is not None:
@@ -290,22 +299,30 @@ class ModelRunner:
             await trio.sleep(wait_s)
         return len(self._queue) > 0
 
-    async def _wait_for_memory(self) -> bool:
-        """Wait for admission to the RAM budget; False if no job waits any more."""
-        self._is_evicted = False
-        self._state = "waiting"
-        entered = await self._memory.admit(self, self._plan.need_bytes)
-        self._state = "loading" if entered else "idle"
-        return entered
+    async def _load_and_serve(self) -> None:
+        """Wait for RAM, then run the process until its end."""
+        self.is_evicted = False
+        self._state, self.waiting_since = "waiting", trio.current_time()
+        self._on_change()
+        try:
+            while self._queue and not self.has_ram:
+                self._wake = trio.Event()
+                await self._wake.wait()
+            self._state = "loading" if self._queue else "idle"
+            if self._queue:
+                await self._run_process()
+        finally:
+            self.has_ram = False
+            self._on_change()
 
     async def _run_process(self) -> None:
         """Start a process and run it until its end."""
-        self.restarts += 1 if self._backoff.failures else 0
+        self._restarts += 1 if self._failures else 0
         async with trio.open_nursery() as nursery:
             try:
                 process = ModelProcess.start(
                     nursery,
-                    self.path,
+                    self.spec.path,
                     context=self._plan.context,
                     threads=self._plan.threads,
                     command=self._settings.command,
@@ -316,7 +333,7 @@ class ModelRunner:
                 return
             self._process = process
             try:
-                if await self._load_model(process):
+                if await self._load(process):
                     nursery.start_soon(self._interrupt, process)
                     await self._serve(process)
             finally:
@@ -324,37 +341,38 @@ class ModelRunner:
                 await process.aclose()
                 nursery.cancel_scope.cancel()
 
-    async def _load_model(self, process: ModelProcess) -> bool:
+    async def _load(self, process: ModelProcess) -> bool:
         """Wait until the model is loaded; False if that fails."""
         started = trio.current_time()
         try:
             await process.load(self._settings.load_timeout_s)
         except (LocalExtraMissingError, ModelInvalidError) as error:
-            self._permanent_failure = PermanentFailure(
-                error, self._plan.stamp, trio.current_time() + PERMANENT_FAILURE_SECONDS
-            )
+            self._permanent = error
+            self._permanent_until = trio.current_time() + PERMANENT_FAILURE_SECONDS
             self._fail_permanently(error)
             return False
         except ModelChildError as error:
             self._record_death(error, *self._queue.take_all())
             return False
         self._state = "ready"
-        self._loaded_at = self._last_used = trio.current_time()
+        self._loaded_at = self.last_used = trio.current_time()
         seconds = round(trio.current_time() - started, 3)
-        log.info("embedding.model_loaded", model=self.name, pid=process.pid, seconds=seconds)
+        log.info("embedding.model_loaded", model=self.spec.name, pid=process.pid, seconds=seconds)
         return True
+
+    # --- embedding ---------------------------------------------------------------------------------
 
     async def _serve(self, process: ModelProcess) -> None:
         """Embed texts until the process dies, is evicted, or was idle for `keep_alive_s`."""
         while await self._wait_for_job(process):
-            if process.exited.is_set() or self._is_evicted:
+            if process.exited.is_set() or self.is_evicted:
                 break
             jobs = self._queue.pop_some(self._max_together(process), self._needs_all_threads)
             self._under_way = jobs[0]
             try:
                 await self._embed_jobs(process, jobs)
                 self._put_back(jobs)
-                self._backoff.record_success()
+                self._failures = 0
                 self._problem = None
             except ProviderFailedError as error:
                 self._fail([job for job in jobs if not job.is_over], error)
@@ -366,15 +384,15 @@ class ModelRunner:
                 raise
             finally:
                 self._under_way = None
-                self._last_used = trio.current_time()
-                self._memory.changed()
+                self.last_used = trio.current_time()
+                self._on_change()
         self._state = "idle"
         if process.exited.is_set():
-            self._record_death(ModelChildError(f"the model process of {self.name} ended while idle"))
-        elif self._is_evicted:
-            log.info("embedding.model_evicted", model=self.name, queued=len(self._queue))
+            self._record_death(ModelChildError(f"the model process of {self.spec.name} ended while idle"))
+        elif self.is_evicted:
+            log.info("embedding.model_evicted", model=self.spec.name, queued=len(self._queue))
         else:
-            log.info("embedding.model_unloaded", model=self.name, idle_s=self._settings.keep_alive_s)
+            log.info("embedding.model_unloaded", model=self.spec.name, idle_s=self._settings.keep_alive_s)
 
     def _max_together(self, process: ModelProcess) -> int:
         """Return how many texts to embed in parallel; 1 shortly after queries."""
@@ -426,7 +444,9 @@ class ModelRunner:
 
     def _record_death(self, error: ModelChildError, *jobs: InferenceJob) -> None:
         """Record the end of a process; requeue its jobs, or fail them after two tries."""
-        wait_s = self._backoff.record_failure(trio.current_time())
+        self._failures += 1
+        wait_s = back_off_s(self._failures, BACKOFF_FIRST_SECONDS, BACKOFF_MAX_SECONDS)
+        self._not_before = trio.current_time() + wait_s
         self._problem = error
         self._state = "restarting"
         log.warning("embedding.model_child_died", error=error.message, retry_s=wait_s, **error.data)
@@ -440,7 +460,7 @@ class ModelRunner:
     def _fail_permanently(self, error: MemdError) -> None:
         """Fail all waiting jobs with a permanent error."""
         if self._state != "failed":
-            log.warning("embedding.model_refused", model=self.name, error=error.message)
+            log.warning("embedding.model_refused", model=self.spec.name, error=error.message)
         self._state = "failed"
         self._problem = error
         self._fail(self._queue.take_all(), error)

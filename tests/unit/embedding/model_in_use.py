@@ -1,4 +1,4 @@
-"""An owner with a leased fake model, and helpers to inspect it."""
+"""An owner with a fake model in use, and helpers to inspect it."""
 
 from __future__ import annotations
 
@@ -6,9 +6,10 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
-from memd.embedding.local.owner import LocalModel, ModelLease, ModelOwner
+from memd.embedding.local.model import LocalModel, ModelSpec
+from memd.embedding.local.owner import ModelOwner
 from memd.embedding.local.process import RunnerSettings
-from memd.embedding.local.runner import RunnerStatus
+from memd_client.reports import ModelStatus
 from tests.support import fake_model_child as fake
 from tests.support.models import running_owner
 
@@ -17,15 +18,15 @@ HURRIED = RunnerSettings(command=fake.COMMAND, query_timeout_s=0.6, text_timeout
 
 
 @asynccontextmanager
-async def leased_model(
+async def model_in_use(
     path: Path, settings: RunnerSettings = PATIENT
-) -> AsyncIterator[tuple[ModelOwner, ModelLease]]:
-    """Run an owner with a lease on one model."""
+) -> AsyncIterator[tuple[ModelOwner, LocalModel]]:
+    """Run an owner with one model in use."""
     async with running_owner(settings) as owner:
-        yield owner, owner.lease(LocalModel(path, "fake"), chunk_tokens=400)
+        yield owner, owner.acquire(ModelSpec(path, "fake"), chunk_tokens=400)
 
 
-def only(owner: ModelOwner) -> RunnerStatus:
+def only(owner: ModelOwner) -> ModelStatus:
     [status] = owner.status()
     return status
 

@@ -12,16 +12,12 @@ from memd.embedding.remote.bulk.jobs import JobRecord
 from memd.embedding.remote.bulk.runner import CANCEL_MS, BatchJob, JobPoller
 from memd.embedding.remote.circuit_breaker import MAX_BACKOFF_S
 from memd.embedding.remote.token_budget import DAY_MS, TokenBudget
-from memd.index.cache import SpaceKey
-from memd.index.connection import IndexFile
 from memd.index.meta import find_last_sync
-from memd.sync.vectors.vector_writer import CacheLimits, FillEvents, VectorWriter
 from memd.system.clock import has_passed
-from memd.vector_search.fallback import FALLBACK_AFTER_MS
+from memd.vector_search.transitions import FALLBACK_AFTER_MS
 from memd_client.errors import ProviderRateLimitedError, ProviderUnavailableError, ProviderUnreachableError
 from tests.support.bulk_fixture import SPACE, BulkFixture, batch_api_of, items_of, jobs_made, run_bulk
 from tests.support.fake_provider import FakeProvider
-from tests.support.indexes import EXTENSION
 from tests.support.provider_server import serve_provider
 from tests.support.remote_fixture import ACCOUNT_LIMITS, MovableClock, accounts, endpoint
 from tests.support.synced_text import synced_text_in
@@ -244,25 +240,18 @@ def test_the_cache_is_trimmed_after_the_clock_went_back(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     trims: list[int] = []
-    monkeypatch.setattr("memd.sync.vectors.vector_writer.trim", lambda *_, **__: trims.append(1))
-    clock = ManualClock()
+    monkeypatch.setattr("memd.sync.vectors.fill.trim", lambda *_, **__: trims.append(1))
+    provider, clock = FakeProvider(), ManualClock()
     clock.now_ms += YEAR_MS
 
-    async def nothing(*_: object) -> None:
-        await trio.lowlevel.checkpoint()
-
     async def body() -> None:
-        index = await IndexFile.open(tmp_path / "main.sqlite", extension=EXTENSION, clock=clock)
-        provider = FakeProvider()
-        space = SpaceKey(provider.id, provider.model, provider.space.id)
-        events = FillEvents(nothing, lambda: None, nothing)
-        writer = VectorWriter(index, space, CacheLimits(None, 0), lambda: (), clock, events)
-        await writer.trim()
-        await writer.trim()
-        assert len(trims) == 1
-        clock.now_ms -= YEAR_MS
-        await writer.trim()
-        assert len(trims) == 2
-        await index.close()
+        async with vector_fixture(tmp_path, FakeChooser(provider), clock=clock) as scene:
+            assert scene.vectors.fill is not None
+            for _ in range(2):
+                await scene.vectors.fill.settle()
+            assert len(trims) == 1
+            clock.now_ms -= YEAR_MS
+            await scene.vectors.fill.settle()
+            assert len(trims) == 2
 
-    trio.run(body)
+    run_fast(body)

@@ -394,8 +394,7 @@ class Agent:
         """Remove vectors beyond the configured limits and return free space to the file system."""
         index, vectors = opened.index_file, opened.vector_search
         started, before = trio.current_time(), index.size_bytes()
-        providers = (vectors.primary, vectors.target, vectors.answering)
-        spaces = {each.space.id for each in providers if each is not None}
+        spaces = vectors.spaces_in_use
         entries, unused_bytes = self.config.settings.cache.max_entries, self._daemon().vector_cache_mb * MB
         removed = await index.write(
             lambda db: trim(db, entries, max_unused_bytes=unused_bytes, spaces=spaces or None)

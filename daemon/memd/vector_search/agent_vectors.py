@@ -1,8 +1,8 @@
 """Vector search of one agent: which provider embeds, which vectors answer, and what happens when a provider fails.
 
-Three providers may be in use. The *primary* is the configured one. The *standby* is the configured fallback, created
-when the primary fails and closed when it recovers. One of them is the *target*: its vector space is being filled. Until
-it is complete, the previous space answers, if its provider can still embed queries.
+The *primary* is the configured provider. The *standby* is its configured fallback, created when the primary fails and
+closed when it recovers; `transitions` decides when. The *target* is the standby if there is one, else the primary: its
+vector space is being filled. Until it is complete, the previous space answers, if its provider can still embed queries.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ from memd.index.meta import find_recipe
 from memd.index.vectors.cache import VectorCache
 from memd.settings.schema import MemorySearch
 from memd.sync.vectors.bulk_fill import bulk_fill_of
-from memd.sync.vectors.fill import VectorFill
-from memd.sync.vectors.vector_writer import CacheLimits, FillEvents, inherit_vectors
-from memd.system.clock import Clock, has_passed
+from memd.sync.vectors.fill import CacheLimits, FillEvents, VectorFill
+from memd.sync.vectors.inherit import inherit_vectors
+from memd.system.clock import Clock
 from memd.system.events import EVENTS
 from memd.vector_search.active_provider import ActiveProvider
 from memd.vector_search.answering_space import AnsweringSpace
-from memd.vector_search.fallback import is_time_to_fall_back
+from memd.vector_search.transitions import Situation, State, next_step
 from memd_client.errors import MemdError, ProviderUnavailableError, ShuttingDownError
 from memd_client.messages import Degradation, Fallback, FillProgress
 
@@ -41,13 +41,9 @@ log = structlog.get_logger(__name__)
 CHECK_INTERVAL_S = 5.0
 """How often to check whether to use or leave the fallback."""
 
-CHOOSE_INTERVAL_MS = 60_000
-"""How often creating a failed provider is retried: its key or model file may be available by then."""
-
-PROBE_INTERVAL_MS = 10_000
 PROBE_TIMEOUT_S = 30.0
 PROBE_QUERY = "memory"
-"""A failing primary is probed with this query, at this interval, if its circuit breaker allows it."""
+"""A failing primary is probed with this query."""
 
 MIN_TEXTS_PER_MISSING_VECTOR = 10
 """A recovered primary answers at once if fewer than one text in this many lacks a vector."""
@@ -86,8 +82,7 @@ class VectorSearchManager:
         self._lock = trio.Lock()
         self._changed = trio.Event()
         self._started_ms = clock()
-        self._chosen_ms = 0
-        self._probed_ms = 0
+        self._tried_ms = 0
         self._answering = AnsweringSpace(
             agent_id, index, cache, query_timeout_s=query_timeout_s, clock=clock, queries=shared_queries
         )
@@ -96,7 +91,6 @@ class VectorSearchManager:
         self.fallback_problem: MemdError | None = None
         self.primary: ActiveProvider | None = None
         self.standby: ActiveProvider | None = None
-        self.target: ActiveProvider | None = None
         self.fallback: Fallback | None = None
 
     def __repr__(self) -> str:
@@ -121,16 +115,15 @@ class VectorSearchManager:
                         await self._changed.wait()
         finally:
             self._nursery = None
-            for active in (self.primary, self.standby, self.answering):
-                if active is not None:
-                    await active.close()
+            for active in self._in_use:
+                await active.close()
 
     async def choose_again(self) -> None:
         """Choose the provider again if the configured one was unavailable."""
         async with self._lock:
             if self.primary is not None or self._nursery is None:
                 return
-            self._chosen_ms = self._clock()
+            self._tried_ms = self._clock()
             self.selection = selection = await self._chooser.choose(self._settings, self._agent_id)
             provider, problem = selection.provider, selection.problem
             self.fallback_problem = selection.fallback_problem
@@ -146,29 +139,43 @@ class VectorSearchManager:
             else:
                 await provider.aclose()
 
+    @property
+    def state(self) -> State:
+        """The state of the providers, see `transitions`."""
+        if self.primary is None:
+            return "off" if self.selection.problem is None else "unavailable"
+        return "primary" if self.standby is None else "standby"
+
+    def _situation(self) -> Situation:
+        primary, fallback = self.primary, self._settings.fallback
+        same = ("none", "auto", self._settings.provider, primary.provider.id if primary else "")
+        return Situation(
+            self.state,
+            failure=primary.health.degraded if primary else None,
+            has_fallback=fallback not in same,
+            is_fallback_broken=self.fallback_problem is not None,
+            is_admitted=primary is not None and primary.provider.retry_in_s() <= 0,
+            tried_ms=self._tried_ms,
+            now_ms=self._clock(),
+        )
+
     async def _check(self) -> None:
-        """Choose a provider, fall back or return to the primary, as needed."""
-        now_ms, primary = self._clock(), self.primary
-        if primary is None:
-            if self.selection.problem is not None and has_passed(CHOOSE_INTERVAL_MS, self._chosen_ms, now_ms):
-                await self.choose_again()
-            return
-        failing = primary.health.degraded
-        if self.target is not primary:
-            if failing is None:
-                async with self._lock:
-                    await self._return_to(primary)
-            elif (
-                has_passed(PROBE_INTERVAL_MS, self._probed_ms, now_ms) and primary.provider.retry_in_s() <= 0
-            ):
-                self._probed_ms = now_ms
-                await self._probe(primary)
-        elif failing is not None and is_time_to_fall_back(failing, now_ms):
+        """Make the next step of `transitions`."""
+        step, primary = next_step(self._situation()), self.primary
+        if step == "choose":
+            await self.choose_again()
+        elif step == "probe" and primary is not None:
+            await self._probe(primary)
+        elif step == "return" and primary is not None:
             async with self._lock:
-                await self._fall_back(primary, failing)
+                await self._return_to(primary)
+        elif step == "fall_back" and primary is not None and primary.health.degraded is not None:
+            async with self._lock:
+                await self._fall_back(primary, primary.health.degraded)
 
     async def _probe(self, active: ActiveProvider) -> None:
         """Probe a failing provider; its health records the result for the next check."""
+        self._tried_ms = self._clock()
         try:
             with trio.move_on_after(PROBE_TIMEOUT_S):
                 await active.provider.embed_query(PROBE_QUERY)
@@ -178,12 +185,7 @@ class VectorSearchManager:
 
     async def _fall_back(self, primary: ActiveProvider, failing: Degradation) -> None:
         """Use the configured fallback, if it is available."""
-        name, now_ms = self._settings.fallback, self._clock()
-        if name in ("none", "auto", self._settings.provider, primary.provider.id):
-            return
-        if self.fallback_problem is not None and not has_passed(CHOOSE_INTERVAL_MS, self._chosen_ms, now_ms):
-            return
-        self._chosen_ms = now_ms
+        name, self._tried_ms = self._settings.fallback, self._clock()
         try:
             provider = await self._chooser.make(name, self._settings, self._agent_id)
         except MemdError as error:
@@ -197,7 +199,6 @@ class VectorSearchManager:
         log.warning("embedding.fell_back", agent=self._agent_id, to=name, code=failing.code)
         EVENTS.publish("provider", self._agent_id, state="fell_back", provider=name, code=failing.code)
         self.standby = self._activate(provider)
-        self._probed_ms = self._clock()
         await self._start_filling(self.standby)
 
     async def _return_to(self, primary: ActiveProvider) -> None:
@@ -235,7 +236,7 @@ class VectorSearchManager:
                 active.provider,
                 health=active.health,
                 limits=self._limits,
-                live_spaces=self._live_spaces,
+                live_spaces=lambda: self.spaces_in_use,
                 clock=self._clock,
                 events=FillEvents(stored, self.vector_cache.forget, partial(self._on_whole, active)),
                 bulk=bulk_fill_of(active.provider, self._settings.remote, self._index, self._clock),
@@ -252,7 +253,6 @@ class VectorSearchManager:
             )
             self._nursery.start_soon(active.run)
         await active.fill.load()
-        self.target = active
         await self._choose_answering(active, active.fill, enough)
         active.fill.wake()
 
@@ -262,8 +262,7 @@ class VectorSearchManager:
         ready = fill.pending == 0 or fill.pending * enough < fill.texts * bool(enough)
         if stored is None or stored.id == target.space.id or ready:
             return await self._answer_with(target)
-        known = [active for active in (self.primary, self.standby, self.answering) if active is not None]
-        same = [active for active in known if active.space.id == stored.id]
+        same = [active for active in self._in_use if active.space.id == stored.id]
         for active in same:
             if active.health.degraded is None:
                 return await self._answer_with(active)
@@ -282,13 +281,16 @@ class VectorSearchManager:
         return provider
 
     async def _answer_with(self, active: ActiveProvider) -> None:
-        await self._answering.switch_to(active, (self.primary, self.standby, self.target))
+        await self._answering.switch_to(active, (self.primary, self.standby))
 
-    def _live_spaces(self) -> set[str]:
-        """Return the ids of the spaces in use."""
-        return {
-            active.space.id for active in (self.primary, self.target, self.answering) if active is not None
-        }
+    @property
+    def _in_use(self) -> list[ActiveProvider]:
+        return [active for active in (self.primary, self.standby, self.answering) if active is not None]
+
+    @property
+    def spaces_in_use(self) -> set[str]:
+        """The ids of the vector spaces in use; their vectors must not be trimmed."""
+        return {active.space.id for active in self._in_use}
 
     async def _on_whole(self, active: ActiveProvider) -> None:
         """Answer from a space that is now complete, if it is the target's."""
@@ -296,6 +298,12 @@ class VectorSearchManager:
             async with self._lock:
                 if active is self.target and active is not self.answering:
                     await self._answer_with(active)
+
+    async def _switch_to_target(self, old: ActiveProvider) -> None:
+        """Answer from the incomplete target: the provider of the previous space fails."""
+        async with self._lock:
+            if self.answering is old and self.target is not None and self.target is not old:
+                await self._answer_with(self.target)
 
     def on_published(self, published: IndexChange) -> None:
         """Update the vector cache after each committed file and request vectors of new texts."""
@@ -311,6 +319,11 @@ class VectorSearchManager:
     def answering(self) -> ActiveProvider | None:
         """The provider whose vectors answer; None if only keyword search is available."""
         return self._answering.active
+
+    @property
+    def target(self) -> ActiveProvider | None:
+        """The provider whose space is being filled; None without a provider."""
+        return self.standby or self.primary
 
     @property
     def fill(self) -> VectorFill | None:
@@ -354,12 +367,6 @@ class VectorSearchManager:
         if self._nursery is None:
             raise ShuttingDownError("the agent is being closed")
         return await self._answering.queries.wait_for(key, active.provider, call, timeout_s, self._nursery)
-
-    async def _switch_to_target(self, old: ActiveProvider) -> None:
-        """Answer from the incomplete target: the provider of the previous space fails."""
-        async with self._lock:
-            if self.answering is old and self.target is not None and self.target is not old:
-                await self._answer_with(self.target)
 
     def filling(self) -> FillProgress | None:
         """Return the progress of filling the target's space, or None if no vector is missing."""

@@ -16,9 +16,8 @@ from memd.sources.source import SourceFile
 from memd.sync.text.changes import has_same_stat
 from memd.sync.text.file_rows import SETTLE_MS
 from memd.sync.text.text_sync import SMALL_PASS_FILES
-from memd.sync.vectors.fill import VectorFill
+from memd.sync.vectors.fill import CacheLimits, FillEvents, VectorFill
 from memd.sync.vectors.provider_health import ProviderHealth
-from memd.sync.vectors.vector_writer import CacheLimits, FillEvents
 from memd.system.events import EVENTS
 from memd.system.metrics import METER
 from memd.text.cut.chunking import Chunk

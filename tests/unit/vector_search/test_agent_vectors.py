@@ -7,8 +7,7 @@ from pathlib import Path
 import pytest
 import trio
 
-from memd.vector_search.agent_vectors import PROBE_INTERVAL_MS
-from memd.vector_search.fallback import FALLBACK_AFTER_MS
+from memd.vector_search.transitions import FALLBACK_AFTER_MS, PROBE_INTERVAL_MS
 from memd_client.errors import (
     DeadlineExceededError,
     MemdError,

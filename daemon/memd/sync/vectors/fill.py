@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import math
 from collections import deque
-from collections.abc import Callable, Collection
-from dataclasses import replace
+from collections.abc import Awaitable, Callable, Collection
+from dataclasses import dataclass, replace
 from functools import partial
 
 import numpy as np
+import structlog
 import trio
 from numpy.typing import NDArray
 
@@ -24,19 +25,28 @@ from memd.index.cache import (
     count_missing_characters,
     count_texts,
     forget_refused,
+    forget_space,
     last_vector_id,
     missing_hashes,
     oldest_missing_ms,
+    refuse_texts,
+    replace_vectors,
+    store_vectors,
+    trim,
 )
 from memd.index.connection import Database, IndexFile
 from memd.sync.text.text_sync import ProgressSink, ignore_progress
 from memd.sync.vectors.bulk_fill import BulkFill
 from memd.sync.vectors.provider_health import EmbeddingSpeed, FailureIsolation, ProviderHealth
-from memd.sync.vectors.vector_writer import CacheLimits, FillEvents, VectorWriter
 from memd.system.back_off import back_off_s
-from memd.system.clock import Clock
+from memd.system.clock import Clock, has_passed
 from memd.system.metrics import METER
 from memd_client.errors import DimensionsChangedError, MemdError
+
+log = structlog.get_logger(__name__)
+
+TRIM_EVERY_MS = 60_000
+"""Interval at which the cache is trimmed, because that scans all vectors."""
 
 BATCH_TEXTS = 128
 """Most texts in one request, even if the provider accepts more: progress is visible, new text is embedded soon, and a
@@ -59,6 +69,27 @@ GATHER_S = 0.2
 GATHER_MOST_S = 2.0
 """For a provider that accepts many texts per request, texts are collected until none arrived for the first time, at
 most for the second."""
+
+
+@dataclass(frozen=True, slots=True)
+class CacheLimits:
+    """Most vectors in the cache, and most bytes of unused ones; None for no limit."""
+
+    entries: int | None
+    unused_bytes: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class FillEvents:
+    """Callbacks of a fill.
+
+    `stored` is called with (ids, matrix, ids of replaced vectors) directly after each commit; `forgotten` after all
+    vectors of the space were deleted; `whole` whenever nothing is missing.
+    """
+
+    stored: Callable[[list[int], NDArray[np.float32], list[int]], Awaitable[None]]
+    forgotten: Callable[[], None]
+    whole: Callable[[], Awaitable[None]]
 
 
 class VectorFill:
@@ -95,7 +126,9 @@ class VectorFill:
         self._sinks: list[ProgressSink] = []
         self._pauses = 0
         self.space = SpaceKey(provider.id, provider.model, provider.space.id)
-        self._writer = VectorWriter(index, self.space, limits, live_spaces, clock, events)
+        self._limits = limits
+        self._live_spaces = live_spaces
+        self._trimmed_ms = 0
         self._isolation = FailureIsolation()
         self._round = 0  # texts embedded since nothing was missing
         self._renew_to_id: int | None = None
@@ -174,7 +207,7 @@ class VectorFill:
                 self._wake = trio.Event()
                 try:
                     await self._fill()
-                    await self._writer.trim()
+                    await self._trim()
                     self._pauses = 0
                     self._isolation.clear()
                 except MemdError as error:
@@ -240,7 +273,7 @@ class VectorFill:
         await self._count()
         self.rests = False
         while self.pending:
-            most = LOOK_AHEAD_BATCHES * self._limits().max_texts
+            most = LOOK_AHEAD_BATCHES * self._request_limits().max_texts
             if self._saves_power() and not self._sinks:
                 most = min(most, NEWEST_TEXTS - self._round)
                 if most <= 0:
@@ -284,7 +317,7 @@ class VectorFill:
             # Running batches are completed when another fails, because they may have been paid for.
             while waiting and not errors and not self._wake.is_set():
                 try:
-                    await self._embed(take_batch(waiting, self._limits()))
+                    await self._embed(take_batch(waiting, self._request_limits()))
                 except MemdError as error:
                     errors.append(error)
 
@@ -295,7 +328,7 @@ class VectorFill:
         if errors:
             raise errors[0]
 
-    def _limits(self) -> BatchLimits:
+    def _request_limits(self) -> BatchLimits:
         """Return the current limits of a request, which depend on the provider's replies and the token budget."""
         limits = self.provider.limits
         return replace(limits, max_texts=min(limits.max_texts, BATCH_TEXTS))
@@ -308,7 +341,7 @@ class VectorFill:
         """
         await self.provider.embed_batch([PROBE_TEXT])
         self._pauses = 0
-        part = missing[: self._isolation.part(self._limits().max_texts)]
+        part = missing[: self._isolation.part(self._request_limits().max_texts)]
         try:
             await self._embed(part)
         except MemdError as error:
@@ -344,8 +377,31 @@ class VectorFill:
             self.health.failed(error)
 
     async def _store(self, hashes: list[str], matrix: NDArray[np.float32], refused: dict[str, str]) -> None:
-        """Store vectors and refusals, and call `events.stored`."""
-        await self._writer.store(hashes, matrix, refused, renewing=self._renew_to_id is not None)
+        """Store vectors and refusals in one transaction, call `events.stored`, and report the progress."""
+        is_renewing = self._renew_to_id is not None
+        space, now_ms = self.space, self._clock()
+
+        def write(db: Database) -> tuple[list[int], list[int]]:
+            if refused:
+                refuse_texts(db, space.id, refused, now_ms)
+            if not hashes:
+                return [], []
+            if is_renewing:
+                return replace_vectors(db, space, hashes, matrix, now_ms)
+            return store_vectors(db, space, hashes, matrix, now_ms), []
+
+        try:
+            ids, gone = await self._index.write(write)
+        except DimensionsChangedError:
+            if not is_renewing:
+                raise
+            # During a renewal the model may have new dimensions: then the old vectors can't be kept.
+            await self._index.write(lambda db: forget_space(db, space.id))
+            self._events.forgotten()
+            ids, gone = await self._index.write(write)
+        await self._events.stored(ids, matrix, gone)
+        if refused:
+            log.warning("embedding.texts_refused", provider=space.provider, texts=len(refused))
         self.embedded += len(hashes)
         if hashes:
             METER.count("memd_texts_embedded_total", self._agent_id, by=len(hashes))
@@ -353,3 +409,14 @@ class VectorFill:
         self.pending = max(0, self.pending - len(hashes) - len(refused))
         for sink in list(self._sinks):
             sink("embedding", self._round, self._round + self.pending, "")
+
+    async def _trim(self) -> None:
+        """Trim the cache to its limits, at most once per `TRIM_EVERY_MS`."""
+        now_ms = self._clock()
+        if not has_passed(TRIM_EVERY_MS, self._trimmed_ms, now_ms):
+            return
+        self._trimmed_ms = now_ms
+        limits, spaces = self._limits, {self.space.id, *self._live_spaces()}
+        await self._index.write(
+            lambda db: trim(db, limits.entries, max_unused_bytes=limits.unused_bytes, spaces=spaces)
+        )

@@ -26,11 +26,6 @@ def clamped_count(value: object, most: int = MAX_COUNT) -> int:
     return max(0, min(value, most))
 
 
-def clamped_time_ms(value: object) -> int:
-    """Return epoch milliseconds clamped to 1970 … 9999; 0 for other values."""
-    return clamped_count(value, MAX_TIME_MS)
-
-
 def token_count_of(value: object) -> int | None:
     """Return a reply's number of tokens; None if it is not a plausible whole number."""
     if isinstance(value, bool) or not isinstance(value, int):

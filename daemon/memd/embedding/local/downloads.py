@@ -11,6 +11,7 @@ import structlog
 import trio
 
 from memd.embedding.local.reference import ModelReference, is_hub_offline, parse_reference
+from memd.system.back_off import back_off_s
 from memd_client.errors import MemdError, ShuttingDownError
 from memd_client.reports import DownloadStatus
 
@@ -210,9 +211,7 @@ class Downloads:
     async def _wait_for_retry(self, download: _Download) -> None:
         """Wait for the back-off, or until a request needs the download."""
         download.retry_now = trio.Event()
-        with trio.move_on_after(
-            min(RETRY_FIRST_SECONDS * 2.0 ** min(download.failures - 1, 16), RETRY_MAX_SECONDS)
-        ):
+        with trio.move_on_after(back_off_s(download.failures, RETRY_FIRST_SECONDS, RETRY_MAX_SECONDS)):
             await download.retry_now.wait()
 
     async def _try_once(self, download: _Download, current: _Attempt) -> None:

@@ -19,7 +19,6 @@ from memd.embedding.numbers import (
     MAX_REPLY_TOKENS,
     MAX_TIME_MS,
     clamped_count,
-    clamped_time_ms,
     token_count_of,
 )
 from memd.embedding.remote.bulk.jobs import records_from_json
@@ -63,7 +62,6 @@ def packed(value: Any) -> bytes:
 def test_any_number_is_clamped_to_a_range_that_can_be_shown(value: Any) -> None:
     assert 0 <= clamped_count(value) <= MAX_COUNT
     assert 0 <= clamped_count(value, 7) <= 7
-    datetime.fromtimestamp(clamped_time_ms(value) / 1000, UTC)
     counted = token_count_of(value)
     assert counted is None or 0 <= counted <= MAX_REPLY_TOKENS
 
@@ -72,7 +70,6 @@ def test_numbers_are_clamped_to_their_bounds() -> None:
     assert [clamped_count(value) for value in (0, 5, "12", MAX_COUNT, 10**30, -5, 0.5, True, None, "²", "٣")] == [
         0, 5, 12, MAX_COUNT, MAX_COUNT, 0, 0, 0, 0, 0, 0,
     ]  # fmt: skip
-    assert clamped_time_ms(1 << 53) == MAX_TIME_MS
 
 
 def usage_rewrite(number: Any) -> Callable[[HttpRequest, ProviderReply], ProviderReply]:

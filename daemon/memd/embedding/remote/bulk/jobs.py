@@ -4,64 +4,43 @@ from __future__ import annotations
 
 import json
 from collections.abc import Container, Sequence
-from dataclasses import asdict, dataclass
-from typing import Any, Final, Protocol
+from typing import Annotated, Final, Protocol
 
-from memd.embedding.numbers import clamped_time_ms
+import msgspec
+
+from memd.embedding.numbers import MAX_TIME_MS
+
+Name = Annotated[str, msgspec.Meta(min_length=1)]
 
 OVERHEAD_BYTES: Final = 512
 """Upper bound of what a request adds to a text: hash, model name, field names."""
 
 
-@dataclass(frozen=True, slots=True)
-class JobRecord:
+class JobRecord(msgspec.Struct, frozen=True):
     """A submitted job whose results are not fetched yet. Contains no text and no key.
 
     `account` is a hash of the account that submitted it; `hashes` are those of the texts, in the order they were sent.
     """
 
-    id: str
-    provider: str
-    space: str
-    account: str
+    id: Name
+    provider: Name
+    space: Name
+    account: Name
     hashes: tuple[str, ...]
-    submitted_ms: int
-
-    def to_json(self) -> dict[str, Any]:
-        """Return the record as JSON values."""
-        return {**asdict(self), "hashes": list(self.hashes)}
-
-    @classmethod
-    def from_json(cls, value: object) -> JobRecord | None:
-        """Return the record of JSON values, None if they are invalid."""
-        if not isinstance(value, dict):
-            return None
-        names = ("id", "provider", "space", "account")
-        texts = [value.get(name) for name in names]
-        hashes, submitted_ms = value.get("hashes"), value.get("submitted_ms")
-        if not all(isinstance(text, str) and text for text in texts):
-            return None
-        if not isinstance(hashes, list) or not all(isinstance(digest, str) for digest in hashes):
-            return None
-        if not isinstance(submitted_ms, int) or isinstance(submitted_ms, bool):
-            return None
-        job_id, provider, space, account = (str(text) for text in texts)
-        return cls(job_id, provider, space, account, tuple(hashes), clamped_time_ms(submitted_ms))
+    submitted_ms: Annotated[int, msgspec.Meta(ge=0, le=MAX_TIME_MS)]
 
 
 def records_to_json(records: Sequence[JobRecord]) -> str:
     """Return records as one line of JSON."""
-    return json.dumps([record.to_json() for record in records], separators=(",", ":"))
+    return msgspec.json.encode(records).decode()
 
 
 def records_from_json(text: str) -> list[JobRecord]:
-    """Return the valid records of a line of JSON."""
+    """Return the records of a line of JSON; none if it is invalid."""
     try:
-        values = json.loads(text)
-    except ValueError:
+        return msgspec.json.decode(text, type=list[JobRecord])
+    except (ValueError, RecursionError):
         return []
-    records = [JobRecord.from_json(value) for value in values] if isinstance(values, list) else []
-    return [record for record in records if record is not None]
 
 
 class JobStore(Protocol):

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import trio
 
-from memd.embedding.choose.choose import ProviderFactory, Selection
+from memd.embedding.choose.choose import ProviderFactory
 from memd.embedding.choose.remote_resolver import RemotePlan, RemoteResolver
 from memd.embedding.local.owner import ModelOwner
 from memd.embedding.local.reference import ModelReference
@@ -16,6 +16,7 @@ from memd.embedding.provider import EmbeddingProvider
 from memd.embedding.remote.accounts import Accounts
 from memd.embedding.remote.http import HttpClient
 from memd.settings.schema import DaemonSettings, MemorySearch, ProviderEntry
+from memd_client.errors import MemdError
 
 KEYS = {
     "OPENAI_API_KEY": "key-of-openai",
@@ -24,6 +25,13 @@ KEYS = {
     "MISTRAL_API_KEY": "key-of-mistral",
 }
 """A key for every provider that requires one."""
+
+
+class Choice(NamedTuple):
+    """The configured provider, or why it can't be used."""
+
+    provider: EmbeddingProvider | None = None
+    problem: MemdError | None = None
 
 
 class ChooserFixture:
@@ -64,9 +72,13 @@ class ChooserFixture:
         self.downloads.append((reference, folder))
         return self._online
 
-    def choose(self, **settings: Any) -> Selection:
-        """Return the selection for these settings."""
-        return trio.run(self.providers.choose, MemorySearch(**settings), "main")
+    def choose(self, **settings: Any) -> Choice:
+        """Return the configured provider of these settings, or why there is none."""
+        configured = MemorySearch(**settings)
+        try:
+            return Choice(trio.run(self.providers.make, configured.provider, configured, "main"))
+        except MemdError as error:
+            return Choice(problem=error)
 
     def rebuild(self, recipe: Mapping[str, str], **settings: Any) -> EmbeddingProvider | None:
         """Return the earlier provider of a recipe, with these settings."""

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from memd.agents.agent import Agent
 from memd.agents.registry import AgentRegistry
-from memd.embedding.choose.choose import ProviderFactory, Selection
+from memd.embedding.choose.choose import ProviderFactory
 from memd.embedding.local.downloads import Downloads
 from memd.embedding.local.owner import ModelOwner
 from memd.embedding.local.process import RunnerSettings
@@ -81,10 +81,6 @@ class LoopbackChooser:
         self._accounts = accounts
         self._clock = clock
         self._waits = waits
-
-    async def choose(self, settings: MemorySearch, agent_id: str) -> Selection:
-        """Return the server's provider."""
-        return Selection(self._server.dialect, await self.make(self._server.dialect, settings, agent_id))
 
     async def make(self, name: str, settings: MemorySearch, agent_id: str) -> EmbeddingProvider:
         """Return the server's provider."""

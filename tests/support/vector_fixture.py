@@ -12,7 +12,7 @@ import trio
 from numpy.typing import NDArray
 from trio.testing import MockClock
 
-from memd.embedding.choose.choose import ProviderFactory, Selection
+from memd.embedding.choose.choose import ProviderFactory
 from memd.embedding.provider import EmbeddingProvider
 from memd.index.cache import active_space
 from memd.index.connection import IndexFile
@@ -62,21 +62,16 @@ class FakeChooser:
         self.earlier: dict[str, FakeProvider] = {}
         self.rebuilt: list[dict[str, str]] = []
 
-    async def choose(self, settings: MemorySearch, agent_id: str) -> Selection:
-        """Return the configured provider, else the fallback."""
-        await trio.lowlevel.checkpoint()
-        if isinstance(self.wanted, FakeProvider):
-            return Selection(settings.provider, self.wanted)
-        fallback = self.fallbacks.get(settings.fallback)
-        told = None if fallback is None else settings.provider
-        return Selection(settings.provider, fallback, self.wanted, fell_back_from=told)
-
     async def make(self, name: str, settings: MemorySearch, agent_id: str) -> EmbeddingProvider:
-        """Return a fallback."""
+        """Return the configured provider or a fallback."""
         await trio.lowlevel.checkpoint()
-        if name not in self.fallbacks:
-            raise ProviderUnavailableError(f"no {name}")
-        return self.fallbacks[name]
+        if name != settings.provider:
+            if name not in self.fallbacks:
+                raise ProviderUnavailableError(f"no {name}")
+            return self.fallbacks[name]
+        if isinstance(self.wanted, MemdError):
+            raise self.wanted
+        return self.wanted
 
     async def rebuild(
         self, recipe: Mapping[str, str], settings: MemorySearch, agent_id: str

@@ -408,7 +408,7 @@ class Agent:
         """Return vectors of texts from this agent's provider, waiting `timeout_s` at most."""
         target = opened.vector_search.target
         if target is None:
-            problem = opened.vector_search.selection.problem
+            problem = opened.vector_search.problem
             if problem is not None:
                 raise MemdError.from_wire(problem.to_wire())
             raise ProviderUnavailableError("embeddings are turned off for this agent")

@@ -132,8 +132,8 @@ def _problems(config: AgentConfig, opened: OpenAgent, disk: Listing) -> list[Pro
     """Return an agent's problems, each with its hint."""
     vectors = opened.vector_search
     problems = [as_problem(error) for error in config.problems]
-    if vectors.selection.problem is not None and vectors.primary is None:
-        problems.append(as_problem(vectors.selection.problem))
+    if vectors.problem is not None and vectors.primary is None:
+        problems.append(as_problem(vectors.problem))
     if vectors.fallback_problem is not None:
         error = vectors.fallback_problem
         message = f"fallback provider {config.settings.fallback} is unavailable: {error.message}"
@@ -190,7 +190,7 @@ async def probe(config: AgentConfig, opened: OpenAgent, disk: Listing) -> list[C
 async def _probe_embedding(vectors: VectorSearchManager) -> Check:
     target = vectors.target
     if target is None:
-        problem = vectors.selection.problem
+        problem = vectors.problem
         return Check(
             "embeddings",
             problem is None,

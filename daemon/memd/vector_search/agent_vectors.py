@@ -16,7 +16,7 @@ import structlog
 import trio
 from numpy.typing import NDArray
 
-from memd.embedding.choose.choose import ProviderFactory, Selection
+from memd.embedding.choose.choose import ProviderFactory
 from memd.embedding.provider import EmbeddingProvider, FloatArray
 from memd.embedding.query_vectors import Call, Key, SharedQueryVectors
 from memd.index.cache import active_space
@@ -87,7 +87,7 @@ class VectorSearchManager:
             agent_id, index, cache, query_timeout_s=query_timeout_s, clock=clock, queries=shared_queries
         )
         self.notices: list[str] = []
-        self.selection = Selection(settings.provider, None)
+        self.problem: MemdError | None = None
         self.fallback_problem: MemdError | None = None
         self.primary: ActiveProvider | None = None
         self.standby: ActiveProvider | None = None
@@ -123,36 +123,40 @@ class VectorSearchManager:
         async with self._lock:
             if self.primary is not None or self._nursery is None:
                 return
-            self._tried_ms = self._clock()
-            self.selection = selection = await self._chooser.choose(self._settings, self._agent_id)
-            provider, problem = selection.provider, selection.problem
-            self.fallback_problem = selection.fallback_problem
-            if provider is None:
+            wanted, self._tried_ms = self._settings.provider, self._clock()
+            if wanted == "none":
                 return
-            if problem is None:
-                self.primary = self._activate(provider)
-                await self._return_to(self.primary)
-            elif self.standby is None:
-                self.fallback = Fallback(selection.wanted, problem.code, problem.message, self._clock())
-                self.standby = self._activate(provider)
-                await self._start_filling(self.standby)
-            else:
-                await provider.aclose()
+            try:
+                provider = await self._chooser.make(wanted, self._settings, self._agent_id)
+            except MemdError as error:
+                self.problem = error
+                if self.standby is None and self._has_fallback:
+                    await self._fall_back(Fallback(wanted, error.code, error.message, self._clock()))
+                return
+            self.problem = self.fallback_problem = None
+            self.primary = self._activate(provider)
+            await self._return_to(self.primary)
 
     @property
     def state(self) -> State:
         """The state of the providers, see `transitions`."""
         if self.primary is None:
-            return "off" if self.selection.problem is None else "unavailable"
+            return "off" if self.problem is None else "unavailable"
         return "primary" if self.standby is None else "standby"
 
+    @property
+    def _has_fallback(self) -> bool:
+        """Whether the configured fallback is another provider than the one that fails."""
+        wanted = self._settings.provider
+        tried = (self.primary.provider.id, "auto") if self.primary else ("local",) if wanted == "auto" else ()
+        return self._settings.fallback not in ("none", wanted, *tried)
+
     def _situation(self) -> Situation:
-        primary, fallback = self.primary, self._settings.fallback
-        same = ("none", "auto", self._settings.provider, primary.provider.id if primary else "")
+        primary = self.primary
         return Situation(
             self.state,
             failure=primary.health.degraded if primary else None,
-            has_fallback=fallback not in same,
+            has_fallback=self._has_fallback,
             is_fallback_broken=self.fallback_problem is not None,
             is_admitted=primary is not None and primary.provider.retry_in_s() <= 0,
             tried_ms=self._tried_ms,
@@ -169,9 +173,10 @@ class VectorSearchManager:
         elif step == "return" and primary is not None:
             async with self._lock:
                 await self._return_to(primary)
-        elif step == "fall_back" and primary is not None and primary.health.degraded is not None:
+        elif step == "fall_back" and primary is not None and (failing := primary.health.degraded) is not None:
             async with self._lock:
-                await self._fall_back(primary, primary.health.degraded)
+                cause = Fallback(primary.provider.id, failing.code, failing.reason, failing.since_ms)
+                await self._fall_back(cause)
 
     async def _probe(self, active: ActiveProvider) -> None:
         """Probe a failing provider; its health records the result for the next check."""
@@ -183,7 +188,7 @@ class VectorSearchManager:
         except MemdError as error:
             active.health.failed(error)
 
-    async def _fall_back(self, primary: ActiveProvider, failing: Degradation) -> None:
+    async def _fall_back(self, cause: Fallback) -> None:
         """Use the configured fallback, if it is available."""
         name, self._tried_ms = self._settings.fallback, self._clock()
         try:
@@ -194,10 +199,10 @@ class VectorSearchManager:
                 "embedding.fallback_unusable", agent=self._agent_id, fallback=name, problem=error.message
             )
             return
-        self.fallback_problem = None
-        self.fallback = Fallback(primary.provider.id, failing.code, failing.reason, failing.since_ms)
-        log.warning("embedding.fell_back", agent=self._agent_id, to=name, code=failing.code)
-        EVENTS.publish("provider", self._agent_id, state="fell_back", provider=name, code=failing.code)
+        self.fallback, self.fallback_problem = cause, None
+        if self.primary is not None:
+            log.warning("embedding.fell_back", agent=self._agent_id, to=name, code=cause.code)
+            EVENTS.publish("provider", self._agent_id, state="fell_back", provider=name, code=cause.code)
         self.standby = self._activate(provider)
         await self._start_filling(self.standby)
 
@@ -349,7 +354,7 @@ class VectorSearchManager:
 
     def find_vector(self, active: ActiveProvider, query: str) -> NDArray[np.float32] | None:
         """Return a query's vector (dims,) in a provider's space if it is cached; never waits."""
-        return self._answering.find_vector(active, query)
+        return self._answering.queries.find(query, active.provider)
 
     async def vector_of(self, active: ActiveProvider, query: str, timeout_s: float) -> NDArray[np.float32]:
         """Return a query's unit vector (dims,) in the space of the answering provider."""
@@ -375,14 +380,12 @@ class VectorSearchManager:
     @property
     def is_keyword_only(self) -> bool:
         """Whether keyword search is all there is to expect: no provider is configured and no model was pulled."""
-        return self.selection.wanted == "auto" and isinstance(
-            self.selection.problem, ProviderUnavailableError
-        )
+        return self._settings.provider == "auto" and isinstance(self.problem, ProviderUnavailableError)
 
     def degraded(self) -> Degradation | None:
         """Return why vector search is degraded, or None."""
         if self.answering is None or self.target is None:
-            problem = self.selection.problem
+            problem = self.problem
             if problem is None:
                 return None
             return Degradation(problem.code, problem.message, self._started_ms, problem.hint)
@@ -392,7 +395,7 @@ class VectorSearchManager:
 
     async def renew(self) -> None:
         """Compute all vectors of the target again, queries' included."""
-        self._answering.forget_queries()
+        self._answering.queries.forget()
         if self.fill is not None:
             await self.fill.renew_all()
 

@@ -91,14 +91,6 @@ class AnsweringSpace:
         if first:
             await self.switch_to(active, (active,))
 
-    def find_vector(self, active: ActiveProvider, query: str) -> NDArray[np.float32] | None:
-        """Return a query's vector (dims,) in a provider's space if it is cached; never waits."""
-        return self.queries.find(query, active.provider)
-
-    def forget_queries(self) -> None:
-        """Forget all query vectors: the model may have changed."""
-        self.queries.forget()
-
     async def vector_of(
         self, active: ActiveProvider, query: str, timeout_s: float, nursery: trio.Nursery
     ) -> NDArray[np.float32]:

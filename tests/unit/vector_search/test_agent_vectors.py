@@ -218,6 +218,46 @@ def test_an_unavailable_primary_is_retried_and_replaces_its_fallback(tmp_path: P
     run_fast(body)
 
 
+@pytest.mark.parametrize(
+    ("provider", "fallback", "is_used"),
+    [
+        ("openai", "local", True),
+        ("openai", "openai", False),
+        ("auto", "local", False),  # `auto` has tried it
+        ("openai", "none", False),
+        ("none", "local", False),
+    ],
+)
+def test_an_unavailable_primary_is_replaced_by_another_provider(
+    tmp_path: Path, provider: str, fallback: str, is_used: bool
+) -> None:
+    spare = FakeProvider(model="spare")
+
+    async def body() -> None:
+        chooser = FakeChooser(ProviderUnavailableError("no key"))
+        chooser.fallbacks["local"] = spare
+        async with vector_fixture(tmp_path, chooser, provider=provider, fallback=fallback) as fixture:
+            vectors = fixture.vectors
+            assert (vectors.standby is not None) is is_used
+            assert vectors.fallback_problem is None
+            assert (vectors.problem is None) is (provider == "none")
+            assert vectors.is_keyword_only is (provider == "auto")
+
+    run_fast(body)
+
+
+def test_a_failed_fallback_keeps_the_first_reason(tmp_path: Path) -> None:
+    async def body() -> None:
+        chooser = FakeChooser(ProviderUnavailableError("no key"))
+        async with vector_fixture(tmp_path, chooser, fallback="local") as fixture:
+            degraded = fixture.vectors.degraded()
+            assert degraded is not None
+            assert degraded.reason == "no key"
+            assert str(fixture.vectors.fallback_problem) == "no local"
+
+    run_fast(body)
+
+
 def test_a_search_deadline_does_not_affect_provider_health(tmp_path: Path) -> None:
     provider = FakeProvider()
 

@@ -1,10 +1,9 @@
-"""Chooses the embedding provider of an agent, or its fallback."""
+"""Builds the embedding provider that an agent's settings name."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -37,23 +36,6 @@ QUERY_TIMEOUT_S: Final = 30.0
 
 OLLAMA_QUERY_TIMEOUT_S: Final = 120.0
 """Longer, because Ollama may load its model first."""
-
-
-@dataclass(frozen=True, slots=True)
-class Selection:
-    """The chosen provider, None for keyword search only.
-
-    `problem` is why the configured provider (`wanted`) is not used, None if it is used or if it is `none`.
-    `fell_back_from` names the failed provider if `provider` is the fallback. `fallback` names the configured fallback
-    (`none` without one), and `fallback_problem` is why it can't be used.
-    """
-
-    wanted: str
-    provider: EmbeddingProvider | None
-    problem: MemdError | None = None
-    fell_back_from: str | None = None
-    fallback: str = "none"
-    fallback_problem: MemdError | None = None
 
 
 class ProviderFactory:
@@ -93,28 +75,6 @@ class ProviderFactory:
     def __repr__(self) -> str:
         state = "closed" if self._closed else "no HTTP yet" if self._http is None else "with HTTP"
         return f"<ProviderFactory {state}>"
-
-    async def choose(self, settings: MemorySearch, agent_id: str) -> Selection:
-        """Return the configured provider, else its fallback, else none."""
-        wanted, fallback = settings.provider, settings.fallback
-        if wanted == "none":
-            return Selection(wanted, None)
-        if fallback in ("none", wanted) or (wanted == "auto" and fallback == "local"):
-            fallback = "none"
-        try:
-            return Selection(wanted, await self.make(wanted, settings, agent_id), fallback=fallback)
-        except MemdError as error:
-            problem = error
-        if fallback == "none":
-            return Selection(wanted, None, problem)
-        try:
-            provider = await self.make(fallback, settings, agent_id)
-        except MemdError as error:
-            log.warning(
-                "embedding.fallback_unusable", agent=agent_id, fallback=fallback, problem=error.message
-            )
-            return Selection(wanted, None, problem, fallback=fallback, fallback_problem=error)
-        return Selection(wanted, provider, problem, fell_back_from=wanted, fallback=fallback)
 
     async def make(self, name: str, settings: MemorySearch, agent_id: str) -> EmbeddingProvider:
         """Return the provider with a name of the settings, or raise why it can't be used."""

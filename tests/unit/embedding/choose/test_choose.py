@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 import structlog.testing
 
-from memd.embedding.choose.choose import Selection
 from memd.embedding.local.reference import DEFAULT_LOCAL_MODEL, local_space, parse_reference
 from memd.embedding.remote.catalog import AUTO_ORDER
 from memd.settings.schema import Local, MemorySearch, Remote
@@ -20,13 +19,13 @@ from memd_client.errors import (
     ProviderUnavailableError,
 )
 from tests.support import fake_model_child as fake
-from tests.support.chooser_fixture import ChooserFixture
+from tests.support.chooser_fixture import Choice, ChooserFixture
 
 DOWNLOADABLE = "hf:owner/repo/m.gguf"
 
 
-def choose(cache: Path, *, asker: ChooserFixture | None = None, **settings: Any) -> Selection:
-    """Return the selection for these settings."""
+def choose(cache: Path, *, asker: ChooserFixture | None = None, **settings: Any) -> Choice:
+    """Return the configured provider of these settings, or why there is none."""
     return (asker or ChooserFixture(cache)).choose(**settings)
 
 
@@ -44,7 +43,6 @@ def test_auto_takes_a_pulled_model(tmp_path: Path) -> None:
     assert selection.provider is not None
     assert selection.provider.model == "minilm"
     assert selection.provider.space == local_space("minilm", None)
-    assert (selection.wanted, selection.problem, selection.fell_back_from) == ("auto", None, None)
 
 
 def test_auto_takes_the_configured_model_before_a_pulled_one(tmp_path: Path) -> None:
@@ -89,11 +87,6 @@ def test_auto_raises_a_configuration_error_if_no_provider_is_usable(tmp_path: Pa
     problem = choose(tmp_path, remote=Remote(api_key="${NOT_SET}")).problem
     assert isinstance(problem, ConfigInvalidError)
     assert "NOT_SET" in problem.message
-
-
-def test_provider_none_is_no_problem(tmp_path: Path) -> None:
-    pulled(tmp_path, "minilm")
-    assert choose(tmp_path, provider="none", fallback="local") == Selection("none", None)
 
 
 # --- local ----------------------------------------------------------------------------------------------
@@ -196,40 +189,3 @@ def test_invalid_reference_is_named(tmp_path: Path) -> None:
 
 def test_unknown_provider_is_named(tmp_path: Path) -> None:
     assert isinstance(choose(tmp_path, provider="opnai").problem, ConfigInvalidError)
-
-
-# --- fallback -------------------------------------------------------------------------------------------
-
-
-def test_fallback_reports_the_failed_provider_and_the_reason(tmp_path: Path) -> None:
-    pulled(tmp_path, DEFAULT_LOCAL_MODEL)
-    selection = choose(tmp_path, provider="openai", fallback="local")
-    assert selection.provider is not None
-    assert (selection.wanted, selection.fell_back_from, selection.fallback) == ("openai", "openai", "local")
-    assert isinstance(selection.problem, ProviderUnavailableError)
-
-
-def test_failed_fallback_keeps_the_first_reason(tmp_path: Path) -> None:
-    with structlog.testing.capture_logs() as logs:
-        selection = choose(tmp_path, provider="openai", fallback="local")
-    assert selection.provider is None
-    assert "openai" in str(selection.problem)
-    assert [entry["event"] for entry in logs] == ["embedding.fallback_unusable"]
-
-
-@pytest.mark.parametrize(
-    ("provider", "fallback", "expected"),
-    [
-        ("openai", "gemini", "gemini"),
-        ("openai", "openai", "none"),
-        ("auto", "local", "none"),
-        ("openai", "none", "none"),
-    ],
-)
-def test_selection_names_the_fallback_before_it_is_needed(
-    tmp_path: Path, provider: str, fallback: str, expected: str
-) -> None:
-    asker = ChooserFixture(tmp_path, environ={"OPENAI_API_KEY": "k"})
-    selection = choose(tmp_path, asker=asker, provider=provider, fallback=fallback)
-    assert selection.provider is not None
-    assert selection.fallback == expected

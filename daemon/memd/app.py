@@ -19,7 +19,7 @@ from memd.embedding.choose.choose import ProviderFactory
 from memd.embedding.local.downloads import Downloads
 from memd.embedding.local.fit import load_memory_bytes
 from memd.embedding.local.owner import ModelOwner
-from memd.embedding.local.process import RunnerSettings
+from memd.embedding.local.process import ModelSettings
 from memd.embedding.local.reference import ModelReference
 from memd.embedding.remote.accounts import Accounts
 from memd.embedding.remote.http import HttpClient
@@ -191,9 +191,9 @@ async def run(
     log.info("daemon.stopped")
 
 
-def _model_settings(daemon: DaemonSettings) -> tuple[RunnerSettings, int]:
+def _model_settings(daemon: DaemonSettings) -> tuple[ModelSettings, int]:
     """Return the settings of local models, and their RAM budget in bytes."""
-    settings = RunnerSettings(
+    settings = ModelSettings(
         keep_alive_s=daemon.model_keep_alive_minutes * 60,
         threads=daemon.model_threads,
         query_timeout_s=daemon.query_embed_timeout_ms / 1000,

@@ -26,7 +26,7 @@ from memd.embedding.local import child, wire
 
 DIMS = 16
 COMMAND = (sys.executable, str(Path(__file__).resolve()))
-"""`RunnerSettings.command` to run this instead of the real process."""
+"""`ModelSettings.command` to run this instead of the real process."""
 
 
 def write_model(path: Path, trained_tokens: int = 512) -> Path:

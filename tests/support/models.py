@@ -15,7 +15,7 @@ import trio
 from memd.embedding.choose.local_resolver import LocalResolver
 from memd.embedding.local.model_files import lock_models
 from memd.embedding.local.owner import ModelOwner
-from memd.embedding.local.process import RunnerSettings
+from memd.embedding.local.process import ModelSettings
 from memd.embedding.local.provider import LocalProvider
 from memd.embedding.local.pull import fetch_minilm_sources, pull_model
 from memd.settings.paths import models_dir
@@ -61,7 +61,7 @@ def minilm_sources() -> Path:
 
 
 @asynccontextmanager
-async def running_owner(settings: RunnerSettings | None = None) -> AsyncIterator[ModelOwner]:
+async def running_owner(settings: ModelSettings | None = None) -> AsyncIterator[ModelOwner]:
     """Run a model owner inside the block."""
     owner = ModelOwner(settings)
     async with trio.open_nursery() as nursery:

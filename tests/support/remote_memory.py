@@ -16,7 +16,7 @@ from memd.agents.registry import AgentRegistry
 from memd.embedding.choose.choose import ProviderFactory
 from memd.embedding.local.downloads import Downloads
 from memd.embedding.local.owner import ModelOwner
-from memd.embedding.local.process import RunnerSettings
+from memd.embedding.local.process import ModelSettings
 from memd.embedding.provider import EmbeddingProvider
 from memd.embedding.remote.accounts import Accounts
 from memd.embedding.remote.catalog import KNOWN
@@ -168,7 +168,7 @@ async def remote_memory(
     """Run an agent inside the block."""
     clock, http = MovableClock(), NarrowHttp()
     accounts = Accounts(home.state / "memory" / "accounts.json", clock, 0)
-    models, downloads = ModelOwner(RunnerSettings()), Downloads()
+    models, downloads = ModelOwner(ModelSettings()), Downloads()
     registry = AgentRegistry(
         await trio.to_thread.run_sync(load_home, home.environ(), home.root),
         daemon=DaemonSettings(query_embed_timeout_ms=waits.search_ms),

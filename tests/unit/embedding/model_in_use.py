@@ -8,18 +8,18 @@ from pathlib import Path
 
 from memd.embedding.local.model import LocalModel, ModelSpec
 from memd.embedding.local.owner import ModelOwner
-from memd.embedding.local.process import RunnerSettings
+from memd.embedding.local.process import ModelSettings
 from memd_client.reports import ModelStatus
 from tests.support import fake_model_child as fake
 from tests.support.models import running_owner
 
-PATIENT = RunnerSettings(command=fake.COMMAND, query_timeout_s=120, text_timeout_s=120, load_timeout_s=120)
-HURRIED = RunnerSettings(command=fake.COMMAND, query_timeout_s=0.6, text_timeout_s=0.6, load_timeout_s=120)
+PATIENT = ModelSettings(command=fake.COMMAND, query_timeout_s=120, text_timeout_s=120, load_timeout_s=120)
+HURRIED = ModelSettings(command=fake.COMMAND, query_timeout_s=0.6, text_timeout_s=0.6, load_timeout_s=120)
 
 
 @asynccontextmanager
 async def model_in_use(
-    path: Path, settings: RunnerSettings = PATIENT
+    path: Path, settings: ModelSettings = PATIENT
 ) -> AsyncIterator[tuple[ModelOwner, LocalModel]]:
     """Run an owner with one model in use."""
     async with running_owner(settings) as owner:

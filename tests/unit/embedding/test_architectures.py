@@ -14,7 +14,7 @@ import trio
 
 from memd.embedding.local.child import split_into_windows
 from memd.embedding.local.owner import ModelOwner
-from memd.embedding.local.process import RunnerSettings
+from memd.embedding.local.process import ModelSettings
 from memd.embedding.local.provider import LocalProvider
 from memd.embedding.provider import FloatArray
 from memd_client.errors import ModelInvalidError
@@ -25,7 +25,7 @@ from tests.support.tiny_models import GPT2_TURN_END, TINY_MODELS, tiny_model, va
 
 pytestmark = pytest.mark.model
 
-SETTINGS = RunnerSettings(query_timeout_s=30)
+SETTINGS = ModelSettings(query_timeout_s=30)
 
 SHORT = "the gateway port, x=1"
 ODD = "Ünïcode 😀 部署 \u200b"
@@ -160,7 +160,7 @@ async def test_process_ends_with_the_provider_and_has_the_model_unmapped(archite
 
 async def test_unused_model_is_unloaded_and_loaded_again() -> None:
     path = tiny_model("gemma-embedding")
-    async with running_owner(RunnerSettings(query_timeout_s=30, keep_alive_s=0.01)) as owner:
+    async with running_owner(ModelSettings(query_timeout_s=30, keep_alive_s=0.01)) as owner:
         provider = local_provider(owner, path)
         first = await provider.embed_query(SHORT)
         await wait_until(lambda: owner.status()[0].pid is None)

@@ -10,7 +10,7 @@ import trio
 
 from memd.embedding.local.estimate import KNOWN_MODELS, estimate_model
 from memd.embedding.local.header import load_header
-from memd.embedding.local.process import RunnerSettings
+from memd.embedding.local.process import ModelSettings
 from memd.embedding.local.reference import DEFAULT_LOCAL_MODEL, MINILM, local_space
 from tests.support.models import local_provider, running_owner
 
@@ -38,7 +38,7 @@ def test_known_minilm_is_the_converted_file(minilm: Path) -> None:
 
 @pytest.mark.model
 async def test_estimate_of_minilm_is_about_the_ram_of_its_process(minilm: Path) -> None:
-    async with running_owner(RunnerSettings(query_timeout_s=60)) as owner:
+    async with running_owner(ModelSettings(query_timeout_s=60)) as owner:
         await local_provider(owner, minilm).embed_batch([" ".join("0123456789" * 50)] * 8)
         [status] = owner.status()
         report = await trio.Path(f"/proc/{status.pid}/status").read_text()

@@ -17,7 +17,7 @@ from memd.embedding.local import wire
 from memd.embedding.local.child import BACKGROUND_NICENESS, MAX_NICENESS, normalize_text, split_into_windows
 from memd.embedding.local.model import QUERY_QUIET_SECONDS, ModelSpec
 from memd.embedding.local.owner import ModelOwner
-from memd.embedding.local.process import CHILD_COMMAND, RunnerSettings
+from memd.embedding.local.process import CHILD_COMMAND, ModelSettings
 from memd.embedding.local.provider import LocalProvider
 from memd.embedding.local.reference import local_space
 from memd.embedding.provider import FloatArray
@@ -27,7 +27,7 @@ from tests.support.models import is_running, running_owner, wait_until
 
 pytestmark = pytest.mark.model
 
-SETTINGS = RunnerSettings(query_timeout_s=30)
+SETTINGS = ModelSettings(query_timeout_s=30)
 
 TEXTS = (
     "Hello, world! It's 3.14% of $5 — isn't it?",

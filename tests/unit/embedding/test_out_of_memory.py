@@ -10,7 +10,7 @@ import trio
 
 from memd.embedding.local.model import LocalModel, ModelSpec
 from memd.embedding.local.owner import ModelOwner
-from memd.embedding.local.process import CHILD_COMMAND, OUT_OF_MEMORY_HINT, RunnerSettings
+from memd.embedding.local.process import CHILD_COMMAND, OUT_OF_MEMORY_HINT, ModelSettings
 from memd_client.errors import ModelChildError
 from tests.support.models import running_owner, wait_until
 from tests.unit.embedding.model_in_use import only
@@ -73,7 +73,7 @@ async def test_out_of_memory_while_loading_is_named_and_recovers(
 ) -> None:
     limit = tmp_path / "limit"
     limit.write_text(str(megabytes))
-    settings = RunnerSettings(
+    settings = ModelSettings(
         query_timeout_s=120, command=(sys.executable, "-c", AT_THE_START, str(limit), *CHILD_COMMAND)
     )
 
@@ -94,7 +94,7 @@ async def test_out_of_memory_while_loading_is_named_and_recovers(
 async def test_restarts_of_a_model_without_memory_use_backoff(tmp_path: Path, minilm: Path) -> None:
     limit = tmp_path / "limit"
     limit.write_text("60")
-    settings = RunnerSettings(command=(sys.executable, "-c", AT_THE_START, str(limit), *CHILD_COMMAND))
+    settings = ModelSettings(command=(sys.executable, "-c", AT_THE_START, str(limit), *CHILD_COMMAND))
 
     async with running_owner(settings) as owner:
         used = acquire_minilm(owner, minilm)
@@ -115,7 +115,7 @@ async def test_out_of_memory_while_embedding_is_named_and_recovers(
 ) -> None:
     limit = tmp_path / "limit"
     limit.write_text("1")
-    settings = RunnerSettings(command=(sys.executable, "-c", ONCE_LOADED, str(limit)))
+    settings = ModelSettings(command=(sys.executable, "-c", ONCE_LOADED, str(limit)))
     long = [f"{text} " * 300 for text in texts]
     errors: list[ModelChildError] = []
 

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from memd.embedding.local import process
 from memd.embedding.local.model import LocalModel, ModelSpec
 from memd.embedding.local.owner import ModelOwner
-from memd.embedding.local.process import RunnerSettings
+from memd.embedding.local.process import ModelSettings
 from memd_client.errors import (
     ModelChildError,
     ProviderFailedError,
@@ -82,7 +82,7 @@ async def test_process_stopped_while_it_embeds_a_text_is_replaced_before_the_tex
     model: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(process, "PING_INTERVAL_S", 0.1)
-    patient = RunnerSettings(command=fake.COMMAND, text_timeout_s=3600, load_timeout_s=120)
+    patient = ModelSettings(command=fake.COMMAND, text_timeout_s=3600, load_timeout_s=120)
 
     async with model_in_use(model, patient) as (owner, used):
         flag = model.with_name("flag")
@@ -119,7 +119,7 @@ async def test_long_text_is_not_taken_for_silence(model: Path, monkeypatch: pyte
 
 
 async def test_timeout_depends_on_the_kind_of_job(model: Path) -> None:
-    settings = RunnerSettings(command=fake.COMMAND, query_timeout_s=0.3, text_timeout_s=120)
+    settings = ModelSettings(command=fake.COMMAND, query_timeout_s=0.3, text_timeout_s=120)
 
     async with model_in_use(model, settings) as (owner, used):
         flag = model.with_name("flag")
@@ -155,7 +155,7 @@ async def test_queries_overtake_texts_except_the_current_one(model: Path) -> Non
 
 
 async def test_query_interrupts_a_text_only_for_a_limited_time(model: Path) -> None:
-    settings = RunnerSettings(
+    settings = ModelSettings(
         command=fake.COMMAND, query_timeout_s=120, text_timeout_s=120, interruptible_s=0.05
     )
 
@@ -207,7 +207,7 @@ async def test_process_killed_while_idle_is_restarted_on_demand(model: Path) -> 
 
 
 async def test_idle_process_is_stopped_and_restarted_on_demand(model: Path) -> None:
-    settings = RunnerSettings(command=fake.COMMAND, keep_alive_s=0.1, query_timeout_s=120)
+    settings = ModelSettings(command=fake.COMMAND, keep_alive_s=0.1, query_timeout_s=120)
 
     async with model_in_use(model, settings) as (owner, used):
         await used.embed("warm", "text")

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from memd.embedding.local.jobs import MAX_TOGETHER_CHARACTERS, InferenceJob, JobQueue
 from memd.embedding.local.model import ModelSpec
-from memd.embedding.local.process import RunnerSettings
+from memd.embedding.local.process import ModelSettings
 from memd.embedding.local.provider import LocalProvider
 from memd.embedding.local.reference import local_space
 from memd.embedding.provider import FloatArray
@@ -33,7 +33,7 @@ def model(tmp_path: Path) -> Path:
     return fake.write_model(tmp_path / "parallel_texts.gguf")
 
 
-async def together(model: Path, *texts: str, settings: RunnerSettings = PATIENT) -> Outcomes:
+async def together(model: Path, *texts: str, settings: ModelSettings = PATIENT) -> Outcomes:
     """Return the outcomes of texts that wait at the same time."""
     outcomes: Outcomes = {}
 
@@ -129,7 +129,7 @@ async def test_query_interrupts_parallel_texts_and_keeps_finished_ones(model: Pa
 
 
 async def test_texts_interrupted_for_too_long_are_finished_one_at_a_time(model: Path) -> None:
-    settings = RunnerSettings(
+    settings = ModelSettings(
         command=fake.COMMAND, query_timeout_s=120, text_timeout_s=120, interruptible_s=0.05
     )
 
@@ -191,7 +191,7 @@ async def test_vector_is_bit_identical_alone_and_in_parallel(minilm: Path) -> No
     texts = [f"line {number} about the gateway " * (1 + 7 * number) for number in range(20)]
     texts += ["", "한국어 문장입니다", "0123456789abcdef" * 200]
 
-    async with running_owner(RunnerSettings(threads=3, query_timeout_s=30)) as owner:
+    async with running_owner(ModelSettings(threads=3, query_timeout_s=30)) as owner:
         provider = LocalProvider(
             owner, ModelSpec(minilm, "minilm"), local_space("minilm", None), chunk_tokens=400
         )

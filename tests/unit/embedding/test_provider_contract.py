@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from memd.embedding.local.model import ModelSpec
-from memd.embedding.local.process import RunnerSettings
+from memd.embedding.local.process import ModelSettings
 from memd.embedding.local.provider import LocalProvider
 from memd.embedding.local.reference import local_space
 from memd.embedding.provider import EmbeddingProvider
@@ -37,7 +37,7 @@ class TestLocalProviderWithAFakeProcess(ProviderContract):
     @asynccontextmanager
     async def open(self) -> AsyncIterator[EmbeddingProvider]:
         async with running_owner(
-            RunnerSettings(command=fake_model_child.COMMAND, query_timeout_s=120)
+            ModelSettings(command=fake_model_child.COMMAND, query_timeout_s=120)
         ) as owner:
             yield LocalProvider(
                 owner, ModelSpec(self.path, "fake"), VectorSpace("local", "fake"), chunk_tokens=400
@@ -53,7 +53,7 @@ class TestLocalProvider(ProviderContract):
     @asynccontextmanager
     async def open(self) -> AsyncIterator[EmbeddingProvider]:
         file = ModelSpec(self.path, "minilm")
-        async with running_owner(RunnerSettings(query_timeout_s=120)) as owner:
+        async with running_owner(ModelSettings(query_timeout_s=120)) as owner:
             yield LocalProvider(owner, file, local_space("minilm", None), chunk_tokens=400)
 
 

@@ -16,7 +16,7 @@ from memd.embedding.local.header import ModelHeader
 from memd.embedding.local.jobs import JobKind
 from memd.embedding.local.model import LocalModel, ModelSpec
 from memd.embedding.local.owner import ModelOwner
-from memd.embedding.local.process import RunnerSettings
+from memd.embedding.local.process import ModelSettings
 from memd_client.errors import DeadlineExceededError
 from memd_client.reports import ModelStatus
 from tests.support import fake_model_child as fake
@@ -117,7 +117,7 @@ async def test_request_that_times_out_for_memory_has_the_reason(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(
-        RunnerSettings, "request_timeout_s", lambda self, kind: 0.5 if kind == "text" else 60.0
+        ModelSettings, "request_timeout_s", lambda self, kind: 0.5 if kind == "text" else 60.0
     )
 
     async with models_with_budget(tmp_path, 1.5) as (owner, used):

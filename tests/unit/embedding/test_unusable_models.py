@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from memd.embedding.local.model import ModelSpec
-from memd.embedding.local.process import RunnerSettings
+from memd.embedding.local.process import ModelSettings
 from memd_client.errors import (
     LocalExtraMissingError,
     MemdError,
@@ -93,7 +93,7 @@ async def test_crash_while_loading_is_retried_once_and_stderr_is_kept(
 
 async def test_hang_while_loading_ends_at_the_load_timeout(tmp_path: Path) -> None:
     path = fake.write_model(tmp_path / "loads-never.gguf")
-    settings = RunnerSettings(command=fake.COMMAND, load_timeout_s=0.5)
+    settings = ModelSettings(command=fake.COMMAND, load_timeout_s=0.5)
 
     async with model_in_use(path, settings) as (_owner, used):
         with pytest.raises(ModelChildError, match=r"did not load the model in 0\.5 s"):

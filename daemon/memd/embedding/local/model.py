@@ -25,8 +25,8 @@ from memd.embedding.local.process import (
     BACKOFF_MAX_SECONDS,
     MAX_TOGETHER,
     ModelProcess,
+    ModelSettings,
     Outcome,
-    RunnerSettings,
 )
 from memd.system.back_off import back_off_s
 from memd.system.units import size
@@ -110,7 +110,7 @@ class LocalModel:
     def __init__(
         self,
         spec: ModelSpec,
-        settings: RunnerSettings,
+        settings: ModelSettings,
         *,
         chunk_tokens: int,
         on_change: Callable[[], None],

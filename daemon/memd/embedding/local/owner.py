@@ -9,7 +9,7 @@ import trio
 
 from memd.embedding.local.fit import load_memory_bytes
 from memd.embedding.local.model import LocalModel, ModelSpec
-from memd.embedding.local.process import RunnerSettings
+from memd.embedding.local.process import ModelSettings
 from memd.settings.ram_budget import MODELS_SHARE
 from memd.system.units import size
 from memd_client.errors import ShuttingDownError
@@ -24,8 +24,8 @@ class ModelOwner:
     Resources: tasks and processes live inside `run`; a model is loaded for the first text.
     """
 
-    def __init__(self, settings: RunnerSettings | None = None, *, budget_bytes: int = 0) -> None:
-        self._settings = settings or RunnerSettings()
+    def __init__(self, settings: ModelSettings | None = None, *, budget_bytes: int = 0) -> None:
+        self._settings = settings or ModelSettings()
         self.budget_bytes = budget_bytes or load_memory_bytes() // MODELS_SHARE
         self._models: dict[ModelSpec, LocalModel] = {}
         self._running: list[LocalModel] = []
@@ -55,7 +55,7 @@ class ModelOwner:
             self._nursery = None
             self._models.clear()
 
-    def use_settings(self, settings: RunnerSettings, budget_bytes: int) -> None:
+    def use_settings(self, settings: ModelSettings, budget_bytes: int) -> None:
         """Change the settings: the RAM limit at once, the rest for models used later."""
         self._settings = settings
         self.budget_bytes = budget_bytes

@@ -81,7 +81,7 @@ _CLOSED: Final = (trio.BrokenResourceError, trio.ClosedResourceError)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RunnerSettings:
+class ModelSettings:
     """Timeouts and command of a model process.
 
     `keep_alive_s` is how long an unused model stays loaded, 0 for ever. `threads` 0 is the number of physical cores, at

@@ -14,7 +14,7 @@ from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from memd.index.files import chunks_of_vectors
+from memd.index.files import chunks_by_id, chunks_of_vectors
 from memd.index.keyword import Scope
 from memd.index.vectors.vector_search import DIGITS, VectorSearch
 from memd.system.sqlite import Database
@@ -157,7 +157,8 @@ class VectorSearchContract:
         assert len(found) == 1
         [(vector_id, _)] = found
         for first, scope in (("0", None), ("2", Scope(None, "memory/2"))):
-            [(told, row)] = chunks_of_vectors(db, SPACE.id, [vector_id], scope)
+            [(told, chunk_id)] = chunks_of_vectors(db, SPACE.id, [vector_id], scope)
+            [row] = chunks_by_id(db, [chunk_id])
             assert (told, row.path) == (vector_id, f"memory/{first}.md")
         assert chunks_of_vectors(db, SPACE.id, [vector_id], Scope(None, "notes/")) == []
         assert chunks_of_vectors(db, "another-space", [vector_id]) == []

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import trio
 
 from memd.index.connection import IndexFile
-from memd.index.housekeeping import keep_locations, keep_log_short, recover_writing, release_caches
+from memd.index.housekeeping import keep_log_short, recover_writing, release_caches
 from memd.index.vectors.cache import VectorCache
 from memd.search.service import SearchService
 from memd.settings.agents import AgentConfig
@@ -87,7 +87,6 @@ class OpenAgent:
                 nursery.start_soon(recover_writing, self.index_file, self._catch_up)
                 nursery.start_soon(keep_log_short, self.index_file)
                 nursery.start_soon(release_caches, self.index_file)
-                nursery.start_soon(keep_locations, self.index_file, self.vector_cache)
                 if self._is_enabled:
                     self.text.sync_nowait()
                     nursery.start_soon(self.schedule.run)

@@ -4,15 +4,12 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Sequence
 
-import numpy as np
-
-from memd.index.chunk_locations import AllLocations
 from memd.index.files import ChunkRow, chunks_by_id
 from memd.index.keyword import Scope, find_keyword, scope_sql
 from memd.index.numbers import pack_ids, pack_json, unpack_ids
-from memd.system.sqlite import Database
+from memd.system.sqlite import Database, get_int
 
 READ_AT_ONCE = 400
 """Chunks whose hashes are read at once; usually the first batch is enough."""
@@ -29,39 +26,29 @@ def find_distinct(
     match: str,
     limit: int,
     scope: Scope | None = None,
-    rows: Mapping[int, ChunkRow] | None = None,
     found: list[tuple[int, float]] | None = None,
-    locations: AllLocations | None = None,
 ) -> list[tuple[int, float]]:
     """Return matching chunks, best first; if copies take places of other texts, each text only once."""
-    rows = {} if rows is None else rows
     found = find_keyword(db, match, limit, scope) if found is None else found
     # Copies have exactly equal scores, so a list of distinct scores has none.
-    if len(found) < limit or _count_distinct(db, found, rows, locations) >= limit:
+    if len(found) < limit or _count_distinct(db, found) >= limit:
         return found
     # All at once, because FTS5 scores every match regardless of the limit.
     return _first_of_each(db, find_keyword(db, match, max(limit, MOST_COPIES), scope), limit)
 
 
-def _count_distinct(
-    db: Database,
-    found: Sequence[tuple[int, float]],
-    rows: Mapping[int, ChunkRow],
-    locations: AllLocations | None,
-) -> int:
+def _count_distinct(db: Database, found: Sequence[tuple[int, float]]) -> int:
     """Return how many distinct texts chunks have; only chunks with equal scores are compared."""
     counts = Counter(score for _, score in found)
     if len(counts) == len(found):
         return len(found)
     tied = [key for key, score in found if counts[score] > 1]
-    if locations is not None:
-        texts = locations.select(np.array(sorted(tied), dtype=np.int64)).texts
-        return len(found) - len(tied) + len(np.unique(texts))
-    known = list(map(rows.get, tied))
-    hashes = {row.hash for row in known if row is not None}
-    if None in known:
-        hashes.update(hashes_of(db, [key for key in tied if key not in rows]).values())
-    return len(found) - len(tied) + len(hashes)
+    texts = get_int(
+        db,
+        "SELECT count(DISTINCT c.hash) FROM json_each(?) AS wanted CROSS JOIN chunks AS c ON c.id = wanted.value",
+        (pack_ids(tied),),
+    )
+    return len(found) - len(tied) + texts
 
 
 def _first_of_each(db: Database, found: Sequence[tuple[int, float]], limit: int) -> list[tuple[int, float]]:

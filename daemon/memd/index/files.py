@@ -18,7 +18,7 @@ from memd.index.annotations import store_annotations
 from memd.index.keyword import Scope, insert_words_of_file, scope_sql
 from memd.index.meta import active_space, bump_generation
 from memd.index.meta import generation as generation
-from memd.index.numbers import pack_ids, pack_json, unpack_ids
+from memd.index.numbers import pack_ids, unpack_ids
 from memd.system.sqlite import Database, get_int
 from memd.text.cut.chunking import Chunk
 from memd.text.cut.simhash import simhashes
@@ -102,10 +102,10 @@ INSERTED_CHUNKS = 500
 
 _CHUNK_ROWS = msgspec.json.Decoder(list[ChunkRow])
 
-_ROWS_OF_VECTORS = msgspec.json.Decoder(list[tuple[int, ChunkRow]])
+_OPTIONAL_IDS = msgspec.json.Decoder(list[int | None])
 
 # One row instead of many: between two rows the GIL changes hands, which costs more than the rows.
-ROW_AS_JSON = f"json_array({', '.join('c.' + name for name in ChunkRow.__struct_fields__)})"
+_ROW_AS_JSON = f"json_array({', '.join('c.' + name for name in ChunkRow.__struct_fields__)})"
 """SQL expression of a `ChunkRow` of the table `c`."""
 
 
@@ -188,48 +188,30 @@ def chunks_by_id(db: Database, ids: Sequence[int]) -> list[ChunkRow]:
     Without texts, because a search ranks hundreds of candidates and shows only a few.
     """
     row = db.execute(  # a cross join keeps the order of the ids
-        f"""SELECT json_group_array({ROW_AS_JSON})
+        f"""SELECT json_group_array({_ROW_AS_JSON})
             FROM json_each(?) AS wanted CROSS JOIN chunks AS c ON c.id = wanted.value""",
         (pack_ids(ids),),
     ).fetchall()[0]
     return _CHUNK_ROWS.decode(str(row[0]))
 
 
-def chunks_of_files(db: Database, paths: Sequence[str]) -> list[ChunkRow]:
-    """Return all chunks of some files, without their text."""
-    row = db.execute(
-        f"""SELECT json_group_array({ROW_AS_JSON})
-            FROM json_each(?) AS wanted CROSS JOIN chunks AS c ON c.path = wanted.value""",
-        (pack_json(paths),),
-    ).fetchall()[0]
-    return _CHUNK_ROWS.decode(str(row[0]))
-
-
-def chunks_after(db: Database, last_id: int, limit: int) -> list[ChunkRow]:
-    """Return the next chunks after an id, by id, without their text."""
-    row = db.execute(
-        f"""SELECT json_group_array({ROW_AS_JSON})
-            FROM (SELECT id FROM chunks WHERE id > ? ORDER BY id LIMIT ?) AS wanted
-            CROSS JOIN chunks AS c ON c.id = wanted.id""",
-        (last_id, limit),
-    ).fetchall()[0]
-    return _CHUNK_ROWS.decode(str(row[0]))
-
-
 def chunks_of_vectors(
     db: Database, space_id: str, vector_ids: Sequence[int], scope: Scope | None = None
-) -> list[tuple[int, ChunkRow]]:
-    """Return (vector id, chunk): for each vector the chunk in scope with the lowest id that has its text."""
+) -> list[tuple[int, int]]:
+    """Return (vector id, chunk id): for each vector the chunk in scope with the lowest id that has its text."""
     condition, values = scope_sql(scope, "copy")
     row = db.execute(  # by rowid: unlike an index's, the pages of these vectors were probably just read
-        f"""SELECT json_group_array(json_array(e.id, {ROW_AS_JSON})) FROM json_each(:ids) AS wanted
+        f"""SELECT json_group_array(e.id), json_group_array(
+              (SELECT min(copy.id) FROM chunks AS copy WHERE copy.hash = e.hash AND {condition}))
+            FROM json_each(:ids) AS wanted
             CROSS JOIN embedding_cache AS e NOT INDEXED
-              ON e.id = wanted.value AND e.provider_key = :space
-            CROSS JOIN chunks AS c
-              ON c.id = (SELECT min(copy.id) FROM chunks AS copy WHERE copy.hash = e.hash AND {condition})""",
+              ON e.id = wanted.value AND e.provider_key = :space""",
         {**values, "ids": pack_ids(vector_ids), "space": space_id},
     ).fetchall()[0]
-    return _ROWS_OF_VECTORS.decode(str(row[0]))
+    chunk_ids = _OPTIONAL_IDS.decode(str(row[1]))
+    return [
+        (key, chunk) for key, chunk in zip(unpack_ids(row[0]), chunk_ids, strict=True) if chunk is not None
+    ]
 
 
 def load_texts(db: Database, ids: Sequence[int]) -> dict[int, str]:

@@ -13,7 +13,6 @@ from memd.index.connection import IndexFile
 from memd.index.integrity.upkeep import checkpoint, file_size, wal_path
 from memd.index.keyword import merge_segments
 from memd.index.meta import set_meta
-from memd.index.vectors.cache import VectorCache
 from memd.system.back_off import back_off_s
 from memd_client.errors import MemdError
 
@@ -30,9 +29,6 @@ TRIED = "writing_tried"
 IDLE_S = 20.0
 """Idle time after which an index releases its page caches, which are filled again within a millisecond, and empties its
 log, which has text that was deleted since."""
-
-LOCATIONS_S = 0.5
-"""Delay between a search that lacked chunk locations and reading them, so that a burst of searches runs first."""
 
 
 async def keep_log_short(index: IndexFile) -> None:
@@ -52,15 +48,6 @@ async def release_caches(index: IndexFile) -> None:
             await index.release_caches()
             await index.use_writer(partial(checkpoint, wait=False))
             index.used.clear()  # this write doesn't count as use
-
-
-async def keep_locations(index: IndexFile, vectors: VectorCache) -> None:
-    """Read the locations of all chunks shortly after a search that lacked them; runs until cancelled."""
-    while True:
-        await vectors.wait_locations_wanted()
-        await trio.sleep(LOCATIONS_S)
-        with suppress(MemdError):  # searches read the rows they need, and report errors of the index
-            await index.read(vectors.refresh_locations)
 
 
 async def compact(index: IndexFile) -> None:

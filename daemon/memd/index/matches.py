@@ -11,7 +11,6 @@ from typing import TypeAlias, cast
 
 import msgspec
 
-from memd.index.files import ROW_AS_JSON, ChunkRow
 from memd.index.keyword import Bindings, Scope, by_rank, matching_sql, simplify_scope
 from memd.index.meta import GENERATION
 from memd.system.sqlite import Database
@@ -19,7 +18,7 @@ from memd.system.sqlite import Database
 MatchRow: TypeAlias = tuple[str | None, str, str]
 """The generation, the matches of any term, and the matches of all terms; the matches as JSON."""
 
-_FOUND = msgspec.json.Decoder(list[tuple[float, ChunkRow | int]])
+_FOUND = msgspec.json.Decoder(list[tuple[float, int]])
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,13 +29,11 @@ class Matches:
         generation: Generation of the index.
         by_any: Chunks that match any term.
         by_all: Chunks that match all terms; empty if `by_any` is below the limit, and so includes them.
-        rows: The matching chunks by id.
     """
 
     generation: int
     by_any: list[tuple[int, float]]
     by_all: list[tuple[int, float]] = field(default_factory=list)
-    rows: dict[int, ChunkRow] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,8 +54,6 @@ def match_statement(
     all_of: str | None,
     limit: int,
     scope: Scope | None = None,
-    *,
-    with_rows: bool = True,
 ) -> MatchStatement:
     """Return the statement for matching chunks, best first. The scope applies before the limit."""
     scope = simplify_scope(db, scope)
@@ -69,26 +64,19 @@ def match_statement(
         every = "SELECT NULL AS id, NULL AS rank WHERE 0"
     else:
         values["all_of"] = all_of
-    found = f"json_array(found.rank, {ROW_AS_JSON})" if with_rows else "json_array(found.rank, found.id)"
-    rows = "CROSS JOIN chunks AS c ON c.id = found.id" if with_rows else ""
+    found = "json_array(found.rank, found.id)"
     sql = f"""WITH some AS MATERIALIZED ({some}), every AS MATERIALIZED ({every})
               SELECT (SELECT value FROM meta WHERE key = :generation),
-                     (SELECT json_group_array({found}) FROM some AS found {rows}),
-                     (SELECT json_group_array({found}) FROM every AS found {rows})"""
+                     (SELECT json_group_array({found}) FROM some AS found),
+                     (SELECT json_group_array({found}) FROM every AS found)"""
     return MatchStatement(sql, values)
 
 
 def read_matches(row: MatchRow) -> Matches:
     """Decode the row of a statement."""
-    some, every = _FOUND.decode(row[1]), _FOUND.decode(row[2])
-    return Matches(
-        generation=int(row[0] or 0),
-        by_any=_scored(some),
-        by_all=_scored(every),
-        rows={chunk.id: chunk for _, chunk in some + every if not isinstance(chunk, int)},
-    )
+    return Matches(int(row[0] or 0), _scored(row[1]), _scored(row[2]))
 
 
-def _scored(found: list[tuple[float, ChunkRow | int]]) -> list[tuple[int, float]]:
-    ids = [chunk if isinstance(chunk, int) else chunk.id for _, chunk in found]
-    return by_rank(ids, [rank for rank, _ in found])
+def _scored(found: str) -> list[tuple[int, float]]:
+    pairs = _FOUND.decode(found)
+    return by_rank([key for _, key in pairs], [rank for rank, _ in pairs])

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from memd.index.chunk_locations import AllLocations
 from memd.index.connection import IndexFile
 from memd.index.meta import generation
 from memd.index.vectors.cache import VectorCache
@@ -21,9 +20,8 @@ class Snapshot:
     Attributes:
         db: A reader connection inside a read transaction.
         generation: Generation of the index.
-        cache: The parts of the index in RAM; `vectors` and `locations` are its state at this generation.
+        cache: The parts of the index in RAM; `vectors` are its state at this generation.
         vectors: The vector search to use, or None if there are no vectors to search.
-        locations: Locations of all chunks; None if they are not in RAM, so that a search reads the rows it needs.
         second_reader: The open index if a core is free for a read in a second thread, else None.
     """
 
@@ -31,7 +29,6 @@ class Snapshot:
     generation: int
     cache: VectorCache
     vectors: VectorSearch | None = None
-    locations: AllLocations | None = None
     second_reader: IndexFile | None = None
 
     def languages(self) -> tuple[str, ...]:
@@ -59,5 +56,4 @@ def take_snapshot(
     """
     if vectors is not None:
         cache.warm_up(db)  # before the generation is read: loading renews the read transaction
-    now = generation(db)
-    return Snapshot(db, now, cache, vectors, cache.locations.at(db, now), second_reader)
+    return Snapshot(db, generation(db), cache, vectors, second_reader)

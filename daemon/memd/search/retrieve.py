@@ -10,11 +10,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from time import perf_counter
 
-import numpy as np
-
 from memd.index.copies import find_distinct
 from memd.index.days import find_dated
-from memd.index.files import ChunkRow, chunks_of_vectors
+from memd.index.files import chunks_of_vectors
 from memd.index.keyword import Scope, count_chunks, find_literal
 from memd.index.matches import Matches, MatchRow, MatchStatement, match_statement, read_matches
 from memd.index.snapshot import Database, Snapshot
@@ -41,7 +39,6 @@ class Candidates:
         of_days: Chunks of notes from days that the query names.
         corrections: Corrected spellings of terms that no text has.
         with_all_terms: Chunks that have all terms of the query; None if unknown.
-        rows: Chunk rows read so far, by id.
         keyword_ms, vector_ms: Durations of both searches.
     """
 
@@ -50,7 +47,6 @@ class Candidates:
     of_days: frozenset[int] = frozenset()
     corrections: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     with_all_terms: frozenset[int] | None = None
-    rows: Mapping[int, ChunkRow] = field(default_factory=dict)
     keyword_ms: float = 0.0
     vector_ms: float = 0.0
 
@@ -68,20 +64,19 @@ def retrieve(snapshot: Snapshot, query: Query) -> Candidates:
     """Return the candidates of a query (blocking)."""
     keywords = _KeywordSearch(snapshot, query) if uses_keywords(snapshot, query) else None
     with_vectors = uses_vectors(snapshot, query)
-    rows: dict[int, ChunkRow] = {}
     by_vector: dict[int, float] = {}
     started = perf_counter()
     vector_ms = 0.0
     if with_vectors and keywords is not None and keywords.statements and snapshot.second_reader is not None:
         with snapshot.second_reader.read_parallel(snapshot.db, keywords.run) as parallel:
-            by_vector = _nearest_chunks(snapshot, query, rows)
+            by_vector = _nearest_chunks(snapshot, query)
             vector_ms = (perf_counter() - started) * 1000
             matched = parallel.result()
     else:
         matched = keywords.run(snapshot.db) if keywords is not None else ([], 0.0)
         if with_vectors:
             started = perf_counter()
-            by_vector = _nearest_chunks(snapshot, query, rows)
+            by_vector = _nearest_chunks(snapshot, query)
             vector_ms = (perf_counter() - started) * 1000
     found = keywords.read(*matched) if keywords is not None else Candidates()
     return Candidates(
@@ -90,7 +85,6 @@ def retrieve(snapshot: Snapshot, query: Query) -> Candidates:
         of_days=_chunks_of_days(snapshot, query),
         corrections=found.corrections,
         with_all_terms=found.with_all_terms,
-        rows={**found.rows, **rows},
         keyword_ms=found.keyword_ms,
         vector_ms=vector_ms,
     )
@@ -115,12 +109,8 @@ class _KeywordSearch:
         """Return one statement per scope."""
         if self._any_of is None:
             return []
-        with_rows = self._snapshot.locations is None
         wanted = (self._any_of, self._query.plan.strict, MAX_CANDIDATES)
-        return [
-            match_statement(self._snapshot.db, *wanted, scope, with_rows=with_rows)
-            for scope in self._query.limits.scopes
-        ]
+        return [match_statement(self._snapshot.db, *wanted, scope) for scope in self._query.limits.scopes]
 
     def run(self, db: Database) -> tuple[list[MatchRow], float]:
         """Run the statements in any thread; return their rows and the milliseconds."""
@@ -138,11 +128,9 @@ class _KeywordSearch:
             # The second thread read a later commit than this snapshot.
             matches = [read_matches(row) for row in self.run(self._snapshot.db)[0]]
         scores: dict[int, float] = {}
-        known: dict[int, ChunkRow] = {}
         with_all: frozenset[int] | None = None
         for scope, found in zip(self._query.limits.scopes, matches, strict=False):
-            known |= found.rows
-            some, every = self._distinct(scope, found, known)
+            some, every = self._distinct(scope, found)
             if every is not None and scope == self._query.limits.scope and len(found.by_all) < MAX_CANDIDATES:
                 with_all = frozenset(key for key, _ in found.by_all)
             for key, score in every or ():
@@ -151,32 +139,27 @@ class _KeywordSearch:
         self._add_parts(scores)
         self._add_literals(scores)
         spent_ms = self._prepared_ms + took_ms + (perf_counter() - started) * 1000
-        return Candidates(
-            scores, corrections=self.corrections, with_all_terms=with_all, rows=known, keyword_ms=spent_ms
-        )
+        return Candidates(scores, corrections=self.corrections, with_all_terms=with_all, keyword_ms=spent_ms)
 
     def _distinct(
-        self, scope: Scope | None, found: Matches, rows: Mapping[int, ChunkRow]
+        self, scope: Scope | None, found: Matches
     ) -> tuple[dict[int, float], list[tuple[int, float]] | None]:
         """Return the distinct matches of any term, and of all terms; None if the first include those."""
-        db, locations, all_of = self._snapshot.db, self._snapshot.locations, self._query.plan.strict
+        db, all_of = self._snapshot.db, self._query.plan.strict
         assert self._any_of is not None
-        some = dict(find_distinct(db, self._any_of, MAX_CANDIDATES, scope, rows, found.by_any, locations))
+        some = dict(find_distinct(db, self._any_of, MAX_CANDIDATES, scope, found.by_any))
         if (
             all_of is None or len(some) < MAX_CANDIDATES
         ):  # matches of all terms are among those of any, unless these were cut off
             return some, None
-        return some, find_distinct(db, all_of, MAX_CANDIDATES, scope, rows, found.by_all, locations)
+        return some, find_distinct(db, all_of, MAX_CANDIDATES, scope, found.by_all)
 
     def _add_parts(self, scores: dict[int, float]) -> None:
         """Add the matches of each subject that the query joins, apart from the others: the best of each come first."""
         best = max(scores.values(), default=0.0)
-        db, scope, locations = self._snapshot.db, self._query.limits.scope, self._snapshot.locations
+        db, scope = self._snapshot.db, self._query.limits.scope
         for part in self._query.parts:
-            matched = read_matches(
-                match_statement(db, part, None, MAX_CANDIDATES, scope, with_rows=True).run(db)
-            )
-            found = find_distinct(db, part, MAX_CANDIDATES, scope, matched.rows, matched.by_any, locations)
+            found = find_distinct(db, part, MAX_CANDIDATES, scope)
             most = max((score for _, score in found), default=0.0)
             for key, score in found if most > 0 else ():
                 scores[key] = max(scores.get(key, 0.0), PART_WEIGHT * best * score / most)
@@ -197,23 +180,16 @@ class _KeywordSearch:
             scores |= dict.fromkeys(find_literal(db, wanted[0], None, scope, MAX_CANDIDATES), best)
 
 
-def _nearest_chunks(snapshot: Snapshot, query: Query, rows: dict[int, ChunkRow]) -> dict[int, float]:
-    """Return the chunks nearest to the query's vector with their cosines; rows read are added to `rows`."""
+def _nearest_chunks(snapshot: Snapshot, query: Query) -> dict[int, float]:
+    """Return the chunks nearest to the query's vector with their cosines."""
     assert snapshot.vectors is not None
     assert query.vector is not None
     db, space_id, scope = snapshot.db, query.vector.space_id, query.limits.scope
     nearest: dict[int, float] = {}
     for each in query.limits.scopes:
         nearest |= dict(snapshot.vectors.nearest(db, space_id, query.vector.values, MAX_CANDIDATES, each))
-    if snapshot.locations is not None and scope is None:
-        vector_ids = np.fromiter(nearest, np.int64, len(nearest))
-        ids = snapshot.cache.locations.chunks_of(db, snapshot.locations, space_id, vector_ids).tolist()
-        scores = dict(zip(ids, nearest.values(), strict=True))
-        scores.pop(0, None)  # a vector without a chunk
-        return scores
     found = chunks_of_vectors(db, space_id, list(nearest), scope)
-    rows |= {row.id: row for _, row in found}
-    return {row.id: nearest[vector_id] for vector_id, row in found}
+    return {chunk_id: nearest[vector_id] for vector_id, chunk_id in found}
 
 
 def _chunks_of_days(snapshot: Snapshot, query: Query) -> frozenset[int]:

@@ -47,27 +47,12 @@ def test_matches_below_the_limit_include_those_of_all_terms(db: Database) -> Non
     assert found.by_all == []
 
 
-def test_matches_include_their_chunk_rows(db: Database) -> None:
-    found = find_matches(db, ANY, ALL, LIMIT)
-    ids = {key for key, _ in found.by_any + found.by_all}
-    assert found.rows == {row.id: row for row in chunks_by_id(db, sorted(ids))}
-
-
-def test_matches_without_rows_are_the_same(db: Database) -> None:
-    found, bare = (
-        read_matches(match_statement(db, ANY, ALL, LIMIT, with_rows=with_rows).run(db))
-        for with_rows in (True, False)
-    )
-    assert (bare.by_any, bare.by_all, bare.rows) == (found.by_any, found.by_all, {})
-    assert {key for key, _ in bare.by_any + bare.by_all} == set(found.rows)
-
-
 def test_scope_applies_before_the_limit_of_both_lists(db: Database) -> None:
     scope = Scope(("memory",), "notes/")
     found = find_matches(db, ANY, ALL, 2, scope)
     assert found.by_any == find_keyword(db, ANY, 2, scope)
     assert found.by_all == find_keyword(db, ALL, 2, scope)
-    assert {row.path for row in found.rows.values()} == {"notes/both.md"}
+    assert {row.path for row in chunks_by_id(db, [key for key, _ in found.by_any])} == {"notes/both.md"}
 
 
 def test_query_without_an_expression_for_all_terms_is_allowed(db: Database) -> None:
@@ -78,4 +63,4 @@ def test_query_without_an_expression_for_all_terms_is_allowed(db: Database) -> N
 
 def test_empty_index_has_no_matches() -> None:
     found = find_matches(new_index(extension=False), ANY, ALL, LIMIT)
-    assert (found.by_any, found.by_all, found.rows, found.generation) == ([], [], {}, 0)
+    assert (found.by_any, found.by_all, found.generation) == ([], [], 0)

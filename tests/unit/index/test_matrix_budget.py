@@ -2,16 +2,10 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
-import trio
-import trio.testing
 
-from memd.index.files import generation
-from memd.index.vectors.cache import MatrixBudget, VectorCache, load_facts
+from memd.index.vectors.cache import MatrixBudget, VectorCache
 from memd.index.vectors.sqlite_vec import VectorExtension
-from tests.support.indexes import SPACE, new_index, publish, publish_lines, unit
 
 EXTENSION = VectorExtension(enabled=False)
 
@@ -96,44 +90,3 @@ def test_closed_agent_releases_its_budget(budget: MatrixBudget) -> None:
     budget.admit(second, 60)
 
     assert (closed.drops, first.drops) == (1, 0)
-
-
-def test_locations_are_in_ram_if_the_vectors_are(tmp_path: Path) -> None:
-    # given an agent whose vectors are not in RAM yet
-    db = new_index(tmp_path / "main.sqlite", extension=False)
-    publish_lines(db, ["a note"], unit([[1, 0, 0]]))
-    warm = VectorCache(EXTENSION, MatrixBudget(1_000_000))
-    warm.use_space(load_facts(db, SPACE.id))
-    warm.refresh_locations(db)
-    assert warm.locations.at(db, generation(db)) is None
-
-    async def is_wanted() -> bool:
-        """Search, and return whether locations are requested then."""
-        async with trio.open_nursery() as nursery:
-            nursery.start_soon(warm.wait_locations_wanted)
-            await trio.testing.wait_all_tasks_blocked()
-            warm.searcher()
-            await trio.testing.wait_all_tasks_blocked()
-            is_waiting = bool(nursery.child_tasks)
-            nursery.cancel_scope.cancel()
-        return not is_waiting
-
-    # when searches load them
-    async def scene() -> None:
-        # then the locations of its chunks follow, once
-        assert not await is_wanted()
-        warm.warm_up(db)
-        assert await is_wanted()
-        warm.refresh_locations(db)
-        assert warm.locations.at(db, generation(db)) is not None
-        assert not await is_wanted()
-        # and they follow commits
-        warm.follow(publish(db, "memory/new.md", ["another"]))
-        locations = warm.locations.at(db, generation(db))
-        assert locations is not None
-        assert len(locations) == 2
-        # and both are evicted together
-        warm.drop()
-        assert warm.locations.at(db, generation(db)) is None
-
-    trio.run(scene)

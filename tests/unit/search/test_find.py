@@ -11,11 +11,11 @@ import pytest
 
 from memd.index.database import READER, connect, reading
 from memd.index.files import generation
-from memd.index.keyword import Scope
+from memd.index.vectors.cache import load_facts
 from memd.index.vectors.scan import ScanSearch
 from memd.search.rank.order import rank
 from memd.search.retrieve import retrieve
-from memd.settings.schema import Hybrid, Mmr, QuerySettings
+from memd.settings.schema import Hybrid, QuerySettings
 from memd.system.sqlite import Database
 from tests.support.indexes import (
     SPACE,
@@ -23,7 +23,6 @@ from tests.support.indexes import (
     new_index,
     publish,
     publish_lines,
-    publish_note,
     search,
     search_spec,
     snapshot_of,
@@ -143,74 +142,22 @@ def test_exact_matching_skips_only_texts_without_all_terms(seed: int) -> None:
     assert 0 < some < known
 
 
-def test_locations_in_ram_follow_changed_copies(tmp_path: Path) -> None:
-    # given locations of more distinct texts than candidates
-    writer = new_index(tmp_path / "main.sqlite", extension=False)
-    different = [f"deploy n{number}" for number in range(120)]
-    publish(writer, "memory/a.md", different)
-    reader, cache = connect(tmp_path / "main.sqlite", READER), new_cache()
-    with reading(reader):
-        cache.locations.refresh(reader, "")
-
-    # when copies of one text replace them
-    for texts in ([], ["deploy n1"] * 119 + ["deploy n2"]):
-        cache.locations.follow(publish(writer, "memory/a.md", texts).generation, "memory/a.md")
-    with reading(reader):
-        plain, known = (
-            retrieve(snapshot, search_spec("deploy").query(snapshot))
-            for snapshot in (snapshot_of(reader), snapshot_of(reader, cache=cache))
-        )
-
-    # then keyword search finds the same with and without locations in RAM
-    assert known.by_keyword == plain.by_keyword
-    assert len(plain.by_keyword) == 2
-    assert not known.rows
-
-
-HYBRIDS = {
-    "by default": Hybrid(),
-    "as OpenClaw fuses": Hybrid(fusion="weighted"),
-    "by ranks": Hybrid(fusion="rrf"),
-    "diverse": Hybrid(mmr=Mmr(enabled=True)),
-    "by meaning alone": Hybrid(enabled=False),
-}
-
-
-@pytest.mark.parametrize("name", HYBRIDS)
-def test_locations_in_ram_do_not_change_results(tmp_path: Path, name: str) -> None:
-    # given notes and transcripts of few words, with copies and near duplicates, and vectors
-    rng = random.Random(name)
+def test_a_search_returns_no_lines_of_another_generation(tmp_path: Path) -> None:
     writer, cache = new_index(tmp_path / "main.sqlite", extension=False), new_cache()
-    lines = [" ".join(rng.choices(WORDS, k=rng.randint(3, 20))) for _ in range(150)]
-    store(writer, lines, unit(np.random.default_rng(1).normal(size=(len(lines), 3))))
-    for number in range(40):
-        source = "sessions" if number % 4 == 0 else "memory"
-        publish_note(writer, f"{source}/2026-11-{number:02}.md", "\n\n".join(rng.choices(lines, k=8)), source)
+    publish_lines(writer, LINES, unit([VECTOR, [0.9, 0.1, 0], [0, 0, 1]]))
+    wanted = search_spec("cat", vector=VECTOR)
     reader = connect(tmp_path / "main.sqlite", READER)
     with reading(reader):
-        cache.locations.refresh(reader, SPACE.id)
-    scopes = [(None, None), (None, Scope(("memory",))), (Scope(None, "memory/"), None)]
-    found = 0
-    for step in range(30):
-        # when queries are searched while notes change
-        if step % 5 == 4:
-            path, text = f"memory/2026-11-{rng.randrange(1, 4):02}.md", rng.choice(lines)
-            published = publish(writer, path, [text])
-            cache.locations.follow(published.generation, path)
-        scope, notes_scope = rng.choice(scopes)
-        wanted = search_spec(
-            " ".join(rng.choices(WORDS, k=4)),
-            QuerySettings(hybrid=HYBRIDS[name]),
-            vector=unit(np.random.default_rng(step).normal(size=(1, 3)))[0],
-            scope=scope,
-            notes_scope=notes_scope,
-            explain=True,
-        )
-        with reading(reader):
-            plain = search(reader, wanted, ScanSearch())
-            assert cache.locations.at(reader, generation(reader)) is not None
-            known = search(reader, wanted, ScanSearch(), cache=cache)
-        # then the results are the same with and without locations in RAM
-        assert (known.hits, known.line_check) == (plain.hits, plain.line_check)
-        found += len(known.hits)
-    assert found > 10
+        cache.use_space(load_facts(reader, SPACE.id))
+        before = search(reader, wanted, cache.searcher(), cache=cache)
+
+        moved = publish(writer, "memory/0.md", ["a line above", LINES[0]])
+        cache.follow(moved)
+        during = search(reader, wanted, cache.searcher(), cache=cache)
+    with reading(reader):
+        after = search(reader, wanted, cache.searcher(), cache=cache)
+
+    assert (during.hits, during.generation) == (before.hits, before.generation)
+    assert (before.hits[0].path, before.hits[0].start_line) == ("memory/0.md", 1)
+    assert (after.hits[0].path, after.hits[0].start_line) == ("memory/0.md", 2)
+    assert after.generation == moved.generation

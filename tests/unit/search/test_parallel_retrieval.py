@@ -12,7 +12,7 @@ import trio
 
 from memd.index.cache import set_active_space, store_vectors
 from memd.index.connection import IndexFile
-from memd.index.files import publish_file
+from memd.index.files import ChunkRow, chunks_by_id, publish_file
 from memd.index.keyword import Scope
 from memd.index.vectors.matrix import MatrixSearch
 from memd.search.retrieve import MAX_CANDIDATES, Candidates, retrieve
@@ -103,20 +103,25 @@ def test_a_commit_seen_only_by_the_second_thread_is_ignored(tmp_path: Path) -> N
         def search(db: Database) -> Candidates:
             snapshot = snapshot_of(db, matrix, second_reader=index)
             publish_later(token, index)
-            return retrieve(snapshot, near("beta").query(snapshot))
+            found = retrieve(snapshot, near("beta").query(snapshot))
+            assert {row.path for row in chunks_by_id(db, [*found.by_keyword])} == {"memory/a.md"}
+            return found
 
         found = await index.read(search)
         assert len(found.by_keyword) == 2
-        assert {row.path for row in found.rows.values()} == {"memory/a.md"}
 
     run(tmp_path, test)
 
 
 def test_a_truncated_list_includes_matches_of_all_terms(tmp_path: Path) -> None:
     async def test(index: IndexFile) -> None:
-        found = await index.read(lambda db: find_candidates(db, near("alpha beta"), index))
+        def search(db: Database) -> tuple[Candidates, list[ChunkRow]]:
+            found = find_candidates(db, near("alpha beta"), index)
+            return found, chunks_by_id(db, [*found.by_keyword])
+
+        found, rows = await index.read(search)
         assert len(found.by_keyword) >= MAX_CANDIDATES
-        assert "alpha and beta" in [TEXTS[row.start_line - 1] for row in found.rows.values()]
+        assert "alpha and beta" in [TEXTS[row.start_line - 1] for row in rows]
         assert len(found.by_vector) == MAX_CANDIDATES
 
     run(tmp_path, test)

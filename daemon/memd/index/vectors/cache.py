@@ -8,12 +8,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import trio
 from numpy.typing import NDArray
 
 from memd.index import chunks_vec
 from memd.index.cache import active_space, count_vectors, find_dims, set_active_space
-from memd.index.chunk_locations import TrackedLocations
 from memd.index.files import IndexChange
 from memd.index.vectors.choose import VectorSearchChoice, choose_search, needed_bytes
 from memd.index.vectors.matrix import MatrixSearch
@@ -80,7 +78,7 @@ class _Admitted:
 
 
 class VectorCache:
-    """The parts of one agent's index in RAM: vectors of the space in use, chunk locations, vocabulary.
+    """The parts of one agent's index in RAM: vectors of the space in use, and vocabulary.
 
     Args:
         extension: The sqlite-vec extension, after its self-test.
@@ -88,7 +86,6 @@ class VectorCache:
 
     Attributes:
         count, dims: Number of vectors in use, and their dimensions.
-        locations: Locations of all chunks, as long as the vectors are in RAM.
         vocabulary: The words of the index.
     """
 
@@ -96,9 +93,7 @@ class VectorCache:
         self._extension = extension
         self._budget = budget
         self._matrix = MatrixSearch()
-        self.locations = TrackedLocations()
         self.vocabulary = VocabularyCache()
-        self._locations_wanted = trio.Event()
         self._space_id: str | None = None
         self.count = 0
         self.dims = 0
@@ -115,8 +110,6 @@ class VectorCache:
     def searcher(self) -> VectorSearch:
         """Return the vector search to use now."""
         self._budget.admit(self, self.needed_bytes)
-        if self._wants_locations:
-            self._locations_wanted.set()
         return self.choice().search
 
     @property
@@ -134,21 +127,6 @@ class VectorCache:
         if self._space_id is not None and self.is_cold:
             self._matrix.load(db, self._space_id)
 
-    @property
-    def _wants_locations(self) -> bool:
-        """Whether locations have to be read: they are kept in RAM while the vectors are."""
-        return self._matrix.is_loaded and self.locations.is_wanted
-
-    async def wait_locations_wanted(self) -> None:
-        """Wait until a search lacks chunk locations in RAM; then call `refresh_locations`."""
-        self._locations_wanted = trio.Event()
-        await self._locations_wanted.wait()
-
-    def refresh_locations(self, db: Database) -> None:
-        """Load or update the locations of all chunks in RAM (blocking)."""
-        if self._space_id is not None and self._wants_locations:
-            self.locations.refresh(db, self._space_id)
-
     def choice(self) -> VectorSearchChoice:
         """Return the vector search to use and the reason, for status."""
         return choose_search(
@@ -161,8 +139,6 @@ class VectorCache:
 
     def follow(self, published: IndexChange) -> None:
         """Apply a committed change of a file to the vectors in use."""
-        if published.chunks_added or published.chunks_removed:
-            self.locations.follow(published.generation, published.path)
         if self._space_id is None:
             return
         gone: tuple[int, ...] = ()
@@ -197,7 +173,6 @@ class VectorCache:
     def drop(self) -> None:
         """Release the RAM; the next search loads the vectors again."""
         self._matrix.drop()
-        self.locations.drop()
 
 
 def load_facts(db: Database, space_id: str) -> SpaceFacts:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from memd.index.chunk_locations import KEY_BYTES, LOCATION_BYTES
 from memd.index.vectors.compact import ROW_OVERHEAD_BYTES
 from memd.index.vectors.matrix import MatrixSearch
 from memd.index.vectors.scan import ScanSearch
@@ -22,8 +21,8 @@ class VectorSearchChoice:
 
 
 def needed_bytes(vectors: int, dims: int) -> int:
-    """Return the RAM of a matrix of so many vectors, including the locations of their chunks."""
-    return vectors * (dims + ROW_OVERHEAD_BYTES + LOCATION_BYTES + KEY_BYTES)
+    """Return the RAM of a matrix of so many vectors."""
+    return vectors * (dims + ROW_OVERHEAD_BYTES)
 
 
 def choose_search(

@@ -9,8 +9,8 @@ from itertools import chain
 import numpy as np
 
 from memd.index.annotations import AnnotatedFiles, load_annotations, load_fact_days
-from memd.index.chunk_locations import ChunkLocations, Ints, locations_of
-from memd.index.files import ChunkRow, chunks_by_id
+from memd.index.chunk_locations import ChunkLocations, locations_of
+from memd.index.files import chunks_by_id
 from memd.index.snapshot import Snapshot
 from memd.search.query import Query
 from memd.search.rank.candidates import CandidateRows, CandidateTexts
@@ -270,23 +270,22 @@ def locate(snapshot: Snapshot, candidates: Candidates) -> LocatedCandidates:
     count = len(by_keyword) + len(by_vector) + len(of_days)
     found = np.fromiter(chain(by_keyword, by_vector, of_days), np.int64, count)
     ids, at = np.unique(found, return_inverse=True)
-    rows, locations = _read_locations(snapshot, ids, candidates.rows)
-    if len(locations) < len(ids):
-        there = frozenset(locations.ids.tolist())
+    rows = {row.id: row for row in chunks_by_id(snapshot.db, ids.tolist())}
+    if len(rows) < len(ids):
+        there = rows.keys()
         return locate(
             snapshot,
             Candidates(
                 {key: score for key, score in by_keyword.items() if key in there},
                 {key: score for key, score in by_vector.items() if key in there},
                 of_days & there,
-                rows=rows,
             ),
         )
     keyword_rows = at[: len(by_keyword)]
     vector_rows = at[len(by_keyword) : len(by_keyword) + len(by_vector)]
     return LocatedCandidates(
         CandidateRows(snapshot.db, rows),
-        locations,
+        locations_of(rows.values()),
         MatchScores(keyword_rows, _as_array(by_keyword)),
         MatchScores(vector_rows, _as_array(by_vector)),
     )
@@ -294,19 +293,6 @@ def locate(snapshot: Snapshot, candidates: Candidates) -> LocatedCandidates:
 
 def _as_array(scores: Mapping[int, float]) -> FloatArray:
     return np.fromiter(scores.values(), np.float64, len(scores))
-
-
-def _read_locations(
-    snapshot: Snapshot, ids: Ints, known: Mapping[int, ChunkRow]
-) -> tuple[dict[int, ChunkRow], ChunkLocations]:
-    """Return rows by id, and locations in columns. Reads no row if the locations are in RAM."""
-    if snapshot.locations is not None:
-        return {}, snapshot.locations.select(ids)
-    wanted = ids.tolist()
-    missing = [key for key in wanted if key not in known]
-    read = {row.id: row for row in chunks_by_id(snapshot.db, missing)} if missing else {}
-    rows = {key: row for key in wanted if (row := known.get(key) or read.get(key)) is not None}
-    return rows, locations_of(rows.values())
 
 
 def _annotation_weights(

@@ -264,9 +264,7 @@ def test_index_at_store_path_removed_while_open_is_rebuilt(home: StateHome) -> N
 def test_reset_and_vacuum_change_no_other_file_next_to_an_index(home: StateHome) -> None:
     path = home.root / "elsewhere" / "index.sqlite"
     path.parent.mkdir()
-    beside = [
-        path.with_name(f"index.sqlite{end}") for end in (".dropped", ".corrupt-mine", ".adopting", ".tmp")
-    ]
+    beside = [path.with_name(f"index.sqlite{end}") for end in (".dropped", ".corrupt-mine", ".tmp")]
     for each in beside:
         each.write_text(NOTE)
     home.configure(settings(home, main=str(path)))
@@ -276,4 +274,4 @@ def test_reset_and_vacuum_change_no_other_file_next_to_an_index(home: StateHome)
         client.reset(agent="main")
         client.reset(agent="main", delete_vectors=True)
         assert client.search("apples", agent="main").hits
-    assert [each.read_text() for each in beside] == [NOTE] * 4
+    assert [each.read_text() for each in beside] == [NOTE] * 3

@@ -22,7 +22,6 @@ PATTERNS: Final[dict[str, tuple[str, ...]]] = {
     "index": (INDEX,),
     "index log": (f"{INDEX}-wal", f"{INDEX}-shm"),
     "corrupt index": (f"{INDEX}.corrupt-*",),
-    "dropped index": (f"{INDEX}.dropped", f"{INDEX}.adopting"),
     "sessions": ("state/memory/*.sessions.json",),
     "copies": ("state/memory/kept/*/*/*.json.gz", "state/memory/kept/*/*/.days.json"),
     "notes": ("state/workspace/memory/*.md", "state/memory/shared/*"),

@@ -60,13 +60,7 @@ WRITTEN_PATHS: tuple[WrittenPath, ...] = (
         "corrupt index",
         ".corrupt-<time> next to the index",
         "memd.index.connection",
-        "the next quarantined index: the newest is kept, and a larger one",
-    ),
-    WrittenPath(
-        "dropped index",
-        ".dropped or .adopting next to the index, while it is rebuilt",
-        "memd.index.integrity",
-        "the daemon, after it has copied the vectors",
+        "the next quarantined index; after a reset the daemon, once it has copied the vectors",
     ),
     WrittenPath(
         "sessions",

@@ -29,7 +29,7 @@ from memd.embedding.remote.accounts import Accounts
 from memd.index.agent_index import AgentIndexes
 from memd.index.database import limit_page_caches, page_cache_bytes
 from memd.index.integrity.file_check import is_memd_index
-from memd.index.integrity.quarantine import drop
+from memd.index.integrity.quarantine import remove_index
 from memd.index.vectors.cache import MatrixBudget, VectorCache
 from memd.index.vectors.sqlite_vec import VectorExtension
 from memd.programs.catalog import Places
@@ -173,7 +173,7 @@ class AgentRegistry:
         if agent_id in self._agents:
             await self._agents[agent_id].ask(erase_deleted)
         elif await trio.to_thread.run_sync(is_memd_index, path):
-            await trio.to_thread.run_sync(partial(drop, path, vectors=True))
+            await trio.to_thread.run_sync(remove_index, path)
 
     def memory_status(self) -> MemoryStatus:
         """Return RAM usage and budgets."""

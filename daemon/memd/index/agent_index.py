@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from functools import partial
 from pathlib import Path
 
 import trio
@@ -50,7 +51,7 @@ class AgentIndexes:
             earlier=config.earlier_index,
             gives_up_reading=failures >= UNREADABLE_TRIES,
             is_own_path=is_usual_index(config.index_path, config.id, self._state_dir()),
-            claim=self._claims.of(config.id),
+            claim=partial(self._claims.claim, config.id),
         )
 
 

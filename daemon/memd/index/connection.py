@@ -13,9 +13,9 @@ import structlog
 import trio
 
 from memd.index.database import connect_reader, damaged, map_errors, transaction
-from memd.index.integrity.claims import IndexClaim
+from memd.index.integrity.claims import Claim
 from memd.index.integrity.opening import OpenedIndex, open_writer
-from memd.index.integrity.quarantine import drop, remove_lost_file
+from memd.index.integrity.quarantine import is_readable, quarantine, remove_index
 from memd.index.integrity.upkeep import (
     ALL_PAGES,
     FileIdentityCheck,
@@ -82,7 +82,7 @@ class IndexFile:
         self._closed = trio.Event()
         self._lost = trio.Event()
         self._lost_by: MemdError | None = None
-        self._dropping: Callable[[Path], None] | None = None
+        self._forgets_vectors = False
         self._was_checked = False
         self.fault: IndexIOError | None = None
         self._failed = trio.Event()
@@ -103,7 +103,7 @@ class IndexFile:
         earlier: Path | None = None,
         gives_up_reading: bool = True,
         is_own_path: bool = False,
-        claim: IndexClaim | None = None,
+        claim: Claim | None = None,
     ) -> IndexFile:
         """Open an index; creates, migrates or replaces the file as needed.
 
@@ -265,7 +265,7 @@ class IndexFile:
 
     def discard(self, *, vectors: bool) -> None:
         """Mark the file for a rebuild; the task in `wait_lost` closes and reopens it."""
-        self._dropping = partial(drop, vectors=vectors)
+        self._forgets_vectors = vectors
         self._lose(AgentReloadingError(f"the index {self.path.name} is being rebuilt on request"))
 
     def _lose(self, error: MemdError) -> None:
@@ -330,9 +330,25 @@ class IndexFile:
         stamp_clean_shutdown(self.path, closed_ns)
         if self._lost_by is not None:
             if self._identity_check.is_in_place():
-                remove_lost_file(self.path, self._clock(), self._dropping, self._lost_by)
+                self._make_way(self._lost_by)
             else:
                 self._identity_check.remove_log()
+
+    def _make_way(self, lost_by: MemdError) -> None:
+        """Remove or quarantine the closed index, which was discarded or is damaged, so that a new one can be created.
+
+        A file that the disk can't read may be intact and stays, as does one that can't be renamed.
+        """
+        try:
+            if self._forgets_vectors:
+                remove_index(self.path)
+            elif isinstance(lost_by, AgentReloadingError):
+                quarantine(self.path, self._clock())
+            elif isinstance(lost_by, IndexCorruptError) and is_readable(self.path):
+                log.warning("index.set_aside", index=str(self.path), reason=lost_by.message)
+                quarantine(self.path, self._clock())
+        except OSError as error:
+            log.warning("index.quarantine_failed", index=str(self.path), error=error.strerror)
 
     def _require_usable(self) -> None:
         """Raise if the index is closed or unusable."""

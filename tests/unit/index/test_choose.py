@@ -30,5 +30,5 @@ def test_scan_is_chosen_without_the_extension_with_the_reason() -> None:
     assert off.reason.endswith("turned off in the settings")
 
 
-def test_needed_bytes_include_vectors_and_locations() -> None:
-    assert needed_bytes(15_000, 384) == 15_000 * (384 + 17 + 88 + 16)
+def test_needed_bytes_are_those_of_the_vectors() -> None:
+    assert needed_bytes(15_000, 384) == 15_000 * (384 + 17)

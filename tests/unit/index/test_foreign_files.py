@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import socket
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import apsw
@@ -12,9 +13,8 @@ import pytest
 
 from memd.index.connection import IndexFile
 from memd.index.integrity.claims import IndexClaims
-from memd.index.schema import APPLICATION_ID
 from memd_client.errors import IndexIOError
-from tests.support.indexes import new_index, openclaw_index, publish, unit
+from tests.support.indexes import openclaw_index, unit
 from tests.support.open_indexes import open_and_close
 from tests.unit.index.test_opening import sound
 
@@ -23,7 +23,7 @@ NOTE = "# Tea\n\nThe kettle is from 1962.\n"
 
 def open_as(agent: str, path: Path, claims: IndexClaims) -> tuple[IndexFile, int]:
     """Open and close an index as one of several agents; return it and its number of chunks."""
-    return open_and_close(path, claim=claims.of(agent))
+    return open_and_close(path, claim=partial(claims.claim, agent))
 
 
 def text(path: Path) -> None:
@@ -197,9 +197,7 @@ def test_a_name_that_is_not_utf8_is_refused(tmp_path: Path) -> None:
     caught.value.message.encode()
 
 
-@pytest.mark.parametrize(
-    "suffix", [".adopting", ".dropped", ".corrupt-notes", ".corrupt-20260101T000000Z-mine"]
-)
+@pytest.mark.parametrize("suffix", [".dropped", ".corrupt-notes", ".corrupt-20260101T000000Z-mine"])
 def test_users_file_next_to_an_index_stays(tmp_path: Path, suffix: str) -> None:
     path = tmp_path / "mine.sqlite"
     beside = tmp_path / f"mine.sqlite{suffix}"
@@ -227,19 +225,6 @@ def test_damaged_index_with_memds_id_is_quarantined_and_rebuilt(tmp_path: Path, 
     index, chunks = open_and_close(path)
     assert index.quarantined is not None
     assert chunks == 0
-
-
-def test_index_killed_before_its_first_checkpoint_keeps_its_contents(tmp_path: Path) -> None:
-    """Earlier releases created the file in place, so its id may be only in the log."""
-    path = tmp_path / "mine.sqlite"
-    db = new_index(path)
-    publish(db, "memory/a.md", ["apples"])
-    copies = {entry: entry.read_bytes() for entry in tmp_path.iterdir()}
-    db.close()
-    for entry, content in copies.items():
-        entry.write_bytes(content)
-    assert path.read_bytes()[68:72] != APPLICATION_ID.to_bytes(4, "big")
-    assert open_and_close(path)[1] == 1
 
 
 def test_a_link_to_an_index_is_followed(tmp_path: Path) -> None:

@@ -173,15 +173,6 @@ def test_path_that_is_not_a_file_raises_an_error_naming_it(tmp_path: Path) -> No
         open_own(tmp_path / "file" / "agent.sqlite")
 
 
-def test_a_leftover_of_an_adoption_is_removed(tmp_path: Path) -> None:
-    path = tmp_path / "agent.sqlite"
-    sound(path)
-    (tmp_path / "agent.sqlite.adopting").write_bytes(b"half")
-    (tmp_path / "agent.sqlite.adopting-journal").write_bytes(b"half")
-    assert open_own(path)[1] == 200
-    assert names(tmp_path) == ["agent.sqlite"]
-
-
 @pytest.mark.parametrize(
     ("foreign", "ours"),
     [

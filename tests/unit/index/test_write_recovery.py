@@ -326,11 +326,12 @@ async def test_discarded_index_keeps_its_vectors_unless_dropped_or_damaged(
     index.discard(vectors=drops_vectors)
     assert index.is_lost
     await index.close()
+    damaged = []
     if is_damaged:
-        dropped = tmp_path / "agent.sqlite.dropped"
-        spoil(dropped, *pages_by_table(dropped)["embedding_cache"][3:5])
+        damaged = [tmp_path / name for name in os.listdir(tmp_path) if ".corrupt-" in name]
+        spoil(damaged[0], *pages_by_table(damaged[0])["embedding_cache"][3:5])
     new = await open_index(path)
-    assert new.quarantined is None
+    assert new.quarantined == (damaged[0] if is_damaged else None)
     assert (await new.read(count_all)).chunks == 0
     assert await new.read(count_stored) == kept
     space = await new.read(active_space)
@@ -339,4 +340,4 @@ async def test_discarded_index_keeps_its_vectors_unless_dropped_or_damaged(
     assert await new.read(lambda db: load_jobs(db, SPACE.id)) == (jobs if kept else None)
     assert await new.write(rebuild) == ([], kept, FILES * CHUNKS - kept)
     await new.close()
-    assert os.listdir(tmp_path) == ["agent.sqlite"]
+    assert sorted(os.listdir(tmp_path)) == ["agent.sqlite", *(path.name for path in damaged)]

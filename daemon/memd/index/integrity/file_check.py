@@ -8,11 +8,10 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Iterator
 from contextlib import closing
 from enum import Enum
 from pathlib import Path
-from typing import BinaryIO, NamedTuple
+from typing import NamedTuple
 
 import apsw
 
@@ -36,9 +35,6 @@ RESERVED_BYTES = 20
 LOG_MAGIC = (b"\x37\x7f\x06\x82", b"\x37\x7f\x06\x83")
 JOURNAL_MAGIC = b"\xd9\xd5\x05\xf9\x20\xa1\x63\xd7"
 SHARED_MAGIC = ((3007000).to_bytes(4, "little"), (3007000).to_bytes(4, "big"))
-LOG_HEADER_BYTES, FRAME_HEADER_BYTES = 32, 24
-MAX_FRAMES = 4_000
-"""Frames of a write-ahead log that are read: an index's first transaction writes page 1, and is short."""
 
 HINT = "set store.path to another file, or remove this one if it is a damaged index of memd"
 PATH_HINT = "set store.path to another file"
@@ -78,7 +74,7 @@ def inspect(path: Path) -> FileFacts:
     if not header:
         return FileFacts(FileKind.EMPTY)
     is_sqlite = len(header) == HEADER_BYTES and header.startswith(MAGIC)
-    if _has_our_id(header) or (is_sqlite and _is_ours_by_log(path)):
+    if _has_our_id(header):
         return FileFacts(FileKind.OURS, _version(path, header) if is_sqlite else 0)
     if not is_sqlite:
         return FileFacts(FileKind.OTHER)
@@ -118,7 +114,7 @@ def check_logs(path: Path, *, is_missing: bool) -> None:
         # A log that was emptied, or that lost its contents in a power cut, is not a user's file either.
         if any(start) and not start.startswith(starts[suffix]):
             raise refusal(path, f"{log.name} next to it is not a file of SQLite", f"move {log} away")
-        if is_missing and any(start) and suffix != "-shm" and not _is_ours_by_log(path):
+        if is_missing and any(start) and suffix != "-shm":
             raise refusal(path, f"{log.name} was left by another database", f"move {log} away")
 
 
@@ -139,27 +135,3 @@ def _version(path: Path, header: bytes) -> int:
         return int.from_bytes(header[USER_VERSION_AT : USER_VERSION_AT + 4], "big")
     with closing(connect_read_only(path)) as db:
         return int(db.pragma("user_version"))
-
-
-def _is_ours_by_log(path: Path) -> bool:
-    """Return whether a file's log has a first page with the id of memd, as in a new file before its checkpoint."""
-    try:
-        with open_regular(path.with_name(path.name + "-wal"), through_link=False) as log:
-            return any(_has_our_id(page) for page in _first_pages(log))
-    except OSError:
-        return False
-
-
-def _first_pages(log: BinaryIO) -> Iterator[bytes]:
-    """Yield the header of each first page in a write-ahead log."""
-    head = log.read(LOG_HEADER_BYTES)
-    size = int.from_bytes(head[8:12], "big")
-    if not head.startswith(LOG_MAGIC) or not 512 <= size <= 65_536:
-        return
-    for number in range(MAX_FRAMES):
-        log.seek(LOG_HEADER_BYTES + number * (FRAME_HEADER_BYTES + size))
-        frame = log.read(FRAME_HEADER_BYTES + HEADER_BYTES)
-        if len(frame) < FRAME_HEADER_BYTES + HEADER_BYTES:
-            return
-        if frame[:4] == b"\0\0\0\1" and frame[FRAME_HEADER_BYTES:].startswith(MAGIC):
-            yield frame[FRAME_HEADER_BYTES:]

@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import apsw
@@ -16,7 +17,7 @@ import structlog
 
 from memd.index import chunks_vec
 from memd.index.database import UNREADABLE_CODES, WRITER, connect, extended_code, passes_check, transaction
-from memd.index.integrity.claims import IndexClaim, IndexClaims
+from memd.index.integrity.claims import Claim, IndexClaims
 from memd.index.integrity.file_check import (
     PATH_HINT,
     SQLITE_SUFFIXES,
@@ -26,7 +27,7 @@ from memd.index.integrity.file_check import (
     is_memd_index,
     refusal,
 )
-from memd.index.integrity.quarantine import corrupt_files, dropped_file, quarantine, remove, remove_logs
+from memd.index.integrity.quarantine import corrupt_files, quarantine, remove_logs
 from memd.index.integrity.takeover import (
     copy_vectors,
     has_tables,
@@ -42,9 +43,6 @@ from memd.system.sqlite import Database, get_int
 from memd_client.errors import IndexNewerError
 
 log = structlog.get_logger(__name__)
-
-ADOPTING_SUFFIX = ".adopting"
-"""Suffix of a file that an earlier release built to replace an OpenClaw index; a leftover is removed."""
 
 COEXISTING_SUFFIX = ".memd"
 """Inserted before the suffix of an index that is created next to a file of OpenClaw, which stays."""
@@ -74,10 +72,10 @@ def open_writer(
     earlier: Path | None = None,
     gives_up_reading: bool = True,
     is_own_path: bool = False,
-    claim: IndexClaim | None = None,
+    claim: Claim | None = None,
 ) -> OpenedIndex:
     """Open an index file for writing, in whatever state it is."""
-    claim = claim or IndexClaims().of("")
+    claim = claim or partial(IndexClaims().claim, "")
     location = _locate(path, earlier, claim, is_own_path=is_own_path)
     path = location.path
     try:
@@ -85,7 +83,7 @@ def open_writer(
             if location.earlier is not None:
                 take_over_earlier(location.earlier, path, claim)
             if not os.path.lexists(path):
-                make_index(path, claim)
+                make_index(path)
         db, is_known = _open_sound(path, load_extension, clock())
     except (_DamagedError, apsw.CorruptError, apsw.NotADBError, apsw.IOError) as error:
         if isinstance(error, apsw.IOError) and not (
@@ -94,13 +92,11 @@ def open_writer(
             raise
         log.warning("index.set_aside", index=str(path), reason=str(error))
         quarantine(path, clock())
-        make_index(path, claim)
+        make_index(path)
         db, is_known = _open_sound(path, load_extension, clock())
     try:
-        claim.add(path)  # the file that is open now
-        claim.keep_only(location.configured, path)
-        _keep_vectors(path, db)
-        quarantined = _find_replaced(path, db)
+        claim([location.configured, path])  # the file that is open now
+        quarantined = _use_replaced(path, db)
         if not (is_known and _is_filled(db)):
             _refill(db)
     except BaseException:
@@ -119,20 +115,19 @@ class _Location:
     earlier: Path | None
 
 
-def _locate(configured: Path, earlier: Path | None, claim: IndexClaim, *, is_own_path: bool) -> _Location:
+def _locate(configured: Path, earlier: Path | None, claim: Claim, *, is_own_path: bool) -> _Location:
     """Return the location of an agent's index; refuse a file that is not an index of memd."""
     _check_name(configured)
     is_own_path = is_own_path and not configured.is_symlink()
     configured.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    claim.keep_only(configured)
-    claim.add(configured)
+    claim([configured])
     path = Path(os.path.realpath(configured)) if configured.is_symlink() else configured
     kind = _kind_of(path)
     if path != configured and kind is not FileKind.OURS:
         raise refusal(configured, f"it is a link to {path}, which is {kind.value}")
     coexisting = path.with_name(f"{path.stem}{COEXISTING_SUFFIX}{path.suffix}")
     if kind is FileKind.UNMARKED and is_openclaw_file(path):
-        claim.add(coexisting)
+        claim([configured, coexisting])
         path, earlier, kind, is_own_path = coexisting, path, _kind_of(coexisting), False
         if coexisting.is_symlink():
             raise refusal(coexisting, "it is a link")
@@ -146,7 +141,6 @@ def _locate(configured: Path, earlier: Path | None, claim: IndexClaim, *, is_own
         check_logs(path, is_missing=kind is FileKind.MISSING)
     elif kind is FileKind.DATABASE or (kind is FileKind.UNMARKED and has_tables(path)):
         raise refusal(path, "it belongs to another program")
-    _remove_adopting(path, is_own_path=is_own_path)
     return _Location(configured, path, kind, earlier)
 
 
@@ -185,30 +179,20 @@ def _is_absent(location: _Location) -> bool:
     return True
 
 
-def _remove_adopting(path: Path, *, is_own_path: bool) -> None:
-    """Remove an earlier release's leftover of an adoption; never a file that may be another program's."""
-    leftover = path.with_name(path.name + ADOPTING_SUFFIX)
-    if is_own_path or is_memd_index(leftover):
-        remove(leftover)
+def _use_replaced(path: Path, db: Database) -> Path | None:
+    """Copy the vectors of the quarantined index that a new one replaces, and remove it if it is sound.
 
-
-def _keep_vectors(path: Path, db: Database) -> None:
-    """Copy the vectors of a dropped index into the new one, and remove the dropped one."""
-    dropped = dropped_file(path)
-    if is_memd_index(dropped):
-        if _is_new(db):
-            copy_vectors(dropped, db)
-        dropped.unlink(missing_ok=True)
-
-
-def _find_replaced(path: Path, db: Database) -> Path | None:
-    """Return the damaged file that a new index replaces, or None if that was reported before."""
-    damaged = corrupt_files(path)
-    if not damaged or not _is_new(db) or find_meta(db, REPLACES) == damaged[-1].name:
+    Returns a damaged one, which stays, or None if that was reported before.
+    """
+    replaced = corrupt_files(path)[-1:]
+    if not replaced or not _is_new(db) or find_meta(db, REPLACES) == replaced[0].name:
+        return None
+    if is_memd_index(replaced[0]) and copy_vectors(replaced[0], db):
+        replaced[0].unlink(missing_ok=True)
         return None
     with transaction(db):
-        set_meta(db, REPLACES, damaged[-1].name)
-    return damaged[-1]
+        set_meta(db, REPLACES, replaced[0].name)
+    return replaced[0]
 
 
 def _is_new(db: Database) -> bool:

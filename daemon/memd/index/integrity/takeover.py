@@ -1,6 +1,6 @@
 """Creates an index, and fills it from an earlier one.
 
-An index of memd at an earlier path is moved. From a dropped one the vectors are copied.
+An index of memd at an earlier path is moved. The vectors of a quarantined one are copied, if it is sound.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import structlog
 
 from memd.index.adopt import is_openclaw_index
 from memd.index.database import NEW_FILE, connect, passes_check, transaction
-from memd.index.integrity.claims import IndexClaim
+from memd.index.integrity.claims import Claim
 from memd.index.integrity.file_check import FileKind, inspect
 from memd.index.integrity.quarantine import sync_directory
 from memd.index.meta import ACTIVE_SPACE, JOBS, SPACES
@@ -33,11 +33,15 @@ BUSY_MS = 5_000
 NO_SPACE = (errno.ENOSPC, errno.EDQUOT)
 
 
+DAMAGE = (apsw.CorruptError, apsw.NotADBError, apsw.SQLError, apsw.ConstraintError, apsw.IOError)
+"""Errors of reading vectors from a damaged index, or of writing what was read."""
+
+
 class NotMovableError(Exception):
     """The earlier index can't be taken over now."""
 
 
-def make_index(path: Path, claim: IndexClaim) -> None:
+def make_index(path: Path) -> None:
     """Create an empty index atomically; never replaces another file."""
     with temp_file(path.parent) as (_, temp):
         new = connect(temp, NEW_FILE)
@@ -46,28 +50,20 @@ def make_index(path: Path, claim: IndexClaim) -> None:
                 migrate(new)
         finally:
             new.close(True)
-        claim.add(temp)
-        try:
-            os.link(temp, path)
-        except FileExistsError:
-            raise
-        except OSError:  # a file system without hard links
-            if os.path.lexists(path):
-                raise
-            os.rename(temp, path)
-        claim.add(path)
+        if os.path.lexists(path):
+            raise FileExistsError(errno.EEXIST, "another file appeared at the path", str(path))
+        os.replace(temp, path)
     sync_directory(path.parent)
 
 
-def take_over_earlier(earlier: Path, path: Path, claim: IndexClaim) -> None:
+def take_over_earlier(earlier: Path, path: Path, claim: Claim) -> None:
     """Move an earlier index of memd; one that can't be moved stays, and the index is built from the Markdown."""
     try:
-        if (
-            not earlier.is_symlink()
-            and not claim.is_others(earlier)
-            and inspect(earlier).kind is FileKind.OURS
-        ):
-            _move(earlier, path, claim)
+        if earlier.is_symlink():
+            return
+        claim([path, earlier])
+        if inspect(earlier).kind is FileKind.OURS:
+            _move(earlier, path)
             log.info("index.moved", index=str(path), earlier=str(earlier))
     except (NotMovableError, MemdError, apsw.Error, OSError) as error:
         if isinstance(error, apsw.FullError) or getattr(error, "errno", None) in NO_SPACE:
@@ -75,15 +71,16 @@ def take_over_earlier(earlier: Path, path: Path, claim: IndexClaim) -> None:
         log.warning("index.not_taken_over", index=str(path), earlier=str(earlier), reason=str(error))
 
 
-def copy_vectors(dropped: Path, db: Database) -> None:
-    """Copy the vectors of a dropped index with their provider recipes, active space and unfinished batch jobs.
+def copy_vectors(old_path: Path, db: Database) -> bool:
+    """Copy the vectors of an index with their provider recipes, active space and unfinished batch jobs.
 
-    All or nothing: from a damaged index nothing is copied, and its texts are embedded again.
+    All or nothing: from a damaged index nothing is copied, and its texts are embedded again. Returns whether the index
+    is sound.
     """
     try:
-        with closing(_connect_immutable(dropped)) as old, transaction(db):
+        with closing(_connect_immutable(old_path)) as old, transaction(db):
             if not passes_check(old):
-                raise apsw.CorruptError("the dropped index fails its integrity check")
+                raise apsw.CorruptError("it fails its integrity check")
             db.executemany(
                 """INSERT OR IGNORE INTO embedding_cache
                    (provider, model, provider_key, hash, dims, updated_at, embedding) VALUES (?, ?, ?, ?, ?, ?, ?)""",
@@ -99,10 +96,11 @@ def copy_vectors(dropped: Path, db: Database) -> None:
                 ),
             )
             vectors = get_int(db, "SELECT count(*) FROM embedding_cache")
-    except (apsw.CorruptError, apsw.NotADBError, apsw.SQLError, apsw.IOError) as error:
-        log.warning("index.vectors_not_kept", index=str(dropped), reason=type(error).__name__)
-    else:
-        log.info("index.vectors_taken_over", index=str(dropped), vectors=vectors)
+    except (*DAMAGE, UnicodeDecodeError) as error:
+        log.warning("index.vectors_not_kept", index=str(old_path), reason=type(error).__name__)
+        return False
+    log.info("index.vectors_taken_over", index=str(old_path), vectors=vectors)
+    return True
 
 
 def is_openclaw_file(path: Path) -> bool:
@@ -120,9 +118,8 @@ def has_tables(path: Path) -> bool:
         return bool(db.execute("SELECT count(*) FROM sqlite_schema").get)
 
 
-def _move(earlier: Path, path: Path, claim: IndexClaim) -> None:
+def _move(earlier: Path, path: Path) -> None:
     """Move an index of memd after a checkpoint, because its log would stay behind."""
-    claim.add(earlier)
     db = connect(earlier, ())
     try:
         db.set_busy_timeout(BUSY_MS)

@@ -316,7 +316,7 @@ def _index_leftover(name: str) -> str:
     """Return the kind of leftover of a file next to an index; empty for none."""
     if ".sqlite.corrupt-" in name:
         return "damaged index"
-    return "unfinished adoption" if name.endswith(".adopting") or NAME.fullmatch(name) else ""
+    return "unfinished adoption" if NAME.fullmatch(name) else ""
 
 
 def _model_leftover(name: str) -> str:

@@ -185,7 +185,7 @@ def test_leftovers_are_recognized_by_name(tmp_path: Path) -> None:
     (models / "minilm-source").mkdir(parents=True)
     for path in (
         memory / "main.sqlite.corrupt-20260101T000000Z",
-        memory / "main.sqlite.adopting",
+        memory / ".memd-0123456789abcdef.tmp",
         memory / "main.sqlite",
         models / "a.gguf",
         models / "a.gguf.ref",
@@ -200,7 +200,7 @@ def test_leftovers_are_recognized_by_name(tmp_path: Path) -> None:
 
     assert {name: each.found.partition(": ")[0] for name, each in found.items()} == {
         "main.sqlite.corrupt-20260101T000000Z": "damaged index, 4 B",
-        "main.sqlite.adopting": "unfinished adoption, 4 B",
+        ".memd-0123456789abcdef.tmp": "unfinished adoption, 4 B",
         "b.gguf.part": "unfinished download, 4 B",
         ".c.gguf.77.tmp": "unfinished model, 4 B",
         "minilm-source": "unfinished model, 4 B",

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import NamedTuple, Protocol
+from typing import NamedTuple, TypeAlias
 
 from memd.programs.catalog import KNOWN_SOURCES, OPENCLAW_SOURCE, PROGRAMS, Places
 from memd.programs.program import FileReader
@@ -27,10 +27,8 @@ RETAINED = "memory/kept"
 """Folder of retained copies in the state directory."""
 
 
-class WatchOf(Protocol):
-    """Returns what reports changes of a source, or of a part of it."""
-
-    def __call__(self, source: str, part: str = "", /) -> Unwatched: ...
+WatchOf: TypeAlias = Callable[[str, str], Unwatched]
+"""Returns what reports changes of a source, or of a part of it (empty for the whole)."""
 
 
 class OpenedSource(NamedTuple):
@@ -40,7 +38,7 @@ class OpenedSource(NamedTuple):
     locations: tuple[Path, ...]
 
 
-def unwatched(_source: str, _part: str = "", /) -> Unwatched:
+def unwatched(_source: str, _part: str) -> Unwatched:
     """Return what reports nothing: each scan lists all folders."""
     return UNWATCHED
 
@@ -59,13 +57,13 @@ def open_sources(
     def opened() -> Iterator[Source]:
         """Yield the sources in the order of their precedence."""
         yield WorkspaceNotes(
-            config.workspace, config.settings.extra_paths, limits.file_bytes, watch_of(MEMORY)
+            config.workspace, config.settings.extra_paths, limits.file_bytes, watch_of(MEMORY, "")
         )
         if OPENCLAW_SOURCE in config.settings.sources:
-            watches = watch_of(OPENCLAW_SOURCE), watch_of(OPENCLAW_SOURCE, "database")
+            watches = watch_of(OPENCLAW_SOURCE, ""), watch_of(OPENCLAW_SOURCE, "database")
             yield OpenClawConversations(state_dir, config.id, limits.file_bytes, watches)
         for each in config.sources:
-            found = open_source(each, places, limits.file_bytes, watch_of(each.name))
+            found = open_source(each, places, limits.file_bytes, watch_of(each.name, ""))
             if each.keep and each.kind == "transcripts":
                 copies = RetainedCopies(
                     state_dir / RETAINED / config.id / each.name,

@@ -15,7 +15,7 @@ import msgspec
 import trio
 from trio.testing import MockClock, wait_all_tasks_blocked
 
-from memd.agents.agent import Agent, AgentState
+from memd.agents.agent import Agent, AgentState, when_open
 from memd.agents.open_agent import OpenAgent
 from memd.agents.registry import AgentRegistry
 from memd.embedding.choose.choose import ProviderFactory
@@ -171,6 +171,11 @@ class SpiedAgent(Agent):
     def limits(self) -> SourceLimits:
         """The given limits, else those of the settings."""
         return self.given_limits or super().limits
+
+    @when_open
+    async def ask(self, opened: OpenAgent, request: Callable[[AgentConfig, OpenAgent], Awaitable[T]]) -> T:
+        """Return the answer to a request that a test makes up."""
+        return await request(self.config, opened)
 
     async def search(self, params: SearchParams) -> SearchReply:
         """Search."""

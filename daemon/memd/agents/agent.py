@@ -8,15 +8,14 @@ from enum import Enum
 from functools import partial, wraps
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
-import numpy as np
 import structlog
 import trio
 from msgspec.structs import replace
-from numpy.typing import NDArray
 
-from memd.agents.conversations import is_conversation, read_lines
+from memd.agents import conversations
+from memd.agents.embedding import embed_texts, keep_vector
 from memd.agents.empty_result import SearchedSources, explain_empty
-from memd.agents.listing import list_memory
+from memd.agents.listing import list_memory, read_note
 from memd.agents.open_agent import OpenAgent
 from memd.agents.status import as_problem, describe_agent
 from memd.index.cache import trim
@@ -28,24 +27,24 @@ from memd.settings.ram_budget import MB
 from memd.settings.schema import DaemonSettings
 from memd.sources.capacity import SourceLimits, limits_of
 from memd.sources.notes import WorkspaceNotes
-from memd.sources.read import refusal_of
-from memd.sources.rules import name_in
+from memd.sources.retained import RetainedConversations
 from memd.sources.source import MEMORY, Listing
 from memd.sync.text.text_sync import ProgressSink
 from memd.system.back_off import back_off_s
 from memd.system.clock import Clock
-from memd.text.lines import lines_of
-from memd.vector_search.kept_vectors import embed_kept, keep_vector
 from memd_client.errors import (
     AgentReloadingError,
     IndexClosedError,
     IndexCorruptError,
     MemdError,
     MemoryDisabledError,
-    ProviderUnavailableError,
 )
 from memd_client.messages import (
     AgentStatus,
+    ConversationReadParams,
+    ConversationReadReply,
+    ConversationSearchParams,
+    ConversationSearchReply,
     EmbedParams,
     EmbedReply,
     FilesParams,
@@ -55,6 +54,7 @@ from memd_client.messages import (
     IndexedAgent,
     SearchParams,
     SearchReply,
+    SourceStatus,
     VacuumedAgent,
 )
 
@@ -62,7 +62,7 @@ log = structlog.get_logger(__name__)
 
 P = ParamSpec("P")
 T = TypeVar("T")
-Answer = TypeVar("Answer")
+AgentT = TypeVar("AgentT", bound="Agent")
 
 REQUEST_GRACE_S = 2.0
 """How long requests in progress may continue before their agent is closed."""
@@ -87,13 +87,13 @@ class AgentState(Enum):
     CLOSED = "closed"
 
 
-def _when_open(
-    method: Callable[Concatenate[Agent, OpenAgent, P], Coroutine[Any, Any, T]],
-) -> Callable[Concatenate[Agent, P], Coroutine[Any, Any, T]]:
+def when_open(
+    method: Callable[Concatenate[AgentT, OpenAgent, P], Coroutine[Any, Any, T]],
+) -> Callable[Concatenate[AgentT, P], Coroutine[Any, Any, T]]:
     """Return a request that waits until its agent is open, and is repeated once if the index is lost meanwhile."""
 
     @wraps(method)
-    async def request(self: Agent, /, *args: P.args, **kwargs: P.kwargs) -> T:
+    async def request(self: AgentT, /, *args: P.args, **kwargs: P.kwargs) -> T:
         for is_last in (False, True):
             opened = await self._wait_open()
             lost_by: MemdError | None = None
@@ -289,7 +289,7 @@ class Agent:
 
     # --- requests -----------------------------------------------------------------------------------
 
-    @_when_open
+    @when_open
     async def search(self, opened: OpenAgent, params: SearchParams) -> SearchReply:
         """Return hits from what is on disk now."""
         self._require_enabled()
@@ -312,43 +312,57 @@ class Agent:
         )
         return replace(reply, empty=await explain_empty(reply, params, memory, opened.text))
 
-    @_when_open
-    async def ask(
-        self, opened: OpenAgent, request: Callable[[AgentConfig, OpenAgent], Awaitable[Answer]]
-    ) -> Answer:
-        """Return the answer to a request of another module, such as `memd.agents.conversations`."""
+    @when_open
+    async def search_conversations(
+        self, opened: OpenAgent, params: ConversationSearchParams
+    ) -> ConversationSearchReply:
+        """Return sessions from what is on disk now."""
         self._require_enabled()
-        return await request(self.config, opened)
+        return await conversations.search_conversations(self.config, opened, params)
 
-    @_when_open
+    @when_open
+    async def read_conversation(
+        self, opened: OpenAgent, params: ConversationReadParams
+    ) -> ConversationReadReply:
+        """Return messages of a session as it is on disk now."""
+        self._require_enabled()
+        return await conversations.read_conversation(self.config, opened, params)
+
+    @when_open
+    async def list_sources(self, opened: OpenAgent) -> list[SourceStatus]:
+        """Return the status of the agent's sources of other programs."""
+        self._require_enabled()
+        return await conversations.list_sources(self.config, opened)
+
+    @when_open
+    async def retained_copies(self, opened: OpenAgent, source: str) -> RetainedConversations | None:
+        """Return the retained copies of a source after a scan of it; None if it retains none."""
+        self._require_enabled()
+        return await conversations.retained_copies(opened, source)
+
+    @when_open
+    async def erase_deleted(self, opened: OpenAgent) -> None:
+        """Make the index equal to the files, and erase deleted text from it and with quarantined indexes."""
+        self._require_enabled()
+        await conversations.erase_deleted(opened)
+
+    @when_open
     async def get(self, opened: OpenAgent, params: GetParams) -> GetReply:
         """Return lines of an allowed file, or of a conversation if the caller may read them."""
         self._require_enabled()
-        if params.include_conversations and is_conversation(params.path, self.config):
-            return await opened.index_file.read(partial(read_lines, self.config, opened, params))
+        if params.include_conversations and conversations.is_conversation(params.path, self.config):
+            return await opened.index_file.read(
+                partial(conversations.read_lines, self.config, opened, params)
+            )
+        return await trio.to_thread.run_sync(read_note, self.config, opened, params, limiter=opened.disk)
 
-        def load() -> GetReply:
-            disk = opened.sources.find_notes()
-            workspace, path = str(self.config.workspace), params.path
-            found = disk.files.get(path)
-            if found is None:
-                path = name_in(workspace, path)
-                found = disk.files.get(path)
-            if found is None:
-                raise refusal_of(path, disk, workspace)
-            file = opened.sources.load(found)
-            text, count, total, truncated = lines_of(file.text, params.from_line, params.lines)
-            return GetReply(self.config.id, path, text, max(1, params.from_line), count, total, truncated)
-
-        return await trio.to_thread.run_sync(load, limiter=opened.disk)
-
-    @_when_open
+    @when_open
     async def files(self, opened: OpenAgent, params: FilesParams) -> FilesReply:
         """List the agent's memory files as they are on disk now."""
         self._require_enabled()
         return await list_memory(self.config.id, opened.text, opened.index_file, params)
 
-    @_when_open
+    @when_open
     async def index(self, opened: OpenAgent, force: bool, progress: ProgressSink) -> IndexedAgent:
         """Bring text and vectors up to date."""
         self._require_enabled()
@@ -389,7 +403,7 @@ class Agent:
         await self.wait_settled()
         return await self.index(False, progress)
 
-    @_when_open
+    @when_open
     async def vacuum(self, opened: OpenAgent) -> VacuumedAgent:
         """Remove vectors beyond the configured limits and return free space to the file system."""
         index, vectors = opened.index_file, opened.vector_search
@@ -403,38 +417,15 @@ class Agent:
         took_ms = round((trio.current_time() - started) * 1000, 1)
         return VacuumedAgent(self.config.id, before, index.size_bytes(), removed, took_ms)
 
-    @_when_open
+    @when_open
     async def embed(self, opened: OpenAgent, params: EmbedParams, timeout_s: float = math.inf) -> EmbedReply:
         """Return vectors of texts from this agent's provider, waiting `timeout_s` at most."""
-        target = opened.vector_search.target
-        if target is None:
-            problem = opened.vector_search.problem
-            if problem is not None:
-                raise MemdError.from_wire(problem.to_wire())
-            raise ProviderUnavailableError("embeddings are turned off for this agent")
-        provider = target.provider
+        return await embed_texts(opened, params, self._clock, timeout_s)
 
-        async def call() -> NDArray[np.float32]:
-            if params.kind == "query" and params.texts:
-                return np.stack([await provider.embed_query(text) for text in params.texts])
-            if params.keep:
-                return await embed_kept(opened.index_file, target, params.texts, self._clock)
-            return await provider.embed_batch(params.texts)
-
-        key = (target.space.id, f"embed {params.kind}", *params.texts)
-        matrix = await opened.vector_search.wait_for(target, key, call, timeout_s)
-        dims = int(matrix.shape[1]) if params.texts else 0
-        packed = matrix.astype("<f4").tobytes()
-        return EmbedReply(provider.id, provider.model, len(params.texts), dims, packed)
-
-    @_when_open
+    @when_open
     async def keep_vector(self, opened: OpenAgent, text: str, model: str, vector: bytes) -> bool:
         """Keep a vector that a client computed, if this agent's provider has the same model."""
-        target = opened.vector_search.target
-        if target is None or target.provider.model != model or not vector or len(vector) % 4:
-            return False
-        row = np.frombuffer(vector, dtype="<f4")
-        return await keep_vector(opened.index_file, target, text, row, self._clock)
+        return await keep_vector(opened, text, model, vector, self._clock)
 
     def session_started(self, session_key: str) -> bool:
         """Request a sync for a starting session, once per key; return whether one was requested.
@@ -479,7 +470,7 @@ class Agent:
                 problems=[as_problem(error)],
             )
 
-    @_when_open
+    @when_open
     async def _describe(self, opened: OpenAgent, deep: bool) -> AgentStatus:
         return await describe_agent(self.config, opened, self._clock(), deep=deep)
 

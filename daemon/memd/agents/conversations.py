@@ -129,7 +129,7 @@ def excerpt_of(hit: Hit, words: Sequence[str], line_map: Sequence[int]) -> Excer
 
 
 async def search_conversations(
-    params: ConversationSearchParams, config: AgentConfig, opened: OpenAgent
+    config: AgentConfig, opened: OpenAgent, params: ConversationSearchParams
 ) -> ConversationSearchReply:
     """Return sessions from what is on disk now."""
     search = as_search(params, list(conversation_sources(config)))
@@ -144,7 +144,7 @@ async def search_conversations(
 
 
 async def read_conversation(
-    params: ConversationReadParams, config: AgentConfig, opened: OpenAgent
+    config: AgentConfig, opened: OpenAgent, params: ConversationReadParams
 ) -> ConversationReadReply:
     """Return messages of a session as it is on disk now."""
     return await opened.index_file.read(lambda db: _read(config, opened, db, params))
@@ -164,7 +164,7 @@ async def list_sources(config: AgentConfig, opened: OpenAgent) -> list[SourceSta
     return describe_sources(config, opened, counts)
 
 
-async def retained_copies(name: str, config: AgentConfig, opened: OpenAgent) -> RetainedConversations | None:
+async def retained_copies(opened: OpenAgent, name: str) -> RetainedConversations | None:
     """Return the retained copies of a source after a scan of it; None if it retains none."""
     source = opened.sources.by_name.get(name)
     if not isinstance(source, RetainedConversations):
@@ -173,7 +173,7 @@ async def retained_copies(name: str, config: AgentConfig, opened: OpenAgent) -> 
     return source
 
 
-async def erase_deleted(config: AgentConfig, opened: OpenAgent) -> None:
+async def erase_deleted(opened: OpenAgent) -> None:
     """Make an agent's index equal to the files, and erase deleted text from it and with quarantined indexes."""
     await opened.text.sync()
     await compact(opened.index_file)

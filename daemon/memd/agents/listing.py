@@ -1,4 +1,4 @@
-"""Lists an agent's files as they are on disk."""
+"""Lists and reads an agent's files as they are on disk."""
 
 from __future__ import annotations
 
@@ -6,12 +6,17 @@ from datetime import UTC, datetime
 
 import trio
 
+from memd.agents.open_agent import OpenAgent
 from memd.index.connection import IndexFile
 from memd.index.files import ListedFile, list_files
+from memd.settings.agents import AgentConfig
+from memd.sources.read import refusal_of
+from memd.sources.rules import name_in
 from memd.sources.source import Listing, SourceFile
 from memd.sync.text.text_sync import TextSync
+from memd.text.lines import lines_of
 from memd.text.query.dates import day_of_note
-from memd_client.messages import FileEntry, FilesParams, FilesReply
+from memd_client.messages import FileEntry, FilesParams, FilesReply, GetParams, GetReply
 
 
 async def list_memory(agent: str, text: TextSync, index: IndexFile, params: FilesParams) -> FilesReply:
@@ -24,6 +29,21 @@ async def list_memory(agent: str, text: TextSync, index: IndexFile, params: File
     known = await index.read(lambda db: list_files(db, paths))
     rows = [_row(each, known.get(each.path, ListedFile())) for each in page]
     return FilesReply(agent, rows, len(found), text.excluded(disk))
+
+
+def read_note(config: AgentConfig, opened: OpenAgent, params: GetParams) -> GetReply:
+    """Return lines of a note (blocking)."""
+    disk = opened.sources.find_notes()
+    workspace, path = str(config.workspace), params.path
+    found = disk.files.get(path)
+    if found is None:
+        path = name_in(workspace, path)
+        found = disk.files.get(path)
+    if found is None:
+        raise refusal_of(path, disk, workspace)
+    file = opened.sources.load(found)
+    text, count, total, truncated = lines_of(file.text, params.from_line, params.lines)
+    return GetReply(config.id, path, text, max(1, params.from_line), count, total, truncated)
 
 
 def _newest_first(disk: Listing, refused: set[str], sources: set[str]) -> list[SourceFile]:

@@ -14,7 +14,6 @@ import structlog
 import trio
 
 from memd.agents.agent import Agent
-from memd.agents.conversations import erase_deleted
 from memd.agents.open_agent import OpenAgent
 from memd.agents.source_status import find_sources
 from memd.agents.status import as_problem
@@ -171,7 +170,7 @@ class AgentRegistry:
         """Erase deleted text from an agent's index, or the whole index of an agent that the settings lack."""
         path = usual_index(agent_id, self._home.state_dir)
         if agent_id in self._agents:
-            await self._agents[agent_id].ask(erase_deleted)
+            await self._agents[agent_id].erase_deleted()
         elif await trio.to_thread.run_sync(is_memd_index, path):
             await trio.to_thread.run_sync(remove_index, path)
 

@@ -9,7 +9,6 @@ import trio
 from trio.testing import wait_all_tasks_blocked
 
 from memd.agents.agent import LOOK_TIMEOUT_S
-from memd.agents.open_agent import OpenAgent
 from memd.settings.agents import AgentConfig
 from memd.settings.schema import DaemonSettings, Sync
 from memd.sources.capacity import limits_of
@@ -176,16 +175,6 @@ async def test_memory_is_listed_as_it_is_on_disk(tmp_path: Path) -> None:
         assert set(fixture.agent.find_memory().files) == {"MEMORY.md", "memory/bakery.md"}
 
 
-@on_stopped_clock
-async def test_request_of_another_module_gets_the_settings_and_the_parts_of_the_agent(tmp_path: Path) -> None:
-    async def request(config: AgentConfig, opened: OpenAgent) -> tuple[AgentConfig, OpenAgent]:
-        await trio.lowlevel.checkpoint()
-        return config, opened
-
-    async with running_agent(tmp_path) as fixture:
-        assert await fixture.agent.ask(request) == (fixture.config, fixture.opened[0])
-
-
 # --- events -----------------------------------------------------------------------------------------
 
 
@@ -282,7 +271,8 @@ async def test_agent_whose_memory_is_off_answers_nothing_but_its_status(tmp_path
             fixture.get("MEMORY.md"),
             agent.files(FilesParams()),
             agent.index(False, ignore_progress),
-            agent.ask(lambda config, opened: opened.index_file.wait_lost()),
+            agent.list_sources(),
+            agent.erase_deleted(),
         ):
             with pytest.raises(MemoryDisabledError, match="memory search is off for agent main"):
                 await request

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from functools import partial
-
-from memd.agents.conversations import search_conversations
 from memd.rpc.call import Call
 from memd_client.messages import ConversationSearchParams, ConversationSearchReply
 
 
 async def handle(call: Call, params: ConversationSearchParams) -> ConversationSearchReply:
     """Return sessions, best first."""
-    return await call.registry.agent(params.agent).ask(partial(search_conversations, params))
+    return await call.registry.agent(params.agent).search_conversations(params)

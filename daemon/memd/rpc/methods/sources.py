@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import partial
 
 import trio
 
 from memd.agents.agent import Agent
-from memd.agents.conversations import list_sources, retained_copies
 from memd.agents.source_status import describe_removed
 from memd.rpc.call import Call
 from memd.rpc.params import match_prefix, wrong
@@ -22,7 +20,7 @@ async def handle(call: Call, params: SourcesParams) -> SourcesReply:
     agents = list(registry.agents.values()) if params.agent is None else [registry.agent(params.agent)]
     if params.action == "forget":
         return SourcesReply(forgotten=await _forget(call, agents, params))
-    sources = [each for agent in agents for each in await agent.ask(list_sources)]
+    sources = [each for agent in agents for each in await agent.list_sources()]
     names = {each.name for agent in registry.agents.values() for each in agent.config.sources}
     found, removed = await registry.find_sources(names), await registry.find_removed()
     return SourcesReply(
@@ -41,7 +39,7 @@ async def _forget(call: Call, agents: Sequence[Agent], params: SourcesParams) ->
     if not owners and not stores:
         raise wrong("sources", "name", "must be the name of a source", "`memctl sources` lists them")
     for owner in owners:
-        kept = await owner.ask(partial(retained_copies, params.name))
+        kept = await owner.retained_copies(params.name)
         if kept is not None:
             stores[owner.agent_id] = (kept, kept.copies.deleted())
     session = ""

@@ -62,11 +62,6 @@ def sync_at_checkpoints(db: Database) -> None:
     db.pragma("synchronous", 1)
 
 
-def enforce_foreign_keys(db: Database) -> None:
-    """Enforce foreign keys, in case a later table has some."""
-    db.pragma("foreign_keys", 1)
-
-
 def overwrite_deleted(db: Database) -> None:
     """Overwrite what is deleted with zeros, so that forgotten text doesn't stay in the file's free space."""
     db.pragma("secure_delete", 1)
@@ -97,7 +92,6 @@ WRITER: tuple[Setting, ...] = (
     enable_auto_vacuum,
     log_ahead,
     sync_at_checkpoints,
-    enforce_foreign_keys,
     overwrite_deleted,
     cache_for_writing,
 )

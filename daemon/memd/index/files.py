@@ -71,12 +71,9 @@ class IndexChange:
     """Effects of one committed change of a file.
 
     Attributes:
-        path: The file.
         generation: Generation of the index after the change.
         chunks_added: Number of chunks that were written.
-        chunks_removed: Number of chunks that were deleted.
         added_hashes: Text hashes that no chunk had before.
-        removed_hashes: Text hashes that no chunk has any more.
         added_characters: Total length of the texts of `added_hashes`.
         space_id: The active vector space, or None.
         added_vectors: Ids of vectors of that space, stored earlier, that came into use.
@@ -84,12 +81,9 @@ class IndexChange:
         removed_vectors: Ids of vectors of that space that no chunk uses any more.
     """
 
-    path: str
     generation: int
     chunks_added: int = 0
-    chunks_removed: int = 0
     added_hashes: tuple[str, ...] = ()
-    removed_hashes: tuple[str, ...] = ()
     space_id: str | None = None
     added_vectors: tuple[int, ...] = ()
     added_matrix: NDArray[np.float32] | None = field(default=None, compare=False, repr=False)
@@ -164,9 +158,7 @@ def publish_file(db: Database, row: FileRow, chunks: Sequence[Chunk], now_ms: in
     if sources - {row.source}:
         db.execute("UPDATE chunks SET source = ? WHERE path = ?", (row.source, row.path))
     touch_file(db, row)
-    published = _follow(
-        db, row.path, len(new) + len(moved), len(gone) + len(moved), arriving, _hashes_unused(db, leaving)
-    )
+    published = _follow(db, len(new) + len(moved), bool(gone), arriving, _hashes_unused(db, leaving))
     lengths = {chunk.hash: len(chunk.text) for chunk in new}
     return replace(published, added_characters=sum(lengths[digest] for digest in arriving))
 
@@ -179,7 +171,7 @@ def forget_file(db: Database, path: str) -> IndexChange:
     db.execute("DELETE FROM transcripts WHERE path = ?", (path,))
     store_annotations(db, path, ())
     leaving = _hashes_unused(db, {digest for _, digest in rows})
-    return _follow(db, path, 0, len(rows), (), leaving)
+    return _follow(db, 0, bool(rows), (), leaving)
 
 
 def chunks_by_id(db: Database, ids: Sequence[int]) -> list[ChunkRow]:
@@ -286,14 +278,14 @@ def _hashes_unused(db: Database, hashes: Iterable[str]) -> tuple[str, ...]:
 
 
 def _follow(
-    db: Database, path: str, added: int, removed: int, arriving: tuple[str, ...], leaving: tuple[str, ...]
+    db: Database, added: int, has_removed: bool, arriving: tuple[str, ...], leaving: tuple[str, ...]
 ) -> IndexChange:
     """Increment the generation if chunks changed, and update `chunks_vec`."""
-    generation_now = bump_generation(db) if added or removed else generation(db)
+    generation_now = bump_generation(db) if added or has_removed else generation(db)
     space = active_space(db)
     if space is None or not (arriving or leaving):
         space_id = None if space is None else space.id
-        return IndexChange(path, generation_now, added, removed, arriving, leaving, space_id)
+        return IndexChange(generation_now, added, arriving, space_id)
     new = _vectors(db, space.id, space.dims, arriving, "e.embedding")
     gone = tuple(key for key, _ in _vectors(db, space.id, space.dims, leaving, "NULL"))
     ids = tuple(key for key, _ in new)
@@ -304,7 +296,7 @@ def _follow(
             np.frombuffer(packed, dtype="<f4").reshape(len(new), space.dims).astype(np.float32, copy=False)
         )
     chunks_vec.follow(db, space.id, gone, ids, matrix)
-    return IndexChange(path, generation_now, added, removed, arriving, leaving, space.id, ids, matrix, gone)
+    return IndexChange(generation_now, added, arriving, space.id, ids, matrix, gone)
 
 
 def _vectors(

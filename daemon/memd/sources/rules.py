@@ -18,9 +18,6 @@ MEMORY_FOLDER = "memory"
 PRIVATE_FOLDER = f"{MEMORY_FOLDER}/sessions"
 """Folder of notes that keep a private conversation: their names are not suggested."""
 
-ROOT_NAMES = frozenset(name.casefold() for name in (*ROOT_FILES, MEMORY_FOLDER))
-"""Relevant names in a workspace's root, casefolded for case-insensitive disks."""
-
 FOLDERS_NOT_WALKED = frozenset({"node_modules", "__pycache__", "venv"})
 """Folders of third-party files; hidden folders (`.git`, `.venv`) are skipped because of their dot."""
 

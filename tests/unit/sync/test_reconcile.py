@@ -141,7 +141,7 @@ async def test_file_that_cannot_be_stored_does_not_block_its_group(
             await scene.text.sync()
         # then
         assert await scene.texts() == {"alpha", "beta"}
-        assert {published.path for published in scene.published} == {"memory/a.md", "memory/b.md"}
+        assert len(scene.published) == 2
         # when: it can be written again
         monkeypatch.undo()
         await scene.text.sync()

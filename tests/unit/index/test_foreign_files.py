@@ -14,7 +14,7 @@ import pytest
 from memd.index.connection import IndexFile
 from memd.index.integrity.claims import IndexClaims
 from memd_client.errors import IndexIOError
-from tests.support.indexes import openclaw_index, unit
+from tests.support.indexes import new_index, openclaw_index, publish, unit
 from tests.support.open_indexes import open_and_close
 from tests.unit.index.test_opening import sound
 

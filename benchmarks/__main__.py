@@ -1,35 +1,55 @@
 """The benchmark suite.
 
-Runs the named parts, or all of them, and prints their figures. --write also keeps them in benchmarks/results.json (the
-entries of other parts stay) and updates benchmarks/REPORT.md, docs/performance.md and their pictures.
+Runs the named parts, or all of them, and prints their figures as Markdown tables.
 """
 
 from __future__ import annotations
 
+import os
+import platform
 import signal
 import sys
 import tempfile
 import time
 import traceback
-from collections.abc import Iterable
+from collections.abc import Callable, Iterator, Mapping
 from datetime import UTC, datetime
+from importlib import import_module
+from importlib.metadata import version
 from pathlib import Path
+from typing import Final
 
+import apsw
 import click
+import msgspec
 import platformdirs
-from rich.console import Console
-from rich.markup import escape
 
-from benchmarks.machine import this_machine
-from benchmarks.other_processes import OtherProcesses
-from benchmarks.pages import RESULTS, picture_path, plots_of, terminal_table, write_pages
-from benchmarks.part import Options
-from benchmarks.registry import PARTS, load_part
-from benchmarks.results import Entry, Results, load_results, rounded, save_results
+from benchmarks.part import Figure, Options, Part
 
-ROOT = Path(__file__).resolve().parents[1]
+PARTS: Final[Mapping[str, str]] = {
+    "search": "benchmarks.warm_search",
+    "sync": "benchmarks.syncing",
+    "freshness": "benchmarks.freshness",
+    "load": "benchmarks.load",
+    "agents": "benchmarks.agents_ram",
+    "design": "benchmarks.design",
+    "transcripts": "benchmarks.transcripts",
+    "hooks": "benchmarks.hooks",
+    "remotes": "benchmarks.remotes",
+    "peers": "benchmarks.peers.comparison",
+}
+"""Modules by the name on the command line; a part's module is imported when it runs."""
 
-console = Console(highlight=False)
+
+class Entry(msgspec.Struct, frozen=True):
+    """One run of a part; `load` is the load average of the last five minutes."""
+
+    date: str
+    quick: bool
+    took_s: float
+    load: float
+    machine: str
+    part: Part
 
 
 @click.command(help=__doc__)
@@ -37,8 +57,6 @@ console = Console(highlight=False)
 @click.option("--quick", is_flag=True, help="Small corpora and few rounds: for a first impression.")
 @click.option("--list", "listing", is_flag=True, help="List the parts and exit.")
 @click.option("--json", "report", type=click.Path(path_type=Path), help="Write this run's results to a file.")
-@click.option("--write", is_flag=True, help="Keep the results; update pages and pictures.")
-@click.option("--draw", is_flag=True, help="Update pages and pictures from the kept results; run nothing.")
 @click.option(
     "--cache",
     type=click.Path(file_okay=False, path_type=Path),
@@ -53,92 +71,107 @@ def main(
     quick: bool,
     listing: bool,
     report: Path | None,
-    write: bool,
-    draw: bool,
     cache: Path,
 ) -> None:
-    """Run parts, print their figures, and keep them with --write."""
+    """Run parts and print their figures."""
     if listing:
-        for name, function in PARTS.items():
-            console.print(f"{name:<16}{function}")
-        return
-    if draw:
-        results = load_results(ROOT / RESULTS)
-        draw_pictures(results.parts.values())
-        write_pages(ROOT, results)
+        for name, module in PARTS.items():
+            click.echo(f"{name:<16}{module}")
         return
     # Daemons are in sessions of their own: SIGTERM to the suite has to unwind the blocks that stop them.
     before = signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
     context.call_on_close(lambda: signal.signal(signal.SIGTERM, before))
     cache.mkdir(parents=True, exist_ok=True)
-    found: dict[str, Entry] = {}
-    wanted = parts or tuple(PARTS)
-    for name in dict.fromkeys(wanted):
+    entries: dict[str, Entry] = {}
+    names = list(dict.fromkeys(parts or PARTS))
+    for name in names:
         entry = run_part(name, quick, cache)
         if entry is not None:
-            found[name] = entry
-            show(entry)
-            if write:  # at once: a later failure must not lose this part's figures
-                keep({name: entry})
+            entries[name] = entry
+            click.echo("\n".join(report_lines(entry)) + "\n")
     if report is not None:
-        save_results(report, Results(found))
-    failed = [name for name in dict.fromkeys(wanted) if name not in found]
+        report.write_bytes(msgspec.json.format(msgspec.json.encode(entries), indent=1) + b"\n")
+    failed = [name for name in names if name not in entries]
     if failed:
-        console.print(f"[red]failed: {', '.join(failed)}[/red]")
+        click.echo(f"failed: {', '.join(failed)}", err=True)
         context.exit(1)
 
 
 def run_part(name: str, quick: bool, cache: Path) -> Entry | None:
     """Run one part; return None if it raised, after printing the error."""
-    neighbours, started = OtherProcesses(), time.perf_counter()
+    started = time.perf_counter()
 
     def show_progress(line: str) -> None:
-        console.print(f"[dim]{name} {time.perf_counter() - started:6.1f} s  {escape(line)}[/dim]")
+        click.echo(f"{name} {time.perf_counter() - started:6.1f} s  {line}", err=True)
 
     try:
         with tempfile.TemporaryDirectory(prefix="memd-bench-") as work:
-            part = load_part(name)(
-                Options(quick=quick, work=Path(work), cache=cache, show_progress=show_progress)
-            )
+            measure: Callable[[Options], Part] = import_module(PARTS[name]).measure
+            part = measure(Options(quick=quick, work=Path(work), cache=cache, show_progress=show_progress))
     except Exception:  # noqa: BLE001 - the other parts run whatever it was
-        console.print(f"[red]{name} failed[/red]\n{escape(traceback.format_exc())}")
+        click.echo(f"{name} failed\n{traceback.format_exc()}", err=True)
         return None
     return Entry(
         date=datetime.now(UTC).date().isoformat(),
         quick=quick,
         took_s=round(time.perf_counter() - started, 1),
-        others=round(neighbours.share(), 3),
-        machine=this_machine(),
-        part=rounded(part),
+        load=round(os.getloadavg()[1], 1),
+        machine=machine(),
+        part=part,
     )
 
 
-def show(entry: Entry) -> None:
-    """Print the figures of a part."""
-    part = entry.part
-    if part.skipped:
-        console.print(f"{escape(part.title)}: not measured: {escape(part.skipped)}")
+def machine() -> str:
+    """Return what figures depend on besides the code."""
+    memory_gib = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") / 1024**3
+    return (
+        f"{os.cpu_count()} cores, {memory_gib:.0f} GiB, {platform.platform()}, Python {platform.python_version()}, "
+        f"SQLite {apsw.sqlite_lib_version()}, memd {version('memd-daemon')}"
+    )
+
+
+def report_lines(entry: Entry) -> Iterator[str]:
+    """Yield a run as benchmarks/REPORT.md has it."""
+    yield f"## {entry.part.title}\n"
+    if entry.part.skipped:
+        yield f"Not measured: {entry.part.skipped}"
         return
-    console.print(terminal_table(part))
-    for note in part.notes:
-        console.print(f"  {escape(note)}")
-    console.print(f"  {entry.took_s:.0f} s; other processes used {entry.others:.0%} of the cores\n")
+    yield "| figure | median | least to most | bar |"
+    yield "|---|---:|---:|---|"
+    for figure in entry.part.figures:
+        yield f"| {figure.what} | {amount(figure)} | {spread(figure)} | {verdict(figure)} |"
+    yield ""
+    yield from (f"- {note}" for note in entry.part.notes)
+    how = ", a quick run with small corpora and few rounds" if entry.quick else ""
+    yield f"\nMeasured on {entry.date} in {entry.took_s:.0f} s{how}; load average {entry.load:g}; {entry.machine}."
 
 
-def keep(found: dict[str, Entry]) -> None:
-    """Merge entries into the kept results; update their pictures and the pages."""
-    results = load_results(ROOT / RESULTS).merged(found)
-    save_results(ROOT / RESULTS, results)
-    draw_pictures(found.values())
-    write_pages(ROOT, results)
+def amount(figure: Figure) -> str:
+    """Return a figure's value with its unit."""
+    return f"{shown(figure.value)} {figure.unit}".rstrip()
 
 
-def draw_pictures(entries: Iterable[Entry]) -> None:
-    """Draw the pictures of some entries."""
-    from benchmarks.plots import draw_plot  # matplotlib takes a second to import
+def spread(figure: Figure) -> str:
+    """Return the least and the greatest value of the rounds; nothing if there was one round."""
+    if figure.low is None or figure.high is None or figure.low == figure.high:
+        return ""
+    return f"{shown(figure.low)} to {shown(figure.high)}"
 
-    for plot in plots_of(entries):
-        draw_plot(plot, (ROOT / picture_path(plot)).parent)
+
+def verdict(figure: Figure) -> str:
+    """Return a figure's bar, marked if the figure misses it."""
+    return f"{figure.bar.strip()}; **missed**" if figure.holds is False else figure.bar.strip()
+
+
+def shown(value: float) -> str:
+    """Return a number with three significant digits and thousands separated."""
+    if value == 0:
+        return "0"
+    whole = len(str(int(abs(value)))) if abs(value) >= 1 else 0
+    if whole >= 3:
+        return f"{value:,.0f}"
+    text = f"{value:.{3 - whole}f}" if whole else f"{value:.3g}"
+    return text if "e" not in text else f"{value:.6f}"
 
 
 if __name__ == "__main__":

@@ -2,7 +2,6 @@
 
 Each does its work, prints one line and waits until its input ends.
 
-    python -m benchmarks.agents_ram_sides bare
     python -m benchmarks.agents_ram_sides client SOCKET AGENT QUERY
     python -m benchmarks.agents_ram_sides engine INDEX MODEL QUERY
 
@@ -13,10 +12,7 @@ providers and no server. Each function imports what it needs, so that no process
 
 from __future__ import annotations
 
-import os
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any
 
 CONTEXT = 512
@@ -91,33 +87,19 @@ def embedded(model_path: str, text: str) -> tuple[object, Any]:
 
     from memd.embedding.local.fit import load_physical_cores
 
-    with silent():
-        model = llama_cpp.Llama(
-            model_path,
-            embedding=True,
-            n_ctx=CONTEXT,
-            n_batch=CONTEXT,
-            n_ubatch=CONTEXT,
-            n_threads=load_physical_cores(),
-            n_threads_batch=load_physical_cores(),
-            flash_attn=True,
-            verbose=False,
-        )
+    model = llama_cpp.Llama(
+        model_path,
+        embedding=True,
+        n_ctx=CONTEXT,
+        n_batch=CONTEXT,
+        n_ubatch=CONTEXT,
+        n_threads=load_physical_cores(),
+        n_threads_batch=load_physical_cores(),
+        flash_attn=True,
+        verbose=False,
+    )
     raw = np.array(model.embed(text), dtype="<f4")
     return model, (raw / np.linalg.norm(raw)).astype(np.float32)
-
-
-@contextmanager
-def silent() -> Iterator[None]:
-    """Discard llama.cpp's output to stderr."""
-    kept = os.dup(2)
-    with open(os.devnull, "w") as nothing:
-        os.dup2(nothing.fileno(), 2)
-    try:
-        yield
-    finally:
-        os.dup2(kept, 2)
-        os.close(kept)
 
 
 def wait(said: str) -> None:
@@ -133,5 +115,3 @@ if __name__ == "__main__":
             client(socket_path, agent, text)
         case ["engine", index_path, model_path, text]:
             engine(index_path, model_path, text)
-        case _:
-            wait("nothing")

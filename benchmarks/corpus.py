@@ -11,7 +11,7 @@ import math
 import random
 from functools import cache
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import Final
 
 import apsw
 import numpy as np
@@ -40,15 +40,6 @@ MIDDLE: Final = (100, 5_000)
 
 FRESH_CHARACTERS: Final = 1_167
 """New text of a block: 1,600 characters without the overlap of complete lines."""
-
-
-class StoredChunk(NamedTuple):
-    """A row of `chunks` that got a vector."""
-
-    id: int
-    path: str
-    text: str
-    hash: str
 
 
 @cache
@@ -107,18 +98,17 @@ def random_vectors(count: int, rng: np.random.Generator) -> np.ndarray:
     return matrix
 
 
-def store_random_vectors(index: Path, rng: np.random.Generator) -> list[StoredChunk]:
-    """Give every chunk of a closed index a random unit vector; return its chunks.
+def store_random_vectors(index: Path, rng: np.random.Generator) -> int:
+    """Give every chunk of a closed index a random unit vector; return the number of chunks.
 
     The vectors are of the space of `{"provider": "local", "local": {"modelPath": "minilm"}}`.
     """
     db = apsw.Connection(str(index))
-    rows = [StoredChunk(*row) for row in db.execute("SELECT id, path, text, hash FROM chunks")]
-    hashes = sorted({row.hash for row in rows})
-    matrix = random_vectors(len(hashes), rng)
+    rows = [str(row[0]) for row in db.execute("SELECT hash FROM chunks")]
+    hashes = sorted(set(rows))
     space = SpaceKey("local", "minilm", space_of("local", "minilm"))
     with db:
         set_active_space(db, space.id, DIMS)
-        store_vectors(db, space, hashes, matrix, 0)
+        store_vectors(db, space, hashes, random_vectors(len(hashes), rng), 0)
     db.close()
-    return rows
+    return len(rows)

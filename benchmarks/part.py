@@ -1,4 +1,4 @@
-"""What a part of the suite returns: figures, plots and notes.
+"""What a part of the suite returns: figures and notes.
 
 A part is a function from `Options` to `Part`. It measures real daemons; the systems it compares take turns, and each
 figure has the spread of its rounds.
@@ -6,6 +6,7 @@ figure has the spread of its rounds.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from statistics import median
@@ -38,33 +39,11 @@ class Figure(msgspec.Struct, frozen=True):
     holds: bool | None = None
 
 
-class Curve(msgspec.Struct, frozen=True):
-    """One curve of a plot; `fit` is its law as the legend has it: `0.9 ms + 11 µs/k`."""
-
-    label: str
-    x: list[float]
-    y: list[float]
-    fit: str = ""
-
-
-class Plot(msgspec.Struct, frozen=True):
-    """One picture: `name` is its file name without suffix; `log` makes both axes logarithmic."""
-
-    name: str
-    title: str
-    x_label: str
-    y_label: str
-    curves: list[Curve]
-    log: bool = False
-
-
 class Part(msgspec.Struct, frozen=True):
     """The results of one part; `skipped` is why it was not measured."""
 
-    name: str
     title: str
     figures: list[Figure] = []
-    plots: list[Plot] = []
     notes: list[str] = []
     skipped: str = ""
 
@@ -86,3 +65,10 @@ def at_least(key: str, what: str, rounds: Sequence[float], unit: str, least: flo
 def measured(key: str, what: str, rounds: Sequence[float], unit: str) -> Figure:
     """Return a figure without a bar."""
     return Figure(key, what, median(rounds), unit, min(rounds), max(rounds))
+
+
+def milliseconds(run: Callable[[], object]) -> float:
+    """Return the milliseconds of a call."""
+    began = time.perf_counter()
+    run()
+    return (time.perf_counter() - began) * 1000

@@ -2,11 +2,10 @@
 
 Its tables are `files`, `chunks` (the embedding as JSON text), `chunks_fts`, `chunks_vec` (vec0) and `embedding_cache`.
 A search is a scan by `vec_distance_cosine` over `chunks_vec` joined to `chunks`, an FTS5 query of all words joined by
-AND, and a weighted sum of both. A sync reads and hashes every file. Every statement is a transaction, with SQLite's
-default journal and synchronous mode.
+AND, and a weighted sum of both. Every statement is a transaction, with SQLite's default journal and synchronous mode.
 
-If the descriptions leave something open, the faster choice is taken: JSON is written by a fast encoder, vectors cost
-nothing, and nothing is deleted for a file that was never indexed.
+If the descriptions leave something open, the faster choice is taken: JSON is written by a fast encoder, and vectors
+cost nothing.
 """
 
 from __future__ import annotations
@@ -14,7 +13,6 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, NamedTuple
 
@@ -33,9 +31,6 @@ CANDIDATES: Final = 4 * MAX_RESULTS
 VECTOR_WEIGHT: Final = 0.7
 TEXT_WEIGHT: Final = 0.3
 SNIPPET_CHARACTERS: Final = 700
-
-CACHE_BATCH: Final = 400
-"""Hashes looked up in `embedding_cache` per statement."""
 
 WORD: Final = re.compile(r"\w+")
 
@@ -90,15 +85,6 @@ class ReferenceHit(NamedTuple):
     snippet: str
 
 
-@dataclass(frozen=True)
-class SyncCounts:
-    """Counts of one sync."""
-
-    files: int
-    indexed: int
-    chunks: int
-
-
 ChunkingScheme = Callable[[str, str], Iterable[ReferenceChunk]]
 """(content, path) -> its chunks."""
 
@@ -140,35 +126,20 @@ class ReferenceIndex:
             for chunk, vector in zip(chunks, vectors, strict=True):
                 self._insert(chunk, chunk.hash, vector, _as_json(vector))
 
-    def sync(self, workspace: Path, cut: ChunkingScheme, vector_of: VectorOf) -> SyncCounts:
-        """Read and hash every file; index those whose hash changed."""
-        seen: set[str] = set()
-        indexed = chunks = 0
+    def index(self, workspace: Path, cut: ChunkingScheme, vector_of: VectorOf) -> int:
+        """Index all files of a new workspace; return the number of chunks."""
+        count = 0
         for location in _memory_files(workspace):
             content = location.read_bytes()
             state, path = location.stat(), location.relative_to(workspace).as_posix()
-            digest = _sha256(content)
-            seen.add(path)
-            known = self._db.execute(
-                "SELECT hash FROM files WHERE path = ? AND source = 'memory'", (path,)
-            ).fetchone()
-            if known is not None and known[0] == digest:
-                continue
-            if known is not None:
-                self._forget(path)
-            chunks += self._index(list(cut(content.decode(), path)), vector_of)
+            for chunk in cut(content.decode(), path):
+                self._add(chunk, vector_of(chunk.text))
+                count += 1
             self._db.execute(
-                "INSERT INTO files VALUES (?, 'memory', ?, ?, ?) ON CONFLICT(path) DO UPDATE SET"
-                " hash = excluded.hash, mtime = excluded.mtime, size = excluded.size",
-                (path, digest, state.st_mtime_ns // 1_000_000, state.st_size),
+                "INSERT INTO files VALUES (?, 'memory', ?, ?, ?)",
+                (path, _sha256(content), state.st_mtime_ns // 1_000_000, state.st_size),
             )
-            indexed += 1
-        for row in self._db.execute("SELECT path FROM files WHERE source = 'memory'").fetchall():
-            gone = str(row[0])
-            if gone not in seen:
-                self._forget(gone)
-                self._db.execute("DELETE FROM files WHERE path = ?", (gone,))
-        return SyncCounts(len(seen), indexed, chunks)
+        return count
 
     def search(self, query: str, vector: NDArray[np.float32]) -> list[ReferenceHit]:
         """Return the best chunks by weighted vector and keyword scores."""
@@ -186,23 +157,20 @@ class ReferenceIndex:
         ).fetchall()
         return _merged(nearest, worded)
 
-    def _index(self, chunks: list[ReferenceChunk], vector_of: VectorOf) -> int:
-        """Index a file's chunks row by row, with cached or new embeddings."""
-        hashes = [chunk.hash for chunk in chunks]
-        cached = self._load_cached(hashes)
-        for chunk, digest in zip(chunks, hashes, strict=True):
-            vector = vector_of(chunk.text)
-            packed = cached.get(digest)
-            if packed is None:
-                packed = _as_json(vector)
-                self._db.execute(
-                    "INSERT INTO embedding_cache VALUES ('openai', ?, 'key', ?, ?, ?, 0)"
-                    " ON CONFLICT(provider, model, provider_key, hash) DO UPDATE SET"
-                    " embedding = excluded.embedding, dims = excluded.dims, updated_at = excluded.updated_at",
-                    (MODEL, digest, packed, len(vector)),
-                )
-            self._insert(chunk, digest, vector, packed)
-        return len(chunks)
+    def _add(self, chunk: ReferenceChunk, vector: NDArray[np.float32]) -> None:
+        """Index a chunk whose embedding may be cached."""
+        row = self._db.execute(
+            "SELECT embedding FROM embedding_cache"
+            " WHERE provider = 'openai' AND model = ? AND provider_key = 'key' AND hash = ?",
+            (MODEL, chunk.hash),
+        ).fetchone()
+        packed = _as_json(vector) if row is None else str(row[0])
+        if row is None:
+            self._db.execute(
+                "INSERT INTO embedding_cache VALUES ('openai', ?, 'key', ?, ?, ?, 0)",
+                (MODEL, chunk.hash, packed, len(vector)),
+            )
+        self._insert(chunk, chunk.hash, vector, packed)
 
     def _insert(self, chunk: ReferenceChunk, digest: str, vector: NDArray[np.float32], packed: str) -> None:
         key, (path, start, end, text) = chunk.id, chunk
@@ -216,27 +184,6 @@ class ReferenceIndex:
         self._db.execute(
             "INSERT INTO chunks_fts VALUES (?, ?, ?, 'memory', ?, ?, ?)", (text, key, path, MODEL, start, end)
         )
-
-    def _load_cached(self, hashes: Sequence[str]) -> dict[str, str]:
-        found: dict[str, str] = {}
-        for at in range(0, len(hashes), CACHE_BATCH):
-            some = hashes[at : at + CACHE_BATCH]
-            marks = ", ".join("?" * len(some))
-            found.update(
-                self._db.execute(
-                    "SELECT hash, embedding FROM embedding_cache"
-                    f" WHERE provider = 'openai' AND model = ? AND provider_key = 'key' AND hash IN ({marks})",
-                    (MODEL, *some),
-                )
-            )
-        return found
-
-    def _forget(self, path: str) -> None:
-        """Delete the rows of a file."""
-        keys = "SELECT id FROM chunks WHERE path = ? AND source = 'memory'"
-        self._db.execute(f"DELETE FROM chunks_vec WHERE id IN ({keys})", (path,))
-        self._db.execute("DELETE FROM chunks_fts WHERE path = ? AND source = 'memory'", (path,))
-        self._db.execute("DELETE FROM chunks WHERE path = ? AND source = 'memory'", (path,))
 
 
 def _merged(

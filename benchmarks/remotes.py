@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import shlex
 import shutil
 import tempfile
@@ -15,6 +14,7 @@ from typing import Final
 import pytest
 
 from benchmarks.part import Options, Part, at_most
+from benchmarks.processes import processor_s
 from tests.support.machines import BareRepository, MemoryMachine, wait_until
 from tests.support.sshd import SshServer
 
@@ -32,14 +32,6 @@ MOST_SYNC_MS: Final = 150.0
 MOST_IDLE_PERCENT: Final = 0.1
 
 TITLE: Final = "Memory on several machines"
-
-_TICKS: Final = os.sysconf("SC_CLK_TCK")
-
-
-def processor_s(pid: int) -> float:
-    """Return the processor time of a process and of all its ended children, in seconds."""
-    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-    return sum(map(int, fields[11:15])) / _TICKS
 
 
 @contextmanager
@@ -75,11 +67,11 @@ def found_s(writer: MemoryMachine, reader: MemoryMachine, word: str) -> float:
 def measure(options: Options) -> Part:
     """Measure delays, a clone, and what syncs cost."""
     if shutil.which("git") is None:
-        return Part(name="remotes", title=TITLE, skipped="git is not installed")
+        return Part(TITLE, skipped="git is not installed")
     try:
         server = SshServer()
     except pytest.skip.Exception as error:
-        return Part(name="remotes", title=TITLE, skipped=str(error))
+        return Part(TITLE, skipped=str(error))
     notes, rounds = (QUICK_NOTES, QUICK_ROUNDS) if options.quick else (NOTES, ROUNDS)
     with server, pair(server, notes) as (laptop, desktop, url):
         options.show_progress("clone")
@@ -99,15 +91,14 @@ def measure(options: Options) -> Part:
             server.start()
             back.append(found_s(laptop, desktop, f"backword{number}"))
         laptop.remote("sync")
-        before = processor_s(laptop.daemon.pid)
+        before = processor_s([laptop.daemon.pid])
         for _ in range(SYNCS):
             laptop.remote("sync")
-        sync_ms = (processor_s(laptop.daemon.pid) - before) * 1000 / SYNCS
+        sync_ms = (processor_s([laptop.daemon.pid]) - before) * 1000 / SYNCS
         idle_percent = _idle_percent(laptop, options)
     return Part(
-        name="remotes",
-        title=TITLE,
-        figures=[
+        TITLE,
+        [
             at_most("remotes.found", "a note is found on the other machine", up, "s", MOST_FOUND_S),
             at_most("remotes.found_back", "the same, after the link is back", back, "s", MOST_FOUND_S),
             at_most(
@@ -135,9 +126,9 @@ def _idle_percent(machine: MemoryMachine, options: Options) -> float:
         wait_until(lambda: plain.hits("anything") is not None)
         time.sleep(MOST_FOUND_S)
         pids = machine.daemon.pid, plain.daemon.pid
-        before = [processor_s(pid) for pid in pids]
+        before = [processor_s([pid]) for pid in pids]
         time.sleep(idle_s)
-        used = [processor_s(pid) - start for pid, start in zip(pids, before, strict=True)]
+        used = [processor_s([pid]) - start for pid, start in zip(pids, before, strict=True)]
         return max(0.0, 100 * (used[0] - used[1]) / idle_s)
     finally:
         plain.close()

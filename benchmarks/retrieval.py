@@ -1,118 +1,160 @@
 """Retrieval quality: the evaluation sets of a folder through the real daemon.
 
-    python -m benchmarks.retrieval --eval DIR [--sets SET ...] [--max-chars N] [--results DIR] [--settings JSON]
+    python -m benchmarks.retrieval --eval DIR [--sets SET ...] [--max-chars N] [--settings JSON]
 
-DIR (default: the environment's MEMD_EVAL) has one workspace per folder, described in `benchmarks/evidence.py`. Each
-becomes an agent of one daemon with the local MiniLM model, and every query goes over the socket like a client's. Tables
-follow for 60 hits, for 60 hits within a budget of characters, and the same by keyword search alone. If DIR has a
-`score.py`, its table of six hits follows for each set whose evidence is single lines.
+DIR has one folder per workspace: `SET-NAME/memory/*.md` with `SET-NAME/queries.jsonl`. Each row has `id`, `query`,
+`category` and `relevant`, a list of `path` and `line`, or `start_line` and `end_line`. Rows of `unanswerable.jsonl`
+have no answer. Each workspace becomes an agent of one daemon with the local MiniLM model, and every query goes over the
+socket like a client's. Tables follow for 60 hits, for 60 hits within a budget of characters, and the same by keyword
+search alone. Their columns are
+
+    evidence             share of a query's evidence that the hits within the budget of characters overlap
+    evidence@6, chars@6  the same of the first six hits, and their characters
+    hit@1, hit@5, recall@10, mrr    of the hits' files, which are conversations, in order
+    refused              share of queries without a hit
 """
 
 from __future__ import annotations
 
 import argparse
 import json
-import os
-import re
 import shutil
-import subprocess
 import sys
-import tempfile
-import time
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
-from benchmarks.evidence import (
-    FIRST_HITS,
-    MAX_CHARS,
-    MAX_RESULTS,
-    UNANSWERABLE,
-    EvaluationQuery,
-    ScoredQuery,
-    figures_of,
-    find_workspaces,
-    load_queries,
-    mean_table,
-    set_of,
-)
-from benchmarks.sync_checks import StateError, check_all_indexed
+from benchmarks.corpora import VECTOR_SEARCH, StateError, check_all_indexed
 from memd_client import Client
 from memd_client.messages import Hit
 from tests.support.daemon import DaemonProcess
 from tests.support.state_homes import StateHome
 
-WITH_MODEL: dict[str, Any] = {"provider": "local", "local": {"modelPath": "minilm"}}
+MAX_RESULTS: Final = 60
+"""Hits of a query, so that conversations can be ranked."""
 
-SCORER = "score.py"
+MAX_CHARS: Final = 4_200
+"""Characters that an agent reads: what six hits of 700 have."""
 
+FIRST_HITS: Final = 6
+"""Hits of a search that names no number."""
 
-@dataclass(frozen=True)
-class SearchPass:
-    """One search of every query."""
+BEST_FILES: Final = 10
 
-    name: str
-    max_results: int
-    max_chars: int | None = None
-    lexical_only: bool = False
+ADVERSARIAL: Final = "adversarial"
+"""Category of queries with a false premise. Means without a category leave them out."""
 
-    @property
-    def file_name(self) -> str:
-        """The name of the file with its hits."""
-        return f"{re.sub(r'[^a-z0-9]+', '-', self.name)}.jsonl"
+QUERIES: Final = "queries.jsonl"
+UNANSWERABLE: Final = "unanswerable.jsonl"
 
-    @property
-    def mode(self) -> str:
-        """The mode that each reply must have."""
-        return "keyword" if self.lexical_only else "hybrid"
+COLUMNS: Final = ("evidence", "evidence@6", "chars@6", "hit@1", "hit@5", "recall@10", "mrr", "refused")
 
 
-class QueryHits(NamedTuple):
-    """A query of a workspace and its hits, best first."""
+class LineRange(NamedTuple):
+    """Lines of a file."""
 
-    workspace: str
-    query: EvaluationQuery
-    hits: list[Hit]
+    path: str
+    first: int
+    last: int
 
-
-@dataclass(frozen=True)
-class PassHits:
-    """The hits of one pass."""
-
-    answerable: list[QueryHits] = field(default_factory=list)
-    unanswerable: list[QueryHits] = field(default_factory=list)
+    def is_shown_by(self, hit: Hit) -> bool:
+        """Return whether a hit has one of the lines."""
+        return hit.path == self.path and hit.start_line <= self.last and hit.end_line >= self.first
 
 
-def passes(max_chars: int) -> list[SearchPass]:
-    """Return what is searched for the tables."""
-    return [
-        SearchPass(f"{name}, {what}", MAX_RESULTS, limit, lexical_only)
-        for name, lexical_only in (("hybrid", False), ("keywords alone", True))
-        for what, limit in (
-            (f"{MAX_RESULTS} hits", None),
-            (f"{MAX_RESULTS} hits within {max_chars:,} characters", max_chars),
+class EvaluationQuery(NamedTuple):
+    """A query with the evidence that answers it."""
+
+    id: str
+    text: str
+    category: str
+    evidence: tuple[LineRange, ...]
+
+
+class ScoredQuery(NamedTuple):
+    """The figures of one query of a set."""
+
+    set_name: str
+    category: str
+    figures: Mapping[str, float]
+
+
+def find_workspaces(root: Path, sets: Sequence[str] | None = None) -> list[Path]:
+    """Return the workspaces of some sets, or of all."""
+    return sorted(
+        path.parent for path in root.glob(f"*/{QUERIES}") if not sets or set_of(path.parent.name) in sets
+    )
+
+
+def set_of(workspace: str) -> str:
+    """Return the name of the set that a workspace belongs to."""
+    return workspace.split("-")[0]
+
+
+def load_queries(workspace: Path, name: str = QUERIES) -> list[EvaluationQuery]:
+    """Return the queries of a workspace; none if it has no such file."""
+    path = workspace / name
+    rows = path.read_text(encoding="utf-8").splitlines() if path.is_file() else []
+    return [_parse_query(json.loads(row)) for row in rows]
+
+
+def _parse_query(row: Mapping[str, Any]) -> EvaluationQuery:
+    evidence = [
+        LineRange(
+            each["path"], each.get("start_line", each.get("line")), each.get("end_line", each.get("line"))
         )
+        for each in row.get("relevant", ())
     ]
+    return EvaluationQuery(row["id"], row["query"], row["category"], tuple(evidence))
 
 
-FOR_SCORER = SearchPass(f"hybrid, {FIRST_HITS} hits", FIRST_HITS)
+def figures_of(query: EvaluationQuery, hits: Sequence[Hit], max_chars: int = MAX_CHARS) -> dict[str, float]:
+    """Return the figures of a query by column."""
+    first, within = hits[:FIRST_HITS], hits_within(hits, max_chars)
+    files = list(dict.fromkeys(hit.path for hit in hits))
+    relevant = {each.path for each in query.evidence}
+    ranks = [rank for rank, file in enumerate(files, start=1) if file in relevant]
+    return {
+        "evidence": _share(any(each.is_shown_by(hit) for hit in within) for each in query.evidence),
+        "evidence@6": _share(any(each.is_shown_by(hit) for hit in first) for each in query.evidence),
+        "chars@6": float(sum(len(hit.snippet) for hit in first)),
+        "hit@1": float(1 in ranks),
+        "hit@5": float(any(rank <= 5 for rank in ranks)),
+        "recall@10": sum(rank <= BEST_FILES for rank in ranks) / len(relevant),
+        "mrr": 1 / ranks[0] if ranks else 0.0,
+        "refused": float(not hits),
+    }
 
 
-def default_eval() -> Path | None:
-    """Return the folder that MEMD_EVAL names, if any."""
-    named = os.environ.get("MEMD_EVAL")
-    return Path(named) if named else None
+def hits_within(hits: Sequence[Hit], max_chars: int) -> Sequence[Hit]:
+    """Return the first hits whose snippets have at most so many characters together."""
+    used = 0
+    for count, hit in enumerate(hits):
+        used += len(hit.snippet)
+        if used > max_chars:
+            return hits[:count]
+    return hits
 
 
-def chosen_workspaces(root: Path | None, sets: Sequence[str] | None) -> list[Path]:
-    """Return the workspaces of some sets, or of all; exit if there are none."""
-    found = find_workspaces(root) if root is not None else []
-    chosen = [each for each in found if not sets or set_of(each.name) in sets]
-    if not chosen:
-        sys.exit(f"{root} has no workspace with queries")
-    return chosen
+def _share(values: Iterable[bool]) -> float:
+    listed = list(values)
+    return sum(listed) / len(listed)
+
+
+def mean_table(scored: Iterable[ScoredQuery]) -> str:
+    """Return the mean figures as a table: a row per set, and one per category."""
+    groups: dict[tuple[str, str], list[Mapping[str, float]]] = defaultdict(list)
+    for each in scored:
+        if each.category != ADVERSARIAL:
+            groups[each.set_name, ""].append(each.figures)
+        groups[each.set_name, each.category].append(each.figures)
+    lines = [f"{'set, category':34} {'n':>5} " + " ".join(f"{column:>10}" for column in COLUMNS)]
+    for (set_name, category), rows in sorted(groups.items()):
+        means = [sum(row[column] for row in rows) / len(rows) for column in COLUMNS]
+        cells = [f"{mean:10,.0f}" if mean > 1 else f"{mean:10.3f}" for mean in means]
+        lines.append(f"{f'{set_name} {category}':34} {len(rows):5} {' '.join(cells)}")
+    return "\n".join(lines) + "\n"
 
 
 def main() -> None:
@@ -120,39 +162,27 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--eval", type=Path, default=default_eval(), help="folder of the evaluation sets")
+    parser.add_argument("--eval", type=Path, required=True, help="folder of the evaluation sets")
     parser.add_argument("--sets", nargs="*", help="names of sets, instead of all")
     parser.add_argument("--max-chars", type=int, default=MAX_CHARS, help="budget of characters")
-    parser.add_argument("--results", type=Path, help="keep a file of hits per table in this folder")
     parser.add_argument("--settings", default="{}", help="memorySearch settings as JSON, over the defaults")
     arguments = parser.parse_args()
-    workspaces = chosen_workspaces(arguments.eval, arguments.sets)
-    wanted = [*passes(arguments.max_chars), FOR_SCORER]
-    settings = WITH_MODEL | json.loads(arguments.settings)
-    found = run_passes(workspaces, settings, wanted)
-    for searched, hits in zip(wanted, found, strict=True):
-        if arguments.results is not None:
-            arguments.results.mkdir(parents=True, exist_ok=True)
-            write_results(arguments.results / searched.file_name, hits)
-        if searched is not FOR_SCORER:
-            print(f"\n{searched.name}\n\n{tables(hits, arguments.max_chars)}", end="", flush=True)
-    print(scorer_tables(arguments.eval, found[-1]), end="")
-
-
-def run_passes(
-    workspaces: Sequence[Path], settings: Mapping[str, Any], wanted: Sequence[SearchPass]
-) -> list[PassHits]:
-    """Index the workspaces with a new daemon and return the hits of each pass."""
+    workspaces = find_workspaces(arguments.eval, arguments.sets)
+    if not workspaces:
+        sys.exit(f"{arguments.eval} has no workspace with queries")
     with StateHome() as home:
-        home.configure(copy_workspaces(home, workspaces, settings))
+        home.configure(copy_workspaces(home, workspaces, {**VECTOR_SEARCH, **json.loads(arguments.settings)}))
         with DaemonProcess(home) as daemon, daemon.client(timeout_s=600) as client:
             client.model("minilm")
-            started = time.perf_counter()
-            reply = client.index()
-            chunks = sum(agent.chunks for agent in reply.agents)
-            print(f"indexed {chunks} chunks in {time.perf_counter() - started:.1f} s", file=sys.stderr)
-            check_all_indexed(reply)
-            return [run_pass(client, workspaces, each) for each in wanted]
+            chunks = sum(agent.chunks for agent in check_all_indexed(client.index()))
+            print(f"{chunks:,} chunks indexed", file=sys.stderr)
+            for lexical_only in (False, True):
+                for max_chars in (None, arguments.max_chars):
+                    limits = {"lexical_only": lexical_only, "max_chars": max_chars}
+                    what = "keyword search alone" if lexical_only else "hybrid search"
+                    budget = "" if max_chars is None else f" within {max_chars:,} characters"
+                    print(f"\n{what}, {MAX_RESULTS} hits{budget}\n")
+                    print(tables(client, workspaces, limits, arguments.max_chars), end="", flush=True)
 
 
 def copy_workspaces(
@@ -166,86 +196,27 @@ def copy_workspaces(
     return {"agents": {"defaults": {"memorySearch": dict(settings)}, "list": agents}}
 
 
-def run_pass(client: Client, workspaces: Sequence[Path], wanted: SearchPass) -> PassHits:
-    """Search for every query of the workspaces."""
-    found = PassHits()
-    took_ms: list[float] = []
+def tables(client: Client, workspaces: Sequence[Path], limits: Mapping[str, Any], max_chars: int) -> str:
+    """Search for every query; return the figures by set and category, and how many unanswerable queries had no hit."""
+    scored: list[ScoredQuery] = []
+    refused: dict[str, list[bool]] = defaultdict(list)
+    mode = "keyword" if limits["lexical_only"] else "hybrid"
 
-    def search(agent: str, query: EvaluationQuery) -> QueryHits:
-        begun = time.perf_counter()
-        reply = client.search(
-            query.text,
-            agent=agent,
-            max_results=wanted.max_results,
-            max_chars=wanted.max_chars,
-            lexical_only=wanted.lexical_only,
-        )
-        took_ms.append((time.perf_counter() - begun) * 1000)
-        if reply.mode != wanted.mode:
+    def search(query: EvaluationQuery) -> Sequence[Hit]:
+        reply = client.search(query.text, agent=workspace.name, max_results=MAX_RESULTS, **limits)
+        if reply.mode != mode:
             raise StateError(f"{query.id}: mode {reply.mode}, degraded {reply.degraded}")
-        return QueryHits(agent, query, reply.hits)
+        return reply.hits
 
     for workspace in workspaces:
-        found.answerable.extend(search(workspace.name, query) for query in load_queries(workspace))
-        unanswerable = load_queries(workspace, UNANSWERABLE)
-        found.unanswerable.extend(search(workspace.name, query) for query in unanswerable)
-    p50 = sorted(took_ms)[len(took_ms) // 2]
-    print(f"{wanted.name}: {len(took_ms)} queries, p50 {p50:.1f} ms", file=sys.stderr)
-    return found
-
-
-def tables(found: PassHits, max_chars: int) -> str:
-    """Return the figures of a pass by set and category, and how many unanswerable queries it refused."""
-    table = mean_table(
-        ScoredQuery(set_of(row.workspace), row.query.category, figures_of(row.query, row.hits, max_chars))
-        for row in found.answerable
-    )
-    for name, rows in by_set(found.unanswerable).items():
-        table += f"{name} unanswerable: {sum(not row.hits for row in rows)} of {len(rows)} refused\n"
-    return table
-
-
-def by_set(rows: Iterable[QueryHits]) -> dict[str, list[QueryHits]]:
-    """Return rows by the name of their set."""
-    found: dict[str, list[QueryHits]] = defaultdict(list)
-    for row in rows:
-        found[set_of(row.workspace)].append(row)
-    return found
-
-
-def scorer_tables(root: Path, found: PassHits) -> str:
-    """Return the tables of the folder's scorer, one for each set whose evidence is single lines."""
-    text = ""
-    for name, rows in by_set(found.answerable).items():
-        if (root / SCORER).is_file() and all(row.query.has_single_lines for row in rows):
-            text += f"\n{SCORER}, {name}, {FIRST_HITS} hits\n\n{scores(root, PassHits(rows))}"
-    return text
-
-
-def scores(root: Path, found: PassHits) -> str:
-    """Return the table of the folder's scorer, one line per category."""
-    with tempfile.TemporaryDirectory() as scratch:
-        results = Path(scratch) / "results.jsonl"
-        write_results(results, found)
-        command = [sys.executable, str(root / SCORER), str(root), str(results), str(FIRST_HITS)]
-        return subprocess.run(command, check=True, capture_output=True, text=True).stdout
-
-
-def write_results(path: Path, found: PassHits) -> None:
-    """Write the hits of a pass as the scorers read them, one query per line."""
-    with path.open("w", encoding="utf-8") as file:
-        for workspace, query, hits in found.answerable:
-            results = [
-                {
-                    "path": hit.path,
-                    "start_line": hit.start_line,
-                    "end_line": hit.end_line,
-                    "score": hit.score,
-                    "snippet": hit.snippet,
-                }
-                for hit in hits
-            ]
-            file.write(json.dumps({"id": query.id, "ws": workspace, "results": results}) + "\n")
+        name = set_of(workspace.name)
+        for query in load_queries(workspace):
+            scored.append(ScoredQuery(name, query.category, figures_of(query, search(query), max_chars)))
+        refused[name] += [not search(query) for query in load_queries(workspace, UNANSWERABLE)]
+    rows = [
+        f"{name} unanswerable: {sum(each)} of {len(each)} refused\n" for name, each in refused.items() if each
+    ]
+    return mean_table(scored) + "".join(rows)
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Synthetic transcripts of five programs: time and RAM of indexing them by keywords, freshness, and idle cost.
+"""Synthetic transcripts of three programs: time and RAM of indexing them by keywords, freshness, and idle cost.
 
 As in real ones, most bytes are results of tools, which are not indexed. Words are those of `benchmarks.corpus`.
 """
@@ -9,13 +9,14 @@ import itertools
 import json
 import random
 import time
+import uuid
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, Final
 
 from benchmarks.corpus import make_vocabulary
 from benchmarks.part import Options, Part, at_most, measured
-from benchmarks.scale_process import processor_s
+from benchmarks.processes import idle_percent
 from memd_client import Client
 from tests.support.daemon import DaemonProcess
 from tests.support.state_homes import KEYWORD_ONLY, StateHome
@@ -31,7 +32,7 @@ TOOL_RESULT_CHARS: Final = 24_000
 MOST_S, MOST_MB = 60.0, 300.0
 APPENDED: Final = 20
 IDLE_S: Final = 30.0
-SOURCES: Final = ("claude-code", "codex", "gemini", "copilot", "opencode")
+SOURCES: Final = ("claude-code", "codex", "opencode")
 
 Record = dict[str, Any]
 
@@ -103,75 +104,11 @@ def codex(session: str, words: Words) -> Iterator[Record]:
         }
 
 
-def gemini(session: str, words: Words) -> Iterator[Record]:
-    """Yield the records of a session of Gemini CLI."""
-    yield {
-        "sessionId": session,
-        "projectHash": "shop",
-        "startTime": stamp(0),
-        "lastUpdated": stamp(0),
-        "kind": "main",
-    }
-    for number in itertools.count():
-        yield {
-            "id": f"u{number}",
-            "timestamp": stamp(number),
-            "type": "user",
-            "content": [{"text": words.sentence(30)}],
-        }
-        yield {
-            "id": f"g{number}",
-            "timestamp": stamp(number),
-            "type": "gemini",
-            "content": words.sentence(90),
-            "toolCalls": [{"name": "read_file", "result": words.result()}],
-        }
-
-
-def copilot(session: str, words: Words) -> Iterator[Record]:
-    """Yield the records of a session of Copilot CLI."""
-    context = {"cwd": "/home/eva/shop", "branch": "main"}
-    yield {
-        "type": "session.start",
-        "id": "0",
-        "timestamp": stamp(0),
-        "data": {"sessionId": session, "context": context},
-    }
-    for number in itertools.count(1):
-        at = stamp(number)
-        yield {
-            "type": "user.message",
-            "id": f"u{number}",
-            "timestamp": at,
-            "data": {"content": words.sentence(30)},
-        }
-        yield {
-            "type": "tool.execution_complete",
-            "id": f"t{number}",
-            "timestamp": at,
-            "data": {"result": words.result()},
-        }
-        yield {
-            "type": "assistant.message",
-            "id": f"a{number}",
-            "timestamp": at,
-            "data": {"content": words.sentence(90)},
-        }
-
-
 FILES: Final[dict[str, tuple[Callable[[str, Words], Iterator[Record]], str]]] = {
     "claude-code": (claude_code, ".claude/projects/-home-eva-shop/{session}.jsonl"),
     "codex": (codex, ".codex/sessions/2026/11/02/rollout-2026-11-02T08-00-00-{session}.jsonl"),
-    "gemini": (gemini, ".gemini/tmp/shop/chats/session-2026-11-02T08-00-{session}.jsonl"),
-    "copilot": (copilot, ".copilot/session-state/{session}/events.jsonl"),
 }
 """By program: its records, and the path of a session below the home folder."""
-
-
-def session_id(rng: random.Random) -> str:
-    """Return a random UUID."""
-    digits = f"{rng.getrandbits(128):032x}"
-    return "-".join((digits[:8], digits[8:12], digits[12:16], digits[16:20], digits[20:]))
 
 
 def write_files(home: Path, program: str, total: int, words: Words, rng: random.Random) -> Path:
@@ -179,7 +116,7 @@ def write_files(home: Path, program: str, total: int, words: Words, rng: random.
     records, place = FILES[program]
     path = home
     while total > 0:
-        session = session_id(rng)
+        session = str(uuid.UUID(int=rng.getrandbits(128)))
         path = home / place.format(session=session)
         path.parent.mkdir(parents=True, exist_ok=True)
         with path.open("w") as file:
@@ -218,7 +155,7 @@ def peak_mb(pid: int) -> float:
 
 
 def measure(options: Options) -> Part:
-    """Index transcripts of five programs, append to one, and idle."""
+    """Index transcripts, append to one, and idle."""
     rng = random.Random(5)
     words, megabytes = Words(rng), QUICK_MB if options.quick else FULL_MB
     share = megabytes * MB // len(SOURCES)
@@ -244,11 +181,10 @@ def measure(options: Options) -> Part:
             found, search_ms = append_and_search(client, last)
             client.index()
             options.show_progress("idling")
-            idle = idle_percent(daemon.pid)
+            idle = idle_percent(daemon.pid, IDLE_S)
     return Part(
-        name="transcripts",
-        title=f"{megabytes:,} MB of transcripts of five programs",
-        figures=[
+        f"{megabytes:,} MB of transcripts of three programs",
+        [
             at_most("index_s", "indexed by keywords", [took_s], "s", MOST_S),
             at_most("peak_mb", "largest RAM of the daemon meanwhile", [ram_mb], "MB", MOST_MB),
             at_most("missed", f"of {APPENDED} appended lines, not found by the next search", [found], "", 0),
@@ -267,22 +203,11 @@ def append_and_search(client: Client, path: Path) -> tuple[float, list[float]]:
     missed, times = 0, []
     for number in range(APPENDED):
         word = f"zebra{number:03}quill"
-        record = {
-            "type": "user.message",
-            "id": f"x{number}",
-            "timestamp": stamp(number),
-            "data": {"content": f"the {word}"},
-        }
+        message = {"type": "user_message", "message": f"the {word}"}
+        record = {"timestamp": stamp(number), "type": "event_msg", "payload": message}
         with path.open("a") as file:
             file.write(json.dumps(record) + "\n")
         began = time.perf_counter()
         missed += not any(word in hit.snippet for hit in client.search(word).hits)
         times.append((time.perf_counter() - began) * 1000)
     return float(missed), times
-
-
-def idle_percent(pid: int) -> float:
-    """Return the CPU time of an idle daemon, as a percentage of one core."""
-    before, began = processor_s([pid]), time.monotonic()
-    time.sleep(IDLE_S)
-    return 100 * (processor_s([pid]) - before) / (time.monotonic() - began)

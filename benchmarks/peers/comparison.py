@@ -8,16 +8,18 @@ order.
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
-from typing import Final, NamedTuple
+from statistics import median
+from types import TracebackType
+from typing import Final, NamedTuple, Self, TypeVar
 
 import trio
 
-from benchmarks.part import Figure, Options, Part, measured
-from benchmarks.peers.contest import Contest
-from benchmarks.peers.endpoint import EndpointProcess
+from benchmarks.part import Figure, Options, Part, at_least, measured
+from benchmarks.peers.endpoint import INSTANT, MINILM, EndpointProcess
 from benchmarks.peers.install import (
     MEMSEARCH,
     OPENCLAW,
@@ -25,21 +27,30 @@ from benchmarks.peers.install import (
     install_memsearch,
     install_openclaw,
 )
-from benchmarks.peers.memd_system import MemdSystem
-from benchmarks.peers.notes import PLANTED, make_queries, write_notes
-from benchmarks.peers.peer_systems import MemsearchSystem, OpenClawSystem
-from benchmarks.peers.rounds import find_planted, first_search, search_from_shell, warm_rounds
-from benchmarks.peers.server import INSTANT, MINILM
-from benchmarks.peers.system import ComparedSystem, SystemSetup
-from benchmarks.peers.table import WARM_BAR, index_figures, shell_figures, side_figures, warm_figures
-from benchmarks.scale_process import resident_mb
+from benchmarks.peers.notes import PLANTED, make_queries, planted_name, write_notes
+from benchmarks.peers.systems import (
+    ComparedSystem,
+    MemdSystem,
+    MemsearchSystem,
+    OpenClawSystem,
+    SystemSetup,
+)
+from benchmarks.processes import resident_mb
 from memd.embedding.local.pull import pull_model
 from memd.settings.paths import models_dir
 from memd_client.errors import MemdError
 
 TITLE: Final = "Compared with OpenClaw and memsearch"
 
+SHELL_BAR: Final = 20.0
+WARM_BAR: Final = 5.0
+
+WARM_UP: Final = ("which words come before all others", "what is asked twice", "how does one begin")
+"""Queries of the first searches, which load what later ones need."""
+
 Makers = dict[str, Callable[[SystemSetup], ComparedSystem]]
+
+T = TypeVar("T")
 
 
 class PeerSizes(NamedTuple):
@@ -64,34 +75,42 @@ NOTES: Final = (
     "embedded again; vectors of notes are kept in a file. Indexing and the larger corpus use nearly free vectors "
     "made of a hash.",
     "Search from the shell is a complete process; memctl calls a running daemon, the others open their index.",
-    "'Without embedding' is the time of a search minus what the endpoint's log has for its vectors. If memd is not sure"
-    " that a hit is relevant, it fetches vectors of single lines as well; the table has the requests per search.",
 )
 
 
 def measure(options: Options) -> Part:
     """Measure all three programs, or those that are available."""
-    cache = options.cache / "peers"
-    cache.mkdir(parents=True, exist_ok=True)
+    cache = peer_cache(options)
     try:
         model = trio.run(pull_model, "minilm", models_dir(), lambda *_: None)
     except MemdError as error:
-        return Part("peers", TITLE, skipped=f"minilm is not available: {error.message}")
-    makers, missing = install_peers(cache, options.show_progress)
+        return Part(TITLE, skipped=f"minilm is not available: {error.message}")
+    makers, missing = install_peers(options)
     if len(makers) == 1:
-        return Part("peers", TITLE, skipped="; ".join(missing))
+        return Part(TITLE, skipped="; ".join(missing))
     bench = PeerComparison(options, makers, QUICK if options.quick else FULL)
-    log = options.work / "endpoint.log"
-    with EndpointProcess(model, cache / "minilm-256.sqlite", log) as endpoint:
-        figures = [*bench.with_minilm(endpoint), *bench.indexing(endpoint), *bench.large(endpoint)]
-    return Part("peers", TITLE, figures, notes=[*NOTES, *missing, *bench.failures])
+    with EndpointProcess(options.work / "endpoint.log", model, cache / "minilm-256.sqlite") as endpoint:
+        figures = [
+            *bench.with_minilm(endpoint.url),
+            *bench.indexing(endpoint.url),
+            *bench.large(endpoint.url),
+        ]
+    return Part(TITLE, figures, notes=[*NOTES, *missing])
 
 
-def install_peers(cache: Path, show_progress: Callable[[str], None]) -> tuple[Makers, list[str]]:
+def peer_cache(options: Options) -> Path:
+    """Return the folder of installed peers and kept vectors."""
+    cache = options.cache / "peers"
+    cache.mkdir(parents=True, exist_ok=True)
+    return cache
+
+
+def install_peers(options: Options) -> tuple[Makers, list[str]]:
     """Return the constructor of each side, memd first, and why a peer is missing."""
     makers: Makers = {MemdSystem.name: MemdSystem}
     missing = []
-    show_progress("installing OpenClaw and memsearch if they are missing")
+    cache = peer_cache(options)
+    options.show_progress("installing OpenClaw and memsearch if they are missing")
     try:
         makers[OpenClawSystem.name] = partial(OpenClawSystem, package=install_openclaw(cache))
     except PeerMissingError as error:
@@ -103,78 +122,139 @@ def install_peers(cache: Path, show_progress: Callable[[str], None]) -> tuple[Ma
     return makers, missing
 
 
+class Contest:
+    """Sides over the same notes.
+
+    Resources: the sides' processes, ended by leaving the context.
+    """
+
+    def __init__(self, sides: list[ComparedSystem], chance: random.Random) -> None:
+        self._sides = sides
+        self._chance = chance
+        self._stack = ExitStack()
+
+    def __enter__(self) -> Self:
+        with ExitStack() as stack:
+            for side in self._sides:
+                stack.enter_context(side)
+            self._stack = stack.pop_all()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._stack.close()
+
+    def each(self, action: Callable[[ComparedSystem], T]) -> dict[str, T]:
+        """Run an action for every side in random order; return the results by name."""
+        return {side.name: action(side) for side in self._chance.sample(self._sides, len(self._sides))}
+
+
 class PeerComparison:
     """The measurements, each over notes of its own."""
 
     def __init__(self, options: Options, makers: Makers, sizes: PeerSizes) -> None:
-        self.failures: list[str] = []
         self._options = options
         self._makers = makers
         self._sizes = sizes
 
-    def with_minilm(self, endpoint: EndpointProcess) -> Iterator[Figure]:
+    def with_minilm(self, url: str) -> Iterator[Figure]:
         """Measure searches with real vectors."""
-        sizes = self._sizes
-        contest, asked = self._contest("minilm", MINILM, endpoint, sizes.blocks, self._makers)
+        contest, queries = self._contest("minilm", MINILM, url, self._sizes.blocks, self._makers)
         with contest:
-            indexed = contest.each(lambda side: side.index())
-            self._show_progress(", ".join(f"{name} {one.chunks} chunks" for name, one in indexed.items()))
-            first = contest.each(first_search)
-            self._show_progress("searches in a running process")
-            warm = warm_rounds(contest, endpoint, asked, sizes.rounds)
-            found = contest.each(find_planted)
-            memory = contest.each(lambda side: resident_mb(side.pid))
-            contest.each(lambda side: side.rest())
-            self._show_progress("searches from the shell")
-            shells = search_from_shell(contest, sizes.shells)
-            self.failures += contest.failures
-        yield from shell_figures(shells)
-        yield from warm_figures("peers", "", warm, WARM_BAR)
-        yield from side_figures("peers.first", "first search of a process", "ms", [first], float)
-        yield from side_figures("peers.memory", "RAM of the searching process", "MB", [memory], float)
+            contest.each(lambda side: side.index())
+            first = contest.each(warm_up)
+            warm = self._warm_rounds(contest, queries)
+            found = contest.each(count_planted)
+            ram = contest.each(lambda side: resident_mb(side.pid))
+            self._options.show_progress("searches from the shell")
+            planted = [query for _, query in PLANTED.values()][: self._sizes.shells]
+            shells = [contest.each(partial(shell_ms, query=query)) for query in planted]
+        yield from side_figures("peers.shell", "search from the shell", "ms", shells, SHELL_BAR)
+        yield from side_figures("peers.warm", "new query", "ms", warm, WARM_BAR)
+        yield from side_figures("peers.first", "first search of a process", "ms", [first])
+        yield from side_figures("peers.memory", "RAM of the searching process", "MB", [ram])
         for name, count in found.items():
             what = f"planted notes found, of {len(PLANTED)}, {name}"
             yield measured(f"peers.found.{name}", what, [count], "notes")
 
-    def indexing(self, endpoint: EndpointProcess) -> Iterator[Figure]:
+    def indexing(self, url: str) -> Iterator[Figure]:
         """Measure indexing with nearly free vectors."""
-        contest, _ = self._contest("indexing", INSTANT, endpoint, self._sizes.blocks, self._makers)
+        contest, _ = self._contest("indexing", INSTANT, url, self._sizes.blocks, self._makers)
         with contest:
-            indexed = contest.each(lambda side: side.index())
-            self.failures += contest.failures
-        yield from index_figures("peers", "", indexed)
+            took_s = contest.each(index_s)
+        yield from side_figures("peers.index", "indexing all notes", "s", [took_s])
 
-    def large(self, endpoint: EndpointProcess) -> Iterator[Figure]:
+    def large(self, url: str) -> Iterator[Figure]:
         """Measure memd and OpenClaw with the larger corpus and nearly free vectors."""
-        sizes = self._sizes
         makers = {name: make for name, make in self._makers.items() if name != MemsearchSystem.name}
-        contest, asked = self._contest("large", INSTANT, endpoint, sizes.large, makers)
+        contest, queries = self._contest("large", INSTANT, url, self._sizes.large, makers)
         with contest:
-            indexed = contest.each(lambda side: side.index())
-            contest.each(first_search)
-            self._show_progress("searches of the larger corpus")
-            warm = warm_rounds(contest, endpoint, asked, sizes.rounds)
-            memory = contest.each(lambda side: resident_mb(side.pid))
-            self.failures += contest.failures
-        what = ", larger corpus"
-        yield from warm_figures("peers.large", what, warm, WARM_BAR)
-        yield from side_figures("peers.large.memory", f"memory{what}", "MB", [memory], float)
-        yield from index_figures("peers.large", what, indexed)
+            took_s = contest.each(index_s)
+            contest.each(warm_up)
+            warm = self._warm_rounds(contest, queries)
+        yield from side_figures("peers.large.warm", "new query, larger corpus", "ms", warm, WARM_BAR)
+        yield from side_figures("peers.large.index", "indexing the larger corpus", "s", [took_s])
 
     def _contest(
-        self, name: str, model: str, endpoint: EndpointProcess, chunks: int, makers: Makers
+        self, name: str, model: str, url: str, blocks: int, makers: Makers
     ) -> tuple[Contest, list[str]]:
         """Return the sides over new notes, and queries for them."""
         root = self._options.work / name
-        size = write_notes(root / "notes", chunks, random.Random(17))
-        self._show_progress(f"{name}: {size / 1e6:.1f} MB of notes")
-        sides = [
-            make(SystemSetup(root / side, root / "notes", endpoint.url(side), model))
-            for side, make in makers.items()
-        ]
+        size = write_notes(root / "notes", blocks, random.Random(17))
+        self._options.show_progress(f"{name}: {size / 1e6:.1f} MB of notes")
+        sides = [make(SystemSetup(root / side, root / "notes", url, model)) for side, make in makers.items()]
         count = self._sizes.rounds * self._sizes.queries
         queries = make_queries(root / "notes", count, random.Random(23))
         return Contest(sides, random.Random(5)), queries
 
-    def _show_progress(self, line: str) -> None:
-        self._options.show_progress(f"peers: {line}")
+    def _warm_rounds(self, contest: Contest, queries: Sequence[str]) -> list[dict[str, float]]:
+        """Return the medians of all sides, with different queries in each round."""
+        self._options.show_progress("searches in a running process")
+        share = self._sizes.queries
+        return [
+            contest.each(partial(search_ms, queries=queries[start : start + share]))
+            for start in range(0, len(queries), share)
+        ]
+
+
+def index_s(side: ComparedSystem) -> float:
+    """Return the seconds of indexing all notes."""
+    return side.index().ms / 1000
+
+
+def warm_up(side: ComparedSystem) -> float:
+    """Return the milliseconds of the first search, and search a little more."""
+    first, *_ = [side.search(query).ms for query in WARM_UP]
+    return first
+
+
+def search_ms(side: ComparedSystem, queries: Sequence[str]) -> float:
+    """Return the median of some searches in milliseconds."""
+    return median(side.search(query).ms for query in queries)
+
+
+def shell_ms(side: ComparedSystem, query: str) -> float:
+    """Return the milliseconds of a search from the shell."""
+    return side.shell_ms(query)
+
+
+def count_planted(side: ComparedSystem) -> int:
+    """Return how many planted notes their queries find, by file name."""
+    return sum(
+        any(Path(path).name == planted_name(name) for path in side.search(query).paths)
+        for name, (_, query) in PLANTED.items()
+    )
+
+
+def side_figures(
+    key: str, what: str, unit: str, rounds: Sequence[Mapping[str, float]], bar: float | None = None
+) -> Iterator[Figure]:
+    """Yield the figure of each side, and of each peer as a multiple of memd's, within each round."""
+    peers = sorted(rounds[0].keys() - {MemdSystem.name}, reverse=True)
+    for name in (MemdSystem.name, *peers):
+        yield measured(f"{key}.{name}", f"{what}, {name}", [done[name] for done in rounds], unit)
+    for name in peers:
+        times = [done[name] / done[MemdSystem.name] for done in rounds]
+        ratio = (f"{key}.{name}.times", f"{what}, {name} / memd", times, "times")
+        yield measured(*ratio) if bar is None else at_least(*ratio, bar)

@@ -77,11 +77,8 @@ def _run(command: Sequence[str | Path], folder: Path, environ: Mapping[str, str]
             timeout=INSTALL_S,
         )
     except subprocess.CalledProcessError as error:
-        raise PeerMissingError(f"{command[0]} failed: {_end(error.stderr)}") from error
+        raise PeerMissingError(
+            f"{command[0]} failed: {error.stderr.decode(errors='replace')[-200:].strip()}"
+        ) from error
     except (OSError, subprocess.TimeoutExpired) as error:
         raise PeerMissingError(str(error)) from error
-
-
-def _end(said: bytes) -> str:
-    lines = said.decode(errors="replace").strip().splitlines()
-    return lines[-1] if lines else "no output"

@@ -24,7 +24,6 @@ CLOCK_WORDS: Final = re.compile(r"import time|from time|current_time|perf_counte
 ALLOWED: Final = {
     "support/growth.py": "compares the work for two sizes, with a wide margin, on one machine in one run",
     "daemon/test_soak.py": "says when the soak's phases begin; what it compares is memory over time",
-    "unit/benchmarks/peers/test_server.py": "the measuring of processor time is what it tests",
     "unit/embedding/test_owner.py": "a lower bound: a hung process is not killed before its deadline",
     "unit/embedding/test_out_of_memory.py": "a lower bound: starts are no closer than their back-off",
     "unit/sources/watch/test_watcher.py": "the time that passed bounds a count: slower machines may count more",

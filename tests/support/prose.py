@@ -49,7 +49,6 @@ UNCHECKED = (
 )
 DATA = {
     "benchmarks/corpus.py": {"FUNCTION_WORDS"},
-    "benchmarks/peers/notes.py": {"PLANTED"},
     "daemon/memd/cli/search.py": {"STOP_WORDS"},
     "daemon/memd/embedding/prefixes.py": {"_INSTRUCT", "_REPRESENT"},
     "daemon/memd/sync/text/file_rows.py": {"DEFAULT_SCHEME"},

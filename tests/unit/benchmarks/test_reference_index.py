@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 
 from benchmarks.corpus import make_queries
+from benchmarks.peers.endpoint import instant_vector
 from benchmarks.reference_index import ReferenceChunk, ReferenceIndex
-from benchmarks.vector_server import vector_of
 
 DIMS = 384
 
@@ -38,30 +38,10 @@ def index(tmp_path: Path) -> Iterator[ReferenceIndex]:
         yield made
 
 
-def test_second_sync_of_unchanged_files_indexes_nothing(workspace: Path, index: ReferenceIndex) -> None:
-    first = index.sync(workspace, cut, vector_of)
-    second = index.sync(workspace, cut, vector_of)
-
-    assert (first.files, first.indexed, first.chunks) == (2, 2, 3)
-    assert (second.files, second.indexed, second.chunks) == (2, 0, 0)
-
-
-def test_rows_of_a_changed_file_replace_its_old_ones(workspace: Path, index: ReferenceIndex) -> None:
-    index.sync(workspace, cut, vector_of)
-    (workspace / "memory" / "a.md").write_text("the cellar is dry\n")
-    (workspace / "MEMORY.md").unlink()
-
-    done = index.sync(workspace, cut, vector_of)
-
-    assert (done.indexed, done.chunks) == (1, 1)
-    hits = index.search("cellar", vector_of("the cellar is dry"))
-    assert [(hit.path, hit.snippet) for hit in hits] == [("memory/a.md", "the cellar is dry")]
-
-
 def test_vector_and_keyword_scores_are_merged_by_weight(workspace: Path, index: ReferenceIndex) -> None:
-    index.sync(workspace, cut, vector_of)
+    index.index(workspace, cut, instant_vector)
 
-    hits = index.search("flour bread", vector_of("bread needs flour"))
+    hits = index.search("flour bread", instant_vector("bread needs flour"))
 
     assert hits[0].snippet == "bread needs flour"
     assert hits[0].score > 0.7
@@ -69,7 +49,7 @@ def test_vector_and_keyword_scores_are_merged_by_weight(workspace: Path, index: 
 
 
 def test_keyword_match_needs_all_words(workspace: Path, index: ReferenceIndex) -> None:
-    index.sync(workspace, cut, vector_of)
+    index.index(workspace, cut, instant_vector)
     none = np.zeros(DIMS, dtype=np.float32)
     none[0] = 1.0
 
@@ -83,15 +63,16 @@ def test_keyword_match_needs_all_words(workspace: Path, index: ReferenceIndex) -
 def test_embeddings_are_stored_as_json_text_and_cached(
     workspace: Path, tmp_path: Path, index: ReferenceIndex
 ) -> None:
-    index.sync(workspace, cut, vector_of)
+    count = index.index(workspace, cut, instant_vector)
 
+    assert count == 3
     db = apsw.Connection(str(tmp_path / "seeds.sqlite"), flags=apsw.SQLITE_OPEN_READONLY)
     kept = db.execute("SELECT embedding FROM chunks WHERE text = 'bread needs flour'").fetchall()
     cached = db.execute("SELECT count(*) FROM embedding_cache").fetchall()
     db.close()
     numbers = np.asarray(json.loads(str(kept[0][0])))
     assert numbers.shape == (DIMS,)
-    assert np.allclose(numbers, vector_of("bread needs flour"), atol=1e-8)
+    assert np.allclose(numbers, instant_vector("bread needs flour"), atol=1e-8)
     assert cached == [(3,)]
 
 

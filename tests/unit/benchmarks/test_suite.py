@@ -1,29 +1,25 @@
-"""The command line of the suite: runs, kept results, failures."""
+"""The command line of the suite, its tables and its results."""
 
 from __future__ import annotations
 
+from importlib import import_module
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import click
+import msgspec
 import pytest
 from click.testing import CliRunner, Result
 
 from benchmarks import __main__ as suite
-from benchmarks import registry
-from benchmarks.pages import OVERVIEW, REPORT, RESULTS, marked_parts
-from benchmarks.part import Curve, Options, Part, Plot, measured
-from benchmarks.results import load_results
-
-PAGE = "<!-- part: good -->\n<!-- end -->\n<!-- part: bad -->\n<!-- end -->\n"
+from benchmarks.part import Figure, Options, Part, at_least, at_most, measured
 
 
 def good(options: Options) -> Part:
     options.show_progress("halfway")
     (options.work / "scratch").write_text("x")
-    value = 1.0 if options.quick else 2.0
-    plot = Plot("picture", "Picture", "x", "y", [Curve("line", [1.0, 2.0], [value, value])])
-    return Part("good", "A good part", [measured("good.x", "what", [value], "ms")], [plot])
+    return Part("A good part", [measured("good.x", "what", [1.0 if options.quick else 2.0], "ms")])
 
 
 def bad(options: Options) -> Part:
@@ -32,16 +28,17 @@ def bad(options: Options) -> Part:
 
 @pytest.fixture
 def run(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Any:
-    """Run the suite with two parts, its pages and results in a folder of the test."""
-    parts = {"good": f"{__name__}:good", "bad": f"{__name__}:bad", "missing": "benchmarks.not_there:measure"}
-    for path, text in ((REPORT, PAGE), (OVERVIEW, "")):
-        (tmp_path / path).parent.mkdir()
-        (tmp_path / path).write_text(text)
-    monkeypatch.setattr(registry, "PARTS", parts)
-    monkeypatch.setattr(suite, "PARTS", parts)
-    monkeypatch.setattr(suite.main.params[0], "type", click.Choice(list(parts)))
-    monkeypatch.setattr(registry, "import_module", lambda name: _module(name))
-    monkeypatch.setattr(suite, "ROOT", tmp_path)
+    """Run the suite with a part that works, one that raises and one whose module is missing."""
+    modules = {"good": SimpleNamespace(measure=good), "bad": SimpleNamespace(measure=bad)}
+
+    def load(name: str) -> Any:
+        if name not in modules:
+            raise ModuleNotFoundError(f"No module named {name!r}")
+        return modules[name]
+
+    monkeypatch.setattr(suite, "PARTS", {name: name for name in ("good", "bad", "missing")})
+    monkeypatch.setattr(suite.main.params[0], "type", click.Choice(["good", "bad", "missing"]))
+    monkeypatch.setattr(suite, "import_module", load)
 
     def invoke(*arguments: str) -> Result:
         return CliRunner().invoke(suite.main, [*arguments, "--cache", str(tmp_path / "cache")])
@@ -49,51 +46,20 @@ def run(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Any:
     return invoke
 
 
-def _module(name: str) -> Any:
-    if name != __name__:
-        raise ModuleNotFoundError(f"No module named {name!r}")
-    return type("Module", (), {"good": staticmethod(good), "bad": staticmethod(bad)})
+def test_run_prints_the_table_and_the_date(run: Any) -> None:
+    found = run("good", "--quick")
 
-
-def test_run_without_write_changes_no_files(run: Any, tmp_path: Path) -> None:
-    assert run("good").exit_code == 0
-
-    assert not (tmp_path / RESULTS).exists()
-    assert (tmp_path / REPORT).read_text() == PAGE
-
-
-def test_run_with_write_updates_results_picture_and_report(run: Any, tmp_path: Path) -> None:
-    assert run("good", "--quick", "--write").exit_code == 0
-
-    kept = load_results(tmp_path / RESULTS).parts["good"]
-    assert kept.quick
-    assert kept.part.figures[0].value == 1.0
-    assert (tmp_path / "benchmarks" / "images" / "picture.svg").is_file()
-    assert "| what | 1.00 ms |" in (tmp_path / REPORT).read_text()
+    assert found.exit_code == 0
+    assert "| what | 1.00 ms |" in found.output
+    assert "Measured on 20" in found.output
 
 
 def test_failing_part_is_reported_and_others_run(run: Any, tmp_path: Path) -> None:
-    found = run("bad", "missing", "good", "--write")
+    found = run("bad", "missing", "good", "--json", str(tmp_path / "run.json"))
 
     assert found.exit_code == 1
-    assert load_results(tmp_path / RESULTS).parts.keys() == {"good"}
-
-
-def test_failing_part_keeps_its_earlier_results(
-    run: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    run("good", "--write")
-    before = (tmp_path / RESULTS).read_bytes()
-
-    assert run("bad", "--write").exit_code == 1
-
-    assert (tmp_path / RESULTS).read_bytes() == before
-
-
-def test_results_are_written_to_the_json_file(run: Any, tmp_path: Path) -> None:
-    run("good", "--json", str(tmp_path / "run.json"))
-
-    assert load_results(tmp_path / "run.json").parts["good"].part.title == "A good part"
+    entries = msgspec.json.decode((tmp_path / "run.json").read_bytes(), type=dict[str, suite.Entry])
+    assert {name: entry.part.title for name, entry in entries.items()} == {"good": "A good part"}
 
 
 def test_unknown_part_is_refused_with_the_list_of_parts(run: Any) -> None:
@@ -103,8 +69,30 @@ def test_unknown_part_is_refused_with_the_list_of_parts(run: Any) -> None:
     assert "good" in found.output
 
 
-def test_registered_parts_name_measure_functions() -> None:
-    functions = registry.PARTS.values()
-    assert all(name.startswith("benchmarks.") and name.endswith(":measure") for name in functions)
-    assert not {"machines", "missed"} & registry.PARTS.keys()
-    assert marked_parts(PAGE) == ["good", "bad"]
+@pytest.mark.parametrize("module", suite.PARTS.values(), ids=suite.PARTS)
+def test_each_part_has_a_measure_function(module: str) -> None:
+    assert callable(import_module(module).measure)
+
+
+def test_figure_is_the_median_and_holds_its_bar() -> None:
+    figure = at_most("k", "what", [3.0, 1.0, 2.0], "ms", 2.0)
+
+    assert (figure.value, figure.low, figure.high, figure.bar, figure.holds) == (
+        2.0,
+        1.0,
+        3.0,
+        "at most 2 ms",
+        True,
+    )
+    assert at_least("k", "what", [1.0], "ms", 2.0).holds is False
+
+
+def test_missed_bar_is_marked() -> None:
+    assert suite.verdict(at_most("k", "what", [3.0], "", 2.0)) == "at most 2; **missed**"
+
+
+@pytest.mark.parametrize(
+    ("value", "text"), [(0.0, "0"), (0.03211, "0.0321"), (1.5, "1.50"), (14.44, "14.4"), (12_345.6, "12,346")]
+)
+def test_amount_has_three_significant_digits(value: float, text: str) -> None:
+    assert suite.amount(Figure("k", "what", value, "ms")) == f"{text} ms"

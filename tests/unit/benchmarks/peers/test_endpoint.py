@@ -8,7 +8,6 @@ import os
 import select
 import sys
 import threading
-import time
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
@@ -18,8 +17,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from benchmarks.peers.child import ChildError, Driver, processor_ms, run_once
-from benchmarks.peers.server import QUERY_CHARACTERS, EndpointServer, VectorFile
+from benchmarks.peers.endpoint import QUERY_CHARACTERS, Embedder, EndpointServer
+from benchmarks.processes import ChildError, Driver, run_once
 
 LONG = "word " * QUERY_CHARACTERS
 
@@ -43,7 +42,7 @@ def model() -> CountingModel:
 
 @pytest.fixture
 def server(model: CountingModel, tmp_path: Path) -> Iterator[EndpointServer]:
-    with EndpointServer(model, VectorFile(str(tmp_path / "kept"))) as serving:
+    with EndpointServer(Embedder(model, str(tmp_path / "kept"))) as serving:
         thread = threading.Thread(target=serving.serve_forever, args=(0.01,))
         thread.start()
         yield serving
@@ -51,9 +50,9 @@ def server(model: CountingModel, tmp_path: Path) -> Iterator[EndpointServer]:
         thread.join()
 
 
-def embed(server: EndpointServer, texts: str | list[str], caller: str = "me", **options: str) -> list[Any]:
+def embed(server: EndpointServer, texts: str | list[str], **options: str) -> list[Any]:
     body = json.dumps({"model": "minilm", "input": texts, **options}).encode()
-    url = f"http://127.0.0.1:{server.server_address[1]}/{caller}/v1/embeddings"
+    url = f"http://127.0.0.1:{server.server_address[1]}/v1/embeddings"
     with urllib.request.urlopen(urllib.request.Request(url, body), timeout=120) as reply:
         return [row["embedding"] for row in json.loads(reply.read())["data"]]
 
@@ -83,17 +82,6 @@ def test_vectors_are_packed_on_request(server: EndpointServer) -> None:
     assert np.frombuffer(base64.b64decode(packed), "<f4") == pytest.approx([0.6, 0.8], abs=1e-6)
 
 
-def test_log_has_caller_and_size_of_requests(server: EndpointServer) -> None:
-    embed(server, "why", caller="memd")
-    embed(server, ["why", LONG], caller="openclaw")
-    with urllib.request.urlopen(
-        f"http://127.0.0.1:{server.server_address[1]}/log?from=1", timeout=120
-    ) as reply:
-        rows = json.loads(reply.read())
-    assert [row[:3] for row in rows] == [["openclaw", 2, len(LONG)]]
-    assert rows[0][3] > 0
-
-
 def test_an_unknown_model_is_refused(server: EndpointServer) -> None:
     with pytest.raises(urllib.error.HTTPError) as refused:
         embed(server, "why", model="huge")
@@ -111,15 +99,10 @@ for line in sys.stdin:
 """
 
 
-def test_run_reports_time_ram_and_output(tmp_path: Path) -> None:
-    # given a program that works and holds 100 MB
-    program = "held = b'x' * 100_000_000; print(sum(range(3_000_000)))"
-    # when it is run
-    run = run_once([sys.executable, "-c", program], ENVIRON, tmp_path, 60)
-    # then it used a processor, and memory
-    assert run.output == "4499998500000\n"
-    assert run.cpu_ms > 10
-    assert 100 < run.peak_mb < 1000
+def test_run_has_its_output(tmp_path: Path) -> None:
+    run = run_once([sys.executable, "-c", "print(1 + 1)"], ENVIRON, tmp_path, 60)
+    assert run.output == "2\n"
+    assert run.ms > 1
 
 
 def test_failing_run_has_its_error(tmp_path: Path) -> None:
@@ -136,14 +119,6 @@ def test_a_driver_answers_line_by_line(tmp_path: Path) -> None:
     with Driver([sys.executable, "-c", ECHO], ENVIRON, tmp_path / "log") as driver:
         assert driver.ask({"n": 1}, 60) == {"n": 1}
         assert driver.ask({"n": 2}, 60) == {"n": 2}
-
-
-def test_processor_time_is_of_the_given_process() -> None:
-    before_ms, own_ms = processor_ms(os.getpid()), time.process_time() * 1000
-    sum(range(1_000_000))
-    after_ms = processor_ms(os.getpid())
-    assert before_ms <= own_ms < after_ms
-    assert after_ms - before_ms > 1
 
 
 def test_error_of_a_driver_is_raised_and_the_driver_continues(tmp_path: Path) -> None:
@@ -165,7 +140,7 @@ def test_children_of_a_driver_end_with_it(tmp_path: Path) -> None:
     # given a driver that started a process and ends
     program = "sleep 600 & echo $!; read line"
     with Driver(["/bin/sh", "-c", program], ENVIRON, tmp_path / "log") as driver:
-        started = os.pidfd_open(int(driver.read_line(60)))
+        started = os.pidfd_open(driver.receive(60))
     # then the other one ends, too
     assert select.select([started], [], [], 60)[0]
     os.close(started)

@@ -192,7 +192,8 @@ class PeerSystem(ComparedSystem):
         return self._driver.pid
 
     def shell_ms(self, query: str) -> float:
-        """Search with the program's own command."""
+        """Search with the program's own command, after ending the driver: memsearch's database can be open once."""
+        self.stack.close()
         return run_once(self.shell_command(query), self.environ(), self.setup.root, SEARCH_S).ms
 
 

@@ -16,7 +16,7 @@ import msgspec
 
 from memd.embedding.remote.catalog import KNOWN, limits_of
 from memd.settings.fields import Field, describe_type, settings_of
-from memd.settings.names import is_refused, life_settings
+from memd.settings.names import is_refused, life_settings, openclaw_key
 from memd.settings.reference import VARIABLES
 from memd.settings.schema import DaemonSettings, MemorySearch, ProviderEntry
 from memd.settings.sources import SourceSettings
@@ -34,7 +34,7 @@ TABLE = re.compile(r"(<!-- table: ([a-z]+) -->\n).*?(<!-- end -->)", re.DOTALL)
 SEARCH_TABLES = {
     "enabled": "indexed",
     "provider": "embedding",
-    "remote": "remote",
+    "endpoint": "endpoint",
     "sync": "sync",
     "query": "query",
 }
@@ -77,10 +77,16 @@ def _keys_table(settings: Settings, *, with_openclaw: bool = False) -> str:
     """Return a table of settings; `with_openclaw` adds the column on openclaw.json."""
     rows = []
     for key, field in settings:
-        place = ("no" if is_refused(key) else "yes",) if with_openclaw else ()
+        place = (_place(key),) if with_openclaw else ()
         rows.append((f"`{key}`", _kind(field), _default(field), *place, field.about.meaning))
     heads = ("key", "type", "default", *(("openclaw.json",) if with_openclaw else ()), "meaning")
     return _table(heads, rows)
+
+
+def _place(key: str) -> str:
+    """Return whether OpenClaw accepts a key below `memory.search`, or its name there if it differs."""
+    name = openclaw_key(key)
+    return "no" if is_refused(name) else "yes" if name == key else f"`{name}`"
 
 
 def _life_table() -> str:
@@ -160,7 +166,8 @@ def plugin_properties() -> dict[str, Any]:
     """
     root: dict[str, Any] = {"properties": {}}
     for key, field in settings_of(MemorySearch):
-        _add_property(root, f"search.{key}", _leaf(field))
+        for name in dict.fromkeys((key, openclaw_key(key))):
+            _add_property(root, f"search.{name}", _leaf(field))
     for name, _, field in life_settings():
         _add_property(root, name, _leaf(field))
     properties: dict[str, Any] = root["properties"]
@@ -231,7 +238,7 @@ def _providers_table() -> str:
             (
                 f"`{known.name}`",
                 f"`{known.default_model}`" if known.default_model else "yours",
-                f"`{known.base_url}`" if known.base_url else "`remote.baseUrl`",
+                f"`{known.base_url}`" if known.base_url else "`endpoint.baseUrl`",
                 ", ".join(f"`{name}`" for name in known.key_variables)
                 or ("yes" if known.needs_key else "none"),
                 f"{limits.max_texts:,}{grown}",

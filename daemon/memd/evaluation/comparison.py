@@ -50,7 +50,7 @@ def parse_settings(texts: Iterable[str], *, allow_remote: bool) -> Settings:
         except tomllib.TOMLDecodeError:
             settings[key] = raw
         names_provider = key in ("provider", "fallback") and str(settings[key]) not in LOCAL_PROVIDERS
-        if not allow_remote and (names_provider or key.partition(".")[0] == "remote"):
+        if not allow_remote and (names_provider or key.partition(".")[0] in ("endpoint", "remote")):
             raise ConfigInvalidError(
                 f"--compare {key} would send the notes and the queries to an embedding provider",
                 hint="add --allow-remote to permit that",

@@ -16,7 +16,7 @@ from typing import Any, TypeVar, get_args
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from memd.settings.fields import Field, Settings, convert, describe_type, describe_value, fields_of
-from memd.settings.schema import KEY_KINDS, ExtraPath, Source
+from memd.settings.schema import KEY_KINDS, OPENCLAW_NAMES, ExtraPath, Source
 from memd.system.nearest_name import did_you_mean
 from memd_client.errors import ConfigInvalidError
 
@@ -66,9 +66,10 @@ class Layer:
         return value_at(self.values, self.places[name]) if name in self.places else None
 
     def _spelled(self, name: str) -> str:
-        """Return a key as the object spells it: outside openclaw.json it may be in snake_case."""
-        snake = snake_case(name)
-        return snake if self.file is not None and name not in self.values and snake in self.values else name
+        """Return a key as the object spells it: as OpenClaw, or outside openclaw.json in snake_case."""
+        snake = snake_case(name) if self.file is not None else name
+        spellings = (name, snake, OPENCLAW_NAMES.get(name, name))
+        return next((spelling for spelling in spellings if spelling in self.values), name)
 
     def below(self, name: str, *, shared: bool | None = None) -> Layer:
         """Return the layer of the object under a key; an empty one if there is no object."""
@@ -125,10 +126,17 @@ def read_layers(kind: type[S], layers: Sequence[Layer], findings: Findings) -> S
     """Return a settings struct from layers, and add problems and unknown keys to `findings`."""
     fields = {each.key: each for each in fields_of(kind) if each.derived is None}
     for layer in layers:
-        if not layer.is_foreign:
-            known_keys = fields.keys() if layer.file is None else fields.keys() | set(map(snake_case, fields))
-            for key in layer.values.keys() - known_keys:
-                findings.add_unknown(layer, shown_key(key), fields if layer.file is None else known_keys)
+        if layer.is_foreign:
+            continue
+        known_keys = fields.keys() if layer.file is None else fields.keys() | set(map(snake_case, fields))
+        others = {key: other for key, other in OPENCLAW_NAMES.items() if key in fields}
+        for key in layer.values.keys() - known_keys - set(others.values()):
+            findings.add_unknown(layer, shown_key(key), fields if layer.file is None else known_keys)
+        for key, other in others.items():
+            if key in layer.values and other in layer.values:
+                findings.add(
+                    layer, other, f"is another name of `{key}`, which is set too; remove one of them"
+                )
     values: dict[str, Any] = {}
     for key, known in fields.items():
         if known.group is not None:

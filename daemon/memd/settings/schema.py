@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from typing import Annotated, Literal
+from typing import Annotated, Final, Literal
 
 import msgspec
 
@@ -145,8 +145,12 @@ class Batch(Settings, frozen=True, kw_only=True):
     enabled_set: Annotated[bool, Derived("enabled")] = False
 
 
-class Remote(Settings, frozen=True, kw_only=True):
-    """The address, key and headers of a remote provider.
+OPENCLAW_NAMES: Final = {"endpoint": "remote"}
+"""Keys that OpenClaw calls otherwise, by memd's name; both names are read."""
+
+
+class EndpointSettings(Settings, frozen=True, kw_only=True):
+    """The address, key and headers of an embedding provider's endpoint.
 
     `${NAME}` in the key, the address or a header's value is replaced by an environment variable.
     """
@@ -173,26 +177,26 @@ class Remote(Settings, frozen=True, kw_only=True):
 
     def __repr__(self) -> str:
         """Return the settings without the key and the headers' values: they must not reach a log."""
-        return f"Remote({_hidden(self.base_url, self.api_key, self.headers)}, batch={self.batch!r})"
+        return f"EndpointSettings({_hidden(self.base_url, self.api_key, self.headers)}, batch={self.batch!r})"
 
 
 class ProviderEntry(Settings, frozen=True, kw_only=True):
     """One of OpenClaw's `models.providers`: its id, and the settings used for embeddings.
 
-    As in `Remote`, `${NAME}` is replaced by an environment variable.
+    As in `EndpointSettings`, `${NAME}` is replaced by an environment variable.
     """
 
     id: Annotated[str, Derived()] = ""
     base_url: Annotated[str | None, Setting("The endpoint's address.")] = None
     api_key: Annotated[
-        str | None, Setting("The endpoint's key, in any form of `remote.apiKey`.", kind=KEY_KINDS)
+        str | None, Setting("The endpoint's key, in any form of `endpoint.apiKey`.", kind=KEY_KINDS)
     ] = None
     api: Annotated[
         str | None, Setting("The endpoint's API, which determines the provider interface used.")
     ] = None
     headers: Annotated[
         dict[str, str] | None,
-        Setting("Headers sent with every request; the agent's `remote.headers` take precedence."),
+        Setting("Headers sent with every request; the agent's `endpoint.headers` take precedence."),
     ] = None
     models: Annotated[
         tuple[str, ...],
@@ -398,7 +402,7 @@ class MemorySearch(Settings, frozen=True, kw_only=True):
         ),
     ] = None
     local: Local = Local()
-    remote: Remote | None = None
+    endpoint: EndpointSettings | None = None
     sync: Annotated[Sync, REFUSED] = Sync()
     query: QuerySettings = QuerySettings()
 

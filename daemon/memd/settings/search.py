@@ -11,7 +11,7 @@ import msgspec
 
 from memd.programs.catalog import OPENCLAW_SOURCE
 from memd.settings.layers import Findings, Layer, absolute_path, read_layers
-from memd.settings.schema import Hybrid, MemorySearch, Remote, Source
+from memd.settings.schema import EndpointSettings, Hybrid, MemorySearch, Source
 
 replace = msgspec.structs.replace
 
@@ -45,7 +45,7 @@ def read_search(
         input_type=input_type,
         query_input_type=_filled(read.query_input_type) or input_type,
         document_input_type=_filled(read.document_input_type) or input_type,
-        remote=_remote(read.remote or Remote(), provider),
+        endpoint=_endpoint(read.endpoint or EndpointSettings(), provider),
         store=replace(read.store, path=str(index)),
         chunking=replace(read.chunking, overlap=min(read.chunking.overlap, read.chunking.tokens - 1)),
         query=replace(read.query, hybrid=_bounded_hybrid(read.query.hybrid)),
@@ -89,10 +89,10 @@ def _filled(text: str | None) -> str | None:
     return (text or "").strip() or None
 
 
-def _remote(remote: Remote, provider: str) -> Remote | None:
-    """Return the remote settings if a remote provider may be used or is configured, else None."""
-    is_described = remote.base_url or remote.api_key or remote.headers is not None
-    return remote if is_described or provider == "auto" or provider in DEFAULT_MODELS else None
+def _endpoint(endpoint: EndpointSettings, provider: str) -> EndpointSettings | None:
+    """Return the endpoint's settings if a remote provider may be used or is configured, else None."""
+    is_described = endpoint.base_url or endpoint.api_key or endpoint.headers is not None
+    return endpoint if is_described or provider == "auto" or provider in DEFAULT_MODELS else None
 
 
 def _bounded_hybrid(hybrid: Hybrid) -> Hybrid:

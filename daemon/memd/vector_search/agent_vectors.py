@@ -244,7 +244,7 @@ class VectorSearchManager:
                 live_spaces=lambda: self.spaces_in_use,
                 clock=self._clock,
                 events=FillEvents(stored, self.vector_cache.forget, partial(self._on_whole, active)),
-                bulk=bulk_fill_of(active.provider, self._settings.remote, self._index, self._clock),
+                bulk=bulk_fill_of(active.provider, self._settings.endpoint, self._index, self._clock),
                 saves_power=self._saves_power if active.provider.id == "local" else lambda: False,
             )
             space, names = active.space, {active.provider.model, self._settings.local.model_path}

@@ -239,7 +239,7 @@ OUTAGE = Degradation(
     code="provider_failed",
     reason="The embedding provider openai answered 401.",
     since_ms=NOW_MS - 3 * 3_600_000,
-    hint="Correct search.remote.apiKey.",
+    hint="Correct search.endpoint.apiKey.",
 )
 
 

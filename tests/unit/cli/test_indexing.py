@@ -32,7 +32,7 @@ main
   problem     The index can't be written: no space left. (index_io)
               hint: Free some space.
   degraded    The embedding provider openai answered 401. (for 3 h, provider_failed)
-              hint: Correct search.remote.apiKey.
+              hint: Correct search.endpoint.apiKey.
   skipped     1 file
               memory/link.md: symbolic link
 """

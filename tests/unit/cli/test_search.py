@@ -46,7 +46,7 @@ MEMORY.md:3-3  0.50  memory
 
 1 hit · keyword · 4.2 ms
 degraded: The embedding provider openai answered 401. (for 3 h, provider_failed)
-  hint: Correct search.remote.apiKey.
+  hint: Correct search.endpoint.apiKey.
 partial: the deadline ended the search early
 pending: 1 changed file not indexed yet
 """
@@ -350,7 +350,7 @@ MEMORY.md:3-3 --agent home  0.50  memory
 1 hit · 2 agents searched · 4.2 ms
 mode: home: keyword
 degraded: home: The embedding provider openai answered 401. (for 3 h, provider_failed)
-  hint: Correct search.remote.apiKey.
+  hint: Correct search.endpoint.apiKey.
 mode: work: hybrid · local minilm
 pending: work: 3 chunks without a vector yet
 error: old: the index is of a newer release (index_newer)
@@ -410,7 +410,7 @@ def test_common_notice_is_shown_once_without_agents() -> None:
         "no hits: No relevant results.",
         "  hint: Search with --min-score 0.",
         "degraded: The embedding provider openai answered 401. (for 3 h, provider_failed)",
-        "  hint: Correct search.remote.apiKey.",
+        "  hint: Correct search.endpoint.apiKey.",
     ]
 
 

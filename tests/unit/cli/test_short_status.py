@@ -31,7 +31,7 @@ work          needs attention · 54 files · 1,300 chunks · 1 vector · 2 files
   problem     memory/x.md is not UTF-8. (file_unreadable)
               hint: Save it as UTF-8.
   degraded    The embedding provider openai answered 401. (for 3 h, provider_failed)
-              hint: Correct search.remote.apiKey.
+              hint: Correct search.endpoint.apiKey.
   watching    polling: no inotify instance is free
   vectors     compared by a scan of the index
   skipped     7 files; `memctl status -v` lists them

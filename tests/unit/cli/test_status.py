@@ -63,7 +63,7 @@ work  needs attention
   problem     memory/x.md is not UTF-8. (file_unreadable)
               hint: Save it as UTF-8.
   degraded    The embedding provider openai answered 401. (for 3 h, provider_failed)
-              hint: Correct search.remote.apiKey.
+              hint: Correct search.endpoint.apiKey.
   workspace   /home/ann/work
   indexed     54 files · 1,300 chunks · 1 vector of 384 dimensions
   pending     2 files to read · 1,299 chunks to embed · oldest for 4.0 s

@@ -61,8 +61,8 @@ def test_explicit_min_score_differs_from_the_default() -> None:
         ({"sources": []}, {"sources": ("memory",)}),
         ({"provider": "openai"}, {"model": "text-embedding-3-small"}),
         ({"provider": "voyage", "model": "m"}, {"model": "m"}),
-        ({"provider": "local", "remote": {"baseUrl": "u"}}, {"remote": {"baseUrl": "u"}}),
-        ({"provider": "local", "remote": {"batch": {"wait": False}}}, {"remote": None}),
+        ({"provider": "local", "remote": {"baseUrl": "u"}}, {"endpoint": {"baseUrl": "u"}}),
+        ({"provider": "local", "remote": {"batch": {"wait": False}}}, {"endpoint": None}),
         ({"store": {"path": "idx/{agentId}/../m.db"}}, {"store": {"path": str(STATE / "idx" / "m.db")}}),
     ],
 )
@@ -90,7 +90,7 @@ def test_overrides_apply_per_key_and_null_is_ignored() -> None:
         }
     }
 
-    remote = resolved(document).agents["a"].settings.remote
+    remote = resolved(document).agents["a"].settings.endpoint
 
     assert remote is not None
     assert (remote.base_url, remote.headers) == ("u", {"C": "3"})
@@ -232,7 +232,7 @@ def test_explicit_batch_setting_differs_from_the_default() -> None:
         ({"enabled": True}, True),
         ({"enabled": False}, True),
     ]:
-        remote = resolved_search(remote={"batch": keys}).agents["main"].settings.remote
+        remote = resolved_search(remote={"batch": keys}).agents["main"].settings.endpoint
 
         assert remote is not None
         assert remote.batch.enabled_set is asked
@@ -261,7 +261,7 @@ def test_blank_input_types_are_none_and_a_size_drops_its_fraction() -> None:
 def test_api_key_may_refer_to_the_environment() -> None:
     home = resolved_search(remote={"apiKey": {"source": "env", "provider": "default", "id": "MY_KEY"}})
 
-    remote = home.agents["main"].settings.remote
+    remote = home.agents["main"].settings.endpoint
     assert remote is not None
     assert remote.api_key == "${MY_KEY}"
     assert home.problems == ()

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memd.settings.memd_toml import MemdToml, load_memd_toml, read_daemon_settings
-from memd.settings.schema import DaemonSettings, MemorySearch, ProviderEntry, Remote
+from memd.settings.schema import DaemonSettings, EndpointSettings, MemorySearch, ProviderEntry
 
 
 def _load(folder: Path, text: str | bytes) -> tuple[DaemonSettings, list[str]]:
@@ -126,7 +126,7 @@ def test_folder_instead_of_the_file_is_a_problem(tmp_path: Path) -> None:
     assert problems[0].data["file"] == str(tmp_path)
 
 
-@pytest.mark.parametrize("kind", [Remote, partial(ProviderEntry, id="mine")])
+@pytest.mark.parametrize("kind", [EndpointSettings, partial(ProviderEntry, id="mine")])
 def test_keys_and_header_values_are_not_in_a_repr(kind: Callable[..., object]) -> None:
     shown = repr(
         kind(
@@ -143,7 +143,7 @@ def test_keys_and_header_values_are_not_in_a_repr(kind: Callable[..., object]) -
 
 
 def test_settings_with_a_remote_can_be_printed() -> None:
-    settings = MemorySearch(remote=Remote(api_key="sk-secret", headers={"X-Key": "hidden"}))
+    settings = MemorySearch(endpoint=EndpointSettings(api_key="sk-secret", headers={"X-Key": "hidden"}))
 
     assert "sk-secret" not in repr(settings)
     assert "hidden" not in repr(settings)
@@ -151,7 +151,7 @@ def test_settings_with_a_remote_can_be_printed() -> None:
 
 @given(st.text())
 def test_password_in_an_address_is_not_in_a_repr(address: str) -> None:
-    shown = repr(Remote(base_url=f"{address}//me:sk-secret@host/v1"))
+    shown = repr(EndpointSettings(base_url=f"{address}//me:sk-secret@host/v1"))
 
     assert "sk-secret" not in shown
 

@@ -166,8 +166,8 @@ def test_extra_paths_of_all_files_add_up() -> None:
         ("agents.work = 3", "agents.work", "an object"),
         ("agents.work.search.enabled = 3", "agents.work.search.enabled", "true or false"),
         (
-            "agents.work.search.remote.apiKey = {source = 'exec', id = 'sk-secret'}",
-            "agents.work.search.remote.apiKey",
+            "agents.work.search.endpoint.apiKey = {source = 'exec', id = 'sk-secret'}",
+            "agents.work.search.endpoint.apiKey",
             'a string, or {source: "env", id: "NAME"}',
         ),
     ],
@@ -190,10 +190,46 @@ def test_api_key_may_be_text_or_a_variable() -> None:
         ("'${BOX_KEY}'", "${BOX_KEY}"),
         ("{source = 'env', id = 'BOX_KEY'}", "${BOX_KEY}"),
     ]:
-        remote = resolved(toml=f"search.remote.apiKey = {written}\n").agents["main"].settings.remote
+        remote = resolved(toml=f"search.endpoint.apiKey = {written}\n").agents["main"].settings.endpoint
 
         assert remote is not None
         assert remote.api_key == key
+
+
+@pytest.mark.parametrize("name", ["endpoint", "remote"])
+def test_endpoint_is_read_under_both_names_in_every_file(name: str) -> None:
+    search = {"search": {name: {"baseUrl": "https://box.example", "batch": {"enabled": False}}}}
+    toml = f"[search.{name}]\nbase_url = 'https://box.example'\nbatch.enabled = false\n"
+
+    for home in (resolved(toml=toml), resolved(in_plugin(search)), resolved({"memory": search})):
+        endpoint = home.agents["main"].settings.endpoint
+        assert endpoint is not None
+        assert (endpoint.base_url, endpoint.batch.enabled) == ("https://box.example", False)
+        assert (home.problems, home.unknown_keys, home.typos) == ((), (), ())
+
+
+def test_names_of_the_endpoint_in_several_files_are_one_setting() -> None:
+    document = {"memory": {"search": {"remote": {"apiKey": "sk-1", "baseUrl": "https://old.example"}}}}
+
+    endpoint = (
+        resolved(document, toml="search.endpoint.base_url = 'https://new.example'\n")
+        .agents["main"]
+        .settings.endpoint
+    )
+
+    assert endpoint is not None
+    assert (endpoint.api_key, endpoint.base_url) == ("sk-1", "https://new.example")
+
+
+def test_endpoint_under_both_names_in_one_place_is_reported() -> None:
+    home = resolved(toml="[agents.main.search]\nendpoint.api_key = 'new'\nremote.api_key = 'old'\n")
+
+    (problem,) = home.agents["main"].problems
+    endpoint = home.agents["main"].settings.endpoint
+    assert endpoint is not None
+    assert endpoint.api_key == "new"
+    assert problem.data["key"] == "agents.main.search.remote"
+    assert problem.message.endswith("is another name of `endpoint`, which is set too; remove one of them")
 
 
 def test_unknown_keys_and_agents_are_listed_with_their_file() -> None:
@@ -319,6 +355,7 @@ def test_refused_names_are_whole_groups_if_openclaw_refuses_all_of_them() -> Non
         "store.path",
         "cache.maxEntries",
         "local.modelCacheDir",
+        "endpoint",
         "remote.batch.wait",
         "remote.batch.concurrency",
         "remote.batch.pollIntervalMs",

@@ -17,13 +17,13 @@ from memd.embedding.secret import Secret
 from memd.settings.agents import DEFAULT_AGENT
 from memd.settings.layers import key_text, shown_key
 from memd.settings.openclaw_file import load_document
-from memd.settings.schema import KEY_KINDS, ProviderEntry, Remote
+from memd.settings.schema import KEY_KINDS, EndpointSettings, ProviderEntry
 from memd.system.clock import Clock, wall_clock_ms
 from memd_client.errors import ConfigInvalidError
 
 log = structlog.get_logger(__name__)
 
-REMOTE: Final = "search.remote"
+ENDPOINT: Final = "search.endpoint"
 """The dotted name of the settings of a remote provider, for messages."""
 
 AUTH_PROFILES: Final = "auth-profiles.json"
@@ -40,7 +40,7 @@ _HEADER_NAME: Final = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 def find_key(
     known: KnownProvider,
     entry: ProviderEntry | None,
-    remote: Remote | None,
+    settings: EndpointSettings | None,
     agent_id: str,
     state_dir: Path,
     environ: Mapping[str, str],
@@ -49,10 +49,12 @@ def find_key(
 ) -> Secret | None:
     """Return the first key found for a provider, None without one. Blocks on disk.
 
-    The order is `remote.apiKey`, the auth profiles of the agent and then of the agent `main`, the provider's entry in
+    The order is `endpoint.apiKey`, the auth profiles of the agent and then of the agent `main`, the provider's entry in
     `models.providers`, its environment variables.
     """
-    if remote is not None and (key := _from_setting(remote.api_key, f"{REMOTE}.apiKey", known, environ)):
+    if settings is not None and (
+        key := _from_setting(settings.api_key, f"{ENDPOINT}.apiKey", known, environ)
+    ):
         return key
     problem: ConfigInvalidError | None = None
     try:

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Final
 from urllib.parse import urlsplit
 
-from memd.embedding.choose.credentials import REMOTE, expand, find_key, usable_headers
+from memd.embedding.choose.credentials import ENDPOINT, expand, find_key, usable_headers
 from memd.embedding.prefixes import NONE, Prefixes, prefixes_of
 from memd.embedding.provider import BatchLimits
 from memd.embedding.remote.catalog import (
@@ -26,7 +26,7 @@ from memd.embedding.remote.catalog import (
 from memd.embedding.remote.endpoint import Endpoint
 from memd.embedding.space import VectorSpace
 from memd.settings.layers import shown_key
-from memd.settings.schema import Batch, MemorySearch, ProviderEntry, Remote
+from memd.settings.schema import Batch, EndpointSettings, MemorySearch, ProviderEntry
 from memd_client.errors import ConfigInvalidError, ProviderUnavailableError
 
 AUTH_HEADERS: Final = ("authorization", "api-key", "x-api-key", "x-goog-api-key")
@@ -36,7 +36,7 @@ TYPED: Final[tuple[Dialect, ...]] = ("voyage", "compatible")
 """Interfaces with configurable input types."""
 
 COMPATIBLE_NAMES: Final = ("compatible", "openai-compatible")
-"""Names for a server with OpenAI's interface that is configured by `remote` only."""
+"""Names for a server with OpenAI's interface that is configured by `endpoint` only."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,7 +147,7 @@ def checked_url(raw: str, setting: str, environ: Mapping[str, str]) -> str:
         return text.rstrip("/")
     raise ConfigInvalidError(
         f"{setting} {problem}",
-        hint=f"write an address such as https://host/v1, and secrets into {REMOTE}.apiKey or headers",
+        hint=f"write an address such as https://host/v1, and secrets into {ENDPOINT}.apiKey or headers",
         data={"key": setting},
     )
 
@@ -278,20 +278,20 @@ class RemoteResolver:
         except ConfigInvalidError:
             return False
 
-    def _remote_for(self, vendor: Vendor) -> Remote | None:
-        """Return `remote` if it belongs to this vendor.
+    def _remote_for(self, vendor: Vendor) -> EndpointSettings | None:
+        """Return the endpoint's settings if it belongs to this vendor.
 
         It belongs to the configured provider, with `auto` to the first one tried, with a local model to the fallback.
         """
         provider = self._settings.provider
         owner = self._settings.fallback if provider in ("local", "none") else provider
         owner = AUTO_ORDER[0] if owner == "auto" else owner
-        return (self._settings.remote or Remote()) if self._is_name_of(vendor, owner) else None
+        return (self._settings.endpoint or EndpointSettings()) if self._is_name_of(vendor, owner) else None
 
     def _plan(
         self,
         vendor: Vendor,
-        remote: Remote | None,
+        remote: EndpointSettings | None,
         base_url: str,
         wanted: ModelChoice,
         *,
@@ -321,7 +321,7 @@ class RemoteResolver:
         usual = prefixes_of(wanted.model) if dialect == "ollama" else NONE
         prefixes = usual if wanted.prefixes is None else wanted.prefixes
         interface = KNOWN["compatible"] if dialect == "compatible" else known
-        batch = (self._settings.remote or Remote()).batch
+        batch = (self._settings.endpoint or EndpointSettings()).batch
         return RemotePlan(
             dialect,
             endpoint,
@@ -331,18 +331,18 @@ class RemoteResolver:
             known.has_bulk and _wants_bulk(batch, is_own),
         )
 
-    def _address(self, vendor: Vendor, remote: Remote | None) -> str:
-        """Return the base URL of `remote`, else of the vendor's entry, else the usual one."""
+    def _address(self, vendor: Vendor, remote: EndpointSettings | None) -> str:
+        """Return the base URL of the settings, else of the vendor's entry, else the usual one."""
         if remote is not None and (remote.base_url or "").strip():
-            return checked_url(remote.base_url or "", f"{REMOTE}.baseUrl", self._environ)
-        return vendor.address(self._environ, f"{REMOTE}.baseUrl", f"{REMOTE}.baseUrl")
+            return checked_url(remote.base_url or "", f"{ENDPOINT}.baseUrl", self._environ)
+        return vendor.address(self._environ, f"{ENDPOINT}.baseUrl", f"{ENDPOINT}.baseUrl")
 
-    def _headers(self, vendor: Vendor, remote: Remote | None) -> dict[str, str]:
-        """Return the headers of the vendor's entry, overridden by those of `remote`."""
+    def _headers(self, vendor: Vendor, remote: EndpointSettings | None) -> dict[str, str]:
+        """Return the headers of the vendor's entry, overridden by those of the settings."""
         merged: dict[str, tuple[str, str]] = {}
         entry = vendor.entry
         places = [] if entry is None else [(entry.headers, f"models.providers.{shown_key(entry.id)}.headers")]
-        places += [] if remote is None else [(remote.headers, f"{REMOTE}.headers")]
+        places += [] if remote is None else [(remote.headers, f"{ENDPOINT}.headers")]
         for headers, place in places:
             for name, value in usable_headers(headers, self._environ, place).items():
                 merged[name.lower()] = (name, value)
@@ -356,7 +356,7 @@ def _wants_bulk(batch: Batch, is_own: bool) -> bool:
 
 def _missing_key_error(vendor: Vendor, *, may_use_remote: bool) -> ProviderUnavailableError:
     """Return the error that lists the settings for a key."""
-    places = [f"{REMOTE}.apiKey"] if may_use_remote else []
+    places = [f"{ENDPOINT}.apiKey"] if may_use_remote else []
     places += [f"models.providers.{shown_key(name)}.apiKey" for name in vendor.known.entry_names[:1]]
     places += [f"the environment variable {name}" for name in vendor.known.key_variables]
     return ProviderUnavailableError(

@@ -188,7 +188,7 @@ class _RefusalIsolation:
         except TextRefusedError:
             raise ProviderFailedError(
                 f"{self._provider.id} refuses every text: {refusal.message}",
-                hint="check search.model and remote.baseUrl; keyword search still works",
+                hint="check search.model and endpoint.baseUrl; keyword search still works",
             ) from None
         self._is_working = True
 

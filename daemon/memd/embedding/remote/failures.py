@@ -164,7 +164,7 @@ def _no_embeddings_error(endpoint: Endpoint, summary: str, url: str) -> Provider
         path = "this path"
     return ProviderFailedError(
         f"{summary}: there are no embeddings at {path}",
-        hint="check remote.baseUrl: most end in /v1, and none in /embeddings",
+        hint="check endpoint.baseUrl: most end in /v1, and none in /embeddings",
     )
 
 
@@ -176,7 +176,7 @@ def _redirect_error(endpoint: Endpoint, summary: str, headers: Mapping[str, str]
         host = None
     return ProviderFailedError(
         f"{summary}: it redirects the request" + (f" to {endpoint.redactor.clean(host)}" if host else ""),
-        hint="set remote.baseUrl to the final address: redirects are not followed, since they would carry the key",
+        hint="set endpoint.baseUrl to the final address: redirects are not followed, since they would carry the key",
     )
 
 

@@ -92,12 +92,12 @@ def _mapped_errors(host: str, timeouts: Timeouts, redactor: Redactor) -> Iterato
     except (httpx.UnsupportedProtocol, httpx.InvalidURL):
         raise ProviderUnreachableError(
             "the provider's address is not a usable URL",
-            hint="correct remote.baseUrl: it must begin with http:// or https://",
+            hint="correct endpoint.baseUrl: it must begin with http:// or https://",
         ) from None
     except (httpx.LocalProtocolError, UnicodeEncodeError):
         raise ProviderAuthError(
             f"no request was sent to {host}: the key or a header contains characters that HTTP can't carry",
-            hint="remove quotes, line breaks and spaces from the key and remote.headers",
+            hint="remove quotes, line breaks and spaces from the key and endpoint.headers",
         ) from None
     except zlib.error:
         raise ProviderUnreachableError(f"{host} sent a reply that can't be decompressed") from None

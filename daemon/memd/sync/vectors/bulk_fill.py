@@ -16,7 +16,7 @@ from memd.embedding.remote.bulk.runner import BulkRunner
 from memd.embedding.remote.remote import RemoteProvider
 from memd.index.connection import IndexFile
 from memd.index.meta import load_jobs, save_jobs
-from memd.settings.schema import Batch, Remote
+from memd.settings.schema import Batch, EndpointSettings
 from memd.system.clock import Clock
 from memd_client.errors import MemdError
 from memd_client.messages import BulkJob
@@ -144,14 +144,14 @@ class BulkFill:
 
 
 def bulk_fill_of(
-    provider: EmbeddingProvider, remote: Remote | None, index: IndexFile, clock: Clock
+    provider: EmbeddingProvider, endpoint: EndpointSettings | None, index: IndexFile, clock: Clock
 ) -> BulkFill | None:
     """Return a fill through the provider's batch API, or None if it has none or it is disabled."""
     if not isinstance(provider, RemoteProvider) or provider.bulk is None:
         return None
     return BulkFill(
         provider.bulk,
-        (remote or Remote()).batch,
+        (endpoint or EndpointSettings()).batch,
         index,
         space=provider.space.id,
         clock=clock,

@@ -10,7 +10,7 @@ import structlog.testing
 
 from memd.embedding.local.reference import DEFAULT_LOCAL_MODEL, local_space, parse_reference
 from memd.embedding.remote.catalog import AUTO_ORDER
-from memd.settings.schema import Local, MemorySearch, Remote
+from memd.settings.schema import EndpointSettings, Local, MemorySearch
 from memd_client.errors import (
     ConfigInvalidError,
     LocalExtraMissingError,
@@ -67,7 +67,7 @@ def test_auto_skips_unusable_providers_and_logs_them(tmp_path: Path) -> None:
         selection = choose(
             tmp_path,
             asker=ChooserFixture(tmp_path, extra=False, environ={"VOYAGE_API_KEY": "k"}),
-            remote=Remote(api_key="${NOT_SET}"),
+            endpoint=EndpointSettings(api_key="${NOT_SET}"),
         )
     assert selection.provider is not None
     assert selection.provider.id == "voyage"
@@ -84,7 +84,7 @@ def test_auto_without_any_provider_hints_at_the_remedy(tmp_path: Path) -> None:
 
 
 def test_auto_raises_a_configuration_error_if_no_provider_is_usable(tmp_path: Path) -> None:
-    problem = choose(tmp_path, remote=Remote(api_key="${NOT_SET}")).problem
+    problem = choose(tmp_path, endpoint=EndpointSettings(api_key="${NOT_SET}")).problem
     assert isinstance(problem, ConfigInvalidError)
     assert "NOT_SET" in problem.message
 

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from memd.embedding.choose.credentials import MAX_PROFILES_BYTES, expand, find_key, usable_headers, usable_key
 from memd.embedding.remote.catalog import GEMINI, OPENAI
 from memd.embedding.secret import Secret
-from memd.settings.schema import ProviderEntry, Remote
+from memd.settings.schema import EndpointSettings, ProviderEntry
 from memd_client.errors import ConfigInvalidError
 
 NOW = 1_700_000_000_000
@@ -39,7 +39,7 @@ def find(
     *,
     known: Any = OPENAI,
     entry: ProviderEntry | None = None,
-    remote: Remote | None = None,
+    remote: EndpointSettings | None = None,
     agent: str = "work",
     environ: Mapping[str, str] | None = None,
 ) -> str | None:
@@ -52,13 +52,13 @@ def test_key_places_are_searched_in_order(tmp_path: Path) -> None:
     write_profiles(tmp_path, {"version": 1, "profiles": {"openai:default": api_key("of main")}})
     write_profiles(tmp_path, {"version": 1, "profiles": {"openai:default": api_key("of the agent")}}, "work")
     places: dict[str, Any] = {
-        "remote": Remote(api_key="of remote"),
+        "remote": EndpointSettings(api_key="of remote"),
         "entry": ProviderEntry(id="openai", api_key="of the entry"),
         "environ": {"OPENAI_API_KEY": "of the environment"},
     }
 
     assert find(tmp_path, **places) == "of remote"
-    places["remote"] = Remote(api_key=" ")
+    places["remote"] = EndpointSettings(api_key=" ")
     assert find(tmp_path, **places) == "of the agent"
     write_profiles(tmp_path, {"version": 1, "profiles": {}}, "work")
     assert find(tmp_path, **places) == "of main"
@@ -78,7 +78,7 @@ def test_the_first_variable_that_is_set_wins(tmp_path: Path) -> None:
 
 def test_surrounding_space_is_removed_from_a_key(tmp_path: Path) -> None:
     assert find(tmp_path, environ={"OPENAI_API_KEY": " sk-1\r\n"}) == "sk-1"
-    assert find(tmp_path, remote=Remote(api_key="\tsk-2\n")) == "sk-2"
+    assert find(tmp_path, remote=EndpointSettings(api_key="\tsk-2\n")) == "sk-2"
 
 
 @pytest.mark.parametrize(
@@ -86,7 +86,7 @@ def test_surrounding_space_is_removed_from_a_key(tmp_path: Path) -> None:
 )
 def test_key_unfit_for_a_header_is_named_by_its_setting_only(tmp_path: Path, key: str) -> None:
     for places, named in [
-        ({"remote": Remote(api_key=key)}, "search.remote.apiKey"),
+        ({"remote": EndpointSettings(api_key=key)}, "search.endpoint.apiKey"),
         ({"entry": ProviderEntry(id="openai", api_key=key)}, "models.providers.openai.apiKey"),
         ({"environ": {"OPENAI_API_KEY": key}}, "OPENAI_API_KEY"),
     ]:
@@ -103,14 +103,14 @@ def test_key_unfit_for_a_header_is_named_by_its_setting_only(tmp_path: Path, key
 def test_references_are_expanded_in_any_position(tmp_path: Path) -> None:
     environ = {"A": "one", "b_2": "two", "OPENAI_API_KEY": "usual"}
 
-    assert find(tmp_path, remote=Remote(api_key="${A}-${b_2}"), environ=environ) == "one-two"
+    assert find(tmp_path, remote=EndpointSettings(api_key="${A}-${b_2}"), environ=environ) == "one-two"
     assert find(tmp_path, entry=ProviderEntry(id="openai", api_key="${A}"), environ=environ) == "one"
     assert expand("https://${A}.host/$${A}/$A", environ, "x") == "https://one.host/${A}/$A"
     assert usable_headers({"X-Team": "t-${A}"}, environ, "place") == {"X-Team": "t-one"}
 
 
 def test_variable_name_without_braces_is_a_reference(tmp_path: Path) -> None:
-    named = Remote(api_key="OPENAI_API_KEY")
+    named = EndpointSettings(api_key="OPENAI_API_KEY")
 
     assert find(tmp_path, remote=named, environ={"OPENAI_API_KEY": "usual"}) == "usual"
     with pytest.raises(ConfigInvalidError, match="OPENAI_API_KEY"):
@@ -122,9 +122,9 @@ def test_unset_variable_is_named_with_its_setting(tmp_path: Path, environ: dict[
     usual = environ | {"OPENAI_API_KEY": "usual"}
 
     with pytest.raises(ConfigInvalidError) as caught:
-        find(tmp_path, remote=Remote(api_key="sk-marker-${MY_KEY}"), environ=usual)
+        find(tmp_path, remote=EndpointSettings(api_key="sk-marker-${MY_KEY}"), environ=usual)
 
-    assert caught.value.data == {"key": "search.remote.apiKey", "variable": "MY_KEY"}
+    assert caught.value.data == {"key": "search.endpoint.apiKey", "variable": "MY_KEY"}
     assert "MY_KEY" in caught.value.message
     assert "MY_KEY" in caught.value.hint
     assert "marker" not in repr(caught.value)
@@ -134,8 +134,8 @@ def test_unset_variable_is_named_with_its_setting(tmp_path: Path, environ: dict[
     "headers", [{"X Team": "v"}, {"": "v"}, {"X-Team": "marker\r\nEvil: 1"}, {"X-Team": "märker-marker"}]
 )
 def test_invalid_header_is_named_without_its_value(headers: dict[str, str]) -> None:
-    with pytest.raises(ConfigInvalidError, match=r"search\.remote\.headers") as caught:
-        usable_headers(headers, {}, "search.remote.headers")
+    with pytest.raises(ConfigInvalidError, match=r"search\.endpoint\.headers") as caught:
+        usable_headers(headers, {}, "search.endpoint.headers")
 
     assert "marker" not in str(caught.value.to_wire())
 

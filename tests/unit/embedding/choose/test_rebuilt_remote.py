@@ -20,7 +20,7 @@ from memd.embedding.prefixes import NONE, Prefixes
 from memd.embedding.remote.catalog import AUTO_ORDER, KNOWN
 from memd.embedding.remote.remote import RemoteProvider
 from memd.embedding.space import VectorSpace
-from memd.settings.schema import DaemonSettings, MemorySearch, ProviderEntry, Remote
+from memd.settings.schema import DaemonSettings, EndpointSettings, MemorySearch, ProviderEntry
 from memd_client.errors import (
     ConfigInvalidError,
     MemdError,
@@ -44,8 +44,8 @@ async def test_remote_provider_sends_the_key_to_its_server(tmp_path: Path) -> No
     with serve_provider("voyage") as server:
         server.key = KEY
         asker = ChooserFixture(tmp_path, environ={"MY_KEY": KEY, "HOST_OF_IT": server.url})
-        remote = Remote(base_url="${HOST_OF_IT}", api_key="${MY_KEY}\n")
-        settings = MemorySearch(provider="voyage", remote=remote)
+        remote = EndpointSettings(base_url="${HOST_OF_IT}", api_key="${MY_KEY}\n")
+        settings = MemorySearch(provider="voyage", endpoint=remote)
 
         provider = await asker.providers.make("voyage", settings, "main")
         vector = await provider.embed_query("where is the key")
@@ -130,7 +130,7 @@ async def test_ollama_keep_alive_follows_the_daemons_setting(
 ) -> None:
     with serve_provider("ollama") as server:
         asker = ChooserFixture(tmp_path, daemon=DaemonSettings(model_keep_alive_minutes=minutes))
-        settings = MemorySearch(provider="ollama", remote=Remote(base_url=server.url))
+        settings = MemorySearch(provider="ollama", endpoint=EndpointSettings(base_url=server.url))
         provider = await asker.providers.make("ollama", settings, "main")
         await provider.embed_query("text")
         await provider.aclose()
@@ -164,11 +164,11 @@ def test_no_key_is_in_any_repr_log_or_error(tmp_path: Path, caplog: pytest.LogCa
     environ = {f"{name.upper()}_API_KEY": MARKER for name in AUTO_ORDER}
     remotes = [
         None,
-        Remote(api_key=MARKER, headers={"X-Key": MARKER}),
-        Remote(api_key=f"{MARKER}\n{MARKER}"),
-        Remote(api_key=f"{MARKER}${{NOT_SET}}"),
-        Remote(base_url=f"https://{MARKER}@host"),
-        Remote(headers={"X-Key": f"{MARKER}\0"}),
+        EndpointSettings(api_key=MARKER, headers={"X-Key": MARKER}),
+        EndpointSettings(api_key=f"{MARKER}\n{MARKER}"),
+        EndpointSettings(api_key=f"{MARKER}${{NOT_SET}}"),
+        EndpointSettings(base_url=f"https://{MARKER}@host"),
+        EndpointSettings(headers={"X-Key": f"{MARKER}\0"}),
     ]
     seen = []
 
@@ -177,7 +177,7 @@ def test_no_key_is_in_any_repr_log_or_error(tmp_path: Path, caplog: pytest.LogCa
             asker = ChooserFixture(tmp_path, environ=with_keys, entries={"lab": entry})
             for name in ("auto", *AUTO_ORDER, "ollama", "lab", "compatible"):
                 for remote in remotes:
-                    settings: dict[str, Any] = {"provider": name, "remote": remote, "fallback": "mistral"}
+                    settings: dict[str, Any] = {"provider": name, "endpoint": remote, "fallback": "mistral"}
                     selection = asker.choose(**settings)
                     seen += [repr(selection), repr(asker.providers), repr(MemorySearch(**settings))]
                     if selection.problem is not None:
@@ -196,7 +196,9 @@ def test_no_key_is_in_any_repr_log_or_error(tmp_path: Path, caplog: pytest.LogCa
 async def test_refused_key_is_not_in_the_error(tmp_path: Path) -> None:
     with serve_provider("openai") as server:
         asker = ChooserFixture(tmp_path)
-        settings = MemorySearch(provider="openai", remote=Remote(base_url=server.url, api_key=MARKER))
+        settings = MemorySearch(
+            provider="openai", endpoint=EndpointSettings(base_url=server.url, api_key=MARKER)
+        )
         provider = await asker.providers.make("openai", settings, "main")
         with pytest.raises(ProviderAuthError) as caught:
             await provider.embed_query("text")
@@ -220,9 +222,9 @@ def replan(
 
 def test_earlier_provider_gets_the_vendors_current_key() -> None:
     earlier = ModelChoice("text-embedding-ada-002", KNOWN["openai"].base_url, 512, prefixes=NONE)
-    remote = Remote(api_key="mine", base_url=PROXY, headers={"X": "y"})
+    remote = EndpointSettings(api_key="mine", base_url=PROXY, headers={"X": "y"})
 
-    found = replan(earlier, "openai", provider="gemini", remote=remote)
+    found = replan(earlier, "openai", provider="gemini", endpoint=remote)
     assert found is not None
     assert (found.endpoint.base_url, found.endpoint.model, found.endpoint.dims) == (
         KNOWN["openai"].base_url,
@@ -232,19 +234,19 @@ def test_earlier_provider_gets_the_vendors_current_key() -> None:
     assert (key_in(found), found.endpoint.headers) == ("key-of-openai", {})
     assert found.space == VectorSpace("openai", "text-embedding-ada-002", dims=512)
 
-    moved = replan(earlier, "openai", provider="openai", remote=remote)
+    moved = replan(earlier, "openai", provider="openai", endpoint=remote)
     assert moved is not None
     assert (key_in(moved), moved.endpoint.headers) == ("key-of-openai", {})
 
     with pytest.raises(ProviderUnavailableError):
-        replan(earlier, "openai", provider="gemini", remote=remote, environ={})
+        replan(earlier, "openai", provider="gemini", endpoint=remote, environ={})
 
 
 def test_earlier_provider_at_the_same_address_gets_all_settings() -> None:
     earlier = ModelChoice("bge-m3", PROXY)
-    remote = Remote(api_key="mine", base_url=PROXY + "/", headers={"X": "y"})
+    remote = EndpointSettings(api_key="mine", base_url=PROXY + "/", headers={"X": "y"})
 
-    found = replan(earlier, "openai", provider="openai", model="other", remote=remote, environ={})
+    found = replan(earlier, "openai", provider="openai", model="other", endpoint=remote, environ={})
 
     assert found is not None
     assert (found.endpoint.model, key_in(found), found.endpoint.headers) == ("bge-m3", "mine", {"X": "y"})
@@ -254,10 +256,16 @@ def test_no_key_is_sent_to_an_address_that_is_no_longer_configured() -> None:
     earlier = ModelChoice("bge-m3", PROXY)
 
     assert replan(earlier, "openai", provider="gemini") is None
-    assert replan(earlier, "openai", provider="gemini", remote=Remote(base_url=PROXY, api_key="k")) is None
+    assert (
+        replan(earlier, "openai", provider="gemini", endpoint=EndpointSettings(base_url=PROXY, api_key="k"))
+        is None
+    )
 
     moved = replan(
-        earlier, "openai", provider="openai", remote=Remote(base_url="https://new.example", api_key="k")
+        earlier,
+        "openai",
+        provider="openai",
+        endpoint=EndpointSettings(base_url="https://new.example", api_key="k"),
     )
     assert moved is not None
     assert (moved.endpoint.base_url, key_in(moved)) == ("https://new.example", "k")

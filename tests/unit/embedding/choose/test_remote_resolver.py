@@ -8,7 +8,7 @@ from memd.embedding.local.reference import space_of
 from memd.embedding.prefixes import NONE, prefixes_of
 from memd.embedding.provider import BatchLimits
 from memd.embedding.remote.catalog import AUTO_ORDER, KNOWN, limits_of
-from memd.settings.schema import Batch, MemorySearch, ProviderEntry, Remote
+from memd.settings.schema import Batch, EndpointSettings, MemorySearch, ProviderEntry
 from memd.settings.search import DEFAULT_MODELS
 from memd_client.errors import ConfigInvalidError, MemdError, ProviderUnavailableError
 from tests.support.chooser_fixture import KEYS, key_in, plan, remote_resolver
@@ -84,22 +84,22 @@ def test_missing_key_error_lists_the_key_places(name: str) -> None:
         plan(name, environ={})
 
     assert KNOWN[name].key_variables[0] in caught.value.hint
-    assert "search.remote.apiKey" in caught.value.hint
+    assert "search.endpoint.apiKey" in caught.value.hint
     assert f"models.providers.{KNOWN[name].entry_names[0]}.apiKey" in caught.value.hint
 
 
 def test_header_with_a_key_replaces_the_key() -> None:
-    found = plan("openai", remote=Remote(headers={"Authorization": "Bearer x"}), environ={})
+    found = plan("openai", endpoint=EndpointSettings(headers={"Authorization": "Bearer x"}), environ={})
 
     assert found.endpoint.headers == {"Authorization": "Bearer x"}
 
 
 def test_remote_settings_are_not_sent_to_another_vendor() -> None:
-    remote = Remote(base_url=PROXY, api_key="key-of-the-proxy", headers={"X-Team": "a"})
+    remote = EndpointSettings(base_url=PROXY, api_key="key-of-the-proxy", headers={"X-Team": "a"})
 
     for name in ("gemini", "voyage", "mistral", "ollama"):
         found = plan(
-            "openai", name=name, remote=remote, model="text-embedding-3-large", output_dimensionality=64
+            "openai", name=name, endpoint=remote, model="text-embedding-3-large", output_dimensionality=64
         )
 
         assert found.endpoint.base_url == KNOWN[name].base_url
@@ -109,24 +109,26 @@ def test_remote_settings_are_not_sent_to_another_vendor() -> None:
 
 
 def test_remote_settings_apply_to_a_fallback_of_the_same_vendor() -> None:
-    found = plan("google", name="gemini", remote=Remote(api_key="mine"), model="gemini-embedding-2")
+    found = plan(
+        "google", name="gemini", endpoint=EndpointSettings(api_key="mine"), model="gemini-embedding-2"
+    )
 
     assert (key_in(found), found.endpoint.model) == ("mine", "gemini-embedding-2")
 
 
 def test_remote_settings_apply_to_the_fallback_of_a_local_model() -> None:
-    remote = Remote(api_key="mine")
+    remote = EndpointSettings(api_key="mine")
 
-    assert key_in(plan("local", name="voyage", fallback="voyage", remote=remote)) == "mine"
-    assert key_in(plan("local", name="openai", fallback="voyage", remote=remote)) == "key-of-openai"
+    assert key_in(plan("local", name="voyage", fallback="voyage", endpoint=remote)) == "mine"
+    assert key_in(plan("local", name="openai", fallback="voyage", endpoint=remote)) == "key-of-openai"
 
 
 def test_auto_applies_remote_settings_to_the_first_provider_only() -> None:
-    remote = Remote(base_url=HERE, api_key="mine")
+    remote = EndpointSettings(base_url=HERE, api_key="mine")
 
-    assert key_in(plan("auto", name="openai", remote=remote)) == "mine"
-    assert key_in(plan("auto", name="gemini", remote=remote)) == "key-of-gemini"
-    assert plan("auto", name="gemini", remote=remote).endpoint.base_url == KNOWN["gemini"].base_url
+    assert key_in(plan("auto", name="openai", endpoint=remote)) == "mine"
+    assert key_in(plan("auto", name="gemini", endpoint=remote)) == "key-of-gemini"
+    assert plan("auto", name="gemini", endpoint=remote).endpoint.base_url == KNOWN["gemini"].base_url
 
 
 def test_auto_skips_a_provider_without_key_address_or_headers() -> None:
@@ -134,7 +136,9 @@ def test_auto_skips_a_provider_without_key_address_or_headers() -> None:
 
     with pytest.raises(ProviderUnavailableError):
         remote_resolver(MemorySearch(), entry, environ={}).plan_auto("openai")
-    found = remote_resolver(MemorySearch(remote=Remote(base_url=HERE)), environ={}).plan_auto("openai")
+    found = remote_resolver(MemorySearch(endpoint=EndpointSettings(base_url=HERE)), environ={}).plan_auto(
+        "openai"
+    )
     assert (found.endpoint.base_url, key_in(found)) == (HERE, None)
 
 
@@ -153,33 +157,35 @@ def test_remote_settings_override_the_entry() -> None:
     assert (alone.endpoint.base_url, key_in(alone)) == ("https://entry.example/v1", "of-the-entry")
     assert alone.endpoint.headers == {"X-A": "1", "X-B": "1"}
 
-    both = plan("openai", entry, remote=Remote(base_url=PROXY + "//", headers={"x-b": "2"}), environ={})
+    both = plan(
+        "openai", entry, endpoint=EndpointSettings(base_url=PROXY + "//", headers={"x-b": "2"}), environ={}
+    )
     assert (both.endpoint.base_url, key_in(both)) == (PROXY, "of-the-entry")
     assert both.endpoint.headers == {"X-A": "1", "x-b": "2"}
 
 
 @pytest.mark.parametrize("base_url", ["https://api.openai.com/v1", "https://eu.api.openai.com/v1/"])
 def test_openai_hosts_use_openais_full_interface(base_url: str) -> None:
-    found = plan("openai", remote=Remote(base_url=base_url))
+    found = plan("openai", endpoint=EndpointSettings(base_url=base_url))
 
     assert (found.dialect, found.has_bulk, found.limits) == ("openai", True, KNOWN["openai"].limits)
 
 
 def test_openai_at_another_host_uses_the_compatible_interface() -> None:
-    found = plan("openai", remote=Remote(base_url=PROXY))
+    found = plan("openai", endpoint=EndpointSettings(base_url=PROXY))
 
     assert (found.dialect, found.has_bulk, found.metered) == ("compatible", False, True)
     assert found.limits == KNOWN["compatible"].limits
     assert found.space.id == plan("openai").space.id
     with pytest.raises(ProviderUnavailableError):
-        plan("openai", remote=Remote(base_url=PROXY), environ={})
+        plan("openai", endpoint=EndpointSettings(base_url=PROXY), environ={})
     with pytest.raises(ProviderUnavailableError):
-        plan("openai", remote=Remote(base_url="https://api.openai.com.evil.example"), environ={})
+        plan("openai", endpoint=EndpointSettings(base_url="https://api.openai.com.evil.example"), environ={})
 
 
 @pytest.mark.parametrize("base_url", [HERE, "http://localhost:1234/v1", "http://[::1]:8080/v1"])
 def test_loopback_server_is_free_and_needs_no_key(base_url: str) -> None:
-    found = plan("openai", remote=Remote(base_url=base_url), environ={})
+    found = plan("openai", endpoint=EndpointSettings(base_url=base_url), environ={})
 
     assert (found.dialect, key_in(found), found.metered) == ("compatible", None, False)
 
@@ -196,9 +202,9 @@ def test_batch_api_at_another_host_is_used_if_enabled_explicitly(
     batch: Batch, own: bool, elsewhere: bool
 ) -> None:
     for name in ("openai", "gemini", "voyage"):
-        assert plan(name, remote=Remote(batch=batch)).has_bulk is own
-        assert plan(name, remote=Remote(batch=batch, base_url=PROXY)).has_bulk is elsewhere
-    assert not plan("mistral", remote=Remote(batch=batch)).has_bulk
+        assert plan(name, endpoint=EndpointSettings(batch=batch)).has_bulk is own
+        assert plan(name, endpoint=EndpointSettings(batch=batch, base_url=PROXY)).has_bulk is elsewhere
+    assert not plan("mistral", endpoint=EndpointSettings(batch=batch)).has_bulk
 
 
 def test_entry_uses_the_interface_of_its_api() -> None:
@@ -243,11 +249,11 @@ def test_entry_without_embeddings_is_an_error() -> None:
 
 @pytest.mark.parametrize("name", ["compatible", "openai-compatible"])
 def test_compatible_server_needs_only_remote_settings(name: str) -> None:
-    found = plan(name, model="bge-m3", remote=Remote(base_url=HERE))
+    found = plan(name, model="bge-m3", endpoint=EndpointSettings(base_url=HERE))
 
     assert (found.dialect, found.endpoint.provider, key_in(found)) == ("compatible", name, None)
     with pytest.raises(ConfigInvalidError, match=r"no model is configured"):
-        plan(name, remote=Remote(base_url=HERE))
+        plan(name, endpoint=EndpointSettings(base_url=HERE))
     with pytest.raises(ConfigInvalidError, match=r"has no base URL"):
         plan(name, model="bge-m3")
 
@@ -269,12 +275,12 @@ def test_compatible_server_needs_only_remote_settings(name: str) -> None:
 )
 def test_invalid_address_names_the_setting_without_its_value(base_url: str) -> None:
     for place, remote in [
-        ("search.remote.baseUrl", Remote(base_url=base_url)),
+        ("search.endpoint.baseUrl", EndpointSettings(base_url=base_url)),
         ("models.providers.openai.baseUrl", None),
     ]:
         entry = ProviderEntry(id="openai", base_url=base_url)
         with pytest.raises(ConfigInvalidError, match=place) as caught:
-            plan("openai", entry, remote=remote)
+            plan("openai", entry, endpoint=remote)
         assert "marker" not in str(caught.value.to_wire())
 
 
@@ -289,9 +295,9 @@ def test_openclaws_vectors_are_in_the_same_space(name: str) -> None:
 def test_space_ignores_url_key_headers_and_port() -> None:
     plans = [
         plan("openai"),
-        plan("openai", remote=Remote(api_key="other")),
-        plan("openai", remote=Remote(base_url=HERE)),
-        plan("openai", remote=Remote(base_url="http://127.0.0.1:9090/v1", headers={"A": "b"})),
+        plan("openai", endpoint=EndpointSettings(api_key="other")),
+        plan("openai", endpoint=EndpointSettings(base_url=HERE)),
+        plan("openai", endpoint=EndpointSettings(base_url="http://127.0.0.1:9090/v1", headers={"A": "b"})),
         plan("openai", ProviderEntry(id="openai", base_url=PROXY, api_key="k")),
     ]
 
@@ -321,14 +327,14 @@ def test_unsent_document_type_does_not_change_the_space() -> None:
 
 def test_no_plan_and_no_error_shows_a_key() -> None:
     marker = "sk-marker-0123456789"
-    remote = Remote(api_key=marker, headers={"X-Key": marker})
+    remote = EndpointSettings(api_key=marker, headers={"X-Key": marker})
     entry = ProviderEntry(id="lab", base_url=HERE, api_key=marker, headers={"X-Key": marker}, models=("m",))
     environ = dict.fromkeys(KEYS, marker)
     shown = []
 
     for name in (*KNOWN, "lab", "opnai", "google"):
-        for tried in (None, remote, Remote(api_key=f"{marker}${{NOT_SET}}")):
-            chosen = MemorySearch(provider=name, remote=tried)
+        for tried in (None, remote, EndpointSettings(api_key=f"{marker}${{NOT_SET}}")):
+            chosen = MemorySearch(provider=name, endpoint=tried)
             maker = remote_resolver(chosen, entry, environ=environ)
             shown.append(repr(maker) + repr(chosen) + repr(entry))
             try:

@@ -216,7 +216,7 @@ def test_wrong_address_is_named_by_its_path(name: str, status: int) -> None:
         assert type(error) is ProviderFailedError
         assert "/deep" in error.message
         assert "s3cret" not in error.message
-        assert "remote.baseUrl" in error.hint
+        assert "endpoint.baseUrl" in error.hint
         assert error.data == {}
 
 
@@ -226,7 +226,7 @@ def test_redirect_error_names_the_host_and_a_hint(status: int) -> None:
     assert type(error) is ProviderFailedError
     assert "other.test" in error.message
     assert "s3cret" not in error.message
-    assert "remote.baseUrl" in error.hint
+    assert "endpoint.baseUrl" in error.hint
     assert failure("compatible", status, b"", {"location": "http://[::1"}).data == {}
 
 

@@ -207,7 +207,7 @@ async def test_invalid_address_is_an_error_with_a_hint(url: str) -> None:
     with pytest.raises(ProviderUnreachableError) as caught:
         await http.send(request(url), LONG)
     await http.aclose()
-    assert "remote.baseUrl" in caught.value.hint
+    assert "endpoint.baseUrl" in caught.value.hint
 
 
 # --- warm-up and closing ----------------------------------------------------------------------------

@@ -248,7 +248,7 @@ class BulkApi(ABC):
         """Return the error for an address without a batch API."""
         return ProviderFailedError(
             f"{self.provider} has no batch API at this address, or none for {self._api.endpoint.model}",
-            hint="set remote.batch.enabled to false to avoid these attempts; plain requests are used meanwhile",
+            hint="set endpoint.batch.enabled to false to avoid these attempts; plain requests are used meanwhile",
         )
 
 

@@ -89,7 +89,7 @@ async def test_an_address_without_a_batch_api_is_named() -> None:
                 await stage.api.submit(items_of(2))
         error = raised.value
         assert "no batch API" in error.message
-        assert "remote.batch.enabled" in error.hint
+        assert "endpoint.batch.enabled" in error.hint
 
 
 async def test_files_are_deleted_after_the_results_are_stored() -> None:

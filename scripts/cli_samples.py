@@ -78,7 +78,7 @@ FAILED = Degradation(
     "provider_auth",
     "openai answered 401",
     NOW_MS - 3 * 3_600_000,
-    "Correct the key (remote.apiKey, models.providers, or the environment of the daemon).",
+    "Correct the key (endpoint.apiKey, models.providers, or the environment of the daemon).",
 )
 WORK = replace(
     MAIN,

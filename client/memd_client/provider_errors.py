@@ -23,14 +23,14 @@ class ProviderUnreachableError(ProviderFailedError):
     """The embedding provider can't be reached or did not reply in time."""
 
     code = "provider_unreachable"
-    hint = "check the network, the proxy and remote.baseUrl; memd retries after the back-off"
+    hint = "check the network, the proxy and endpoint.baseUrl; memd retries after the back-off"
 
 
 class ProviderReplyError(ProviderFailedError):
     """The embedding provider sent an unusable reply; nothing of it was stored."""
 
     code = "provider_reply_invalid"
-    hint = "check that remote.baseUrl is the provider's own address; keyword search continues"
+    hint = "check that endpoint.baseUrl is the provider's own address; keyword search continues"
 
 
 class ProviderRateLimitedError(ProviderFailedError):
@@ -51,7 +51,7 @@ class ProviderAuthError(ProviderFailedError):
     """The embedding provider rejects the API key."""
 
     code = "provider_auth"
-    hint = "correct the key (remote.apiKey, models.providers, or the environment of the daemon)"
+    hint = "correct the key (endpoint.apiKey, models.providers, or the environment of the daemon)"
 
 
 class ProviderModelError(ProviderFailedError):

@@ -12,15 +12,15 @@ export const HINTS = {
   provider_failed:
     "see `memctl status`; memd retries after the back-off, and keyword search continues",
   provider_unreachable:
-    "check the network, the proxy and remote.baseUrl; memd retries after the back-off",
+    "check the network, the proxy and endpoint.baseUrl; memd retries after the back-off",
   provider_reply_invalid:
-    "check that remote.baseUrl is the provider's own address; keyword search continues",
+    "check that endpoint.baseUrl is the provider's own address; keyword search continues",
   provider_rate_limited:
     "wait: memd retries when the provider's pause is over",
   provider_quota_exhausted:
     "add credit at the provider or choose another provider; memd retries after the back-off",
   provider_auth:
-    "correct the key (remote.apiKey, models.providers, or the environment of the daemon)",
+    "correct the key (endpoint.apiKey, models.providers, or the environment of the daemon)",
   provider_model_unknown:
     "correct search.model; for Ollama, run `ollama pull` with its name",
   text_refused:

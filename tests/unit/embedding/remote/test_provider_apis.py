@@ -329,7 +329,7 @@ def test_web_page_is_refused_with_its_own_message(name: str) -> None:
     for page in (b"<!DOCTYPE html><html>a diary</html>", b"\n  <html>"):
         error = refused(name, page, 1)
         assert "web page" in error.message
-        assert "remote.baseUrl" in error.hint
+        assert "endpoint.baseUrl" in error.hint
 
 
 @pytest.mark.parametrize("name", OPENAI_SHAPED)

@@ -1,10 +1,8 @@
-"""The counts of `scripts/size`: code lines, layers, modules and frames of a search."""
+"""The counts of `scripts/size`: lines, code lines and layers."""
 
 from __future__ import annotations
 
 from pathlib import Path
-
-import pytest
 
 from tests.support.scripts import load_script
 from tests.support.tree import ROOT
@@ -45,18 +43,3 @@ def test_layers_are_read_from_the_import_contract() -> None:
     layers = SIZE.import_layers((ROOT / "pyproject.toml").read_text())
 
     assert (layers[0], layers[-1]) == ("__main__", "system")
-
-
-@pytest.mark.parametrize(
-    ("module", "expected"), [("memd", True), ("memd.search", True), ("memd_client.schema", False)]
-)
-def test_module_is_in_its_package_only(module: str, expected: bool) -> None:
-    assert SIZE.is_in(module, "memd") is expected
-
-
-def test_traced_search_runs_from_the_connection_to_the_ranking(short_path: Path) -> None:
-    path = SIZE.trace_search(short_path)
-
-    assert {"memd.rpc.connection", "memd.search.service"} <= path.modules
-    assert path.frames[0].startswith("memd.rpc.")
-    assert not any(each.startswith("memd.search.rank") for each in path.frames)

@@ -16,7 +16,7 @@ from typing import Any, TypeVar, get_args
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from memd.settings.fields import Field, Settings, convert, describe_type, describe_value, fields_of
-from memd.settings.schema import KEY_KINDS, OPENCLAW_NAMES, ExtraPath, Source
+from memd.settings.schema import KEY_KINDS, NAMES_IN_OPENCLAW, ExtraPath, Source
 from memd.system.nearest_name import did_you_mean
 from memd_client.errors import ConfigInvalidError
 
@@ -68,7 +68,7 @@ class Layer:
     def _spelled(self, name: str) -> str:
         """Return a key as the object spells it: as OpenClaw, or outside openclaw.json in snake_case."""
         snake = snake_case(name) if self.file is not None else name
-        spellings = (name, snake, OPENCLAW_NAMES.get(name, name))
+        spellings = (name, snake, NAMES_IN_OPENCLAW.get(name, name))
         return next((spelling for spelling in spellings if spelling in self.values), name)
 
     def below(self, name: str, *, shared: bool | None = None) -> Layer:
@@ -129,7 +129,7 @@ def read_layers(kind: type[S], layers: Sequence[Layer], findings: Findings) -> S
         if layer.is_foreign:
             continue
         known_keys = fields.keys() if layer.file is None else fields.keys() | set(map(snake_case, fields))
-        others = {key: other for key, other in OPENCLAW_NAMES.items() if key in fields}
+        others = {key: other for key, other in NAMES_IN_OPENCLAW.items() if key in fields}
         for key in layer.values.keys() - known_keys - set(others.values()):
             findings.add_unknown(layer, shown_key(key), fields if layer.file is None else known_keys)
         for key, other in others.items():

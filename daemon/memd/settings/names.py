@@ -15,7 +15,7 @@ import msgspec
 from memd.settings.fields import Field, fields_of, settings_of
 from memd.settings.layers import shown_key, snake_case, value_at
 from memd.settings.lifecycle import LifecycleSettings
-from memd.settings.schema import OPENCLAW_NAMES, MemorySearch
+from memd.settings.schema import NAMES_IN_OPENCLAW, MemorySearch
 
 SEARCH: Final = "search"
 AGENTS: Final = "agents"
@@ -61,10 +61,10 @@ def _refused_in(kind: type[msgspec.Struct]) -> Iterator[str]:
 def openclaw_key(key: str) -> str:
     """Return OpenClaw's name of a dotted key below `memory.search`."""
     head, dot, rest = key.partition(".")
-    return f"{OPENCLAW_NAMES.get(head, head)}{dot}{rest}"
+    return f"{NAMES_IN_OPENCLAW.get(head, head)}{dot}{rest}"
 
 
-REFUSED_SEARCH: Final = (*map(openclaw_key, _refused_in(MemorySearch)), *OPENCLAW_NAMES)
+REFUSED_SEARCH: Final = (*map(openclaw_key, _refused_in(MemorySearch)), *NAMES_IN_OPENCLAW)
 """Keys and groups below `memory.search` that OpenClaw 2026.9 refuses, for all agents and for one."""
 
 REFUSED_DEFAULTS: Final = ("memorySearch", *(name for name in _refused_in(LifecycleSettings)))

@@ -145,7 +145,7 @@ class Batch(Settings, frozen=True, kw_only=True):
     enabled_set: Annotated[bool, Derived("enabled")] = False
 
 
-OPENCLAW_NAMES: Final = {"endpoint": "remote"}
+NAMES_IN_OPENCLAW: Final = {"endpoint": "remote"}
 """Keys that OpenClaw calls otherwise, by memd's name; both names are read."""
 
 

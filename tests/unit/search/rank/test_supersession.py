@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import datetime
+
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -9,7 +11,14 @@ from memd.search.rank.fusion import Ranked
 from memd.search.rank.supersession import DatedLine, Superseded, day_of_line, put_current_first
 from memd_client.messages import Hit
 from tests.support.indexes import new_index, publish_note, search, search_spec
-from tests.support.supersession import DAY, line_of
+
+DAY = datetime.date(2026, 3, 2)
+
+
+def line_of(chunk_id: int, day: datetime.date) -> DatedLine:
+    """Return the first line of a chunk."""
+    return DatedLine(day, f"{chunk_id}.md", 1, chunk_id, None, "")
+
 
 OLD, NEW = "memory/2026-01-10.md", "memory/2026-03-02.md"
 OLDER = "# Notes\n\nThe staging database runs on port 5433.\n"

@@ -4,11 +4,8 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from random import Random
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from memd.programs.claude_code import READER
 from memd.programs.conversation import Message
@@ -28,7 +25,7 @@ from tests.support.transcript_programs.claude_code import (
     text,
     write_machine_lines,
 )
-from tests.support.transcript_programs.mutations import BROKEN_LINES, mutate
+from tests.support.transcript_programs.mutations import BROKEN_LINES
 
 # --- whose words ------------------------------------------------------------------------------------
 
@@ -325,17 +322,3 @@ def test_lone_surrogate_becomes_a_replacement_character() -> None:
     line = b'{"type":"user","message":{"role":"user","content":"a\\ud83d b \\ud83d\\ude42"}}'
 
     assert talk_in(read_claude_code([line])) == [("user", "a\ufffd b 🙂")]
-
-
-@settings(max_examples=300, deadline=None)
-@given(st.integers(0, 2**63))
-def test_damaged_files_never_raise_or_make_machine_text_a_persons(seed: int) -> None:
-    conversation = read_claude_code(mutate(every_trap(), Random(seed), MACHINE.encode()))
-
-    for message in conversation.messages:
-        assert MACHINE not in message.text
-        assert message.text.strip()
-        assert message.text.encode()
-    places = [message.place for message in conversation.messages]
-    assert places == sorted(places)
-    assert MACHINE not in conversation.session.title

@@ -16,11 +16,14 @@ from typing import Any, TypeVar, get_args
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from memd.settings.fields import Field, Settings, convert, describe_type, describe_value, fields_of
-from memd.settings.schema import KEY_KINDS, NAMES_IN_OPENCLAW, ExtraPath, Source
+from memd.settings.schema import KEY_KINDS, ExtraPath, Source
 from memd.system.nearest_name import did_you_mean
 from memd_client.errors import ConfigInvalidError
 
 S = TypeVar("S", bound=Settings)
+
+NAMES_IN_OPENCLAW = {"endpoint": "remote"}
+"""Keys that OpenClaw calls otherwise, by memd's name; both names are read."""
 
 MAX_COUNT = 2**53 - 1
 """Largest whole number, the largest that OpenClaw represents exactly."""

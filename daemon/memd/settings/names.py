@@ -13,9 +13,9 @@ from typing import Final
 import msgspec
 
 from memd.settings.fields import Field, fields_of, settings_of
-from memd.settings.layers import shown_key, snake_case, value_at
+from memd.settings.layers import NAMES_IN_OPENCLAW, shown_key, snake_case, value_at
 from memd.settings.lifecycle import LifecycleSettings
-from memd.settings.schema import NAMES_IN_OPENCLAW, MemorySearch
+from memd.settings.schema import MemorySearch
 
 SEARCH: Final = "search"
 AGENTS: Final = "agents"

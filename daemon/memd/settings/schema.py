@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from typing import Annotated, Final, Literal
+from typing import Annotated, Literal
 
 import msgspec
 
@@ -143,10 +143,6 @@ class Batch(Settings, frozen=True, kw_only=True):
         REFUSED,
     ] = 60
     enabled_set: Annotated[bool, Derived("enabled")] = False
-
-
-NAMES_IN_OPENCLAW: Final = {"endpoint": "remote"}
-"""Keys that OpenClaw calls otherwise, by memd's name; both names are read."""
 
 
 class EndpointSettings(Settings, frozen=True, kw_only=True):

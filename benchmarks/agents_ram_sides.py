@@ -104,8 +104,7 @@ def embedded(model_path: str, text: str) -> tuple[object, Any]:
 
 def wait(said: str) -> None:
     """Print a line, then wait until the input ends."""
-    sys.stdout.write(f'"{said}"\n')
-    sys.stdout.flush()
+    print(f'"{said}"', flush=True)
     sys.stdin.read()
 
 

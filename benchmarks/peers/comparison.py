@@ -11,6 +11,7 @@ import random
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from functools import partial
+from operator import methodcaller
 from pathlib import Path
 from statistics import median
 from types import TracebackType
@@ -169,7 +170,7 @@ class PeerComparison:
             ram = contest.each(lambda side: resident_mb(side.pid))
             self._options.show_progress("searches from the shell")
             planted = [query for _, query in PLANTED.values()][: self._sizes.shells]
-            shells = [contest.each(partial(shell_ms, query=query)) for query in planted]
+            shells = [contest.each(methodcaller("shell_ms", query)) for query in planted]
         yield from side_figures("peers.shell", "search from the shell", "ms", shells, SHELL_BAR)
         yield from side_figures("peers.warm", "new query", "ms", warm, WARM_BAR)
         yield from side_figures("peers.first", "first search of a process", "ms", [first])
@@ -232,11 +233,6 @@ def warm_up(side: ComparedSystem) -> float:
 def search_ms(side: ComparedSystem, queries: Sequence[str]) -> float:
     """Return the median of some searches in milliseconds."""
     return median(side.search(query).ms for query in queries)
-
-
-def shell_ms(side: ComparedSystem, query: str) -> float:
-    """Return the milliseconds of a search from the shell."""
-    return side.shell_ms(query)
 
 
 def count_planted(side: ComparedSystem) -> int:

@@ -15,8 +15,16 @@ import pytest
 from memd.settings.agents import OpenClawHome as Settings
 from memd.settings.agents import load_home
 from memd.settings.fields import settings_of
+from memd.settings.layers import NAMES_IN_OPENCLAW
 from memd.settings.memd_toml import MemdToml
-from memd.settings.names import DEFAULTS, REFUSED_AGENT, REFUSED_DEFAULTS, is_refused, life_settings
+from memd.settings.names import (
+    DEFAULTS,
+    REFUSED_AGENT,
+    REFUSED_DEFAULTS,
+    is_refused,
+    life_settings,
+    openclaw_key,
+)
 from memd.settings.schema import MemorySearch
 from tests.support.openclaw import RUN_S, OpenClawInstallation, openclaw, plugin_folder, settings
 from tests.support.programs import examples
@@ -132,7 +140,7 @@ def test_what_we_say_openclaw_accepts_is_what_its_schema_has(claw: OpenClawInsta
     agent = agents["entries"]["additionalProperties"]
     search = schema["properties"]["memory"]["properties"]["search"]
 
-    keys = [key for key, _ in settings_of(MemorySearch)]
+    keys = [*NAMES_IN_OPENCLAW, *(openclaw_key(key) for key, _ in settings_of(MemorySearch))]
     assert [key for key in keys if has(search, key) is is_refused(key)] == []
     assert [key for key in keys if has(agent, f"memory.search.{key}") is is_refused(key)] == []
     places = [place for _, place, _ in life_settings() if place.startswith(f"{DEFAULTS}.")]

@@ -33,7 +33,13 @@ def test_setting_that_cannot_be_compared_is_refused_with_a_hint(text: str) -> No
 
 @pytest.mark.parametrize(
     "text",
-    ["provider=openai", "provider=auto", "fallback=gemini", "remote.baseUrl=http://127.0.0.1:1", "endpoint={}"],
+    [
+        "provider=openai",
+        "provider=auto",
+        "fallback=gemini",
+        "remote.baseUrl=http://127.0.0.1:1",
+        "endpoint={}",
+    ],
 )
 def test_setting_that_would_send_notes_is_refused(text: str) -> None:
     assert parse_settings([text], allow_remote=True)

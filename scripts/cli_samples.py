@@ -79,8 +79,8 @@ GEMMA_NEEDS, SMALL_NEEDS = (
     for each in (GEMMA, SMALL)
 )
 MODELS = [
-    ModelFile(DEFAULT_LOCAL_MODEL, "", GEMMA.file_bytes, [], False, GEMMA_NEEDS.memory.working_bytes),
-    ModelFile("minilm", "", SMALL.file_bytes, ["main", "work"], True, SMALL_NEEDS.memory.working_bytes),
+    ModelFile(DEFAULT_LOCAL_MODEL, "", GEMMA.file_bytes, [], False, GEMMA_NEEDS.ram_bytes),
+    ModelFile("minilm", "", SMALL.file_bytes, ["main", "work"], True, SMALL_NEEDS.ram_bytes),
 ]
 MODEL_INFO = ModelReply(
     DEFAULT_LOCAL_MODEL,

@@ -17,6 +17,21 @@ VOCABULARY_ENTRY_BYTES: Final = 170
 LOGIT_BYTES: Final = 4
 """At the first text of a length llama.cpp clears a number for each token and each entry of the vocabulary."""
 
+ENCODERS: Final = frozenset(
+    {
+        "bert",
+        "eurobert",
+        "gemma-embedding",
+        "jina-bert-v2",
+        "jina-bert-v3",
+        "modern-bert",
+        "neo-bert",
+        "nomic-bert",
+        "nomic-bert-moe",
+    }
+)
+"""Architectures without an output layer over the vocabulary. Others compute its numbers, and llama.cpp copies them."""
+
 SPECIAL_TOKENS: Final = 2
 """The start and end token of a text, at most."""
 
@@ -62,6 +77,7 @@ def estimate_model(
     """Return a model's RAM and tokens for chunks of `chunk_tokens` and a document prompt."""
     context = context_tokens(chunk_tokens, header.trained_tokens)
     chunk = chunk_tokens + estimate_tokens(prompt) + SPECIAL_TOKENS
-    ram_bytes = file_bytes + PROCESS_BYTES + VOCABULARY_ENTRY_BYTES * header.vocabulary
-    peak_bytes = ram_bytes + LOGIT_BYTES * context * header.vocabulary
-    return ModelEstimate(ram_bytes, peak_bytes, context, chunk, windows=-(-chunk // context))
+    loaded = file_bytes + PROCESS_BYTES + VOCABULARY_ENTRY_BYTES * header.vocabulary
+    logits = LOGIT_BYTES * context * header.vocabulary
+    kept, cleared = (0, logits) if header.architecture in ENCODERS else (2 * logits, 2 * logits)
+    return ModelEstimate(loaded + kept, loaded + cleared, context, chunk, windows=-(-chunk // context))

@@ -7,9 +7,10 @@ from dataclasses import dataclass, field
 from time import perf_counter
 
 from memd.index.snapshot import Snapshot
+from memd.search.line_check import LineCheck
 from memd.search.query import Query
 from memd.search.rank.order import rank
-from memd.search.relevance import LineCheck, judge_relevance
+from memd.search.relevance import judge_relevance
 from memd.search.retrieve import retrieve, uses_keywords, uses_vectors
 from memd.search.snippets import build_hits
 from memd.system.cancellation import check_cancelled

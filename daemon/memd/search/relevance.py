@@ -1,8 +1,8 @@
-"""Relevance check: answer or abstain.
+"""Relevance: answer or abstain, and whether a hit is strongly or weakly related to the query.
 
-Two values decide: the share of the query's terms that one chunk covers, weighted by rarity, and the cosine of query and
-chunk. If both leave doubt, a few lines are embedded and compared. Error rates of the thresholds are in
-benchmarks/NOTES.md.
+Two values decide whether to answer: the coverage of the best chunk and the cosine of the nearest one. If both leave
+doubt, a few lines are embedded and compared (`memd.search.line_check`). All thresholds are in
+`memd.search.thresholds`.
 """
 
 from __future__ import annotations
@@ -11,75 +11,56 @@ import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
+from typing import Final
 
 import numpy as np
-import structlog
-import trio
 from numpy.typing import NDArray
 
-from memd.embedding.provider import EmbeddingProvider
 from memd.index.files import load_texts
 from memd.index.keyword import count_chunks, count_matches
 from memd.index.snapshot import Database, Snapshot
-from memd.search.hit_relevance import SHORT_QUERY_TERMS, is_calibrated, is_foreign
+from memd.search.line_check import LineCheck
 from memd.search.query import Query
-from memd.search.rank.order import MIN_COSINE, Ranking
+from memd.search.rank.fusion import Ranked
+from memd.search.rank.lines import LineMatches
+from memd.search.rank.order import Ranking
 from memd.search.retrieve import Candidates
+from memd.search.thresholds import (
+    CORRECTED_WEIGHT,
+    COSINE_WEIGHT,
+    DISTINCTIVE_COVERAGE,
+    DISTINCTIVE_TERMS,
+    LINE_MARGIN,
+    MAX_DISTINCTIVE_SHARE,
+    MIN_CHUNKS_FOR_WEIGHTS,
+    MIN_CJK_COVERAGE,
+    MIN_COSINE,
+    MIN_DISTINCTIVE_CHUNKS,
+    MIN_KEYWORD_COVERAGE,
+    MIN_SCALED_COSINE,
+    RELEVANCE_THRESHOLD,
+    SHORT_QUERY_CORRECTED_WEIGHT,
+    SHORT_QUERY_TERMS,
+    STRONG_COSINE,
+    STRONG_COVERAGE,
+    STRONG_KEYWORD_SHARE,
+    is_calibrated,
+    is_untrained_script,
+)
 from memd.system.cancellation import check_cancelled
-from memd.system.lru import LruCache
 from memd.text.query.names import find_names, has_name
 from memd.text.query.terms import Term
 from memd.text.tokens import has_cjk
-from memd_client.errors import MemdError
 
-log = structlog.get_logger(__name__)
-
-MIN_COVERAGE = 0.55
-"""Coverage from which a chunk is relevant regardless of its vector."""
-
-COSINE_WEIGHT = 1.2
-"""Weight of a cosine added to the coverage: the nearest chunk's and the nearest line's."""
-
-RELEVANCE_THRESHOLD = 1.12
-"""Minimum of coverage plus weighted cosines of a relevant hit."""
-
-LINE_MARGIN = 0.2
-"""Margin over the threshold, with the chunk's cosine for the line's, above which no line is compared."""
-
-MIN_KEYWORD_COVERAGE = 0.25
-"""Minimum coverage without vectors."""
-
-MIN_CJK_COVERAGE = 0.15
-"""Minimum coverage of scripts without spaces: their terms are letter pairs, and many are not words."""
-
-MAX_TELLING_SHARE = 0.02
-MIN_TELLING_CHUNKS = 3
-TELLING_TERMS = 2
-"""A term is telling if at most this share of the chunks, or so few, have it. Two of them in one chunk are enough."""
-
-MIN_CHUNKS_FOR_WEIGHTS = 50
-"""Chunks an index needs for term weights: in a smaller one no term is rare, and any match counts."""
-
-MAX_CHUNKS_COMPARED = 3
+MAX_CHUNKS_COMPARED: Final = 3
 """Nearest chunks whose lines are compared."""
 
-MAX_LINES_COMPARED = 8
+MAX_LINES_COMPARED: Final = 8
 """Most lines compared: each is embedded once."""
 
-MAX_RANKED_CHECKED = 6
+MAX_RANKED_CHECKED: Final = 6
 """Best candidates whose coverage is calculated, besides the best of each search."""
-
-CORRECTED_WEIGHT = 0.5
-"""Weight of a spelling-corrected term."""
-
-SHORT_QUERY_CORRECTED_WEIGHT = 0.9
-"""Weight of a corrected term in a query of at most `SHORT_QUERY_TERMS`: it is a typing error."""
-
-LINE_CHECK_TIMEOUT_S = 0.4
-"""How long a search may compare lines."""
-
-MAX_CACHED_LINES = 1_000
-"""Line vectors kept in RAM."""
 
 _HEADING = re.compile(r"\s*#{1,6}\s")
 
@@ -109,19 +90,11 @@ class WordEvidence:
 
     Attributes:
         coverage: The greatest coverage of a chunk.
-        is_enough: Whether a chunk has two telling terms or a name of the query: then the search never abstains.
+        is_enough: Whether a chunk has two distinctive terms or a name of the query: then the search never abstains.
     """
 
     coverage: float
     is_enough: bool
-
-
-@dataclass(frozen=True, slots=True)
-class LineCheck:
-    """An open relevance check: hits are relevant if the query's cosine with a line reaches `min_cosine`."""
-
-    lines: tuple[str, ...]
-    min_cosine: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,28 +113,31 @@ def judge_relevance(snapshot: Snapshot, query: Query, ranking: Ranking) -> Verdi
     if ranking.is_certain or (min_score is not None and min_score <= 0):  # 0 requests any match
         return Verdict()
     best = max(candidates.by_vector.values(), default=0.0)
-    foreign = is_foreign(query.text)
+    is_untrained = is_untrained_script(query.text)
     is_small = count_chunks(snapshot.db) < MIN_CHUNKS_FOR_WEIGHTS
     model = query.vector.model if query.vector is not None else ""
     if is_small or (candidates.by_vector and not is_calibrated(model)):
         return Verdict(is_relevant=best >= MIN_COSINE or bool(candidates.by_keyword))
-    cosine = 0.0 if foreign else best
+    cosine = 0.0 if is_untrained else best
     if 2 * COSINE_WEIGHT * cosine >= RELEVANCE_THRESHOLD + LINE_MARGIN:
         return Verdict()
     evidence = _weigh_evidence(snapshot.db, query, ranking)
     if evidence.is_enough:
         return Verdict()
     covered = evidence.coverage
-    if foreign or not candidates.by_vector:
+    if is_untrained or not candidates.by_vector:
         enough = MIN_CJK_COVERAGE if has_cjk(query.text) else MIN_KEYWORD_COVERAGE
         return Verdict(is_relevant=covered >= enough)
-    if covered >= MIN_COVERAGE or covered + 2 * COSINE_WEIGHT * cosine >= RELEVANCE_THRESHOLD + LINE_MARGIN:
+    if (
+        covered >= STRONG_COVERAGE
+        or covered + 2 * COSINE_WEIGHT * cosine >= RELEVANCE_THRESHOLD + LINE_MARGIN
+    ):
         return Verdict()
-    wanted = (RELEVANCE_THRESHOLD - covered) / COSINE_WEIGHT - cosine
+    min_cosine = (RELEVANCE_THRESHOLD - covered) / COSINE_WEIGHT - cosine
     lines = _nearest_lines(snapshot.db, candidates)
-    if wanted > 1 or not lines:
+    if min_cosine > 1 or not lines:
         return Verdict(is_relevant=False)
-    return Verdict(line_check=LineCheck(lines, wanted))
+    return Verdict(line_check=LineCheck(lines, min_cosine))
 
 
 def weigh_terms(
@@ -202,19 +178,19 @@ def _single_words(terms: Sequence[Term]) -> list[Term]:
 
 def _weigh_evidence(db: Database, query: Query, ranking: Ranking) -> WordEvidence:
     """Return what the words of the best candidates say."""
-    found = ranking.candidates
-    by_keyword = sorted(found.by_keyword, key=found.by_keyword.__getitem__, reverse=True)[
-        :MAX_CHUNKS_COMPARED
-    ]
-    by_vector = sorted(found.by_vector, key=found.by_vector.__getitem__, reverse=True)[:MAX_CHUNKS_COMPARED]
-    checked = list(dict.fromkeys([*ranking.ids[:MAX_RANKED_CHECKED], *by_keyword, *by_vector]))
-    terms = weigh_terms(db, query, found.corrections, checked)
-    most_chunks = max(MIN_TELLING_CHUNKS, MAX_TELLING_SHARE * count_chunks(db))
-    telling = [term for term in terms if 0 < term.chunks <= most_chunks]
+    candidates = ranking.candidates
+    best_of_each = (
+        sorted(scores, key=scores.__getitem__, reverse=True)[:MAX_CHUNKS_COMPARED]
+        for scores in (candidates.by_keyword, candidates.by_vector)
+    )
+    checked = list(dict.fromkeys([*ranking.ids[:MAX_RANKED_CHECKED], *chain.from_iterable(best_of_each)]))
+    terms = weigh_terms(db, query, candidates.corrections, checked)
+    most_chunks = max(MIN_DISTINCTIVE_CHUNKS, MAX_DISTINCTIVE_SHARE * count_chunks(db))
+    distinctive = [term for term in terms if 0 < term.chunks <= most_chunks]
     names = find_names(query.text)
     return WordEvidence(
         max((coverage(terms, key) for key in checked), default=0.0),
-        any(sum(key in term.matching for term in telling) >= TELLING_TERMS for key in checked)
+        any(sum(key in term.matching for term in distinctive) >= DISTINCTIVE_TERMS for key in checked)
         or any(has_name(text, names) for text in (ranking.texts.load(checked).values() if names else ())),
     )
 
@@ -225,36 +201,64 @@ def _nearest_lines(db: Database, candidates: Candidates) -> tuple[str, ...]:
     nearest = sorted(scores, key=lambda key: (-scores[key], key))[:MAX_CHUNKS_COMPARED]
     texts = load_texts(db, nearest)
     lines = [line.strip() for key in nearest for line in texts[key].split("\n")]
-    telling = [line for line in lines if line and _HEADING.match(line) is None]
-    return tuple(dict.fromkeys(telling))[:MAX_LINES_COMPARED]
+    content = [line for line in lines if line and _HEADING.match(line) is None]
+    return tuple(dict.fromkeys(content))[:MAX_LINES_COMPARED]
 
 
-class LineRelevance:
-    """Compares lines with queries in the query's vector space; lines are embedded as queries."""
+class HitRelevance:
+    """Judges the hits of one ranking."""
 
-    def __init__(self) -> None:
-        self._vectors: LruCache[tuple[str, str], NDArray[np.float32]] = LruCache(MAX_CACHED_LINES)
+    def __init__(self, query: Query, ranking: Ranking) -> None:
+        self._ranking = ranking
+        self._terms = query.plan.terms
+        if ranking.lines is not None:
+            self._has_words = [bool(row.any()) for row in ranking.lines.words]
+            self._strong_texts = [bool(strong) for strong in _strong_texts(ranking.lines)]
+        self._is_calibrated = query.vector is not None and is_calibrated(query.vector.model)
+        self._is_untrained = is_untrained_script(query.text)
+        cosines = ranking.candidates.by_vector.values()
+        self._lowest = min(cosines, default=0.0)
+        self._best_keyword_score = max(ranking.candidates.by_keyword.values(), default=0.0)
+        self._range = max(cosines, default=0.0) - self._lowest
 
-    async def is_relevant(
-        self, check: LineCheck, query: NDArray[np.float32], provider: EmbeddingProvider, wait_s: float
-    ) -> bool:
-        """Return whether a line is close enough to the query; True if time or the provider fails."""
-        with trio.move_on_after(max(0.0, min(LINE_CHECK_TIMEOUT_S, wait_s))):
-            try:
-                for line in check.lines:
-                    if float(await self._vector(line, provider) @ query) >= check.min_cosine:
-                        return True
-            except MemdError as error:
-                log.debug("search.lines_not_read", code=error.code)
-                return True
+    def is_strong(self, item: Ranked) -> bool:
+        """Return whether a hit is likely about what the query asks."""
+        key = int(item.id)
+        if key in self._ranking.exact_matches or key in self._ranking.of_days:
+            return True
+        cosine = -1.0 if item.vector_score is None else item.vector_score
+        if self._is_calibrated and not self._is_untrained and cosine >= STRONG_COSINE:
+            return True
+        return self._has_strong_words(item)
+
+    def is_related(self, item: Ranked) -> bool:
+        """Return whether a hit has a word of the query or is near it in vector space."""
+        return item.text_score is not None or self.is_strong(item) or self._is_near(item.vector_score)
+
+    def _has_strong_words(self, item: Ranked) -> bool:
+        number = self._ranking.text_numbers.get(int(item.id))
+        if number is None:
             return False
-        return True
+        if self._has_words[number]:
+            return self._strong_texts[number]
+        # The index knows forms of words that texts are not read for. A correction is a guess, except of a short query.
+        if self._ranking.candidates.corrections and len(self._terms) > SHORT_QUERY_TERMS:
+            return False
+        return (item.text_score or 0.0) > STRONG_KEYWORD_SHARE * self._best_keyword_score
 
-    async def _vector(self, line: str, provider: EmbeddingProvider) -> NDArray[np.float32]:
-        """Return a line's vector, cached if possible."""
-        key = (provider.space.id, line)
-        vector = self._vectors.get(key)
-        if vector is None:
-            vector = await provider.embed_query(line)
-            self._vectors.put(key, vector)
-        return vector
+    def _is_near(self, cosine: float | None) -> bool:
+        if cosine is None or cosine < MIN_COSINE:
+            return False
+        if self._is_calibrated:
+            return True
+        return self._range <= 0 or (cosine - self._lowest) / self._range >= MIN_SCALED_COSINE
+
+
+def _strong_texts(lines: LineMatches) -> NDArray[np.bool_]:
+    """Return (n,) which texts have enough of the query's words, or two distinctive ones."""
+    coverage = lines.coverage(lines.words)
+    distinctive = (lines.words & lines.distinctive()).sum(axis=1) >= DISTINCTIVE_TERMS
+    strong: NDArray[np.bool_] = (distinctive & (coverage >= DISTINCTIVE_COVERAGE)) | (
+        coverage >= STRONG_COVERAGE
+    )
+    return strong

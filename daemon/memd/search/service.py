@@ -23,8 +23,8 @@ from memd.index.vectors.vector_search import VectorSearch
 from memd.programs.catalog import OPENCLAW_SOURCE
 from memd.search.find import SearchResult, find
 from memd.search.freshness import DiskView, FreshnessCheck
+from memd.search.line_check import LineRelevance
 from memd.search.query import QueryVector, SearchLimits, parse_query
-from memd.search.relevance import LineRelevance
 from memd.settings.agents import AgentConfig
 from memd.settings.schema import DaemonSettings
 from memd.sync.search_scheduler import SearchScheduler

@@ -16,11 +16,12 @@ from memd.index.files import ChunkRow
 from memd.index.regions import load_regions
 from memd.index.snapshot import Snapshot
 from memd.search.explain import explain_hits
-from memd.search.hit_relevance import HitRelevance
 from memd.search.query import Query
 from memd.search.rank.fusion import Ranked
 from memd.search.rank.order import Ranking
+from memd.search.relevance import HitRelevance
 from memd.search.sessions import HitSessions
+from memd.search.thresholds import WEAK_SCALE
 from memd.system.cancellation import check_cancelled
 from memd.text.cut.annotations import Annotations
 from memd.text.cut.snippets import Snippet, cut_snippet
@@ -31,9 +32,6 @@ from memd_client.messages import Hit, Supersession
 
 MAX_SNIPPET_CHARACTERS = 695
 """Longest snippet; OpenClaw's limit is 700."""
-
-WEAK_SCALE = 0.5
-"""Factor of all scores if the best hit is weak."""
 
 MAX_SHOWN_SHARE = 0.75
 """A candidate is skipped if better hits' snippets show more than this share of it."""

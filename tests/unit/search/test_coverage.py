@@ -6,13 +6,8 @@ from collections.abc import Mapping, Sequence
 
 import pytest
 
-from memd.search.relevance import (
-    CORRECTED_WEIGHT,
-    SHORT_QUERY_CORRECTED_WEIGHT,
-    WeighedTerm,
-    coverage,
-    weigh_terms,
-)
+from memd.search.relevance import WeighedTerm, coverage, weigh_terms
+from memd.search.thresholds import CORRECTED_WEIGHT, SHORT_QUERY_CORRECTED_WEIGHT
 from memd.system.sqlite import Database
 from tests.support.indexes import chunk_ids, new_index, publish, search_spec, snapshot_of
 

@@ -7,9 +7,7 @@ import pytest
 from numpy.typing import NDArray
 
 from memd.index.vectors.scan import ScanSearch
-from memd.search.hit_relevance import STRONG_COSINE, is_calibrated
-from memd.search.rank.order import MIN_COSINE
-from memd.search.snippets import WEAK_SCALE
+from memd.search.thresholds import MIN_COSINE, STRONG_COSINE, WEAK_SCALE, is_calibrated
 from memd.system.sqlite import Database
 from memd_client.messages import Hit
 from tests.support.indexes import new_index, publish, search, search_spec, store

@@ -8,8 +8,8 @@ from numpy.typing import NDArray
 
 from memd.index.vectors.scan import ScanSearch
 from memd.search.find import SearchResult
-from memd.search.rank.order import MIN_COSINE
-from memd.search.relevance import COSINE_WEIGHT, LINE_MARGIN, MAX_LINES_COMPARED, RELEVANCE_THRESHOLD
+from memd.search.relevance import MAX_LINES_COMPARED
+from memd.search.thresholds import COSINE_WEIGHT, LINE_MARGIN, MIN_COSINE, RELEVANCE_THRESHOLD
 from memd.system.sqlite import Database
 from tests.support.indexes import new_index, publish, publish_note, search, search_spec, store, store_chunks
 

@@ -29,8 +29,8 @@ from memd.text.query.word_forms import find_word, fold
 MIN_SPEAKER_LINES = 4
 """Lines with the same label from which it is a speaker: others are keys (`port: 8080`)."""
 
-MIN_TEXTS_FOR_TELLING = 20
-"""Texts from which a word that most of them have is not telling."""
+MIN_TEXTS_FOR_DISTINCTIVE = 20
+"""Texts from which a word that most of them have is not distinctive."""
 
 MAX_PAIRS = 32
 """Most word pairs of a query that are searched for."""
@@ -141,12 +141,12 @@ class LineMatches:
         found[self.texts[at], words] = True
         return found
 
-    def telling(self) -> Bools:
-        """Return (words,) which words tell texts apart: most texts have the others, or they name speakers."""
-        telling: Bools = ~self.names
-        if len(self.words) >= MIN_TEXTS_FOR_TELLING:
-            telling &= self.words.sum(axis=0) <= len(self.words) / 2
-        return telling
+    def distinctive(self) -> Bools:
+        """Return (words,) which words are distinctive: the others are in most texts, or name speakers."""
+        distinctive: Bools = ~self.names
+        if len(self.words) >= MIN_TEXTS_FOR_DISTINCTIVE:
+            distinctive &= self.words.sum(axis=0) <= len(self.words) / 2
+        return distinctive
 
     def coverage(self, words: Bools) -> Floats:
         """Return the share of the query that rows of words cover, 0 to 1; names of speakers do not count."""

@@ -44,6 +44,7 @@ from memd.search.rank.stages import (
 )
 from memd.search.rank.supersession import ReadChunks, Superseded, find_superseded, put_current_first
 from memd.search.retrieve import Candidates
+from memd.search.thresholds import MIN_COSINE
 from memd.settings.schema import Hybrid
 from memd.text.cut.annotations import is_fact_file
 from memd.text.query.exact import exact_match_counts, is_plain_query
@@ -58,11 +59,8 @@ DEFAULT_VECTOR_WEIGHT = 0.35
 MAX_CANDIDATES_READ = 32
 """Candidates whose texts are read line by line, the best by fused score."""
 
-COSINE_WEIGHT = 0.4
-"""Weight of a candidate's cosine next to its fused score, in which cosines are scaled to those of the candidates."""
-
-MIN_COSINE = 0.25
-"""Minimum cosine of a relevant chunk, for any model: MiniLM gives unrelated text 0.1 to 0.21."""
+UNSCALED_COSINE_WEIGHT = 0.4
+"""Weight of a candidate's cosine next to its fused score, whose cosines are scaled to those of the candidates."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -399,7 +397,7 @@ def _with_line_scores(ranking: Ranking, scores: FloatArray) -> FloatArray:
     added[read] += line_scores(lines, locations.files[read])
     if cosines:
         lowest = min(cosines.values())
-        added += COSINE_WEIGHT * np.fromiter(
+        added += UNSCALED_COSINE_WEIGHT * np.fromiter(
             (cosines.get(key, lowest) for key in locations.ids.tolist()), np.float64, len(added)
         )
     added = np.maximum(added, 0.0)

@@ -107,9 +107,9 @@ def find_superseded(chunks: ReadChunks, lines: LineMatches) -> list[Superseded]:
     """
     forms = lines.forms
     asks = np.fromiter(map(is_asking, forms), bool, len(forms))
-    is_telling = lines.words.any(axis=0) & ~lines.names & ~asks
-    weights = np.where(is_telling, lines.weights, 0.0)
-    telling = [word for word, is_one in zip(forms, is_telling.tolist(), strict=True) if is_one]
+    is_distinctive = lines.words.any(axis=0) & ~lines.names & ~asks
+    weights = np.where(is_distinctive, lines.weights, 0.0)
+    distinctive = [word for word, is_one in zip(forms, is_distinctive.tolist(), strict=True) if is_one]
     whole = float(weights.sum())
     if whole <= 0:
         return []
@@ -129,7 +129,7 @@ def find_superseded(chunks: ReadChunks, lines: LineMatches) -> list[Superseded]:
         return []
     matched, dated = lines.matched[[at for at, _ in found]].astype(float), [line for _, line in found]
     shared = (matched * weights) @ matched.T
-    pairs = np.argwhere(_may_supersede(dated, shared, telling))
+    pairs = np.argwhere(_may_supersede(dated, shared, distinctive))
     if not len(pairs):
         return []
     nearest = pairs[np.argsort(-shared[pairs[:, 0], pairs[:, 1]], kind="stable")[:MAX_PAIRS]]

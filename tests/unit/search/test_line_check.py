@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from trio.testing import MockClock
 
 from memd.embedding.provider import EmbeddingProvider
-from memd.search.relevance import LINE_CHECK_TIMEOUT_S, MAX_CACHED_LINES, LineCheck, LineRelevance
+from memd.search.line_check import LINE_CHECK_TIMEOUT_S, MAX_CACHED_LINES, LineCheck, LineRelevance
 from memd_client.errors import ProviderFailedError
 
 ASKED = np.array([1.0, 0.0], dtype=np.float32)

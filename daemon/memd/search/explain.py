@@ -54,9 +54,9 @@ def explain_hits(
     for item, where, copies in shown:
         check_cancelled()
         key = int(item.id)
-        row = ranking.rows[key]
+        row = ranking.located.rows[key]
         exact = [name for name in query.exact_terms if exact_match_count([name], where)]
-        steps = {name: round(scores.get(key, 0.0), 6) for name, scores in ranking.scores.items()}
+        steps = {name: round(scores.get(key, 0.0), 6) for name, scores in ranking.steps.items()}
         explained.append(
             {
                 "reasons": [
@@ -64,7 +64,7 @@ def explain_hits(
                     *_describe_ranks(item, keyword_ranks.get(key), vector_ranks.get(key)),
                     *_describe_steps(steps),
                     *([f"exact match for {' and '.join(exact)}"] if exact else []),
-                    *(["from a day named in the query"] if key in ranking.of_days else []),
+                    *(["from a day named in the query"] if key in ranking.signals.of_days else []),
                     *([_describe_copies(copies - 1)] if copies > 1 else []),
                 ],
                 "words": [_word(word, key) for word in terms],

@@ -101,6 +101,11 @@ class Query:
     parts: tuple[str, ...] = ()
     is_broad: bool = False
 
+    @property
+    def uses_reference_formula(self) -> bool:
+        """Whether candidates are ranked by OpenClaw's formula alone, without days and exact matches."""
+        return self.settings.hybrid.fusion == "weighted"
+
 
 def parse_query(
     text: str,

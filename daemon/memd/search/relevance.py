@@ -22,7 +22,7 @@ from memd.index.keyword import count_chunks, count_matches
 from memd.index.snapshot import Database, Snapshot
 from memd.search.line_check import LineCheck
 from memd.search.query import Query
-from memd.search.rank.fusion import Ranked
+from memd.search.rank.fusion import Ranked, ids_of
 from memd.search.rank.lines import LineMatches
 from memd.search.rank.order import Ranking
 from memd.search.retrieve import Candidates
@@ -108,7 +108,7 @@ class Verdict:
 def judge_relevance(snapshot: Snapshot, query: Query, ranking: Ranking) -> Verdict:
     """Return whether the ranking has hits relevant to the query."""
     candidates, min_score = ranking.candidates, query.limits.min_score
-    if not ranking.ids:
+    if not ranking.ranked:
         return Verdict(is_relevant=False)
     if ranking.is_certain or (min_score is not None and min_score <= 0):  # 0 requests any match
         return Verdict()
@@ -183,7 +183,9 @@ def _weigh_evidence(db: Database, query: Query, ranking: Ranking) -> WordEvidenc
         sorted(scores, key=scores.__getitem__, reverse=True)[:MAX_CHUNKS_COMPARED]
         for scores in (candidates.by_keyword, candidates.by_vector)
     )
-    checked = list(dict.fromkeys([*ranking.ids[:MAX_RANKED_CHECKED], *chain.from_iterable(best_of_each)]))
+    checked = list(
+        dict.fromkeys([*ids_of(ranking.ranked[:MAX_RANKED_CHECKED]), *chain.from_iterable(best_of_each)])
+    )
     terms = weigh_terms(db, query, candidates.corrections, checked)
     most_chunks = max(MIN_DISTINCTIVE_CHUNKS, MAX_DISTINCTIVE_SHARE * count_chunks(db))
     distinctive = [term for term in terms if 0 < term.chunks <= most_chunks]
@@ -191,7 +193,9 @@ def _weigh_evidence(db: Database, query: Query, ranking: Ranking) -> WordEvidenc
     return WordEvidence(
         max((coverage(terms, key) for key in checked), default=0.0),
         any(sum(key in term.matching for term in distinctive) >= DISTINCTIVE_TERMS for key in checked)
-        or any(has_name(text, names) for text in (ranking.texts.load(checked).values() if names else ())),
+        or any(
+            has_name(text, names) for text in (ranking.located.rows.texts(checked).values() if names else ())
+        ),
     )
 
 
@@ -209,11 +213,14 @@ class HitRelevance:
     """Judges the hits of one ranking."""
 
     def __init__(self, query: Query, ranking: Ranking) -> None:
-        self._ranking = ranking
+        self._candidates = ranking.candidates
+        self._signals = ranking.signals
         self._terms = query.plan.terms
+        self._numbers: Mapping[int, int] = {}
         if ranking.lines is not None:
-            self._has_words = [bool(row.any()) for row in ranking.lines.words]
-            self._strong_texts = [bool(strong) for strong in _strong_texts(ranking.lines)]
+            self._numbers, matches = ranking.lines
+            self._has_words = [bool(row.any()) for row in matches.words]
+            self._strong_texts = [bool(strong) for strong in _strong_texts(matches)]
         self._is_calibrated = query.vector is not None and is_calibrated(query.vector.model)
         self._is_untrained = is_untrained_script(query.text)
         cosines = ranking.candidates.by_vector.values()
@@ -224,7 +231,7 @@ class HitRelevance:
     def is_strong(self, item: Ranked) -> bool:
         """Return whether a hit is likely about what the query asks."""
         key = int(item.id)
-        if key in self._ranking.exact_matches or key in self._ranking.of_days:
+        if key in self._signals.exact_matches or key in self._signals.of_days:
             return True
         cosine = -1.0 if item.vector_score is None else item.vector_score
         if self._is_calibrated and not self._is_untrained and cosine >= STRONG_COSINE:
@@ -236,13 +243,13 @@ class HitRelevance:
         return item.text_score is not None or self.is_strong(item) or self._is_near(item.vector_score)
 
     def _has_strong_words(self, item: Ranked) -> bool:
-        number = self._ranking.text_numbers.get(int(item.id))
+        number = self._numbers.get(int(item.id))
         if number is None:
             return False
         if self._has_words[number]:
             return self._strong_texts[number]
         # The index knows forms of words that texts are not read for. A correction is a guess, except of a short query.
-        if self._ranking.candidates.corrections and len(self._terms) > SHORT_QUERY_TERMS:
+        if self._candidates.corrections and len(self._terms) > SHORT_QUERY_TERMS:
             return False
         return (item.text_score or 0.0) > STRONG_KEYWORD_SHARE * self._best_keyword_score
 

@@ -17,7 +17,7 @@ from memd.index.regions import load_regions
 from memd.index.snapshot import Snapshot
 from memd.search.explain import explain_hits
 from memd.search.query import Query
-from memd.search.rank.fusion import Ranked
+from memd.search.rank.fusion import Ranked, ids_of
 from memd.search.rank.order import Ranking
 from memd.search.relevance import HitRelevance
 from memd.search.sessions import HitSessions
@@ -83,7 +83,7 @@ class HitBuilder:
         self._shown_firsts: set[int] = set()
         self._worths: dict[int | None, list[SpanScore]] = defaultdict(list)
         self._relevance = HitRelevance(query, ranking)
-        self._shows_all = query.limits.include_weak or query.settings.hybrid.fusion == "weighted"
+        self._shows_all = query.limits.include_weak or query.uses_reference_formula
         best = ranking.ranked[0] if ranking.ranked else None
         is_doubtful = best is not None and not self._shows_all and not self._relevance.is_strong(best)
         self._scale = WEAK_SCALE if is_doubtful else 1.0
@@ -95,15 +95,16 @@ class HitBuilder:
     def cut(self) -> list[Hit]:
         """Return the best hits; `shown` has the candidate of each, with its path and text."""
         ranking, wanted = self._ranking, self._query.limits.max_results
-        locations = ranking.locations
+        locations = ranking.located.locations
         worths = zip(locations.starts.tolist(), locations.ends.tolist(), ranking.fused.tolist(), strict=True)
         for number, worth in zip(locations.files.tolist(), worths, strict=True):
             self._worths[number].append(worth)
         at = 0
         while at < len(ranking.ranked) and len(self._hits) < wanted and not self._is_full:
             size = wanted - len(self._hits) + SPARE_CANDIDATES
-            ranking.rows.load(ranking.ids[at : at + size])
-            self._cut_page(ranking.ranked[at : at + size], wanted)
+            page = ranking.ranked[at : at + size]
+            ranking.located.rows.load(ids_of(page))
+            self._cut_page(page, wanted)
             at += size
         return self._hits
 
@@ -112,15 +113,15 @@ class HitBuilder:
         ranking, duplicates = self._ranking, self._ranking.near_duplicates
         page = [item for item in page if self._is_wanted(item)]
         firsts = duplicates.find_originals([int(item.id) for item in page])
-        rows = [ranking.rows[key] for key in firsts]
+        rows = [ranking.located.rows[key] for key in firsts]
         left = [row for row in rows if firsts[row.id] not in self._shown_firsts and not self._is_shown(row)]
         # Copies of a text are separate candidates, and the count by hash includes all of them.
         groups = duplicates.find_groups({*firsts.values()})
-        ranking.rows.load([key for group in groups.values() for key in group])
-        alike = {first: {ranking.rows[key].hash for key in group} for first, group in groups.items()}
+        ranking.located.rows.load([key for group in groups.values() for key in group])
+        alike = {first: {ranking.located.rows[key].hash for key in group} for first, group in groups.items()}
         hashes = {digest for row in left for digest in (row.hash, *alike[firsts[row.id]])}
         copies = count_copies(self._db, hashes, self._query.limits.scope)
-        contents = ranking.texts.load([row.id for row in left])
+        contents = ranking.located.rows.texts([row.id for row in left])
         left = [row for row in left if row.id in contents]
         regions = self._load_regions([(row, contents[row.id]) for row in left])
         items = {int(item.id): item for item in page}
@@ -182,7 +183,7 @@ class HitBuilder:
         else:
             shown = self._spans[row.path]
             first, end = _unshown(row.start_char, row.end_char, shown)
-            worths = self._worths.get(self._ranking.locations.file_numbers.find(row.path), [])
+            worths = self._worths.get(self._ranking.located.locations.file_numbers.find(row.path), [])
             share = item.score / (self._best_score or 1.0)
             if share < self._lengths.trim_below:
                 first, end = self._matching_part(row, first, end)
@@ -216,7 +217,7 @@ class HitBuilder:
 
     def _supersession(self, path: str, lines: range) -> Supersession | None:
         """Return what supersedes a statement in some lines of a file; None if the lines have that as well."""
-        for each in self._ranking.superseded:
+        for each in self._ranking.signals.superseded:
             outdated, current = each.outdated, each.current
             if outdated.path == path and outdated.line in lines:
                 other = current.path
@@ -229,10 +230,11 @@ class HitBuilder:
 
     def _matching_part(self, row: ChunkRow, first: int, end: int) -> tuple[int, int]:
         """Return the part of a span of the file, inside a chunk, whose lines match the query."""
-        number, start = self._ranking.text_numbers.get(row.id), row.start_char
-        if self._ranking.lines is None or number is None:
+        lines, start = self._ranking.lines, row.start_char
+        number = None if lines is None else lines.numbers.get(row.id)
+        if lines is None or number is None:
             return first, end
-        part = self._ranking.lines.matching_span(number, first - start, end - start)
+        part = lines.matches.matching_span(number, first - start, end - start)
         return (first, end) if part is None else (start + part[0], start + part[1])
 
     def _is_shown(self, row: ChunkRow) -> bool:

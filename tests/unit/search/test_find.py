@@ -135,7 +135,7 @@ def test_exact_matching_skips_only_texts_without_all_terms(seed: int) -> None:
         all_read = rank(snapshot, query, replace(found, with_all_terms=None))
 
         # then both match the same exact terms
-        assert some_read.exact_matches == all_read.exact_matches
+        assert some_read.signals.exact_matches == all_read.signals.exact_matches
         assert list(some_read.ranked) == list(all_read.ranked)
         known += found.with_all_terms is not None
         some += bool(found.with_all_terms)

@@ -1,20 +1,23 @@
-"""Rows and texts of candidates, read on demand."""
+"""Candidates with their locations; rows and texts are read on demand."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 from memd.index.chunk_locations import ChunkLocations
 from memd.index.files import ChunkRow, chunks_by_id, load_texts
 from memd.index.snapshot import Database
+from memd.search.rank.fusion import MatchScores
 
 
 class CandidateRows:
-    """Rows of candidates by id, read on demand."""
+    """Rows and texts of candidates by id, read on demand."""
 
     def __init__(self, db: Database, known: dict[int, ChunkRow]) -> None:
         self._db = db
         self._rows = known
+        self._texts: dict[int, str] = {}
 
     def __getitem__(self, key: int) -> ChunkRow:
         if key not in self._rows:
@@ -27,22 +30,25 @@ class CandidateRows:
         if missing:
             self._rows |= {row.id: row for row in chunks_by_id(self._db, missing)}
 
-
-class CandidateTexts:
-    """Texts of candidates by id, read on demand."""
-
-    def __init__(self, db: Database, locations: ChunkLocations) -> None:
-        self._db = db
-        self._locations = locations
-        self._texts: dict[int, str] = {}
-
-    def load(self, ids: Sequence[int]) -> Mapping[int, str]:
-        """Return texts by id, at least those of `ids`."""
+    def texts(self, ids: Sequence[int]) -> Mapping[int, str]:
+        """Return texts by id, at least those of `ids`, read in one statement."""
         missing = [key for key in ids if key not in self._texts]
         if missing:
             self._texts |= load_texts(self._db, missing)
         return self._texts
 
-    def load_all(self) -> Mapping[int, str]:
-        """Return the texts of all candidates by id."""
-        return self.load(self._locations.ids.tolist())
+
+@dataclass(frozen=True, slots=True)
+class LocatedCandidates:
+    """Candidates with their locations.
+
+    Attributes:
+        rows: Rows and texts by chunk id.
+        locations: The locations in columns.
+        by_keyword, by_vector: Keyword and vector matches with their scores.
+    """
+
+    rows: CandidateRows
+    locations: ChunkLocations
+    by_keyword: MatchScores
+    by_vector: MatchScores

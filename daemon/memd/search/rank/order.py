@@ -1,9 +1,13 @@
-"""Ranking of candidates by a list of named stages."""
+"""Ranking of candidates: one fusion, then a list of named stages.
+
+Every step takes values and returns new ones: `fuse` the scores, `_read_signals` what else is known of the candidates,
+and each stage the candidates in a new order.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import chain
 
 import numpy as np
@@ -13,24 +17,9 @@ from memd.index.chunk_locations import ChunkLocations, locations_of
 from memd.index.files import chunks_by_id
 from memd.index.snapshot import Snapshot
 from memd.search.query import Query
-from memd.search.rank.candidates import CandidateRows, CandidateTexts
-from memd.search.rank.fusion import (
-    Candidate,
-    FloatArray,
-    LazyRanking,
-    MatchScores,
-    Ranked,
-    TieBreakKey,
-    bm25_score,
-    fuse_rrf,
-    fuse_weighted,
-    ids_of,
-    normalized_scores,
-    rows_best_first,
-    scores_with_neighbours,
-    tie_break_key,
-)
-from memd.search.rank.lines import LineMatches, line_scores, match_lines
+from memd.search.rank.candidates import CandidateRows, LocatedCandidates
+from memd.search.rank.fuse import MAX_CANDIDATES_READ, Fused, ReadLines, fuse, read_lines
+from memd.search.rank.fusion import FloatArray, MatchScores, Ranked, ids_of
 from memd.search.rank.near_duplicates import NearDuplicates
 from memd.search.rank.stages import (
     annotation_weight,
@@ -45,7 +34,6 @@ from memd.search.rank.stages import (
 from memd.search.rank.supersession import ReadChunks, Superseded, find_superseded, put_current_first
 from memd.search.retrieve import Candidates
 from memd.search.thresholds import MIN_COSINE
-from memd.settings.schema import Hybrid
 from memd.text.cut.annotations import is_fact_file
 from memd.text.query.exact import exact_match_counts, is_plain_query
 from memd.text.statements import asks_about_past
@@ -53,80 +41,58 @@ from memd.text.statements import asks_about_past
 MAX_MMR_CANDIDATES = 50
 """Most candidates reordered by maximal marginal relevance: later ones are not shown."""
 
-DEFAULT_VECTOR_WEIGHT = 0.35
-"""Vector weight in `normalized` fusion without a setting; the rest is the keyword weight. See benchmarks/NOTES.md."""
-
-MAX_CANDIDATES_READ = 32
-"""Candidates whose texts are read line by line, the best by fused score."""
-
-UNSCALED_COSINE_WEIGHT = 0.4
-"""Weight of a candidate's cosine next to its fused score, whose cosines are scaled to those of the candidates."""
-
 
 @dataclass(frozen=True, slots=True)
-class LocatedCandidates:
-    """Candidates with their locations.
+class Signals:
+    """What the stages use besides the scores.
 
     Attributes:
-        rows: Rows by chunk id.
-        locations: The locations in columns.
-        by_keyword, by_vector: Keyword and vector matches with their scores.
-    """
-
-    rows: CandidateRows
-    locations: ChunkLocations
-    by_keyword: MatchScores
-    by_vector: MatchScores
-
-
-@dataclass(slots=True)
-class Ranking:
-    """Candidates in their final order, with the intermediate results.
-
-    Attributes:
-        query, candidates: The input.
-        rows: Rows of the candidates by id.
-        locations: Locations in columns.
-        texts: Texts of candidates, read on demand.
-        annotated: Annotated entries of notes.
+        query: The query.
+        of_days: Candidates from days that the query names.
         annotation_weights: Score factors of candidates in annotated entries, by id.
         exact_matches: Exact match scores by id; candidates without an exact match are missing.
-        of_days: Candidates from days that the query names.
-        ranked: Best first, scores from 0 to 1.
-        ids: Ids of `ranked`.
-        fused: Scores after fusion, in the order of `locations`.
-        lines: Matches in the lines of the best candidates, whose numbers there are in `text_numbers` by id.
+        conversations: Candidates in transcripts, if these could crowd out notes.
         superseded: Outdated statements among the best candidates, with the current ones.
-        near_duplicates: Finds near duplicates among the candidates.
-        scores: Scores after each stage by its name, if an explanation is requested.
     """
 
     query: Query
-    candidates: Candidates
-    rows: CandidateRows
-    locations: ChunkLocations
-    texts: CandidateTexts
-    annotated: AnnotatedFiles
-    annotation_weights: dict[int, float]
-    exact_matches: dict[str | int, int]
     of_days: frozenset[int]
-    ranked: Sequence[Ranked] = ()
-    ids: Sequence[int] = ()
-    fused: FloatArray = field(default_factory=lambda: np.zeros(0))
-    lines: LineMatches | None = None
-    text_numbers: dict[int, int] = field(default_factory=dict)
-    superseded: Sequence[Superseded] = ()
-    near_duplicates: NearDuplicates = field(init=False)
-    scores: dict[str, dict[int, float]] = field(default_factory=dict)
+    annotation_weights: Mapping[int, float]
+    exact_matches: Mapping[str | int, int]
+    conversations: frozenset[int]
+    superseded: Sequence[Superseded]
+
+
+@dataclass(frozen=True, slots=True)
+class Ranking:
+    """Candidates in their final order, and what snippets and explanations need of them.
+
+    Attributes:
+        candidates: The input.
+        located: Rows, texts and locations of the candidates.
+        annotated: Annotated entries of notes.
+        signals: The input of the stages.
+        ranked: Best first, scores from 0 to 1.
+        fused: Scores after fusion, in the order of the locations.
+        lines: Matches in the lines of the best candidates; None without candidates.
+        near_duplicates: Finds near duplicates among the candidates.
+        steps: Scores after each step by its name, if an explanation is requested.
+    """
+
+    candidates: Candidates
+    located: LocatedCandidates
+    annotated: AnnotatedFiles
+    signals: Signals
+    ranked: Sequence[Ranked]
+    fused: FloatArray
+    lines: ReadLines | None
+    near_duplicates: NearDuplicates
+    steps: Mapping[str, Mapping[int, float]]
 
     @property
     def is_certain(self) -> bool:
         """Whether relevance needs no check: a candidate is an exact match or from a day of the query."""
-        return bool(self.candidates.of_days) or bool(self.exact_matches)
-
-    def note_scores(self, stage: str, scores: Mapping[int, float]) -> None:
-        """Record the scores after a stage."""
-        self.scores[stage] = dict(scores)
+        return bool(self.candidates.of_days) or bool(self.signals.exact_matches)
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,34 +101,29 @@ class Stage:
 
     Attributes:
         name: Name in explanations.
-        applies: Returns whether the stage has an effect on a ranking.
-        rank: Returns the new order.
+        applies: Returns whether the stage has an effect.
+        rank: Returns the candidates in their new order (pure).
         changes_scores: Whether it changes scores as well as the order.
     """
 
     name: str
-    applies: Callable[[Ranking], bool]
-    rank: Callable[[Sequence[Ranked], Ranking], Sequence[Ranked]]
+    applies: Callable[[Signals], bool]
+    rank: Callable[[Sequence[Ranked], Signals], Sequence[Ranked]]
     changes_scores: bool = True
 
 
-def _is_reference_formula(query: Query) -> bool:
-    """Return whether the fusion is OpenClaw's weighted sum."""
-    return query.settings.hybrid.fusion == "weighted"
+def _decay(ranked: Sequence[Ranked], signals: Signals) -> Sequence[Ranked]:
+    decay = signals.query.settings.hybrid.temporal_decay
+    return decay_candidates(ranked, signals.query.now_ms, decay.half_life_days)
 
 
-def _decay(ranked: Sequence[Ranked], ranking: Ranking) -> Sequence[Ranked]:
-    decay = ranking.query.settings.hybrid.temporal_decay
-    return decay_candidates(ranked, ranking.query.now_ms, decay.half_life_days)
+def _put_exact_first(ranked: Sequence[Ranked], signals: Signals) -> Sequence[Ranked]:
+    return put_exact_first(ranked, signals.exact_matches) if signals.exact_matches else ranked
 
 
-def _put_exact_first(ranked: Sequence[Ranked], ranking: Ranking) -> Sequence[Ranked]:
-    return put_exact_first(ranked, ranking.exact_matches) if ranking.exact_matches else ranked
-
-
-def _diversify(ranked: Sequence[Ranked], ranking: Ranking) -> Sequence[Ranked]:
+def _diversify(ranked: Sequence[Ranked], signals: Signals) -> Sequence[Ranked]:
     """Move near duplicates down, among candidates with equal exact match scores."""
-    exact, lambda_ = ranking.exact_matches, ranking.query.settings.hybrid.mmr.lambda_
+    exact, lambda_ = signals.exact_matches, signals.query.settings.hybrid.mmr.lambda_
     ordered: list[Ranked] = []
     for count in sorted({exact.get(item.id, 0) for item in ranked}, reverse=True):
         group = [item for item in ranked if exact.get(item.id, 0) == count]
@@ -170,12 +131,10 @@ def _diversify(ranked: Sequence[Ranked], ranking: Ranking) -> Sequence[Ranked]:
     return ordered
 
 
-def _balance_sources(ranked: Sequence[Ranked], ranking: Ranking) -> Sequence[Ranked]:
-    rows = ranking.rows
-    rows.load(ids_of(ranked))
+def _balance_sources(ranked: Sequence[Ranked], signals: Signals) -> Sequence[Ranked]:
     return interleave_notes(
         ranked,
-        lambda item: rows[int(item.id)].source in ranking.query.limits.conversations,
+        lambda item: item.id in signals.conversations,
         lambda item: item.text_score is not None or (item.vector_score or 0.0) >= MIN_COSINE,
     )
 
@@ -183,41 +142,41 @@ def _balance_sources(ranked: Sequence[Ranked], ranking: Ranking) -> Sequence[Ran
 STAGES = (
     Stage(
         "days",
-        lambda ranking: bool(ranking.of_days),
-        lambda ranked, ranking: prefer_days(ranked, ranking.of_days),
+        lambda signals: bool(signals.of_days),
+        lambda ranked, signals: prefer_days(ranked, signals.of_days),
     ),
-    Stage("decay", lambda ranking: ranking.query.settings.hybrid.temporal_decay.enabled, _decay),
+    Stage("decay", lambda signals: signals.query.settings.hybrid.temporal_decay.enabled, _decay),
     Stage(
         "annotations",
-        lambda ranking: bool(ranking.annotation_weights),
-        lambda ranked, ranking: weigh_annotated(ranked, ranking.annotation_weights),
+        lambda signals: bool(signals.annotation_weights),
+        lambda ranked, signals: weigh_annotated(ranked, signals.annotation_weights),
     ),
     Stage(
         "exact",
-        lambda ranking: bool(ranking.query.exact_terms) and not _is_reference_formula(ranking.query),
+        lambda signals: bool(signals.query.exact_terms) and not signals.query.uses_reference_formula,
         _put_exact_first,
     ),
     Stage(
         "breadth",
-        lambda ranking: ranking.query.is_broad and not _is_reference_formula(ranking.query),
+        lambda signals: signals.query.is_broad and not signals.query.uses_reference_formula,
         lambda ranked, _: spread_files(ranked),
     ),
     Stage(
         "diversity",
-        lambda ranking: ranking.query.settings.hybrid.mmr.enabled,
+        lambda signals: signals.query.settings.hybrid.mmr.enabled,
         _diversify,
         changes_scores=False,
     ),
     Stage(
         "sources",
-        lambda ranking: ranking.query.limits.notes_scope is not None,
+        lambda signals: signals.query.limits.notes_scope is not None,
         _balance_sources,
         changes_scores=False,
     ),
     Stage(
         "supersession",
-        lambda ranking: bool(ranking.superseded) and not asks_about_past(ranking.query.text),
-        lambda ranked, ranking: put_current_first(ranked, ranking.superseded),
+        lambda signals: bool(signals.superseded) and not asks_about_past(signals.query.text),
+        lambda ranked, signals: put_current_first(ranked, signals.superseded),
     ),
 )
 """The stages after fusion, in order."""
@@ -226,40 +185,61 @@ STAGES = (
 def rank(snapshot: Snapshot, query: Query, candidates: Candidates) -> Ranking:
     """Return all candidates in their final order, scores from 0 to 1 (blocking)."""
     located = locate(snapshot, candidates)
-    locations, texts = located.locations, CandidateTexts(snapshot.db, located.locations)
     annotated = load_annotations(snapshot.db)
-    is_reference = _is_reference_formula(query)
-    ranking = Ranking(
-        query,
-        candidates,
-        located.rows,
-        locations,
-        texts,
-        annotated,
-        _annotation_weights(annotated, locations, query.limits.active_projects),
-        {} if is_reference else _exact_matches(query, candidates, locations, texts),
-        frozenset() if is_reference else candidates.of_days,
-    )
-    if query.settings.hybrid.fusion == "normalized":
-        ranked = _fuse_normalized(ranking, located)
-        if ranking.lines is not None:
-            ranking.superseded = find_superseded(_chunks_read(snapshot, ranking), ranking.lines)
-    else:
-        ranked = _fuse_other(ranking)
-    for stage in STAGES:
-        if stage.applies(ranking):
-            ranked = stage.rank(ranked, ranking)
-            if stage.changes_scores and query.limits.explain:
-                ranking.note_scores(stage.name, {int(item.id): item.score for item in ranked})
+    fused = fuse(query, candidates, located)
+    signals = _read_signals(snapshot, query, candidates, located, annotated, fused)
+    ranked, steps = _apply_stages(fused, signals)
     floor = _min_score(query)
-    ranking.ranked = ranked if floor is None else [item for item in ranked if item.score >= floor]
-    if ranking.lines is None and ranking.ranked:
-        _read_lines(ranking, ids_of(ranking.ranked[:MAX_CANDIDATES_READ]))
-    weights = ranking.annotation_weights
-    ranking.of_days = frozenset(key for key in ranking.of_days if weights.get(key) != 0)
-    ids = ranking.ids = ids_of(ranking.ranked)
-    ranking.near_duplicates = NearDuplicates(ids, locations.likeness[locations.at(ids)], texts.load)
-    return ranking
+    if floor is not None:
+        ranked = [item for item in ranked if item.score >= floor]
+    lines = fused.lines
+    if lines is None and ranked:
+        lines = read_lines(query, located.rows, ids_of(ranked[:MAX_CANDIDATES_READ]))
+    ids, locations = ids_of(ranked), located.locations
+    duplicates = NearDuplicates(ids, locations.likeness[locations.at(ids)], located.rows.texts)
+    return Ranking(candidates, located, annotated, signals, ranked, fused.scores, lines, duplicates, steps)
+
+
+def _read_signals(
+    snapshot: Snapshot,
+    query: Query,
+    candidates: Candidates,
+    located: LocatedCandidates,
+    annotated: AnnotatedFiles,
+    fused: Fused,
+) -> Signals:
+    """Return what the stages use; OpenClaw's formula knows neither days nor exact matches."""
+    is_reference, locations = query.uses_reference_formula, located.locations
+    conversations: list[int] = []
+    if query.limits.notes_scope is not None:
+        ids = locations.ids.tolist()
+        located.rows.load(ids)
+        conversations = [key for key in ids if located.rows[key].source in query.limits.conversations]
+    superseded: Sequence[Superseded] = ()
+    if fused.lines is not None:
+        chunks = _chunks_read(snapshot, located, list(fused.lines.numbers))
+        superseded = find_superseded(chunks, fused.lines.matches)
+    return Signals(
+        query,
+        frozenset() if is_reference else candidates.of_days,
+        _annotation_weights(annotated, locations, query.limits.active_projects),
+        {} if is_reference else _exact_matches(query, candidates, located),
+        frozenset(conversations),
+        superseded,
+    )
+
+
+def _apply_stages(
+    fused: Fused, signals: Signals
+) -> tuple[Sequence[Ranked], Mapping[str, Mapping[int, float]]]:
+    """Return the candidates after all stages, and the scores after each step that an explanation needs."""
+    ranked, steps = fused.ranked, dict(fused.steps)
+    for stage in STAGES:
+        if stage.applies(signals):
+            ranked = stage.rank(ranked, signals)
+            if stage.changes_scores and signals.query.limits.explain:
+                steps[stage.name] = {int(item.id): item.score for item in ranked}
+    return ranked, steps
 
 
 def locate(snapshot: Snapshot, candidates: Candidates) -> LocatedCandidates:
@@ -309,14 +289,13 @@ def _annotation_weights(
     return {key: weight for key, weight in weights.items() if weight != 1}
 
 
-def _exact_matches(
-    query: Query, candidates: Candidates, locations: ChunkLocations, texts: CandidateTexts
-) -> dict[str | int, int]:
+def _exact_matches(query: Query, candidates: Candidates, located: LocatedCandidates) -> dict[str | int, int]:
     """Return exact match scores of candidates by id, from their paths and texts.
 
     If the whole query is the only exact term, only candidates with all of its terms are read.
     """
-    names, ids = query.exact_terms, locations.ids.tolist()
+    names, locations = query.exact_terms, located.locations
+    ids: list[int] = locations.ids.tolist()
     if not names:
         return {}
     with_all = candidates.with_all_terms
@@ -332,118 +311,24 @@ def _exact_matches(
             key: by_file[number] for key, number in zip(ids, numbers, strict=True) if number in by_file
         }
     if read:
-        known = texts.load(read)
+        texts = located.rows.texts(read)
         path_of = {key: paths[number] for key, number in zip(ids, numbers, strict=True)}
-        matches |= exact_match_counts(names, {key: f"{path_of[key]}\n{known.get(key, '')}" for key in read})
+        matches |= exact_match_counts(names, {key: f"{path_of[key]}\n{texts.get(key, '')}" for key in read})
     return matches
 
 
-def _fuse_normalized(ranking: Ranking, located: LocatedCandidates) -> Sequence[Ranked]:
-    """Return the candidates scored by the default formula."""
-    query, locations = ranking.query, located.locations
-    texts, vectors = ranking.candidates.by_keyword, ranking.candidates.by_vector
-    weights = _side_weights(query.settings.hybrid, bool(vectors), bool(texts))
-    ranking.fused = normalized_scores(len(locations), located.by_vector, located.by_keyword, *weights)
-    lifted = scores_with_neighbours(ranking.fused, locations)
-    with_lines = _with_line_scores(ranking, lifted)
-    ids, scores = locations.ids.tolist(), with_lines.tolist()
-    snippets = ranking.texts.load_all() if query.settings.hybrid.mmr.enabled else {}
-    paths, files, lines = locations.file_numbers.paths, locations.files.tolist(), locations.lines.tolist()
-    end_lines = locations.end_lines
-
-    def item(at: int) -> Ranked:
-        key, end_line = ids[at], int(end_lines[at])
-        vector_score, text_score, snippet = vectors.get(key), texts.get(key), snippets.get(key, "")
-        return Ranked(
-            key, paths[files[at]], lines[at], end_line, snippet, vector_score, text_score, scores[at]
-        )
-
-    def tie_break(at: int) -> TieBreakKey:
-        key = ids[at]
-        return tie_break_key(vectors.get(key), texts.get(key), paths[files[at]], lines[at], key)
-
-    best = rows_best_first(with_lines, tie_break)
-    if query.limits.explain:
-        ranking.note_scores("fused", dict(zip(ids, ranking.fused.tolist(), strict=True)))
-        ranking.note_scores("neighbours", dict(zip(ids, lifted.tolist(), strict=True)))
-        ranking.note_scores("lines", dict(zip(ids, scores, strict=True)))
-    return LazyRanking(best, [ids[at] for at in best], item)
-
-
-def _read_lines(ranking: Ranking, ids: Sequence[int]) -> LineMatches:
-    """Read the texts of candidates line by line; the ranking keeps the matches."""
-    texts = ranking.texts.load(ids)
-    ranking.lines = match_lines([texts[key] for key in ids], ranking.query.text, ranking.query.plan.words)
-    ranking.text_numbers = {key: at for at, key in enumerate(ids)}
-    return ranking.lines
-
-
-def _chunks_read(snapshot: Snapshot, ranking: Ranking) -> ReadChunks:
-    ids, locations = list(ranking.text_numbers), ranking.locations
-    at, texts = locations.at(ids), ranking.texts.load(ids)
+def _chunks_read(snapshot: Snapshot, located: LocatedCandidates, ids: Sequence[int]) -> ReadChunks:
+    locations = located.locations
+    at, texts = locations.at(ids), located.rows.texts(ids)
     paths = [locations.file_numbers.paths[file] for file in locations.files[at].tolist()]
     days = load_fact_days(snapshot.db, filter(is_fact_file, paths))
     return ReadChunks(ids, paths, locations.lines[at].tolist(), [texts[key] for key in ids], days)
-
-
-def _with_line_scores(ranking: Ranking, scores: FloatArray) -> FloatArray:
-    """Add to the scores of the best candidates what their lines and cosines add."""
-    locations, cosines = ranking.locations, ranking.candidates.by_vector
-    if not len(locations):
-        return scores
-    read = np.sort(np.argsort(-scores, kind="stable")[:MAX_CANDIDATES_READ])
-    lines = _read_lines(ranking, locations.ids[read].tolist())
-    added = scores.copy()
-    added[read] += line_scores(lines, locations.files[read])
-    if cosines:
-        lowest = min(cosines.values())
-        added += UNSCALED_COSINE_WEIGHT * np.fromiter(
-            (cosines.get(key, lowest) for key in locations.ids.tolist()), np.float64, len(added)
-        )
-    added = np.maximum(added, 0.0)
-    scale: float = scores.max(initial=0.0) / (added.max(initial=0.0) or 1.0)
-    return added * scale
-
-
-def _fuse_other(ranking: Ranking) -> Sequence[Ranked]:
-    """Return the candidates scored by OpenClaw's formula or reciprocal rank fusion, best first."""
-    hybrid, locations = ranking.query.settings.hybrid, ranking.locations
-    texts, vectors = ranking.candidates.by_keyword, ranking.candidates.by_vector
-    is_reference = _is_reference_formula(ranking.query)
-    snippets = ranking.texts.load_all() if hybrid.mmr.enabled else {}
-    found = []
-    columns = (locations.ids, locations.files, locations.lines, locations.end_lines)
-    for key, file, line, end_line in zip(*(column.tolist() for column in columns), strict=True):
-        text_score = texts.get(key)
-        if text_score is not None and is_reference:
-            text_score = bm25_score(-text_score)
-        path = locations.file_numbers.paths[file]
-        found.append(
-            Candidate(key, path, line, end_line, snippets.get(key, ""), vectors.get(key), text_score)
-        )
-    ranked = (
-        fuse_weighted(found, hybrid.vector_weight, hybrid.text_weight) if is_reference else fuse_rrf(found)
-    )
-    ranking.fused = np.empty(len(locations))
-    ranking.fused[locations.at([int(item.id) for item in ranked])] = [item.score for item in ranked]
-    if ranking.query.limits.explain:
-        ranking.note_scores("fused", {int(item.id): item.score for item in ranked})
-    return ranked
-
-
-def _side_weights(hybrid: Hybrid, has_vectors: bool, has_keywords: bool) -> tuple[float, float]:
-    """Return the weights of vectors and keywords; a search without matches cedes its weight."""
-    if not has_vectors or not has_keywords:
-        return (0.0, 1.0) if has_keywords else (1.0, 0.0)
-    if hybrid.weights_set:
-        return hybrid.vector_weight, hybrid.text_weight
-    return DEFAULT_VECTOR_WEIGHT, 1 - DEFAULT_VECTOR_WEIGHT
 
 
 def _min_score(query: Query) -> float | None:
     """Return the minimum score, or None: the default suits OpenClaw's formula only."""
     if query.limits.min_score is not None:
         return query.limits.min_score
-    if query.settings.hybrid.fusion == "weighted" or query.settings.min_score_set:
+    if query.uses_reference_formula or query.settings.min_score_set:
         return query.settings.min_score
     return None

@@ -7,7 +7,8 @@ from collections.abc import Mapping
 import pytest
 
 from memd.index.keyword import Scope
-from memd.search.rank.order import DEFAULT_VECTOR_WEIGHT, Ranking, rank
+from memd.search.rank.fuse import DEFAULT_VECTOR_WEIGHT
+from memd.search.rank.order import Ranking, rank
 from memd.search.retrieve import Candidates, retrieve
 from memd.settings.schema import Hybrid, Mmr, QuerySettings, TemporalDecay
 from memd.system.sqlite import Database
@@ -64,7 +65,7 @@ def scores(db: Database, ordered: Ranking) -> dict[str, float]:
 
 def fused(db: Database, ordered: Ranking, text: str) -> float:
     """Return the score of a text after fusion."""
-    return float(ordered.fused[ordered.locations.at([chunk_ids(db)[text]])[0]])
+    return float(ordered.fused[ordered.located.locations.at([chunk_ids(db)[text]])[0]])
 
 
 # --- keywords and vectors -------------------------------------------------------------------------
@@ -170,7 +171,7 @@ def test_notes_of_a_day_in_the_query_rank_first(db: Database) -> None:
 
     assert texts(db, without)[0] == "the release of october"
     assert texts(db, found)[0] == "the release of yesterday"
-    assert found.of_days == {chunk_ids(db)["the release of yesterday"]}
+    assert found.signals.of_days == {chunk_ids(db)["the release of yesterday"]}
 
 
 def test_a_much_better_match_of_another_day_can_rank_first(db: Database) -> None:
@@ -206,8 +207,8 @@ def test_openclaws_formula_ignores_days_and_exact_matches(db: Database) -> None:
     )
 
     assert scores(db, found) == {"POL-358": pytest.approx(0.42), "yesterday": pytest.approx(0.35)}
-    assert found.of_days == frozenset()
-    assert found.exact_matches == {}
+    assert found.signals.of_days == frozenset()
+    assert found.signals.exact_matches == {}
 
 
 def test_old_notes_decay_if_configured(db: Database) -> None:
@@ -258,7 +259,7 @@ def test_more_exact_matches_rank_first_and_whole_matches_before_parts(db: Databa
     found = order(db, search_spec("POL-358 or DL-7"), dict(zip(lines, (1.0, 2.0, 3.0, 9.0), strict=True)))
 
     assert texts(db, found) == lines
-    matches = [found.exact_matches.get(item.id, 0) for item in found.ranked]
+    matches = [found.signals.exact_matches.get(item.id, 0) for item in found.ranked]
     assert matches == sorted(matches, reverse=True)
     assert len(set(matches)) == 4
 
@@ -330,8 +331,8 @@ def test_stage_scores_are_recorded_only_for_explanations(db: Database) -> None:
     words = {"POL-358 failed": 2.0}
     query = "what happened to POL-358 yesterday"
 
-    assert order(db, search_spec(query, DECAYED), words).scores == {}
+    assert order(db, search_spec(query, DECAYED), words).steps == {}
     told = order(db, search_spec(query, DECAYED, explain=True), words)
 
-    assert list(told.scores) == ["fused", "neighbours", "lines", "days", "decay", "exact"]
-    assert told.scores["exact"] == {chunk_ids(db)["POL-358 failed"]: told.ranked[0].score}
+    assert list(told.steps) == ["fused", "neighbours", "lines", "days", "decay", "exact"]
+    assert told.steps["exact"] == {chunk_ids(db)["POL-358 failed"]: told.ranked[0].score}

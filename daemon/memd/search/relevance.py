@@ -20,34 +20,13 @@ from numpy.typing import NDArray
 from memd.index.files import load_texts
 from memd.index.keyword import count_chunks, count_matches
 from memd.index.snapshot import Database, Snapshot
+from memd.search import thresholds
 from memd.search.line_check import LineCheck
 from memd.search.query import Query
 from memd.search.rank.fusion import Ranked, ids_of
 from memd.search.rank.lines import LineMatches
 from memd.search.rank.order import Ranking
 from memd.search.retrieve import Candidates
-from memd.search.thresholds import (
-    CORRECTED_WEIGHT,
-    COSINE_WEIGHT,
-    DISTINCTIVE_COVERAGE,
-    DISTINCTIVE_TERMS,
-    LINE_MARGIN,
-    MAX_DISTINCTIVE_SHARE,
-    MIN_CHUNKS_FOR_WEIGHTS,
-    MIN_CJK_COVERAGE,
-    MIN_COSINE,
-    MIN_DISTINCTIVE_CHUNKS,
-    MIN_KEYWORD_COVERAGE,
-    MIN_SCALED_COSINE,
-    RELEVANCE_THRESHOLD,
-    SHORT_QUERY_CORRECTED_WEIGHT,
-    SHORT_QUERY_TERMS,
-    STRONG_COSINE,
-    STRONG_COVERAGE,
-    STRONG_KEYWORD_SHARE,
-    is_calibrated,
-    is_untrained_script,
-)
 from memd.system.cancellation import check_cancelled
 from memd.text.query.names import find_names, has_name
 from memd.text.query.terms import Term
@@ -113,27 +92,28 @@ def judge_relevance(snapshot: Snapshot, query: Query, ranking: Ranking) -> Verdi
     if ranking.is_certain or (min_score is not None and min_score <= 0):  # 0 requests any match
         return Verdict()
     best = max(candidates.by_vector.values(), default=0.0)
-    is_untrained = is_untrained_script(query.text)
-    is_small = count_chunks(snapshot.db) < MIN_CHUNKS_FOR_WEIGHTS
+    is_untrained = thresholds.is_untrained_script(query.text)
+    is_small = count_chunks(snapshot.db) < thresholds.MIN_CHUNKS_FOR_WEIGHTS
     model = query.vector.model if query.vector is not None else ""
-    if is_small or (candidates.by_vector and not is_calibrated(model)):
-        return Verdict(is_relevant=best >= MIN_COSINE or bool(candidates.by_keyword))
+    if is_small or (candidates.by_vector and not thresholds.is_calibrated(model)):
+        return Verdict(is_relevant=best >= thresholds.MIN_COSINE or bool(candidates.by_keyword))
     cosine = 0.0 if is_untrained else best
-    if 2 * COSINE_WEIGHT * cosine >= RELEVANCE_THRESHOLD + LINE_MARGIN:
+    if 2 * thresholds.COSINE_WEIGHT * cosine >= thresholds.RELEVANCE_THRESHOLD + thresholds.LINE_MARGIN:
         return Verdict()
     evidence = _weigh_evidence(snapshot.db, query, ranking)
     if evidence.is_enough:
         return Verdict()
     covered = evidence.coverage
     if is_untrained or not candidates.by_vector:
-        enough = MIN_CJK_COVERAGE if has_cjk(query.text) else MIN_KEYWORD_COVERAGE
+        enough = thresholds.MIN_CJK_COVERAGE if has_cjk(query.text) else thresholds.MIN_KEYWORD_COVERAGE
         return Verdict(is_relevant=covered >= enough)
     if (
-        covered >= STRONG_COVERAGE
-        or covered + 2 * COSINE_WEIGHT * cosine >= RELEVANCE_THRESHOLD + LINE_MARGIN
+        covered >= thresholds.STRONG_COVERAGE
+        or covered + 2 * thresholds.COSINE_WEIGHT * cosine
+        >= thresholds.RELEVANCE_THRESHOLD + thresholds.LINE_MARGIN
     ):
         return Verdict()
-    min_cosine = (RELEVANCE_THRESHOLD - covered) / COSINE_WEIGHT - cosine
+    min_cosine = (thresholds.RELEVANCE_THRESHOLD - covered) / thresholds.COSINE_WEIGHT - cosine
     lines = _nearest_lines(snapshot.db, candidates)
     if min_cosine > 1 or not lines:
         return Verdict(is_relevant=False)
@@ -163,8 +143,8 @@ def weigh_terms(
 def coverage(terms: Sequence[WeighedTerm], chunk_id: int) -> float:
     """Return the share of a query's term weights that a chunk covers, 0 to 1."""
     whole = sum(term.weight for term in terms)
-    is_short = len(terms) <= SHORT_QUERY_TERMS
-    corrected = SHORT_QUERY_CORRECTED_WEIGHT if is_short else CORRECTED_WEIGHT
+    is_short = len(terms) <= thresholds.SHORT_QUERY_TERMS
+    corrected = thresholds.SHORT_QUERY_CORRECTED_WEIGHT if is_short else thresholds.CORRECTED_WEIGHT
     covered = sum(
         term.weight * (1.0 if term.chunks else corrected) for term in terms if chunk_id in term.matching
     )
@@ -187,12 +167,15 @@ def _weigh_evidence(db: Database, query: Query, ranking: Ranking) -> WordEvidenc
         dict.fromkeys([*ids_of(ranking.ranked[:MAX_RANKED_CHECKED]), *chain.from_iterable(best_of_each)])
     )
     terms = weigh_terms(db, query, candidates.corrections, checked)
-    most_chunks = max(MIN_DISTINCTIVE_CHUNKS, MAX_DISTINCTIVE_SHARE * count_chunks(db))
+    most_chunks = max(thresholds.MIN_DISTINCTIVE_CHUNKS, thresholds.MAX_DISTINCTIVE_SHARE * count_chunks(db))
     distinctive = [term for term in terms if 0 < term.chunks <= most_chunks]
     names = find_names(query.text)
     return WordEvidence(
         max((coverage(terms, key) for key in checked), default=0.0),
-        any(sum(key in term.matching for term in distinctive) >= DISTINCTIVE_TERMS for key in checked)
+        any(
+            sum(key in term.matching for term in distinctive) >= thresholds.DISTINCTIVE_TERMS
+            for key in checked
+        )
         or any(
             has_name(text, names) for text in (ranking.located.rows.texts(checked).values() if names else ())
         ),
@@ -221,8 +204,8 @@ class HitRelevance:
             self._numbers, matches = ranking.lines
             self._has_words = [bool(row.any()) for row in matches.words]
             self._strong_texts = [bool(strong) for strong in _strong_texts(matches)]
-        self._is_calibrated = query.vector is not None and is_calibrated(query.vector.model)
-        self._is_untrained = is_untrained_script(query.text)
+        self._is_calibrated = query.vector is not None and thresholds.is_calibrated(query.vector.model)
+        self._is_untrained = thresholds.is_untrained_script(query.text)
         cosines = ranking.candidates.by_vector.values()
         self._lowest = min(cosines, default=0.0)
         self._best_keyword_score = max(ranking.candidates.by_keyword.values(), default=0.0)
@@ -234,7 +217,7 @@ class HitRelevance:
         if key in self._signals.exact_matches or key in self._signals.of_days:
             return True
         cosine = -1.0 if item.vector_score is None else item.vector_score
-        if self._is_calibrated and not self._is_untrained and cosine >= STRONG_COSINE:
+        if self._is_calibrated and not self._is_untrained and cosine >= thresholds.STRONG_COSINE:
             return True
         return self._has_strong_words(item)
 
@@ -249,23 +232,23 @@ class HitRelevance:
         if self._has_words[number]:
             return self._strong_texts[number]
         # The index knows forms of words that texts are not read for. A correction is a guess, except of a short query.
-        if self._candidates.corrections and len(self._terms) > SHORT_QUERY_TERMS:
+        if self._candidates.corrections and len(self._terms) > thresholds.SHORT_QUERY_TERMS:
             return False
-        return (item.text_score or 0.0) > STRONG_KEYWORD_SHARE * self._best_keyword_score
+        return (item.text_score or 0.0) > thresholds.STRONG_KEYWORD_SHARE * self._best_keyword_score
 
     def _is_near(self, cosine: float | None) -> bool:
-        if cosine is None or cosine < MIN_COSINE:
+        if cosine is None or cosine < thresholds.MIN_COSINE:
             return False
         if self._is_calibrated:
             return True
-        return self._range <= 0 or (cosine - self._lowest) / self._range >= MIN_SCALED_COSINE
+        return self._range <= 0 or (cosine - self._lowest) / self._range >= thresholds.MIN_SCALED_COSINE
 
 
 def _strong_texts(lines: LineMatches) -> NDArray[np.bool_]:
     """Return (n,) which texts have enough of the query's words, or two distinctive ones."""
     coverage = lines.coverage(lines.words)
-    distinctive = (lines.words & lines.distinctive()).sum(axis=1) >= DISTINCTIVE_TERMS
-    strong: NDArray[np.bool_] = (distinctive & (coverage >= DISTINCTIVE_COVERAGE)) | (
-        coverage >= STRONG_COVERAGE
+    distinctive = (lines.words & lines.distinctive()).sum(axis=1) >= thresholds.DISTINCTIVE_TERMS
+    strong: NDArray[np.bool_] = (distinctive & (coverage >= thresholds.DISTINCTIVE_COVERAGE)) | (
+        coverage >= thresholds.STRONG_COVERAGE
     )
     return strong

@@ -17,7 +17,7 @@ from tests.support.indexes import new_index, publish, publish_note, search, sear
 @pytest.fixture(autouse=True)
 def a_memory_large_enough(monkeypatch: pytest.MonkeyPatch) -> None:
     """Lower the minimum index size for term weights."""
-    monkeypatch.setattr("memd.search.relevance.MIN_CHUNKS_FOR_WEIGHTS", 1)
+    monkeypatch.setattr("memd.search.thresholds.MIN_CHUNKS_FOR_WEIGHTS", 1)
 
 
 OTHERS = [f"entry {number} about something else in the house" for number in range(12)]
@@ -192,7 +192,7 @@ def test_a_note_of_a_day_in_the_query_is_relevant(near: bool) -> None:
 
 def test_in_a_small_index_any_keyword_match_is_relevant(monkeypatch: pytest.MonkeyPatch) -> None:
     # given: an index in which no term is rare
-    monkeypatch.setattr("memd.search.relevance.MIN_CHUNKS_FOR_WEIGHTS", 50)
+    monkeypatch.setattr("memd.search.thresholds.MIN_CHUNKS_FOR_WEIGHTS", 50)
     # when: only one common term of four matches
     found = ask(index(), "entry unheard unknown unsaid")
     # then

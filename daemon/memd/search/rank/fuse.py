@@ -12,18 +12,14 @@ from memd.index.chunk_locations import ChunkLocations
 from memd.search.query import Query
 from memd.search.rank.candidates import CandidateRows, LocatedCandidates
 from memd.search.rank.fusion import (
-    Candidate,
     FloatArray,
-    LazyRanking,
     Ranked,
-    TieBreakKey,
+    best_first,
     bm25_score,
     fuse_rrf,
     fuse_weighted,
     normalized_scores,
-    rows_best_first,
     scores_with_neighbours,
-    tie_break_key,
 )
 from memd.search.rank.lines import LineMatches, line_scores, match_lines
 from memd.search.retrieve import Candidates
@@ -91,7 +87,7 @@ def _fuse_normalized(query: Query, candidates: Candidates, located: LocatedCandi
         scores = _scaled_to(lifted, _with_cosines(added, ids, by_vector))
     steps = {"fused": fused, "neighbours": lifted, "lines": scores} if query.limits.explain else {}
     return Fused(
-        _best_first(query, candidates, located, scores),
+        best_first(_items(query, located, candidates.by_keyword, by_vector, scores.tolist())),
         fused,
         lines,
         {name: dict(zip(ids, values.tolist(), strict=True)) for name, values in steps.items()},
@@ -115,54 +111,37 @@ def _scaled_to(before: FloatArray, after: FloatArray) -> FloatArray:
     return after * scale
 
 
-def _best_first(
-    query: Query, candidates: Candidates, located: LocatedCandidates, scores: FloatArray
-) -> LazyRanking:
-    """Return the candidates with their scores, best first."""
-    texts, vectors, locations = candidates.by_keyword, candidates.by_vector, located.locations
-    ids, values = locations.ids.tolist(), scores.tolist()
-    snippets = _snippets(query, located)
-    paths, files, lines = locations.file_numbers.paths, locations.files.tolist(), locations.lines.tolist()
-    end_lines = locations.end_lines
-
-    def item(at: int) -> Ranked:
-        key, end_line = ids[at], int(end_lines[at])
-        vector_score, text_score, snippet = vectors.get(key), texts.get(key), snippets.get(key, "")
-        return Ranked(
-            key, paths[files[at]], lines[at], end_line, snippet, vector_score, text_score, values[at]
-        )
-
-    def tie_break(at: int) -> TieBreakKey:
-        key = ids[at]
-        return tie_break_key(vectors.get(key), texts.get(key), paths[files[at]], lines[at], key)
-
-    best = rows_best_first(scores, tie_break)
-    return LazyRanking(best, [ids[at] for at in best], item)
-
-
 def _fuse_weighted(query: Query, candidates: Candidates, located: LocatedCandidates) -> Fused:
     """Return the candidates scored by OpenClaw's formula."""
     hybrid = query.settings.hybrid
     by_keyword = {key: bm25_score(-score) for key, score in candidates.by_keyword.items()}
-    listed = _listed(query, located, by_keyword, candidates.by_vector)
-    return _fused(query, located.locations, fuse_weighted(listed, hybrid.vector_weight, hybrid.text_weight))
+    items = _items(query, located, by_keyword, candidates.by_vector)
+    return _fused(query, located.locations, fuse_weighted(items, hybrid.vector_weight, hybrid.text_weight))
 
 
 def _fuse_ranks(query: Query, candidates: Candidates, located: LocatedCandidates) -> Fused:
     """Return the candidates scored by reciprocal rank fusion."""
-    listed = _listed(query, located, candidates.by_keyword, candidates.by_vector)
-    return _fused(query, located.locations, fuse_rrf(listed))
+    items = _items(query, located, candidates.by_keyword, candidates.by_vector)
+    return _fused(query, located.locations, fuse_rrf(items))
 
 
-def _listed(
-    query: Query, located: LocatedCandidates, texts: Mapping[int, float], vectors: Mapping[int, float]
-) -> list[Candidate]:
-    locations, snippets = located.locations, _snippets(query, located)
-    paths = locations.file_numbers.paths
+def _items(
+    query: Query,
+    located: LocatedCandidates,
+    texts: Mapping[int, float],
+    vectors: Mapping[int, float],
+    scores: Sequence[float] | None = None,
+) -> list[Ranked]:
+    """Return the candidates in the order of their locations; texts are read only if they are compared."""
+    locations = located.locations
     columns = (locations.ids, locations.files, locations.lines, locations.end_lines)
+    ids, files, lines, end_lines = (column.tolist() for column in columns)
+    snippets = located.rows.texts(ids) if query.settings.hybrid.mmr.enabled else {}
+    paths = locations.file_numbers.paths
+    values = scores if scores is not None else [0.0] * len(ids)
     return [
-        Candidate(key, paths[file], line, end_line, snippets.get(key, ""), vectors.get(key), texts.get(key))
-        for key, file, line, end_line in zip(*(column.tolist() for column in columns), strict=True)
+        Ranked(key, paths[file], line, end, snippets.get(key, ""), vectors.get(key), texts.get(key), score)
+        for key, file, line, end, score in zip(ids, files, lines, end_lines, values, strict=True)
     ]
 
 
@@ -171,11 +150,6 @@ def _fused(query: Query, locations: ChunkLocations, ranked: Sequence[Ranked]) ->
     scores = np.empty(len(locations))
     scores[locations.at(list(by_id))] = list(by_id.values())
     return Fused(ranked, scores, steps={"fused": by_id} if query.limits.explain else {})
-
-
-def _snippets(query: Query, located: LocatedCandidates) -> Mapping[int, str]:
-    """Return the texts of all candidates if they are compared with each other."""
-    return located.rows.texts(located.locations.ids.tolist()) if query.settings.hybrid.mmr.enabled else {}
 
 
 def _side_weights(hybrid: Hybrid, has_vectors: bool, has_keywords: bool) -> tuple[float, float]:

@@ -6,8 +6,8 @@ The order never depends on the order of the input: equal scores are ordered by c
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import NamedTuple, TypeAlias, overload
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
 
 import msgspec
 import numpy as np
@@ -16,9 +16,6 @@ from numpy.typing import NDArray
 from memd.index.chunk_locations import ChunkLocations
 
 FloatArray = NDArray[np.float64]
-
-TieBreakKey: TypeAlias = tuple[float, float, str, int, int, str]
-"""Sort key of candidates with equal scores."""
 
 RRF_K = 60
 """Constant of reciprocal rank fusion, as in its paper."""
@@ -107,41 +104,28 @@ def fuse_rrf(candidates: Sequence[Candidate], k: int = RRF_K) -> list[Ranked]:
 
 
 def best_first(items: Iterable[Ranked]) -> list[Ranked]:
-    """Return candidates by score, ties broken by `tie_break_key`."""
+    """Return candidates by score, equal scores by `_tie_break`."""
     listed = list(items)
     scores = np.array([item.score for item in listed], dtype=np.float64)
-
-    def tie_break(at: int) -> TieBreakKey:
-        item = listed[at]
-        return tie_break_key(item.vector_score, item.text_score, item.path, item.start_line, item.id)
-
-    return [listed[at] for at in rows_best_first(scores, tie_break)]
-
-
-def rows_best_first(scores: FloatArray, tie_break: Callable[[int], TieBreakKey]) -> list[int]:
-    """Return row numbers in the order of `best_first`."""
     order = np.argsort(-scores, kind="stable")
-    best = scores[order]
+    ordered, best = [listed[at] for at in order.tolist()], scores[order]
     equal = (best[1:] == best[:-1]).nonzero()[0]  # each equals the next
-    places: list[int] = order.tolist()
     end = 0
     for first in equal.tolist():
         if first >= end:
             end = first + 2
-            while end < len(places) and best[end] == best[first]:
+            while end < len(ordered) and best[end] == best[first]:
                 end += 1
-            places[first:end] = sorted(places[first:end], key=tie_break)
-    return places
+            ordered[first:end] = sorted(ordered[first:end], key=_tie_break)
+    return ordered
 
 
-def tie_break_key(
-    vector_score: float | None, text_score: float | None, path: str, line: int, key: int | str
-) -> TieBreakKey:
-    """Return the sort key of a candidate among those with the same score."""
-    by_cosine = math.inf if vector_score is None else -vector_score
-    by_bm25 = math.inf if text_score is None else -text_score
-    number, name = (key, "") if isinstance(key, int) else (0, key)
-    return (by_cosine, by_bm25, path, line, number, name)
+def _tie_break(item: Ranked) -> tuple[float, float, str, int, int, str]:
+    """Return the sort key of a candidate among those with the same score: cosine, BM25, location, id."""
+    by_cosine = math.inf if item.vector_score is None else -item.vector_score
+    by_bm25 = math.inf if item.text_score is None else -item.text_score
+    number, name = (item.id, "") if isinstance(item.id, int) else (0, item.id)
+    return by_cosine, by_bm25, item.path, item.start_line, number, name
 
 
 def with_score(candidate: Candidate, score: float) -> Ranked:
@@ -214,30 +198,6 @@ def scores_with_neighbours(
     return lifted * scale
 
 
-class LazyRanking(Sequence[Ranked]):
-    """Candidates in order, created on access: a search shows a few of hundreds."""
-
-    def __init__(self, places: Sequence[int], ids: Sequence[int], item: Callable[[int], Ranked]) -> None:
-        self.ids = ids
-        self._places = places
-        self._item = item
-
-    def __len__(self) -> int:
-        return len(self._places)
-
-    def __iter__(self) -> Iterator[Ranked]:
-        return map(self._item, self._places)
-
-    @overload
-    def __getitem__(self, at: int) -> Ranked: ...
-    @overload
-    def __getitem__(self, at: slice) -> list[Ranked]: ...
-    def __getitem__(self, at: int | slice) -> Ranked | list[Ranked]:
-        if isinstance(at, slice):
-            return [self._item(place) for place in self._places[at]]
-        return self._item(self._places[at])
-
-
-def ids_of(ranked: Sequence[Ranked]) -> Sequence[int]:
+def ids_of(ranked: Sequence[Ranked]) -> list[int]:
     """Return the ids of ranked chunks, in order."""
-    return ranked.ids if isinstance(ranked, LazyRanking) else [int(item.id) for item in ranked]
+    return [int(item.id) for item in ranked]

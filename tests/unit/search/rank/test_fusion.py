@@ -15,14 +15,12 @@ from memd.index.chunk_locations import ChunkLocations, FileNumbers, pack_facts
 from memd.search.rank.fusion import (
     NEIGHBOUR_WEIGHT,
     Candidate,
-    LazyRanking,
     MatchScores,
     Ranked,
     best_first,
     bm25_score,
     fuse_rrf,
     fuse_weighted,
-    ids_of,
     normalized_scores,
     scores_with_neighbours,
     with_score,
@@ -326,46 +324,3 @@ def test_a_neighbour_adds_its_original_score() -> None:
 
 def test_no_candidates_have_no_scores() -> None:
     assert lift_by_neighbours([], {}) == []
-
-
-# --- lazy ranking --------------------------------------------------------------------------------
-
-
-def made_candidate(at: int) -> Ranked:
-    """Return the candidate at a place."""
-    return Ranked(10 * at, "memory/a.md", at, at, "", None, None, 1 / (1 + at))
-
-
-@pytest.fixture
-def made() -> list[int]:
-    """Places of the created candidates."""
-    return []
-
-
-@pytest.fixture
-def listed(made: list[int]) -> Sequence[Ranked]:
-    """Four candidates in order, except that the last is first."""
-
-    def item(at: int) -> Ranked:
-        made.append(at)
-        return made_candidate(at)
-
-    return LazyRanking([3, 0, 1, 2], [30, 0, 10, 20], item)
-
-
-def test_lazy_ranking_equals_a_list(listed: Sequence[Ranked]) -> None:
-    alike = [made_candidate(at) for at in (3, 0, 1, 2)]
-
-    assert list(listed) == alike
-    assert len(listed) == len(alike)
-    assert [listed[at] for at in (0, 3, -1)] == [alike[at] for at in (0, 3, -1)]
-    assert [listed[1:3], listed[2:9], listed[4:]] == [alike[1:3], alike[2:9], []]
-    assert ids_of(listed) == ids_of(alike) == [30, 0, 10, 20]
-
-
-def test_lazy_ranking_creates_only_accessed_candidates(listed: Sequence[Ranked], made: list[int]) -> None:
-    ids_of(listed)
-    assert made == []
-
-    assert [item.id for item in listed[:2]] == [30, 0]
-    assert made == [3, 0]

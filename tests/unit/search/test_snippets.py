@@ -10,7 +10,8 @@ import pytest
 from memd.index.database import transaction
 from memd.index.keyword import Scope
 from memd.index.transcripts import StoredTranscript, store_transcript
-from memd.search.snippets import MAX_SHOWN_SHARE, MAX_SNIPPET_CHARACTERS
+from memd.search.choose import MAX_SHOWN_SHARE
+from memd.search.snippets import MAX_SNIPPET_CHARACTERS
 from memd.system.sqlite import Database
 from memd.text.cut.chunking import Chunk, chunk_text
 from memd_client.messages import Hit

@@ -49,7 +49,6 @@ UNCHECKED = (
 )
 DATA = {
     "benchmarks/corpus.py": {"FUNCTION_WORDS"},
-    "daemon/memd/cli/search.py": {"STOP_WORDS"},
     "daemon/memd/embedding/prefixes.py": {"_INSTRUCT", "_REPRESENT"},
     "daemon/memd/sync/text/file_rows.py": {"DEFAULT_SCHEME"},
     "daemon/memd/vector_search/kept_vectors.py": {"HASH_PREFIX"},

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -42,67 +41,6 @@ if TYPE_CHECKING:
     from memd.cli.output import Output
     from memd_client import Client
     from memd_client.messages import Hit, SearchAgentsReply, SearchedAgent, SearchReply, SessionInfo
-
-
-STOP_WORDS = frozenset(
-    """
-a an and are as at be but by did do does for from had has have how i if in is it its me my not of on or our so
-that the their them then there they this to was we were what when where which who why will with you your
-""".split()
-)
-"""Words that are highlighted only if a query has no others."""
-
-WORD = re.compile(r"[^\W_]+")
-UNSPACED = re.compile(
-    "[\u0e00-\u0e7f\u1100-\u11ff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff]+"
-)
-"""Runs of scripts written without spaces: Thai, Hangul, kana, Han."""
-
-ENDINGS = ("ings", "ing", "ies", "ied", "ers", "ed", "es", "er", "ly", "s", "e", "y")
-MIN_STEM = 4
-"""Minimum length of a stem in letters; shorter stems match too much."""
-
-
-def pattern_for(query: str) -> re.Pattern[str] | None:
-    """Return a pattern that matches a query's words in any inflection; None without words."""
-    wide = UNSPACED.findall(query)
-    words = [word.casefold() for word in WORD.findall(UNSPACED.sub(" ", query))]
-    telling = [word for word in words if word not in STOP_WORDS] or words
-    parts = [re.escape(piece) for run in wide for piece in _pairs(run)]
-    parts += [rf"(?<![^\W_]){re.escape(_stem(word))}[^\W_]*" for word in telling if len(word) > 2]
-    parts += [rf"(?<![^\W_]){re.escape(word)}(?![^\W_])" for word in telling if len(word) <= 2]
-    if not parts:
-        return None
-    longest_first = sorted(set(parts), key=lambda part: (-len(part), part))
-    return re.compile("|".join(longest_first), re.IGNORECASE)
-
-
-def marked(text: str, pattern: re.Pattern[str] | None) -> tuple[Piece, ...]:
-    """Return a text as pieces, with matches highlighted."""
-    if pattern is None:
-        return (text,)
-    pieces: list[Piece] = []
-    end = 0
-    for match in pattern.finditer(text):
-        pieces += [text[end : match.start()], (match.group(), "match")]
-        end = match.end()
-    pieces.append(text[end:])
-    return tuple(piece for piece in pieces if piece)
-
-
-def _pairs(run: str) -> list[str]:
-    """Return the overlapping pairs of a run's characters, or the run if it is shorter than three."""
-    return [run] if len(run) < 3 else [run[place : place + 2] for place in range(len(run) - 1)]
-
-
-def _stem(word: str) -> str:
-    """Return a word without its ending, unless the rest is too short."""
-    if any(char.isdigit() for char in word):
-        return word
-    for ending in ENDINGS:
-        if word.endswith(ending) and len(word) - len(ending) >= MIN_STEM:
-            return word[: -len(ending)]
-    return word
 
 
 SNIPPET_INDENT = 2
@@ -302,9 +240,9 @@ def command(
 
     shows_all = include_weak or min_score is not None
     if isinstance(reply, SearchAgentsReply):
-        session.output.lines(search_agents_lines(reply, text, session.now_ms(), shows_all=shows_all))
+        session.output.lines(search_agents_lines(reply, session.now_ms(), shows_all=shows_all))
     else:
-        session.output.lines(search_lines(reply, text, session.now_ms(), shows_all=shows_all))
+        session.output.lines(search_lines(reply, session.now_ms(), shows_all=shows_all))
     if not reply.hits:
         offer_sample(session)
 
@@ -325,9 +263,9 @@ def _search(
     return reply
 
 
-def search_lines(reply: SearchReply, query: str, now_ms: int, *, shows_all: bool = False) -> list[Line]:
+def search_lines(reply: SearchReply, now_ms: int, *, shows_all: bool = False) -> list[Line]:
     """Return the hits of a search as lines, followed by a summary and notices."""
-    lines = _all_hit_lines(reply.hits, query, shows_all) or _empty_lines(reply)
+    lines = _all_hit_lines(reply.hits, shows_all) or _empty_lines(reply)
     lines.append(line(*_summary(reply)))
     if reply.timings:
         lines.append(
@@ -350,19 +288,17 @@ def _timing_name(key: str) -> str:
     return {"scan": "changed files", "keyword": "keywords", "vector": "vectors"}.get(name, name)
 
 
-def search_agents_lines(
-    reply: SearchAgentsReply, query: str, now_ms: int, *, shows_all: bool = False
-) -> list[Line]:
+def search_agents_lines(reply: SearchAgentsReply, now_ms: int, *, shows_all: bool = False) -> list[Line]:
     """Return the hits of several agents as lines, followed by a summary and notices."""
-    lines = _all_hit_lines(reply.hits, query, shows_all) or [line("No relevant results.")]
+    lines = _all_hit_lines(reply.hits, shows_all) or [line("No relevant results.")]
     return [*lines, *summary_lines(reply, now_ms)]
 
 
-def _all_hit_lines(hits: Sequence[Hit], query: str, shows_all: bool) -> list[Line]:
-    """Return the hits with the query's words highlighted, and a blank line after each; only few if all are weak."""
-    pattern, are_weak = pattern_for(query), all(hit.relevance == "weak" for hit in hits)
+def _all_hit_lines(hits: Sequence[Hit], shows_all: bool) -> list[Line]:
+    """Return the hits, and a blank line after each; only few if all are weak."""
+    are_weak = all(hit.relevance == "weak" for hit in hits)
     shown = hits[:WEAK_HITS_SHOWN] if are_weak and not shows_all else hits
-    lines = [each for hit in shown for each in (*_hit_lines(hit, pattern), BLANK)]
+    lines = [each for hit in shown for each in (*_hit_lines(hit), BLANK)]
     if are_weak and hits:
         lines[:0] = [line(("nothing here clearly answers this; weakly related:", "warn")), BLANK]
     if len(shown) < len(hits):
@@ -372,7 +308,7 @@ def _all_hit_lines(hits: Sequence[Hit], query: str, shows_all: bool) -> list[Lin
     return lines
 
 
-def _hit_lines(hit: Hit, pattern: re.Pattern[str] | None) -> list[Line]:
+def _hit_lines(hit: Hit) -> list[Line]:
     """Return one hit: location, score, snippet, and the reasons for its rank."""
     agent = f" --agent {hit.agent}" if hit.agent is not None else ""
     place = ((hit.path, "path"), f":{hit.start_line}-{hit.end_line}", (agent, "title"))
@@ -383,13 +319,26 @@ def _hit_lines(hit: Hit, pattern: re.Pattern[str] | None) -> list[Line]:
         lines.append(_session_line(hit.session))
     if hit.superseded_by is not None:
         lines.append(line(("superseded by ", "warn"), str(hit.superseded_by), indent=SNIPPET_INDENT))
-    for text in hit.snippet.strip("\r\n").replace("\r\n", "\n").split("\n"):
-        lines.append(line(*marked(text.rstrip(), pattern), indent=SNIPPET_INDENT))
+    lines += [line(*pieces, indent=SNIPPET_INDENT) for pieces in marked_lines(hit)]
     head = " " * SNIPPET_INDENT + BECAUSE
     for why in (hit.explain or {}).get("reasons", ()):
         lines.append(Line(((str(why), "quiet"),), BECAUSE_INDENT, (head, "label")))
         head = ""  # shown once: on a pipe it separates the reasons from the snippet
     return lines
+
+
+def marked_lines(hit: Hit) -> Iterator[tuple[Piece, ...]]:
+    """Yield the lines of a snippet with the matched terms highlighted, without blank lines around them."""
+    start = len(hit.snippet) - len(hit.snippet.lstrip("\r\n"))
+    for whole in hit.snippet.strip("\r\n").split("\n"):
+        text, pieces, at = whole.rstrip(), list[Piece](), 0
+        for first, end in hit.spans:
+            low, high = max(first - start, at), min(end - start, len(text))
+            if low < high:
+                pieces += [text[at:low], (text[low:high], "match")]
+                at = high
+        yield tuple(piece for piece in (*pieces, text[at:]) if piece)
+        start += len(whole) + 1
 
 
 def _session_line(session: SessionInfo) -> Line:

@@ -10,7 +10,7 @@ import math
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import accumulate
+from itertools import accumulate, chain
 from typing import Any
 
 from msgspec.structs import replace
@@ -31,12 +31,15 @@ from memd.system.cancellation import check_cancelled
 from memd.text.cut.annotations import Annotations
 from memd.text.cut.snippets import Snippet, cut_snippet
 from memd.text.cut.windows import Region, SpanScore, grow_window
-from memd.text.query.word_forms import has_words
+from memd.text.query.word_forms import has_words, matched_spans
 from memd_client.locations import citation
 from memd_client.messages import Hit, Supersession
 
 MAX_SNIPPET_CHARACTERS = 695
 """Longest snippet; OpenClaw's limit is 700."""
+
+MAX_SPANS = 64
+"""Most spans of matched terms in a hit: a snippet of a pasted query could have a hundred."""
 
 SPARE_CANDIDATES = 2
 """Candidates prepared beyond the missing hits: one or two are usually shown by better hits' snippets."""
@@ -180,6 +183,8 @@ class HitMaker:
         self._ranking = ranking
         self._relevance = HitRelevance(query, ranking)
         self._sessions = HitSessions(db, query.limits.conversations)
+        corrections = chain.from_iterable(ranking.candidates.corrections.values())
+        self._words = tuple(dict.fromkeys([*query.plan.words, *query.exact_terms, *corrections]))
         self._shows_all = query.limits.include_weak or query.uses_reference_formula
         best = ranking.ranked[0] if ranking.ranked else None
         is_doubtful = best is not None and not self._shows_all and not self._relevance.is_strong(best)
@@ -215,6 +220,7 @@ class HitMaker:
             relevance="strong" if self._relevance.is_strong(item) else "weak",
             superseded_by=self._supersession(row.path, lines),
             session=self._sessions.find(row.path, lines[-1], text) if is_conversation else None,
+            spans=[[start, end] for start, end in matched_spans(text, self._words, MAX_SPANS)],
         )
 
     def _supersession(self, path: str, lines: range) -> Supersession | None:

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from memd.cli.search import marked, pattern_for
+from memd.cli.search import marked_lines
 from memd_client.errors import AgentUnknownError, MemoryDisabledError
 from memd_client.locations import split_location
 from memd_client.messages import (
@@ -309,12 +309,14 @@ def test_control_characters_in_a_hit_are_escaped() -> None:
         assert lines[2].split() == ["next", "line"]
 
 
-def test_query_words_are_highlighted_in_any_inflection() -> None:
-    ran = memctl("search", "when is the leasing", search=found(LEASE), terminal=True, colour=True)
+def test_matched_terms_are_highlighted() -> None:
+    hit = replace(LEASE, spans=[[12, 17], [44, 51]])
+
+    ran = memctl("search", "when is the leasing", search=found(hit), terminal=True, colour=True)
 
     assert "The \x1b[1;33mlease\x1b[0m ends" in ran.out
     assert "about \x1b[1;33mleasing\x1b[0m again" in ran.out
-    assert "\x1b[1;33mThe" not in ran.out
+    assert ran.out.count("\x1b[1;33m") == 2
 
 
 def test_long_snippet_is_wrapped_at_its_indent() -> None:
@@ -467,34 +469,19 @@ def test_json_of_all_agents_has_all_fields_of_the_reply() -> None:
     assert list(shown["agents"][0]) == list(SearchedAgent.__struct_fields__)
 
 
-def marks(query: str, text: str) -> list[str]:
-    """Return the parts of a text that are highlighted for a query."""
-    return [piece[0] for piece in marked(text, pattern_for(query)) if isinstance(piece, tuple)]
+def test_highlighted_lines_are_those_of_the_snippet_without_blank_lines_around() -> None:
+    hit = replace(KEYS, snippet="\n## Keys \r\nby the door\n\n", spans=[[4, 8], [18, 22]])
+
+    assert list(marked_lines(hit)) == [("## ", ("Keys", "match")), ("by the ", ("door", "match"))]
 
 
-@pytest.mark.parametrize(
-    ("query", "text", "expected"),
-    [
-        ("painted", "Painting, painters, a pain", ["Painting", "painters"]),
-        ("the lease", "the lease of the flat", ["lease"]),
-        ("who is it", "Who is it?", ["Who", "is", "it"]),
-        ("ci", "CI and city", ["CI"]),
-        ("a828e60", "commit a828e60.", ["a828e60"]),
-        ("POL-358", "see POL-358", ["POL", "358"]),
-        ("部署", "重新部署完成", ["部署"]),
-        ("重新部署", "先部署再说", ["部署"]),
-        ("重跑gen", "重跑 generator", ["重跑", "generator"]),
-        ("C++ (.*)", "a (.*) b C", ["C"]),
-        ("...", "dots ...", []),
-        ("", "anything", []),
-    ],
-)
-def test_words_of_the_query_are_highlighted(query: str, text: str, expected: list[str]) -> None:
-    assert marks(query, text) == expected
+SPAN = st.lists(st.integers(-5, 40), min_size=2, max_size=2)
 
 
-@given(st.text(), st.text())
-def test_highlighting_changes_no_character(query: str, text: str) -> None:
-    pieces = marked(text, pattern_for(query))
+@given(st.text(), st.lists(SPAN))
+def test_highlighting_changes_no_character(text: str, spans: list[list[int]]) -> None:
+    plain, marked = (list(marked_lines(replace(KEYS, snippet=text, spans=each))) for each in ([], spans))
 
-    assert "".join(piece if isinstance(piece, str) else piece[0] for piece in pieces) == text
+    assert ["".join(each if isinstance(each, str) else each[0] for each in line) for line in marked] == [
+        "".join(map(str, line)) for line in plain
+    ]

@@ -11,7 +11,7 @@ from memd.index.database import transaction
 from memd.index.keyword import Scope
 from memd.index.transcripts import StoredTranscript, store_transcript
 from memd.search.choose import MAX_SHOWN_SHARE
-from memd.search.snippets import MAX_SNIPPET_CHARACTERS
+from memd.search.snippets import MAX_SNIPPET_CHARACTERS, MAX_SPANS
 from memd.system.sqlite import Database
 from memd.text.cut.chunking import Chunk, chunk_text
 from memd_client.messages import Hit
@@ -249,6 +249,29 @@ def test_a_near_duplicate_replaces_a_stale_better_hit(db: Database) -> None:
     hits = ask(db, "freezer alarm at five", is_current=lambda hit: hit.path != "memory/gone.md")
 
     assert [hit.path for hit in hits] == ["memory/there.md"]
+
+
+# --- matched terms --------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("query", "terms"),
+    [
+        ("who heard the alarms", ["alarm", "hear"]),
+        ("the frezer of the bakery", ["freezer", "bakery"]),
+        ('"four in the morning"', ["four in the morning"]),
+        ("alarm code POL-358", ["alarm"]),
+    ],
+)
+def test_a_hit_has_the_spans_of_its_matched_terms(db: Database, query: str, terms: list[str]) -> None:
+    publish(db, PATH, [ENTRY])
+    hit = ask(db, query)[0]
+    assert [hit.snippet[start:end] for start, end in hit.spans] == terms
+
+
+def test_spans_are_limited(db: Database) -> None:
+    publish(db, PATH, ["alarm " * 100])
+    assert len(ask(db, "alarm")[0].spans) == MAX_SPANS
 
 
 # --- scores ---------------------------------------------------------------------------------------

@@ -53,6 +53,19 @@ def find_words(folded: str, words: Sequence[str]) -> list[WordMatch]:
     return [WordMatch(start, end, word, often[word] ** -0.5) for start, end, word in sorted(found)]
 
 
+def matched_spans(text: str, words: Sequence[str], most: int) -> list[tuple[int, int]]:
+    """Return the first spans of words in a text, in any form; spans that overlap are joined."""
+    spans: list[tuple[int, int]] = []
+    for match in find_words(fold(text), words):
+        if spans and match.start < spans[-1][1]:
+            spans[-1] = spans[-1][0], max(spans[-1][1], match.end)
+        elif len(spans) < most:
+            spans.append((match.start, match.end))
+        else:
+            break
+    return spans
+
+
 def find_word(folded: str, word: str) -> Iterator[tuple[int, int]]:
     """Yield the spans of a word in any form."""
     # No pattern for each word: compiling one takes longer than reading the texts of a search.

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memd.text.query.word_forms import find_word, fold, stem_word
+from memd.text.query.word_forms import find_word, fold, matched_spans, stem_word
 
 
 @pytest.mark.parametrize(
@@ -43,3 +43,13 @@ def test_forms_share_the_stem_and_do_not_overlap(text: str, word: str) -> None:
 
     assert all(text.startswith(stem_word(word)[0], start) for start, _ in spans)
     assert all(end <= start for (_, end), (start, _) in pairwise(spans))
+
+
+def test_matched_spans_are_in_order_joined_and_limited() -> None:
+    text = "Déploiement of POL-358, pol-358 deployed"
+    words = ("pol-358", "pol", "deploy", "déploiement")
+
+    spans = matched_spans(text, words, 8)
+
+    assert [text[start:end] for start, end in spans] == ["Déploiement", "POL-358", "pol-358", "deployed"]
+    assert matched_spans(text, words, 2) == spans[:2]

@@ -1,38 +1,26 @@
-/** The ranges of a snippet to highlight, from a hit's explanation. */
+/** The ranges of a text to highlight: the matched terms of a hit. */
 
-/** Scripts written without spaces between words: there a word is found anywhere. */
-const UNSPACED = /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Thai}\p{Script=Lao}\p{Script=Khmer}\p{Script=Myanmar}]/u;
+/** Scripts written without spaces, or with endings at the word: there a term is found anywhere. */
+const UNSPACED = /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Hangul}\p{Script=Thai}\p{Script=Lao}\p{Script=Khmer}\p{Script=Myanmar}]/u;
 
-/** @param {string} text */
-function escaped(text) {
-  return text.replace(/[.*+?^${}()|[\]\\/]/g, "\\$&");
+/** @param {string} term */
+function patternOf(term) {
+  const escaped = term.replace(/[.*+?^${}()|[\]\\/]/g, "\\$&");
+  return UNSPACED.test(term) ? escaped : `(?<![\\p{L}\\p{N}])${escaped}(?![\\p{L}\\p{N}])`;
 }
 
 /**
- * Return a pattern for a word in any of its usual inflections, or null for none worth marking.
+ * Return a finder of a hit's matched terms, or null for a hit without any.
  *
- * The daemon compares stems and doesn't tell them, so endings are guessed: what begins alike and is not much longer.
- * @param {string} word
- */
-function patternOf(word) {
-  if (!word || word.length > 80) return null;
-  if (UNSPACED.test(word)) return escaped(word);
-  const letters = /^\p{L}+$/u.test(word);
-  if (!letters || word.length < 4) return `(?<![\\p{L}\\p{N}])${escaped(word)}(?![\\p{L}\\p{N}])`;
-  if (word.length < 6) return `(?<!\\p{L})${escaped(word.replace(/(?<=.{4})s$/iu, ""))}(?:s|es|e|n|en|ed|er|ing)?(?!\\p{L})`;
-  return `(?<!\\p{L})${escaped(word.slice(0, Math.max(4, word.length - 3)))}\\p{L}{0,4}(?!\\p{L})`;
-}
-
-/**
- * Return a finder of evidence for a hit.
- * @param {import("./kinds.js").Explain | null} explain
+ * A hit is drawn in pieces, and the reader shows more of the file, so terms are found by their text, not their place.
+ * @param {Pick<import("./kinds.js").Hit, "snippet" | "spans">} hit
  * @returns {((text: string) => [number, number][]) | null}
  */
-export function evidenceOf(explain) {
-  if (!explain) return null;
-  const held = explain.words.filter((word) => word.matched).flatMap((word) => word.corrections ?? [word.word]);
-  const patterns = [...explain.exact.map(escaped), ...held.map(patternOf)].filter((pattern) => pattern !== null);
-  if (patterns.length === 0) return null;
-  const any = new RegExp(patterns.join("|"), "giu");
-  return (text) => [...text.matchAll(any)].filter((match) => match[0]).map((match) => [match.index, match.index + match[0].length]);
+export function evidenceOf({ snippet, spans }) {
+  const characters = [...snippet]; // spans count characters, not UTF-16 units
+  const terms = new Set(spans.map(([start, end]) => characters.slice(start, end).join("")));
+  if (terms.size === 0) return null;
+  const longestFirst = [...terms].sort((one, other) => other.length - one.length);
+  const any = new RegExp(longestFirst.map(patternOf).join("|"), "giu");
+  return (text) => [...text.matchAll(any)].map((match) => [match.index, match.index + match[0].length]);
 }

@@ -28,6 +28,8 @@ export interface Hit {
   path: string; start_line: number; end_line: number; score: number; snippet: string; source: string;
   citation: string; copies: number; explain: Explain | null; agent?: string | null; relevance: string; superseded_by: Supersession | null;
   session?: Session | null;
+  /** Start and end of each matched term in `snippet`, in characters. */
+  spans: [number, number][];
 }
 
 /** Why there are no hits. */

@@ -97,7 +97,7 @@ function nothing(reply) {
 function hit(found) {
   const key = keyOf(found);
   const explained = state.search.open.has(key);
-  const evidence = evidenceOf(found.explain);
+  const evidence = evidenceOf(found);
   const isTalk = isConversation(found.path);
   const item = `hit:${key}`;
   const open = () => openPlace(found, evidence, item);

@@ -71,7 +71,7 @@ async def search_and_wait(index_path: str, model_path: str, text: str) -> None:
             now_ms=wall_clock_ms(),
             vector=QueryVector(vector, space.id, "minilm"),
         )
-        return find(snapshot, query)
+        return find(snapshot, query, is_current=lambda _: True)
 
     found = await index.read(search)
     await index.release_caches()

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from memd.search.rank.fusion import Candidate, Ranked, fuse_weighted
+from memd.search.rank.fusion import Ranked, fuse_weighted
 from memd.search.rank.stages import decay_candidates, rerank_mmr
 from tests.conformance.cases import recorded
 
@@ -32,9 +32,9 @@ def rank(case: dict[str, Any]) -> list[Ranked]:
     return rerank_mmr(ranked, mmr["lambda"]) if mmr["enabled"] else ranked
 
 
-def candidates(case: dict[str, Any]) -> list[Candidate]:
+def candidates(case: dict[str, Any]) -> list[Ranked]:
     """Return both recorded lists merged; a keyword match's snippet takes precedence."""
-    merged: dict[str, Candidate] = {}
+    merged: dict[str, Ranked] = {}
     for row in case["vector"]:
         merged[row["id"]] = candidate(row, vector_score=row["vector_score"], text_score=None)
     for row in case["keyword"]:
@@ -47,8 +47,8 @@ def candidates(case: dict[str, Any]) -> list[Candidate]:
     return list(merged.values())
 
 
-def candidate(row: dict[str, Any], *, vector_score: float | None, text_score: float | None) -> Candidate:
+def candidate(row: dict[str, Any], *, vector_score: float | None, text_score: float | None) -> Ranked:
     """Return one recorded row."""
-    return Candidate(
+    return Ranked(
         row["id"], row["path"], row["start_line"], row["end_line"], row["snippet"], vector_score, text_score
     )

@@ -17,7 +17,7 @@ NUMBERS: tuple[tuple[str, str, str, float], ...] = (
     (
         "configuration.md",
         r"`normalized` uses ([\d.]+) unless",
-        "memd.search.rank.fuse:DEFAULT_VECTOR_WEIGHT",
+        "memd.search.rank.fusion:DEFAULT_VECTOR_WEIGHT",
         1,
     ),
     (

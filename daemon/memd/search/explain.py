@@ -7,12 +7,14 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from memd.index.snapshot import Database
+from memd.search.choose import Choice
 from memd.search.query import Query
 from memd.search.rank.fusion import Ranked
 from memd.search.rank.order import Ranking
 from memd.search.relevance import WeighedTerm, weigh_terms
 from memd.system.cancellation import check_cancelled
 from memd.text.query.exact import exact_match_count
+from memd_client.messages import Hit
 
 STEPS = {
     "neighbours": "a neighbouring chunk matched too",
@@ -42,19 +44,19 @@ def explain_hits(
     db: Database,
     query: Query,
     ranking: Ranking,
-    shown: Sequence[tuple[Ranked, str, int]],
+    shown: Sequence[tuple[Choice, Hit]],
 ) -> list[dict[str, Any]]:
     """Return for each hit how its score was calculated."""
-    ids = [int(item.id) for item, _, _ in shown]
+    ids = [choice.row.id for choice, _ in shown]
     terms = weigh_terms(db, query, ranking.candidates.corrections, ids)
     vector_ranks = _ranks({int(item.id): item.vector_score for item in ranking.ranked})
     keyword_ranks = _ranks({int(item.id): item.text_score for item in ranking.ranked})
     explained = []
     parts = _containing(terms)
-    for item, where, copies in shown:
+    for choice, hit in shown:
         check_cancelled()
-        key = int(item.id)
-        row = ranking.located.rows[key]
+        item, row, copies = choice.item, choice.row, hit.copies
+        key, where = row.id, f"{hit.path}\n{choice.text}"
         exact = [name for name in query.exact_terms if exact_match_count([name], where)]
         steps = {name: round(scores.get(key, 0.0), 6) for name, scores in ranking.steps.items()}
         explained.append(

@@ -41,11 +41,7 @@ class SearchResult:
         return not self.hits
 
 
-def _accept(_: Hit) -> bool:
-    return True
-
-
-def find(snapshot: Snapshot, query: Query, *, is_current: Callable[[Hit], bool] = _accept) -> SearchResult:
+def find(snapshot: Snapshot, query: Query, *, is_current: Callable[[Hit], bool]) -> SearchResult:
     """Return the hits of a query in one snapshot (blocking).
 
     Args:

@@ -64,19 +64,6 @@ class WeighedTerm:
 
 
 @dataclass(frozen=True, slots=True)
-class WordEvidence:
-    """What the words of the best candidates say about relevance.
-
-    Attributes:
-        coverage: The greatest coverage of a chunk.
-        is_enough: Whether a chunk has two distinctive terms or a name of the query: then the search never abstains.
-    """
-
-    coverage: float
-    is_enough: bool
-
-
-@dataclass(frozen=True, slots=True)
 class Verdict:
     """Whether the hits are relevant; if `line_check` is set, that check has to confirm it."""
 
@@ -100,10 +87,9 @@ def judge_relevance(snapshot: Snapshot, query: Query, ranking: Ranking) -> Verdi
     cosine = 0.0 if is_untrained else best
     if 2 * thresholds.COSINE_WEIGHT * cosine >= thresholds.RELEVANCE_THRESHOLD + thresholds.LINE_MARGIN:
         return Verdict()
-    evidence = _weigh_evidence(snapshot.db, query, ranking)
-    if evidence.is_enough:
+    covered, is_enough = _weigh_evidence(snapshot.db, query, ranking)
+    if is_enough:
         return Verdict()
-    covered = evidence.coverage
     if is_untrained or not candidates.by_vector:
         enough = thresholds.MIN_CJK_COVERAGE if has_cjk(query.text) else thresholds.MIN_KEYWORD_COVERAGE
         return Verdict(is_relevant=covered >= enough)
@@ -156,8 +142,11 @@ def _single_words(terms: Sequence[Term]) -> list[Term]:
     return [term for term in terms if " " not in term.word.strip()] or list(terms)
 
 
-def _weigh_evidence(db: Database, query: Query, ranking: Ranking) -> WordEvidence:
-    """Return what the words of the best candidates say."""
+def _weigh_evidence(db: Database, query: Query, ranking: Ranking) -> tuple[float, bool]:
+    """Return the greatest coverage of the best candidates, and whether their terms alone are enough.
+
+    They are if a candidate has two distinctive terms or a name of the query.
+    """
     candidates = ranking.candidates
     best_of_each = (
         sorted(scores, key=scores.__getitem__, reverse=True)[:MAX_CHUNKS_COMPARED]
@@ -170,7 +159,7 @@ def _weigh_evidence(db: Database, query: Query, ranking: Ranking) -> WordEvidenc
     most_chunks = max(thresholds.MIN_DISTINCTIVE_CHUNKS, thresholds.MAX_DISTINCTIVE_SHARE * count_chunks(db))
     distinctive = [term for term in terms if 0 < term.chunks <= most_chunks]
     names = find_names(query.text)
-    return WordEvidence(
+    return (
         max((coverage(terms, key) for key in checked), default=0.0),
         any(
             sum(key in term.matching for term in distinctive) >= thresholds.DISTINCTIVE_TERMS

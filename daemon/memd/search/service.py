@@ -150,8 +150,6 @@ class SearchService:
             await self._freshness.wait_for_first_vectors(until)
         return self._cache.count > 0
 
-    # --- the query ------------------------------------------------------------------------------------
-
     async def _transcript_of(self, params: SearchParams) -> str | None:
         """Return the transcript of the session to exclude; None excludes nothing."""
         key, sources = params.exclude_session, self._config.settings.sources
@@ -249,8 +247,6 @@ class SearchService:
         with suppress(MemdError):  # the search meets the same error
             await self._index.read(self._cache.warm_up)
 
-    # --- the disk and the snapshot --------------------------------------------------------------------
-
     async def _look(self, arrived_at: float, budget_s: float, *, with_vectors: bool) -> DiskView:
         """Return what is on disk, after indexing changed files as far as the time allows."""
         view = await self._freshness.look(arrived_at)
@@ -297,8 +293,6 @@ class SearchService:
             return True
         left_s = until - trio.current_time()
         return await self._lines.is_relevant(check, vector.values, provider.provider, left_s)
-
-    # --- the reply ------------------------------------------------------------------------------------
 
     def _reply(
         self,

@@ -29,8 +29,8 @@ from memd.search.sessions import HitSessions
 from memd.search.thresholds import WEAK_SCALE
 from memd.system.cancellation import check_cancelled
 from memd.text.cut.annotations import Annotations
-from memd.text.cut.snippets import Snippet, cut_snippet
-from memd.text.cut.windows import Region, SpanScore, grow_window
+from memd.text.cut.snippets import cut_snippet
+from memd.text.cut.windows import Region, SpanScore, Window, grow_window
 from memd.text.query.word_forms import has_words, matched_spans
 from memd_client.locations import citation
 from memd_client.messages import Hit, Supersession
@@ -71,15 +71,6 @@ BROAD_LENGTHS = SnippetLengths(600, grow_above=1.0, trim_below=math.inf)
 """For queries that several pieces of evidence answer: many short hits."""
 
 
-@dataclass(frozen=True, slots=True)
-class CutSnippet:
-    """A snippet of a candidate at one of its places, and the span of the file that it shows."""
-
-    place: ChunkRow
-    snippet: Snippet
-    span: tuple[int, int]
-
-
 def build_hits(
     snapshot: Snapshot, query: Query, ranking: Ranking, is_current: Callable[[Hit], bool]
 ) -> list[Hit]:
@@ -100,17 +91,16 @@ def build_hits(
                 break
             if shown.has(choice.original, choice.row):
                 continue
-            for cut in cutter.cut(choice, regions, shown):
-                hit = maker.make(choice, cut)
+            for place, window in cutter.cut(choice, regions, shown):
+                hit = maker.make(choice, place, window)
                 if is_current(hit):
                     if hits.add(hit, choice):
-                        shown.add(choice, cut.place.path, cut.span)
+                        shown.add(choice, place.path, (window.start, window.end))
                     break
     found = with_falling_scores(hits.hits)
     if not query.limits.explain:
         return found
-    shown_hits = [(item, where, hit.copies) for (item, where), hit in zip(hits.shown, found, strict=True)]
-    explained = explain_hits(db, query, ranking, shown_hits)
+    explained = explain_hits(db, query, ranking, list(zip(hits.choices, found, strict=True)))
     return [
         replace(hit, explain=why | (hit.explain or {})) for hit, why in zip(found, explained, strict=True)
     ]
@@ -136,33 +126,33 @@ class SnippetCutter:
         short = [(row, text) for row, text in chunks if len(text) <= MAX_SNIPPET_CHARACTERS]
         return load_regions(self._db, short, MAX_SNIPPET_CHARACTERS, self._ranking.annotated)
 
-    def cut(self, choice: Choice, regions: dict[int, Region], shown: ShownText) -> Iterator[CutSnippet]:
+    def cut(
+        self, choice: Choice, regions: dict[int, Region], shown: ShownText
+    ) -> Iterator[tuple[ChunkRow, Window]]:
         """Yield the snippet of a candidate at each place that has its text, unless it must not be shown there."""
         row, scope = choice.row, self._query.limits.scope
         for place in [row] if choice.is_unique else find_copies(self._db, row.hash, scope):
             annotations = _annotations(self._ranking, place)
             if annotations is None or not annotations.is_invalid:
                 found = regions if place is row else self.load_regions([(place, choice.text)])
-                yield self._cut_at(place, choice, found.get(place.id), shown.spans[place.path])
+                yield place, self._cut_at(place, choice, found.get(place.id), shown.spans[place.path])
 
     def _cut_at(
         self, place: ChunkRow, choice: Choice, region: Region | None, shown: Sequence[tuple[int, int]]
-    ) -> CutSnippet:
+    ) -> Window:
         budget, text = self._query.limits.max_chars, choice.text
         most = MAX_SNIPPET_CHARACTERS if budget is None else budget
         if region is None or most < len(text):
             limit = min(MAX_SNIPPET_CHARACTERS, most)
-            snippet = cut_snippet(text, place.start_line, self._query.plan.words, limit)
-            return CutSnippet(place, snippet, (place.start_char, place.end_char))
+            cut = cut_snippet(text, place.start_line, self._query.plan.words, limit)
+            return Window(cut.text, place.start_char, place.end_char, cut.start_line, cut.end_line)
         first, end = _unshown(place.start_char, place.end_char, shown)
         share = choice.item.score / (self._best_score or 1.0)
         if share < self._lengths.trim_below:
             first, end = self._matching_part(place, first, end)
         limit = min(self._lengths.limit, most) if share >= self._lengths.grow_above else end - first
         number = self._ranking.located.locations.file_numbers.find(place.path)
-        window = grow_window(region, first, end, limit, self._worths.get(number, []), shown)
-        snippet = Snippet(window.text, window.start_line, window.end_line)
-        return CutSnippet(place, snippet, (window.start, window.end))
+        return grow_window(region, first, end, limit, self._worths.get(number, []), shown)
 
     def _matching_part(self, row: ChunkRow, first: int, end: int) -> tuple[int, int]:
         """Return the part of a span of the file, inside a chunk, whose lines match the query."""
@@ -175,10 +165,9 @@ class SnippetCutter:
 
 
 class HitMaker:
-    """Makes hits of snippets: location, score, relevance, session."""
+    """Makes hits of chosen candidates: location, score, relevance, session, spans."""
 
     def __init__(self, db: Database, query: Query, ranking: Ranking) -> None:
-        self._db = db
         self._query = query
         self._ranking = ranking
         self._relevance = HitRelevance(query, ranking)
@@ -197,12 +186,12 @@ class HitMaker:
             return False
         return self._shows_all or self._relevance.is_related(item)
 
-    def make(self, choice: Choice, cut: CutSnippet) -> Hit:
-        """Return the hit of a candidate at one place."""
-        item, row, text = choice.item, cut.place, cut.snippet.text
+    def make(self, choice: Choice, row: ChunkRow, window: Window) -> Hit:
+        """Return the hit of a candidate at one place, with the text of a window."""
+        item, text = choice.item, window.text
         is_conversation = row.source in self._query.limits.conversations
         line_map = self._sessions.line_map(row.path) if is_conversation else None
-        lines = range(cut.snippet.start_line, cut.snippet.end_line + 1)
+        lines = range(window.start_line, window.end_line + 1)
         numbers = _line_numbers(lines, line_map)
         return Hit(
             path=row.path,
@@ -242,7 +231,7 @@ class CheckedHits:
 
     def __init__(self, query: Query) -> None:
         self.hits: list[Hit] = []
-        self.shown: list[tuple[Ranked, str]] = []
+        self.choices: list[Choice] = []
         self._query = query
         self._chars_left = math.inf if query.limits.max_chars is None else query.limits.max_chars
 
@@ -259,7 +248,7 @@ class CheckedHits:
         if self._chars_left < 0:
             return False
         self.hits.append(hit)
-        self.shown.append((choice.item, f"{hit.path}\n{choice.text}"))
+        self.choices.append(choice)
         return True
 
     def _is_about(self, hit: Hit, choice: Choice) -> bool:

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
 
 from memd.index.chunk_locations import ChunkLocations
 from memd.index.files import ChunkRow, chunks_by_id, load_texts
 from memd.index.snapshot import Database
-from memd.search.rank.fusion import MatchScores
 
 
 class CandidateRows:
@@ -36,6 +39,13 @@ class CandidateRows:
         if missing:
             self._texts |= load_texts(self._db, missing)
         return self._texts
+
+
+class MatchScores(NamedTuple):
+    """Matches of keyword or vector search: row of each candidate in the columns, and its score."""
+
+    at: NDArray[np.intp]
+    scores: NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""Fusion of keyword and vector scores into one ranking.
+"""Fusion of keyword and vector scores by the formula of the settings.
 
 The order never depends on the order of the input: equal scores are ordered by cosine, BM25 and location.
 """
@@ -6,14 +6,20 @@ The order never depends on the order of the input: equal scores are ordered by c
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
-from typing import NamedTuple
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Final, NamedTuple
 
 import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
 from memd.index.chunk_locations import ChunkLocations
+from memd.search.query import Query
+from memd.search.rank.candidates import CandidateRows, LocatedCandidates, MatchScores
+from memd.search.rank.lines import LineMatches, line_scores, match_lines
+from memd.search.retrieve import Candidates
+from memd.settings.schema import Hybrid
 
 FloatArray = NDArray[np.float64]
 
@@ -23,14 +29,24 @@ RRF_K = 60
 NEIGHBOUR_WEIGHT = 0.35
 """Weight of the better neighbour's score; see benchmarks/NOTES.md."""
 
+DEFAULT_VECTOR_WEIGHT = 0.35
+"""Vector weight in `normalized` fusion without a setting; the rest is the keyword weight. See benchmarks/NOTES.md."""
+
+MAX_CANDIDATES_READ = 32
+"""Candidates whose texts are read line by line, the best by fused score."""
+
+UNSCALED_COSINE_WEIGHT = 0.4
+"""Weight of a candidate's cosine next to its fused score, whose cosines are scaled to those of the candidates."""
+
+
 NOT_RANKED = 999
 """The rank of a match whose BM25 is not a number, as in OpenClaw."""
 
 
-class Candidate(msgspec.Struct, gc=False):
-    """A chunk found by keyword search, vector search or both; the score of the other search is None.
+class Ranked(msgspec.Struct, gc=False):
+    """A chunk found by keyword search, vector search or both, with its score; higher is better.
 
-    A struct because a search creates hundreds of them.
+    The score of a search that didn't find it is None. A struct because a search creates hundreds of them.
     """
 
     id: str | int
@@ -40,19 +56,133 @@ class Candidate(msgspec.Struct, gc=False):
     snippet: str
     vector_score: float | None
     text_score: float | None
+    score: float = 0.0
 
 
-class Ranked(Candidate, gc=False):
-    """A candidate with its score; higher is better."""
+class ReadLines(NamedTuple):
+    """The candidates whose texts were read line by line: the number of each by id, and the matches in their lines."""
 
-    score: float
+    numbers: Mapping[int, int]
+    matches: LineMatches
 
 
-class MatchScores(NamedTuple):
-    """Matches of keyword or vector search: row of each candidate in the columns, and its score."""
+@dataclass(frozen=True, slots=True)
+class Fused:
+    """Candidates after fusion.
 
-    at: NDArray[np.intp]
+    Attributes:
+        ranked: Best first.
+        scores: Scores of the formula alone, in the order of the locations.
+        lines: Matches in the lines of the best candidates; None if the formula doesn't read them.
+        steps: Scores after each step by its name, if an explanation is requested.
+    """
+
+    ranked: Sequence[Ranked]
     scores: FloatArray
+    lines: ReadLines | None = None
+    steps: Mapping[str, Mapping[int, float]] = field(default_factory=dict)
+
+
+def fuse(query: Query, candidates: Candidates, located: LocatedCandidates) -> Fused:
+    """Return the candidates with the scores of the configured formula, best first (blocking: may read texts)."""
+    return FORMULAS[query.settings.hybrid.fusion](query, candidates, located)
+
+
+def read_lines(query: Query, rows: CandidateRows, ids: Sequence[int]) -> ReadLines:
+    """Return the matches in the lines of some candidates."""
+    texts = rows.texts(ids)
+    matches = match_lines([texts[key] for key in ids], query.text, query.plan.words)
+    return ReadLines({key: at for at, key in enumerate(ids)}, matches)
+
+
+def _fuse_normalized(query: Query, candidates: Candidates, located: LocatedCandidates) -> Fused:
+    """Return the candidates scored by the default formula: both searches, then neighbours, then lines."""
+    locations, by_vector = located.locations, candidates.by_vector
+    weights = _side_weights(query.settings.hybrid, bool(by_vector), bool(candidates.by_keyword))
+    fused = normalized_scores(len(locations), located.by_vector, located.by_keyword, *weights)
+    lifted = scores_with_neighbours(fused, locations)
+    ids: list[int] = locations.ids.tolist()
+    lines, scores = None, lifted
+    if ids:
+        best = np.sort(np.argsort(-lifted, kind="stable")[:MAX_CANDIDATES_READ])
+        lines = read_lines(query, located.rows, locations.ids[best].tolist())
+        added = lifted.copy()
+        added[best] += line_scores(lines.matches, locations.files[best])
+        scores = _scaled_to(lifted, _with_cosines(added, ids, by_vector))
+    steps = {"fused": fused, "neighbours": lifted, "lines": scores} if query.limits.explain else {}
+    return Fused(
+        best_first(_items(query, located, candidates.by_keyword, by_vector, scores.tolist())),
+        fused,
+        lines,
+        {name: dict(zip(ids, values.tolist(), strict=True)) for name, values in steps.items()},
+    )
+
+
+def _with_cosines(scores: FloatArray, ids: Sequence[int], cosines: Mapping[int, float]) -> FloatArray:
+    """Add each candidate's cosine to its score; candidates without a vector count as the farthest."""
+    if not cosines:
+        return scores
+    lowest = min(cosines.values())
+    return scores + UNSCALED_COSINE_WEIGHT * np.fromiter(
+        (cosines.get(key, lowest) for key in ids), np.float64, len(ids)
+    )
+
+
+def _scaled_to(before: FloatArray, after: FloatArray) -> FloatArray:
+    """Return positive scores, scaled so that the best score is as high as before."""
+    after = np.maximum(after, 0.0)
+    scale: float = before.max(initial=0.0) / (after.max(initial=0.0) or 1.0)
+    return after * scale
+
+
+def _fuse_weighted(query: Query, candidates: Candidates, located: LocatedCandidates) -> Fused:
+    """Return the candidates scored by OpenClaw's formula."""
+    hybrid = query.settings.hybrid
+    by_keyword = {key: bm25_score(-score) for key, score in candidates.by_keyword.items()}
+    items = _items(query, located, by_keyword, candidates.by_vector)
+    return _fused(query, located.locations, fuse_weighted(items, hybrid.vector_weight, hybrid.text_weight))
+
+
+def _fuse_ranks(query: Query, candidates: Candidates, located: LocatedCandidates) -> Fused:
+    """Return the candidates scored by reciprocal rank fusion."""
+    items = _items(query, located, candidates.by_keyword, candidates.by_vector)
+    return _fused(query, located.locations, fuse_rrf(items))
+
+
+def _items(
+    query: Query,
+    located: LocatedCandidates,
+    texts: Mapping[int, float],
+    vectors: Mapping[int, float],
+    scores: Sequence[float] | None = None,
+) -> list[Ranked]:
+    """Return the candidates in the order of their locations; texts are read only if they are compared."""
+    locations = located.locations
+    columns = (locations.ids, locations.files, locations.lines, locations.end_lines)
+    ids, files, lines, end_lines = (column.tolist() for column in columns)
+    snippets = located.rows.texts(ids) if query.settings.hybrid.mmr.enabled else {}
+    paths = locations.file_numbers.paths
+    values = scores if scores is not None else [0.0] * len(ids)
+    return [
+        Ranked(key, paths[file], line, end, snippets.get(key, ""), vectors.get(key), texts.get(key), score)
+        for key, file, line, end, score in zip(ids, files, lines, end_lines, values, strict=True)
+    ]
+
+
+def _fused(query: Query, locations: ChunkLocations, ranked: Sequence[Ranked]) -> Fused:
+    by_id = {int(item.id): item.score for item in ranked}
+    scores = np.empty(len(locations))
+    scores[locations.at(list(by_id))] = list(by_id.values())
+    return Fused(ranked, scores, steps={"fused": by_id} if query.limits.explain else {})
+
+
+def _side_weights(hybrid: Hybrid, has_vectors: bool, has_keywords: bool) -> tuple[float, float]:
+    """Return the weights of vectors and keywords; a search without matches cedes its weight."""
+    if not has_vectors or not has_keywords:
+        return (0.0, 1.0) if has_keywords else (1.0, 0.0)
+    if hybrid.weights_set:
+        return hybrid.vector_weight, hybrid.text_weight
+    return DEFAULT_VECTOR_WEIGHT, 1 - DEFAULT_VECTOR_WEIGHT
 
 
 def bm25_score(rank: float) -> float:
@@ -64,7 +194,7 @@ def bm25_score(rank: float) -> float:
     return 1 / (1 + rank)
 
 
-def fuse_weighted(candidates: Iterable[Candidate], vector_weight: float, text_weight: float) -> list[Ranked]:
+def fuse_weighted(candidates: Iterable[Ranked], vector_weight: float, text_weight: float) -> list[Ranked]:
     """Return the weighted sum of both scores: OpenClaw's formula."""
     return best_first(
         with_score(each, vector_weight * (each.vector_score or 0.0) + text_weight * (each.text_score or 0.0))
@@ -88,7 +218,7 @@ def normalized_scores(
     return scores
 
 
-def fuse_rrf(candidates: Sequence[Candidate], k: int = RRF_K) -> list[Ranked]:
+def fuse_rrf(candidates: Sequence[Ranked], k: int = RRF_K) -> list[Ranked]:
     """Return reciprocal rank fusion of both searches."""
     vector_ranks = _ranks([each.vector_score for each in candidates])
     text_ranks = _ranks([each.text_score for each in candidates])
@@ -128,18 +258,9 @@ def _tie_break(item: Ranked) -> tuple[float, float, str, int, int, str]:
     return by_cosine, by_bm25, item.path, item.start_line, number, name
 
 
-def with_score(candidate: Candidate, score: float) -> Ranked:
+def with_score(item: Ranked, score: float) -> Ranked:
     """Return a candidate with another score."""
-    return Ranked(
-        candidate.id,
-        candidate.path,
-        candidate.start_line,
-        candidate.end_line,
-        candidate.snippet,
-        candidate.vector_score,
-        candidate.text_score,
-        score,
-    )
+    return msgspec.structs.replace(item, score=score)
 
 
 def _min_max_scaled(scores: FloatArray) -> FloatArray:
@@ -201,3 +322,11 @@ def scores_with_neighbours(
 def ids_of(ranked: Sequence[Ranked]) -> list[int]:
     """Return the ids of ranked chunks, in order."""
     return [int(item.id) for item in ranked]
+
+
+FORMULAS: Final[Mapping[str, Callable[[Query, Candidates, LocatedCandidates], Fused]]] = {
+    "normalized": _fuse_normalized,
+    "weighted": _fuse_weighted,
+    "rrf": _fuse_ranks,
+}
+"""The formulas by the setting `query.hybrid.fusion`."""

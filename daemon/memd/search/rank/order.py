@@ -17,9 +17,17 @@ from memd.index.chunk_locations import ChunkLocations, locations_of
 from memd.index.files import chunks_by_id
 from memd.index.snapshot import Snapshot
 from memd.search.query import Query
-from memd.search.rank.candidates import CandidateRows, LocatedCandidates
-from memd.search.rank.fuse import MAX_CANDIDATES_READ, Fused, ReadLines, fuse, read_lines
-from memd.search.rank.fusion import FloatArray, MatchScores, Ranked, ids_of
+from memd.search.rank.candidates import CandidateRows, LocatedCandidates, MatchScores
+from memd.search.rank.fusion import (
+    MAX_CANDIDATES_READ,
+    FloatArray,
+    Fused,
+    Ranked,
+    ReadLines,
+    fuse,
+    ids_of,
+    read_lines,
+)
 from memd.search.rank.near_duplicates import NearDuplicates
 from memd.search.rank.stages import (
     annotation_weight,
@@ -117,10 +125,6 @@ def _decay(ranked: Sequence[Ranked], signals: Signals) -> Sequence[Ranked]:
     return decay_candidates(ranked, signals.query.now_ms, decay.half_life_days)
 
 
-def _put_exact_first(ranked: Sequence[Ranked], signals: Signals) -> Sequence[Ranked]:
-    return put_exact_first(ranked, signals.exact_matches) if signals.exact_matches else ranked
-
-
 def _diversify(ranked: Sequence[Ranked], signals: Signals) -> Sequence[Ranked]:
     """Move near duplicates down, among candidates with equal exact match scores."""
     exact, lambda_ = signals.exact_matches, signals.query.settings.hybrid.mmr.lambda_
@@ -154,7 +158,7 @@ STAGES = (
     Stage(
         "exact",
         lambda signals: bool(signals.query.exact_terms) and not signals.query.uses_reference_formula,
-        _put_exact_first,
+        lambda ranked, signals: put_exact_first(ranked, signals.exact_matches),
     ),
     Stage(
         "breadth",

@@ -12,10 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memd.index.chunk_locations import ChunkLocations, FileNumbers, pack_facts
+from memd.search.rank.candidates import MatchScores
 from memd.search.rank.fusion import (
     NEIGHBOUR_WEIGHT,
-    Candidate,
-    MatchScores,
     Ranked,
     best_first,
     bm25_score,
@@ -27,7 +26,7 @@ from memd.search.rank.fusion import (
 )
 from memd.search.rank.stages import decay_candidates, rerank_mmr
 
-Fuse = Callable[[list[Candidate]], list[Ranked]]
+Fuse = Callable[[list[Ranked]], list[Ranked]]
 
 # --- fusion --------------------------------------------------------------------------------------
 
@@ -38,12 +37,12 @@ ANY = st.none() | st.floats(-1e6, 1e6) | st.sampled_from([0.0, 1.5, 3.0])
 
 def candidate(
     at: int, vector: float | None = None, text: float | None = None, path: str = "memory/a.md"
-) -> Candidate:
+) -> Ranked:
     """Return a candidate with that id."""
-    return Candidate(at, path, at, at + 1, f"text {at % 3}", vector, text)
+    return Ranked(at, path, at, at + 1, f"text {at % 3}", vector, text)
 
 
-def pools(scores: st.SearchStrategy[float | None]) -> st.SearchStrategy[list[Candidate]]:
+def pools(scores: st.SearchStrategy[float | None]) -> st.SearchStrategy[list[Ranked]]:
     """Return lists of candidates with distinct ids."""
     return st.lists(st.tuples(scores, scores), max_size=12).map(
         lambda rows: [candidate(at, vector, text) for at, (vector, text) in enumerate(rows)]
@@ -57,7 +56,7 @@ def side_of(scores: list[float | None]) -> MatchScores:
     return MatchScores(np.array(at, dtype=np.intp), np.array(told, dtype=np.float64))
 
 
-def fuse_normalized(pool: list[Candidate], vector_weight: float, text_weight: float) -> list[Ranked]:
+def fuse_normalized(pool: list[Ranked], vector_weight: float, text_weight: float) -> list[Ranked]:
     """Return candidates with their normalized scores, best first."""
     near = side_of([each.vector_score for each in pool])
     told = side_of([each.text_score for each in pool])
@@ -77,7 +76,7 @@ NAMES = ["weighted", "normalized", "words only", "ratio", "rrf"]
 
 @pytest.mark.parametrize("fuse", FUSIONS, ids=NAMES)
 @given(pool=pools(UNIT))
-def test_scores_stay_between_0_and_1_best_first(fuse: Fuse, pool: list[Candidate]) -> None:
+def test_scores_stay_between_0_and_1_best_first(fuse: Fuse, pool: list[Ranked]) -> None:
     scores = [item.score for item in fuse(pool)]
 
     assert all(0 <= score <= 1 for score in scores)
@@ -86,13 +85,13 @@ def test_scores_stay_between_0_and_1_best_first(fuse: Fuse, pool: list[Candidate
 
 
 @given(pools(ANY))
-def test_normalized_scores_stay_between_0_and_1_for_any_scale(pool: list[Candidate]) -> None:
+def test_normalized_scores_stay_between_0_and_1_for_any_scale(pool: list[Ranked]) -> None:
     assert all(0 <= item.score <= 1 for item in fuse_normalized(pool, 0.5, 0.5))
 
 
 @pytest.mark.parametrize("fuse", FUSIONS, ids=NAMES)
 @given(pool=pools(UNIT), seed=st.integers(0, 1000))
-def test_fusion_is_independent_of_the_input_order(fuse: Fuse, pool: list[Candidate], seed: int) -> None:
+def test_fusion_is_independent_of_the_input_order(fuse: Fuse, pool: list[Ranked], seed: int) -> None:
     shuffled = random.Random(seed).sample(pool, len(pool))
 
     assert fuse(shuffled) == fuse(pool)
@@ -104,7 +103,7 @@ def test_fusion_is_independent_of_the_input_order(fuse: Fuse, pool: list[Candida
 
 @pytest.mark.parametrize("fuse", FUSIONS, ids=NAMES)
 @given(pool=pools(UNIT))
-def test_fusion_returns_every_candidate_once(fuse: Fuse, pool: list[Candidate]) -> None:
+def test_fusion_returns_every_candidate_once(fuse: Fuse, pool: list[Ranked]) -> None:
     ranked = fuse(pool)
 
     assert sorted(str(item.id) for item in ranked) == sorted(str(each.id) for each in pool)

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import pytest
 
 from memd.index.keyword import Scope
-from memd.search.rank.fuse import DEFAULT_VECTOR_WEIGHT
+from memd.search.rank.fusion import DEFAULT_VECTOR_WEIGHT
 from memd.search.rank.order import Ranking, rank
 from memd.search.retrieve import Candidates, retrieve
 from memd.settings.schema import Hybrid, Mmr, QuerySettings, TemporalDecay

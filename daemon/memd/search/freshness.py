@@ -89,10 +89,6 @@ class FreshnessCheck:
             return DiskView(error=error, took_ms=(perf_counter() - started) * 1000)
         return DiskView(disk, behind or None, took_ms=(perf_counter() - started) * 1000)
 
-    def must_catch_up(self, view: DiskView) -> bool:
-        """Return whether changed files are to be indexed before the search."""
-        return view.behind is not None and self._config.settings.sync.on_search
-
     async def catch_up(self, view: DiskView, budget_s: float, *, with_vectors: bool) -> DiskView:
         """Index changed files within the time a search may spend; return what is still missing.
 

@@ -19,7 +19,6 @@ import trio
 from memd.index.connection import Database, IndexFile
 from memd.index.keyword import Scope
 from memd.index.snapshot import take_snapshot
-from memd.index.vectors.vector_search import VectorSearch
 from memd.programs.catalog import OPENCLAW_SOURCE
 from memd.search.find import SearchResult, find
 from memd.search.freshness import DiskView, FreshnessCheck
@@ -250,7 +249,7 @@ class SearchService:
     async def _look(self, arrived_at: float, budget_s: float, *, with_vectors: bool) -> DiskView:
         """Return what is on disk, after indexing changed files as far as the time allows."""
         view = await self._freshness.look(arrived_at)
-        if self._freshness.must_catch_up(view):
+        if view.behind is not None and self._config.settings.sync.on_search:
             view = await self._catch_up(view, budget_s, with_vectors=with_vectors)
         return view
 
@@ -261,30 +260,23 @@ class SearchService:
 
     async def _find(self, wanted: _Request, view: DiskView) -> SearchResult:
         """Return the result from one snapshot of the index."""
+
+        def find_in(db: Database) -> SearchResult:
+            snapshot = take_snapshot(db, self._cache, searcher, second_reader)
+            query = parse_query(
+                wanted.params.query,
+                snapshot.languages(),
+                settings=self._config.settings.query,
+                limits=wanted.limits,
+                now_ms=self._clock(),
+                vector=wanted.embedded.vector,
+            )
+            return find(snapshot, query, is_current=self._freshness.check(view))
+
         async with self._scheduler.slot(self._index):
             searcher = self._cache.searcher() if wanted.embedded.vector is not None else None
             second_reader = self._index if self._scheduler.has_core_to_spare else None
-            return await self._index.read(partial(self._find_in, wanted, view, searcher, second_reader))
-
-    def _find_in(
-        self,
-        wanted: _Request,
-        view: DiskView,
-        searcher: VectorSearch | None,
-        second_reader: IndexFile | None,
-        db: Database,
-    ) -> SearchResult:
-        """Search one snapshot (blocking)."""
-        snapshot = take_snapshot(db, self._cache, searcher, second_reader)
-        query = parse_query(
-            wanted.params.query,
-            snapshot.languages(),
-            settings=self._config.settings.query,
-            limits=wanted.limits,
-            now_ms=self._clock(),
-            vector=wanted.embedded.vector,
-        )
-        return find(snapshot, query, is_current=self._freshness.check(view))
+            return await self._index.read(find_in)
 
     async def _is_relevant(self, result: SearchResult, embedded: _EmbeddedQuery, until: float) -> bool:
         """Return whether hits are relevant, comparing a few lines if in doubt."""

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from msgspec import field
+
 from memd_client.limits import (
     AgentId,
     AgentIds,
@@ -126,6 +128,7 @@ class Hit(Record, frozen=True):
         relevance: `strong`, or `weak` if it is hardly related to the query.
         superseded_by: None, or the later statement that makes this one outdated.
         session: None, or the conversation of another program that it is from.
+        spans: Matched terms in `snippet` as [start, end): characters from 0, ascending, at most 64.
     """
 
     path: str
@@ -144,6 +147,7 @@ class Hit(Record, frozen=True):
     relevance: str = "strong"
     superseded_by: Supersession | None = None
     session: SessionInfo | None = None
+    spans: list[list[int]] = field(default_factory=list)
 
 
 class PendingChanges(Record, frozen=True):

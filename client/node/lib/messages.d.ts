@@ -666,6 +666,8 @@ export interface Hit {
   superseded_by: Supersession | null;
   /** null, or the conversation of another program that it is from. */
   session: SessionInfo | null;
+  /** Matched terms in `snippet` as [start, end): characters from 0, ascending, at most 64. */
+  spans: number[][];
 }
 
 /**

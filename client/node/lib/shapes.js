@@ -110,7 +110,7 @@ export const SHAPES = {
   },
   Hit: {
     needs: ["path", "start_line", "end_line", "score", "vector_score", "text_score", "snippet", "source", "citation"],
-    defaults: {"copies": 1, "explain": null, "annotations": null, "agent": null, "relevance": "strong", "superseded_by": null, "session": null},
+    defaults: {"copies": 1, "explain": null, "annotations": null, "agent": null, "relevance": "strong", "superseded_by": null, "session": null, "spans": []},
     holds: {"superseded_by": ["Supersession", false], "session": ["SessionInfo", false]},
   },
   PendingChanges: {

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import msgpack
+import msgspec
 import pytest
 
 import memd_client
@@ -57,8 +58,8 @@ def run_example(name: str, home: StateHome, *words: str, **environ: str) -> str:
 
 
 def test_program_without_a_daemon_prints_the_error_of_the_page(tmp_path: Path) -> None:
-    """Only the client and its one dependency are installed."""
-    for package in (memd_client, msgpack):
+    """Only the client and its dependencies are installed."""
+    for package in (memd_client, msgpack, msgspec):
         folder = Path(package.__path__[0])
         (tmp_path / folder.name).symlink_to(folder)
     environ = {"HOME": str(tmp_path), "MEMD_SOCKET": str(tmp_path / "run" / "s"), "PYTHONPATH": str(tmp_path)}

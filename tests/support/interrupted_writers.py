@@ -12,9 +12,7 @@ WRITERS = {
     " replace_synced(Path(sys.argv[1]) / 's.json', b'x', 0o600)",
     "note": "from memd.lifecycle.files.writing import create; create(Path(sys.argv[1]), 'memory/a/n.md', 'x')",
     "fact": "from memd.lifecycle.files.writing import change; change(Path(sys.argv[1]), 'memory/f.md', lambda _: 'x')",
-    "index": "from memd.index.integrity.claims import IndexClaims; "
-    "from memd.index.integrity.takeover import make_index; "
-    "make_index(Path(sys.argv[1]) / 'i.sqlite', IndexClaims().of('a'))",
+    "index": "from memd.index.integrity.takeover import make_index; make_index(Path(sys.argv[1]) / 'i.sqlite')",
 }
 """Statements that write a file, by kind of file."""
 

@@ -1065,13 +1065,14 @@ class Methods:
         """List the sources of other programs, or delete copies of deleted conversations.
 
         Args:
-            action: `list`, or `forget` to delete copies of deleted conversations for good.
-            name: With `forget`, the source.
-            session: With `forget`, one session, by its id or the beginning of it; empty: all.
+            action: `list`, or `delete_copies` to delete copies of deleted conversations for good.
+            name: With `delete_copies`, the source.
+            session: With `delete_copies`, one session, by its id or the beginning of it; empty: all.
             agent: The agent's id; None: all agents. The client's own agent is not filled in.
 
         Returns:
-            `sources`, those of agents; `found`, those on this machine that no agent has; `forgotten`, a number.
+            `sources`, those of agents; `found`, those on this machine that no agent has; `deleted`, how many copies
+            were deleted.
 
         Raises:
             AgentUnknownError: No agent has that id.
@@ -1088,7 +1089,7 @@ class Methods:
         url: str = "",
         path: str = "",
         paths: Sequence[str] = (),
-        take_over: bool = False,
+        accept_rewrite: bool = False,
         missing: str = "",
         confirmed: bool = False,
     ) -> RemoteReply:
@@ -1096,20 +1097,20 @@ class Methods:
 
         Args:
             action: `status`; `add` to connect an agent to `url`; `clone` to connect all agents that `url` has memory
-                of, or only `agent`; `sync` now; `pause`, `resume` and `remove`; `settle` to delete files of conflicts;
+                of, or only `agent`; `sync` now; `pause`, `resume` and `remove`; `resolve` to delete files of conflicts;
                 `purge` to remove earlier contents of the file or folder `path` from the history, here and on the
                 remote, also under names that the file had before.
-            agent: One agent; None: all that have a remote, for `add`, `remove`, `settle`, `purge` and `missing` the
+            agent: One agent; None: all that have a remote, for `add`, `remove`, `resolve`, `purge` and `missing` the
                 default agent. The client's own agent is not filled in.
             url: With `add` and `clone`, the git repository; a folder as an absolute path.
             path: With `purge`, the file or folder whose earlier contents leave the history.
-            paths: With `settle`, files of conflicts to delete; empty: all.
-            take_over: With `sync`, accept a remote whose history was rewritten.
+            paths: With `resolve`, files of conflicts to delete; empty: all.
+            accept_rewrite: With `sync`, accept a remote whose history was rewritten.
             missing: With `resume`, `delete` deletes missing files on all machines, and `restore` restores them.
             confirmed: With `clone`, create more than 10 agents.
 
         Returns:
-            `remotes`, each with `state`, `ahead`, `machines`, `conflicts` and `problem`; `settled`, the files deleted;
+            `remotes`, each with `state`, `ahead`, `machines`, `conflicts` and `problem`; `resolved`, the files deleted;
             `commits`, how many a purged history has, and `purged`, the files whose earlier contents were removed.
 
         Raises:
@@ -1129,7 +1130,7 @@ class Methods:
                 url=url,
                 path=path,
                 paths=paths,
-                take_over=take_over,
+                accept_rewrite=accept_rewrite,
                 missing=missing,
                 confirmed=confirmed,
             )

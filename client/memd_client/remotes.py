@@ -10,7 +10,7 @@ from memd_client.agent_parts import RemoteStatus
 from memd_client.limits import AgentId, IndexPath, Paths, one_of
 from memd_client.schema import Record
 
-ACTIONS = ("status", "add", "clone", "sync", "pause", "resume", "remove", "settle", "purge")
+ACTIONS = ("status", "add", "clone", "sync", "pause", "resume", "remove", "resolve", "purge")
 
 
 class RemoteParams(Record, frozen=True):
@@ -18,20 +18,20 @@ class RemoteParams(Record, frozen=True):
 
     Attributes:
         action: `status`; `add` to connect an agent to `url`; `clone` to connect all agents that `url` has memory of, or
-            only `agent`; `sync` now; `pause`, `resume` and `remove`; `settle` to delete files of conflicts; `purge` to
+            only `agent`; `sync` now; `pause`, `resume` and `remove`; `resolve` to delete files of conflicts; `purge` to
             remove earlier contents of the file or folder `path` from the history, here and on the remote, also under
             names that the file had before.
-        agent: One agent; None: all that have a remote, for `add`, `remove`, `settle`, `purge` and `missing` the default
-            agent.
+        agent: One agent; None: all that have a remote, for `add`, `remove`, `resolve`, `purge` and `missing` the
+            default agent.
         url: With `add` and `clone`, the git repository; a folder as an absolute path.
         path: With `purge`, the file or folder whose earlier contents leave the history.
-        paths: With `settle`, files of conflicts to delete; empty: all.
-        take_over: With `sync`, accept a remote whose history was rewritten.
+        paths: With `resolve`, files of conflicts to delete; empty: all.
+        accept_rewrite: With `sync`, accept a remote whose history was rewritten.
         missing: With `resume`, `delete` deletes missing files on all machines, and `restore` restores them.
         confirmed: With `clone`, create more than 10 agents.
 
     Returns:
-        `remotes`, each with `state`, `ahead`, `machines`, `conflicts` and `problem`; `settled`, the files deleted;
+        `remotes`, each with `state`, `ahead`, `machines`, `conflicts` and `problem`; `resolved`, the files deleted;
         `commits`, how many a purged history has, and `purged`, the files whose earlier contents were removed.
 
     Raises:
@@ -50,7 +50,7 @@ class RemoteParams(Record, frozen=True):
     url: Annotated[str, Meta(max_length=2_048)] = ""
     path: IndexPath = ""
     paths: Paths = field(default_factory=list)
-    take_over: bool = False
+    accept_rewrite: bool = False
     missing: Annotated[str, one_of("", "delete", "restore")] = ""
     confirmed: bool = False
 
@@ -60,12 +60,12 @@ class RemoteReply(Record, frozen=True):
 
     Attributes:
         remotes: The remotes concerned.
-        settled: Files of conflicts that were deleted.
+        resolved: Files of conflicts that were deleted.
         commits: Commits of a purged history.
         purged: Files whose earlier contents were removed, also under earlier names.
     """
 
     remotes: list[RemoteStatus] = field(default_factory=list)
-    settled: list[str] = field(default_factory=list)
+    resolved: list[str] = field(default_factory=list)
     commits: int = 0
     purged: list[str] = field(default_factory=list)

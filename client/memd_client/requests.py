@@ -537,7 +537,7 @@ def remote(
     url: str = "",
     path: str = "",
     paths: Sequence[str] = (),
-    take_over: bool = False,
+    accept_rewrite: bool = False,
     missing: str = "",
     confirmed: bool = False,
 ) -> PreparedRequest[RemoteReply]:
@@ -548,7 +548,7 @@ def remote(
         url=url,
         path=path,
         paths=list(paths),
-        take_over=take_over,
+        accept_rewrite=accept_rewrite,
         missing=missing,
         confirmed=confirmed,
     )

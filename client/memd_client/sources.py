@@ -54,13 +54,14 @@ class SourcesParams(Record, frozen=True):
     """List the sources of other programs, or delete copies of deleted conversations.
 
     Attributes:
-        action: `list`, or `forget` to delete copies of deleted conversations for good.
-        name: With `forget`, the source.
-        session: With `forget`, one session, by its id or the beginning of it; empty: all.
+        action: `list`, or `delete_copies` to delete copies of deleted conversations for good.
+        name: With `delete_copies`, the source.
+        session: With `delete_copies`, one session, by its id or the beginning of it; empty: all.
         agent: The agent's id; None: all agents.
 
     Returns:
-        `sources`, those of agents; `found`, those on this machine that no agent has; `forgotten`, a number.
+        `sources`, those of agents; `found`, those on this machine that no agent has; `deleted`, how many copies were
+        deleted.
 
     Raises:
         AgentUnknownError: No agent has that id.
@@ -68,28 +69,28 @@ class SourcesParams(Record, frozen=True):
         DaemonUnreachableError, ConnectionLostError: As with every request.
     """
 
-    action: Annotated[str, one_of("list", "forget")] = "list"
+    action: Annotated[str, one_of("list", "delete_copies")] = "list"
     name: Word = ""
     session: Key = ""
     agent: AgentId | None = None
 
 
 class SourcesReply(Record, frozen=True):
-    """Sources, or the result of `forget`.
+    """Sources, or the result of `delete_copies`.
 
     Of `removed` ones only copies of conversations remain.
 
     Attributes:
         sources: Sources of agents.
         found: Sources on this machine that no agent has.
-        forgotten: Copies deleted.
+        deleted: Copies deleted.
         removed: Sources that were removed from their agent, but whose copies of conversations remain: `kept` of them in
             the folder in `locations`.
     """
 
     sources: list[SourceStatus] = field(default_factory=list)
     found: list[SourceStatus] = field(default_factory=list)
-    forgotten: int = 0
+    deleted: int = 0
     removed: list[SourceStatus] = field(default_factory=list)
 
 

@@ -77,7 +77,7 @@ def test_forgotten_conversation_is_in_no_file_while_the_daemon_runs() -> None:
             client.index()
             present = {trace.rpartition(": ")[2] for trace in traces(home, *MARKS)}
             assert present == set(MARKS)
-            assert client.sources("forget", "opencode", session="zqsess").forgotten == 1
+            assert client.sources("delete_copies", "opencode", session="zqsess").deleted == 1
             assert traces(home, *MARKS) == []
             assert client.search("zqanswer").hits == []
             assert client.search("heron").hits != []
@@ -154,6 +154,6 @@ def test_copies_of_a_source_that_no_longer_keeps_them_can_be_forgotten() -> None
         with serving(home, "[sources.opencode]\nkeep = true\n"):
             assert len(copies(home)) == 2
         with serving(home, "[sources.opencode]\n") as (_, client):
-            assert client.sources("forget", "opencode").forgotten == 2
+            assert client.sources("delete_copies", "opencode").deleted == 2
             assert copies(home) == []
             assert client.search("zqanswer").hits != []

@@ -78,7 +78,7 @@ def test_hostile_commit_is_refused_and_changes_nothing(at: HostileScene, name: s
         assert status.problem is not None
     finally:
         at.raw.restore()
-        machine.remote("sync", take_over=True)  # for the next kind, if this one was taken
+        machine.remote("sync", accept_rewrite=True)  # for the next kind, if this one was taken
     assert machine.status().problem is None
     assert ran_in_memd(at.mark) == []
 
@@ -208,7 +208,7 @@ def test_replaced_repository_is_refused_until_it_is_taken_over(tmp_path: Path) -
 
         with pytest.raises(MemdError, match="none any more"):
             machine.remote("sync")
-        machine.remote("sync", take_over=True)
+        machine.remote("sync", accept_rewrite=True)
 
         assert repository.git("show", "memd/main:MEMORY.md") == "first"
 

@@ -113,7 +113,7 @@ def test_rewritten_history_is_refused_and_taken_over_without_losing_what_was_not
             server.remote("sync")
         assert server.files() == before
         assert server.status().state == "refused"
-        server.remote("sync", take_over=True)
+        server.remote("sync", accept_rewrite=True)
 
         assert server.text("memory/unsent.md") == "written here\n"
         assert server.text("MEMORY.md") == "first\n"

@@ -183,7 +183,7 @@ def test_renamed_folder_and_settled_conflicts_need_no_question(pair: Pair) -> No
     settle([laptop, server])
 
     (laptop.workspace / "memory/plans").rename(laptop.workspace / "memory/travel")
-    laptop.remote("settle")
+    laptop.remote("resolve")
     settle([laptop, server])
 
     assert question_of(laptop) == question_of(server) == ""

@@ -175,7 +175,7 @@ def test_requests_on_remotes_that_do_not_fit_say_why(
     with pytest.raises(BadParamsError, match="no memory of agent 'nobody'"):
         laptop.remote("clone", url=hub.url, agent="nobody")
     with pytest.raises(BadParamsError, match="is not a file of conflicts"):
-        laptop.remote("settle", paths=["MEMORY.md"])
+        laptop.remote("resolve", paths=["MEMORY.md"])
     with pytest.raises(BadParamsError, match="the history has no file"):
         laptop.remote("purge", path="memory/never.md")
     with machines(1) as ([machine], empty):
@@ -280,7 +280,7 @@ def test_conflict_keeps_the_local_text_and_the_other_lines_until_it_is_settled(
         assert [each.code for each in agent.problems] == ["memory_conflicts"]
         assert agent.remote is not None
 
-    assert laptop.remote("settle").settled == [conflict.path]
+    assert laptop.remote("resolve").resolved == [conflict.path]
     settle([laptop, server])
     assert server.status().conflicts == []
     assert not (server.workspace / conflict.path).exists()

@@ -157,7 +157,7 @@ def test_a_kept_conversation_outlives_its_deletion_until_it_is_forgotten() -> No
             copies = [path for path in (home.state / "memory" / "kept").rglob("*") if path.is_file()]
             assert [path.stat().st_mode & 0o777 for path in copies] == [0o600]
             assert KEY.encode() not in gzip.decompress(copies[0].read_bytes())
-            assert client.sources("forget", "opencode").forgotten == 1
+            assert client.sources("delete_copies", "opencode").deleted == 1
             assert client.search("cormorant").hits == []
             assert not any(path.is_file() for path in (home.state / "memory" / "kept").rglob("*"))
 

@@ -24,12 +24,12 @@ def test_health_shows_machines_and_conflicts_until_they_are_settled(browser: Bro
         [conflict] = laptop.status().conflicts
 
         with open_page(browser, laptop.daemon, view="health") as page:
-            page.wait("document.querySelector('.health')?.textContent.includes('Conflicts to settle')")
+            page.wait("document.querySelector('.health')?.textContent.includes('Conflicts to resolve')")
             text = str(page.run("document.querySelector('.health').textContent"))
             assert f"{conflict.path}: lines of {conflict.machine} that conflict with MEMORY.md" in text
             for machine in (laptop, server):
                 assert machine.status().machine in text
             assert "in sync" in text
-            laptop.remote("settle")
+            laptop.remote("resolve")
             laptop.remote("sync")
-            page.wait("!document.querySelector('.health').textContent.includes('Conflicts to settle')")
+            page.wait("!document.querySelector('.health').textContent.includes('Conflicts to resolve')")

@@ -1815,18 +1815,18 @@ export interface CaptureFactsReply {
  * List the sources of other programs, or delete copies of deleted conversations.
  */
 export interface SourcesParams {
-  /** `list`, or `forget` to delete copies of deleted conversations for good. */
+  /** `list`, or `delete_copies` to delete copies of deleted conversations for good. */
   action?: string;
-  /** With `forget`, the source. */
+  /** With `delete_copies`, the source. */
   name?: string;
-  /** With `forget`, one session, by its id or the beginning of it; empty: all. */
+  /** With `delete_copies`, one session, by its id or the beginning of it; empty: all. */
   session?: string;
   /** The agent's id; null: all agents. */
   agent?: string | null;
 }
 
 /**
- * Sources, or the result of `forget`.
+ * Sources, or the result of `delete_copies`.
  *
  * Of `removed` ones only copies of conversations remain.
  */
@@ -1836,7 +1836,7 @@ export interface SourcesReply {
   /** Sources on this machine that no agent has. */
   found: SourceStatus[];
   /** Copies deleted. */
-  forgotten: number;
+  deleted: number;
   /** Sources that were removed from their agent, but whose copies of conversations remain: `kept` of them in the folder
    * in `locations`. */
   removed: SourceStatus[];
@@ -1847,21 +1847,21 @@ export interface SourcesReply {
  */
 export interface RemoteParams {
   /** `status`; `add` to connect an agent to `url`; `clone` to connect all agents that `url` has memory of, or only
-   * `agent`; `sync` now; `pause`, `resume` and `remove`; `settle` to delete files of conflicts; `purge` to remove
+   * `agent`; `sync` now; `pause`, `resume` and `remove`; `resolve` to delete files of conflicts; `purge` to remove
    * earlier contents of the file or folder `path` from the history, here and on the remote, also under names that the
    * file had before. */
   action?: string;
-  /** One agent; null: all that have a remote, for `add`, `remove`, `settle`, `purge` and `missing` the default agent.
+  /** One agent; null: all that have a remote, for `add`, `remove`, `resolve`, `purge` and `missing` the default agent.
    * */
   agent?: string | null;
   /** With `add` and `clone`, the git repository; a folder as an absolute path. */
   url?: string;
   /** With `purge`, the file or folder whose earlier contents leave the history. */
   path?: string;
-  /** With `settle`, files of conflicts to delete; empty: all. */
+  /** With `resolve`, files of conflicts to delete; empty: all. */
   paths?: string[];
   /** With `sync`, accept a remote whose history was rewritten. */
-  take_over?: boolean;
+  accept_rewrite?: boolean;
   /** With `resume`, `delete` deletes missing files on all machines, and `restore` restores them. */
   missing?: string;
   /** With `clone`, create more than 10 agents. */
@@ -1875,7 +1875,7 @@ export interface RemoteReply {
   /** The remotes concerned. */
   remotes: RemoteStatus[];
   /** Files of conflicts that were deleted. */
-  settled: string[];
+  resolved: string[];
   /** Commits of a purged history. */
   commits: number;
   /** Files whose earlier contents were removed, also under earlier names. */

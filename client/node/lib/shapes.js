@@ -273,11 +273,11 @@ export const SHAPES = {
     holds: {"stored": ["CapturedMessage", true], "skipped": ["SkippedMessage", true]},
   },
   SourcesReply: {
-    defaults: {"sources": [], "found": [], "forgotten": 0, "removed": []},
+    defaults: {"sources": [], "found": [], "deleted": 0, "removed": []},
     holds: {"sources": ["SourceStatus", true], "found": ["SourceStatus", true], "removed": ["SourceStatus", true]},
   },
   RemoteReply: {
-    defaults: {"remotes": [], "settled": [], "commits": 0, "purged": []},
+    defaults: {"remotes": [], "resolved": [], "commits": 0, "purged": []},
     holds: {"remotes": ["RemoteStatus", true]},
   },
   Excerpt: {
@@ -393,7 +393,7 @@ export const PARAMS = {
   facts_for_prompt: ["prompt", "agent", "force"],
   capture_facts: ["messages", "agent", "force"],
   sources: ["action", "name", "session", "agent"],
-  remote: ["action", "agent", "url", "path", "paths", "take_over", "missing", "confirmed"],
+  remote: ["action", "agent", "url", "path", "paths", "accept_rewrite", "missing", "confirmed"],
   conversation_search: ["query", "agent", "max_results", "sources", "project", "since", "exclude_session", "deadline_ms"],
   conversation_read: ["session", "agent", "line", "first", "messages"],
   open_page: ["agent"],

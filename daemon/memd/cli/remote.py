@@ -76,18 +76,18 @@ def status(session: CliSession, agent: str | None, as_json: bool) -> None:
 @command.command("sync", epilog=examples("memctl remote sync", "memctl remote sync --accept-rewrite"))
 @agent_option
 @click.option(
-    "--accept-rewrite", "take_over", is_flag=True, help="Accept a remote whose history was rewritten."
+    "--accept-rewrite", "accept_rewrite", is_flag=True, help="Accept a remote whose history was rewritten."
 )
 @json_option
 @click.pass_obj
-def sync(session: CliSession, agent: str | None, take_over: bool, as_json: bool) -> None:
+def sync(session: CliSession, agent: str | None, accept_rewrite: bool, as_json: bool) -> None:
     """Send and receive changes now.
 
     With --accept-rewrite, the history of the remote replaces the history on this machine. Notes that were changed here
     and not sent yet are kept.
     """
     with session.client() as client:
-        reply = client.remote("sync", agent=agent, take_over=take_over)
+        reply = client.remote("sync", agent=agent, accept_rewrite=accept_rewrite)
     _print(session, reply, as_json=as_json)
 
 
@@ -148,13 +148,13 @@ def resolve(
         _show_conflicts(session, agent, as_json=as_json)
         return
     with session.client() as client:
-        reply = client.remote("settle", agent=agent, paths=files)
+        reply = client.remote("resolve", agent=agent, paths=files)
     if as_json:
         session.output.reply(reply)
         return
-    for path in reply.settled:
+    for path in reply.resolved:
         session.output.text(f"resolved {path}\n")
-    if not reply.settled:
+    if not reply.resolved:
         session.output.note("there are no conflicts")
 
 

@@ -203,7 +203,7 @@ def remove(session: CliSession, name: str, and_delete: bool) -> None:
         session.output.text(f"removed {name}\n")
         remaining = [each for each in client.sources().removed if each.name == name]
         if remaining and and_delete:
-            _print_forgotten(session, client.sources("forget", name))
+            _print_deleted(session, client.sources("delete_copies", name))
         else:
             for each in remaining:
                 session.output.note(_remaining(each))
@@ -233,15 +233,15 @@ def delete_copies(session: CliSession, name: str, session_id: str | None, as_jso
     if session_id is not None and not session_id.strip():
         raise HintedError("--session is empty", "name a session, or leave out --session to delete all")
     with session.client() as client:
-        reply = client.sources("forget", name, session=session_id or "")
+        reply = client.sources("delete_copies", name, session=session_id or "")
     if as_json:
         session.output.reply(reply)
     else:
-        _print_forgotten(session, reply)
+        _print_deleted(session, reply)
 
 
-def _print_forgotten(session: CliSession, reply: SourcesReply) -> None:
-    session.output.text(f"deleted {_copies(reply.forgotten)}\n")
+def _print_deleted(session: CliSession, reply: SourcesReply) -> None:
+    session.output.text(f"deleted {_copies(reply.deleted)}\n")
 
 
 def _refuse_host(session: CliSession, name: str) -> None:

@@ -114,7 +114,7 @@ class RemoteExchange:
         self,
         state: ExchangeState,
         *,
-        take_over: bool = False,
+        accept_rewrite: bool = False,
         retry: bool = False,
         look: bool = True,
     ) -> None:
@@ -122,7 +122,7 @@ class RemoteExchange:
 
         Args:
             state: Follows the exchange.
-            take_over: Accept a history that was rewritten.
+            accept_rewrite: Accept a history that was rewritten.
             retry: Fetch a commit again that was refused: the remote may have been repaired without a new one.
             look: Ask what the remote has first; else push at once, and look only if that is overtaken.
 
@@ -137,7 +137,7 @@ class RemoteExchange:
             if must_look:
                 self.heads = await self.remote.heads()
                 tips.add(self.heads.tip)
-            if await self._try_once(state, take_over=take_over, retry=retry):
+            if await self._try_once(state, accept_rewrite=accept_rewrite, retry=retry):
                 return
             must_look = True
         if len(tips) < 2:  # no other machine pushed: the remote itself can't change the branch
@@ -150,14 +150,14 @@ class RemoteExchange:
             f"{self.remote.shown}: other machines push continuously", data={"reason": "contention"}
         )
 
-    async def _try_once(self, state: ExchangeState, *, take_over: bool, retry: bool) -> bool:
+    async def _try_once(self, state: ExchangeState, *, accept_rewrite: bool, retry: bool) -> bool:
         """Exchange once with what the remote had at the last look; return False if another machine pushed meanwhile."""
         known, theirs = state.refs.get(REMOTE, ""), self.heads.tip
         is_rewritten = False
-        if not theirs and known and not take_over:
+        if not theirs and known and not accept_rewrite:
             raise RemoteRewrittenError(f"{self.remote.shown} had memory of this agent and has none any more")
         if theirs and theirs != known:
-            theirs, is_rewritten = await self._receive(state, take_over=take_over, retry=retry)
+            theirs, is_rewritten = await self._receive(state, accept_rewrite=accept_rewrite, retry=retry)
         target = await self._merged(state, theirs, is_rewritten=is_rewritten)
         if is_rewritten:
             await self._repository.set_config("memd.prune", "true")
@@ -204,10 +204,14 @@ class RemoteExchange:
         machines = {**self.heads.machines, self._machine: commit}
         self.heads = replace(self.heads, tip=commit, machines=machines)
 
-    async def _receive(self, state: ExchangeState, *, take_over: bool, retry: bool) -> tuple[str, bool]:
+    async def _receive(self, state: ExchangeState, *, accept_rewrite: bool, retry: bool) -> tuple[str, bool]:
         """Fetch and check the remote's commit; return it, and whether its history was rewritten."""
         refusal = self._refusal
-        if refusal is not None and not (take_over or retry) and refusal.applies(self.heads.tip, self.limits):
+        if (
+            refusal is not None
+            and not (accept_rewrite or retry)
+            and refusal.applies(self.heads.tip, self.limits)
+        ):
             raise MemdError.from_wire(refusal.error.to_wire())
         limit_bytes = 2 * self.limits.total_bytes + FETCH_SLACK_BYTES
         try:
@@ -216,7 +220,7 @@ class RemoteExchange:
             await self._check(incoming, state.files)
             known = state.refs.get(REMOTE, "")
             is_rewritten = bool(known) and not await self._repository.is_ancestor(known, incoming)
-            if is_rewritten and not take_over and not await self._is_purged(known, incoming):
+            if is_rewritten and not accept_rewrite and not await self._is_purged(known, incoming):
                 raise RemoteRewrittenError(
                     f"the history of {self.remote.shown} was rewritten; nothing was changed here"
                 )

@@ -148,14 +148,19 @@ class Replica:
             await self._describe()
 
     async def sync(
-        self, *, is_full: bool = True, is_local: bool = False, take_over: bool = False, settle: bool = False
+        self,
+        *,
+        is_full: bool = True,
+        is_local: bool = False,
+        accept_rewrite: bool = False,
+        settle: bool = False,
     ) -> SyncReport:
         """Commit, exchange and apply what changed; return what was done.
 
         Args:
             is_full: Exchange with the remote although nothing changed here.
             is_local: Don't exchange with the remote at all.
-            take_over: Accept a remote whose history was rewritten.
+            accept_rewrite: Accept a remote whose history was rewritten.
             settle: Wait until recent changes have settled, so that they are included, and fetch again what was refused.
 
         Raises:
@@ -171,7 +176,7 @@ class Replica:
                 return report
             try:
                 await self.exchange.run(
-                    self._exchange_state(), take_over=take_over, retry=settle, look=is_full
+                    self._exchange_state(), accept_rewrite=accept_rewrite, retry=settle, look=is_full
                 )
                 report.exchanged = True
             finally:

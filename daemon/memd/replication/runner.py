@@ -155,11 +155,11 @@ class ReplicaRunner:
                 continue
             await self._once(is_full=self._due_s <= now_s)
 
-    async def sync(self, *, take_over: bool = False) -> SyncReport:
+    async def sync(self, *, accept_rewrite: bool = False) -> SyncReport:
         """Sync now, with changes of the last moment; raise why it failed."""
         try:
             async with self._slots:
-                report = await self.replica.sync(take_over=take_over, settle=True)
+                report = await self.replica.sync(accept_rewrite=accept_rewrite, settle=True)
         except MemdError as error:
             self._failed(error)
             raise

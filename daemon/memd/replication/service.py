@@ -95,7 +95,7 @@ class ReplicationService:
         await agents.create(new)
         return [await self.add(name, url) for name in wanted]
 
-    async def sync(self, agent_id: str | None, *, take_over: bool) -> list[RemoteStatus]:
+    async def sync(self, agent_id: str | None, *, accept_rewrite: bool) -> list[RemoteStatus]:
         """Sync the remotes of one agent or all now, also paused ones; raise why one failed if it is the only one."""
         names = [*self._replicas.broken] if agent_id is None else [self._replicas.name_of(agent_id)]
         for name in names:
@@ -103,7 +103,7 @@ class ReplicationService:
         rows = []
         for runner in self._replicas.of(agent_id):
             try:
-                await runner.sync(take_over=take_over)
+                await runner.sync(accept_rewrite=accept_rewrite)
             except MemdError:
                 if agent_id is not None or len(self._replicas.running) == 1:
                     raise
@@ -142,7 +142,7 @@ class ReplicationService:
             await self._replicas.remove(name)
             return rows
 
-    async def settle(self, agent_id: str | None, paths: list[str]) -> list[str]:
+    async def resolve(self, agent_id: str | None, paths: list[str]) -> list[str]:
         """Delete files of conflicts, all if `paths` is empty; return those that were deleted."""
         config = self._replicas.agents.agent(agent_id).config
         every = await trio.to_thread.run_sync(_conflict_files, config.workspace)
@@ -153,13 +153,13 @@ class ReplicationService:
                 hint=f"they are: {', '.join(every) or 'none'}",
                 data={"path": unknown[0][:200]},
             )
-        settled = paths or every
-        for path in settled:
+        resolved = paths or every
+        for path in resolved:
             await trio.to_thread.run_sync(writing.remove, config.workspace, path, lambda _: True)
         if (runner := self._replicas.running.get(config.id)) is not None:
-            runner.replica.confirm(settled)
+            runner.replica.confirm(resolved)
             runner.on_change()
-        return settled
+        return resolved
 
     async def purge(self, agent_id: str | None, path: str) -> tuple[int, list[str]]:
         """Rewrite an agent's history without earlier contents of a file or folder; as `RemoteExchange.purge`."""

@@ -116,14 +116,14 @@ def test_remote_settle_without_files_lists_conflicts_and_deletes_none() -> None:
 
 
 def test_remote_settle_with_files_or_all_prints_what_was_deleted() -> None:
-    reply = RemoteReply(settled=[CONFLICT.path])
+    reply = RemoteReply(resolved=[CONFLICT.path])
 
     one = answered("remote", "resolve", CONFLICT.path, reply=reply)
     every = answered("remote", "resolve", "--all", reply=RemoteReply())
 
-    assert sent(one) == {"action": "settle", "paths": (CONFLICT.path,)}
+    assert sent(one) == {"action": "resolve", "paths": (CONFLICT.path,)}
     assert one.out == f"resolved {CONFLICT.path}\n"
-    assert sent(every) == {"action": "settle"}
+    assert sent(every) == {"action": "resolve"}
     assert "there are no conflicts" in every.err
 
 
@@ -142,7 +142,7 @@ def test_remote_shows_conflicts_and_files_that_wait_or_are_left_out() -> None:
 
 
 def test_remote_sync_take_over_and_purge_send_their_options() -> None:
-    assert sent(answered("remote", "sync", "--accept-rewrite")) == {"action": "sync", "take_over": True}
+    assert sent(answered("remote", "sync", "--accept-rewrite")) == {"action": "sync", "accept_rewrite": True}
     purged = answered("remote", "purge", "MEMORY.md", reply=RemoteReply(commits=3))
     assert sent(purged) == {"action": "purge", "path": "MEMORY.md"}
     assert purged.out == "removed earlier contents of MEMORY.md from 3 commits\n"

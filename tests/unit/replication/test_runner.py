@@ -82,7 +82,12 @@ class ReplicaRecorder:
         return wait_s
 
     async def sync(
-        self, *, is_full: bool = True, is_local: bool = False, take_over: bool = False, settle: bool = False
+        self,
+        *,
+        is_full: bool = True,
+        is_local: bool = False,
+        accept_rewrite: bool = False,
+        settle: bool = False,
     ) -> SyncReport:
         """Record the call."""
         at_s = round(trio.current_time() - self.started_s, 3)

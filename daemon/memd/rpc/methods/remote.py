@@ -32,15 +32,15 @@ async def _carry_out(service: ReplicationService, params: RemoteParams) -> Remot
         case "clone":
             return RemoteReply(await service.clone(params.url, agent, confirmed=params.confirmed))
         case "sync":
-            return RemoteReply(await service.sync(agent, take_over=params.take_over))
+            return RemoteReply(await service.sync(agent, accept_rewrite=params.accept_rewrite))
         case "pause":
             return RemoteReply(await service.pause(agent, is_paused=True))
         case "resume":
             return RemoteReply(await service.pause(agent, is_paused=False, missing=params.missing))
         case "remove":
             return RemoteReply(await service.remove(agent))
-        case "settle":
-            return RemoteReply(settled=await service.settle(agent, params.paths))
+        case "resolve":
+            return RemoteReply(resolved=await service.resolve(agent, params.paths))
         case "purge":
             commits, purged = await service.purge(agent, params.path)
             return RemoteReply(service.status(agent), commits=commits, purged=purged)

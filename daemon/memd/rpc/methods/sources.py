@@ -15,11 +15,11 @@ from memd_client.messages import SourcesParams, SourcesReply
 
 
 async def handle(call: Call, params: SourcesParams) -> SourcesReply:
-    """List sources, those of agents and those found on this machine, or forget copies."""
+    """List sources, those of agents and those found on this machine, or delete copies."""
     registry = call.registry
     agents = list(registry.agents.values()) if params.agent is None else [registry.agent(params.agent)]
-    if params.action == "forget":
-        return SourcesReply(forgotten=await _forget(call, agents, params))
+    if params.action == "delete_copies":
+        return SourcesReply(deleted=await _delete_copies(call, agents, params))
     sources = [each for agent in agents for each in await agent.list_sources()]
     names = {each.name for agent in registry.agents.values() for each in agent.config.sources}
     found, removed = await registry.find_sources(names), await registry.find_removed()
@@ -28,7 +28,7 @@ async def handle(call: Call, params: SourcesParams) -> SourcesReply:
     )
 
 
-async def _forget(call: Call, agents: Sequence[Agent], params: SourcesParams) -> int:
+async def _delete_copies(call: Call, agents: Sequence[Agent], params: SourcesParams) -> int:
     """Delete a source's copies of deleted conversations, or of one, and all of a removed source; return how many."""
     owners = [agent for agent in agents if any(each.name == params.name for each in agent.config.sources)]
     stores: dict[str, tuple[RetainedConversations | RetainedCopies, list[str]]] = {
@@ -46,9 +46,9 @@ async def _forget(call: Call, agents: Sequence[Agent], params: SourcesParams) ->
     if params.session:
         sessions = [name for _, names in stores.values() for name in names]
         session = match_prefix("sources", "session", params.session, sessions)
-    forgotten = 0
+    deleted = 0
     for agent, (store, names) in stores.items():
         chosen = [name for name in names if session in ("", name)]
-        forgotten += await trio.to_thread.run_sync(store.forget, chosen)
+        deleted += await trio.to_thread.run_sync(store.forget, chosen)
         await call.registry.erase_deleted(agent)
-    return forgotten
+    return deleted

@@ -25,7 +25,7 @@ export function verdictOn(agent, error) {
   if (agent.files_pending > 0) return { tone: "warn", title: "Catching up", detail: `${counted(agent.files_pending, "file")} to read, for ${span(agent.oldest_pending_ms)}` };
   if (agent.chunks_pending > 0) return { tone: "", title: "Embedding", detail: `${counted(agent.chunks_pending, "chunk")} to embed${agent.waits_for ? `, waiting for ${agent.waits_for}` : ""}` };
   if (agent.fallback) return { tone: "warn", title: "Fallback provider in use", detail: agent.fallback.reason };
-  if (agent.problems.length > 0) return { tone: "warn", title: "Conflicts to settle", detail: agent.problems[0].message };
+  if (agent.problems.length > 0) return { tone: "warn", title: "Conflicts to resolve", detail: agent.problems[0].message };
   return { tone: "", title: "Up to date", detail: `synced ${ago(agent.last_sync_ms)}` };
 }
 

@@ -1,4 +1,4 @@
-"""Choice of candidates for hits: without near duplicates and without text that better hits show."""
+"""HitCandidate of candidates for hits: without near duplicates and without text that better hits show."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ MAX_SHOWN_SHARE = 0.75
 
 
 @dataclass(frozen=True, slots=True)
-class Choice:
+class HitCandidate:
     """A candidate that may become a hit.
 
     Attributes:
@@ -43,7 +43,7 @@ class ShownText:
     spans: defaultdict[str, list[tuple[int, int]]] = field(default_factory=lambda: defaultdict(list))
     originals: set[int] = field(default_factory=set)
 
-    def add(self, choice: Choice, path: str, span: tuple[int, int]) -> None:
+    def add(self, choice: HitCandidate, path: str, span: tuple[int, int]) -> None:
         """Add a hit at one of its places."""
         self.spans[path].append(span)
         self.originals.add(choice.original)
@@ -62,7 +62,7 @@ class ShownText:
 
 def choose(
     db: Database, query: Query, ranking: Ranking, page: Sequence[Ranked], shown: ShownText
-) -> list[Choice]:
+) -> list[HitCandidate]:
     """Return the candidates of a page that are not shown yet, in their order (blocking)."""
     rows, duplicates, ids = ranking.located.rows, ranking.near_duplicates, ids_of(page)
     rows.load(ids)
@@ -78,7 +78,7 @@ def choose(
     counts = count_copies(db, hashes, query.limits.scope)
     texts = rows.texts([key for _, key in left])
     return [
-        Choice(
+        HitCandidate(
             item,
             rows[key],
             texts[key],

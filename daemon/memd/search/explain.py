@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from memd.index.snapshot import Database
-from memd.search.choose import Choice
+from memd.search.choose import HitCandidate
 from memd.search.query import Query
 from memd.search.rank.fusion import Ranked
 from memd.search.rank.order import Ranking
@@ -44,7 +44,7 @@ def explain_hits(
     db: Database,
     query: Query,
     ranking: Ranking,
-    shown: Sequence[tuple[Choice, Hit]],
+    shown: Sequence[tuple[HitCandidate, Hit]],
 ) -> list[dict[str, Any]]:
     """Return for each hit how its score was calculated."""
     ids = [choice.row.id for choice, _ in shown]

@@ -19,7 +19,7 @@ from memd.index.copies import find_copies
 from memd.index.files import ChunkRow
 from memd.index.regions import load_regions
 from memd.index.snapshot import Database, Snapshot
-from memd.search.choose import Choice, ShownText, choose
+from memd.search.choose import HitCandidate, ShownText, choose
 from memd.search.explain import explain_hits
 from memd.search.query import Query
 from memd.search.rank.fusion import Ranked
@@ -127,7 +127,7 @@ class SnippetCutter:
         return load_regions(self._db, short, MAX_SNIPPET_CHARACTERS, self._ranking.annotated)
 
     def cut(
-        self, choice: Choice, regions: dict[int, Region], shown: ShownText
+        self, choice: HitCandidate, regions: dict[int, Region], shown: ShownText
     ) -> Iterator[tuple[ChunkRow, Window]]:
         """Yield the snippet of a candidate at each place that has its text, unless it must not be shown there."""
         row, scope = choice.row, self._query.limits.scope
@@ -138,7 +138,7 @@ class SnippetCutter:
                 yield place, self._cut_at(place, choice, found.get(place.id), shown.spans[place.path])
 
     def _cut_at(
-        self, place: ChunkRow, choice: Choice, region: Region | None, shown: Sequence[tuple[int, int]]
+        self, place: ChunkRow, choice: HitCandidate, region: Region | None, shown: Sequence[tuple[int, int]]
     ) -> Window:
         budget, text = self._query.limits.max_chars, choice.text
         most = MAX_SNIPPET_CHARACTERS if budget is None else budget
@@ -186,7 +186,7 @@ class HitMaker:
             return False
         return self._shows_all or self._relevance.is_related(item)
 
-    def make(self, choice: Choice, row: ChunkRow, window: Window) -> Hit:
+    def make(self, choice: HitCandidate, row: ChunkRow, window: Window) -> Hit:
         """Return the hit of a candidate at one place, with the text of a window."""
         item, text = choice.item, window.text
         is_conversation = row.source in self._query.limits.conversations
@@ -231,7 +231,7 @@ class CheckedHits:
 
     def __init__(self, query: Query) -> None:
         self.hits: list[Hit] = []
-        self.choices: list[Choice] = []
+        self.choices: list[HitCandidate] = []
         self._query = query
         self._chars_left = math.inf if query.limits.max_chars is None else query.limits.max_chars
 
@@ -240,7 +240,7 @@ class CheckedHits:
         """How many hits are missing; 0 if one didn't fit the budget, so that a larger budget only adds hits."""
         return 0 if self._chars_left < 0 else self._query.limits.max_results - len(self.hits)
 
-    def add(self, hit: Hit, choice: Choice) -> bool:
+    def add(self, hit: Hit, choice: HitCandidate) -> bool:
         """Add a hit, unless it is repeated, shows no matched term, or doesn't fit; return whether it was added."""
         if self._is_repeated(hit) or not self._is_about(hit, choice):
             return False
@@ -251,7 +251,7 @@ class CheckedHits:
         self.choices.append(choice)
         return True
 
-    def _is_about(self, hit: Hit, choice: Choice) -> bool:
+    def _is_about(self, hit: Hit, choice: HitCandidate) -> bool:
         """Return whether a snippet contains a matched term, or the whole chunk."""
         text = choice.text
         if choice.item.text_score is None or text.strip() in hit.snippet:

@@ -73,6 +73,9 @@ LOOK_TIMEOUT_S = 0.3
 OPEN_TIMEOUT_S = 8.0
 """How long a request waits for its agent to be reopened."""
 
+MAX_TRIES = 4
+"""How often a request is begun whose index is lost each time, as by several resets in a row."""
+
 MIN_RETRY_S, MAX_RETRY_S = 1.0, 60.0
 """Back-off between attempts to open a failed agent: doubles from the first to the second value."""
 
@@ -90,11 +93,11 @@ class AgentState(Enum):
 def when_open(
     method: Callable[Concatenate[AgentT, OpenAgent, P], Coroutine[Any, Any, T]],
 ) -> Callable[Concatenate[AgentT, P], Coroutine[Any, Any, T]]:
-    """Return a request that waits until its agent is open, and is repeated once if the index is lost meanwhile."""
+    """Return a request that waits until its agent is open, and is repeated if the index is lost meanwhile."""
 
     @wraps(method)
     async def request(self: AgentT, /, *args: P.args, **kwargs: P.kwargs) -> T:
-        for is_last in (False, True):
+        for tries_left in reversed(range(MAX_TRIES)):
             opened = await self._wait_open()
             lost_by: MemdError | None = None
             scope = trio.CancelScope()
@@ -108,7 +111,7 @@ def when_open(
                 self._in_flight.discard(scope)
                 if not self._in_flight:
                     self._quiet.unpark_all()
-            if lost_by is not None and (is_last or not opened.index_file.is_lost):
+            if lost_by is not None and not (tries_left and opened.index_file.is_lost):
                 raise lost_by  # here, because `except*` would raise a group
             if not opened.index_file.is_lost:
                 break

@@ -14,6 +14,7 @@ from trio.testing import wait_all_tasks_blocked
 
 from memd.agents.agent import (
     MAX_RETRY_S,
+    MAX_TRIES,
     MIN_RETRY_S,
     AgentState,
 )
@@ -102,7 +103,7 @@ async def test_discarded_index_is_reopened_without_a_request(tmp_path: Path) -> 
 
 
 @on_stopped_clock
-async def test_request_whose_index_is_lost_meanwhile_is_repeated_once(tmp_path: Path) -> None:
+async def test_request_whose_index_is_lost_meanwhile_is_repeated(tmp_path: Path) -> None:
     slow = SlowRequest()
     async with running_agent(tmp_path) as fixture:
         request = fixture.begin(fixture.agent.ask, slow)
@@ -116,7 +117,7 @@ async def test_request_whose_index_is_lost_meanwhile_is_repeated_once(tmp_path: 
 
 
 @on_stopped_clock
-async def test_request_that_waits_while_its_index_is_lost_is_repeated_once(tmp_path: Path) -> None:
+async def test_request_that_waits_while_its_index_is_lost_is_repeated(tmp_path: Path) -> None:
     slow = SlowRequest()
     async with running_agent(tmp_path) as fixture:
         request = fixture.begin(fixture.agent.ask, slow)
@@ -130,7 +131,7 @@ async def test_request_that_waits_while_its_index_is_lost_is_repeated_once(tmp_p
 
 
 @on_stopped_clock
-async def test_request_whose_index_is_lost_twice_fails(tmp_path: Path) -> None:
+async def test_request_whose_index_is_lost_each_time_fails(tmp_path: Path) -> None:
     asked = []
 
     async def lose(_: object, opened: object) -> None:
@@ -142,7 +143,7 @@ async def test_request_whose_index_is_lost_twice_fails(tmp_path: Path) -> None:
     async with running_agent(tmp_path) as fixture:
         with pytest.raises(IndexClosedError):
             await fixture.agent.ask(lose)
-        assert asked == fixture.opened[:2]
+        assert asked == fixture.opened[:MAX_TRIES]
 
 
 # --- failures ---------------------------------------------------------------------------------------

@@ -1,4 +1,4 @@
-"""HitCandidate of candidates for hits: without near duplicates and without text that better hits show."""
+"""Choice of the candidates for hits: without near duplicates and without text that better hits show."""
 
 from __future__ import annotations
 

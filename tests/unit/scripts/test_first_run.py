@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import subprocess
 import sys
 from pathlib import Path
 
@@ -10,6 +11,7 @@ import pytest
 
 from memd.sample import sample_dir, use_sample
 from tests.support.scripts import load_script
+from tests.support.tree import ROOT
 
 first_run = load_script("first_run")
 bootstrap = first_run.bootstrap
@@ -90,3 +92,15 @@ def test_run_without_a_local_model_prints_a_hint_and_builds_nothing(
     assert said in shown
     assert "memd uses keyword search" in shown
     assert shown.rstrip().endswith("scripts/run")
+
+
+@pytest.mark.parametrize(("option", "status"), [("--help", 0), ("-h", 0), ("--nolocal", 1)])
+def test_run_explains_its_option_and_installs_nothing(option: str, status: int) -> None:
+    ended = subprocess.run(
+        [ROOT / "scripts" / "run", option],
+        env={"PATH": os.defpath},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (ended.returncode, "--no-local" in ended.stdout) == (status, True)

@@ -1,9 +1,10 @@
 """Creates `.venv` and installs memd into it, with Python 3.11 alone; skips installed parts.
 
-python3 scripts/bootstrap.py [--dev]
+python3 scripts/bootstrap.py [--dev] [--build]
 
 Without arguments it installs the requirements of keyword search; `scripts/first_run.py` adds the local model after a
-first search. `--dev` installs everything, tests and checks included.
+first search: a wheel, or with `--build` llama-cpp-python, built from source. `--dev` installs everything, tests and
+checks included.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ import fcntl
 import hashlib
 import json
 import os
+import platform
 import re
 import shutil
 import subprocess
@@ -53,6 +55,9 @@ COMPILER_COMMANDS = {
 }
 """The command that installs a compiler, by the package manager that is on PATH."""
 
+WHEELS = {("linux", "x86_64"), ("linux", "aarch64"), ("darwin", "arm64")}
+"""The systems and machines that xllamacpp has a wheel for; on Linux with glibc."""
+
 TICK_S = 0.2
 LOG_EVERY_S = 15
 """Interval of progress lines if standard output is not a terminal."""
@@ -68,12 +73,13 @@ def main() -> None:
         install_base()
         if "--dev" in sys.argv:
             add_pip()
-            if is_compiler_needed():
+            if is_compiler_needed("local-build"):
                 fail(
                     f"cannot build llama-cpp-python: no {missing_compiler()} found",
                     add_compiler(),
                 )
-            install_local()
+            for part in ("local", "local-build") if has_wheel() else ("local-build",):
+                install_local(part)
             install_part("dev", "Installing requirements (dev)")
 
 
@@ -92,19 +98,36 @@ def install_base() -> None:
         write_stamp("memd", print_of)
 
 
-def install_local() -> None:
-    """Install llama-cpp-python: minutes at first, later from the wheel in pip's cache."""
-    install_part("local", "Building llama-cpp-python (about three minutes on two cores, once per machine)")
+def has_wheel() -> bool:
+    """Return whether there is a wheel of xllamacpp for this machine."""
+    is_linux = sys.platform == "linux"
+    return (sys.platform, platform.machine()) in WHEELS and (
+        not is_linux or platform.libc_ver()[0] == "glibc"
+    )
 
 
-def is_local_installed() -> bool:
-    """Return whether the local part is installed as in the requirement file."""
-    return read_stamp().get("local") == fingerprint(ROOT / "requirements" / "local.txt")
+def local_part() -> str:
+    """Return the part that runs local models: a wheel, or llama-cpp-python if it is wanted or there is no wheel."""
+    return "local" if has_wheel() and "--build" not in sys.argv else "local-build"
 
 
-def is_compiler_needed() -> bool:
-    """Return whether the local part has to be built but a compiler is missing."""
-    return not is_local_installed() and bool(missing_compiler())
+def install_local(part: str) -> None:
+    """Install what runs local models; building takes minutes at first, later the wheel is in pip's cache."""
+    titles = {
+        "local": "Installing llama.cpp (34 MB)",
+        "local-build": "Building llama-cpp-python (about three minutes on two cores, once per machine)",
+    }
+    install_part(part, titles[part])
+
+
+def is_local_installed(part: str) -> bool:
+    """Return whether a local part is installed as in its requirement file."""
+    return read_stamp().get(part) == fingerprint(ROOT / "requirements" / f"{part}.txt")
+
+
+def is_compiler_needed(part: str) -> bool:
+    """Return whether a local part has to be built but a compiler is missing."""
+    return part == "local-build" and not is_local_installed(part) and bool(missing_compiler())
 
 
 def missing_compiler() -> str:
@@ -117,10 +140,11 @@ def missing_compiler() -> str:
 
 def add_compiler() -> str:
     """Return the command that installs a compiler, then the local part."""
+    run = "scripts/run --build" if "--build" in sys.argv else "scripts/run"
     for program, command in COMPILER_COMMANDS.items():
         if shutil.which(program):
-            return f"{command.removeprefix('sudo ') if os.geteuid() == 0 else command} && scripts/run"
-    return "install a C++ compiler, then run scripts/run"
+            return f"{command.removeprefix('sudo ') if os.geteuid() == 0 else command} && {run}"
+    return f"install a C++ compiler, then run {run}"
 
 
 def make_venv() -> None:
@@ -150,7 +174,7 @@ def install_part(part: str, title: str, *files: str) -> None:
     print_of = fingerprint(*paths)
     if read_stamp().get(part) != print_of:
         named = [word for path in paths for word in ("-r", str(path))]
-        run_pip(title, ["--require-hashes", *named], counts=part == "local")
+        run_pip(title, ["--require-hashes", *named], counts=part == "local-build")
         write_stamp(part, print_of)
 
 

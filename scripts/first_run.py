@@ -64,15 +64,16 @@ def install_model() -> bool:
     if "--no-local" in sys.argv:
         print(f"\n{WITHOUT_MODEL} To install a model later, run:\n  scripts/run")
         return False
-    if bootstrap.is_compiler_needed():
+    part = bootstrap.local_part()
+    if bootstrap.is_compiler_needed(part):
         print(
             f"\nNo {bootstrap.missing_compiler()} found to build llama-cpp-python. {WITHOUT_MODEL}"
             f"\nTo install both later, run:\n  {bootstrap.add_compiler()}"
         )
         return False
-    if not bootstrap.is_local_installed():
+    if part == "local-build" and not bootstrap.is_local_installed(part):
         print(f"\n{WITHOUT_MODEL} You can search during the build.")
-    bootstrap.install_local()
+    bootstrap.install_local(part)
     return True
 
 

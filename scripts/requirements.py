@@ -13,10 +13,12 @@ def main() -> None:
     """Write `<part>.in` for every part, and an empty file of pins."""
     target = Path(sys.argv[1])
     daemon = tomllib.loads((ROOT / "daemon" / "pyproject.toml").read_text())["project"]
+    optional = daemon["optional-dependencies"]
     groups = tomllib.loads((ROOT / "pyproject.toml").read_text())["dependency-groups"]
     parts = {
         "run": [each for each in daemon["dependencies"] if not each.startswith("memd-client")],
-        "local": daemon["optional-dependencies"]["local"],
+        "local": optional["local"],
+        "local-build": optional["local-build"],
         "build": groups["build"],
         "dev": groups["dev"],
     }

@@ -41,9 +41,9 @@ class Installation:
         self._path = list(sys.path if path is None else path)
 
     def add_extra(self, extra: str) -> str:
-        """Return the command that adds an extra of the daemon: `lancedb`, `local` or `mcp`."""
+        """Return the command that adds an extra of the daemon: `lancedb`, `local`, `local-build` or `mcp`."""
         clone = self._clone()
-        if clone is not None and extra == "local":
+        if clone is not None and extra in ("local", "local-build"):
             return join([os.path.join(clone, "scripts", "run")])
         return self._install(list(self._requirements_of(extra)) or [f"{DAEMON}[{extra}]"])
 

@@ -76,12 +76,10 @@ class TokenBudgetError(ProviderFailedError):
 
 
 class LocalExtraMissingError(MemdError):
-    """The package llama-cpp-python is not installed."""
+    """No package with llama.cpp is installed."""
 
     code = "local_extra_missing"
-    hint = (
-        "install llama-cpp-python for the daemon (needs a C++ compiler); `memctl doctor` prints the command"
-    )
+    hint = "install llama.cpp for the daemon; `memctl doctor` prints the command"
 
 
 class ModelMissingError(MemdError):

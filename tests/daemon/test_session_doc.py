@@ -54,7 +54,7 @@ def test_fresh_clone_searches_by_keywords_first_and_by_vectors_after_the_build()
         shown = clone.run("scripts/run")
         again = clone.run("scripts/run")
 
-    order = [shown.find(step) for step in ("1 hit · keyword", "Building llama-cpp-python", "1 hit · hybrid")]
+    order = [shown.find(step) for step in ("1 hit · keyword", "Installing llama.cpp", "1 hit · hybrid")]
     assert -1 not in order, shown
     assert order == sorted(order)
     assert DOC.stable(shown) in DOC.stable(text), "run scripts/session_doc --long"

@@ -15,7 +15,8 @@ REQUIRES = (
     "sqlite-vec==0.1.9",
     "mcp<2,>=1.30; extra == 'mcp'",
     'gguf>=0.10; extra == "local"',
-    "llama-cpp-python>=0.3.24; extra == 'local'",
+    "xllamacpp>=2026.10.11549; extra == 'local'",
+    "llama-cpp-python>=0.3.24; extra == 'local-build'",
 )
 
 
@@ -75,7 +76,7 @@ def test_an_environment_with_pip_installs_the_releases_that_the_metadata_require
 
     assert here.add_extra("mcp") == "'/env dir/bin/python' -m pip install 'mcp<2,>=1.30'"
     assert here.add_extra("local") == (
-        "'/env dir/bin/python' -m pip install 'gguf>=0.10' 'llama-cpp-python>=0.3.24'"
+        "'/env dir/bin/python' -m pip install 'gguf>=0.10' 'xllamacpp>=2026.10.11549'"
     )
     assert here.reinstall("sqlite-vec") == (
         "'/env dir/bin/python' -m pip install --force-reinstall sqlite-vec==0.1.9"

@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from memd.embedding.local import engine
 from memd.embedding.local.child import (
     BACKGROUND_NICENESS,
     MAX_NICENESS,
@@ -91,6 +92,7 @@ def test_windows_are_weighted_by_tokens(windows: list[tuple[list[float], int]]) 
 def test_missing_llama_cpp_is_reported_as_a_reply(monkeypatch: pytest.MonkeyPatch) -> None:
     # given
     monkeypatch.setitem(sys.modules, "llama_cpp", None)
+    monkeypatch.setattr(engine, "ENGINES", engine.ENGINES[:1])
     # when
     reply = load_model("model.gguf", 512, 2, CancellationFlag())
     # then

@@ -212,7 +212,8 @@ def run_in_process(program: str, minilm: Path) -> None:
 RECREATED_CONTEXTS = """
 import sys
 from memd.embedding.local.child import CancellationFlag, LoadedModel
-model = LoadedModel(sys.argv[1], 512, 2, CancellationFlag())
+from memd.embedding.local.engine import load_engine
+model = LoadedModel(load_engine()[1], sys.argv[1], 512, 2, CancellationFlag())
 first = [model.embed("a text", context_index)[0] for context_index in range(model.open_contexts())]
 model.free_unused_ram()
 assert not model.has_unused_ram
@@ -230,8 +231,9 @@ FREED_MEMORY = """
 import os
 import sys
 from memd.embedding.local.child import CancellationFlag, LoadedModel
+from memd.embedding.local.engine import load_engine
 from memd.embedding.local.fit import load_rss_bytes
-model = LoadedModel(sys.argv[1], 512, 2, CancellationFlag())
+model = LoadedModel(load_engine()[1], sys.argv[1], 512, 2, CancellationFlag())
 query = model.embed("a query")[0]
 loaded = load_rss_bytes(os.getpid())
 model.free_unused_ram()
@@ -258,7 +260,8 @@ def test_memory_of_a_long_text_is_freed_and_that_of_a_query_is_kept(minilm: Path
 PADDED = """
 import sys
 from memd.embedding.local.child import CancellationFlag, LoadedModel
-model = LoadedModel(sys.argv[1], 512, 2, CancellationFlag())
+from memd.embedding.local.engine import load_engine
+model = LoadedModel(load_engine()[1], sys.argv[1], 512, 2, CancellationFlag())
 assert model._file.can_pad
 context_indexes = [None, *range(model.open_contexts())]
 lengths = (3, 39, 40, 41, 52, 63, 64, 65, 300)
@@ -272,7 +275,7 @@ for text, vectors in zip(texts, computed):
     own = memoryview(vectors[0]).cast("f")
     far = sum((one - other) ** 2 for one, other in zip(bare, own)) / sum(one * one for one in bare)
     assert far < 1e-5 and (far > 0) == (40 <= len(text) < 64), (len(text), far)
-odd = LoadedModel(sys.argv[1], 511, 2, CancellationFlag())
+odd = LoadedModel(load_engine()[1], sys.argv[1], 511, 2, CancellationFlag())
 assert not odd._file.can_pad, "two texts of equal length don't make an odd number"
 assert odd._compute(texts[0], None).tobytes() == computed[0][0]
 """

@@ -46,7 +46,7 @@ def test_missing_compiler_is_named_with_its_install_command(
     monkeypatch.setattr(bootstrap.shutil, "which", lambda name: "/bin/dnf" if name == "dnf" else None)
     monkeypatch.setattr(bootstrap.os, "geteuid", lambda: 1000)
 
-    assert bootstrap.is_compiler_needed()
+    assert bootstrap.is_compiler_needed("local-build")
     assert bootstrap.missing_compiler() == "C++ compiler (c++, g++, clang++)"
     assert bootstrap.add_compiler() == "sudo dnf install -y gcc-c++ && scripts/run"
 
@@ -56,10 +56,10 @@ def test_no_compiler_is_needed_once_the_local_part_is_installed(
 ) -> None:
     monkeypatch.setattr(bootstrap.shutil, "which", lambda name: None)
 
-    bootstrap.install_local()
+    bootstrap.install_local("local-build")
 
-    assert bootstrap.is_local_installed()
-    assert not bootstrap.is_compiler_needed()
+    assert bootstrap.is_local_installed("local-build")
+    assert not bootstrap.is_compiler_needed("local-build")
 
 
 def test_development_installation_fails_without_a_compiler(
@@ -92,10 +92,10 @@ def test_killed_installation_is_continued(monkeypatch: pytest.MonkeyPatch, ran: 
 
     monkeypatch.setattr(bootstrap, "run_pip", killed)
     with pytest.raises(KeyboardInterrupt):
-        bootstrap.install_local()
+        bootstrap.install_local("local-build")
     monkeypatch.setattr(bootstrap, "run_pip", working)
     bootstrap.install_base()
-    bootstrap.install_local()
+    bootstrap.install_local("local-build")
 
     assert len(ran) == done + 1
 
@@ -173,7 +173,9 @@ def test_second_run_installs_nothing(ran: list[list[str]], monkeypatch: pytest.M
 def test_requirement_files_are_resolved_from_the_pyproject_files(tmp_path: Path) -> None:
     script = Path(bootstrap.__file__).with_name("requirements.py")
     subprocess.run([sys.executable, str(script), str(tmp_path)], check=True)
-    assert "llama-cpp-python" in (tmp_path / "local.in").read_text()
+    assert "xllamacpp" in (tmp_path / "local.in").read_text()
+    assert "llama-cpp-python" not in (tmp_path / "local.in").read_text()
+    assert "llama-cpp-python" in (tmp_path / "local-build.in").read_text()
     assert "memd-client" not in (tmp_path / "run.in").read_text()
 
 
@@ -195,3 +197,24 @@ def test_distribution_of_the_old_name_is_uninstalled(
     bootstrap.remove_old_name()
 
     assert (tmp_path / "said").read_text() == told
+
+
+@pytest.mark.parametrize(
+    ("system", "machine", "libc", "options", "part"),
+    [
+        ("linux", "x86_64", "glibc", [], "local"),
+        ("linux", "x86_64", "glibc", ["--build"], "local-build"),
+        ("linux", "x86_64", "", [], "local-build"),
+        ("linux", "riscv64", "glibc", [], "local-build"),
+        ("darwin", "arm64", "", [], "local"),
+        ("darwin", "x86_64", "", [], "local-build"),
+    ],
+)
+def test_wheel_is_installed_where_there_is_one(
+    monkeypatch: pytest.MonkeyPatch, system: str, machine: str, libc: str, options: list[str], part: str
+) -> None:
+    monkeypatch.setattr(sys, "argv", ["bootstrap.py", *options])
+    monkeypatch.setattr(bootstrap.sys, "platform", system)
+    monkeypatch.setattr(bootstrap.platform, "machine", lambda: machine)
+    monkeypatch.setattr(bootstrap.platform, "libc_ver", lambda: (libc, "2.36"))
+    assert bootstrap.local_part() == part

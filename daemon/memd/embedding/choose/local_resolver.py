@@ -55,7 +55,7 @@ class LocalResolver:
     def resolve(self, reference: ModelReference, prefixes: Prefixes | None = None) -> LocalProvider:
         """Return the provider of a model."""
         if not self._has_extra():
-            raise extra_missing_error("local embeddings need llama-cpp-python, which is not installed")
+            raise extra_missing_error("local embeddings need llama.cpp, which is not installed")
         path = reference.file(self.models_dir)
         if not path.is_file():
             raise _missing_model_error(reference, path)

@@ -23,11 +23,12 @@ from array import array
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from operator import mul
-from typing import BinaryIO, Final
+from typing import Any, BinaryIO, Final
 
 from memd.embedding.local import wire
+from memd.embedding.local.engine import load_engine
 from memd.embedding.local.fit import parallel_text_count
-from memd.embedding.local.llama import InferenceContext, LoadedFile, load_llama, release_pages
+from memd.embedding.local.llama import InferenceContext, LoadedFile, release_pages
 from memd.system.descriptors import open_missing_descriptors
 
 PR_SET_PDEATHSIG: Final = 1
@@ -149,8 +150,10 @@ class CancellationFlag:
 class LoadedModel:
     """A model in llama.cpp: embeds one text on all threads, or several in parallel."""
 
-    def __init__(self, path: str, context: int, threads: int, cancellation: CancellationFlag) -> None:
-        self._file = file = LoadedFile(path, context, threads)
+    def __init__(
+        self, functions: Any, path: str, context: int, threads: int, cancellation: CancellationFlag
+    ) -> None:
+        self._file = file = LoadedFile(functions, path, context, threads)
         file.silence()
         if file.pooling not in POOLED:
             raise UnusableModelError("it returns a vector per token, not per text")
@@ -245,7 +248,7 @@ def load_model(
 ) -> LoadedModel | wire.Message:
     """Return the model, or the `failed` reply with the reason."""
     try:
-        load_llama()  # here, so that a missing package is a reply and not a crash
+        _, functions = load_engine()  # here, so that a missing package is a reply and not a crash
     except (
         ImportError,
         OSError,
@@ -253,7 +256,7 @@ def load_model(
     ) as error:  # a missing or broken shared library raises any of them
         return {"kind": "failed", "reason": "extra", "message": f"{type(error).__name__}: {error}"}
     try:
-        return LoadedModel(path, context, threads, cancellation)
+        return LoadedModel(functions, path, context, threads, cancellation)
     except (ValueError, RuntimeError, UnusableModelError) as error:
         return {"kind": "failed", "reason": "model", "message": str(error)}
 

@@ -52,13 +52,6 @@ QWEN_END_TOKEN: Final = b"<|endoftext|>"
 """The token that ends a text in Qwen's embedding models; some files name another one as their end token."""
 
 
-def load_llama() -> Any:
-    """Import and return `llama_cpp`, in the model process; takes about 0.5 s."""
-    import llama_cpp
-
-    return llama_cpp
-
-
 class LoadedFile:
     """A model's weights and vocabulary, never freed, and its first context.
 
@@ -74,8 +67,9 @@ class LoadedFile:
         metadata: The file's metadata, without lists.
     """
 
-    def __init__(self, path: str, tokens: int, threads: int) -> None:
-        self.cpp = cpp = load_llama()
+    def __init__(self, cpp: Any, path: str, tokens: int, threads: int) -> None:
+        """Load a file with llama.cpp's functions, those of an engine."""
+        self.cpp = cpp
         if not os.path.exists(path):
             raise ValueError(f"Model path does not exist: {path}")
         cpp.llama_backend_init()

@@ -188,7 +188,7 @@ class ModelProcess:
             if self._is_out_of_memory(str(reply.get("message"))):
                 raise self._out_of_memory_error("load the model")
         if reply["kind"] == "failed" and reply.get("reason") == "extra":
-            message = f"llama-cpp-python can't be used: {reply.get('message')}"
+            message = f"llama.cpp can't be used: {reply.get('message')}"
             raise await trio.to_thread.run_sync(extra_unusable_error, message)
         if reply["kind"] == "failed":
             raise ModelInvalidError(

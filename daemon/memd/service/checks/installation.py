@@ -17,7 +17,8 @@ from pathlib import Path
 from typing import Final
 
 from memd import __version__
-from memd.embedding.local.extra import is_extra_installed
+from memd.embedding.local.engine import find_engine
+from memd.embedding.local.extra import local_extra
 from memd.embedding.local.model_files import PART_SUFFIX, SOURCE_DIR, TAG_SUFFIX
 from memd.index.database import connect, has_module
 from memd.index.vectors.sqlite_vec import VectorExtension
@@ -94,9 +95,11 @@ def check_programs(installation: InstallationState) -> list[Finding]:
         text = f"not loaded ({extension.error or ''}); vector search works without it"
         fix = packages.reinstall("sqlite-vec") if settings.enabled else ""
         found.append(Finding(area, "sqlite-vec", WARNING if settings.enabled else OK, text, fix))
-    if is_extra_installed():
-        return [*found, Finding(area, "llama.cpp", OK, _version("llama-cpp-python") or "unknown")]
-    fix = f"run `{packages.add_extra('local')}` (needs a C++ compiler)"
+    engine = find_engine()
+    if engine is not None:
+        release = f"{engine.package} {_version(engine.package) or 'of an unknown release'}"
+        return [*found, Finding(area, "llama.cpp", OK, release)]
+    fix = f"run `{packages.add_extra(local_extra())}`"
     return [*found, Finding(area, "llama.cpp", OK, "not installed; needed for local models only", fix)]
 
 

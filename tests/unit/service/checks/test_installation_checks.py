@@ -41,7 +41,7 @@ def test_missing_programs_are_reported_with_the_install_command(
 ) -> None:
     monkeypatch.setattr("platform.python_version", lambda: "3.10.2")
     monkeypatch.setattr(checks, "has_module", lambda *_: False)
-    monkeypatch.setattr(checks, "is_extra_installed", lambda: False)
+    monkeypatch.setattr(checks, "find_engine", lambda: None)
     broken = {"store": {"vector": {"extensionPath": "/no/such/file"}}}
 
     findings = check_programs(installation(tmp_path, broken))

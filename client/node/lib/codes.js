@@ -28,7 +28,7 @@ export const HINTS = {
   token_budget_exhausted:
     "raise daily_token_budget in memd.toml, or wait until midnight UTC",
   local_extra_missing:
-    "install llama-cpp-python for the daemon (needs a C++ compiler); `memctl doctor` prints the command",
+    "install llama.cpp for the daemon; `memctl doctor` prints the command",
   model_missing:
     "pull a model with `memctl model pull minilm`, or correct local.modelPath",
   model_invalid:

@@ -53,6 +53,7 @@ def _as_recorded(settings: MemorySearch, expected: dict[str, Any] | None) -> Any
     del shape["chunking"]["sizesSet"]
     # memd's index is next to OpenClaw's: current releases refuse to start with another file in the old location.
     shape["store"]["path"] = shape["store"]["path"].replace(".memd.sqlite", ".sqlite")
+    shape["remote"] = shape.pop("endpoint")  # OpenClaw's name
     if shape["remote"] is not None:
         del shape["remote"]["batch"]["enabledSet"]
     return _without_later(_without_unset(shape), expected or {})

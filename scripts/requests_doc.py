@@ -10,9 +10,11 @@ import json
 import re
 import sys
 import tomllib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
+
+from msgspec import Meta
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
@@ -131,9 +133,9 @@ def _params_table(params: type[Any]) -> str:
     """Return the parameters of a request as a table."""
     if not record_fields(params):
         return "It has no parameters.\n"
-    meanings = field_docs(params)
+    meanings, limits = field_docs(params), limits_of(params)
     rows = [
-        f"| `{each.name}` | {_type(each)} | {_default(each)} | {_limit(params, each)} "
+        f"| `{each.name}` | {_type(each)} | {_default(each)} | {_limit(limits[each.name], each)} "
         f"| {_meaning(meanings[each.name])} |\n"
         for each in record_fields(params)
     ]
@@ -182,9 +184,8 @@ def _default(field: RecordField) -> str:
     return "nil" if field.default is None else f"`{json.dumps(field.default)}`"
 
 
-def _limit(params: type[Any], field: RecordField) -> str:
+def _limit(limits: Sequence[Meta], field: RecordField) -> str:
     """Return how large a parameter may be, in words."""
-    limits = limits_of(params)[field.name]
     extra = {key: value for each in limits for key, value in (each.extra or {}).items()}
     unit = "bytes" if field.hint.startswith("bytes") else "characters"
     parts = []

@@ -83,12 +83,12 @@ from .messages import (
     VacuumReply,
 )
 from .prepared_request import OnProgress, PreparedRequest, prepare
-from .session import CLIENT_VERSION
+from .session import CLIENT_NAME, CLIENT_VERSION
 
 
 def hello() -> PreparedRequest[HelloReply]:
     """Return the request of `Client.hello`."""
-    params = HelloParams(client="memd-client", version=CLIENT_VERSION)
+    params = HelloParams(client=CLIENT_NAME, version=CLIENT_VERSION)
     return prepare("hello", params, HelloReply)
 
 

@@ -6,12 +6,15 @@ out get their default.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any, NamedTuple, TypeVar
 
 import msgspec
 
 T = TypeVar("T")
+
+_NEVER_INFINITE = frozenset({str, int, bool, bytes, type(None)})
+"""Types of values that `require_finite` need not look at: most values of a reply."""
 
 NO_DEADLINE = float("inf")
 """Value of `Request.timeout_s` for a request without a deadline."""
@@ -80,9 +83,11 @@ def require_finite(value: Any, name: str = "") -> None:
     if isinstance(value, float):
         if value - value != 0:
             raise ValueError(f"`{name}` is {value}, not a finite number")
-    elif isinstance(value, Mapping):
+    elif isinstance(value, dict):
         for key, item in value.items():
-            require_finite(item, str(key))
+            if type(item) not in _NEVER_INFINITE:
+                require_finite(item, str(key))
     elif isinstance(value, list):
         for item in value:
-            require_finite(item, name)
+            if type(item) not in _NEVER_INFINITE:
+                require_finite(item, name)

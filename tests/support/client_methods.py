@@ -24,7 +24,7 @@ from tests.support.tree import CLIENT
 
 MADE: Final = "Made by `scripts/generate` from the records of `messages`: don't edit."
 
-FILLED: Final = {"hello": 'client="memd-client", version=CLIENT_VERSION'}
+FILLED: Final = {"hello": "client=CLIENT_NAME, version=CLIENT_VERSION"}
 """Parameters that the client itself fills in; their requests have no others."""
 
 WITHOUT_METHOD: Final = ("cancel", "subscribe")
@@ -59,7 +59,7 @@ def _requests() -> str:
         "from __future__ import annotations\n\nfrom collections.abc import Mapping, Sequence\n"
         f"from typing import Any\n\nfrom .messages import {records}\n"
         "from .prepared_request import OnProgress, PreparedRequest, prepare\n"
-        "from .session import CLIENT_VERSION\n\n\n"
+        "from .session import CLIENT_NAME, CLIENT_VERSION\n\n\n"
     )
     return head + "\n\n".join(map(_function, names))
 

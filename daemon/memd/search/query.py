@@ -17,9 +17,6 @@ from memd.text.query.days.find import DaySpan, find_days
 from memd.text.query.exact import find_literals
 from memd.text.query.keywords import MatchPlan, plan_match
 
-MAX_QUERY_CHARS = 8_000
-"""Longest query. Pasted notes are refused."""
-
 MAX_ROOMY_RESULTS = 12
 """Most hits that are each shown with as many surrounding lines as fit a snippet."""
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import inspect
 import pydoc
 import subprocess
@@ -13,10 +14,12 @@ from typing import Any
 import jedi
 import pytest
 
+import memd_client
 from memd_client import aio, blocking
 from memd_client import trio as trio_client
 from memd_client.messages import REQUESTS
 from tests.support.client_methods import generated_files
+from tests.support.tree import CLIENT
 
 CLIENTS = {
     "memd_client": blocking.Client,
@@ -113,3 +116,9 @@ def test_help_shows_the_signature_without_inspect_imported_before() -> None:
 @pytest.mark.parametrize("path", sorted(generated_files()), ids=lambda path: path.name)
 def test_the_asynchronous_methods_are_generated_from_the_blocking_ones(path: Path) -> None:
     assert path.read_text() == generated_files()[path], "run scripts/generate"
+
+
+def test_editors_are_told_the_names_that_the_package_imports() -> None:
+    stub = ast.parse((CLIENT / "__init__.pyi").read_text())
+    told = {each.names[0].name: each.module for each in stub.body if isinstance(each, ast.ImportFrom)}
+    assert told == vars(memd_client)["_HOMES"]

@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import math
 from types import SimpleNamespace
-from typing import Any, cast
+from typing import Any, cast, get_args
 
 import pytest
 import trio
 
+from memd.lifecycle.flush.check import Access
+from memd.lifecycle.notes.session_kinds import Kind
+from memd.lifecycle.tools.definitions import Shape
 from memd.rpc.call import Call
 from memd.rpc.dispatch import HANDLERS
 from memd.rpc.params import MAX_MATCHES, RULES, decode_params, match_prefix
+from memd.settings.lifecycle import Citations
 from memd_client.errors import AgentUnknownError, BadParamsError, PathRefusedError
 from memd_client.limits import MAX_PATH_CHARS
 from memd_client.messages import REQUESTS
@@ -238,3 +242,19 @@ def test_prefix_of_several_ids_is_refused_with_a_list_of_them() -> None:
 def test_prefix_of_no_id_is_refused(ids: list[str]) -> None:
     with pytest.raises(BadParamsError, match="'x' matches nothing"):
         match_prefix("hook_log", "session_id", "x", ids)
+
+
+@pytest.mark.parametrize(
+    ("request_name", "field", "known"),
+    [
+        ("session_started", "kind", Kind),
+        ("call_tool", "session_kind", Kind),
+        ("prompt_section", "citations", Citations),
+        ("tools", "shape", Shape),
+        ("flush_check", "workspace_access", Access),
+    ],
+)
+def test_words_of_a_parameter_are_those_that_the_daemon_knows(
+    request_name: str, field: str, known: object
+) -> None:
+    assert RULES[request_name][field]["words"] == get_args(known)

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from memd.embedding.local.extra import local_extra
 from tests.support.scripts import load_script
 from tests.support.sockets import wait_until
 
@@ -218,3 +219,5 @@ def test_wheel_is_installed_where_there_is_one(
     monkeypatch.setattr(bootstrap.platform, "machine", lambda: machine)
     monkeypatch.setattr(bootstrap.platform, "libc_ver", lambda: (libc, "2.36"))
     assert bootstrap.local_part() == part
+    if not options:
+        assert local_extra() == part, "the hints of the daemon name the same part"

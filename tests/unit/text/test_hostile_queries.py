@@ -11,11 +11,11 @@ from typing import Any
 
 import pytest
 
-from memd.search.query import MAX_QUERY_CHARS
 from memd.text.query.days.find import find_days
 from memd.text.query.exact import find_literals
 from memd.text.query.keywords import MAX_PHRASES, MAX_TERMS, plan_match
 from memd.text.query.terms import MAX_PHRASE_WORDS
+from memd_client.limits import MAX_QUERY_CHARS
 
 TODAY = datetime.date(2026, 5, 8)
 

@@ -22,7 +22,7 @@ def local_extra() -> str:
     """Return the extra of this package that runs local models on this machine: a wheel, or llama-cpp-python."""
     is_linux = sys.platform == "linux"
     has_wheel = (sys.platform, platform.machine()) in WHEELS and (
-        not is_linux or bool(platform.libc_ver()[0])
+        not is_linux or platform.libc_ver()[0] == "glibc"
     )
     return "local" if has_wheel else "local-build"
 

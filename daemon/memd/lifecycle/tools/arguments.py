@@ -10,8 +10,8 @@ from typing import Any
 import msgspec
 
 from memd.lifecycle.tools.definitions import TOOLS, ToolDefinition
-from memd.search.query import MAX_QUERY_CHARS
 from memd.system.untrusted import on_one_line
+from memd_client.limits import MAX_QUERY_CHARS
 
 MAX_ECHO_CHARS = 60
 """Longest part of a model's text that an error repeats."""

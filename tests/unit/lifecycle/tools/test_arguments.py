@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 from memd.lifecycle.tools.definitions import TOOLS
 from memd.lifecycle.tools.tools import Tools
-from memd.search.query import MAX_QUERY_CHARS
 from memd_client.errors import AgentReloadingError
+from memd_client.limits import MAX_QUERY_CHARS
 from memd_client.tooling import CallToolParams, CallToolReply
 from tests.support.agents import BlockingAgent
 

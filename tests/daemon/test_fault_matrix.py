@@ -269,12 +269,15 @@ async def test_retry_after_applies_to_queries_and_chunks_alike(dialect: DialectN
             reply = await memory.search(f"cat medicine {number}", DEADLINE_MS)
             assert_keyword_reply(reply, "memory/2026-01-06.md", {"provider_rate_limited"})
             await memory.index()
-        assert memory.server.calls == seen + 1
+            if number == 0:  # the query and the chunk may both be sent before the first answer
+                assert memory.server.calls - seen in (1, 2)
+                seen = memory.server.calls
+        assert memory.server.calls == seen
         memory.server.fault = None
         memory.clock.move(39)
         await memory.index()
         assert (await memory.search("cat medicine", DEADLINE_MS)).mode == "keyword"
-        assert memory.server.calls == seen + 1
+        assert memory.server.calls == seen
         memory.clock.move(1)
         await until_hybrid(memory, "cat medicine")
         await memory.index()

@@ -201,8 +201,18 @@ class ActivatedDaemon(DaemonProcess):
                 start_new_session=True,
             )
         deadline = time.monotonic() + START_DEADLINE_S
-        while not self.home.socket.exists():
+        while not _is_listening(self.home.socket):
             if time.monotonic() > deadline:
                 raise AssertionError(f"nobody listens:\n{self.log_tail()}")
             time.sleep(0.02)
         return self
+
+
+def _is_listening(path: Path) -> bool:
+    """Return whether a Unix socket is bound and accepts connections, without connecting to it.
+
+    A connection would start the daemon, and between `bind` and `listen` it would be refused.
+    """
+    rows = [line.split() for line in Path("/proc/net/unix").read_text().splitlines()]
+    accepting = "00010000"  # the kernel's flag for a listening socket
+    return any(row[3] == accepting and row[-1] == str(path) for row in rows)

@@ -9,56 +9,56 @@ from typing import Final, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from memd.index.files import ChunkRow
+Facts: TypeAlias = tuple[int, int, int, int, int, int, int, int]
+"""Fields of a chunk: its id, the numbers of its file and of its source, its first and last line, its first character
+and the one after its last (equal if unknown), and the simhash of its text."""
 
-Facts: TypeAlias = tuple[int, int, int, int, int, int, int]
-"""Fields of a chunk: its id, the number of its file, its first and last line, its first character and the one after
-its last (equal if unknown), and the simhash of its text."""
-
-FACTS: Final = 7
+FACTS: Final = 8
 
 
-class FileNumbers:
-    """Numbers files in the order of their first use; `paths` has their paths by number."""
+class Numbers:
+    """Numbers names in the order of their first use; `names` has them by number."""
 
     def __init__(self) -> None:
-        self.paths: list[str] = []
+        self.names: list[str] = []
         self._numbers: dict[str, int] = {}
 
     def __repr__(self) -> str:
-        return f"<FileNumbers of {len(self.paths)} files>"
+        return f"<Numbers of {len(self.names)} names>"
 
-    def give(self, path: str) -> int:
-        """Return the number of a file, assigning one if it has none."""
-        number = self._numbers.setdefault(path, len(self.paths))
-        if number == len(self.paths):
-            self.paths.append(path)
+    def give(self, name: str) -> int:
+        """Return the number of a name, assigning one if it has none."""
+        number = self._numbers.setdefault(name, len(self.names))
+        if number == len(self.names):
+            self.names.append(name)
         return number
 
-    def find(self, path: str) -> int | None:
-        """Return the number of a file, or None."""
-        return self._numbers.get(path)
+    def find(self, name: str) -> int | None:
+        """Return the number of a name, or None."""
+        return self._numbers.get(name)
 
 
 class ChunkLocations:
     """Locations of some chunks in their files, in columns.
 
     Args:
-        facts: (n, 7), `Facts` of each chunk, by id.
-        file_numbers: Numbers of their files; other files may have numbers too.
+        facts: (n, 8), `Facts` of each chunk, by id.
+        paths, sources: The numbers of their files and sources; others may have numbers too.
 
     Attributes:
         ids: (n,), ascending.
-        files: (n,), the number of each chunk's file.
+        files, sources: (n,), the numbers of each chunk's file and source.
         lines, end_lines: (n,), the first and the last line of each, from 1.
         starts, ends: (n,), the first character of each and the one after its last; equal if unknown.
         likeness: (n,), see `memd.text.cut.simhash`.
     """
 
-    def __init__(self, facts: NDArray[np.int64], file_numbers: FileNumbers) -> None:
-        self.ids, self.files, self.lines, self.end_lines = facts.T[:4]
-        self.starts, self.ends, self.likeness = facts.T[4:]
-        self.file_numbers = file_numbers
+    def __init__(self, facts: NDArray[np.int64], paths: Numbers, sources: Numbers) -> None:
+        columns = np.ascontiguousarray(facts.T)
+        self.ids, self.files, self.sources, self.lines, self.end_lines = columns[:5]
+        self.starts, self.ends, self.likeness = columns[5:]
+        self._paths = paths
+        self._sources = sources
 
     def __repr__(self) -> str:
         return f"<ChunkLocations of {len(self)} chunks>"
@@ -70,31 +70,25 @@ class ChunkLocations:
         """Return the positions of some chunks in the columns; all must be present."""
         return np.searchsorted(self.ids, ids)
 
+    def path(self, file: int) -> str:
+        """Return the path of a file by its number."""
+        return self._paths.names[file]
+
+    def find_file(self, path: str) -> int | None:
+        """Return the number of a file, or None."""
+        return self._paths.find(path)
+
     def paths(self) -> dict[int, str]:
         """Return the paths of the chunks' files, by number."""
-        paths = self.file_numbers.paths
-        return {number: paths[number] for number in set(self.files.tolist())}
+        return {number: self.path(number) for number in set(self.files.tolist())}
+
+    def from_sources(self, sources: Collection[str]) -> list[int]:
+        """Return the ids of the chunks from some sources."""
+        numbers = [number for number, name in enumerate(self._sources.names) if name in sources]
+        ids: list[int] = self.ids[np.isin(self.sources, numbers)].tolist()
+        return ids
 
 
 def pack_facts(facts: Iterable[Facts], count: int) -> NDArray[np.int64]:
     """Return the facts of chunks as `ChunkLocations` takes them."""
     return np.fromiter(chain.from_iterable(facts), np.int64, count * FACTS).reshape(count, FACTS)
-
-
-def locations_of(rows: Collection[ChunkRow]) -> ChunkLocations:
-    """Return the locations of chunks, which are in the order of their ids."""
-    numbers = FileNumbers()
-    give = numbers.give
-    facts = (
-        (
-            row.id,
-            give(row.path),
-            row.start_line,
-            row.end_line,
-            row.start_char,
-            row.end_char,
-            row.likeness,
-        )
-        for row in rows
-    )
-    return ChunkLocations(pack_facts(facts, len(rows)), numbers)

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
 
 from memd.index.files import ChunkRow, chunks_by_id
-from memd.index.keyword import Scope, find_keyword, scope_sql
+from memd.index.keyword import Scope, find_keyword, scope_sql, with_spare
 from memd.index.numbers import pack_ids, pack_json, unpack_ids
 from memd.system.sqlite import Database, get_int
 
@@ -28,11 +28,18 @@ def find_distinct(
     scope: Scope | None = None,
     found: list[tuple[int, float]] | None = None,
 ) -> list[tuple[int, float]]:
-    """Return matching chunks, best first; if copies take places of other texts, each text only once."""
-    found = find_keyword(db, match, limit, scope) if found is None else found
+    """Return matching chunks, best first; if copies take places of other texts, each text only once.
+
+    `found` are the first `with_spare(limit)` matches, if they are known.
+    """
+    found = find_keyword(db, match, with_spare(limit), scope) if found is None else found
+    best = found[:limit]
     # Copies have exactly equal scores, so a list of distinct scores has none.
-    if len(found) < limit or _count_distinct(db, found) >= limit:
-        return found
+    if len(best) < limit or _count_distinct(db, best) >= limit:
+        return best
+    distinct = _first_of_each(db, found, limit)
+    if len(distinct) == limit or len(found) < with_spare(limit):
+        return distinct
     # All at once, because FTS5 scores every match regardless of the limit.
     return _first_of_each(db, find_keyword(db, match, max(limit, MOST_COPIES), scope), limit)
 

@@ -114,6 +114,11 @@ def by_rank(ids: Sequence[int], ranks: Sequence[float]) -> list[tuple[int, float
     return [(key, -rank) for rank, key in sorted(zip(ranks, ids, strict=True))]
 
 
+def with_spare(limit: int) -> int:
+    """Return how many matches to read for so many distinct texts: a few copies then cost no second search."""
+    return limit + limit // 2
+
+
 def find_keyword(db: Database, match: str, limit: int, scope: Scope | None = None) -> list[tuple[int, float]]:
     """Return (chunk id, negated BM25) of matching chunks, best first. The scope applies before the limit."""
     if limit <= 0 or not match.strip():

@@ -11,7 +11,7 @@ from typing import TypeAlias, cast
 
 import msgspec
 
-from memd.index.keyword import Bindings, Scope, by_rank, matching_sql, simplify_scope
+from memd.index.keyword import Bindings, Scope, by_rank, matching_sql, simplify_scope, with_spare
 from memd.index.meta import GENERATION
 from memd.system.sqlite import Database
 
@@ -55,11 +55,11 @@ def match_statement(
     limit: int,
     scope: Scope | None = None,
 ) -> MatchStatement:
-    """Return the statement for matching chunks, best first. The scope applies before the limit."""
+    """Return the statement for matching chunks, best first: `with_spare` of the limit. The scope applies before it."""
     scope = simplify_scope(db, scope)
     some, values = matching_sql(scope, "any_of")
-    every, _ = matching_sql(scope, "all_of", only="(SELECT count(*) FROM some) = :limit")
-    values |= {"any_of": any_of, "limit": limit, "generation": GENERATION}
+    every, _ = matching_sql(scope, "all_of", only="(SELECT count(*) FROM some) >= :enough")
+    values |= {"any_of": any_of, "enough": limit, "limit": with_spare(limit), "generation": GENERATION}
     if all_of is None:
         every = "SELECT NULL AS id, NULL AS rank WHERE 0"
     else:

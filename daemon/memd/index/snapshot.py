@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
+from memd.index.chunk_locations import ChunkLocations
 from memd.index.connection import IndexFile
+from memd.index.files import chunks_of_vectors
+from memd.index.keyword import Scope, count_chunks
 from memd.index.meta import generation
 from memd.index.vectors.cache import VectorCache
 from memd.index.vectors.vector_search import VectorSearch
@@ -20,6 +23,7 @@ class Snapshot:
     Attributes:
         db: A reader connection inside a read transaction.
         generation: Generation of the index.
+        chunk_count: An upper bound of the number of chunks.
         cache: The parts of the index in RAM; `vectors` are its state at this generation.
         vectors: The vector search to use, or None if there are no vectors to search.
         second_reader: The open index if a core is free for a read in a second thread, else None.
@@ -27,6 +31,7 @@ class Snapshot:
 
     db: Database
     generation: int
+    chunk_count: int
     cache: VectorCache
     vectors: VectorSearch | None = None
     second_reader: IndexFile | None = None
@@ -38,6 +43,18 @@ class Snapshot:
     def correct(self, terms: Sequence[Term]) -> dict[str, tuple[str, ...]]:
         """Return corrections of the terms that occur in no text, by term."""
         return self.cache.vocabulary.correct(self.db, self.generation, terms)
+
+    def locate(self, ids: Sequence[int]) -> ChunkLocations:
+        """Return the locations of chunks, in the order of their ids; those that are not in the index are left out."""
+        return self.cache.locations.at(self.generation).locate(self.db, ids)
+
+    def chunks_of_vectors(
+        self, space_id: str, vector_ids: Collection[int], scope: Scope | None
+    ) -> list[tuple[int, int]]:
+        """Return (vector id, chunk id): for each vector the chunk in scope with the lowest id that has its text."""
+        if scope is not None:
+            return chunks_of_vectors(self.db, space_id, list(vector_ids), scope)
+        return self.cache.locations.at(self.generation).chunks_of_vectors(self.db, space_id, vector_ids)
 
 
 def take_snapshot(
@@ -56,4 +73,4 @@ def take_snapshot(
     """
     if vectors is not None:
         cache.warm_up(db)  # before the generation is read: loading renews the read transaction
-    return Snapshot(db, generation(db), cache, vectors, second_reader)
+    return Snapshot(db, generation(db), count_chunks(db), cache, vectors, second_reader)

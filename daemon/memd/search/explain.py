@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from memd.index.snapshot import Database
+from memd.index.snapshot import Snapshot
 from memd.search.choose import HitCandidate
 from memd.search.query import Query
 from memd.search.rank.fusion import Ranked
@@ -41,14 +41,14 @@ MIN_CHANGE = 0.0005
 
 
 def explain_hits(
-    db: Database,
+    snapshot: Snapshot,
     query: Query,
     ranking: Ranking,
     shown: Sequence[tuple[HitCandidate, Hit]],
 ) -> list[dict[str, Any]]:
     """Return for each hit how its score was calculated."""
     ids = [choice.row.id for choice, _ in shown]
-    terms = weigh_terms(db, query, ranking.candidates.corrections, ids)
+    terms = weigh_terms(snapshot, query, ranking.candidates.corrections, ids)
     vector_ranks = _ranks({int(item.id): item.vector_score for item in ranking.ranked})
     keyword_ranks = _ranks({int(item.id): item.text_score for item in ranking.ranked})
     explained = []

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from memd.index.files import load_texts
-from memd.index.keyword import count_chunks, count_matches
+from memd.index.keyword import count_matches
 from memd.index.snapshot import Database, Snapshot
 from memd.search import thresholds
 from memd.search.line_check import LineCheck
@@ -80,14 +80,14 @@ def judge_relevance(snapshot: Snapshot, query: Query, ranking: Ranking) -> Verdi
         return Verdict()
     best = max(candidates.by_vector.values(), default=0.0)
     is_untrained = thresholds.is_untrained_script(query.text)
-    is_small = count_chunks(snapshot.db) < thresholds.MIN_CHUNKS_FOR_WEIGHTS
+    is_small = snapshot.chunk_count < thresholds.MIN_CHUNKS_FOR_WEIGHTS
     model = query.vector.model if query.vector is not None else ""
     if is_small or (candidates.by_vector and not thresholds.is_calibrated(model)):
         return Verdict(is_relevant=best >= thresholds.MIN_COSINE or bool(candidates.by_keyword))
     cosine = 0.0 if is_untrained else best
     if 2 * thresholds.COSINE_WEIGHT * cosine >= thresholds.RELEVANCE_THRESHOLD + thresholds.LINE_MARGIN:
         return Verdict()
-    covered, is_enough = _weigh_evidence(snapshot.db, query, ranking)
+    covered, is_enough = _weigh_evidence(snapshot, query, ranking)
     if is_enough:
         return Verdict()
     if is_untrained or not candidates.by_vector:
@@ -107,10 +107,10 @@ def judge_relevance(snapshot: Snapshot, query: Query, ranking: Ranking) -> Verdi
 
 
 def weigh_terms(
-    db: Database, query: Query, corrections: Mapping[str, tuple[str, ...]], ids: Sequence[int]
+    snapshot: Snapshot, query: Query, corrections: Mapping[str, tuple[str, ...]], ids: Sequence[int]
 ) -> list[WeighedTerm]:
     """Return the terms of a query with their weights, and which of the given chunks have them."""
-    total = count_chunks(db)
+    db, total = snapshot.db, snapshot.chunk_count
     weighed = []
     for term in _single_words(query.plan.terms):
         check_cancelled()
@@ -142,7 +142,7 @@ def _single_words(terms: Sequence[Term]) -> list[Term]:
     return [term for term in terms if " " not in term.word.strip()] or list(terms)
 
 
-def _weigh_evidence(db: Database, query: Query, ranking: Ranking) -> tuple[float, bool]:
+def _weigh_evidence(snapshot: Snapshot, query: Query, ranking: Ranking) -> tuple[float, bool]:
     """Return the greatest coverage of the best candidates, and whether their terms alone are enough.
 
     They are if a candidate has two distinctive terms or a name of the query.
@@ -155,8 +155,10 @@ def _weigh_evidence(db: Database, query: Query, ranking: Ranking) -> tuple[float
     checked = list(
         dict.fromkeys([*ids_of(ranking.ranked[:MAX_RANKED_CHECKED]), *chain.from_iterable(best_of_each)])
     )
-    terms = weigh_terms(db, query, candidates.corrections, checked)
-    most_chunks = max(thresholds.MIN_DISTINCTIVE_CHUNKS, thresholds.MAX_DISTINCTIVE_SHARE * count_chunks(db))
+    terms = weigh_terms(snapshot, query, candidates.corrections, checked)
+    most_chunks = max(
+        thresholds.MIN_DISTINCTIVE_CHUNKS, thresholds.MAX_DISTINCTIVE_SHARE * snapshot.chunk_count
+    )
     distinctive = [term for term in terms if 0 < term.chunks <= most_chunks]
     names = find_names(query.text)
     return (

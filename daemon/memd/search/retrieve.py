@@ -12,8 +12,7 @@ from time import perf_counter
 
 from memd.index.copies import find_distinct
 from memd.index.days import find_dated
-from memd.index.files import chunks_of_vectors
-from memd.index.keyword import Scope, count_chunks, find_literal
+from memd.index.keyword import Scope, find_literal
 from memd.index.matches import Matches, MatchRow, MatchStatement, match_statement, read_matches
 from memd.index.snapshot import Database, Snapshot
 from memd.search.query import Query
@@ -173,7 +172,7 @@ class _KeywordSearch:
         whole = " ".join(text.split())
         # The whole query comes last: a name in it is more likely to occur.
         wanted = sorted(filter(has_signs, self._query.exact_terms), key=lambda term: term == whole)
-        if not wanted or count_chunks(db) > MAX_CHUNKS_SCANNED:
+        if not wanted or self._snapshot.chunk_count > MAX_CHUNKS_SCANNED:
             return
         if not find_literal(db, wanted[0], list(scores), scope):
             best = max(scores.values(), default=1.0)
@@ -188,7 +187,7 @@ def _nearest_chunks(snapshot: Snapshot, query: Query) -> dict[int, float]:
     nearest: dict[int, float] = {}
     for each in query.limits.scopes:
         nearest |= dict(snapshot.vectors.nearest(db, space_id, query.vector.values, MAX_CANDIDATES, each))
-    found = chunks_of_vectors(db, space_id, list(nearest), scope)
+    found = snapshot.chunks_of_vectors(space_id, nearest, scope)
     return {chunk_id: nearest[vector_id] for vector_id, chunk_id in found}
 
 

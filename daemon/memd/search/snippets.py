@@ -100,7 +100,7 @@ def build_hits(
     found = with_falling_scores(hits.hits)
     if not query.limits.explain:
         return found
-    explained = explain_hits(db, query, ranking, list(zip(hits.choices, found, strict=True)))
+    explained = explain_hits(snapshot, query, ranking, list(zip(hits.choices, found, strict=True)))
     return [
         replace(hit, explain=why | (hit.explain or {})) for hit, why in zip(found, explained, strict=True)
     ]
@@ -151,7 +151,7 @@ class SnippetCutter:
         if share < self._lengths.trim_below:
             first, end = self._matching_part(place, first, end)
         limit = min(self._lengths.limit, most) if share >= self._lengths.grow_above else end - first
-        number = self._ranking.located.locations.file_numbers.find(place.path)
+        number = self._ranking.located.locations.find_file(place.path)
         return grow_window(region, first, end, limit, self._worths.get(number, []), shown)
 
     def _matching_part(self, row: ChunkRow, first: int, end: int) -> tuple[int, int]:

@@ -24,6 +24,20 @@ def test_copies_do_not_displace_other_texts() -> None:
     assert hashes[found[0][0]] == hash_of("the deploy key rotates on friday")
 
 
+def test_few_copies_cost_no_second_search() -> None:
+    # given: three copies among the best ten matches
+    db = new_index(extension=False)
+    publish(db, "memory/a.md", [f"deploy {'word ' * number}" for number in range(20)])
+    publish(db, "memory/b.md", ["deploy word "] * 2)
+    statements: list[str] = []
+    db.trace_v2(apsw.SQLITE_TRACE_STMT, lambda event: statements.append(event["sql"]))
+    # when
+    found = find_distinct(db, '"deploy"', 10)
+    # then
+    assert sum("MATCH" in sql for sql in statements) == 1
+    assert len(set(hashes_of(db, [key for key, _ in found]).values())) == 10
+
+
 def test_without_copies_the_result_equals_the_keyword_search() -> None:
     db = new_index(extension=False)
     publish(db, "memory/a.md", [f"deploy {'word ' * number}" for number in range(20)])

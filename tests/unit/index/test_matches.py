@@ -5,12 +5,13 @@ from __future__ import annotations
 import pytest
 
 from memd.index.files import chunks_by_id, generation
-from memd.index.keyword import Scope, find_keyword
+from memd.index.keyword import Scope, find_keyword, with_spare
 from memd.index.matches import Matches, match_statement, read_matches
 from memd.system.sqlite import Database
 from tests.support.indexes import new_index, publish
 
 LIMIT = 10
+READ = with_spare(LIMIT)
 ANY, ALL = '"alpha" OR "beta"', '("alpha") AND ("beta")'
 
 
@@ -34,9 +35,9 @@ def find_matches(
 def test_combined_statement_finds_the_same_as_separate_ones(db: Database) -> None:
     found = find_matches(db, ANY, ALL, LIMIT)
 
-    assert len(found.by_any) == LIMIT
-    assert found.by_any == find_keyword(db, ANY, LIMIT)
-    assert found.by_all == find_keyword(db, ALL, LIMIT)
+    assert len(found.by_any) == READ
+    assert found.by_any == find_keyword(db, ANY, READ)
+    assert found.by_all == find_keyword(db, ALL, READ)
     assert len(found.by_all) == 4
     assert found.generation == generation(db)
 
@@ -50,14 +51,14 @@ def test_matches_below_the_limit_include_those_of_all_terms(db: Database) -> Non
 def test_scope_applies_before_the_limit_of_both_lists(db: Database) -> None:
     scope = Scope(("memory",), "notes/")
     found = find_matches(db, ANY, ALL, 2, scope)
-    assert found.by_any == find_keyword(db, ANY, 2, scope)
-    assert found.by_all == find_keyword(db, ALL, 2, scope)
+    assert found.by_any == find_keyword(db, ANY, with_spare(2), scope)
+    assert found.by_all == find_keyword(db, ALL, with_spare(2), scope)
     assert {row.path for row in chunks_by_id(db, [key for key, _ in found.by_any])} == {"notes/both.md"}
 
 
 def test_query_without_an_expression_for_all_terms_is_allowed(db: Database) -> None:
     found = find_matches(db, ANY, None, LIMIT)
-    assert len(found.by_any) == LIMIT
+    assert len(found.by_any) == READ
     assert found.by_all == []
 
 

@@ -32,8 +32,9 @@ def weigh(
 ) -> list[WeighedTerm]:
     """Return the weighed terms of a query and which texts have them."""
     ids = chunk_ids(db)
-    query_of_text = search_spec(query).query(snapshot_of(db))
-    return weigh_terms(db, query_of_text, corrections or {}, [ids[text] for text in texts])
+    snapshot = snapshot_of(db)
+    query_of_text = search_spec(query).query(snapshot)
+    return weigh_terms(snapshot, query_of_text, corrections or {}, [ids[text] for text in texts])
 
 
 def test_rare_words_weigh_more_and_no_weight_is_negative(db: Database) -> None:

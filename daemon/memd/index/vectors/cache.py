@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from memd.index import chunks_vec
 from memd.index.cache import active_space, count_vectors, find_dims, set_active_space
 from memd.index.files import IndexChange
+from memd.index.known_locations import LocationCache
 from memd.index.vectors.choose import VectorSearchChoice, choose_search, needed_bytes
 from memd.index.vectors.matrix import MatrixSearch
 from memd.index.vectors.sqlite_vec import VectorExtension
@@ -78,7 +79,7 @@ class _Admitted:
 
 
 class VectorCache:
-    """The parts of one agent's index in RAM: vectors of the space in use, and vocabulary.
+    """The parts of one agent's index in RAM: vectors of the space in use, vocabulary, and known locations.
 
     Args:
         extension: The sqlite-vec extension, after its self-test.
@@ -87,6 +88,7 @@ class VectorCache:
     Attributes:
         count, dims: Number of vectors in use, and their dimensions.
         vocabulary: The words of the index.
+        locations: Locations of the chunks that searches met.
     """
 
     def __init__(self, extension: VectorExtension, budget: MatrixBudget) -> None:
@@ -94,6 +96,7 @@ class VectorCache:
         self._budget = budget
         self._matrix = MatrixSearch()
         self.vocabulary = VocabularyCache()
+        self.locations = LocationCache()
         self._space_id: str | None = None
         self.count = 0
         self.dims = 0
@@ -173,6 +176,7 @@ class VectorCache:
     def drop(self) -> None:
         """Release the RAM; the next search loads the vectors again."""
         self._matrix.drop()
+        self.locations.clear()
 
 
 def load_facts(db: Database, space_id: str) -> SpaceFacts:

@@ -17,9 +17,9 @@ from memd.index.snapshot import Database
 class CandidateRows:
     """Rows and texts of candidates by id, read on demand."""
 
-    def __init__(self, db: Database, known: dict[int, ChunkRow]) -> None:
+    def __init__(self, db: Database) -> None:
         self._db = db
-        self._rows = known
+        self._rows: dict[int, ChunkRow] = {}
         self._texts: dict[int, str] = {}
 
     def __getitem__(self, key: int) -> ChunkRow:

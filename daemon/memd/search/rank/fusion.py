@@ -161,7 +161,7 @@ def _items(
     columns = (locations.ids, locations.files, locations.lines, locations.end_lines)
     ids, files, lines, end_lines = (column.tolist() for column in columns)
     snippets = located.rows.texts(ids) if query.settings.hybrid.mmr.enabled else {}
-    paths = locations.file_numbers.paths
+    paths = locations.paths()
     values = scores if scores is not None else [0.0] * len(ids)
     return [
         Ranked(key, paths[file], line, end, snippets.get(key, ""), vectors.get(key), texts.get(key), score)

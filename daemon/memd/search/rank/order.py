@@ -13,8 +13,7 @@ from itertools import chain
 import numpy as np
 
 from memd.index.annotations import AnnotatedFiles, load_annotations, load_fact_days
-from memd.index.chunk_locations import ChunkLocations, locations_of
-from memd.index.files import chunks_by_id
+from memd.index.chunk_locations import ChunkLocations
 from memd.index.snapshot import Snapshot
 from memd.search.query import Query
 from memd.search.rank.candidates import CandidateRows, LocatedCandidates, MatchScores
@@ -216,9 +215,7 @@ def _read_signals(
     is_reference, locations = query.uses_reference_formula, located.locations
     conversations: list[int] = []
     if query.limits.notes_scope is not None:
-        ids = locations.ids.tolist()
-        located.rows.load(ids)
-        conversations = [key for key in ids if located.rows[key].source in query.limits.conversations]
+        conversations = locations.from_sources(query.limits.conversations)
     superseded: Sequence[Superseded] = ()
     if fused.lines is not None:
         chunks = _chunks_read(snapshot, located, list(fused.lines.numbers))
@@ -252,9 +249,9 @@ def locate(snapshot: Snapshot, candidates: Candidates) -> LocatedCandidates:
     count = len(by_keyword) + len(by_vector) + len(of_days)
     found = np.fromiter(chain(by_keyword, by_vector, of_days), np.int64, count)
     ids, at = np.unique(found, return_inverse=True)
-    rows = {row.id: row for row in chunks_by_id(snapshot.db, ids.tolist())}
-    if len(rows) < len(ids):
-        there = rows.keys()
+    locations = snapshot.locate(ids.tolist())
+    if len(locations) < len(ids):
+        there = set(locations.ids.tolist())
         return locate(
             snapshot,
             Candidates(
@@ -266,8 +263,8 @@ def locate(snapshot: Snapshot, candidates: Candidates) -> LocatedCandidates:
     keyword_rows = at[: len(by_keyword)]
     vector_rows = at[len(by_keyword) : len(by_keyword) + len(by_vector)]
     return LocatedCandidates(
-        CandidateRows(snapshot.db, rows),
-        locations_of(rows.values()),
+        CandidateRows(snapshot.db),
+        locations,
         MatchScores(keyword_rows, _as_array(by_keyword)),
         MatchScores(vector_rows, _as_array(by_vector)),
     )
@@ -283,7 +280,7 @@ def _annotation_weights(
     """Return the score factors of candidates in annotated entries, by id, except factors of 1."""
     weights = {}
     for path, entries in annotated.items():
-        number = locations.file_numbers.find(path)
+        number = locations.find_file(path)
         if number is None:
             continue
         for at in (locations.files == number).nonzero()[0].tolist():
@@ -324,7 +321,7 @@ def _exact_matches(query: Query, candidates: Candidates, located: LocatedCandida
 def _chunks_read(snapshot: Snapshot, located: LocatedCandidates, ids: Sequence[int]) -> ReadChunks:
     locations = located.locations
     at, texts = locations.at(ids), located.rows.texts(ids)
-    paths = [locations.file_numbers.paths[file] for file in locations.files[at].tolist()]
+    paths = list(map(locations.path, locations.files[at].tolist()))
     days = load_fact_days(snapshot.db, filter(is_fact_file, paths))
     return ReadChunks(ids, paths, locations.lines[at].tolist(), [texts[key] for key in ids], days)
 

@@ -22,8 +22,8 @@ ROLE_LABELS = USER_LABELS | ASSISTANT_LABELS
 FIRST_PERSON = frozenset(_LISTS["first-person"])
 """Words with which users speak of themselves, in lower case."""
 
-_LABEL = re.compile(
-    r"\n[ \t]{0,3}(?:[-*>•] )?\**([^\W\d_][\w .'-]{0,23})\**(?: ?[(\[][^)\]\n]{0,20}[)\]])?\**[:：]"
+_LABEL = re.compile(  # possessive, because no shorter part of a label would match where the longest doesn't
+    r"\n[ \t]{0,3}+(?:[-*>•] )?+\**+([^\W\d_][\w .'-]{0,23}+)\**+(?: ?[(\[][^)\]\n]{0,20}+[)\]])?+\**+[:：]"
 )
 _WORD = re.compile(r"\w+")
 _LETTERS_AS_WORDS = frozenset(word for word in FIRST_PERSON if not word.isascii() and len(word) <= 2)

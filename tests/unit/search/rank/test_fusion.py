@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memd.index.chunk_locations import ChunkLocations, FileNumbers, pack_facts
+from memd.index.chunk_locations import ChunkLocations, Numbers, pack_facts
 from memd.search.rank.candidates import MatchScores
 from memd.search.rank.fusion import (
     NEIGHBOUR_WEIGHT,
@@ -179,13 +179,13 @@ def lift_by_neighbours(
 ) -> list[Ranked]:
     """Return candidates with their new scores, best first."""
     by_id = sorted(items, key=lambda item: int(item.id))
-    numbers = FileNumbers()
+    numbers = Numbers()
     facts = [
-        (int(item.id), numbers.give(path), 1, 1, start, end, 0)
+        (int(item.id), numbers.give(path), 0, 1, 1, start, end, 0)
         for item in by_id
         for path, start, end in [spans[int(item.id)]]
     ]
-    locations = ChunkLocations(pack_facts(facts, len(facts)), numbers)
+    locations = ChunkLocations(pack_facts(facts, len(facts)), numbers, Numbers())
     lifted = scores_with_neighbours(
         np.array([item.score for item in by_id], dtype=np.float64), locations, share
     )

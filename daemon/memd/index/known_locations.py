@@ -7,7 +7,7 @@ comparing all vectors, because each is on another page.
 from __future__ import annotations
 
 import threading
-from collections.abc import Collection, Sequence
+from collections.abc import KeysView, Sequence
 from typing import Final
 
 import numpy as np
@@ -61,13 +61,12 @@ class KnownLocations:
     def locate(self, db: Database, ids: Sequence[int]) -> ChunkLocations:
         """Return the locations of chunks, in the order of their ids; those that are not in the index are left out."""
         with self._lock:
-            missing = [key for key in ids if key not in self._rows]
-            if missing:
-                if len(self._rows) + len(missing) > MAX_KNOWN:
-                    self._forget_chunks()
-                    missing = list(ids)
-                self._read(db, missing)
             rows = [row for row in map(self._rows.get, ids) if row is not None]
+            if len(rows) < len(ids):
+                if len(self._rows) > MAX_KNOWN:
+                    self._forget_chunks()
+                self._read(db, [key for key in ids if key not in self._rows])
+                rows = [row for row in map(self._rows.get, ids) if row is not None]
             return ChunkLocations(self._facts[rows], self._paths, self._sources)
 
     def _read(self, db: Database, ids: Sequence[int]) -> None:
@@ -84,6 +83,7 @@ class KnownLocations:
                 row.start_char,
                 row.end_char,
                 row.likeness,
+                hash(row.hash),
             )
             for row in rows
         )
@@ -96,16 +96,16 @@ class KnownLocations:
         self._rows.update(zip((row.id for row in rows), range(first, end), strict=True))
 
     def chunks_of_vectors(
-        self, db: Database, space_id: str, vector_ids: Collection[int]
+        self, db: Database, space_id: str, vector_ids: KeysView[int]
     ) -> list[tuple[int, int]]:
         """Return (vector id, chunk id): for each vector the chunk with the lowest id that has its text."""
         with self._lock:
-            known = self._of_vectors
-            missing = [key for key in vector_ids if key not in known]
+            missing = vector_ids - self._of_vectors.keys()
             if missing:
-                if len(known) + len(missing) > MAX_KNOWN:
-                    known.clear()
-                    missing = list(vector_ids)
-                known.update(dict.fromkeys(missing))
-                known.update(chunks_of_vectors(db, space_id, missing))
+                if len(self._of_vectors) > MAX_KNOWN:
+                    self._of_vectors.clear()
+                    missing = set(vector_ids)
+                self._of_vectors.update(dict.fromkeys(missing))
+                self._of_vectors.update(chunks_of_vectors(db, space_id, list(missing)))
+            known = self._of_vectors
             return [(key, chunk) for key in vector_ids if (chunk := known[key]) is not None]

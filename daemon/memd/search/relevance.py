@@ -193,8 +193,8 @@ class HitRelevance:
         self._numbers: Mapping[int, int] = {}
         if ranking.lines is not None:
             self._numbers, matches = ranking.lines
-            self._has_words = [bool(row.any()) for row in matches.words]
-            self._strong_texts = [bool(strong) for strong in _strong_texts(matches)]
+            self._has_words: list[bool] = (matches.words.sum(axis=1) > 0).tolist()
+            self._strong_texts = list(map(bool, _strong_texts(matches)))
         self._is_calibrated = query.vector is not None and thresholds.is_calibrated(query.vector.model)
         self._is_untrained = thresholds.is_untrained_script(query.text)
         cosines = ranking.candidates.by_vector.values()

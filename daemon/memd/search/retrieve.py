@@ -144,14 +144,14 @@ class _KeywordSearch:
         self, scope: Scope | None, found: Matches
     ) -> tuple[dict[int, float], list[tuple[int, float]] | None]:
         """Return the distinct matches of any term, and of all terms; None if the first include those."""
-        db, all_of = self._snapshot.db, self._query.plan.strict
+        db, all_of, count_texts = self._snapshot.db, self._query.plan.strict, self._snapshot.count_texts
         assert self._any_of is not None
-        some = dict(find_distinct(db, self._any_of, MAX_CANDIDATES, scope, found.by_any))
+        some = dict(find_distinct(db, self._any_of, MAX_CANDIDATES, scope, found.by_any, count_texts))
         if (
             all_of is None or len(some) < MAX_CANDIDATES
         ):  # matches of all terms are among those of any, unless these were cut off
             return some, None
-        return some, find_distinct(db, all_of, MAX_CANDIDATES, scope, found.by_all)
+        return some, find_distinct(db, all_of, MAX_CANDIDATES, scope, found.by_all, count_texts)
 
     def _add_parts(self, scores: dict[int, float]) -> None:
         """Add the matches of each subject that the query joins, apart from the others: the best of each come first."""
@@ -187,7 +187,7 @@ def _nearest_chunks(snapshot: Snapshot, query: Query) -> dict[int, float]:
     nearest: dict[int, float] = {}
     for each in query.limits.scopes:
         nearest |= dict(snapshot.vectors.nearest(db, space_id, query.vector.values, MAX_CANDIDATES, each))
-    found = snapshot.chunks_of_vectors(space_id, nearest, scope)
+    found = snapshot.chunks_of_vectors(space_id, nearest.keys(), scope)
     return {chunk_id: nearest[vector_id] for vector_id, chunk_id in found}
 
 

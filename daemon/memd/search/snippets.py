@@ -7,7 +7,6 @@ other. They run page by page, because a snippet leaves out text that the hits be
 from __future__ import annotations
 
 import math
-from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import accumulate, chain
@@ -115,11 +114,7 @@ class SnippetCutter:
         self._ranking = ranking
         self._lengths = _lengths(query)
         self._best_score = max((item.score for item in ranking.ranked[:1]), default=0.0)
-        self._worths: dict[int | None, list[SpanScore]] = defaultdict(list)
-        locations = ranking.located.locations
-        worths = zip(locations.starts.tolist(), locations.ends.tolist(), ranking.fused.tolist(), strict=True)
-        for number, worth in zip(locations.files.tolist(), worths, strict=True):
-            self._worths[number].append(worth)
+        self._worths: dict[str, list[SpanScore]] = {}
 
     def load_regions(self, chunks: Sequence[tuple[ChunkRow, str]]) -> dict[int, Region]:
         """Return the surrounding text of chunks shorter than a snippet, by id."""
@@ -151,8 +146,16 @@ class SnippetCutter:
         if share < self._lengths.trim_below:
             first, end = self._matching_part(place, first, end)
         limit = min(self._lengths.limit, most) if share >= self._lengths.grow_above else end - first
-        number = self._ranking.located.locations.find_file(place.path)
-        return grow_window(region, first, end, limit, self._worths.get(number, []), shown)
+        return grow_window(region, first, end, limit, self._worths_in(place.path), shown)
+
+    def _worths_in(self, path: str) -> list[SpanScore]:
+        """Return the candidates in a file as spans with their fused scores."""
+        if path not in self._worths:
+            locations = self._ranking.located.locations
+            at = (locations.files == locations.find_file(path)).nonzero()[0]
+            columns = (locations.starts[at], locations.ends[at], self._ranking.fused[at])
+            self._worths[path] = list(zip(*(column.tolist() for column in columns), strict=True))
+        return self._worths[path]
 
     def _matching_part(self, row: ChunkRow, first: int, end: int) -> tuple[int, int]:
         """Return the part of a span of the file, inside a chunk, whose lines match the query."""

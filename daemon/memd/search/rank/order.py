@@ -157,7 +157,9 @@ STAGES = (
     Stage(
         "exact",
         lambda signals: bool(signals.query.exact_terms) and not signals.query.uses_reference_formula,
-        lambda ranked, signals: put_exact_first(ranked, signals.exact_matches),
+        lambda ranked, signals: (
+            put_exact_first(ranked, signals.exact_matches) if signals.exact_matches else ranked
+        ),
     ),
     Stage(
         "breadth",

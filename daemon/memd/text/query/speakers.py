@@ -46,7 +46,7 @@ def is_first_person(query: str) -> bool:
     lowered = query.lower()
     if not FIRST_PERSON.isdisjoint(_WORD.findall(lowered)):
         return True
-    return any(word in lowered for word in _LETTERS_AS_WORDS)
+    return not lowered.isascii() and any(word in lowered for word in _LETTERS_AS_WORDS)
 
 
 def names_label(label: str, words: Collection[str]) -> bool:

@@ -7,7 +7,7 @@ comparing all vectors, because each is on another page.
 from __future__ import annotations
 
 import threading
-from collections.abc import KeysView, Sequence
+from collections.abc import Collection, Sequence
 from typing import Final
 
 import numpy as np
@@ -96,16 +96,16 @@ class KnownLocations:
         self._rows.update(zip((row.id for row in rows), range(first, end), strict=True))
 
     def chunks_of_vectors(
-        self, db: Database, space_id: str, vector_ids: KeysView[int]
+        self, db: Database, space_id: str, vector_ids: Collection[int]
     ) -> list[tuple[int, int]]:
         """Return (vector id, chunk id): for each vector the chunk with the lowest id that has its text."""
         with self._lock:
-            missing = vector_ids - self._of_vectors.keys()
+            missing = [key for key in vector_ids if key not in self._of_vectors]
             if missing:
                 if len(self._of_vectors) > MAX_KNOWN:
                     self._of_vectors.clear()
-                    missing = set(vector_ids)
+                    missing = list(vector_ids)
                 self._of_vectors.update(dict.fromkeys(missing))
-                self._of_vectors.update(chunks_of_vectors(db, space_id, list(missing)))
+                self._of_vectors.update(chunks_of_vectors(db, space_id, missing))
             known = self._of_vectors
             return [(key, chunk) for key in vector_ids if (chunk := known[key]) is not None]

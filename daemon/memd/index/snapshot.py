@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import KeysView, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 from memd.index.chunk_locations import ChunkLocations
@@ -53,7 +53,7 @@ class Snapshot:
         return len(set(self.locate(ids).texts.tolist()))
 
     def chunks_of_vectors(
-        self, space_id: str, vector_ids: KeysView[int], scope: Scope | None
+        self, space_id: str, vector_ids: Collection[int], scope: Scope | None
     ) -> list[tuple[int, int]]:
         """Return (vector id, chunk id): for each vector the chunk in scope with the lowest id that has its text."""
         if scope is not None:

@@ -187,7 +187,7 @@ def _nearest_chunks(snapshot: Snapshot, query: Query) -> dict[int, float]:
     nearest: dict[int, float] = {}
     for each in query.limits.scopes:
         nearest |= dict(snapshot.vectors.nearest(db, space_id, query.vector.values, MAX_CANDIDATES, each))
-    found = snapshot.chunks_of_vectors(space_id, nearest.keys(), scope)
+    found = snapshot.chunks_of_vectors(space_id, nearest, scope)
     return {chunk_id: nearest[vector_id] for vector_id, chunk_id in found}
 
 

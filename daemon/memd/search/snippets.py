@@ -7,7 +7,7 @@ other. They run page by page, because a snippet leaves out text that the hits be
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import accumulate, chain
 from typing import Any
@@ -83,7 +83,7 @@ def build_hits(
         page = ranking.ranked[at : at + hits.missing + SPARE_CANDIDATES]
         at += len(page)
         choices = choose(db, query, ranking, list(filter(maker.is_wanted, page)), shown)
-        regions = cutter.load_regions([(choice.row, choice.text) for choice in choices])
+        regions = cutter.load_regions([(each.row, each.text) for each in choices if cutter.may_grow(each)])
         for choice in choices:
             check_cancelled()
             if not hits.missing:
@@ -116,36 +116,53 @@ class SnippetCutter:
         self._best_score = max((item.score for item in ranking.ranked[:1]), default=0.0)
         self._worths: dict[str, list[SpanScore]] = {}
 
+    def may_grow(self, choice: HitCandidate) -> bool:
+        """Return whether a candidate's snippet may show text around its chunk."""
+        return self._share(choice) >= self._lengths.grow_above
+
+    def _share(self, choice: HitCandidate) -> float:
+        return choice.item.score / (self._best_score or 1.0)
+
     def load_regions(self, chunks: Sequence[tuple[ChunkRow, str]]) -> dict[int, Region]:
         """Return the surrounding text of chunks shorter than a snippet, by id."""
-        short = [(row, text) for row, text in chunks if len(text) <= MAX_SNIPPET_CHARACTERS]
+        short = [(row, text) for row, text in chunks if _is_short(row, text)]
         return load_regions(self._db, short, MAX_SNIPPET_CHARACTERS, self._ranking.annotated)
 
     def cut(
-        self, choice: HitCandidate, regions: dict[int, Region], shown: ShownText
+        self, choice: HitCandidate, regions: Mapping[int, Region], shown: ShownText
     ) -> Iterator[tuple[ChunkRow, Window]]:
         """Yield the snippet of a candidate at each place that has its text, unless it must not be shown there."""
         row, scope = choice.row, self._query.limits.scope
         for place in [row] if choice.is_unique else find_copies(self._db, row.hash, scope):
             annotations = _annotations(self._ranking, place)
             if annotations is None or not annotations.is_invalid:
-                found = regions if place is row else self.load_regions([(place, choice.text)])
-                yield place, self._cut_at(place, choice, found.get(place.id), shown.spans[place.path])
+                yield place, self._cut_at(place, choice, regions, shown.spans[place.path])
 
     def _cut_at(
-        self, place: ChunkRow, choice: HitCandidate, region: Region | None, shown: Sequence[tuple[int, int]]
+        self,
+        place: ChunkRow,
+        choice: HitCandidate,
+        regions: Mapping[int, Region],
+        shown: Sequence[tuple[int, int]],
     ) -> Window:
         budget, text = self._query.limits.max_chars, choice.text
         most = MAX_SNIPPET_CHARACTERS if budget is None else budget
-        if region is None or most < len(text):
+        if most < len(text) or not _is_short(place, text):
             limit = min(MAX_SNIPPET_CHARACTERS, most)
             cut = cut_snippet(text, place.start_line, self._query.plan.words, limit)
             return Window(cut.text, place.start_char, place.end_char, cut.start_line, cut.end_line)
         first, end = _unshown(place.start_char, place.end_char, shown)
-        share = choice.item.score / (self._best_score or 1.0)
-        if share < self._lengths.trim_below:
+        if self._share(choice) < self._lengths.trim_below:
             first, end = self._matching_part(place, first, end)
-        limit = min(self._lengths.limit, most) if share >= self._lengths.grow_above else end - first
+        limit = min(self._lengths.limit, most)
+        if not self.may_grow(choice):
+            limit = end - first
+            before = first - place.start_char
+            part = text[before : before + limit]
+            if part == part.strip():  # no blank lines at its ends leave space for other lines
+                line = place.start_line + text.count("\n", 0, before)
+                return Window(part, first, end, line, line + part.count("\n"))
+        region = regions.get(place.id) or self.load_regions([(place, text)])[place.id]
         return grow_window(region, first, end, limit, self._worths_in(place.path), shown)
 
     def _worths_in(self, path: str) -> list[SpanScore]:
@@ -284,6 +301,11 @@ def _lengths(query: Query) -> SnippetLengths:
     if not query.limits.wants_many:
         return ROOMY_LENGTHS
     return BROAD_LENGTHS if query.is_broad else SHARED_LENGTHS
+
+
+def _is_short(row: ChunkRow, text: str) -> bool:
+    """Return whether a snippet may show more than a chunk, whose place in its file is known."""
+    return len(text) <= MAX_SNIPPET_CHARACTERS and row.end_char > row.start_char
 
 
 def _annotations(ranking: Ranking, row: ChunkRow) -> Annotations | None:

@@ -78,6 +78,7 @@ class LineMatches:
         words: (n, words) whether a text has a word of the query.
         matched: (lines, words) whether a line has a word of the query.
         weights: (words,) weight of each word by rarity among the texts; their sum is 1.
+        plain_weights: (words,) the same, 0 for names of speakers.
         names: (words,) whether a word is the name of a speaker.
         by_named: (lines,) whether a speaker that the query names says a line.
         by_user: (lines,) whether the user says a line, if the query is about the user.
@@ -95,6 +96,7 @@ class LineMatches:
     words: Bools
     matched: Bools
     weights: Floats
+    plain_weights: Floats
     names: Bools
     by_named: Bools
     by_user: Bools
@@ -106,8 +108,10 @@ class LineMatches:
         It holds all lines with at least half the value of the best one, and the answer to a question in the last of
         them. None if no line matches.
         """
-        at = ((self.texts == text) & (self.starts >= first - 1) & (self.ends <= end + 1)).nonzero()[0]
-        values = self.matched[at] @ self._weights_without_names()
+        low, high = self.texts.searchsorted((text, text + 1)).tolist()
+        is_inside = (self.starts[low:high] >= first - 1) & (self.ends[low:high] <= end + 1)
+        at = is_inside.nonzero()[0] + low
+        values = self.matched[at] @ self.plain_weights
         values += NAMED_LINE_VALUE * (self.by_named[at] & (values > 0)) + USER_LINE_VALUE * self.by_user[at]
         best = values.max(initial=0.0)
         if best <= 0:
@@ -150,14 +154,9 @@ class LineMatches:
 
     def coverage(self, words: Bools) -> Floats:
         """Return the share of the query that rows of words cover, 0 to 1; names of speakers do not count."""
-        weights = self._weights_without_names()
-        whole = float(weights.sum())
-        covered: Floats = words @ weights
+        whole = float(self.plain_weights.sum())
+        covered: Floats = words @ self.plain_weights
         return covered / whole if whole > 0 else covered
-
-    def _weights_without_names(self) -> Floats:
-        weights: Floats = np.where(self.names, 0.0, self.weights)
-        return weights
 
 
 def match_lines(texts: Sequence[str], query: str, words: Sequence[str]) -> LineMatches:
@@ -191,6 +190,7 @@ def match_lines(texts: Sequence[str], query: str, words: Sequence[str]) -> LineM
     labels = find_labels(folded)
     is_about_user = is_first_person(query)
     names, by_named, by_user = _speakers(labels, starts, first_lines, forms, is_about_user=is_about_user)
+    weights = _weights(in_text)
     return LineMatches(
         joined,
         folded,
@@ -202,7 +202,8 @@ def match_lines(texts: Sequence[str], query: str, words: Sequence[str]) -> LineM
         forms,
         in_text,
         matched,
-        _weights(in_text),
+        weights,
+        np.where(names, 0.0, weights),
         names,
         by_named,
         by_user,

@@ -155,10 +155,13 @@ def publish_file(db: Database, row: FileRow, chunks: Sequence[Chunk], now_ms: in
     db.executemany(
         "UPDATE chunks SET start_line = ?, end_line = ?, start_char = ?, end_char = ? WHERE id = ?", moved
     )
-    if sources - {row.source}:
+    has_other_source = bool(sources - {row.source})
+    if has_other_source:
         db.execute("UPDATE chunks SET source = ? WHERE path = ?", (row.source, row.path))
     touch_file(db, row)
-    published = _follow(db, len(new) + len(moved), bool(gone), arriving, _hashes_unused(db, leaving))
+    published = _follow(
+        db, len(new) + len(moved), bool(gone) or has_other_source, arriving, _hashes_unused(db, leaving)
+    )
     lengths = {chunk.hash: len(chunk.text) for chunk in new}
     return replace(published, added_characters=sum(lengths[digest] for digest in arriving))
 
@@ -278,10 +281,10 @@ def _hashes_unused(db: Database, hashes: Iterable[str]) -> tuple[str, ...]:
 
 
 def _follow(
-    db: Database, added: int, has_removed: bool, arriving: tuple[str, ...], leaving: tuple[str, ...]
+    db: Database, added: int, has_changed: bool, arriving: tuple[str, ...], leaving: tuple[str, ...]
 ) -> IndexChange:
     """Increment the generation if chunks changed, and update `chunks_vec`."""
-    generation_now = bump_generation(db) if added or has_removed else generation(db)
+    generation_now = bump_generation(db) if added or has_changed else generation(db)
     space = active_space(db)
     if space is None or not (arriving or leaving):
         space_id = None if space is None else space.id

@@ -44,7 +44,8 @@ class Installation:
         """Return the command that adds an extra of the daemon: `lancedb`, `local`, `local-build` or `mcp`."""
         clone = self._clone()
         if clone is not None and extra in ("local", "local-build"):
-            return join([os.path.join(clone, "scripts", "run")])
+            options = ["--build"] if extra == "local-build" else []
+            return join([os.path.join(clone, "scripts", "run"), *options])
         return self._install(list(self._requirements_of(extra)) or [f"{DAEMON}[{extra}]"])
 
     def add(self, package: str) -> str:

@@ -129,6 +129,7 @@ def test_a_clone_is_extended_and_repaired_by_its_run_script(tmp_path: Path, clon
     here = made.installation
 
     assert here.add_extra("local") == f"{clone}/scripts/run"
+    assert here.add_extra("local-build") == f"{clone}/scripts/run --build"
     assert here.add_extra("mcp") == "'/env dir/bin/python' -m pip install 'mcp<2,>=1.30'"
     assert here.repair_hint() == f"reinstall memd with `rm -r {clone}/.venv && {clone}/scripts/run`"
 

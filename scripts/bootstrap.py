@@ -14,7 +14,6 @@ import fcntl
 import hashlib
 import json
 import os
-import platform
 import re
 import shutil
 import subprocess
@@ -24,6 +23,10 @@ from collections.abc import Callable, Iterator, Sequence
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import TextIO
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "daemon"))
+
+from memd.embedding.local.compiler import compiler_command, has_wheel, missing_compiler
 
 ROOT = Path(__file__).resolve().parents[1]
 VENV = ROOT / ".venv"
@@ -37,26 +40,14 @@ LLAMA_FLAGS = (
 )
 """Build the library alone, which halves the build time."""
 
+OWN_FLAGS = "CMAKE_ARGS"
+"""The variable with the user's flags for llama-cpp-python, such as for a GPU."""
+
 PIP_WITH_PYTHON_OPTION = (22, 3)
 """The first release of pip that installs into another environment (`--python`)."""
 
 PIP_INSTALL = ("install", "--disable-pip-version-check", "--no-compile")
 """Modules are compiled at their first import, which saves seconds before the first search."""
-
-COMPILERS = {"C++": ("c++", "g++", "clang++"), "C": ("cc", "gcc", "clang")}
-
-COMPILER_COMMANDS = {
-    "apt-get": "sudo apt-get install -y build-essential",
-    "dnf": "sudo dnf install -y gcc-c++",
-    "zypper": "sudo zypper install -y gcc-c++",
-    "pacman": "sudo pacman -S --needed base-devel",
-    "apk": "sudo apk add build-base linux-headers",
-    "xcode-select": "xcode-select --install",
-}
-"""The command that installs a compiler, by the package manager that is on PATH."""
-
-WHEELS = {("linux", "x86_64"), ("linux", "aarch64"), ("darwin", "arm64")}
-"""The systems and machines that xllamacpp has a wheel for; on Linux with glibc."""
 
 TICK_S = 0.2
 LOG_EVERY_S = 15
@@ -98,14 +89,6 @@ def install_base() -> None:
         write_stamp("memd", print_of)
 
 
-def has_wheel() -> bool:
-    """Return whether there is a wheel of xllamacpp for this machine."""
-    is_linux = sys.platform == "linux"
-    return (sys.platform, platform.machine()) in WHEELS and (
-        not is_linux or platform.libc_ver()[0] == "glibc"
-    )
-
-
 def local_part() -> str:
     """Return the part that runs local models: a wheel, or llama-cpp-python if it is wanted or there is no wheel."""
     return "local" if has_wheel() and "--build" not in sys.argv else "local-build"
@@ -121,8 +104,13 @@ def install_local(part: str) -> None:
 
 
 def is_local_installed(part: str) -> bool:
-    """Return whether a local part is installed as in its requirement file."""
-    return read_stamp().get(part) == fingerprint(ROOT / "requirements" / f"{part}.txt")
+    """Return whether a local part is installed as in its requirement file, with the same flags."""
+    return read_stamp().get(part) == fingerprint(ROOT / "requirements" / f"{part}.txt") + own_flags(part)
+
+
+def own_flags(part: str) -> str:
+    """Return the user's flags of a part."""
+    return os.environ.get(OWN_FLAGS, "") if part == "local-build" else ""
 
 
 def is_compiler_needed(part: str) -> bool:
@@ -130,21 +118,10 @@ def is_compiler_needed(part: str) -> bool:
     return part == "local-build" and not is_local_installed(part) and bool(missing_compiler())
 
 
-def missing_compiler() -> str:
-    """Return the missing compiler with its command names; empty if there is one."""
-    for language, names in COMPILERS.items():
-        if not any(map(shutil.which, names)):
-            return f"{language} compiler ({', '.join(names)})"
-    return ""
-
-
 def add_compiler() -> str:
     """Return the command that installs a compiler, then the local part."""
-    run = "scripts/run --build" if "--build" in sys.argv else "scripts/run"
-    for program, command in COMPILER_COMMANDS.items():
-        if shutil.which(program):
-            return f"{command.removeprefix('sudo ') if os.geteuid() == 0 else command} && {run}"
-    return f"install a C++ compiler, then run {run}"
+    command, run = compiler_command(), "scripts/run --build" if "--build" in sys.argv else "scripts/run"
+    return f"{command} && {run}" if command else f"install a C++ compiler, then run {run}"
 
 
 def make_venv() -> None:
@@ -171,10 +148,12 @@ def add_pip() -> None:
 def install_part(part: str, title: str, *files: str) -> None:
     """Install requirement files, unless they are installed already."""
     paths = [ROOT / "requirements" / f"{name}.txt" for name in files or (part,)]
-    print_of = fingerprint(*paths)
+    print_of = fingerprint(*paths) + own_flags(part)
     if read_stamp().get(part) != print_of:
         named = [word for path in paths for word in ("-r", str(path))]
-        run_pip(title, ["--require-hashes", *named], counts=part == "local-build")
+        # A wheel that was built with other flags may be installed or cached.
+        anew = ["--force-reinstall", "--no-cache-dir"] if own_flags(part) else []
+        run_pip(title, [*anew, "--require-hashes", *named], counts=part == "local-build")
         write_stamp(part, print_of)
 
 
@@ -185,11 +164,8 @@ def run_pip(title: str, arguments: Sequence[str], *, counts: bool = False) -> No
 
 def run_step(title: str, command: Sequence[str], *, needed: bool = True) -> None:
     """Run a command with a progress line; print the end of its output if it fails."""
-    environ = {
-        "CMAKE_ARGS": LLAMA_FLAGS,
-        "CMAKE_BUILD_PARALLEL_LEVEL": str(os.cpu_count() or 2),
-        **os.environ,
-    }
+    environ = {"CMAKE_BUILD_PARALLEL_LEVEL": str(os.cpu_count() or 2), **os.environ}
+    environ[OWN_FLAGS] = f"{LLAMA_FLAGS} {os.environ.get(OWN_FLAGS, '')}".rstrip()
     with LOG.open("wb") as log:
         process = subprocess.Popen(
             command, stdout=log, stderr=subprocess.STDOUT, env=environ, pass_fds=_lock, cwd=ROOT

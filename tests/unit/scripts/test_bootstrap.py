@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 from pathlib import Path
+from shutil import which as shutil_which
 
 import pytest
 
@@ -61,6 +62,45 @@ def test_no_compiler_is_needed_once_the_local_part_is_installed(
 
     assert bootstrap.is_local_installed("local-build")
     assert not bootstrap.is_compiler_needed("local-build")
+
+
+def test_mac_with_the_names_of_compilers_but_without_xcode_has_none(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    for name in ("cc", "c++", "xcode-select"):
+        (tmp_path / name).write_text("#!/bin/sh\nexit 2\n")
+        (tmp_path / name).chmod(0o700)
+    monkeypatch.setenv("PATH", f"{tmp_path}:/bin")
+    monkeypatch.setattr(bootstrap.sys, "platform", "darwin")
+    monkeypatch.setattr(bootstrap.os, "geteuid", lambda: 501)
+    with monkeypatch.context() as mac:
+        mac.setattr(bootstrap.shutil, "which", lambda name: shutil_which(name, path=str(tmp_path)))
+
+        assert bootstrap.missing_compiler() == "C++ compiler (c++, g++, clang++)"
+        assert bootstrap.add_compiler() == "xcode-select --install && scripts/run"
+        (tmp_path / "xcode-select").write_text("#!/bin/sh\nexit 0\n")
+        assert bootstrap.missing_compiler() == ""
+
+
+@pytest.mark.parametrize(("flags", "options"), [("", []), ("-DGGML_CUDA=on", ["--no-cache-dir"])])
+def test_build_with_own_flags_replaces_an_earlier_build(
+    monkeypatch: pytest.MonkeyPatch, ran: list[list[str]], flags: str, options: list[str]
+) -> None:
+    bootstrap.install_local("local-build")
+    monkeypatch.setenv("CMAKE_ARGS", flags)
+    assert bootstrap.is_local_installed("local-build") == (not flags)
+
+    bootstrap.install_local("local-build")
+    bootstrap.install_local("local-build")
+
+    assert [each for run in ran[1:] for each in run if each == "--no-cache-dir"] == options
+    assert bootstrap.is_local_installed("local-build")
+
+
+def test_own_flags_are_added_to_those_of_the_build(venv: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CMAKE_ARGS", "-DGGML_CUDA=on")
+    bootstrap.run_step("Building", ["sh", "-c", "echo $CMAKE_ARGS"])
+    assert bootstrap.LOG.read_text() == f"{bootstrap.LLAMA_FLAGS} -DGGML_CUDA=on\n"
 
 
 def test_development_installation_fails_without_a_compiler(
@@ -216,8 +256,8 @@ def test_wheel_is_installed_where_there_is_one(
 ) -> None:
     monkeypatch.setattr(sys, "argv", ["bootstrap.py", *options])
     monkeypatch.setattr(bootstrap.sys, "platform", system)
-    monkeypatch.setattr(bootstrap.platform, "machine", lambda: machine)
-    monkeypatch.setattr(bootstrap.platform, "libc_ver", lambda: (libc, "2.36"))
+    monkeypatch.setattr("platform.machine", lambda: machine)
+    monkeypatch.setattr("platform.libc_ver", lambda: (libc, "2.36"))
     assert bootstrap.local_part() == part
     if not options:
         assert local_extra() == part, "the hints of the daemon name the same part"

@@ -2,15 +2,9 @@
 
 from __future__ import annotations
 
-import platform
-import sys
-from typing import Final
-
+from memd.embedding.local.compiler import compiler_command, has_wheel, missing_compiler
 from memd.embedding.local.engine import find_engine
 from memd_client.errors import LocalExtraMissingError
-
-WHEELS: Final = {("linux", "x86_64"), ("linux", "aarch64"), ("darwin", "arm64")}
-"""The systems and machines that xllamacpp has a wheel for; on Linux with glibc."""
 
 
 def is_extra_installed() -> bool:
@@ -20,19 +14,25 @@ def is_extra_installed() -> bool:
 
 def local_extra() -> str:
     """Return the extra of this package that runs local models on this machine: a wheel, or llama-cpp-python."""
-    is_linux = sys.platform == "linux"
-    has_wheel = (sys.platform, platform.machine()) in WHEELS and (
-        not is_linux or platform.libc_ver()[0] == "glibc"
-    )
-    return "local" if has_wheel else "local-build"
+    return "local" if has_wheel() else "local-build"
+
+
+def install_hint(extra: str) -> str:
+    """Return how to install an extra of `local_extra`, and what it needs. Blocks on disk, and may run a command."""
+    from memd_client.installation import Installation
+
+    command = Installation().add_extra(extra)
+    missing = missing_compiler() if extra == "local-build" else ""
+    if not missing:
+        return f"run `{command}`"
+    install = compiler_command()
+    way = f"run `{install} && {command}`" if install else f"install a compiler, then run `{command}`"
+    return f"{way}; llama.cpp has to be built here, which needs a {missing}; keyword search works meanwhile"
 
 
 def extra_missing_error(message: str) -> LocalExtraMissingError:
-    """Return the error with the command that installs the packages. Blocks on disk."""
-    from memd_client.installation import Installation
-
-    command = Installation().add_extra(local_extra())
-    return LocalExtraMissingError(message, hint=f"install it: `{command}`")
+    """Return the error with the command that installs the packages. Blocks as `install_hint`."""
+    return LocalExtraMissingError(message, hint=install_hint(local_extra()))
 
 
 def extra_unusable_error(message: str) -> LocalExtraMissingError:

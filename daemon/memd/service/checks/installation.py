@@ -18,7 +18,7 @@ from typing import Final
 
 from memd import __version__
 from memd.embedding.local.engine import find_engine
-from memd.embedding.local.extra import local_extra
+from memd.embedding.local.extra import install_hint, local_extra
 from memd.embedding.local.model_files import PART_SUFFIX, SOURCE_DIR, TAG_SUFFIX
 from memd.index.database import connect, has_module
 from memd.index.vectors.sqlite_vec import VectorExtension
@@ -99,7 +99,7 @@ def check_programs(installation: InstallationState) -> list[Finding]:
     if engine is not None:
         release = f"{engine.package} {_version(engine.package) or 'of an unknown release'}"
         return [*found, Finding(area, "llama.cpp", OK, release)]
-    fix = f"run `{packages.add_extra(local_extra())}`"
+    fix = install_hint(local_extra())
     return [*found, Finding(area, "llama.cpp", OK, "not installed; needed for local models only", fix)]
 
 

@@ -98,6 +98,8 @@ MODEL_INFO = ModelReply(
         windows=GEMMA_NEEDS.windows,
         ram_bytes=GEMMA_NEEDS.ram_bytes,
         peak_bytes=GEMMA_NEEDS.peak_bytes,
+        engine="xllamacpp",
+        has_gpu=False,
     ),
 )
 COUNTED = Metric(

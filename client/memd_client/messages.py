@@ -77,6 +77,7 @@ from memd_client.reports import Check as Check
 from memd_client.reports import DownloadStatus as DownloadStatus
 from memd_client.reports import FillProgress as FillProgress
 from memd_client.reports import MemoryStatus as MemoryStatus
+from memd_client.reports import ModelInfo as ModelInfo
 from memd_client.reports import ModelStatus as ModelStatus
 from memd_client.reports import RejectedText as RejectedText
 from memd_client.reports import StatusParams as StatusParams
@@ -318,36 +319,6 @@ class ModelFile(Record, frozen=True):
     used_by: list[str] = field(default_factory=list)
     loaded: bool = False
     ram_bytes: int = 0
-
-
-class ModelInfo(Record, frozen=True):
-    """What a model needs, estimated from the metadata of its file. Zero is unknown.
-
-    Attributes:
-        downloaded: The file is on disk.
-        architecture: Architecture of the network.
-        layers: Its layers.
-        dims: Dimensions of a vector.
-        vocabulary: Tokens that the model distinguishes.
-        trained_tokens: Longest text that the model was trained for, in tokens.
-        context_tokens: Tokens that memd embeds at once; longer texts are split into windows.
-        chunk_tokens: Tokens of a full chunk with prompt, start and end.
-        windows: Parts that such a chunk is embedded in.
-        ram_bytes: Estimated RAM of the model process while it embeds.
-        peak_bytes: Estimated RAM for an instant, at the first long text.
-    """
-
-    downloaded: bool
-    architecture: str
-    layers: int
-    dims: int
-    vocabulary: int
-    trained_tokens: int
-    context_tokens: int
-    chunk_tokens: int
-    windows: int
-    ram_bytes: int
-    peak_bytes: int
 
 
 class ModelReply(Record, frozen=True):

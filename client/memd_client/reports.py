@@ -196,7 +196,10 @@ class ModelStatus(Record, frozen=True):
         rss_bytes: RAM of the model's process.
         queued: Texts waiting for the model.
         restarts: How often its process was restarted after a failure.
-        problem: The last failure, why it has no RAM, or empty.
+        problem: The last failure, why it has no RAM, why its GPU isn't used, or empty.
+        engine: The package whose llama.cpp it uses; empty until it is loaded.
+        has_gpu: Whether the engine was built for a GPU; None until the model is loaded.
+        gpu_layers: Layers that a GPU computes; None until the model is loaded.
     """
 
     model: str
@@ -207,6 +210,45 @@ class ModelStatus(Record, frozen=True):
     queued: int
     restarts: int
     problem: str = ""
+    engine: str = ""
+    has_gpu: bool | None = None
+    gpu_layers: int | None = None
+
+
+class ModelInfo(Record, frozen=True):
+    """What a model needs, estimated from the metadata of its file. Zero is unknown.
+
+    Attributes:
+        downloaded: The file is on disk.
+        architecture: Architecture of the network.
+        layers: Its layers.
+        dims: Dimensions of a vector.
+        vocabulary: Tokens that the model distinguishes.
+        trained_tokens: Longest text that the model was trained for, in tokens.
+        context_tokens: Tokens that memd embeds at once; longer texts are split into windows.
+        chunk_tokens: Tokens of a full chunk with prompt, start and end.
+        windows: Parts that such a chunk is embedded in.
+        ram_bytes: Estimated RAM of the model process while it embeds.
+        peak_bytes: Estimated RAM for an instant, at the first long text.
+        engine: The package whose llama.cpp loads it; empty: none is installed.
+        has_gpu: Whether the engine was built for a GPU; None: not known until a model is loaded.
+        gpu_layers: Layers that a GPU computes; None until the model is loaded.
+    """
+
+    downloaded: bool
+    architecture: str
+    layers: int
+    dims: int
+    vocabulary: int
+    trained_tokens: int
+    context_tokens: int
+    chunk_tokens: int
+    windows: int
+    ram_bytes: int
+    peak_bytes: int
+    engine: str = ""
+    has_gpu: bool | None = None
+    gpu_layers: int | None = None
 
 
 class DownloadStatus(Record, frozen=True):

@@ -51,6 +51,7 @@ def _as_recorded(settings: MemorySearch, expected: dict[str, Any] | None) -> Any
     del shape["query"]["maxResultsSet"]
     del shape["query"]["hybrid"]["weightsSet"]
     del shape["chunking"]["sizesSet"]
+    del shape["local"]["gpuLayers"]
     # memd's index is next to OpenClaw's: current releases refuse to start with another file in the old location.
     shape["store"]["path"] = shape["store"]["path"].replace(".memd.sqlite", ".sqlite")
     shape["remote"] = shape.pop("endpoint")  # OpenClaw's name

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from memd.embedding.local.engine import ENGINES
 from memd.embedding.local.reference import DEFAULT_LOCAL_MODEL, parse_reference
 from memd_client.messages import StatusReply
 from tests.support.daemon import DaemonProcess
@@ -58,4 +59,6 @@ def test_default_model_embeds_notes_and_queries_and_its_needs_are_shown(home: St
         [child] = children_of(daemon.pid)
         [model] = daemon.wait_for(lambda status: bool(status.models)).models
         assert model.pid == child
+        assert (info.engine, info.has_gpu, info.gpu_layers) == (model.engine, model.has_gpu, model.gpu_layers)
+        assert model.engine in {engine.package for engine in ENGINES}
         assert model.rss_bytes < info.peak_bytes

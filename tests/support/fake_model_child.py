@@ -25,6 +25,7 @@ import numpy as np
 from memd.embedding.local import child, wire
 
 DIMS = 16
+ENGINE = "fake-llama"
 COMMAND = (sys.executable, str(Path(__file__).resolve()))
 """`ModelSettings.command` to run this instead of the real process."""
 
@@ -71,7 +72,8 @@ def _load(model: str) -> wire.Message:
     if name.startswith("loads-never"):
         signal.pause()
     parallel_texts = 2 if name.startswith("parallel_texts") else 1
-    return {"kind": "ready", "dims": DIMS, "window": 512, "parallel_texts": parallel_texts}
+    ready = {"kind": "ready", "dims": DIMS, "window": 512, "parallel_texts": parallel_texts}
+    return {**ready, "has_gpu": True, "gpu_layers": 2}
 
 
 def _embed(text: str, cancellation: child.CancellationFlag) -> wire.Message:
@@ -133,6 +135,7 @@ def main(model: str) -> None:
     threading.Thread(target=child.read_requests, args=reader_arguments, daemon=True).start()
 
     _note(model, "start")
+    say({"kind": "loading", "engine": ENGINE})
     ready = _load(model)
     say(ready)
     if ready["kind"] == "failed":

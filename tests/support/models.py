@@ -13,13 +13,15 @@ import pytest
 import trio
 
 from memd.embedding.choose.local_resolver import LocalResolver
+from memd.embedding.local.engine import find_engine
 from memd.embedding.local.model_files import lock_models
 from memd.embedding.local.owner import ModelOwner
 from memd.embedding.local.process import ModelSettings
 from memd.embedding.local.provider import LocalProvider
 from memd.embedding.local.pull import fetch_minilm_sources, pull_model
+from memd.settings.local import Local
 from memd.settings.paths import models_dir
-from memd.settings.schema import Chunking, Local, MemorySearch
+from memd.settings.schema import Chunking, MemorySearch
 from memd_client.errors import MemdError
 
 WAIT_SECONDS = 120.0
@@ -37,7 +39,8 @@ def _silent(stage: str, done: int, total: int, detail: str) -> None:
 @functools.cache
 def minilm_path() -> Path:
     """Return the minilm model, downloaded once by memd's code; skip the test if it is unavailable."""
-    pytest.importorskip("llama_cpp")
+    if find_engine() is None:
+        pytest.skip("llama.cpp is not installed")
     try:
         return trio.run(pull_model, "minilm", models_dir(), _silent)
     except MemdError as error:

@@ -44,6 +44,7 @@ SAMPLES: Final[dict[str, Any]] = {
     "search.endpoint.batch.timeoutMinutes": 30,
     "search.local.modelPath": "minilm",
     "search.local.modelCacheDir": "/srv/models",
+    "search.local.gpuLayers": 12,
     "search.store.driver": "sqlite",
     "search.store.path": "/srv/{agentId}.sqlite",
     "search.store.vector.enabled": False,

@@ -62,8 +62,14 @@ export interface ModelStatus {
   queued: number;
   /** How often its process was restarted after a failure. */
   restarts: number;
-  /** The last failure, why it has no RAM, or empty. */
+  /** The last failure, why it has no RAM, why its GPU isn't used, or empty. */
   problem: string;
+  /** The package whose llama.cpp it uses; empty until it is loaded. */
+  engine: string;
+  /** Whether the engine was built for a GPU; null until the model is loaded. */
+  has_gpu: boolean | null;
+  /** Layers that a GPU computes; null until the model is loaded. */
+  gpu_layers: number | null;
 }
 
 /**
@@ -1091,6 +1097,12 @@ export interface ModelInfo {
   ram_bytes: number;
   /** Estimated RAM for an instant, at the first long text. */
   peak_bytes: number;
+  /** The package whose llama.cpp loads it; empty: none is installed. */
+  engine: string;
+  /** Whether the engine was built for a GPU; null: not known until a model is loaded. */
+  has_gpu: boolean | null;
+  /** Layers that a GPU computes; null until the model is loaded. */
+  gpu_layers: number | null;
 }
 
 /**

@@ -19,7 +19,7 @@ export const SHAPES = {
   },
   ModelStatus: {
     needs: ["model", "path", "state", "pid", "rss_bytes", "queued", "restarts"],
-    defaults: {"problem": ""},
+    defaults: {"problem": "", "engine": "", "has_gpu": null, "gpu_layers": null},
   },
   FillProgress: {
     needs: ["provider", "model", "space", "done", "total", "eta_s", "tokens"],
@@ -177,6 +177,7 @@ export const SHAPES = {
   },
   ModelInfo: {
     needs: ["downloaded", "architecture", "layers", "dims", "vocabulary", "trained_tokens", "context_tokens", "chunk_tokens", "windows", "ram_bytes", "peak_bytes"],
+    defaults: {"engine": "", "has_gpu": null, "gpu_layers": null},
   },
   ModelReply: {
     needs: ["ref", "path", "size_bytes"],

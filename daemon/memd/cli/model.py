@@ -18,7 +18,7 @@ from memd_client.errors import MemdError, ModelMissingError, PathRefusedError
 
 if TYPE_CHECKING:
     from memd_client import Client
-    from memd_client.messages import ModelReply
+    from memd_client.messages import ModelInfo, ModelReply
 
 MINILM = "minilm"
 """The only model with a short name."""
@@ -124,7 +124,17 @@ def _info_lines(reply: ModelReply) -> list[Line]:
         ),
         row("context", *dotted(count(needs.context_tokens, "token"), trained)),
         row("chunk", *dotted(f"up to {count(needs.chunk_tokens, 'token')} with prompt", windows)),
+        row("engine", *dotted(needs.engine or "none installed", _gpu_text(needs))),
     ]
+
+
+def _gpu_text(needs: ModelInfo) -> str:
+    """Return in words whether a GPU computes a model."""
+    if not needs.engine or needs.has_gpu is None:
+        return "GPU support known when a model is loaded" if needs.engine else ""
+    if not needs.has_gpu or needs.gpu_layers is None:
+        return "built for a GPU" if needs.has_gpu else "no GPU support"
+    return f"{needs.gpu_layers} of {count(needs.layers, 'layer')} on a GPU"
 
 
 def _complete_models(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[str]:

@@ -170,6 +170,8 @@ def _model_details(model: ModelStatus) -> Iterator[Detail]:
         (model.model, "place"),
         model.state,
         size(model.rss_bytes) if model.rss_bytes else None,
+        model.engine or None,
+        f"{count(model.gpu_layers, 'layer')} on a GPU" if model.gpu_layers else None,
     ]
     process = (
         f"pid {model.pid}" if model.pid is not None else None,

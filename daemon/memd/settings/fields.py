@@ -181,7 +181,7 @@ def _describe(kind: msgspec.inspect.Type) -> str:
     """Return one option of a type in words."""
     match kind:
         case msgspec.inspect.LiteralType(values=values):
-            return "one of " + ", ".join(f'"{value}"' for value in values)
+            return ("one of " if len(values) > 1 else "") + ", ".join(f'"{value}"' for value in values)
         case msgspec.inspect.IntType(ge=ge) | msgspec.inspect.FloatType(ge=ge):
             word = "a whole number" if isinstance(kind, msgspec.inspect.IntType) else "a number"
             return word if ge is None else f"{word} of at least {ge}"

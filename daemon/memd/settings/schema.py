@@ -15,6 +15,7 @@ import msgspec
 
 from memd.settings.fields import REFUSED, AtLeast0, AtLeast1, Derived, Setting, Settings
 from memd.settings.hooks import HooksSettings
+from memd.settings.local import Local
 
 Source = Literal["memory", "sessions"]
 Fusion = Literal["normalized", "weighted", "rrf"]
@@ -94,24 +95,6 @@ class Cache(Settings, frozen=True, kw_only=True):
             least=1,
             default="see `vector_cache_mb`",
         ),
-        REFUSED,
-    ] = None
-
-
-class Local(Settings, frozen=True, kw_only=True):
-    """The local model."""
-
-    model_path: Annotated[
-        str | None,
-        Setting(
-            "The local model: a path, `minilm`, `hf:owner/repo/file.gguf` or `https://…`.",
-            default="EmbeddingGemma 300M",
-            is_path=True,
-        ),
-    ] = None
-    model_cache_dir: Annotated[
-        str | None,
-        Setting("The folder of pulled models.", default="`MEMD_MODEL_DIR`", is_path=True),
         REFUSED,
     ] = None
 

@@ -210,6 +210,9 @@ MINILM = ModelStatus(
     rss_bytes=91_700_000,
     queued=0,
     restarts=0,
+    engine="xllamacpp",
+    has_gpu=False,
+    gpu_layers=0,
 )
 
 MAIN = AgentStatus(

@@ -108,7 +108,22 @@ NEEDS = ModelReply(
     GEMMA,
     "/models/hf_gemma.gguf",
     333_590_944,
-    info=ModelInfo(False, "gemma-embedding", 24, 768, 262_144, 2048, 512, 407, 1, 437_924_256, 974_795_168),
+    info=ModelInfo(
+        False,
+        "gemma-embedding",
+        24,
+        768,
+        262_144,
+        2048,
+        512,
+        407,
+        1,
+        437_924_256,
+        974_795_168,
+        "llama-cpp-python",
+        True,
+        24,
+    ),
 )
 
 
@@ -123,6 +138,7 @@ def test_needs_of_the_default_model_are_shown_before_the_download() -> None:
         ["network", "gemma-embedding · 24 layers · 768 dimensions · vocabulary of 262,144"],
         ["context", "512 tokens · trained for 2,048"],
         ["chunk", "up to 407 tokens with prompt · one window"],
+        ["engine", "llama-cpp-python · 24 of 24 layers on a GPU"],
     ]
     assert ran.client.calls == [("model", {"ref": "", "action": "info", "force": False})]
 
@@ -137,6 +153,28 @@ def test_unknown_needs_and_equal_peaks_are_left_out() -> None:
     assert "1,002 tokens with prompt · 2 windows" in ran.out
     assert ran.client.calls[0][1]["ref"] == os.path.abspath("file.gguf")
     assert json.loads(memctl("model", "info", "--json", model=NEEDS).out) == to_wire(NEEDS)
+
+
+@pytest.mark.parametrize(
+    ("engine", "has_gpu", "gpu_layers", "shown"),
+    [
+        ("", None, None, "none installed"),
+        ("xllamacpp", None, None, "xllamacpp · GPU support known when a model is loaded"),
+        ("xllamacpp", False, None, "xllamacpp · no GPU support"),
+        ("xllamacpp", False, 0, "xllamacpp · no GPU support"),
+        ("llama-cpp-python", True, None, "llama-cpp-python · built for a GPU"),
+        ("llama-cpp-python", True, 0, "llama-cpp-python · 0 of 24 layers on a GPU"),
+    ],
+)
+def test_engine_and_its_gpu_support_are_shown(
+    engine: str, has_gpu: bool | None, gpu_layers: int | None, shown: str
+) -> None:
+    assert NEEDS.info is not None
+    info = replace(NEEDS.info, engine=engine, has_gpu=has_gpu, gpu_layers=gpu_layers)
+
+    ran = memctl("model", "info", model=replace(NEEDS, info=info))
+
+    assert ran.out.splitlines()[-1].split(maxsplit=1) == ["engine", shown]
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,7 @@ REMOTE = replace(MAIN, agent="work", provider="openai", model="text-embedding-3-
 
 HEALTHY = """\
 memd 0.1.0 · up 3 h 12 min · 48.2 MB RAM
-  model       minilm · ready · 91.7 MB
+  model       minilm · ready · 91.7 MB · xllamacpp
 
 main          ready · 54 files · 1,300 chunks · 1,300 vectors · synced 2 min ago · local minilm
 work          ready · 54 files · 1,300 chunks · 1,300 vectors · synced just now · openai text-embedding-3-small
@@ -77,7 +77,7 @@ def test_filling_is_shown_and_lists_are_counted() -> None:
         ({"models": []}, ["  model       openai text-embedding-3-small"]),
         (
             {"models": [replace(MINILM, state="failed", rss_bytes=0, problem="it died of signal 9")]},
-            ["  model       minilm · failed", "              it died of signal 9"],
+            ["  model       minilm · failed · xllamacpp", "              it died of signal 9"],
         ),
         (
             {"downloads": [DownloadStatus("hf:a/b/c.gguf", "failed", "download", 5, 10, "no space is left")]},
@@ -100,7 +100,7 @@ def test_filling_is_shown_and_lists_are_counted() -> None:
 def test_models_and_providers_are_shown_with_their_problems(facts: dict[str, Any], lines: list[str]) -> None:
     head = shown(REMOTE, **facts).split("\n\n")[0].splitlines()
 
-    usual = ["  model       minilm · ready · 91.7 MB"]
+    usual = ["  model       minilm · ready · 91.7 MB · xllamacpp"]
     assert head[1:] == (lines if "models" in facts else [*usual, *lines])
 
 

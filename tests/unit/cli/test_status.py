@@ -29,7 +29,7 @@ REPORTED = Problem(OUTAGE.code, OUTAGE.reason, OUTAGE.hint)
 HEALTHY = """\
 memd 0.1.0 · up 3 h 12 min · pid 4242 · 48.2 MB
   agents      1 ready
-  model       minilm · ready · 91.7 MB · pid 4300
+  model       minilm · ready · 91.7 MB · xllamacpp · pid 4300
               /home/ann/.cache/memd/models/all-MiniLM-L6-v2.gguf
   sqlite-vec  0.1.9
   socket      /run/user/1000/memd/memd.sock · 3 connections
@@ -238,7 +238,15 @@ def test_restarts_and_queue_of_a_model_are_shown() -> None:
 
     ran = memctl("status", "-v", status=status_of(MAIN, models=[model]))
 
-    assert "  model       minilm · ready · 2 waiting · restarted 3 times\n  sqlite-vec" in ran.out
+    assert "  model       minilm · ready · xllamacpp · 2 waiting · restarted 3 times\n  sqlite-vec" in ran.out
+
+
+def test_layers_on_a_gpu_are_shown_with_the_engine() -> None:
+    model = replace(MINILM, engine="llama-cpp-python", has_gpu=True, gpu_layers=6)
+
+    ran = memctl("status", status=status_of(MAIN, models=[model]))
+
+    assert "  model       minilm · ready · 91.7 MB · llama-cpp-python · 6 layers on a GPU\n" in ran.out
 
 
 def test_problem_of_a_model_is_shown() -> None:

@@ -5,18 +5,21 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 import trio
 
 from memd.embedding.local import library as library_module
 from memd.embedding.local.downloads import Downloads
+from memd.embedding.local.engine import ENGINES
 from memd.embedding.local.library import ModelLibrary
 from memd.embedding.local.model import ModelSpec
 from memd.embedding.local.model_files import lock_models
 from memd.embedding.local.owner import ModelOwner
 from memd.embedding.local.reference import DEFAULT_LOCAL_MODEL, parse_reference
-from memd.settings.schema import Chunking, Local, MemorySearch
+from memd.settings.local import Local
+from memd.settings.schema import Chunking, MemorySearch
 from memd_client.errors import (
     BadParamsError,
     ConfigInvalidError,
@@ -98,7 +101,7 @@ def server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Download
         yield running
 
 
-def local(path: str | None = None, **more: str) -> MemorySearch:
+def local(path: str | None = None, **more: Any) -> MemorySearch:
     return MemorySearch(provider="local", local=Local(model_path=path, **more))
 
 
@@ -208,6 +211,24 @@ async def test_loaded_model_is_marked(setup: LibrarySetup) -> None:
         assert [model.loaded for model in (await library.list_all()).models] == [False]
         await used.embed("text", "text")
         assert [model.loaded for model in (await library.list_all()).models] == [True]
+
+
+async def test_engine_is_named_before_a_model_is_loaded_and_its_gpu_afterwards(
+    setup: LibrarySetup, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = setup.put("minilm")
+    monkeypatch.setattr(library_module, "find_engine", lambda: ENGINES[0])
+    async with setup.open() as (library, owner):
+
+        async def engine() -> tuple[str, bool | None, int | None]:
+            info = (await library.describe("minilm")).info
+            assert info is not None
+            return info.engine, info.has_gpu, info.gpu_layers
+
+        assert await engine() == ("llama-cpp-python", None, None)
+        used = owner.acquire(ModelSpec(path, "minilm"), chunk_tokens=400)
+        await used.embed("text", "text")
+        assert await engine() == (fake.ENGINE, True, 2)
 
 
 async def test_missing_directory_has_no_models(tmp_path: Path) -> None:

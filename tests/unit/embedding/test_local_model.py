@@ -315,7 +315,7 @@ async def test_process_ends_with_its_killed_parent_even_if_stopped(minilm: Path,
 
 
 async def test_process_ends_with_its_input_and_writes_only_frames(minilm: Path) -> None:
-    command = [*CHILD_COMMAND, str(minilm), "512", "2"]
+    command = [*CHILD_COMMAND, str(minilm), "512", "2", "auto"]
     request = wire.encode({"kind": "embed", "id": 1, "texts": ["text"], "background": False})
     process = await trio.lowlevel.open_process(
         command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE
@@ -335,7 +335,7 @@ async def test_process_ends_with_its_input_and_writes_only_frames(minilm: Path) 
     async with trio.open_nursery() as nursery:
         nursery.start_soon(listen)
         await process.stdin.send_all(request)
-        while len(messages) < 2:
+        while len(messages) < 3:
             messages += reader.feed(bytes(await process.stdout.receive_some()))
         await process.stdin.aclose()
         with trio.fail_after(120):
@@ -343,7 +343,7 @@ async def test_process_ends_with_its_input_and_writes_only_frames(minilm: Path) 
         assert await process.stdout.receive_some() == b""
         await process.stdout.aclose()
     await process.stderr.aclose()
-    assert [message["kind"] for message in messages] == ["ready", "vector"]
+    assert [message["kind"] for message in messages] == ["loading", "ready", "vector"]
     assert b"llama" in chatter
 
 

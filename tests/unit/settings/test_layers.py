@@ -163,7 +163,15 @@ def test_extra_paths_add_up_without_duplicates() -> None:
             "remote.headers: expected an object whose values are strings, found an object",
         ),
         ({"store": {"path": "a\0b"}}, "store.path: expected a path, found a string with a NUL character"),
-        ({"store": {"driver": "lancedb"}}, 'store.driver: expected one of "sqlite", found a string'),
+        ({"store": {"driver": "lancedb"}}, 'store.driver: expected "sqlite", found a string'),
+        (
+            {"local": {"gpuLayers": -1}},
+            'local.gpuLayers: expected "auto" or a whole number of at least 0, found the number -1',
+        ),
+        (
+            {"local": {"gpuLayers": "all"}},
+            'local.gpuLayers: expected "auto" or a whole number of at least 0, found a string',
+        ),
     ],
 )
 def test_wrong_type_is_reported_with_file_key_and_type(keys: dict[str, Any], problem: str) -> None:

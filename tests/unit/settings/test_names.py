@@ -355,6 +355,7 @@ def test_refused_names_are_whole_groups_if_openclaw_refuses_all_of_them() -> Non
         "store.path",
         "cache.maxEntries",
         "local.modelCacheDir",
+        "local.gpuLayers",
         "endpoint",
         "remote.batch.wait",
         "remote.batch.concurrency",

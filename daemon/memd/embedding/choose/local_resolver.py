@@ -71,6 +71,7 @@ class LocalResolver:
                 path,
                 path.name if is_path else reference.shown,
                 fingerprint,
+                self._settings.local.gpu_layers,
                 "" if is_path else reference.shown,
             ),
             space,

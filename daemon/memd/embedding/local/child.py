@@ -1,7 +1,7 @@
 """The model process: runs llama.cpp, whose failed assertions abort it.
 
-Run as ``python -m memd.embedding.local.child PATH CONTEXT THREADS``. Reads frames (see `wire`) from stdin and writes
-frames to the original stdout; all output of llama.cpp goes to stderr.
+Run as ``python -m memd.embedding.local.child PATH CONTEXT THREADS GPU_LAYERS``. Reads frames (see
+`wire`) from stdin and writes frames to the original stdout; all output of llama.cpp goes to stderr.
 
 The process ends at once when stdin closes or its parent dies, also while it embeds a text. Its output contains no text
 of the memory: the reply to a failed text has only the class of the error.
@@ -26,7 +26,7 @@ from operator import mul
 from typing import Any, BinaryIO, Final
 
 from memd.embedding.local import wire
-from memd.embedding.local.engine import load_engine
+from memd.embedding.local.engine import GpuLayers, load_engine
 from memd.embedding.local.fit import parallel_text_count
 from memd.embedding.local.llama import InferenceContext, LoadedFile, release_pages
 from memd.system.descriptors import open_missing_descriptors
@@ -58,6 +58,9 @@ WINDOW_FILL: Final = 0.9
 
 CUT_SEARCH_CHARACTERS: Final = 80
 """How far before a window's end to search for a space to split at."""
+
+ALL_LAYERS: Final = 0x7FFFFFFF
+"""llama.cpp computes as many layers on a GPU as the model has at most."""
 
 MAX_CHARACTERS_PER_TOKEN: Final = 16
 """Texts longer than the token limit times this are split before tokenizing, which is slow for very long words."""
@@ -151,16 +154,27 @@ class LoadedModel:
     """A model in llama.cpp: embeds one text on all threads, or several in parallel."""
 
     def __init__(
-        self, functions: Any, path: str, context: int, threads: int, cancellation: CancellationFlag
+        self,
+        functions: Any,
+        path: str,
+        context: int,
+        threads: int,
+        cancellation: CancellationFlag,
+        gpu_layers: int = 0,
     ) -> None:
-        self._file = file = LoadedFile(functions, path, context, threads)
+        self._file = file = LoadedFile(functions, path, context, threads, gpu_layers)
         file.silence()
         if file.pooling not in POOLED:
             raise UnusableModelError("it returns a vector per token, not per text")
         self._path = path
         self._cancellation = cancellation
         self._tokens, self._threads = context, threads
-        self.parallel_texts = parallel_text_count(threads, context, file.kept_logits)
+        self.has_gpu = bool(functions.llama_supports_gpu_offload())
+        self.gpu_layers = file.gpu_layers
+        # A GPU computes one text with all its cores.
+        self.parallel_texts = (
+            1 if self.gpu_layers else parallel_text_count(threads, context, file.kept_logits)
+        )
         self._contexts = [InferenceContext(file, context, cancellation.is_interrupted, file.context)]
         metadata = file.metadata
         trained = int(metadata.get(f"{metadata.get('general.architecture')}.context_length", context))
@@ -244,21 +258,30 @@ class LoadedModel:
 
 
 def load_model(
-    path: str, context: int, threads: int, cancellation: CancellationFlag
+    path: str,
+    context: int,
+    threads: int,
+    cancellation: CancellationFlag,
+    *,
+    gpu_layers: GpuLayers = "auto",
+    on_engine: Callable[[str], None] = lambda _: None,
 ) -> LoadedModel | wire.Message:
-    """Return the model, or the `failed` reply with the reason."""
+    """Return the model, or the `failed` reply with the reason; `on_engine` gets each engine before it is loaded.
+
+    A model that `auto` can't load into the GPU is loaded into RAM.
+    """
     try:
-        _, functions = load_engine()  # here, so that a missing package is a reply and not a crash
-    except (
-        ImportError,
-        OSError,
-        RuntimeError,
-    ) as error:  # a missing or broken shared library raises any of them
+        _, functions = load_engine(on_engine)  # here: a missing package is a reply and not a crash
+    except (ImportError, OSError, RuntimeError) as error:  # a broken shared library raises any of them
         return {"kind": "failed", "reason": "extra", "message": f"{type(error).__name__}: {error}"}
-    try:
-        return LoadedModel(functions, path, context, threads, cancellation)
-    except (ValueError, RuntimeError, UnusableModelError) as error:
-        return {"kind": "failed", "reason": "model", "message": str(error)}
+    most = ALL_LAYERS if functions.llama_supports_gpu_offload() else 0
+    reason = ""
+    for layers in dict.fromkeys((most, 0) if gpu_layers == "auto" else (min(gpu_layers, most),)):
+        try:
+            return LoadedModel(functions, path, context, threads, cancellation, layers)
+        except (ValueError, RuntimeError, UnusableModelError) as error:
+            reason = str(error)
+    return {"kind": "failed", "reason": "model", "message": reason}
 
 
 # --- the process ----------------------------------------------------------------------------------
@@ -374,17 +397,31 @@ def main(arguments: list[str]) -> int:
             replies.write(wire.encode(message))
             replies.flush()
 
-    path, context, threads = arguments
+    path, context, threads, gpu_layers = arguments
     waiting: queue.SimpleQueue[wire.Message] = queue.SimpleQueue()
     cancellation = CancellationFlag()
     reader_arguments = (sys.stdin.buffer, waiting, cancellation, reply)
     threading.Thread(target=read_requests, args=reader_arguments, daemon=True).start()
-    model = load_model(path, int(context), int(threads), cancellation)
+    model = load_model(
+        path,
+        int(context),
+        int(threads),
+        cancellation,
+        gpu_layers="auto" if gpu_layers == "auto" else int(gpu_layers),
+        on_engine=lambda package: reply({"kind": "loading", "engine": package}),
+    )
     if isinstance(model, dict):
         reply(model)
         return 1
     reply(
-        {"kind": "ready", "dims": model.dims, "window": model.window, "parallel_texts": model.parallel_texts}
+        {
+            "kind": "ready",
+            "dims": model.dims,
+            "window": model.window,
+            "parallel_texts": model.parallel_texts,
+            "has_gpu": model.has_gpu,
+            "gpu_layers": model.gpu_layers,
+        }
     )
     server = RequestServer(model, cancellation, reply)
     while True:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from memd.embedding.local.compiler import compiler_command, has_wheel, missing_compiler
-from memd.embedding.local.engine import find_engine
+from memd.embedding.local.engine import EngineUse, GpuLayers, find_engine
 from memd_client.errors import LocalExtraMissingError
 
 
@@ -43,3 +43,10 @@ def extra_unusable_error(message: str) -> LocalExtraMissingError:
     if engine is None:
         return extra_missing_error(message)
     return LocalExtraMissingError(message, hint=f"reinstall it: `{Installation().reinstall(engine.package)}`")
+
+
+def engine_problem(use: EngineUse, gpu_layers: GpuLayers) -> str:
+    """Return why a loaded model doesn't use a GPU as wanted; else an empty text."""
+    if use.has_gpu is False and gpu_layers not in ("auto", 0):
+        return f"{use.package} was built without GPU support: local.gpuLayers = {gpu_layers} has no effect"
+    return ""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -11,6 +11,7 @@ import structlog
 import trio
 
 from memd.embedding.local.downloads import Downloads
+from memd.embedding.local.engine import EngineUse, find_engine
 from memd.embedding.local.estimate import KNOWN_MODELS, KnownModel, ModelEstimate, estimate_model
 from memd.embedding.local.header import load_header
 from memd.embedding.local.model_files import find_removable, load_models, lock_models, remove_model
@@ -33,6 +34,7 @@ from memd_client.errors import (
     ModelMissingError,
 )
 from memd_client.messages import ModelFile, ModelInfo, ModelReply
+from memd_client.reports import ModelStatus
 
 if TYPE_CHECKING:
     from memd.embedding.local.download import Progress
@@ -94,9 +96,10 @@ class ModelLibrary:
     async def describe(self, reference: str) -> ModelReply:
         """Return what a model needs; the default model if the reference is empty."""
         wanted = parse_reference(reference or DEFAULT_LOCAL_MODEL)
-        return await trio.to_thread.run_sync(self._load_info, wanted, limiter=self._disk)
+        loaded = self._owner.status()
+        return await trio.to_thread.run_sync(self._load_info, wanted, loaded, limiter=self._disk)
 
-    def _load_info(self, wanted: ModelReference) -> ModelReply:
+    def _load_info(self, wanted: ModelReference, loaded: Sequence[ModelStatus]) -> ModelReply:
         """Return what a model needs, by its file or by what is known of it. Blocks on disk."""
         files = [wanted.file(directory) for directory in self._directories()]
         path = next((file for file in files if file.is_file()), files[0])
@@ -108,6 +111,7 @@ class ModelLibrary:
                 hint=f"run `memctl model pull {wanted.shown}`; what it needs is known from its file",
             )
         estimate, header = self._estimate(wanted.text, path, model), model.header
+        engine = self._load_engine(path, loaded)
         info = ModelInfo(
             downloaded=is_downloaded,
             architecture=header.architecture,
@@ -120,8 +124,20 @@ class ModelLibrary:
             windows=estimate.windows,
             ram_bytes=estimate.ram_bytes,
             peak_bytes=estimate.peak_bytes,
+            engine=engine.package,
+            has_gpu=engine.has_gpu,
+            gpu_layers=engine.gpu_layers,
         )
         return ModelReply(wanted.shown, str(path), model.file_bytes, info=info)
+
+    def _load_engine(self, path: Path, loaded: Sequence[ModelStatus]) -> EngineUse:
+        """Return how a model computes, or what is known before it is loaded."""
+        for status in loaded:
+            if status.path == str(path) and status.engine:
+                return EngineUse(status.engine, status.has_gpu, status.gpu_layers)
+        engine = find_engine()
+        package = engine.package if engine is not None else ""
+        return EngineUse(package, next((each.has_gpu for each in loaded if each.engine == package), None))
 
     def _load_ram(self, reference: str, path: Path) -> int:
         """Return the estimated RAM of a model on disk, 0 if its file is unreadable."""

@@ -64,20 +64,26 @@ class LoadedFile:
         is_bidirectional: Whether each token attends to all; such models have no key-value cache and write no logits.
         growth: Held while a context reserves RAM for its longest text so far.
         can_pad: Whether texts can be padded by a separate sequence (`InferenceContext.embed`).
+        gpu_layers: The number of layers that a GPU computes.
+        releases_logits: Whether the RAM of logits is released, which the model never writes.
         metadata: The file's metadata, without lists.
     """
 
-    def __init__(self, cpp: Any, path: str, tokens: int, threads: int) -> None:
-        """Load a file with llama.cpp's functions, those of an engine."""
+    def __init__(self, cpp: Any, path: str, tokens: int, threads: int, gpu_layers: int) -> None:
+        """Load a file with llama.cpp's functions, those of an engine; more GPU layers than the model has are all."""
         self.cpp = cpp
         if not os.path.exists(path):
             raise ValueError(f"Model path does not exist: {path}")
         cpp.llama_backend_init()
         options = cpp.llama_model_default_params()
-        options.n_gpu_layers = 0
+        options.n_gpu_layers = gpu_layers
+        no_devices = (ctypes.c_void_p * 1)(None)
+        if gpu_layers == 0:  # otherwise a GPU computes long texts even so
+            options.devices = ctypes.addressof(no_devices)
         self._model = cpp.llama_model_load_from_file(path.encode(), options)
         if not self._model:
             raise ValueError(f"Failed to load model from file: {path}")
+        self.gpu_layers = min(gpu_layers, int(cpp.llama_model_n_layer(self._model)))
         self._vocabulary = cpp.llama_model_get_vocab(self._model)
         self.metadata = self._read_metadata()
         self._options = self._context_options(tokens, threads)
@@ -91,6 +97,8 @@ class LoadedFile:
         self._end_tokens = self._missing_end_tokens()
         in_tiles = self._options.flash_attn_type == cpp.LLAMA_FLASH_ATTN_TYPE_ENABLED
         self.is_bidirectional = not cpp.llama_get_memory(self.context)
+        # With a GPU the logits may be in memory that its driver maps.
+        self.releases_logits = self.is_bidirectional and RELEASES_LOGITS and self.gpu_layers == 0
         self.growth = threading.Lock()
         self.can_pad = in_tiles and self._options.n_seq_max > 1 and self.is_bidirectional
 
@@ -150,7 +158,7 @@ class LoadedFile:
     @property
     def kept_logits(self) -> int:
         """The number of logits of a token that stay in RAM."""
-        return 0 if self.is_bidirectional and RELEASES_LOGITS else self.vocabulary_size
+        return 0 if self.releases_logits else self.vocabulary_size
 
     def tokenize(self, text: str) -> list[int]:
         """Return a text's tokens, with the model's start and end tokens."""
@@ -247,7 +255,7 @@ class InferenceContext:
         for position in range(PADDED_FROM_TOKENS, min(TILE_TOKENS, count)):
             self._batch.seq_id[position][0] = int(position >= len(tokens))
         self._cpp.llama_set_n_threads(self._context, threads, threads)
-        if self._file.is_bidirectional and RELEASES_LOGITS and count > self._released:
+        if self._file.releases_logits and count > self._released:
             with self._file.growth:  # so that the process has the logits of one text at most
                 self._decode()
                 self._release_logits(count)

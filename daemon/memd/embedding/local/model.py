@@ -17,7 +17,9 @@ import structlog
 import trio
 
 from memd.embedding.local import fit
+from memd.embedding.local.engine import EngineUse, GpuLayers
 from memd.embedding.local.estimate import estimate_model
+from memd.embedding.local.extra import engine_problem
 from memd.embedding.local.header import FileStamp, load_fingerprint, load_header, load_stamp
 from memd.embedding.local.jobs import FloatArray, InferenceJob, JobKind, JobQueue
 from memd.embedding.local.process import (
@@ -69,11 +71,13 @@ class ModelSpec:
     """A model to load.
 
     `fingerprint` None accepts any contents of the file. `reference` is the model's reference, empty if it is the path.
+    A model with different numbers of layers on a GPU has a process for each.
     """
 
     path: Path
     name: str
     fingerprint: str | None = None
+    gpu_layers: GpuLayers = "auto"
     reference: str = field(default="", compare=False)
 
 
@@ -123,6 +127,7 @@ class LocalModel:
         self.is_evicted = False
         self.waiting_since = self.last_used = -math.inf
         self._settings = settings
+        self._engine = EngineUse()
         self._on_change = on_change
         self._ram_limit = ram_limit
         self._scope = trio.CancelScope()
@@ -147,6 +152,7 @@ class LocalModel:
     def status(self) -> ModelStatus:
         """Return the model's status; reads /proc."""
         pid = self._process.pid if self._process else None
+        problem = self._ram_problem() or engine_problem(self._engine, self.spec.gpu_layers)
         return ModelStatus(
             model=self.spec.name,
             path=str(self.spec.path),
@@ -155,7 +161,10 @@ class LocalModel:
             rss_bytes=fit.load_rss_bytes(pid) if pid else 0,
             queued=len(self._queue),
             restarts=self._restarts,
-            problem=self._problem.message if self._problem else self._ram_problem(),
+            problem=self._problem.message if self._problem else problem,
+            engine=self._engine.package,
+            has_gpu=self._engine.has_gpu,
+            gpu_layers=self._engine.gpu_layers,
         )
 
     def _ram_problem(self) -> str:
@@ -325,6 +334,7 @@ class LocalModel:
                     self.spec.path,
                     context=self._plan.context,
                     threads=self._plan.threads,
+                    gpu_layers=self.spec.gpu_layers,
                     command=self._settings.command,
                     on_exit=lambda: self._wake.set(),
                 )
@@ -354,10 +364,17 @@ class LocalModel:
         except ModelChildError as error:
             self._record_death(error, *self._queue.take_all())
             return False
-        self._state = "ready"
+        self._state, self._engine = "ready", process.engine
         self._loaded_at = self.last_used = trio.current_time()
         seconds = round(trio.current_time() - started, 3)
-        log.info("embedding.model_loaded", model=self.spec.name, pid=process.pid, seconds=seconds)
+        log.info(
+            "embedding.model_loaded",
+            model=self.spec.name,
+            pid=process.pid,
+            seconds=seconds,
+            engine=process.engine.package,
+            gpu_layers=process.engine.gpu_layers,
+        )
         return True
 
     # --- embedding ---------------------------------------------------------------------------------

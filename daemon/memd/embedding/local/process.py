@@ -18,6 +18,7 @@ import structlog
 import trio
 
 from memd.embedding.local import wire
+from memd.embedding.local.engine import EngineUse, GpuLayers
 from memd.embedding.local.extra import extra_unusable_error
 from memd.embedding.local.jobs import FloatArray, JobKind
 from memd_client.errors import (
@@ -113,7 +114,12 @@ class ModelProcess:
     Resources: one process, three pipes and two tasks in `nursery`; `aclose` ends them.
     """
 
-    def __init__(self, path: Path, popen: subprocess.Popen[bytes], ends: tuple[int, int, int]) -> None:
+    def __init__(
+        self,
+        path: Path,
+        popen: subprocess.Popen[bytes],
+        ends: tuple[int, int, int],
+    ) -> None:
         self._path = path
         self._popen = popen
         self._stdin, self._stdout, self._stderr = (trio.lowlevel.FdStream(end) for end in ends)
@@ -129,6 +135,7 @@ class ModelProcess:
         self.dims = 0
         self.window = 0
         self.parallel_texts = 1
+        self.engine = EngineUse()
 
     @classmethod
     def start(
@@ -138,6 +145,7 @@ class ModelProcess:
         *,
         context: int,
         threads: int,
+        gpu_layers: GpuLayers = "auto",
         command: Sequence[str] = CHILD_COMMAND,
         on_exit: Callable[[], None] = lambda: None,
     ) -> ModelProcess:
@@ -152,7 +160,7 @@ class ModelProcess:
             # Not in a worker thread: Linux kills the child when the *thread* that started it ends, and
             # idle worker threads end. It takes a millisecond or two, once a start.
             popen = subprocess.Popen(
-                [*command, str(path), str(context), str(threads)],
+                [*command, str(path), str(context), str(threads), str(gpu_layers)],
                 stdin=child_ends[0],
                 stdout=child_ends[1],
                 stderr=child_ends[2],
@@ -182,7 +190,8 @@ class ModelProcess:
 
     async def load(self, timeout_s: float) -> None:
         """Wait until the model is loaded, or raise."""
-        reply = await self._receive(timeout_s, "load the model")
+        while (reply := await self._receive(timeout_s, "load the model"))["kind"] == "loading":
+            self.engine = EngineUse(str(reply.get("engine")))
         if reply["kind"] == "failed":
             await self._wait_for_stderr()
             if self._is_out_of_memory(str(reply.get("message"))):
@@ -201,6 +210,7 @@ class ModelProcess:
         ):
             raise self._process_error("sent an invalid reply after loading")
         self.dims, self.window, self.parallel_texts = dims, window, parallel_texts
+        self.engine = EngineUse(self.engine.package, reply.get("has_gpu"), reply.get("gpu_layers"))
 
     async def embed(
         self,

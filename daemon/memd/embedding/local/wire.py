@@ -3,9 +3,11 @@
 Requests, one at a time: ``{"kind": "embed", "id", "texts", "background"}`` (one text on all threads, several in
 parallel), and ``{"kind": "interrupt", "id"}`` (cancel that request if it is under way; it has no reply).
 
-Replies: ``ready`` once after loading, with ``dims``, ``window`` and ``parallel_texts`` (their maximum number), or
-``failed``; then for each text, in any order and with its ``position``, one of ``vector`` (raw float32 bytes,
-little-endian), ``refused`` (this text can't be embedded), ``interrupted``, ``untouched`` (cancelled before it started).
+Replies: ``loading`` with the ``engine`` before each one is tried; ``ready`` once after loading, with ``dims``,
+``window``, ``parallel_texts`` (their maximum number), ``has_gpu`` (whether the engine was built for one) and
+``gpu_layers`` (how many it computes), or ``failed``; then for each text, in any order and with its ``position``, one of
+``vector`` (raw float32 bytes, little-endian), ``refused`` (this text can't be embedded), ``interrupted``,
+``untouched`` (cancelled before it started).
 """
 
 from __future__ import annotations

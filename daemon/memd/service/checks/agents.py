@@ -136,6 +136,11 @@ def _shared_findings(status: StatusReply) -> list[Finding]:
         if model.problem and model.state in ("failed", "restarting")
     ]
     rows += [
+        ("model", WARNING, f"{model.model}: {model.problem}", "see docs/local-models.md")
+        for model in status.models
+        if model.problem and model.state == "ready"
+    ]
+    rows += [
         ("download", WARNING, f"{each.ref}: {each.problem}", f"memctl model pull {each.ref}")
         for each in status.downloads
         if each.problem

@@ -10,7 +10,8 @@ import structlog.testing
 
 from memd.embedding.local.reference import DEFAULT_LOCAL_MODEL, local_space, parse_reference
 from memd.embedding.remote.catalog import AUTO_ORDER
-from memd.settings.schema import EndpointSettings, Local, MemorySearch
+from memd.settings.local import Local
+from memd.settings.schema import EndpointSettings, MemorySearch
 from memd_client.errors import (
     ConfigInvalidError,
     LocalExtraMissingError,

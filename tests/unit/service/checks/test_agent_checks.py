@@ -67,6 +67,16 @@ def test_pending_vectors_are_ok() -> None:
     assert {each.state for each in check_agents({}, status_of(agent))} == {OK}
 
 
+def test_problem_of_a_model_that_works_is_a_warning() -> None:
+    problem = "llama-cpp-python was built without GPU support: local.gpuLayers = 12 has no effect"
+    status = status_of(MAIN, models=[replace(MINILM, problem=problem)])
+
+    [finding] = [each for each in check_agents({}, status) if each.state != OK]
+
+    assert (finding.state, finding.found) == (WARNING, f"minilm: {problem}")
+    assert finding.fix == "see docs/local-models.md"
+
+
 def test_shared_resources_are_reported_once() -> None:
     status = status_of(
         MAIN,

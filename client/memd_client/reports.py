@@ -196,7 +196,7 @@ class ModelStatus(Record, frozen=True):
         rss_bytes: RAM of the model's process.
         queued: Texts waiting for the model.
         restarts: How often its process was restarted after a failure.
-        problem: The last failure, why it has no RAM, why its GPU isn't used, or empty.
+        problem: The last failure, why it has no RAM, why its engine or its GPU isn't used, or empty.
         engine: The package whose llama.cpp it uses; empty until it is loaded.
         has_gpu: Whether the engine was built for a GPU; None until the model is loaded.
         gpu_layers: Layers that a GPU computes; None until the model is loaded.

@@ -1,21 +1,26 @@
-"""Packages that stand for llama-cpp-python in model processes: with a GPU or without."""
+"""Packages that stand for llama-cpp-python in model processes: they crash, or have a GPU."""
 
 from __future__ import annotations
 
-import importlib.util
 import os
 from pathlib import Path
 
 import pytest
 
-from memd.embedding.local.engine import ENGINES
+from memd.embedding.local.engine import ENGINES, find_engine
+
+CRASH = "import os, signal\nos.kill(os.getpid(), signal.SIGILL)\n"
+"""A package with an instruction that the processor lacks, in its first function."""
 
 WHEEL = """
-import os
+import os, signal
 from memd.embedding.local.exported_functions import load_functions
 globals().update(vars(load_functions()))
 """
 """A package that computes with xllamacpp."""
+
+CRASH_LATER = f"{WHEEL}\ndef llama_decode(context, batch):\n    os.kill(os.getpid(), signal.SIGILL)\n"
+"""A package that loads a model, and crashes at the first text."""
 
 GPU = f"""{WHEEL}
 load = llama_model_load_from_file
@@ -32,7 +37,7 @@ def llama_model_load_from_file(path, options):
 
 def skip_without(package: str) -> None:
     """Skip the test if an engine is not installed."""
-    if importlib.util.find_spec(next(each.module for each in ENGINES if each.package == package)) is None:
+    if find_engine([engine.package for engine in ENGINES if engine.package != package]) is None:
         pytest.skip(f"{package} is not installed")
 
 

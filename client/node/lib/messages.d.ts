@@ -62,7 +62,7 @@ export interface ModelStatus {
   queued: number;
   /** How often its process was restarted after a failure. */
   restarts: number;
-  /** The last failure, why it has no RAM, why its GPU isn't used, or empty. */
+  /** The last failure, why it has no RAM, why its engine or its GPU isn't used, or empty. */
   problem: string;
   /** The package whose llama.cpp it uses; empty until it is loaded. */
   engine: string;

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from memd.embedding.local.extra import extra_missing_error
+from memd.embedding.local.extra import engines_crashed_error, extra_missing_error, install_hint
 from memd_client.installation import Installation
 
 
@@ -46,3 +46,17 @@ def test_machine_without_wheel_and_compiler_gets_the_command_for_both(
     missing = "C compiler (cc, gcc, clang)" if "c++" in programs else "C++ compiler (c++, g++, clang++)"
     assert hint.startswith(f"{expected}; ")
     assert hint.endswith(f"needs a {missing}; keyword search works meanwhile")
+
+
+def test_crash_of_the_wheel_names_the_compiler_that_a_build_needs(monkeypatch: pytest.MonkeyPatch) -> None:
+    set_machine(monkeypatch, libc="glibc", programs=set())
+    assert engines_crashed_error(["xllamacpp"]).hint == install_hint("local-build")
+    assert "C++ compiler" in install_hint("local-build")
+
+
+def test_crash_of_a_build_names_the_wheel_and_of_both_a_new_build(monkeypatch: pytest.MonkeyPatch) -> None:
+    set_machine(monkeypatch, libc="glibc", programs={"c++", "cc"})
+    assert engines_crashed_error(["llama-cpp-python"]).hint == install_hint("local")
+    both = engines_crashed_error(["llama-cpp-python", "xllamacpp"])
+    assert both.message.startswith("llama-cpp-python and xllamacpp crashed")
+    assert Installation().reinstall("llama-cpp-python") in both.hint

@@ -217,7 +217,7 @@ async def test_engine_is_named_before_a_model_is_loaded_and_its_gpu_afterwards(
     setup: LibrarySetup, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = setup.put("minilm")
-    monkeypatch.setattr(library_module, "find_engine", lambda: ENGINES[0])
+    monkeypatch.setattr(library_module, "find_engine", lambda excluded: ENGINES[len(excluded)])
     async with setup.open() as (library, owner):
 
         async def engine() -> tuple[str, bool | None, int | None]:
@@ -226,6 +226,8 @@ async def test_engine_is_named_before_a_model_is_loaded_and_its_gpu_afterwards(
             return info.engine, info.has_gpu, info.gpu_layers
 
         assert await engine() == ("llama-cpp-python", None, None)
+        owner.crashes.add("llama-cpp-python")
+        assert await engine() == ("xllamacpp", None, None)
         used = owner.acquire(ModelSpec(path, "minilm"), chunk_tokens=400)
         await used.embed("text", "text")
         assert await engine() == (fake.ENGINE, True, 2)

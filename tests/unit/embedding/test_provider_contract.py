@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from memd.embedding.local.engine import ENGINES
 from memd.embedding.local.model import ModelSpec
 from memd.embedding.local.process import ModelSettings
 from memd.embedding.local.provider import LocalProvider
@@ -16,6 +17,7 @@ from memd.embedding.provider import EmbeddingProvider
 from memd.embedding.space import VectorSpace
 from tests.contracts.provider import ProviderContract
 from tests.support import fake_model_child
+from tests.support.engines import skip_without
 from tests.support.fake_provider import FakeProvider
 from tests.support.models import running_owner
 from tests.support.provider_errors import DialectName
@@ -46,15 +48,19 @@ class TestLocalProviderWithAFakeProcess(ProviderContract):
 
 @pytest.mark.model
 class TestLocalProvider(ProviderContract):
-    @pytest.fixture(autouse=True)
-    def _model(self, minilm: Path) -> None:
-        self.path = minilm
+    @pytest.fixture(autouse=True, params=[engine.package for engine in ENGINES])
+    def _model(self, minilm: Path, request: pytest.FixtureRequest) -> None:
+        skip_without(request.param)
+        self.path, self.package = minilm, request.param
 
     @asynccontextmanager
     async def open(self) -> AsyncIterator[EmbeddingProvider]:
         file = ModelSpec(self.path, "minilm")
         async with running_owner(ModelSettings(query_timeout_s=120)) as owner:
+            for package in {engine.package for engine in ENGINES} - {self.package}:
+                owner.crashes.add(package)
             yield LocalProvider(owner, file, local_space("minilm", None), chunk_tokens=400)
+            assert {model.engine for model in owner.status()} <= {self.package, ""}
 
 
 class RemoteContract(ProviderContract):

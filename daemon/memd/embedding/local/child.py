@@ -1,6 +1,6 @@
 """The model process: runs llama.cpp, whose failed assertions abort it.
 
-Run as ``python -m memd.embedding.local.child PATH CONTEXT THREADS GPU_LAYERS``. Reads frames (see
+Run as ``python -m memd.embedding.local.child PATH CONTEXT THREADS GPU_LAYERS [EXCLUDED_ENGINE]...``. Reads frames (see
 `wire`) from stdin and writes frames to the original stdout; all output of llama.cpp goes to stderr.
 
 The process ends at once when stdin closes or its parent dies, also while it embeds a text. Its output contains no text
@@ -20,7 +20,7 @@ import threading
 import traceback
 import unicodedata
 from array import array
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Container, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from operator import mul
 from typing import Any, BinaryIO, Final
@@ -264,6 +264,7 @@ def load_model(
     cancellation: CancellationFlag,
     *,
     gpu_layers: GpuLayers = "auto",
+    excluded: Container[str] = (),
     on_engine: Callable[[str], None] = lambda _: None,
 ) -> LoadedModel | wire.Message:
     """Return the model, or the `failed` reply with the reason; `on_engine` gets each engine before it is loaded.
@@ -271,7 +272,7 @@ def load_model(
     A model that `auto` can't load into the GPU is loaded into RAM.
     """
     try:
-        _, functions = load_engine(on_engine)  # here: a missing package is a reply and not a crash
+        _, functions = load_engine(excluded, on_engine)  # here: a missing package is a reply and not a crash
     except (ImportError, OSError, RuntimeError) as error:  # a broken shared library raises any of them
         return {"kind": "failed", "reason": "extra", "message": f"{type(error).__name__}: {error}"}
     most = ALL_LAYERS if functions.llama_supports_gpu_offload() else 0
@@ -397,7 +398,7 @@ def main(arguments: list[str]) -> int:
             replies.write(wire.encode(message))
             replies.flush()
 
-    path, context, threads, gpu_layers = arguments
+    path, context, threads, gpu_layers, *excluded = arguments
     waiting: queue.SimpleQueue[wire.Message] = queue.SimpleQueue()
     cancellation = CancellationFlag()
     reader_arguments = (sys.stdin.buffer, waiting, cancellation, reply)
@@ -408,6 +409,7 @@ def main(arguments: list[str]) -> int:
         int(threads),
         cancellation,
         gpu_layers="auto" if gpu_layers == "auto" else int(gpu_layers),
+        excluded=excluded,
         on_engine=lambda package: reply({"kind": "loading", "engine": package}),
     )
     if isinstance(model, dict):

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import importlib.util
-from collections.abc import Callable
+import os
+from collections.abc import Callable, Container
 from typing import Any, Final, Literal, NamedTuple
 
 GpuLayers = int | Literal["auto"]
@@ -58,26 +59,61 @@ ENGINES: Final = (
 wheel that needs no compiler."""
 
 
-def find_engine() -> LlamaEngine | None:
-    """Return the engine that a model process would use now, without importing it."""
+def find_engine(excluded: Container[str] = ()) -> LlamaEngine | None:
+    """Return the engine that a model process would use now, without importing it; not one of the excluded packages."""
     importlib.invalidate_caches()
-    return next((each for each in ENGINES if importlib.util.find_spec(each.module) is not None), None)
+    engines = (engine for engine in ENGINES if engine.package not in excluded)
+    return next((engine for engine in engines if importlib.util.find_spec(engine.module) is not None), None)
 
 
-def load_engine(on_load: Callable[[str], None] = lambda _: None) -> tuple[LlamaEngine, Any]:
+def load_engine(
+    excluded: Container[str] = (), on_load: Callable[[str], None] = lambda _: None
+) -> tuple[LlamaEngine, Any]:
     """Import an engine, in the model process; return it and llama.cpp's functions.
 
     An engine that can't be loaded is passed over if another one is installed. `on_load` gets the package before each
-    attempt.
+    attempt, which may crash the process.
 
     Raises:
         ImportError, OSError, RuntimeError: None is installed, or none can be loaded; the reason is that of the first.
     """
     reasons: list[Exception] = []
     for engine in ENGINES:
+        if engine.package in excluded:
+            continue
         on_load(engine.package)
         try:
             return engine, engine.load()
         except (ImportError, OSError, RuntimeError) as error:  # a broken shared library raises any of them
             reasons.append(error)
-    raise reasons[0]
+    raise reasons[0] if reasons else ImportError("no other package with llama.cpp is installed")
+
+
+class EngineCrashes:
+    """The engines with instructions that this processor lacks. Each is excluded until it is installed anew."""
+
+    def __init__(self) -> None:
+        self._crashed: dict[str, int] = {}
+
+    def __repr__(self) -> str:
+        return f"<EngineCrashes {', '.join(self._crashed) or 'none'}>"
+
+    def add(self, package: str) -> bool:
+        """Exclude an engine; False if it was excluded before. Blocks on disk."""
+        is_new = package not in self.packages()
+        self._crashed[package] = _installation_time_ns(package)
+        return is_new
+
+    def packages(self) -> tuple[str, ...]:
+        """Return the engines to exclude now. Blocks on disk."""
+        return tuple(
+            package for package, time_ns in self._crashed.items() if _installation_time_ns(package) == time_ns
+        )
+
+
+def _installation_time_ns(package: str) -> int:
+    """Return when an engine was installed; 0 if it isn't."""
+    importlib.invalidate_caches()
+    module = next((engine.module for engine in ENGINES if engine.package == package), "")
+    spec = importlib.util.find_spec(module) if module else None
+    return os.stat(spec.origin).st_mtime_ns if spec is not None and spec.origin is not None else 0

@@ -135,7 +135,7 @@ class ModelLibrary:
         for status in loaded:
             if status.path == str(path) and status.engine:
                 return EngineUse(status.engine, status.has_gpu, status.gpu_layers)
-        engine = find_engine()
+        engine = find_engine(self._owner.crashes.packages())
         package = engine.package if engine is not None else ""
         return EngineUse(package, next((each.has_gpu for each in loaded if each.engine == package), None))
 

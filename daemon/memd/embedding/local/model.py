@@ -17,9 +17,9 @@ import structlog
 import trio
 
 from memd.embedding.local import fit
-from memd.embedding.local.engine import EngineUse, GpuLayers
+from memd.embedding.local.engine import EngineCrashes, EngineUse, GpuLayers, find_engine
 from memd.embedding.local.estimate import estimate_model
-from memd.embedding.local.extra import engine_problem
+from memd.embedding.local.extra import engine_problem, engines_crashed_error
 from memd.embedding.local.header import FileStamp, load_fingerprint, load_header, load_stamp
 from memd.embedding.local.jobs import FloatArray, InferenceJob, JobKind, JobQueue
 from memd.embedding.local.process import (
@@ -82,16 +82,17 @@ class ModelSpec:
 
 
 class LoadPlan(NamedTuple):
-    """The parameters of a model process, its estimated RAM, and the stamp of its file."""
+    """The parameters of a model process, its estimated RAM, the stamp of its file, and engines that crashed."""
 
     stamp: FileStamp = FileStamp(0, 0, 0)
     context: int = 0
     threads: int = 0
     need_bytes: int = 0
+    excluded: tuple[str, ...] = ()
 
 
-def load_plan(spec: ModelSpec, *, chunk_tokens: int, threads: int) -> LoadPlan:
-    """Return how to start a model; raise if it is unusable. Blocks on disk."""
+def load_plan(spec: ModelSpec, crashes: EngineCrashes, *, chunk_tokens: int, threads: int) -> LoadPlan:
+    """Return how to start a model; raise if it or every engine is unusable. Blocks on disk."""
     stamp = load_stamp(spec.path)
     header = load_header(spec.path)
     if spec.fingerprint is not None and load_fingerprint(spec.path) != spec.fingerprint:
@@ -101,20 +102,24 @@ def load_plan(spec: ModelSpec, *, chunk_tokens: int, threads: int) -> LoadPlan:
         )
     estimate = estimate_model(stamp.size, header, chunk_tokens=chunk_tokens)
     threads = fit.thread_count(threads, fit.load_physical_cores())
-    return LoadPlan(stamp, estimate.context, threads, estimate.peak_bytes)
+    excluded = crashes.packages()
+    if excluded and find_engine(excluded) is None:
+        raise engines_crashed_error(excluded)
+    return LoadPlan(stamp, estimate.context, threads, estimate.peak_bytes, excluded)
 
 
 class LocalModel:
     """A model with its queue and its process; `ModelOwner` creates it and decides when it may be loaded.
 
     `users` is the number of providers that use it. `on_change` is called when its work or its RAM changes, `ram_limit`
-    returns the RAM of all models together.
+    returns the RAM of all models together. All models share `crashes`.
     """
 
     def __init__(
         self,
         spec: ModelSpec,
         settings: ModelSettings,
+        crashes: EngineCrashes,
         *,
         chunk_tokens: int,
         on_change: Callable[[], None],
@@ -127,6 +132,7 @@ class LocalModel:
         self.is_evicted = False
         self.waiting_since = self.last_used = -math.inf
         self._settings = settings
+        self._crashes = crashes
         self._engine = EngineUse()
         self._on_change = on_change
         self._ram_limit = ram_limit
@@ -152,7 +158,7 @@ class LocalModel:
     def status(self) -> ModelStatus:
         """Return the model's status; reads /proc."""
         pid = self._process.pid if self._process else None
-        problem = self._ram_problem() or engine_problem(self._engine, self.spec.gpu_layers)
+        problem = self._ram_problem() or engine_problem(self._engine, self._crashes, self.spec.gpu_layers)
         return ModelStatus(
             model=self.spec.name,
             path=str(self.spec.path),
@@ -280,7 +286,8 @@ class LocalModel:
 
     async def _make_plan(self) -> bool:
         """Plan the process; False if the model is known to be unusable."""
-        load = partial(load_plan, self.spec, chunk_tokens=self.chunk_tokens, threads=self._settings.threads)
+        chunk_tokens, threads = self.chunk_tokens, self._settings.threads
+        load = partial(load_plan, self.spec, self._crashes, chunk_tokens=chunk_tokens, threads=threads)
         stamp = self._plan.stamp
         try:
             self._plan = await trio.to_thread.run_sync(load, limiter=self._disk)
@@ -335,6 +342,7 @@ class LocalModel:
                     context=self._plan.context,
                     threads=self._plan.threads,
                     gpu_layers=self.spec.gpu_layers,
+                    excluded=self._plan.excluded,
                     command=self._settings.command,
                     on_exit=lambda: self._wake.set(),
                 )
@@ -350,6 +358,9 @@ class LocalModel:
                 self._process = None
                 await process.aclose()
                 nursery.cancel_scope.cancel()
+        package = process.engine.package
+        if package and process.has_illegal_instruction and self._crashes.add(package):
+            log.warning("embedding.engine_crashed", engine=package, model=self.spec.name)
 
     async def _load(self, process: ModelProcess) -> bool:
         """Wait until the model is loaded; False if that fails."""

@@ -7,6 +7,7 @@ from typing import Final
 
 import trio
 
+from memd.embedding.local.engine import EngineCrashes
 from memd.embedding.local.fit import load_memory_bytes
 from memd.embedding.local.model import LocalModel, ModelSpec
 from memd.embedding.local.process import ModelSettings
@@ -22,11 +23,16 @@ class ModelOwner:
     """Owner of all model processes of the daemon.
 
     Resources: tasks and processes live inside `run`; a model is loaded for the first text.
+
+    Attributes:
+        budget_bytes: The RAM that all models may use together.
+        crashes: The engines that crashed on this processor.
     """
 
     def __init__(self, settings: ModelSettings | None = None, *, budget_bytes: int = 0) -> None:
         self._settings = settings or ModelSettings()
         self.budget_bytes = budget_bytes or load_memory_bytes() // MODELS_SHARE
+        self.crashes = EngineCrashes()
         self._models: dict[ModelSpec, LocalModel] = {}
         self._running: list[LocalModel] = []
         self._changed = trio.Event()
@@ -70,6 +76,7 @@ class ModelOwner:
             model = self._models[spec] = LocalModel(
                 spec,
                 self._settings,
+                self.crashes,
                 chunk_tokens=chunk_tokens,
                 on_change=lambda: self._changed.set(),
                 ram_limit=lambda: self.budget_bytes,

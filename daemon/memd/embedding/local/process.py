@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import re
+import signal
 import subprocess
 import sys
 from collections import deque
@@ -119,8 +120,10 @@ class ModelProcess:
         path: Path,
         popen: subprocess.Popen[bytes],
         ends: tuple[int, int, int],
+        excluded: Sequence[str] = (),
     ) -> None:
         self._path = path
+        self._excluded = excluded
         self._popen = popen
         self._stdin, self._stdout, self._stderr = (trio.lowlevel.FdStream(end) for end in ends)
         self._stderr_tail: deque[str] = deque(maxlen=STDERR_TAIL_LINES)
@@ -146,10 +149,11 @@ class ModelProcess:
         context: int,
         threads: int,
         gpu_layers: GpuLayers = "auto",
+        excluded: Sequence[str] = (),
         command: Sequence[str] = CHILD_COMMAND,
         on_exit: Callable[[], None] = lambda: None,
     ) -> ModelProcess:
-        """Start a child, which loads the model; `load` waits for it."""
+        """Start a child, which loads the model with an engine that isn't excluded; `load` waits for it."""
         child_ends: list[int] = []
         own_ends: list[int] = []
         try:
@@ -160,7 +164,7 @@ class ModelProcess:
             # Not in a worker thread: Linux kills the child when the *thread* that started it ends, and
             # idle worker threads end. It takes a millisecond or two, once a start.
             popen = subprocess.Popen(
-                [*command, str(path), str(context), str(threads), str(gpu_layers)],
+                [*command, str(path), str(context), str(threads), str(gpu_layers), *excluded],
                 stdin=child_ends[0],
                 stdout=child_ends[1],
                 stderr=child_ends[2],
@@ -174,7 +178,7 @@ class ModelProcess:
         finally:
             for end in child_ends:
                 os.close(end)
-        process = cls(path, popen, (own_ends[0], own_ends[1], own_ends[2]))
+        process = cls(path, popen, (own_ends[0], own_ends[1], own_ends[2]), excluded)
         nursery.start_soon(process._read_replies, on_exit)
         nursery.start_soon(process._read_stderr)
         nursery.start_soon(process._watch)
@@ -188,6 +192,11 @@ class ModelProcess:
         """The process id."""
         return self._popen.pid
 
+    @property
+    def has_illegal_instruction(self) -> bool:
+        """Whether the closed process ended because the processor lacks an instruction of its engine."""
+        return self._popen.returncode == -signal.SIGILL
+
     async def load(self, timeout_s: float) -> None:
         """Wait until the model is loaded, or raise."""
         while (reply := await self._receive(timeout_s, "load the model"))["kind"] == "loading":
@@ -198,7 +207,7 @@ class ModelProcess:
                 raise self._out_of_memory_error("load the model")
         if reply["kind"] == "failed" and reply.get("reason") == "extra":
             message = f"llama.cpp can't be used: {reply.get('message')}"
-            raise await trio.to_thread.run_sync(extra_unusable_error, message)
+            raise await trio.to_thread.run_sync(extra_unusable_error, message, self._excluded)
         if reply["kind"] == "failed":
             raise ModelInvalidError(
                 f"{self._path} is not a usable model: {reply.get('message')}", data=self._error_data()

@@ -45,5 +45,6 @@ def write_engine(folder: Path, code: str) -> dict[str, str]:
     """Write a package `llama_cpp`; return the variables with which processes import it."""
     package = folder / "llama_cpp"
     package.mkdir(exist_ok=True)
-    (package / "__init__.py").write_text(code)
+    (package / "__init__.py").touch()
+    (package / "llama_cpp.py").write_text(code)
     return {"PYTHONPATH": os.pathsep.join([str(folder), os.environ.get("PYTHONPATH", "")])}

@@ -30,12 +30,12 @@ def _wheel() -> None:
 
 
 def use_engine(folder: Path, code: str, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Make this process and its model processes import a package as llama-cpp-python; return its file."""
+    """Make this process and its model processes import a package as llama-cpp-python; return its folder."""
     for name, value in write_engine(folder, code).items():
         monkeypatch.setenv(name, value)
     monkeypatch.syspath_prepend(str(folder))
     monkeypatch.delitem(sys.modules, "llama_cpp", raising=False)
-    return folder / "llama_cpp" / "__init__.py"
+    return folder / "llama_cpp"
 
 
 def acquire(owner: ModelOwner, path: Path) -> LocalModel:
@@ -72,7 +72,7 @@ async def test_other_engine_is_used_after_a_crash_that_is_logged_once(
 async def test_crash_of_the_only_engine_is_an_error_until_it_is_installed_anew(
     minilm: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    file = use_engine(tmp_path, CRASH, monkeypatch)
+    package = use_engine(tmp_path, CRASH, monkeypatch)
     monkeypatch.setattr(engines, "ENGINES", ENGINES[:1])
 
     with capture_logs() as logs:
@@ -84,8 +84,8 @@ async def test_crash_of_the_only_engine_is_an_error_until_it_is_installed_anew(
                 ):
                     await used.embed("a query", "query")
             failed = only(owner)
-            file.write_text(WHEEL)
-            os.utime(file, ns=(1, 1))
+            write_engine(package.parent, WHEEL)
+            os.utime(package / "__init__.py", ns=(1, 1))
             assert (await used.embed("a query", "query")).size == 384
             assert only(owner).engine == "llama-cpp-python"
 

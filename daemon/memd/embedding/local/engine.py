@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import importlib.util
 import os
+import sys
 from collections.abc import Callable, Container
+from types import ModuleType
 from typing import Any, Final, Literal, NamedTuple
 
 GpuLayers = int | Literal["auto"]
@@ -40,9 +42,18 @@ class EngineUse(NamedTuple):
 
 
 def _load_llama_cpp_python() -> Any:
-    import llama_cpp
-
-    return llama_cpp
+    """Import the C functions alone: what else the package imports takes longer than loading a small model."""
+    spec = importlib.util.find_spec("llama_cpp")
+    if spec is None or spec.submodule_search_locations is None:
+        raise ModuleNotFoundError("No module named 'llama_cpp'", name="llama_cpp")
+    package = ModuleType("llama_cpp")
+    package.__path__ = list(spec.submodule_search_locations)
+    known = sys.modules.setdefault("llama_cpp", package)
+    try:
+        return importlib.import_module("llama_cpp.llama_cpp")
+    finally:
+        if known is package:
+            del sys.modules["llama_cpp"]
 
 
 def _load_xllamacpp() -> Any:

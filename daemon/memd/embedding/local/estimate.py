@@ -10,7 +10,7 @@ from memd.embedding.local.header import ModelHeader
 from memd.embedding.local.reference import DEFAULT_LOCAL_MODEL, MINILM
 from memd.text.tokens import estimate_tokens
 
-PROCESS_BYTES: Final = 74_400_000
+PROCESS_BYTES: Final = 45_000_000
 VOCABULARY_ENTRY_BYTES: Final = 170
 """RAM of the process in addition to the file, and of a token of the vocabulary: those of minilm and EmbeddingGemma."""
 

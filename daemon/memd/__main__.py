@@ -16,11 +16,9 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 import argparse
 import atexit
 import contextlib
-import logging
 import resource
 from pathlib import Path
 
-import structlog
 import trio
 
 from memd import __version__, app
@@ -33,6 +31,7 @@ from memd.service.heap import bound_heap
 from memd.service.lock import DaemonLock
 from memd.service.logfile import LogStream
 from memd.agents.agent import first_error
+from memd.system.log import configure_log
 from memd.system.temp_files import remove_leftovers
 from memd_client.discovery import EXIT_ALREADY_RUNNING, home_directory, log_path, socket_path
 from memd_client.errors import DaemonRunningError, MemdError
@@ -124,18 +123,7 @@ def _limit_log_size(socket: Path, home_dir: Path, name: str) -> None:
 
 def _start_logging(settings: DaemonSettings) -> None:
     """Write each event to the log as one JSON line."""
-    structlog.configure(
-        processors=[
-            structlog.processors.add_log_level,
-            structlog.processors.TimeStamper(fmt="iso", utc=True),
-            structlog.processors.format_exc_info,
-            structlog.processors.JSONRenderer(),
-        ],
-        wrapper_class=structlog.make_filtering_bound_logger(
-            logging.getLevelNamesMapping()[settings.log_level.upper()]
-        ),
-        logger_factory=LOG.logger_factory(),
-    )
+    configure_log(settings.log_level, LOG)
 
 
 if __name__ == "__main__":

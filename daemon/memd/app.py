@@ -8,7 +8,6 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 
-import structlog
 import trio
 
 from memd import __version__
@@ -45,9 +44,7 @@ from memd.settings.ram_budget import budget_of
 from memd.settings.reload import CurrentSettings, Reloader
 from memd.settings.schema import DaemonSettings
 from memd.system.clock import wall_clock_ms
-
-log = structlog.get_logger(__name__)
-
+from memd.system.log import log
 
 CLOSE_TIMEOUT_S = 2.0
 """How long closing connections to providers may take."""

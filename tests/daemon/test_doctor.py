@@ -17,7 +17,7 @@ from tests.support.state_homes import KEYWORD_ONLY, StateHome, agents_config
 KEY = "sk-canary-0123456789abcdef"
 
 SLOW_IMPORTS = frozenset(
-    "asyncio apsw httpx llama_cpp memd.service.install.plan numpy plistlib rich sqlite3 sqlite_vec structlog "
+    "asyncio apsw httpx llama_cpp memd.service.install.plan numpy plistlib rich sqlite3 sqlite_vec "
     "subprocess trio".split()
 )
 """Slow imports that only a daemon or a separate process needs."""

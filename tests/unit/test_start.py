@@ -5,7 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 
-NEVER = ("click", "llama_cpp", "gguf", "h11", "memd.cli.main")
+NEVER = ("asyncio", "click", "llama_cpp", "gguf", "h11", "memd.cli.main", "rich")
 
 
 def test_the_daemon_imports_nothing_it_never_uses() -> None:

@@ -8,7 +8,6 @@ from enum import Enum
 from functools import partial, wraps
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
-import structlog
 import trio
 from msgspec.structs import replace
 
@@ -32,6 +31,7 @@ from memd.sources.source import MEMORY, Listing
 from memd.sync.text.text_sync import ProgressSink
 from memd.system.back_off import back_off_s
 from memd.system.clock import Clock
+from memd.system.log import log
 from memd_client.errors import (
     AgentReloadingError,
     IndexClosedError,
@@ -57,8 +57,6 @@ from memd_client.messages import (
     SourceStatus,
     VacuumedAgent,
 )
-
-log = structlog.get_logger(__name__)
 
 P = ParamSpec("P")
 T = TypeVar("T")

@@ -10,7 +10,6 @@ from functools import partial
 from pathlib import Path
 from types import MappingProxyType
 
-import structlog
 import trio
 
 from memd.agents.agent import Agent
@@ -43,13 +42,12 @@ from memd.sources.retained import RetainedCopies, find_retained
 from memd.sources.watch.watcher import Watcher
 from memd.sync.search_scheduler import SearchScheduler
 from memd.system.clock import Clock
+from memd.system.log import log
 from memd.system.nearest_name import did_you_mean
 from memd.system.power import PowerMonitor
 from memd.vector_search.agent_vectors import VectorSearchManager
 from memd_client.errors import AgentUnknownError, MemdError
 from memd_client.messages import MemoryStatus, Problem, SourceStatus
-
-log = structlog.get_logger(__name__)
 
 RELEASE_INTERVAL_S = 30.0
 """How often to check for unused vector matrices."""

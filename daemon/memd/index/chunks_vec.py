@@ -15,15 +15,13 @@ from dataclasses import dataclass
 
 import apsw
 import numpy as np
-import structlog
 from numpy.typing import NDArray
 
 from memd.index.database import has_module, savepoint
 from memd.index.meta import active_space, find_meta, set_meta
 from memd.index.numbers import pack_ids
+from memd.system.log import log
 from memd.system.sqlite import Database, get_int
-
-log = structlog.get_logger(__name__)
 
 MODULE = "vec0"
 STATE = "chunks_vec"

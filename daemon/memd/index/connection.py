@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import TypeVar
 
 import apsw
-import structlog
 import trio
 
 from memd.index.database import connect_reader, damaged, map_errors, transaction
@@ -32,6 +31,7 @@ from memd.index.reads import ActivitySignal, ParallelRead, Read, Readers
 from memd.index.vectors.sqlite_vec import VectorExtension
 from memd.system.cancellation import cancelled_by
 from memd.system.clock import Clock
+from memd.system.log import log
 from memd.system.sqlite import Database as Database
 from memd_client.errors import (
     AgentReloadingError,
@@ -42,8 +42,6 @@ from memd_client.errors import (
     IndexLostError,
     MemdError,
 )
-
-log = structlog.get_logger(__name__)
 
 T = TypeVar("T")
 

@@ -6,7 +6,6 @@ from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from functools import partial
 
-import structlog
 import trio
 
 from memd.index.connection import IndexFile
@@ -14,9 +13,8 @@ from memd.index.integrity.upkeep import checkpoint, file_size, wal_path
 from memd.index.keyword import merge_segments
 from memd.index.meta import set_meta
 from memd.system.back_off import back_off_s
+from memd.system.log import log
 from memd_client.errors import MemdError
-
-log = structlog.get_logger(__name__)
 
 REST_S, LOG_KEPT_BYTES = 1.0, 1_048_576
 """After such a pause in writes, a longer log is checkpointed, because no request waits for the disk then."""

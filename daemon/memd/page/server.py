@@ -6,10 +6,10 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import structlog
 import trio
 
 from memd.page.access import Address, PageLimits, is_owned_by_user
+from memd.system.log import log
 from memd_client.errors import PageUnavailableError, ShuttingDownError
 from memd_client.messages import OpenPageReply
 from memd_client.trio import TrioClient
@@ -19,8 +19,6 @@ if (
 ):  # HTTP takes a megabyte of RAM, and most daemons never serve the page: it is imported on demand
     from memd.page.opening import Opening
     from memd.page.visit import Visit
-
-log = structlog.get_logger(__name__)
 
 HOST = "127.0.0.1"
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from http import HTTPStatus
 
-import structlog
 import trio
 
 from memd.page import answers
@@ -13,10 +12,9 @@ from memd.page.answers import PageReply
 from memd.page.gateway import event_lines
 from memd.page.http import BadRequestError, HttpConnection, PeerGoneError
 from memd.page.opening import Opening, PageSession
+from memd.system.log import log
 from memd.system.units import size
 from memd_client.errors import DaemonBusyError, MemdError
-
-log = structlog.get_logger(__name__)
 
 API = "/api/"
 STATIC = "/static/"

@@ -7,14 +7,12 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
-import structlog
 import trio
 
 from memd.lifecycle.files import writing
 from memd.replication.merge.files import Sides, conflict_entry, merge_one
+from memd.system.log import log
 from memd_client.errors import MemdError
-
-log = structlog.get_logger(__name__)
 
 WRITERS: Final = 4
 """Files that are written at a time: most of the time goes to syncing the disk."""

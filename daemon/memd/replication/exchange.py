@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Final
 
-import structlog
 import trio
 
 from memd.replication.check import (
@@ -35,6 +34,7 @@ from memd.replication.merger import plan_merge
 from memd.replication.messages import machine_of
 from memd.replication.workspace import max_file_bytes
 from memd.sources.capacity import SourceLimits
+from memd.system.log import log
 from memd_client.errors import (
     BadParamsError,
     GitFailedError,
@@ -43,8 +43,6 @@ from memd_client.errors import (
     RemoteRewrittenError,
     RemoteUnreachableError,
 )
-
-log = structlog.get_logger(__name__)
 
 MAX_TRIES: Final = 8
 """How often a sync is repeated because another machine pushed first."""

@@ -13,7 +13,6 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Final
 
-import structlog
 import trio
 
 from memd.agents.agent import Agent
@@ -45,10 +44,9 @@ from memd.replication.workspace import (
 )
 from memd.system.back_off import back_off_s
 from memd.system.clock import Clock
+from memd.system.log import log
 from memd_client.errors import BadParamsError
 from memd_client.messages import MachineStatus, Problem
-
-log = structlog.get_logger(__name__)
 
 LOSS_INTERVAL_S: Final = 10.0
 """Interval of scans while files are missing: no event comes when a disk is mounted."""

@@ -8,7 +8,6 @@ import socket
 from collections.abc import Mapping
 from typing import Final
 
-import structlog
 import trio
 
 from memd.agents.registry import AgentRegistry
@@ -21,10 +20,9 @@ from memd.replication.runner import ReplicaRunner
 from memd.replication.workspace import is_folding
 from memd.system.clock import Clock
 from memd.system.events import EVENTS
+from memd.system.log import log
 from memd.system.network import NetworkMonitor
 from memd_client.errors import MemdError, RemoteUnknownError
-
-log = structlog.get_logger(__name__)
 
 FOLDER: Final = "remotes"
 """Folder of the repositories, in the folder of the indexes."""

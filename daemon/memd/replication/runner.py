@@ -6,15 +6,13 @@ import math
 import random
 from typing import Final
 
-import structlog
 import trio
 
 from memd.replication.replica import Replica, SyncReport
 from memd.system.back_off import back_off_s
 from memd.system.clock import Clock
+from memd.system.log import log
 from memd_client.errors import MemdError, RemoteRefusedError, RemoteRewrittenError, RemoteUnreachableError
-
-log = structlog.get_logger(__name__)
 
 INTERVAL_S: Final = 300.0
 """Interval of syncs while nothing happens."""

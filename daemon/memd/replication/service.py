@@ -6,7 +6,6 @@ import os
 from pathlib import Path
 from typing import Final
 
-import structlog
 import trio
 
 from memd.agents.status import as_problem
@@ -16,10 +15,9 @@ from memd.replication.merge.texts import CONFLICTS_FOLDER
 from memd.replication.replicas import Replicas
 from memd.replication.status import describe_replica
 from memd.settings.agents import agent_id_of
+from memd.system.log import log
 from memd_client.errors import BadParamsError, MemdError, RemoteExistsError
 from memd_client.messages import RemoteStatus
-
-log = structlog.get_logger(__name__)
 
 MAX_NEW_AGENTS: Final = 10
 """Agents that a clone creates without a confirmation."""

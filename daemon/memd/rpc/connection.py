@@ -9,7 +9,6 @@ from dataclasses import dataclass, field
 from time import perf_counter
 from typing import Any
 
-import structlog
 import trio
 
 from memd.agents.registry import AgentRegistry
@@ -18,6 +17,7 @@ from memd.rpc.dispatch import HANDLERS, error_shape, find_handler, wire_reply
 from memd.rpc.metrics import count_request
 from memd.rpc.outbox import Outbox, encode_reply
 from memd.sync.search_scheduler import CLIENT_LOAD
+from memd.system.log import log
 from memd_client.errors import (
     BadParamsError,
     DaemonBusyError,
@@ -35,8 +35,6 @@ from memd_client.framing import FrameDecoder, encode_frame
 from memd_client.messages import Progress
 from memd_client.schema import to_wire
 from memd_client.session import LAST_ID, NOTIFICATION, RESPONSE
-
-log = structlog.get_logger(__name__)
 
 READ_BYTES = 64 * 1024
 """Bytes per read: most requests are far smaller, and a large one takes few reads."""

@@ -6,16 +6,13 @@ from collections.abc import Awaitable, Callable
 from importlib import import_module
 from typing import Any
 
-import structlog
-
 from memd.rpc.call import Call, single_error
 from memd.rpc.metrics import count_reply
 from memd.rpc.params import decode_params
+from memd.system.log import log
 from memd_client.errors import MemdError, MethodUnknownError
 from memd_client.messages import REQUESTS
 from memd_client.schema import to_wire
-
-log = structlog.get_logger(__name__)
 
 Handler = Callable[[Call, Any], Awaitable[Any]]
 

@@ -5,16 +5,14 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Mapping
 from typing import TypeVar
 
-import structlog
 import trio
 
 from memd.agents.agent import Agent
 from memd.agents.status import as_problem
 from memd.rpc.call import Call, ProgressSink, single_error
+from memd.system.log import log
 from memd_client.errors import DeadlineExceededError, MemdError
 from memd_client.messages import AgentStatus, IndexedAgent, Problem
-
-log = structlog.get_logger(__name__)
 
 Row = TypeVar("Row")
 

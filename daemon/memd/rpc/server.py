@@ -9,13 +9,13 @@ import stat
 from pathlib import Path
 from typing import Any
 
-import structlog
 import trio
 
 from memd.agents.registry import AgentRegistry
 from memd.rpc.call import DaemonContext
 from memd.rpc.connection import LAST_FRAMES_TIMEOUT_S, Connection
 from memd.rpc.dispatch import error_shape
+from memd.system.log import log
 from memd_client.discovery import check_socket_path, ensure_private_directory, peer_uid
 from memd_client.errors import (
     MemdError,
@@ -26,8 +26,6 @@ from memd_client.errors import (
 )
 from memd_client.framing import encode_frame
 from memd_client.session import RESPONSE
-
-log = structlog.get_logger(__name__)
 
 BACKLOG = 1024
 """Connections that the system queues until they are accepted, for a burst of clients at start-up."""

@@ -5,15 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-import structlog
 import trio
 from numpy.typing import NDArray
 
 from memd.embedding.provider import EmbeddingProvider
+from memd.system.log import log
 from memd.system.lru import LruCache
 from memd_client.errors import MemdError
-
-log = structlog.get_logger(__name__)
 
 LINE_CHECK_TIMEOUT_S = 0.4
 """How long a search may compare lines."""

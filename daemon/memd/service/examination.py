@@ -6,12 +6,10 @@ import os
 from pathlib import Path
 from typing import Any
 
-import structlog
 import trio
 
+from memd.system.log import log
 from memd_client.discovery import home_directory
-
-log = structlog.get_logger(__name__)
 
 EXAMINE_S = 5.0
 """Deadline of a report; `memctl doctor` then starts a process, which has a longer one."""

@@ -10,12 +10,9 @@ import fcntl
 import os
 from pathlib import Path
 
-import structlog
-
+from memd.system.log import log
 from memd_client.discovery import check_socket_path, ensure_private_directory
 from memd_client.errors import DaemonRunningError, SocketPathError
-
-log = structlog.get_logger(__name__)
 
 TRIES = 10
 """Attempts while other processes replace the file."""

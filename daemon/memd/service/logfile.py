@@ -15,8 +15,6 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TextIO, cast
 
-import structlog
-
 from memd.system.clock import Clock, wall_clock_ms
 from memd.system.line_writer import EXIT_DRAIN_S, LineWriter, QueuedText
 
@@ -45,10 +43,6 @@ class LogStream:
     def __repr__(self) -> str:
         name = self._file[0] if self._file else f"descriptor {self._descriptor}"
         return f"<LogStream {name}, {self._writer.lost} lines lost>"
-
-    def logger_factory(self) -> structlog.WriteLoggerFactory:
-        """Return the factory of structlog's loggers."""
-        return structlog.WriteLoggerFactory(cast(TextIO, self))
 
     def rotate_file(self, path: str | Path, *, limit_bytes: int = LIMIT_BYTES) -> bool:
         """Rotate the log from now on if it is the file at `path`; only for the daemon that holds the lock."""

@@ -11,12 +11,10 @@ import socket
 import time
 from collections.abc import Callable, MutableMapping
 
-import structlog
 import trio
 
+from memd.system.log import log
 from memd_client.errors import SocketPathError
-
-log = structlog.get_logger(__name__)
 
 FIRST_DESCRIPTOR = 3
 """Descriptor of the first socket that systemd passes (SD_LISTEN_FDS_START)."""

@@ -8,16 +8,14 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 import msgspec
-import structlog
 import trio
 
 from memd.settings.agents import AgentConfig, OpenClawHome
 from memd.settings.fields import Settings, derived_keys
 from memd.settings.layers import shown_key
 from memd.settings.schema import DaemonSettings, ProviderEntry
+from memd.system.log import log
 from memd_client.errors import MemdError
-
-log = structlog.get_logger(__name__)
 
 LOOK_S = 2.0
 """Interval of the check, which takes three stats. Events would be lost if an editor replaces a file's folder."""

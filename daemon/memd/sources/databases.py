@@ -11,8 +11,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from threading import Lock
 
-import structlog
-
 from memd.index.transcripts import NO_FACTS
 from memd.programs.conversation import Conversation, is_wanted
 from memd.programs.program import ConversationDatabase, StoredSession
@@ -22,13 +20,12 @@ from memd.sources.projects import facts_of
 from memd.sources.source import FileText, Listing, Source, SourceFile
 from memd.sources.tree import LINK
 from memd.sources.watch.queue import CONVERSATION_VALID_S, UNWATCHED, Unwatched, WatchQueue
+from memd.system.log import log
 from memd.system.lru import LruCache
 from memd.system.safe_open import FileStat
 from memd.system.sqlite import ForeignDatabaseError
 from memd_client.errors import FileMissingError, FileUnreadableError
 from memd_client.messages import Problem
-
-log = structlog.get_logger(__name__)
 
 LOG_ENDING = "-wal"
 

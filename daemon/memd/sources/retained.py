@@ -17,17 +17,15 @@ from threading import Lock
 from typing import Final, NamedTuple
 
 import msgspec
-import structlog
 
 from memd.index.transcripts import SessionFacts
 from memd.programs.unreadable import unreadable
 from memd.settings.ram_budget import MB
 from memd.sources.source import FileText, Listing, Source, SourceFile
 from memd.system.clock import Clock, wall_clock_ms
+from memd.system.log import log
 from memd.system.safe_open import FileStat, stat_of
 from memd.system.state_file import replace_synced, replace_whole
-
-log = structlog.get_logger(__name__)
 
 ENDING: Final = ".json.gz"
 DELETED: Final = ".deleted" + ENDING

@@ -5,10 +5,9 @@ from __future__ import annotations
 import socket
 from typing import Final
 
-import structlog
 import trio
 
-log = structlog.get_logger(__name__)
+from memd.system.log import log
 
 QUIET_S: Final = 0.3
 """A change consists of several messages; they count as one until it was quiet for this long."""

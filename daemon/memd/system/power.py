@@ -8,10 +8,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
-import structlog
 import trio
 
-log = structlog.get_logger(__name__)
+from memd.system.log import log
 
 SUPPLIES: Final = Path("/sys/class/power_supply")
 """Folder in which Linux has one folder for each power supply."""

@@ -16,6 +16,8 @@ import stat
 from collections.abc import Iterator
 from pathlib import Path
 
+from memd.system.log import log
+
 NAME = re.compile(r"\.memd-[0-9a-f]{16}\.tmp(-journal|-wal|-shm)?")
 """Names of temporary files, and SQLite's files of an index that is built under such a name."""
 
@@ -115,9 +117,7 @@ def _remove_in(folder: int, path: str) -> int:
     finally:
         fcntl.flock(folder, fcntl.LOCK_UN)
     if removed:
-        import structlog  # imported here: it would double the start time of the command line, which doesn't log
-
-        structlog.get_logger(__name__).info("files.leftovers_removed", folder=path, files=removed)
+        log.info("files.leftovers_removed", folder=path, files=removed)
     return removed
 
 

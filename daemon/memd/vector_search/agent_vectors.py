@@ -12,7 +12,6 @@ from functools import partial
 from pathlib import Path
 
 import numpy as np
-import structlog
 import trio
 from numpy.typing import NDArray
 
@@ -30,13 +29,12 @@ from memd.sync.vectors.fill import CacheLimits, FillEvents, VectorFill
 from memd.sync.vectors.inherit import inherit_vectors
 from memd.system.clock import Clock
 from memd.system.events import EVENTS
+from memd.system.log import log
 from memd.vector_search.active_provider import ActiveProvider
 from memd.vector_search.answering_space import AnsweringSpace
 from memd.vector_search.transitions import Situation, State, next_step
 from memd_client.errors import MemdError, ProviderUnavailableError, ShuttingDownError
 from memd_client.messages import Degradation, Fallback, FillProgress
-
-log = structlog.get_logger(__name__)
 
 CHECK_INTERVAL_S = 5.0
 """How often to check whether to use or leave the fallback."""

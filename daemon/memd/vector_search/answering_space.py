@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Collection
 
 import numpy as np
-import structlog
 import trio
 from numpy.typing import NDArray
 
@@ -16,10 +15,9 @@ from memd.index.meta import note_space
 from memd.index.vectors.cache import SpaceFacts, VectorCache, activate_space, load_facts
 from memd.system.clock import Clock
 from memd.system.events import EVENTS
+from memd.system.log import log
 from memd.vector_search.active_provider import ActiveProvider
 from memd_client.errors import DeadlineExceededError, DimensionsChangedError, MemdError, ShuttingDownError
-
-log = structlog.get_logger(__name__)
 
 
 class AnsweringSpace:

@@ -140,12 +140,11 @@ def test_partial_line_does_not_corrupt_the_next(
 
 TALKATIVE = """
 import ctypes, os, sys
-import structlog
 from memd.service.logfile import LogStream
+from memd.system.log import configure_log, log
 stream = LogStream()
 assert stream.rotate_file(sys.argv[1], limit_bytes=2000)
-structlog.configure(processors=[structlog.processors.JSONRenderer()], logger_factory=stream.logger_factory())
-log = structlog.get_logger("x")
+configure_log("info", stream)
 for number in range(30):
     log.info("test.line", number=number, fill="y" * 80)
 stream.drain()

@@ -9,7 +9,6 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from structlog.testing import capture_logs
 
 from memd.programs.conversation import Conversation, Message, Session
 from memd.programs.program import ConversationDatabase, StoredSession
@@ -20,6 +19,7 @@ from memd.sources.watch.queue import CONVERSATION_VALID_S, FolderEvents, Hints, 
 from memd.system.safe_open import OpenFolder
 from memd.system.sqlite import ForeignDatabaseError
 from memd_client.errors import FileMissingError, FileUnreadableError
+from tests.support.logs import capture_logs
 
 
 class JsonDatabase(ConversationDatabase):

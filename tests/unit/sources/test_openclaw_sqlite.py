@@ -9,13 +9,13 @@ import pytest
 import zstandard
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from structlog.testing import capture_logs
 
 from memd.programs import openclaw_rows as openclaw_sessions
 from memd.programs.openclaw_database import MAX_EVENT_BYTES
 from memd.programs.openclaw_rows import OpenClawSessions
 from memd.sources.databases import ConversationDatabases
 from memd_client.errors import FileUnreadableError
+from tests.support.logs import capture_logs
 from tests.support.transcripts import (
     START_MS,
     OpenClawDatabase,

@@ -7,7 +7,6 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-import structlog
 import trio
 
 from memd.embedding.choose.local_resolver import LocalResolver
@@ -20,6 +19,7 @@ from memd.embedding.prefixes import Prefixes
 from memd.embedding.provider import EmbeddingProvider
 from memd.embedding.remote.catalog import AUTO_ORDER
 from memd.settings.schema import DaemonSettings, MemorySearch, ProviderEntry
+from memd.system.log import log
 from memd_client.errors import MemdError, ModelMissingError, ProviderUnavailableError, ShuttingDownError
 
 if TYPE_CHECKING:
@@ -28,8 +28,6 @@ if TYPE_CHECKING:
     from memd.embedding.remote.bulk.api import BulkApi
     from memd.embedding.remote.http import HttpClient
     from memd.embedding.remote.providers.api import EmbeddingApi
-
-log = structlog.get_logger(__name__)
 
 QUERY_TIMEOUT_S: Final = 30.0
 """The timeout for a query, retries included. Searches wait less; the vector then serves the next search."""

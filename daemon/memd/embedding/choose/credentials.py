@@ -10,8 +10,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
-import structlog
-
 from memd.embedding.remote.catalog import KnownProvider
 from memd.embedding.secret import Secret
 from memd.settings.agents import DEFAULT_AGENT
@@ -19,9 +17,8 @@ from memd.settings.layers import key_text, shown_key
 from memd.settings.openclaw_file import load_document
 from memd.settings.schema import KEY_KINDS, EndpointSettings, ProviderEntry
 from memd.system.clock import Clock, wall_clock_ms
+from memd.system.log import log
 from memd_client.errors import ConfigInvalidError
-
-log = structlog.get_logger(__name__)
 
 ENDPOINT: Final = "search.endpoint"
 """The dotted name of the settings of a remote provider, for messages."""

@@ -15,17 +15,15 @@ from typing import BinaryIO, Final
 from urllib.parse import urlsplit
 
 import httpx
-import structlog
 import trio
 
 from memd.embedding.local.model_files import PART_SUFFIX, TAG_SUFFIX
 from memd.embedding.redaction import WINDOW, Redactor, redactor_of
 from memd.embedding.secret import Secret
+from memd.system.log import log
 from memd.system.state_file import load_whole
 from memd.system.units import size
 from memd_client.errors import ChecksumMismatchError, DownloadFailedError
-
-log = structlog.get_logger(__name__)
 
 Progress = Callable[[str, int, int, str], None]
 """Called with (stage, done, total, detail); numbers are bytes in most stages. Must not block."""

@@ -7,18 +7,16 @@ from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, Literal
 
-import structlog
 import trio
 
 from memd.embedding.local.reference import ModelReference, is_hub_offline, parse_reference
 from memd.system.back_off import back_off_s
+from memd.system.log import log
 from memd_client.errors import MemdError, ShuttingDownError
 from memd_client.reports import DownloadStatus
 
 if TYPE_CHECKING:
     from memd.embedding.local.download import Progress
-
-log = structlog.get_logger(__name__)
 
 State = Literal["running", "waiting", "failed"]
 

@@ -7,7 +7,6 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-import structlog
 import trio
 
 from memd.embedding.local.downloads import Downloads
@@ -25,6 +24,7 @@ from memd.embedding.local.reference import (
     parse_reference,
 )
 from memd.settings.schema import MemorySearch
+from memd.system.log import log
 from memd_client.errors import (
     BadParamsError,
     ConfigInvalidError,
@@ -38,8 +38,6 @@ from memd_client.reports import ModelStatus
 
 if TYPE_CHECKING:
     from memd.embedding.local.download import Progress
-
-log = structlog.get_logger(__name__)
 
 LOCK_SECONDS: Final = 10.0
 """How long a removal waits for another process that pulls a model."""

@@ -13,7 +13,6 @@ from functools import partial
 from pathlib import Path
 from typing import Final, Literal, NamedTuple
 
-import structlog
 import trio
 
 from memd.embedding.local import fit
@@ -31,6 +30,7 @@ from memd.embedding.local.process import (
     Outcome,
 )
 from memd.system.back_off import back_off_s
+from memd.system.log import log
 from memd.system.units import size
 from memd_client.errors import (
     DeadlineExceededError,
@@ -42,8 +42,6 @@ from memd_client.errors import (
     ShuttingDownError,
 )
 from memd_client.reports import ModelStatus
-
-log = structlog.get_logger(__name__)
 
 QUERY_QUIET_SECONDS: Final = 1.0
 """For this time after a query texts are embedded one at a time: texts in parallel take longer, so the next query would

@@ -15,20 +15,18 @@ from pathlib import Path
 from typing import Final
 
 import numpy as np
-import structlog
 import trio
 
 from memd.embedding.local import wire
 from memd.embedding.local.engine import EngineUse, GpuLayers
 from memd.embedding.local.extra import extra_unusable_error
 from memd.embedding.local.jobs import FloatArray, JobKind
+from memd.system.log import log
 from memd_client.errors import (
     ModelChildError,
     ModelInvalidError,
     ProviderFailedError,
 )
-
-log = structlog.get_logger(__name__)
 
 CHILD_COMMAND: Final = (sys.executable, "-P", "-m", "memd.embedding.local.child")
 """`-P` prevents imports from the daemon's working directory."""

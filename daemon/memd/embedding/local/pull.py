@@ -18,7 +18,6 @@ from functools import partial
 from pathlib import Path
 from typing import Final
 
-import structlog
 import trio
 
 from memd.embedding.local.download import Progress, fetch_file, load_sha256
@@ -27,6 +26,7 @@ from memd.embedding.local.header import load_header
 from memd.embedding.local.model_files import SOURCE_DIR, lock_models, write_reference
 from memd.embedding.local.reference import MINILM_FILE, ModelReference, hub_token, hub_url, parse_reference
 from memd.embedding.redaction import redactor_of
+from memd.system.log import log
 from memd.system.temp_files import remove_leftovers
 from memd_client.errors import (
     ChecksumMismatchError,
@@ -35,8 +35,6 @@ from memd_client.errors import (
     MemdError,
     ModelInvalidError,
 )
-
-log = structlog.get_logger(__name__)
 
 MINILM_REPOSITORY: Final = "sentence-transformers/all-MiniLM-L6-v2"
 MINILM_SOURCES: Final = {

@@ -10,13 +10,13 @@ from types import TracebackType
 from typing import Literal
 
 import msgspec
-import structlog
 import trio
 
 from memd.embedding.remote.circuit_breaker import MAX_BACKOFF_S, CircuitBreaker, Count
 from memd.embedding.remote.endpoint import TextKind
 from memd.embedding.remote.token_budget import TokenBudget
 from memd.system.clock import Clock
+from memd.system.log import log
 from memd_client.errors import (
     ProviderFailedError,
     ProviderReplyError,
@@ -24,8 +24,6 @@ from memd_client.errors import (
     TokenBudgetError,
 )
 from memd_client.reports import AccountStatus
-
-log = structlog.get_logger(__name__)
 
 Outcome = ProviderFailedError | Literal["abandoned"] | None
 """The outcome of a call; None for success."""

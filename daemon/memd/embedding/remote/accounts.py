@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Final
 
 import msgspec
-import structlog
 import trio
 
 from memd.embedding.provider import BatchLimits
@@ -19,10 +18,9 @@ from memd.embedding.remote.circuit_breaker import Count
 from memd.embedding.remote.endpoint import Endpoint
 from memd.embedding.remote.token_budget import TokenBudget
 from memd.system.clock import Clock
+from memd.system.log import log
 from memd.system.state_file import load_whole, replace_whole
 from memd_client.reports import AccountStatus
-
-log = structlog.get_logger(__name__)
 
 FORMAT: Final = 1
 

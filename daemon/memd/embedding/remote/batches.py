@@ -9,13 +9,11 @@ from itertools import islice
 from typing import Final
 
 import numpy as np
-import structlog
 
 from memd.embedding.provider import BatchLimits, EmbeddingProvider, FloatArray, unit_vector
+from memd.system.log import log
 from memd.text.tokens import estimate_tokens
 from memd_client.errors import ProviderFailedError, ProviderReplyError, TextRefusedError
-
-log = structlog.get_logger(__name__)
 
 QUICK_S: Final = 0.25
 """A faster full request doubles the batch size: a query that waits for it then waits 0.5 s at most."""

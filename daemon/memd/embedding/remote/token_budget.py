@@ -4,12 +4,9 @@ from __future__ import annotations
 
 from typing import Final
 
-import structlog
-
 from memd.system.clock import Clock
+from memd.system.log import log
 from memd_client.errors import TokenBudgetError
-
-log = structlog.get_logger(__name__)
 
 DAY_MS: Final = 86_400_000
 

@@ -13,7 +13,6 @@ from functools import partial
 from pathlib import Path
 
 import apsw
-import structlog
 
 from memd.index import chunks_vec
 from memd.index.database import UNREADABLE_CODES, WRITER, connect, extended_code, passes_check, transaction
@@ -39,10 +38,9 @@ from memd.index.integrity.upkeep import note_checked, was_closed_cleanly, writte
 from memd.index.meta import active_space, find_meta, set_meta
 from memd.index.schema import VERSION, migrate
 from memd.system.clock import Clock
+from memd.system.log import log
 from memd.system.sqlite import Database, get_int
 from memd_client.errors import IndexNewerError
-
-log = structlog.get_logger(__name__)
 
 COEXISTING_SUFFIX = ".memd"
 """Inserted before the suffix of an index that is created next to a file of OpenClaw, which stays."""

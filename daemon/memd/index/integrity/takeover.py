@@ -12,7 +12,6 @@ from pathlib import Path
 from urllib.parse import quote
 
 import apsw
-import structlog
 
 from memd.index.adopt import is_openclaw_index
 from memd.index.database import NEW_FILE, connect, passes_check, transaction
@@ -21,11 +20,10 @@ from memd.index.integrity.file_check import FileKind, inspect
 from memd.index.integrity.quarantine import sync_directory
 from memd.index.meta import ACTIVE_SPACE, JOBS, SPACES
 from memd.index.schema import migrate
+from memd.system.log import log
 from memd.system.sqlite import READ_ONLY, Database, get_int, with_settings
 from memd.system.temp_files import temp_file
 from memd_client.errors import MemdError
-
-log = structlog.get_logger(__name__)
 
 BUSY_MS = 5_000
 """Longest wait for another process to close an index that is to be moved."""

@@ -8,7 +8,6 @@ from pathlib import Path
 import apsw
 import numpy as np
 import sqlite_vec
-import structlog
 
 from memd.index import chunks_vec
 from memd.index.database import connect
@@ -24,10 +23,9 @@ from memd.index.vectors.vector_search import (
     unit_query,
     used_ids,
 )
+from memd.system.log import log
 from memd.system.sqlite import Database
 from memd_client.errors import VectorExtensionError
-
-log = structlog.get_logger(__name__)
 
 LOAD_TIMEOUT_S = 10.0
 """Longest time for loading and self-test, which usually take 10 ms. Shorter than the 15 s a client waits for a daemon

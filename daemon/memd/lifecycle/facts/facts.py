@@ -12,7 +12,6 @@ from dataclasses import replace
 from functools import partial
 
 import msgspec
-import structlog
 import trio
 
 from memd.agents.agent import Agent
@@ -33,6 +32,7 @@ from memd.lifecycle.facts.search import (
 )
 from memd.system.clock import Clock
 from memd.system.events import EVENTS
+from memd.system.log import log
 from memd.system.untrusted import block
 from memd.text.transcripts.scaffolding import without_headers
 from memd_client.errors import BadParamsError, MemoryDisabledError
@@ -55,8 +55,6 @@ from memd_client.facts import (
     MemoryStoreReply,
     SkippedMessage,
 )
-
-log = structlog.get_logger(__name__)
 
 MAX_CANDIDATES, MIN_CANDIDATE_SCORE = 5, 0.3
 """Limit and lowest score of the candidates for a query without a clear match."""

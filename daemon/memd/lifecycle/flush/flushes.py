@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import TypeVar, cast
 
 import msgspec
-import structlog
 import trio
 from msgspec.structs import replace
 
@@ -22,6 +21,7 @@ from memd.lifecycle.flush.check import Access, SessionFigures, decide, flush_pro
 from memd.lifecycle.notes.session_kinds import settle_kind
 from memd.system.clock import Clock
 from memd.system.events import EVENTS
+from memd.system.log import log
 from memd.system.lru import LruCache
 from memd.system.state_file import NotRegularFileError, load_whole, replace_whole
 from memd_client.errors import MemoryDisabledError
@@ -33,8 +33,6 @@ from memd_client.sessions import (
     FlushDoneParams,
     FlushDoneReply,
 )
-
-log = structlog.get_logger(__name__)
 
 MAX_SESSIONS = 1_000
 """Limit of recorded sessions; beyond it, the least recently used ones are dropped."""

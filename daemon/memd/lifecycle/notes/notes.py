@@ -12,7 +12,6 @@ from datetime import date, datetime
 from functools import partial
 from pathlib import Path
 
-import structlog
 import trio
 
 from memd.agents.agent import Agent
@@ -51,11 +50,10 @@ from memd.sources.openclaw import OpenClawConversations
 from memd.sources.rules import PRIVATE_FOLDER
 from memd.system.clock import Clock
 from memd.system.events import EVENTS
+from memd.system.log import log
 from memd.text.transcripts.messages import kind_of_key
 from memd_client.errors import FileUnreadableError, MemdError, MemoryDisabledError, NoteUnwritableError
 from memd_client.notes import AppendNoteParams, AppendNoteReply, SessionEndedParams, SessionEndedReply
-
-log = structlog.get_logger(__name__)
 
 MAX_TRANSCRIPT_BYTES = 64 * 1024 * 1024
 """Limit of a transcript for a note: one in OpenClaw's database is read completely for its last messages."""

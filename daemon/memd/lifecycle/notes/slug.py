@@ -7,10 +7,10 @@ import unicodedata
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from datetime import datetime
 
-import structlog
 import trio
 
 from memd.lifecycle.notes.session_note import ConversationMessage, one_line
+from memd.system.log import log
 from memd.text.query.keywords import plan_match
 from memd_client.errors import MemdError
 
@@ -137,8 +137,6 @@ def _words(text: str) -> Iterable[str]:
         if least <= len(word) <= 20 and word not in _FILLER and not _NUMBER_OR_CODE.fullmatch(word):
             yield word
 
-
-log = structlog.get_logger(__name__)
 
 Complete = Callable[[str], Awaitable[str]]
 """Takes a prompt and returns a model's reply. Raises a `MemdError` if there is none."""

@@ -17,13 +17,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-import structlog
 import trio
 
 from memd.system import units
 from memd_client.errors import GitFailedError, GitMissingError
-
-log = structlog.get_logger(__name__)
 
 MIN_VERSION: Final = (2, 38)
 

@@ -15,13 +15,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, NamedTuple, TypeVar
 
-import structlog
 import trio
 
 from memd.replication.git.program import MAX_OUTPUT_BYTES, Git, failed
+from memd.system.log import log
 from memd_client.errors import GitFailedError
-
-log = structlog.get_logger(__name__)
 
 TIP: Final = "refs/heads/memory"
 """The last commit of this machine: what it has pushed, or is about to push."""

@@ -18,6 +18,7 @@ from memd import __version__
 from memd.service.checks.indexes import check_indexes
 from memd.service.checks.installation import CHECKS, load_installation
 from memd.service.checks.workspaces import check_agent, check_notes
+from memd.system.log import configure_log
 from memd_client.discovery import home_directory
 from memd_client.errors import MemdError
 
@@ -49,15 +50,7 @@ def report(environ: Mapping[str, str], home_dir: Path, pid: int = 0) -> Report:
 
 def main(arguments: list[str]) -> int:
     """Print a report; return the exit code."""
-    import logging
-
-    import structlog
-
-    # Log events would be noise: problems are in the report.
-    structlog.configure(
-        wrapper_class=structlog.make_filtering_bound_logger(logging.CRITICAL),
-        logger_factory=structlog.WriteLoggerFactory(sys.stderr),
-    )
+    configure_log("critical", sys.stderr)  # log events would be noise: problems are in the report
     what, pid = arguments[0], int(arguments[1]) if arguments[1:] else 0
     try:
         home = os.environ["HOME"] = home_directory()

@@ -16,14 +16,12 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Final, NamedTuple
 
-import structlog
 import trio
 
 from memd.sources.watch.filesystems import MOUNT_TABLE, Mounts, load_mounts
 from memd.sources.watch.queue import NOWHERE, FolderEvents, Interest, Key, WatchQueue, WatchResult
+from memd.system.log import log
 from memd.system.safe_open import NO_DESCRIPTOR, Identity, OpenFolder
-
-log = structlog.get_logger(__name__)
 
 STEP_S = 0.25
 """Minimum time between two reads for hints, so that a burst of events causes few of them."""

@@ -24,12 +24,10 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from typing import Final, NamedTuple, TypeAlias
 
-import structlog
 import trio
 
+from memd.system.log import log
 from memd.system.safe_open import OpenFolder
-
-log = structlog.get_logger(__name__)
 
 NOTES_VALID_S: Final = 2.0
 CONVERSATION_VALID_S: Final = 60.0

@@ -15,7 +15,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, TypeAlias
 
-import structlog
 import trio
 
 from memd.sources.source import Listing
@@ -24,9 +23,8 @@ from memd.sources.watch.inotify import RETRY_S, STEP_S, InotifyEvents
 from memd.sources.watch.queue import FolderEvents, Hint, Hints, WatchQueue
 from memd.sources.watch.watchfiles_events import WatchfilesEvents
 from memd.system.clock import Clock
+from memd.system.log import log
 from memd_client.errors import MemdError
-
-log = structlog.get_logger(__name__)
 
 Mechanism: TypeAlias = Literal["auto", "inotify", "watchfiles", "poll"]
 

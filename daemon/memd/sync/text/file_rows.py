@@ -8,7 +8,6 @@ from dataclasses import dataclass, replace
 from enum import Enum
 from typing import NamedTuple
 
-import structlog
 import trio
 
 from memd.index.annotations import has_current_annotations, note_current_annotations, store_annotations
@@ -21,6 +20,7 @@ from memd.sources.agent_sources import AgentSources
 from memd.sources.source import FileText, Listing, SourceFile
 from memd.sync.text.changes import CLOCK_GRAIN_MS, Changes, compare
 from memd.system.clock import Clock
+from memd.system.log import log
 from memd.system.metrics import METER
 from memd.text.cut.annotations import AnnotatedEntry, find_annotated, find_fact_days, hide_annotations
 from memd.text.cut.chunking import Chunk, chunk_text_at_breaks, cut_chunks
@@ -83,8 +83,6 @@ def _by_size(name: str, tokens: int, overlap: int) -> ChunkingScheme:
     """Return OpenClaw's chunking scheme for some sizes, in tokens."""
     return ChunkingScheme(name, lambda text, _, breaks: chunk_text_at_breaks(text, tokens, overlap, breaks))
 
-
-log = structlog.get_logger(__name__)
 
 SETTLE_MS = 1000
 """An empty file that had text is probably being rewritten: it is indexed as empty only after this time."""

@@ -13,7 +13,6 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from time import perf_counter
 
-import structlog
 import trio
 
 from memd.index.connection import IndexFile
@@ -27,11 +26,10 @@ from memd.sync.text.changes import Changes, count_behind, group_files, has_same_
 from memd.sync.text.file_rows import FileOutcome, FileRows
 from memd.system.clock import Clock, has_passed
 from memd.system.events import EVENTS
+from memd.system.log import log
 from memd.system.metrics import METER
 from memd_client.errors import MemdError
 from memd_client.messages import PendingChanges, SkippedFile
-
-log = structlog.get_logger(__name__)
 
 ProgressSink = Callable[[str, int, int, str], None]
 """Takes (stage, done, total, detail); never blocks."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Sequence
 
 import numpy as np
-import structlog
 import trio
 from numpy.typing import NDArray
 
@@ -18,10 +17,9 @@ from memd.index.connection import IndexFile
 from memd.index.meta import load_jobs, save_jobs
 from memd.settings.schema import Batch, EndpointSettings
 from memd.system.clock import Clock
+from memd.system.log import log
 from memd_client.errors import MemdError
 from memd_client.messages import BulkJob
-
-log = structlog.get_logger(__name__)
 
 BULK_FROM = 1_000
 """Fewest texts for a batch job: fewer are embedded by plain requests within minutes."""

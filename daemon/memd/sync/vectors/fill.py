@@ -13,7 +13,6 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 import numpy as np
-import structlog
 import trio
 from numpy.typing import NDArray
 
@@ -40,10 +39,9 @@ from memd.sync.vectors.bulk_fill import BulkFill
 from memd.sync.vectors.provider_health import EmbeddingSpeed, FailureIsolation, ProviderHealth
 from memd.system.back_off import back_off_s
 from memd.system.clock import Clock, has_passed
+from memd.system.log import log
 from memd.system.metrics import METER
 from memd_client.errors import DimensionsChangedError, MemdError
-
-log = structlog.get_logger(__name__)
 
 TRIM_EVERY_MS = 60_000
 """Interval at which the cache is trimmed, because that scans all vectors."""

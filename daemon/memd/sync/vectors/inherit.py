@@ -6,7 +6,6 @@ from collections.abc import Collection
 from functools import partial
 from pathlib import Path
 
-import structlog
 import trio
 
 from memd.index.adopt import StoredVectors, import_vectors, load_stored_vectors
@@ -14,9 +13,8 @@ from memd.index.cache import SpaceKey, find_dims
 from memd.index.connection import IndexFile
 from memd.settings.schema import Chunking
 from memd.system.clock import Clock
+from memd.system.log import log
 from memd.system.sqlite import ForeignDatabaseError
-
-log = structlog.get_logger(__name__)
 
 
 async def inherit_vectors(

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-import structlog
-
 from memd.system.clock import Clock
+from memd.system.log import log
 from memd_client.errors import (
     MemdError,
     ModelChildError,
@@ -15,8 +14,6 @@ from memd_client.errors import (
     ProviderUnreachableError,
 )
 from memd_client.messages import Degradation
-
-log = structlog.get_logger(__name__)
 
 
 class ProviderHealth:

@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import structlog.testing
 
 from memd.embedding.local.reference import DEFAULT_LOCAL_MODEL, local_space, parse_reference
 from memd.embedding.remote.catalog import AUTO_ORDER
@@ -21,6 +20,7 @@ from memd_client.errors import (
 )
 from tests.support import fake_model_child as fake
 from tests.support.chooser_fixture import Choice, ChooserFixture
+from tests.support.logs import capture_logs
 
 DOWNLOADABLE = "hf:owner/repo/m.gguf"
 
@@ -64,7 +64,7 @@ def test_auto_takes_the_first_provider_that_has_a_key(tmp_path: Path, position: 
 
 def test_auto_skips_unusable_providers_and_logs_them(tmp_path: Path) -> None:
     pulled(tmp_path, "minilm")
-    with structlog.testing.capture_logs() as logs:
+    with capture_logs() as logs:
         selection = choose(
             tmp_path,
             asker=ChooserFixture(tmp_path, extra=False, environ={"VOYAGE_API_KEY": "k"}),

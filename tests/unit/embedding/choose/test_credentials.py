@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import structlog.testing
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -18,6 +17,7 @@ from memd.embedding.remote.catalog import GEMINI, OPENAI
 from memd.embedding.secret import Secret
 from memd.settings.schema import EndpointSettings, ProviderEntry
 from memd_client.errors import ConfigInvalidError
+from tests.support.logs import capture_logs
 
 NOW = 1_700_000_000_000
 
@@ -234,7 +234,7 @@ def test_broken_profiles_file_is_named_and_other_keys_still_work(tmp_path: Path,
         assert "sk-marker" not in str(vars(error))
         error = error.__context__
 
-    with structlog.testing.capture_logs() as logs:
+    with capture_logs() as logs:
         assert find(tmp_path, environ={"OPENAI_API_KEY": "usual"}) == "usual"
     assert [entry["event"] for entry in logs] == ["embedding.auth_profiles_skipped"]
     assert "sk-marker" not in str(logs)

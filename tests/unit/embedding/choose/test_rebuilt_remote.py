@@ -12,7 +12,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-import structlog.testing
 
 from memd.embedding.choose.remote_resolver import ModelChoice, RemotePlan
 from memd.embedding.local.reference import DEFAULT_LOCAL_MODEL, local_space, parse_reference
@@ -30,6 +29,7 @@ from memd_client.errors import (
 )
 from tests.support import fake_model_child as fake
 from tests.support.chooser_fixture import KEYS, ChooserFixture, key_in, remote_resolver
+from tests.support.logs import capture_logs
 from tests.support.provider_server import KEY, serve_provider
 
 
@@ -172,7 +172,7 @@ def test_no_key_is_in_any_repr_log_or_error(tmp_path: Path, caplog: pytest.LogCa
     ]
     seen = []
 
-    with structlog.testing.capture_logs() as logs:
+    with capture_logs() as logs:
         for with_keys in (environ, {}):
             asker = ChooserFixture(tmp_path, environ=with_keys, entries={"lab": entry})
             for name in ("auto", *AUTO_ORDER, "ollama", "lab", "compatible"):

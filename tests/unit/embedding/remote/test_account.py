@@ -8,7 +8,6 @@ import trio.lowlevel
 import trio.testing
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from structlog.testing import capture_logs
 
 from memd.embedding.remote.account import PrioritySemaphore
 from memd.embedding.remote.circuit_breaker import ACTION_WINDOW_MS, FIRST_TRANSIENT_WINDOW_MS, QUOTA_WINDOW_MS
@@ -22,6 +21,7 @@ from memd_client.errors import (
     TextRefusedError,
     TokenBudgetError,
 )
+from tests.support.logs import capture_logs
 from tests.support.remote_fixture import (
     ACCOUNT_LIMITS,
     DOWN,

@@ -14,7 +14,6 @@ import trio.lowlevel
 import trio.testing
 from hypothesis import given
 from hypothesis import strategies as st
-from structlog.testing import capture_logs
 
 from memd.embedding.remote.circuit_breaker import ACTION_WINDOW_MS, QUOTA_WINDOW_MS
 from memd.embedding.remote.token_budget import DAY_MS
@@ -25,6 +24,7 @@ from memd_client.errors import (
     ProviderQuotaError,
     TokenBudgetError,
 )
+from tests.support.logs import capture_logs
 from tests.support.remote_fixture import (
     ACCOUNT_KEY,
     ACCOUNT_LIMITS,

@@ -13,7 +13,6 @@ import pytest
 import trio
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from structlog.testing import capture_logs
 
 from memd.embedding.provider import BatchLimits, FloatArray
 from memd.embedding.remote.batches import (
@@ -39,6 +38,7 @@ from memd_client.errors import (
     TextRefusedError,
 )
 from tests.support.fake_provider import FakeProvider
+from tests.support.logs import capture_logs
 from tests.support.provider_faults import Fault, FaultKind
 from tests.support.remote_fixture import ONE_AT_A_TIME, connected
 

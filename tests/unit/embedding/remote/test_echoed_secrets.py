@@ -9,7 +9,6 @@ from typing import Any
 
 import pytest
 import trio
-from structlog.testing import capture_logs
 
 from memd.embedding.chat import complete
 from memd.embedding.local.download import fetch_file
@@ -24,6 +23,7 @@ from tests.support.chat_server import serve_chat
 from tests.support.download_server import serve_download
 from tests.support.encodings import ENCODINGS, echo_of, forms_of
 from tests.support.http_peer import LONG, reply_with, run_peer, send_to
+from tests.support.logs import capture_logs
 from tests.support.provider_errors import DialectName, ProviderReply, json_reply
 from tests.support.provider_server import KEY, ProviderServer, serve_provider
 from tests.support.remote_fixture import MovableClock, endpoint_of, provider_over

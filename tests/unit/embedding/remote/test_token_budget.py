@@ -10,7 +10,6 @@ import pytest
 import trio
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
-from structlog.testing import capture_logs
 
 from memd.embedding.remote.account import ProviderCall
 from memd.embedding.remote.remote import RemoteProvider
@@ -21,6 +20,7 @@ from memd_client.errors import (
     ProviderRateLimitedError,
     TokenBudgetError,
 )
+from tests.support.logs import capture_logs
 from tests.support.provider_errors import DialectName
 from tests.support.provider_faults import Fault
 from tests.support.provider_server import ProviderServer, serve_provider

@@ -12,7 +12,6 @@ from typing import Any
 
 import pytest
 import trio
-from structlog.testing import capture_logs
 
 from memd.lifecycle.flush.flushes import (
     MAX_BYTES,
@@ -26,6 +25,7 @@ from memd.settings.lifecycle import LifecycleSettings
 from memd_client.errors import MemoryDisabledError
 from memd_client.sessions import CompactionDoneParams, FlushCheckParams, FlushCheckReply, FlushDoneParams
 from tests.support.agents import BlockingAgent, config_in
+from tests.support.logs import capture_logs
 
 
 @pytest.fixture

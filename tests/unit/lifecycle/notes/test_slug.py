@@ -12,7 +12,6 @@ import pytest
 import trio
 from hypothesis import given
 from hypothesis import strategies as st
-from structlog.testing import capture_logs
 from trio.testing import MockClock
 
 from memd.embedding.chat import chat_endpoint, complete, text_of_reply
@@ -36,6 +35,7 @@ from memd.sources.rules import is_memory_path
 from memd.text.query.dates import date_in_path
 from memd_client.errors import ConfigInvalidError, ProviderFailedError, ProviderReplyError
 from tests.support.http_peer import KEY, Behaviour, HttpPeer, reply_with, run_peer
+from tests.support.logs import capture_logs
 
 DAY = datetime(2026, 1, 16, 9, 5, tzinfo=UTC)
 

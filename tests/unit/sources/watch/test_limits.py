@@ -12,7 +12,6 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-import structlog
 import trio
 import watchfiles
 from trio.testing import MockClock
@@ -21,6 +20,7 @@ from memd.sources.watch import inotify
 from memd.sources.watch.inotify import Inotify, explain_limit
 from memd.sources.watch.watcher import Listings, Mechanism, Watcher, WatchState
 from memd.sources.watch.watchfiles_events import explain_failure
+from tests.support.logs import capture_logs
 from tests.support.tree import ROOT
 from tests.support.watching import HintRecorder, WatchedAgent, run_watcher, wait_for_state, workspace_at
 
@@ -72,7 +72,7 @@ async def test_watcher_polls_at_a_limit_and_returns_to_events(
         failing = Failing(watchfiles.watch, error)
         monkeypatch.setattr(watchfiles, "watch", failing)
     memory = workspace_at(tmp_path / "ws") / "memory"
-    with structlog.testing.capture_logs() as logs:
+    with capture_logs() as logs:
         options: dict[str, Any] = {"mechanism": mechanism, "poll_s": 0.05, "retry_s": 0.2}
         async with run_watcher(WatchedAgent("ann", tmp_path / "ws"), **options) as (watcher, heard):
             # without events, polling says why, and finds each kind of change
@@ -89,9 +89,7 @@ async def test_watcher_polls_at_a_limit_and_returns_to_events(
             for text in ("one", "two!"):
                 (memory / "note.md").write_text(text)
                 await heard.next("ann")
-    events = [
-        row["event"] for row in logs if row["log_level"] == "warning" or row["event"] == "watch.recovered"
-    ]
+    events = [row["event"] for row in logs if row["level"] == "warning" or row["event"] == "watch.recovered"]
     assert events == ["watch.polling", "watch.recovered"]
 
 
@@ -185,9 +183,9 @@ def test_unexpected_exception_is_logged_and_the_watcher_restarts(tmp_path: Path)
             await wait_for_state(lambda: bool(heard.hints), LONG_S)
             nursery.cancel_scope.cancel()
 
-    with structlog.testing.capture_logs() as logs:
+    with capture_logs() as logs:
         trio.run(main, clock=MockClock(rate=50))
-    assert [row["event"] for row in logs if row["log_level"] == "error"] == ["watch.crashed"]
+    assert [row["event"] for row in logs if row["level"] == "error"] == ["watch.crashed"]
 
 
 @pytest.fixture

@@ -7,7 +7,6 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
 
-import structlog
 import trio
 
 from memd.embedding.numbers import clamped_count
@@ -16,6 +15,7 @@ from memd.embedding.remote.bulk.jobs import JobRecord, JobStore, split_into_jobs
 from memd.embedding.remote.circuit_breaker import named_pause_s
 from memd.settings.schema import Batch
 from memd.system.clock import Clock, has_passed
+from memd.system.log import log
 from memd_client.errors import (
     MemdError,
     ProviderAuthError,
@@ -24,8 +24,6 @@ from memd_client.errors import (
     TokenBudgetError,
 )
 from memd_client.reports import BulkJob
-
-log = structlog.get_logger(__name__)
 
 MAX_FAILURES: Final = 2
 """Consecutive failures after which plain requests are used."""

@@ -6,7 +6,6 @@ from typing import Any
 
 import pytest
 import trio
-from structlog.testing import capture_logs
 
 from memd.embedding.remote.bulk.api import BulkState
 from memd_client.errors import (
@@ -18,6 +17,7 @@ from memd_client.errors import (
     TokenBudgetError,
 )
 from tests.support.bulk_fixture import batch_api_of, bulk_fixture, hashes_of, items_of, run_bulk, sent_bodies
+from tests.support.logs import capture_logs
 from tests.support.provider_errors import ProviderReply, json_reply
 from tests.support.provider_faults import Fault, FaultKind
 from tests.support.provider_server import KEY, serve_provider

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pytest
 import trio
-from structlog.testing import capture_logs
 
 from memd.embedding.remote.bulk.api import BulkResults
 from memd.embedding.remote.bulk.jobs import JobRecord
@@ -19,6 +18,7 @@ from tests.support.bulk_fixture import (
     limit_job_size,
     override_replies,
 )
+from tests.support.logs import capture_logs
 from tests.support.provider_errors import DialectName, ProviderReply, json_reply
 from tests.support.provider_faults import Fault, FaultKind
 from tests.support.provider_server import serve_provider

@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 import pytest
 import trio
-from structlog.testing import capture_logs
 
 from memd.embedding.remote.bulk.api import BulkResults
 from memd.embedding.remote.bulk.jobs import JobRecord
@@ -26,6 +25,7 @@ from tests.support.bulk_fixture import (
     override_replies,
     sent_bodies,
 )
+from tests.support.logs import capture_logs
 from tests.support.provider_errors import DialectName, ProviderReply
 from tests.support.provider_faults import Fault
 from tests.support.provider_server import KEY, ProviderServer, serve_provider

@@ -9,7 +9,6 @@ import pytest
 import trio
 from hypothesis import given
 from hypothesis import strategies as st
-from structlog.testing import capture_logs
 
 from memd.embedding.numbers import MAX_TIME_MS
 from memd.embedding.remote.bulk.api import BulkResults, match_to_hashes, with_equal_dims
@@ -29,6 +28,7 @@ from tests.support.bulk_fixture import (
     limit_job_size,
     sent_bodies,
 )
+from tests.support.logs import capture_logs
 from tests.support.provider_errors import DialectName
 from tests.support.provider_faults import Fault, FaultKind
 from tests.support.provider_server import serve_provider
@@ -53,7 +53,7 @@ async def test_every_text_gets_its_vector_and_all_files_are_deleted(dialect: Dia
         assert batch_api_of(server).files == {}
         assert [log["event"] for log in logs].count("embedding.job_submitted") == 3
         assert [log["event"] for log in logs].count("embedding.job_ended") == 3
-        assert not [log for log in logs if log["log_level"] == "warning"]
+        assert not [log for log in logs if log["level"] == "warning"]
         assert server.complaints == []
 
 

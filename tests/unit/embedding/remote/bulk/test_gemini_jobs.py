@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 import pytest
 import trio
-from structlog.testing import capture_logs
 
 from memd.embedding.remote.bulk.api import BulkResults, BulkState, match_to_hashes
 from memd_client.errors import ProviderFailedError, ProviderReplyError
@@ -22,6 +21,7 @@ from tests.support.bulk_fixture import (
     run_bulk,
     sent_bodies,
 )
+from tests.support.logs import capture_logs
 from tests.support.provider_dialects import HttpRequest
 from tests.support.provider_errors import ProviderReply, json_reply
 from tests.support.provider_faults import Fault, FaultKind

@@ -18,6 +18,7 @@ from typing import NamedTuple
 from memd.text.data_files import read_words
 from memd.text.language.stems import languages_of_text
 from memd.text.language.stopwords import WORDS_OF
+from memd.text.lazy_pattern import lazy_pattern
 from memd.text.query.days.words import ENGLISH_WEEKDAYS, GERMAN_WEEKDAYS, MONTHS
 from memd.text.query.word_forms import MIN_STEM_LETTERS, fold, stem_word
 from memd.text.tokens import CJK_CLASS, has_cjk
@@ -43,10 +44,10 @@ MIN_ASKED_IF_NEW, MIN_ASKED = 0.2, 0.4
 MANY_ASKED = 3
 """Number of a query's words that are enough whatever their weight, if the later value is new."""
 
-_TOKEN = re.compile(
+_TOKEN = lazy_pattern(
     rf"[$€£¥₹]?(?<![^\W_])v?\d+(?:[.,:/-]\d+)*\s?%?|[{CJK_CLASS}]|[^\W_{CJK_CLASS}]+(?:['’][^\W\d_]+)?"
 )
-_LETTERS = re.compile(rf"[{CJK_CLASS}]|[^\W\d_{CJK_CLASS}]+")
+_LETTERS = lazy_pattern(rf"[{CJK_CLASS}]|[^\W\d_{CJK_CLASS}]+")
 _APOSTROPHE = re.compile("['’](?=[a-z]{1,2}$)")
 _ISO_DAY = re.compile(r"\d{4}-\d\d-\d\d")
 _AMBIGUOUS_DATES = frozenset(

@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import re
 
+from memd.text.lazy_pattern import lazy_pattern
+
 UNITS_PER_TOKEN = 4
 """Units are quarters of a token, so that counts are integers."""
 
@@ -34,8 +36,8 @@ WIDE_CLASS = (
 """Inside of a character class: characters of a whole token, which are CJK with punctuation and forms, and all
 characters outside the basic plane."""
 
-_CJK = re.compile(f"[{CJK_CLASS}]")
-_WORD = re.compile(rf"[{CJK_CLASS}]|[^\W{CJK_CLASS}]+")
+_CJK = lazy_pattern(f"[{CJK_CLASS}]")
+_WORD = lazy_pattern(rf"[{CJK_CLASS}]|[^\W{CJK_CLASS}]+")
 _ASCII_WORD = re.compile("[a-z0-9_]+")
 _FOLDED = bytes(
     ord(chr(code).lower()) if code < 128 and (chr(code).isalnum() or chr(code) == "_") else ord(" ")
@@ -43,8 +45,8 @@ _FOLDED = bytes(
 )
 """Lower-case form of each ASCII byte; a blank for bytes outside words."""
 
-_WIDE = re.compile(f"[{WIDE_CLASS}]")
-_WIDE_RUN = re.compile(f"[{WIDE_CLASS}]+")
+_WIDE = lazy_pattern(f"[{WIDE_CLASS}]")
+_WIDE_RUN = lazy_pattern(f"[{WIDE_CLASS}]+")
 
 
 def split_words(text: str) -> list[str]:

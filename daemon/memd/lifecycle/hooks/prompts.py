@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from memd.text.data_files import read_sections, read_words
+from memd.text.lazy_pattern import lazy_pattern
 from memd.text.query.word_forms import fold, stem_word
 from memd.text.tokens import folded_words, has_cjk
 from memd.text.transcripts.injected import without_injected
@@ -29,7 +30,7 @@ _FILE = Path(__file__).with_suffix(".txt")
 _SECTIONS = read_sections(_FILE)
 _WORDS = read_words(_FILE)
 _OPENINGS = tuple(_SECTIONS["opening"])
-_PRINTED = re.compile("|".join(f"(?:{row})" for row in _SECTIONS["line"]))
+_PRINTED = lazy_pattern("|".join(f"(?:{row})" for row in _SECTIONS["line"]))
 _ACKNOWLEDGEMENTS = frozenset(fold(word).replace("'", "") for word in _WORDS["acknowledgement"])
 _ACKNOWLEDGING_RUNS = _WORDS["acknowledgement-run"]
 _COMMON_STEMS = frozenset(stem_word(fold(word))[0] for word in _WORDS["common"])

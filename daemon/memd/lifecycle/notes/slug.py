@@ -11,6 +11,7 @@ import trio
 
 from memd.lifecycle.notes.session_note import ConversationMessage, one_line
 from memd.system.log import log
+from memd.text.lazy_pattern import lazy_pattern
 from memd.text.query.keywords import plan_match
 from memd_client.errors import MemdError
 
@@ -28,7 +29,7 @@ _SPELLED = str.maketrans(
 )
 """Latin letters that Unicode doesn't decompose."""
 
-_UNSEEN = re.compile(
+_UNSEEN = lazy_pattern(
     "[\u0300-\u036f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u3164\u1ab0-\u1aff\u1dc0-\u1dff\u20d0-\u20ff\ufe00-\ufe0f\ufe20-\ufe2f\uffa0\U000e0100-\U000e01ef]"
 )
 """Invisible letters and marks, and stray accents, which would make different names look the same."""

@@ -18,6 +18,7 @@ from memd.text.language.stopwords import (
     KOREAN_GRAMMAR,
     THAI_GRAMMAR,
 )
+from memd.text.lazy_pattern import lazy_pattern
 
 RunTerm = tuple[str, tuple[str, ...]]
 """A word, and the phrases that find it."""
@@ -27,7 +28,7 @@ _HIRAGANA = "\u3041-\u309f"
 _KATAKANA = "\u30a0-\u30ff\u31f0-\u31ff"
 _INSIDE = "ちりきしいみけげめれえせびべぎじ"  # kana inside words that are not particles: 打ち合わせ
 
-_SCRIPT_RUN = re.compile(
+_SCRIPT_RUN = lazy_pattern(
     rf"(?P<han>[{_HAN}]+(?:[{_INSIDE}][{_HAN}]+)*)|(?P<hira>[{_HIRAGANA}]+)|(?P<kata>[{_KATAKANA}]+)"
     r"|(?P<hangul>[\u3131-\u318e\uac00-\ud7af]+)|(?P<thai>[\u0e00-\u0e7f]+)|(?P<rest>.)"
 )
@@ -42,11 +43,11 @@ def _longest_first(words: Iterable[str]) -> str:
 
 _MIXED_GRAMMAR = {word for word in JAPANESE_GRAMMAR if re.match(f"[{_HAN}]", word) and _KANA.search(word)}
 _HAN_GRAMMAR = {word for word in JAPANESE_GRAMMAR if _KANA.search(word) is None}
-_CHINESE = re.compile(rf"(?P<whole>{_longest_first(CHINESE_WHOLE)})|{_longest_first(CHINESE_GRAMMAR)}")
-_JAPANESE_HAN = re.compile(_longest_first(_HAN_GRAMMAR))
-_JAPANESE_MIXED = re.compile(_longest_first(_MIXED_GRAMMAR))
-_JAPANESE_KANA = re.compile(_longest_first(JAPANESE_GRAMMAR - _HAN_GRAMMAR - _MIXED_GRAMMAR))
-_THAI = re.compile(_longest_first(THAI_GRAMMAR))
+_CHINESE = lazy_pattern(rf"(?P<whole>{_longest_first(CHINESE_WHOLE)})|{_longest_first(CHINESE_GRAMMAR)}")
+_JAPANESE_HAN = lazy_pattern(_longest_first(_HAN_GRAMMAR))
+_JAPANESE_MIXED = lazy_pattern(_longest_first(_MIXED_GRAMMAR))
+_JAPANESE_KANA = lazy_pattern(_longest_first(JAPANESE_GRAMMAR - _HAN_GRAMMAR - _MIXED_GRAMMAR))
+_THAI = lazy_pattern(_longest_first(THAI_GRAMMAR))
 
 
 def has_kana(text: str) -> bool:

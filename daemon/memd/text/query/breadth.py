@@ -6,14 +6,15 @@ import re
 from pathlib import Path
 
 from memd.text.data_files import read_sections
+from memd.text.lazy_pattern import lazy_pattern
 
 MAX_PART_WORDS = 6
 """Most words of one part of a query: longer ones are clauses of their own."""
 
 _SECTIONS = read_sections(Path(__file__).with_suffix(".txt"))
-_BROAD = re.compile("|".join(f"(?:{row})" for row in _SECTIONS["broad"]), re.IGNORECASE)
+_BROAD = lazy_pattern("|".join(f"(?:{row})" for row in _SECTIONS["broad"]), re.IGNORECASE)
 _PARTS = [re.compile(row, re.IGNORECASE) for row in _SECTIONS["parts"]]
-_FRAMING = re.compile("|".join(f"(?:{row})" for row in _SECTIONS["framing"]), re.IGNORECASE)
+_FRAMING = lazy_pattern("|".join(f"(?:{row})" for row in _SECTIONS["framing"]), re.IGNORECASE)
 _NAMES = [re.compile(row) for row in _SECTIONS["names"]]
 
 

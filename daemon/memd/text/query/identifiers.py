@@ -12,6 +12,7 @@ from functools import lru_cache
 
 from memd.text.language.stems import find_language_words, language_mark, languages_of_text, stem_words
 from memd.text.language.stopwords import WORDS_OF
+from memd.text.lazy_pattern import lazy_pattern
 from memd.text.tokens import CJK_CLASS
 
 MAX_NAME_LETTERS = 64
@@ -31,9 +32,9 @@ _NO_JOINTS = str.maketrans("", "", "-_\u2010\u2011")
 _HUMP = re.compile(rf"[{_LOWER}0-9][{_UPPER}]|[{_UPPER}]{{2}}[{_LOWER}]{{2}}")
 _CAMEL_PART = re.compile(rf"[{_UPPER}]+\d*(?![{_LOWER}])|[{_UPPER}]?[{_LOWER}]+\d*|\d+")
 _LETTER = rf"[^\W_{CJK_CLASS}]"  # or a digit
-_WORD_RUN = re.compile(rf"{_LETTER}+")
-_JOINED_RUN = re.compile(rf"{_LETTER}+(?:[-_\u2010\u2011]{_LETTER}+)+")
-_SYMBOL = re.compile(
+_WORD_RUN = lazy_pattern(rf"{_LETTER}+")
+_JOINED_RUN = lazy_pattern(rf"{_LETTER}+(?:[-_\u2010\u2011]{_LETTER}+)+")
+_SYMBOL = lazy_pattern(
     rf"""(?<![+#._])(?<!{_LETTER})(?:
         (?P<plus>[A-Za-z][A-Za-z0-9]{{0,15}})\+\+(?![A-Za-z_+])
       | (?P<sharp>[A-Za-z])\#(?!{_LETTER})
@@ -49,7 +50,7 @@ _QUOTED = re.compile(
     r'"([^"\n]{2,120})"|“([^”\n]{2,120})”|„([^“”\n]{2,120})[“”]|«([^»\n]{2,120})»|「([^」\n]{1,120})」|『([^』\n]{1,120})』'
     r"|`([^`\n]{2,120})`|(?<!\w)'([^'\n]{2,120})'(?!\w)|(?<!\w)‘([^’\n]{2,120})’(?!\w)"
 )
-_NAME = re.compile(
+_NAME = lazy_pattern(
     rf"(?<![._])(?<!{_LETTER})(?P<lead>--|[#@$]|(?:~|\.\.?)?/\.?|\.(?=[A-Za-z]))?"
     rf"(?P<body>{_LETTER}+(?:[-./:@_+#&~\\\u2010\u2011]{{1,3}}{_LETTER}+)*)(?P<call>\(\))?"
 )

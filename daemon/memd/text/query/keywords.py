@@ -15,6 +15,7 @@ from itertools import pairwise
 
 from memd.text.language.spelling import WHITESPACE, unify_width
 from memd.text.language.stopwords import KOREAN_PARTICLES, KOREAN_WORDS, REFERENCE_WORDS
+from memd.text.lazy_pattern import lazy_pattern
 from memd.text.query.identifiers import exact_names, quoted_phrases
 from memd.text.query.terms import QueryTerms, Term, phrase_term
 
@@ -32,10 +33,10 @@ _UNSPEAKABLE = re.compile("[\0\ud800-\udfff]")
 _TOKEN = re.compile(r"\w+")
 _SPACE = re.compile(f"[{WHITESPACE}]")
 
-_REFERENCE_KANA = re.compile("[\u3040-\u30ff]")
-_REFERENCE_HAN = re.compile("[\u4e00-\u9fff]")
-_REFERENCE_HANGUL = re.compile("[\uac00-\ud7af\u3131-\u3163]")
-_REFERENCE_JAPANESE = re.compile(r"[a-z0-9_]+|[\u30a0-\u30ff]+|[\u4e00-\u9fff]+|[\u3040-\u309f]{2,}")
+_REFERENCE_KANA = lazy_pattern("[\u3040-\u30ff]")
+_REFERENCE_HAN = lazy_pattern("[\u4e00-\u9fff]")
+_REFERENCE_HANGUL = lazy_pattern("[\uac00-\ud7af\u3131-\u3163]")
+_REFERENCE_JAPANESE = lazy_pattern(r"[a-z0-9_]+|[\u30a0-\u30ff]+|[\u4e00-\u9fff]+|[\u3040-\u309f]{2,}")
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,6 +14,7 @@ from memd.text.language.runs import has_kana, run_pairs, run_terms
 from memd.text.language.spelling import index_text
 from memd.text.language.stems import STEM_MARK, irregular_forms, languages_of_query, stem_words
 from memd.text.language.stopwords import WORDS_OF
+from memd.text.lazy_pattern import lazy_pattern
 from memd.text.query.identifiers import (
     camel_parts,
     find_symbols,
@@ -55,8 +56,8 @@ _LETTER = rf"[^\W_{CJK_CLASS}]"
 _WORD = rf"{_LETTER}(?:{_LETTER}|[{_MARKS}])*"
 _SIGNS = r"[-./:@_+#'’&~\\\u2010\u2011]"
 # Either a run of CJK, or words joined by signs: `POL-358`, `user@example.com`, `don't`.
-_QUERY_TOKEN = re.compile(rf"(?P<cjk>[{CJK_CLASS}]+)|(?P<words>{_WORD}(?:{_SIGNS}{{1,3}}{_WORD})*)")
-_PART = re.compile(_WORD)
+_QUERY_TOKEN = lazy_pattern(rf"(?P<cjk>[{CJK_CLASS}]+)|(?P<words>{_WORD}(?:{_SIGNS}{{1,3}}{_WORD})*)")
+_PART = lazy_pattern(_WORD)
 _TOKEN = re.compile(r"\w+")
 _LETTERS_ONLY = re.compile(r"[^\W\d_]+")
 _ENDINGS = frozenset({"s", "d", "m", "ll", "re", "ve"})
@@ -65,7 +66,7 @@ _NEGATION = re.compile(r"n['’]t\Z", re.IGNORECASE)
 _SOME_LANGUAGES = 4  # from here on the language is unknown
 _COMPOUNDING = frozenset({"de", "nl", "sv"})
 _EVERYWHERE = frozenset("www http https com org net html".split())
-_CJK_RUN = re.compile(f"[{CJK_CLASS}]+")
+_CJK_RUN = lazy_pattern(f"[{CJK_CLASS}]+")
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from memd.system.cancellation import check_cancelled
+from memd.text.lazy_pattern import lazy_pattern
 from memd.text.tokens import CJK_CLASS
 
 MIN_LETTERS_FOR_ONE_ERROR, MIN_LETTERS_FOR_TWO_ERRORS = 4, 8
@@ -27,7 +28,7 @@ MIN_LETTERS_WITH_DIGITS = 6
 MAX_WORD_LETTERS = 40
 """Longest word that is compared."""
 
-_WORD = re.compile(rf"[^\W_{CJK_CLASS}]{{{MIN_LETTERS_FOR_ONE_ERROR},{MAX_WORD_LETTERS}}}")
+_WORD = lazy_pattern(rf"[^\W_{CJK_CLASS}]{{{MIN_LETTERS_FOR_ONE_ERROR},{MAX_WORD_LETTERS}}}")
 _HEX = re.compile(r"(?=.*\d)[0-9a-f]+")
 
 

@@ -6,13 +6,13 @@ import os
 import threading
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
-from dataclasses import replace
 from functools import partial, wraps
 from pathlib import Path
 from typing import Any, Generic, Self, TypeVar, cast
 
 import msgspec
 import trio
+from msgspec.structs import replace
 from trio.testing import MockClock, wait_all_tasks_blocked
 
 from memd.agents.agent import Agent, AgentState, when_open

@@ -9,6 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import trio
 
 from memd.embedding.provider import BatchLimits
@@ -163,7 +164,7 @@ def adapter(name: str, **fields: Any) -> EmbeddingApi:
 
 
 SMALL_LIMITS = BatchLimits(max_texts=4, max_tokens=1000, max_text_tokens=500, concurrency=2)
-ONE_AT_A_TIME = replace(SMALL_LIMITS, concurrency=1)
+ONE_AT_A_TIME = msgspec.structs.replace(SMALL_LIMITS, concurrency=1)
 
 
 class RemoteFixture:

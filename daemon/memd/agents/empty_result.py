@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
 from pathlib import Path
 
 import trio
+from msgspec import Struct
+from msgspec.structs import replace
 
 from memd.programs.catalog import OPENCLAW_SOURCE
 from memd.settings.sources import BUILT_IN_SOURCES
@@ -24,8 +25,7 @@ SCAN_TIMEOUT_S = 1.0
 """How long an empty reply waits for a scan of the files; without one its reason is `no_match`."""
 
 
-@dataclass(frozen=True, slots=True)
-class SearchedSources:
+class SearchedSources(Struct, frozen=True):
     """The files and transcripts that a search covers.
 
     Attributes:

@@ -6,12 +6,12 @@ Without them retrieval is worse. They are part of `VectorSpace`, since they chan
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from typing import Final
 
+from msgspec import Struct
 
-@dataclass(frozen=True, slots=True)
-class Prefixes:
+
+class Prefixes(Struct, frozen=True):
     """The text before a query and before a document; empty for most models."""
 
     query: str = ""

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
 import numpy.typing as npt
+from msgspec import Struct
 
 from memd.embedding.space import VectorSpace
 from memd_client.errors import ProviderFailedError
@@ -15,8 +15,7 @@ from memd_client.errors import ProviderFailedError
 FloatArray = npt.NDArray[np.float32]
 
 
-@dataclass(frozen=True, slots=True)
-class BatchLimits:
+class BatchLimits(Struct, frozen=True):
     """Limits of one request to a provider, and of concurrent requests.
 
     `max_tokens` bounds all texts of a request together, `max_text_tokens` one text. Both count tokens by

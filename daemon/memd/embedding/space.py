@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import hashlib
 import json
-from dataclasses import dataclass
 from functools import lru_cache
 
+from msgspec import Struct
 
-@dataclass(frozen=True, slots=True)
-class VectorSpace:
+
+class VectorSpace(Struct, frozen=True):
     """A set of comparable vectors, all of unit length.
 
     URL, key, headers and the directory of a model file are not part of it, so changing them keeps the vectors.

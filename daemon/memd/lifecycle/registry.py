@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 from memd.agents.agent import Agent
 from memd.agents.registry import AgentRegistry
@@ -20,8 +21,7 @@ Complete = Callable[[Agent, str], Awaitable[str]]
 """Returns the reply of an agent's chat model to a prompt."""
 
 
-@dataclass(frozen=True, slots=True)
-class AgentLifecycle:
+class AgentLifecycle(Struct, frozen=True):
     """The parts of one agent's lifecycle; they use the agent's memory and are independent of each other."""
 
     agent: Agent

@@ -10,6 +10,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from urllib.parse import parse_qs, urlsplit
 
+from msgspec import Struct
+
 PAGE = "/"
 """Path of the page and of its link."""
 
@@ -23,8 +25,7 @@ ROOT = 0
 Address = tuple[str, int]
 
 
-@dataclass(frozen=True, slots=True)
-class PageLimits:
+class PageLimits(Struct, frozen=True):
     """The limits of the page's server.
 
     connections: open at once. A browser opens six for one page; beyond them one that has shown no session gives way.

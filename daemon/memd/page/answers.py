@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from hashlib import sha256
 from html import escape
 from http import HTTPStatus
@@ -11,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
+from msgspec import Struct
 
 from memd_client.errors import MemdError
 
@@ -77,8 +77,7 @@ MISSING = b'<!doctype html>\n<html lang="en"><head><meta charset="utf-8"><title>
 """The page if the package has none."""
 
 
-@dataclass(frozen=True, slots=True)
-class PageReply:
+class PageReply(Struct, frozen=True):
     """A complete HTTP reply."""
 
     status: int
@@ -146,8 +145,7 @@ def failure(error: MemdError) -> PageReply:
     return PageReply(status, msgspec.json.encode({"error": error.to_wire()}), JSON)
 
 
-@dataclass(frozen=True, slots=True)
-class Asset:
+class Asset(Struct, frozen=True):
     """One static file: its contents, its media type and its ETag."""
 
     body: bytes

@@ -12,9 +12,10 @@ import re
 import shlex
 import sys
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final, Literal, NamedTuple, TypeAlias
+
+from msgspec import Struct, field
 
 SourceKind: TypeAlias = Literal["transcripts", "notes"]
 
@@ -115,8 +116,7 @@ class ProgramNotes(NamedTuple):
     in_projects: tuple[str, str] = ("", "")
 
 
-@dataclass(frozen=True, slots=True)
-class Hooks:
+class Hooks(Struct, frozen=True):
     """The form of hooks in a program's settings.
 
     Attributes:
@@ -150,8 +150,7 @@ class Hooks:
         return {"hooks": [dict(hook)]} if self.is_grouped else dict(hook)
 
 
-@dataclass(frozen=True, slots=True)
-class Mcp:
+class Mcp(Struct, frozen=True):
     """The form of an MCP server in a program's settings.
 
     Attributes:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
-from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
 import msgspec
+from msgspec.structs import replace
 
 from memd.programs.codex_conversation import CodexConversation, answer_text, is_injected, person_text
 from memd.programs.codex_forks import ForkedLines

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass, field
 from typing import Literal, NamedTuple, TypeAlias
+
+from msgspec import Struct, field
 
 Role: TypeAlias = Literal["user", "assistant"]
 
@@ -50,8 +51,7 @@ class Break(NamedTuple):
     at_ms: int = 0
 
 
-@dataclass(slots=True)
-class Session:
+class Session(Struct):
     """What a program records about a session. Unknown texts are empty.
 
     Attributes:
@@ -80,8 +80,7 @@ class Session:
             self.updated_ms = time_ms if self.updated_ms is None else max(self.updated_ms, time_ms)
 
 
-@dataclass(slots=True)
-class Conversation:
+class Conversation(Struct):
     """A session and its messages, as far as they were read.
 
     Attributes:

@@ -7,12 +7,12 @@ import os
 import re
 import stat
 from collections.abc import Mapping
-from dataclasses import dataclass
 from datetime import datetime
 from functools import lru_cache
 from typing import NamedTuple
 
 import msgspec
+from msgspec import Struct
 
 from memd.programs.conversation import Break, Conversation, Message, Session
 from memd.programs.packed import decompress_beginning
@@ -126,8 +126,7 @@ _decode_list = msgspec.json.Decoder(dict[str, msgspec.Raw])
 _decode_entry = msgspec.json.Decoder(_Entry)
 
 
-@dataclass(slots=True)
-class _Opening:
+class _Opening(Struct):
     """The kind of session according to a file's beginning, and whether further lines can't change it."""
 
     inode: int

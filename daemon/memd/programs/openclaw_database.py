@@ -6,9 +6,10 @@ import hashlib
 import os
 import zlib
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
+
+from msgspec import Struct, field
 
 from memd.programs.catalog import OPENCLAW_SOURCE
 from memd.programs.conversation import Conversation
@@ -39,8 +40,7 @@ RECENT_SESSIONS: Final = 4
 _KIND_OF_ORIGIN: Final = {"cron": "cron", "internal": "internal", "spawn": "subagent"}
 
 
-@dataclass(slots=True)
-class _Progress:
+class _Progress(Struct):
     """The part of a session that was read.
 
     Attributes:

@@ -6,9 +6,10 @@ import os
 import zlib
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
+
+from msgspec import Struct
 
 from memd.programs.openclaw_schema import (
     COLD,
@@ -25,8 +26,7 @@ _ENDING = ".jsonl.zst"
 _HEX = frozenset("0123456789abcdef")
 
 
-@dataclass(frozen=True, slots=True)
-class ColdArchive:
+class ColdArchive(Struct, frozen=True):
     """A part of a session that was moved out of the table of events.
 
     Attributes:
@@ -95,8 +95,7 @@ _Facts = tuple[object, ...]
 """A session's row of the listing: while it is unchanged, its events are not counted again."""
 
 
-@dataclass(frozen=True, slots=True)
-class SessionRow:
+class SessionRow(Struct, frozen=True):
     """One session with a transcript.
 
     Attributes:
@@ -126,8 +125,7 @@ class SessionRow:
     cold: tuple[ColdArchive, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class TranscriptEvent:
+class TranscriptEvent(Struct, frozen=True):
     """One stored event: `text`, or `packed` as a Zstandard frame, or neither if it is damaged."""
 
     seq: int

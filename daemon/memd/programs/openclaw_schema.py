@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from memd.system.sqlite import Database, ForeignDatabaseError, columns_of, get_int
 
@@ -20,8 +20,7 @@ _NEEDED = {
 _REWRITES = "transcript_rewrite_watermarks"
 
 
-@dataclass(frozen=True, slots=True)
-class Shape:
+class Shape(Struct, frozen=True):
     """SQL expressions that differ between releases; `NULL` if a release lacks the column.
 
     Attributes:

@@ -9,11 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final, NamedTuple
 
 import msgspec
+from msgspec import Struct, field
 
 from memd.programs.values import (
     blob_of,
@@ -69,8 +69,7 @@ class OpencodeMessage(NamedTuple):
     parts: Iterator[OpencodePart]
 
 
-@dataclass(slots=True)
-class OpencodeConversation:
+class OpencodeConversation(Struct):
     """One session with its messages, to be consumed while the database is open.
 
     Attributes:

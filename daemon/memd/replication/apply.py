@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
 import trio
+from msgspec import Struct
+from msgspec.structs import replace
 
 from memd.lifecycle.files import writing
 from memd.replication.merge.files import Sides, conflict_entry, merge_one
@@ -18,8 +19,7 @@ WRITERS: Final = 4
 """Files that are written at a time: most of the time goes to syncing the disk."""
 
 
-@dataclass(frozen=True, slots=True)
-class PendingChange:
+class PendingChange(Struct, frozen=True):
     """A file that must become another one: its path, its path on this machine, and both contents' ids.
 
     `before` and `after` are None if there is no file. `reason` says why the change waits.

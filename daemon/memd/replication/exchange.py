@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
 from typing import Final
 
 import trio
+from msgspec import Struct
+from msgspec.structs import replace
 
 from memd.replication.check import (
     MAX_OTHER_FILES,
@@ -57,8 +58,7 @@ MAX_LISTED_BYTES: Final = MAX_PATH_BYTES + 100
 """Longest line about one file in a list of files."""
 
 
-@dataclass(slots=True)
-class ExchangeState:
+class ExchangeState(Struct):
     """The repository's references and files, the names for a merge, and who makes it; the references follow."""
 
     refs: dict[str, str]
@@ -67,8 +67,7 @@ class ExchangeState:
     signature: Signature
 
 
-@dataclass(frozen=True, slots=True)
-class _Refusal:
+class _Refusal(Struct, frozen=True):
     """Why a commit was not used, the limits then, and when it is fetched again although it is the same."""
 
     tip: str

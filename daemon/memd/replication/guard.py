@@ -6,10 +6,10 @@ A disk that isn't mounted looks like a folder whose files were deleted.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Set
-from dataclasses import dataclass, field
 from typing import Final
 
 import trio
+from msgspec import Struct, field
 
 from memd.replication.workspace import WorkspaceScan, is_below
 from memd.settings.agents import AgentConfig
@@ -30,8 +30,7 @@ HINT: Final = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Loss:
+class Loss(Struct, frozen=True):
     """Deletions that need a question: their paths, and the folders with the number of files lost and before.
 
     A folder inside another one of `folders` is not named. "" is the workspace.

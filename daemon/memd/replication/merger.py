@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 import trio
+from msgspec import Struct
 
 from memd.replication.check import LEDGER, check_text, is_tracked
 from memd.replication.git.repository import Repository, TreeEntry
@@ -28,8 +28,7 @@ Changes = dict[str, bytes | str | None]
 """Changes to our files by path: a new content, the id of one, or None to remove the file."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Side:
+class _Side(Struct, frozen=True):
     """The files of one commit: memory, facts among it, the rest, and the id of the ledger."""
 
     memory: Tree

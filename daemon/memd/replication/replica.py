@@ -9,11 +9,12 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Final
 
 import trio
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from memd.agents.agent import Agent
 from memd.replication.apply import PendingChange, apply_changes
@@ -57,8 +58,7 @@ MAX_SHOWN_MACHINES: Final = 100
 """Machines in the status: each takes two commands after every change."""
 
 
-@dataclass(slots=True)
-class SyncReport:
+class SyncReport(Struct):
     """What one sync did."""
 
     committed: int = 0
@@ -66,8 +66,7 @@ class SyncReport:
     exchanged: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class ReplicaView:
+class ReplicaView(Struct, frozen=True):
     """What is known of a replica, for its status."""
 
     ahead: int = 0

@@ -8,9 +8,10 @@ from __future__ import annotations
 import os
 import stat
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
+
+from msgspec import Struct, field
 
 from memd.lifecycle.files.folder_files import LIMIT_BYTES, read_bytes
 from memd.lifecycle.files.kernel_files import is_open_for_writing
@@ -38,8 +39,7 @@ BUSY: Final = ""
 """In place of the id of a content that can't be read because a program has the file open for writing."""
 
 
-@dataclass(slots=True)
-class WorkspaceScan:
+class WorkspaceScan(Struct):
     """The files of a workspace.
 
     Attributes:

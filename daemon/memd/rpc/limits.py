@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from memd_client.framing import MAX_FRAME_BYTES, MAX_VALUES
 
 
-@dataclass(frozen=True, slots=True)
-class Limits:
+class Limits(Struct, frozen=True):
     """The limits of the server; `hello` sends those that a client must observe.
 
     connections: open at once. An agent has one, and a user has tens of agents; each takes two tasks and one of the

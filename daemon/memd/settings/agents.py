@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import msgspec
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from memd.settings.layers import Findings, Layer, absolute_path, is_path_text, read_layers, shown_key
 from memd.settings.lifecycle import LifecycleSettings
@@ -57,8 +58,7 @@ _AGENT_ID = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}")
 _NOT_IN_AGENT_ID = re.compile(r"[^a-z0-9_-]+")
 
 
-@dataclass(frozen=True, slots=True)
-class AgentConfig:
+class AgentConfig(Struct, frozen=True):
     """One agent: the paths of its workspace and index, its settings, and their problems.
     `sources` are those of other programs, by name. `earlier_index` is the path of an index of an earlier
     release of memd, which is moved if there is no index yet, or of OpenClaw, whose vectors are reused.
@@ -75,8 +75,7 @@ class AgentConfig:
     sources: tuple[SourceConfig, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class OpenClawHome:
+class OpenClawHome(Struct, frozen=True):
     """All agents under one state directory.
 
     `providers` are OpenClaw's `models.providers` by id. `problems` concern the file, or settings of all agents.
@@ -228,16 +227,14 @@ def _with_own_index(
     return msgspec.structs.replace(settings, store=msgspec.structs.replace(settings.store, path=path))
 
 
-@dataclass(slots=True)
-class _Layers:
+class _Layers(Struct):
     """Layers of one agent or of all: those of `search`, and those of the other settings."""
 
     search: list[Layer] = field(default_factory=list)
     life: list[Layer] = field(default_factory=list)
 
 
-@dataclass(slots=True)
-class _Draft:
+class _Draft(Struct):
     """The settings of one agent before they are resolved."""
 
     findings: Findings
@@ -249,8 +246,7 @@ class _Draft:
         return common.search + self.layers.search, common.life + self.layers.life
 
 
-@dataclass(slots=True)
-class _Document:
+class _Document(Struct):
     """The settings in all files, before defaults and bounds."""
 
     findings: Findings

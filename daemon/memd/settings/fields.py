@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from functools import cache
 from typing import Annotated, Any, Final, TypeVar, get_args
 
 import msgspec
+from msgspec import Struct
 
 T = TypeVar("T")
 
@@ -20,8 +20,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     """Base of all settings structs: immutable, camelCase in files."""
 
 
-@dataclass(frozen=True, slots=True)
-class Setting:
+class Setting(Struct, frozen=True):
     """Metadata of one setting besides its name, type and default.
 
     Attributes:
@@ -45,8 +44,7 @@ class Setting:
     drops_fraction: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Place:
+class Place(Struct, frozen=True):
     """The dotted key in openclaw.json of a setting, or of a group of settings."""
 
     name: str
@@ -69,8 +67,7 @@ class Derived:
         return f"<Derived of {', '.join(self.fields) or 'other settings'}>"
 
 
-@dataclass(frozen=True, slots=True)
-class Field:
+class Field(Struct, frozen=True):
     """One field of a settings struct: a setting, a group of settings (`group`), or a derived value."""
 
     name: str

@@ -10,10 +10,11 @@ import math
 import os
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar, get_args
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+
+from msgspec import Struct, field
 
 from memd.settings.fields import Field, Settings, convert, describe_type, describe_value, fields_of
 from memd.settings.schema import KEY_KINDS, ExtraPath, Source
@@ -37,8 +38,7 @@ _SIZE = re.compile(r"([0-9]{1,12}(?:\.[0-9]{1,6})?) ?(b|kb|mb|gb)?")
 _UNITS = {"b": 1, "kb": 1024, "mb": 1024**2, "gb": 1024**3}
 
 
-@dataclass(frozen=True, slots=True)
-class Layer:
+class Layer(Struct, frozen=True):
     """The keys of one object in a settings file.
 
     Attributes:
@@ -87,8 +87,7 @@ class Layer:
         return Layer(self.key(place), found if isinstance(found, Mapping) else {}, self.shared, self.file)
 
 
-@dataclass(slots=True)
-class Findings:
+class Findings(Struct):
     """Problems of a settings file, for all agents and for one agent, and unknown keys."""
 
     file: Path

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
 import msgspec
+from msgspec import Struct
 
 from memd.settings.fields import convert, describe_type, describe_value, fields_of
 from memd.settings.names import SOURCES, TOML_NAMES
@@ -22,8 +22,7 @@ Problems = tuple[ConfigInvalidError, ...]
 S = TypeVar("S", bound=msgspec.Struct)
 
 
-@dataclass(frozen=True, slots=True)
-class MemdToml:
+class MemdToml(Struct, frozen=True):
     """The tables of `memd.toml`: empty if there is no file, None with a problem if it is invalid."""
 
     path: Path

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Final
+
+from msgspec import Struct
 
 from memd.settings.schema import DaemonSettings
 
@@ -27,8 +28,7 @@ MOST_PAGES: Final = 256 * MB
 """SQLite's page caches of all connections get 1/64 of the RAM; the system caches the files too."""
 
 
-@dataclass(frozen=True, slots=True)
-class RamBudget:
+class RamBudget(Struct, frozen=True):
     """Limits of RAM in bytes.
 
     `vectors`: the matrices of all agents. `models`: the processes of local models. `pages`: SQLite's caches.

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from pathlib import Path
 
 import msgspec
 import trio
+from msgspec import Struct
+from msgspec.structs import replace
 
 from memd.settings.agents import AgentConfig, OpenClawHome
 from memd.settings.fields import Settings, derived_keys
@@ -32,8 +33,7 @@ Identity = tuple[int, int, int] | None
 """Modification time, size and inode of a file; None if it doesn't exist."""
 
 
-@dataclass(frozen=True, slots=True)
-class CurrentSettings:
+class CurrentSettings(Struct, frozen=True):
     """The current settings of the agents and the daemon, and the problems of the latter."""
 
     home: OpenClawHome

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Final, NamedTuple
+
+from msgspec import Struct
 
 from memd.programs.catalog import KNOWN_SOURCES, OPENCLAW_SOURCE, SourceKind
 from memd.settings.fields import Setting, Settings
@@ -59,8 +60,7 @@ class SourceSettings(Settings, frozen=True, kw_only=True):
     ] = 256
 
 
-@dataclass(frozen=True, slots=True)
-class SourceConfig:
+class SourceConfig(Struct, frozen=True):
     """One source of an agent.
 
     Attributes:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import contextlib
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 from memd.settings.ram_budget import MB
 from memd.settings.schema import DaemonSettings
@@ -13,8 +14,7 @@ from memd.system.safe_open import open_listing
 from memd_client.errors import NoteUnwritableError
 
 
-@dataclass(frozen=True, slots=True)
-class SourceLimits:
+class SourceLimits(Struct, frozen=True):
     """Limits on one agent's indexed files: bytes per file, number of files, total bytes."""
 
     file_bytes: int
@@ -27,8 +27,7 @@ def limits_of(daemon: DaemonSettings) -> SourceLimits:
     return SourceLimits(daemon.max_file_mb * MB, daemon.max_agent_files, daemon.max_agent_mb * MB)
 
 
-@dataclass(frozen=True, slots=True)
-class WriteCapacity:
+class WriteCapacity(Struct, frozen=True):
     """Largest size of a file, and how many files and bytes may be added."""
 
     file_bytes: int

@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 from bisect import bisect_left
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+
+from msgspec import Struct, field
 
 from memd.index.transcripts import SessionFacts
 from memd.programs.conversation import Break, Message
@@ -31,8 +32,7 @@ _SPEAKERS = {"user": "User", "assistant": "Assistant"}
 _RUN = re.compile(f"[{WHITESPACE}]+")
 
 
-@dataclass(slots=True)
-class ConversationLine:
+class ConversationLine(Struct):
     """One message as a line, with the number of secrets redacted from it; the line is empty if nothing is left."""
 
     message: Message
@@ -40,8 +40,7 @@ class ConversationLine:
     redactions: int
 
 
-@dataclass(slots=True)
-class ConversationText:
+class ConversationText(Struct):
     """A conversation's lines.
 
     Attributes:
@@ -65,8 +64,7 @@ class ConversationText:
         )
 
 
-@dataclass(slots=True)
-class ConversationLines:
+class ConversationLines(Struct):
     """Lines of a conversation whose messages may change: those of unchanged messages are kept."""
 
     lines: list[ConversationLine] = field(default_factory=list)

@@ -6,12 +6,13 @@ import hashlib
 import os
 import stat
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
 from pathlib import Path
 from threading import Lock
 from typing import TYPE_CHECKING, Final
 
 import msgspec
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from memd.index.transcripts import NO_FACTS
 from memd.programs.conversation import Conversation, Session, is_wanted
@@ -48,8 +49,7 @@ _PACKED = ".zst"
 _DOCUMENT = ".json"
 
 
-@dataclass(slots=True)
-class _Progress:
+class _Progress(Struct):
     """The part of a file that was read, up to the end of its last complete line.
 
     Attributes:

@@ -7,9 +7,10 @@ import os
 import stat
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 from threading import Lock
+
+from msgspec import Struct, field
 
 from memd.index.transcripts import NO_FACTS
 from memd.programs.conversation import Conversation, is_wanted
@@ -36,8 +37,7 @@ _FileState = tuple[tuple[int, ...], tuple[int, ...]]
 """Inode, size, time and mode of a database and of its log: while both are unchanged, so are its sessions."""
 
 
-@dataclass(slots=True)
-class _Database:
+class _Database(Struct):
     """A database, its state when its sessions were listed, and the sessions."""
 
     path: Path

@@ -9,9 +9,10 @@ import json
 import os
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
 from hashlib import sha256
 from typing import Final, NamedTuple
+
+from msgspec import Struct, field
 
 from memd.sources.read import read_file
 from memd.sources.source import SourceFile
@@ -35,8 +36,7 @@ _COMMENT: Final = re.compile(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class ImportedFolder:
+class ImportedFolder(Struct, frozen=True):
     """The copies from one folder of a program.
 
     Attributes:

@@ -11,12 +11,12 @@ import gzip
 import os
 import zlib
 from collections.abc import Collection
-from dataclasses import replace
 from pathlib import Path
 from threading import Lock
 from typing import Final, NamedTuple
 
 import msgspec
+from msgspec.structs import replace
 
 from memd.index.transcripts import SessionFacts
 from memd.programs.unreadable import unreadable

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass, field
 from typing import NamedTuple
+
+from msgspec import Struct, field
 
 from memd.index.transcripts import NO_FACTS, SessionFacts
 from memd.system.safe_open import FileStat
@@ -55,8 +56,7 @@ class Reset(NamedTuple):
     at_ms: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class FileText:
+class FileText(Struct, frozen=True):
     """The text of a note or conversation, and its stat when it was read.
 
     Attributes:
@@ -83,8 +83,7 @@ class FileText:
     facts: SessionFacts = NO_FACTS
 
 
-@dataclass(slots=True)
-class Listing:
+class Listing(Struct):
     """What is on disk now, of one source or of all sources of an agent. A listing never changes once returned.
 
     Attributes:

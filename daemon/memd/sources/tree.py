@@ -12,8 +12,9 @@ import os
 import stat
 import sys
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field
 from typing import NamedTuple
+
+from msgspec import Struct, field
 
 from memd.sources.source import Listing, SourceFile, shown
 from memd.sources.watch.queue import UNWATCHED, Scan, Unwatched
@@ -42,8 +43,7 @@ class TreeRules(NamedTuple):
     root_names: tuple[str, ...] = ()
 
 
-@dataclass(slots=True)
-class _Folder:
+class _Folder(Struct):
     """One listed folder: its files by index path, its folders with their inodes, and what can't be indexed."""
 
     inode: int

@@ -8,10 +8,10 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import Final
 
 import trio
+from msgspec import Struct
 
 from memd.system.clock import wall_clock_ms
 
@@ -30,8 +30,7 @@ MAX_WAITING_EVENTS = 256
 """Events queued for a slow subscriber; when more arrive, the oldest are dropped and counted."""
 
 
-@dataclass(frozen=True, slots=True)
-class MemoryEvent:
+class MemoryEvent(Struct, frozen=True):
     """One event: its kind, the agent, the time in epoch milliseconds, and its data."""
 
     kind: str

@@ -9,8 +9,9 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any, NoReturn
+
+from msgspec import Struct
 
 Keys = Sequence[str | int]
 
@@ -72,8 +73,7 @@ def take_out(text: str, keys: Keys) -> str:
     return _checked(_without(document, *path[-2:]), document, keys, None)
 
 
-@dataclass(frozen=True, slots=True)
-class Node:
+class Node(Struct, frozen=True):
     """A value and its position in the text; `first` is the position of its key, if it has one."""
 
     first: int

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import Literal
+
+from msgspec import Struct
 
 DECADES = range(-5, 3)
 STEPS = (1.0, 1.6, 2.5, 4.0, 6.3)
@@ -42,8 +43,7 @@ OTHER = "other"
 """The label value under which all values beyond `MAX_VALUES` are counted."""
 
 
-@dataclass(frozen=True, slots=True)
-class Family:
+class Family(Struct, frozen=True):
     """One metric: its kind, its help text, and its labels."""
 
     kind: Literal["counter", "histogram"]

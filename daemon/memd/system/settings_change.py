@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import difflib
 import os
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 from memd.system.json_edit import UneditableTextError
 from memd.system.state_file import load_whole, replace_synced
@@ -17,8 +18,7 @@ NEW_FILE_MODE = 0o600
 MAX_SETTINGS_BYTES = 64 * 1024 * 1024
 
 
-@dataclass(frozen=True, slots=True)
-class SettingsChange:
+class SettingsChange(Struct, frozen=True):
     """A file's text before and after.
 
     Attributes:

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from difflib import SequenceMatcher
 from functools import cache, lru_cache
 from itertools import pairwise, takewhile
 from pathlib import Path
 from typing import NamedTuple
+
+from msgspec import Struct
 
 from memd.text.data_files import read_words
 from memd.text.language.stems import languages_of_text
@@ -121,8 +122,7 @@ class _Slot(NamedTuple):
     is_named: bool
 
 
-@dataclass(frozen=True, slots=True)
-class Value:
+class Value(Struct, frozen=True):
     """A number or date of a statement.
 
     Attributes:
@@ -140,8 +140,7 @@ class Value:
     is_new: bool
 
 
-@dataclass(frozen=True, slots=True)
-class Statement:
+class Statement(Struct, frozen=True):
     """One sentence or line, read for comparison.
 
     Attributes:

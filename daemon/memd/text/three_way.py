@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from memd.text.alignment import changes
 
 
-@dataclass(frozen=True, slots=True)
-class MergeRegion:
+class MergeRegion(Struct, frozen=True):
     """The same part of a text in its base and on both sides; `is_overlap` if both sides changed it differently."""
 
     base: tuple[str, ...]
@@ -32,8 +32,7 @@ class MergeRegion:
         return self.theirs if self.ours == self.base else self.ours
 
 
-@dataclass(frozen=True, slots=True)
-class _Hunk:
+class _Hunk(Struct, frozen=True):
     """Lines `start` to `end` of the base, and those that replace them."""
 
     start: int

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Awaitable, Callable
-from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeVar
 
 import msgspec
 import numpy as np
 import trio
+from msgspec.structs import replace
 
 from memd.agents.open_agent import OpenAgent
 from memd.lifecycle.facts.facts import Facts

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
+
+from msgspec.structs import replace
 
 from memd.embedding.local.estimate import KNOWN_MODELS
 from memd.embedding.local.extra import extra_missing_error

@@ -6,10 +6,12 @@ Keys and headers configured for one vendor are never sent to another one.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 from urllib.parse import urlsplit
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from memd.embedding.choose.credentials import ENDPOINT, expand, find_key, usable_headers
 from memd.embedding.prefixes import NONE, Prefixes, prefixes_of
@@ -39,8 +41,7 @@ COMPATIBLE_NAMES: Final = ("compatible", "openai-compatible")
 """Names for a server with OpenAI's interface that is configured by `endpoint` only."""
 
 
-@dataclass(frozen=True, slots=True)
-class Vendor:
+class Vendor(Struct, frozen=True):
     """A remote provider; `is_entry` if only `models.providers` defines it."""
 
     name: str
@@ -155,8 +156,7 @@ def checked_url(raw: str, setting: str, environ: Mapping[str, str]) -> str:
 # --- plans ------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class RemotePlan:
+class RemotePlan(Struct, frozen=True):
     """A complete description of a remote provider, from which it is built."""
 
     dialect: Dialect
@@ -167,8 +167,7 @@ class RemotePlan:
     has_bulk: bool
 
 
-@dataclass(frozen=True, slots=True)
-class ModelChoice:
+class ModelChoice(Struct, frozen=True):
     """A vendor's model, current or earlier; `prefixes` None for the usual ones."""
 
     model: str

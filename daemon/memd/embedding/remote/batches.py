@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
 from itertools import islice
 from typing import Final
 
 import numpy as np
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from memd.embedding.provider import BatchLimits, EmbeddingProvider, FloatArray, unit_vector
 from memd.system.log import log
@@ -92,8 +93,7 @@ class AdaptiveBatchSize:
             self.limits = replace(self.limits, max_texts=texts)
 
 
-@dataclass(frozen=True, slots=True)
-class EmbeddingResult:
+class EmbeddingResult(Struct, frozen=True):
     """Unit vectors (dims,) of texts; None and a reason for refused ones."""
 
     vectors: list[FloatArray | None]

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import ipaddress
-from dataclasses import dataclass, replace
 from typing import Final, Literal
 from urllib.parse import urlsplit
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from memd.embedding.provider import BatchLimits
 
@@ -13,8 +15,7 @@ Dialect = Literal["openai", "gemini", "voyage", "mistral", "ollama", "compatible
 """The HTTP interfaces that are spoken."""
 
 
-@dataclass(frozen=True, slots=True)
-class KnownProvider:
+class KnownProvider(Struct, frozen=True):
     """The fixed data of a provider.
 
     `base_url` is empty if only the user knows it. Of `key_variables` the first one that is set counts. `entry_names`

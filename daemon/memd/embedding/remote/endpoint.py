@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final, Literal
 
 import msgspec
+from msgspec import Struct
 
 from memd import __version__
 from memd.embedding.redaction import Redactor, redactor_of
@@ -77,8 +78,7 @@ class ApiRequest:
     redactor: Redactor = field(default_factory=redactor_of)
 
 
-@dataclass(frozen=True, slots=True)
-class HttpReply:
+class HttpReply(Struct, frozen=True):
     """An HTTP reply of any status, with lower-case header names and decompressed body."""
 
     status: int
@@ -86,8 +86,7 @@ class HttpReply:
     body: bytes
 
 
-@dataclass(frozen=True, slots=True)
-class Timeouts:
+class Timeouts(Struct, frozen=True):
     """Timeouts of the phases of a request and of the whole request, in seconds.
 
     `read_s` and `write_s` apply to each piece of data, so only `total_s` ends a reply that trickles in.

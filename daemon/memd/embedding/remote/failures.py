@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any, Final
 from urllib.parse import urlsplit
 
 import msgspec
+from msgspec import Struct
 
 from memd.embedding.redaction import Redactor
 from memd.embedding.remote.endpoint import Endpoint
@@ -183,8 +183,7 @@ def _redirect_error(endpoint: Endpoint, summary: str, headers: Mapping[str, str]
 # --- the error body --------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class ErrorBody:
+class ErrorBody(Struct, frozen=True):
     """A provider's error, parsed.
 
     `codes` are its short codes, safe to show. `text` is its free text in lower case: it may repeat the input or a part

@@ -6,12 +6,12 @@ import math
 import random as chance
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 from urllib.parse import urlsplit
 
 import numpy as np
 import trio
+from msgspec.structs import replace
 
 from memd.embedding.provider import BLANK, BatchLimits, FloatArray, encodable, unit_vectors
 from memd.embedding.remote.account import Account, ProviderCall

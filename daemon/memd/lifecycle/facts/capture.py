@@ -10,10 +10,11 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any
+
+from msgspec import Struct
 
 from memd.text.data_files import read_sections
 from memd.text.redact.secrets import redact
@@ -100,8 +101,7 @@ _STRUCTURE = re.compile(r"^(?:#{1,6}[ \t]|```|~~~|\|.*\||>[ \t])", re.MULTILINE)
 _QUESTION = ("?", "？", "؟")
 
 
-@dataclass(frozen=True, slots=True)
-class CaptureDecision:
+class CaptureDecision(Struct, frozen=True):
     """The text to capture from a message, its category, and why it is rejected ("" if it isn't)."""
 
     text: str

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import replace
 from functools import partial
 
 import msgspec
 import trio
+from msgspec.structs import replace
 
 from memd.agents.agent import Agent
 from memd.lifecycle.facts import lines as fact_lines

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from pathlib import Path
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from memd.lifecycle.facts import lines as fact_lines
 from memd.lifecycle.facts.lines import PATH, Fact, normal_form, one_line
@@ -18,8 +20,7 @@ from memd_client.facts import MemoryEditParams
 _LEAD = re.compile(r"[ \t]*[-*+][ \t]+")
 
 
-@dataclass(frozen=True, slots=True)
-class FactEdit:
+class FactEdit(Struct, frozen=True):
     """The result of an edit: the file's Markdown, the edited fact, and its duplicate if there is one.
 
     If there is a duplicate, the Markdown is unchanged.

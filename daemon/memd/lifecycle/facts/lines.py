@@ -10,11 +10,13 @@ import re
 import secrets
 import unicodedata
 from collections.abc import Collection, Container
-from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import lru_cache
 from hashlib import sha256
 from itertools import chain, count
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from memd.lifecycle.facts.capture import category_of
 from memd_client.limits import CATEGORIES, ID_PATTERN, MAX_DATE_MS
@@ -54,8 +56,7 @@ _DENIAL = re.compile(
 _CROCKFORD = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
 
 
-@dataclass(frozen=True, slots=True)
-class Fact:
+class Fact(Struct, frozen=True):
     """A fact. `created_ms` is None if the line has no time; `line` is 0 outside a file.
 
     `path` is the file that contains it; `supersedes` the id of an earlier fact with another value, "" if there is none.

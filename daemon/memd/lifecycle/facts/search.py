@@ -10,12 +10,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 from operator import attrgetter
 
 import numpy as np
 import trio
+from msgspec import Struct
 from numpy.typing import NDArray
 
 from memd.agents.agent import Agent
@@ -56,8 +56,7 @@ TIMEOUT_S = 2.0
 Vector = NDArray[np.float32]
 
 
-@dataclass(frozen=True, slots=True)
-class ScoredFact:
+class ScoredFact(Struct, frozen=True):
     """A fact and its score from 0 to 1. `cosine` is None if it has no vector."""
 
     fact: Fact
@@ -65,8 +64,7 @@ class ScoredFact:
     cosine: float | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class FactMatches:
+class FactMatches(Struct, frozen=True):
     """Facts, nearest first; of those that score 0 only some.
 
     `compared` is `vectors`, or `words` with the code of the `reason`; `without_vectors` counts facts without a vector
@@ -79,8 +77,7 @@ class FactMatches:
     reason: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Target:
+class Target(Struct, frozen=True):
     """The vector of a query, and its vector space: provider, model, dimensions."""
 
     vector: Vector

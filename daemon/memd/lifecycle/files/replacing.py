@@ -12,7 +12,8 @@ import os
 import secrets
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from memd.lifecycle.files import kernel_files
 from memd.lifecycle.files.folder_files import (
@@ -119,8 +120,7 @@ def remove_text(folder: int, name: str, path: str, is_expected: Callable[[str], 
     return False
 
 
-@dataclass(frozen=True, slots=True)
-class _Replacement:
+class _Replacement(Struct, frozen=True):
     """A file and the temporary file that replaces it, with both texts and the latter's inode."""
 
     folder: int

@@ -15,8 +15,9 @@ import os
 import re
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 from memd.lifecycle.files.folder_files import (
     FLAGS,
@@ -50,8 +51,7 @@ UNLIMITED_ROOM = WriteCapacity(LIMIT_BYTES, 1, LIMIT_BYTES)
 """Capacity for one file of any size within the limits."""
 
 
-@dataclass(frozen=True, slots=True)
-class AppendResult:
+class AppendResult(Struct, frozen=True):
     """The first and last line of appended text, from 1; both 0 if nothing was appended.
 
     `moved` counts the lines by which it is further down than expected, because another program wrote just before.

@@ -6,9 +6,10 @@ are always added.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Literal
+
+from msgspec import Struct
 
 from memd.lifecycle.notes.daily import local_time, note_path
 from memd.lifecycle.notes.session_kinds import Kind
@@ -35,8 +36,7 @@ REASONS: dict[str, str] = {
 DUE_REASONS: frozenset[str] = frozenset({"tokens", "transcript_size"})
 
 
-@dataclass(frozen=True, slots=True)
-class SessionFigures:
+class SessionFigures(Struct, frozen=True):
     """The state of a session; None is unknown. `flushed_at_compaction` is the count at which it was last flushed."""
 
     total_tokens: int | None
@@ -51,8 +51,7 @@ class SessionFigures:
     has_workspace: bool = True
 
 
-@dataclass(frozen=True, slots=True)
-class FlushDecision:
+class FlushDecision(Struct, frozen=True):
     """Whether to flush, why (a code of `REASONS`), and the number of tokens at which it is due (0: never)."""
 
     run: bool
@@ -127,8 +126,7 @@ _SYSTEM = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class FlushPrompts:
+class FlushPrompts(Struct, frozen=True):
     """Both prompts, and the path of the note in the workspace."""
 
     system: str

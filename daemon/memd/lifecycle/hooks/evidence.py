@@ -9,7 +9,8 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from memd.lifecycle.hooks.prompts import is_common
 from memd.text.query.word_forms import find_word, fold, stem_word
@@ -24,8 +25,7 @@ _WORD = re.compile(r"[^\W_]+")
 _IDENTIFIER = re.compile(r"\w*(?:\d[^\W\d_]|[^\W\d_]\d|[a-z][A-Z]|_|[A-Z]{2})|.*\w[-./:@]\w")
 
 
-@dataclass(frozen=True, slots=True)
-class DistinctiveTerm:
+class DistinctiveTerm(Struct, frozen=True):
     """A word of a prompt that narrows down which fact is wanted; `weight` is its rarity in the memory."""
 
     form: str
@@ -33,8 +33,7 @@ class DistinctiveTerm:
     is_name: bool
 
 
-@dataclass(frozen=True, slots=True)
-class LineEvidence:
+class LineEvidence(Struct, frozen=True):
     """What one line shares with a prompt.
 
     Attributes:

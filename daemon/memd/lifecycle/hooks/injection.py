@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from memd.system.untrusted import escape, on_one_line
 from memd.text.redact.secrets import redact
@@ -13,8 +14,7 @@ from memd.text.transcripts.injected import CLOSING, OPENING
 PROMPT_HEADING = "Noted earlier, quoted from files and conversations; it may be outdated:"
 
 
-@dataclass(frozen=True, slots=True)
-class ShownLine:
+class ShownLine(Struct, frozen=True):
     """One line to inject: its text, its place, and what else is known about it, such as its date.
 
     `quoted` are the whole lines that `text` is cut from: one line, or a question and its answer. `messages` are the
@@ -28,8 +28,7 @@ class ShownLine:
     messages: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class HookDecision:
+class HookDecision(Struct, frozen=True):
     """What a hook does: the code, the text with its lines, or the best candidate's place and what it lacks."""
 
     code: str

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from memd.lifecycle.hooks.injection import ShownLine
 from memd.lifecycle.hooks.project import Project
@@ -33,8 +34,7 @@ _DAY = re.compile(r"\b(\d{4}-\d\d-\d\d)\b")
 _FENCE = re.compile(r"\s*(?:```|~~~)")
 
 
-@dataclass(frozen=True, slots=True)
-class ProjectFiles:
+class ProjectFiles(Struct, frozen=True):
     """The notes about a project, newest first, and files that may mention it: curated ones, and notes of days.
 
     Curated files have facts on anything: a line that begins with the project's name was put there for its sessions.

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 from memd.text.data_files import read_sections, read_words
 from memd.text.lazy_pattern import lazy_pattern
@@ -47,8 +48,7 @@ _WORD = re.compile(r"\w")
 _GAP = re.compile(r"[\s。、，]")
 
 
-@dataclass(frozen=True, slots=True)
-class PromptQuery:
+class PromptQuery(Struct, frozen=True):
     """The query of a prompt; without one, `silence` says why: `empty`, `machine`, `pasted` or `acknowledgement`."""
 
     query: str = ""

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 from zoneinfo import ZoneInfo
+
+from msgspec import Struct
 
 from memd.text.fences import fence_of, is_end
 from memd.text.query.dates import MIN_YEAR
@@ -21,8 +22,7 @@ _CONTROL = re.compile(r"[\x01-\x08\x0b-\x1f\x7f-\x9f]")
 _COMMENT = re.compile(r" {0,3}<!--")
 
 
-@dataclass(frozen=True, slots=True)
-class DailyEntry:
+class DailyEntry(Struct, frozen=True):
     """The text to append for an entry (empty if the note has it already), and the entry's lines, from 1."""
 
     added: str

@@ -11,11 +11,12 @@ import re
 import stat
 import unicodedata
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 from typing import NamedTuple
 from urllib.parse import quote
+
+from msgspec import Struct
 
 from memd.programs.openclaw import OpenClawReader, find_session_id
 from memd.sources.conversation_text import ConversationLines, ConversationText
@@ -60,8 +61,7 @@ class ConversationMessage(NamedTuple):
     text: str
 
 
-@dataclass(frozen=True, slots=True)
-class EndedSession:
+class EndedSession(Struct, frozen=True):
     """An ended session: its id and its last messages, if any."""
 
     session_id: str

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 import msgspec
+from msgspec import Struct
 
 from memd.lifecycle.tools.definitions import TOOLS, ToolDefinition
 from memd.system.untrusted import on_one_line
@@ -22,8 +22,7 @@ RunTool = Callable[[dict[str, Any]], Awaitable["dict[str, Any] | InvalidCall"]]
 _KINDS = {"string": "text", "integer": "a whole number", "number": "a number"}
 
 
-@dataclass(frozen=True, slots=True)
-class InvalidCall:
+class InvalidCall(Struct, frozen=True):
     """Why a call is invalid, the expected form, and an example (arguments, or a call if the tool is unknown)."""
 
     error: str

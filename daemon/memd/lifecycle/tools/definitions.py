@@ -8,15 +8,15 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection, Iterable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
+
+from msgspec import Struct
 
 Shape = Literal["plain", "openai", "anthropic"]
 
 
-@dataclass(frozen=True, slots=True)
-class ToolDefinition:
+class ToolDefinition(Struct, frozen=True):
     """One tool; `properties` are its arguments by name, `example` the arguments of a valid call."""
 
     name: str

@@ -6,11 +6,11 @@ import os
 import re
 import stat
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from datetime import date, timedelta
 from pathlib import Path
 
 import trio
+from msgspec import Struct
 
 from memd.agents.agent import Agent
 from memd.lifecycle.notes.daily import local_time
@@ -36,8 +36,7 @@ MAX_BYTES = 16 * 1_048_576
 """Limit of file size, as for the index."""
 
 
-@dataclass(frozen=True, slots=True)
-class StartFile:
+class StartFile(Struct, frozen=True):
     """A file and its text without annotations, with `\\n` line endings."""
 
     path: str
@@ -113,8 +112,7 @@ _TAG = "memory-file"
 _LIKE_A_TAG = re.compile(rf"<(?=\s*/?\s*{_TAG})", re.IGNORECASE)
 
 
-@dataclass(frozen=True, slots=True)
-class StartContext:
+class StartContext(Struct, frozen=True):
     """One text of all files, and what of each is in it."""
 
     text: str

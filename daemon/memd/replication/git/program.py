@@ -13,11 +13,11 @@ import shutil
 import signal
 import subprocess
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
 import trio
+from msgspec import Struct
 
 from memd.system import units
 from memd_client.errors import GitFailedError, GitMissingError
@@ -111,8 +111,7 @@ Signal 25, SIGXFSZ, is ignored: git then says that a file is too large.
 """
 
 
-@dataclass(frozen=True, slots=True)
-class GitResult:
+class GitResult(Struct, frozen=True):
     """The result of a command: its exit status, output, and the end of its error output.
 
     `is_cut`: It was ended because it printed more than its limit.

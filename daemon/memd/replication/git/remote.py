@@ -5,11 +5,11 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from enum import Enum
 from typing import Final
 
 import trio
+from msgspec import Struct, field
 
 from memd.replication.git.program import GitResult, failed, one_message, ssh_command, without_password
 from memd.replication.git.repository import INCOMING, Repository
@@ -84,8 +84,7 @@ _STALE = re.compile(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class RemoteHeads:
+class RemoteHeads(Struct, frozen=True):
     """What a remote has of one agent.
 
     `tip` is its last commit, "" if there is none. `machines` are the commits that machines had last, by name; `purges`

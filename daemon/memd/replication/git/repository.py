@@ -11,11 +11,11 @@ import fcntl
 import hashlib
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, NamedTuple, TypeVar
 
 import trio
+from msgspec import Struct
 
 from memd.replication.git.program import MAX_OUTPUT_BYTES, Git, failed
 from memd.system.log import log
@@ -67,8 +67,7 @@ class TreeEntry(NamedTuple):
     size: int
 
 
-@dataclass(frozen=True, slots=True)
-class Signature:
+class Signature(Struct, frozen=True):
     """Who makes a commit, and when: the name shown in the history, a name for the address, and epoch seconds."""
 
     name: str

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from itertools import pairwise
+
+from msgspec import Struct
 
 from memd.replication.merge.blocks import is_heading, is_indented, is_item
 
 
-@dataclass(frozen=True, slots=True)
-class NoteVersions:
+class NoteVersions(Struct, frozen=True):
     """The three versions of a note in units: lines, and whole fenced code blocks."""
 
     base: Sequence[str]
@@ -19,8 +19,7 @@ class NoteVersions:
     theirs: Sequence[str]
 
 
-@dataclass(slots=True)
-class MergedPart:
+class MergedPart(Struct):
     """A part of a merged note in units.
 
     Attributes:

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from memd.text.alignment import align
 from memd.text.fences import fence_of, is_end
@@ -23,8 +24,7 @@ _TIME = re.compile(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class _Block:
+class _Block(Struct, frozen=True):
     """Lines that belong together, and whether a blank line follows them."""
 
     lines: tuple[str, ...]

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Final
+
+from msgspec import Struct
 
 from memd.replication.merge.facts import is_facts_path, merge_facts, note_changes
 from memd.replication.merge.texts import (
@@ -20,8 +21,7 @@ MAX_NAME_BYTES: Final = 80
 """Longest part of a file name that names a note: with the day and the machine it fits into 255 bytes."""
 
 
-@dataclass(frozen=True, slots=True)
-class Sides:
+class Sides(Struct, frozen=True):
     """The names of the machines that a merge is between, the day it happens on, and whose entries are earlier."""
 
     ours: str

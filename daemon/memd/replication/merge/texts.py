@@ -11,7 +11,8 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+
+from msgspec import Struct, field
 
 from memd.replication.merge.assembly import MergedPart, NoteVersions, assemble, drop_twins, keep_moved
 from memd.replication.merge.blocks import is_later, unite
@@ -26,16 +27,14 @@ _APPENDED = re.compile(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class ConflictLines:
+class ConflictLines(Struct, frozen=True):
     """Lines of the other side that are not in the merged text, and the line of the merged text they belong to."""
 
     line: int
     lines: tuple[str, ...]
 
 
-@dataclass(slots=True)
-class MergedText:
+class MergedText(Struct):
     """The result of a merge."""
 
     text: str

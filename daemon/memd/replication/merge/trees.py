@@ -6,15 +6,15 @@ An edit survives a deletion, and follows a file that the other side renamed.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from itertools import count
+
+from msgspec import Struct
 
 Tree = Mapping[str, str]
 """Ids of files' contents by path."""
 
 
-@dataclass(frozen=True, slots=True)
-class ContentMerge:
+class ContentMerge(Struct, frozen=True):
     """A file that both sides changed: the ids of its three versions, the base's None if there is none."""
 
     base: str | None

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
+
+from msgspec import Struct
 
 OK = "ok"
 WARNING = "warning"
@@ -14,8 +15,7 @@ MAX_NAMED_PATHS = 3
 """Paths named in a finding; the others are counted."""
 
 
-@dataclass(frozen=True, slots=True)
-class Finding:
+class Finding(Struct, frozen=True):
     """The result of one check.
 
     Attributes:

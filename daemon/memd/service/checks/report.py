@@ -10,9 +10,10 @@ import json
 import os
 import sys
 from collections.abc import Mapping
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
+
+from msgspec.structs import asdict
 
 from memd import __version__
 from memd.service.checks.indexes import check_indexes

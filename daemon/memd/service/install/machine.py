@@ -9,8 +9,10 @@ import subprocess
 import sys
 import sysconfig
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
 from pathlib import Path
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from memd.service.install import launchd, systemd
 from memd.service.install.lock_holder import find_holder
@@ -28,8 +30,7 @@ BOOTED = "/run/systemd/system"
 """Exists if systemd runs the machine."""
 
 
-@dataclass(frozen=True, slots=True)
-class CommandResult:
+class CommandResult(Struct, frozen=True):
     """Exit code and output of a command."""
 
     code: int

@@ -5,8 +5,9 @@ from __future__ import annotations
 import hashlib
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Literal
+
+from msgspec import Struct, field
 
 from memd_client.state_folder import USUAL_NAME
 
@@ -16,8 +17,7 @@ MARK = "Written by `memctl service install`, sha256 "
 """Start of the line that identifies an unedited file written by memctl."""
 
 
-@dataclass(frozen=True, slots=True)
-class Needs:
+class Needs(Struct, frozen=True):
     """The settings' requirements of a service.
 
     Attributes:
@@ -39,8 +39,7 @@ class Needs:
     hidden: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Machine:
+class Machine(Struct, frozen=True):
     """The service manager, and the state of the service.
 
     Attributes:
@@ -79,38 +78,33 @@ class Machine:
         return self.holder_pid if self.holder_pid != self.service_pid else 0
 
 
-@dataclass(frozen=True, slots=True)
-class MakeDirectory:
+class MakeDirectory(Struct, frozen=True):
     """Create a directory, accessible to its user only, if it is missing."""
 
     path: str
 
 
-@dataclass(frozen=True, slots=True)
-class KeepCopy:
+class KeepCopy(Struct, frozen=True):
     """Rename a file that memctl did not write."""
 
     path: str
     to: str
 
 
-@dataclass(frozen=True, slots=True)
-class WriteFile:
+class WriteFile(Struct, frozen=True):
     """Write a file atomically."""
 
     path: str
     text: str
 
 
-@dataclass(frozen=True, slots=True)
-class RemoveFile:
+class RemoveFile(Struct, frozen=True):
     """Remove a file."""
 
     path: str
 
 
-@dataclass(frozen=True, slots=True)
-class RunCommand:
+class RunCommand(Struct, frozen=True):
     """Run a command of the service manager.
 
     Attributes:
@@ -124,16 +118,14 @@ class RunCommand:
     tries: int = 1
 
 
-@dataclass(frozen=True, slots=True)
-class EndDaemon:
+class EndDaemon(Struct, frozen=True):
     """Stop the daemon that holds a socket's lock, and wait for its end."""
 
     socket: str
     pid: int
 
 
-@dataclass(frozen=True, slots=True)
-class StartDaemon:
+class StartDaemon(Struct, frozen=True):
     """Start the daemon without a service, and wait until it responds."""
 
     socket: str
@@ -142,8 +134,7 @@ class StartDaemon:
 Step = MakeDirectory | KeepCopy | WriteFile | RemoveFile | RunCommand | EndDaemon | StartDaemon
 
 
-@dataclass(frozen=True, slots=True)
-class InstallPlan:
+class InstallPlan(Struct, frozen=True):
     """Steps in order, and notes for the user."""
 
     steps: tuple[Step, ...]

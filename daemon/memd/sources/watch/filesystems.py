@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import os
 import re
-from dataclasses import dataclass, field
 from pathlib import Path
+
+from msgspec import Struct, field
 
 MOUNT_TABLE = Path("/proc/self/mountinfo")
 """Linux's list of mounts; other systems have none, and every path counts as local."""
@@ -35,8 +36,7 @@ def is_foreign(kind: str) -> bool:
     return kind.partition(".")[0] in FOREIGN_KINDS
 
 
-@dataclass(frozen=True, slots=True)
-class Mounts:
+class Mounts(Struct, frozen=True):
     """The mount table: the kind of each mount point, and the foreign devices."""
 
     kinds: dict[str, str] = field(default_factory=dict)

@@ -6,7 +6,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from memd.index.files import FileRow
 from memd.sources.source import Listing, SourceFile
@@ -22,8 +23,7 @@ GROUP_BYTES = 64 * 1024
 """Limits of a group: about 15 ms of work, which bounds the delay of a search and the work a killed daemon loses."""
 
 
-@dataclass(frozen=True, slots=True)
-class Changes:
+class Changes(Struct, frozen=True):
     """Differences between disk and index: files to read, newest first, and rows of deleted files."""
 
     read: list[SourceFile]

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass, replace
 from enum import Enum
 from typing import NamedTuple
 
 import trio
+from msgspec import Struct
+from msgspec.structs import replace
 
 from memd.index.annotations import has_current_annotations, note_current_annotations, store_annotations
 from memd.index.connection import Database, IndexFile
@@ -102,8 +103,7 @@ class FileOutcome(Enum):
     """It is being written to, or can't be opened at the moment: retried soon."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Draft:
+class _Draft(Struct, frozen=True):
     """The rows to write for a file that was read; `chunks` is None if its text is unchanged."""
 
     row: FileRow

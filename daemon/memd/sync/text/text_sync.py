@@ -10,10 +10,10 @@ from __future__ import annotations
 import math
 from collections import deque
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass, field
 from time import perf_counter
 
 import trio
+from msgspec import Struct, field
 
 from memd.index.connection import IndexFile
 from memd.index.files import FileRow
@@ -52,16 +52,14 @@ def ignore_progress(stage: str, done: int, total: int, detail: str) -> None:
     """Ignore progress."""
 
 
-@dataclass(slots=True)
-class TextReport:
+class TextReport(Struct):
     """Numbers of files that one text pass changed and removed."""
 
     files_changed: int = 0
     files_removed: int = 0
 
 
-@dataclass(slots=True)
-class SyncRequest:
+class SyncRequest(Struct):
     """A request for a text pass that starts after it was made; a search passes its scan of the disk."""
 
     force: bool = False
@@ -72,8 +70,7 @@ class SyncRequest:
     error: MemdError | None = None
 
 
-@dataclass(slots=True)
-class _Extra:
+class _Extra(Struct):
     """Files that a search needs indexed while a long pass is running."""
 
     files: list[SourceFile]

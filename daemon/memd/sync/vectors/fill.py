@@ -9,11 +9,12 @@ from __future__ import annotations
 import math
 from collections import deque
 from collections.abc import Awaitable, Callable, Collection
-from dataclasses import dataclass, replace
 from functools import partial
 
 import numpy as np
 import trio
+from msgspec import Struct
+from msgspec.structs import replace
 from numpy.typing import NDArray
 
 from memd.embedding.provider import BatchLimits, EmbeddingProvider
@@ -69,16 +70,14 @@ GATHER_MOST_S = 2.0
 most for the second."""
 
 
-@dataclass(frozen=True, slots=True)
-class CacheLimits:
+class CacheLimits(Struct, frozen=True):
     """Most vectors in the cache, and most bytes of unused ones; None for no limit."""
 
     entries: int | None
     unused_bytes: int | None
 
 
-@dataclass(frozen=True, slots=True)
-class FillEvents:
+class FillEvents(Struct, frozen=True):
     """Callbacks of a fill.
 
     `stored` is called with (ids, matrix, ids of replaced vectors) directly after each commit; `forgotten` after all

@@ -13,8 +13,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import Final, NamedTuple
+
+from msgspec import Struct
 
 from memd.text.cut.chunking import BLOCK_CHARACTERS
 from memd.text.language.spelling import SPACES
@@ -128,8 +129,7 @@ _NOT_IN_A_KEY = re.compile(r"[\r\n<>]")
 _IMPORTANCE = re.compile(r"0*([1-9]|10)", re.ASCII)
 
 
-@dataclass(frozen=True, slots=True)
-class Annotations:
+class Annotations(Struct, frozen=True):
     """Annotations of one entry: importance (1 to 10), trigger phrases and project keys (empty: all projects).
 
     `is_invalid` means an unreadable project comment: the entry is never shown, as it may belong to another project.

@@ -13,11 +13,12 @@ import hashlib
 import re
 from bisect import bisect_right
 from collections.abc import Collection, Iterator
-from dataclasses import dataclass, replace
 from itertools import accumulate
 from pathlib import PurePosixPath
 
 import msgspec
+from msgspec import Struct
+from msgspec.structs import replace
 
 from memd.text.tokens import UNITS_PER_TOKEN, WIDE_UNITS, count_units, has_wide, is_wide
 
@@ -28,8 +29,7 @@ LINE_END_UNITS = 1
 """Units of a line end, or of the end of a line part."""
 
 
-@dataclass(frozen=True, slots=True)
-class Chunk:
+class Chunk(Struct, frozen=True):
     """A run of lines: the unit that is searched and embedded.
 
     `start_line` and `end_line` count from 1, both inclusive. `text` is an exact slice of the content, from its
@@ -46,8 +46,7 @@ class Chunk:
     context: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class _LineParts:
+class _LineParts(Struct, frozen=True):
     """The lines of a content, long ones split; four lists of the same length."""
 
     texts: list[str]

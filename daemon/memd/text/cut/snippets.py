@@ -9,8 +9,9 @@ from __future__ import annotations
 import re
 from bisect import bisect_left
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from itertools import accumulate
+
+from msgspec import Struct
 
 from memd.system.cancellation import check_cancelled
 from memd.text.query.word_forms import WordMatch, find_words, fold
@@ -25,8 +26,7 @@ PARTS_PER_WINDOW = 4
 _SENTENCE_END = re.compile(r"(?<=[.!?])\s+|(?<=[。！？])")
 
 
-@dataclass(frozen=True, slots=True)
-class Snippet:
+class Snippet(Struct, frozen=True):
     """An exact slice of a text and its lines, counted from 1, both inclusive."""
 
     text: str

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TypeAlias
+
+from msgspec import Struct
 
 from memd.text.cut.chunking import HEADING
 
@@ -12,8 +13,7 @@ Line: TypeAlias = tuple[int, int]
 """Start and end of a line in a region's text, in characters, without the line end."""
 
 
-@dataclass(frozen=True, slots=True)
-class Region:
+class Region(Struct, frozen=True):
     """A loaded part of a file: its text, and its start as a character and as a line from 1."""
 
     text: str
@@ -21,8 +21,7 @@ class Region:
     line: int
 
 
-@dataclass(frozen=True, slots=True)
-class Window:
+class Window(Struct, frozen=True):
     """An exact slice of a file: from character `start` up to `end`, lines from 1, both inclusive."""
 
     text: str

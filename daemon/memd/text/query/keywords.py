@@ -9,9 +9,10 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 from itertools import pairwise
+
+from msgspec import Struct
 
 from memd.text.language.spelling import WHITESPACE, unify_width
 from memd.text.language.stopwords import KOREAN_PARTICLES, KOREAN_WORDS, REFERENCE_WORDS
@@ -39,8 +40,7 @@ _REFERENCE_HANGUL = lazy_pattern("[\uac00-\ud7af\u3131-\u3163]")
 _REFERENCE_JAPANESE = lazy_pattern(r"[a-z0-9_]+|[\u30a0-\u30ff]+|[\u4e00-\u9fff]+|[\u3040-\u309f]{2,}")
 
 
-@dataclass(frozen=True, slots=True)
-class MatchPlan:
+class MatchPlan(Struct, frozen=True):
     """The FTS5 search of one query.
 
     Attributes:

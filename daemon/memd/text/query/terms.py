@@ -5,9 +5,10 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 from itertools import islice, pairwise
+
+from msgspec import Struct
 
 from memd.system.cancellation import check_cancelled
 from memd.text.language.runs import has_kana, run_pairs, run_terms
@@ -69,8 +70,7 @@ _EVERYWHERE = frozenset("www http https com org net html".split())
 _CJK_RUN = lazy_pattern(f"[{CJK_CLASS}]+")
 
 
-@dataclass(frozen=True, slots=True)
-class Term:
+class Term(Struct, frozen=True):
     """A word of a query, the MATCH expression of all its forms, and the forms to show in a snippet, in lower case."""
 
     word: str
@@ -78,8 +78,7 @@ class Term:
     shown: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class QueryToken:
+class QueryToken(Struct, frozen=True):
     """A word, name or CJK run of a query and its span.
 
     `strict` is the expression that requires all of it, `terms` find any of it; grammar has no terms.

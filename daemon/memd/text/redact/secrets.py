@@ -12,8 +12,9 @@ import math
 import re
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 from memd.text.data_files import read_sections
 
@@ -165,8 +166,7 @@ def _is_dense(secret: str) -> bool:
     return any(len(part) >= 16 for part in re.split("[-_]", secret))
 
 
-@dataclass(frozen=True, slots=True)
-class _Secret:
+class _Secret(Struct, frozen=True):
     """A kind of secret: a row of `secrets.txt`."""
 
     name: str

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
 import trio
 import trio.testing
+from msgspec.structs import replace
 
 from memd.embedding.remote.endpoint import Timeouts
 from memd.embedding.remote.providers.api import ApiReply

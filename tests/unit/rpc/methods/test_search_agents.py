@@ -25,7 +25,7 @@ from tests.unit.rpc.methods.calling import call_of, run
 
 def _turn_off(agent: FakeAgent) -> None:
     """Turn an agent's memory off in its settings."""
-    agent.config = replace(
+    agent.config = msgspec.structs.replace(
         agent.config, settings=msgspec.structs.replace(agent.config.settings, enabled=False)
     )
 
@@ -53,7 +53,7 @@ def test_the_agents_named_are_searched_once_each_in_their_order() -> None:
 
 def test_a_file_that_two_agents_share_is_one_hit() -> None:
     memory = FakeRegistry()
-    memory.other.config = replace(memory.other.config, workspace=memory.main.config.workspace)
+    memory.other.config = msgspec.structs.replace(memory.other.config, workspace=memory.main.config.workspace)
 
     params = SearchAgentsParams(query="tea")
     reply = run(search_agents.handle(call_of(memory), params))
@@ -210,7 +210,9 @@ def test_scores_of_agents_with_other_hybrid_settings_are_not_compared() -> None:
     query = msgspec.structs.replace(
         settings.query, hybrid=msgspec.structs.replace(settings.query.hybrid, fusion="rrf")
     )
-    other.config = replace(other.config, settings=msgspec.structs.replace(settings, query=query))
+    other.config = msgspec.structs.replace(
+        other.config, settings=msgspec.structs.replace(settings, query=query)
+    )
 
     assert _paths(LOW, _reply(*HIGH), other) == BY_RANK
 
@@ -246,7 +248,7 @@ def test_search_of_each_agent_includes_the_hit_that_ends_the_list(max_chars: int
 
 def test_lines_of_a_file_that_agents_share_leave_their_place_to_the_next_hit() -> None:
     sharing = FakeAgent("b")
-    sharing.config = replace(sharing.config, workspace=A.config.workspace)
+    sharing.config = msgspec.structs.replace(sharing.config, workspace=A.config.workspace)
     same = _reply(_hit("x", 0.9), _hit("y", 0.5))
 
     hits = merged((A, same), (sharing, same), most=2)

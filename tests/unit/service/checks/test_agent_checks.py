@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
 from typing import Any
 
 import pytest
-from msgspec.structs import replace
+from msgspec.structs import asdict, replace
 
 from memd.service.checks.agents import check_agents
 from memd.service.checks.finding import OK, WARNING, WRONG, Finding

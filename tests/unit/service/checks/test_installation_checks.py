@@ -7,6 +7,7 @@ from collections import namedtuple
 from dataclasses import replace
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from memd.service.checks import installation as checks
@@ -58,7 +59,9 @@ def test_vector_extension_that_is_turned_off_is_ok(tmp_path: Path) -> None:
 def test_invalid_setting_is_wrong_and_unknown_key_is_a_warning(tmp_path: Path) -> None:
     made = installation(tmp_path)
     slip = ConfigInvalidError("/c/openclaw.json is not JSON5: line 3, column 7", hint="correct it")
-    home = replace(made.home, problems=(slip,), unknown_keys=("agents.defaults.memorySearch.quarry",))
+    home = msgspec.structs.replace(
+        made.home, problems=(slip,), unknown_keys=("agents.defaults.memorySearch.quarry",)
+    )
 
     findings = check_settings(replace(made, home=home))
 
@@ -75,7 +78,7 @@ def test_problem_in_memd_toml_is_reported_there(tmp_path: Path) -> None:
     made = installation(tmp_path)
     slip = ConfigInvalidError("bad", hint="correct it", data={"file": str(made.toml)})
 
-    findings = check_settings(replace(made, home=replace(made.home, problems=(slip,))))
+    findings = check_settings(replace(made, home=msgspec.structs.replace(made.home, problems=(slip,))))
 
     assert [(each.name, each.state) for each in findings] == [("openclaw.json", OK), ("memd.toml", WRONG)]
 
@@ -84,7 +87,7 @@ def test_keys_that_openclaw_refuses_are_one_warning_with_their_new_place(tmp_pat
     made = installation(tmp_path)
     keys = ("memory.search.sync", "agents.defaults.memorySearch", "agents.entries.b.compaction", "d", "e")
 
-    findings = check_settings(replace(made, home=replace(made.home, refused_keys=keys)))
+    findings = check_settings(replace(made, home=msgspec.structs.replace(made.home, refused_keys=keys)))
 
     assert faults(findings) == [("refused keys", WARNING)]
     assert "5 keys of openclaw.json: memory.search.sync" in findings[-1].found

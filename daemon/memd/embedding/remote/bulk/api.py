@@ -11,11 +11,11 @@ import re
 from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass, field
 from typing import Final, Literal, TypeVar
 
 import msgspec
 import trio
+from msgspec import Struct, field
 
 from memd.embedding.provider import BLANK, FloatArray, encodable, unit_vector
 from memd.embedding.redaction import WINDOW
@@ -56,8 +56,7 @@ _ID: Final = re.compile(r"[!-~]{1,200}")
 _Result = TypeVar("_Result")
 
 
-@dataclass(frozen=True, slots=True)
-class BulkState:
+class BulkState(Struct, frozen=True):
     """A job's progress in texts; `reason` is why it failed."""
 
     state: Literal["running", "done", "failed"]
@@ -66,8 +65,7 @@ class BulkState:
     reason: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class BulkResults:
+class BulkResults(Struct, frozen=True):
     """The results of a job's texts, by their hashes.
 
     `vectors` are unit vectors (dims,) of equal size. Texts in `refused` are refused in any request, those in `failed`

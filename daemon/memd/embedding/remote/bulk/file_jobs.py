@@ -5,12 +5,12 @@ from __future__ import annotations
 import re
 import secrets
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass
 from typing import Any, Final
 from urllib.parse import quote
 
 import msgspec
 import trio
+from msgspec import Struct
 
 from memd.embedding.numbers import clamped_count
 from memd.embedding.redaction import Redactor
@@ -42,8 +42,7 @@ _CODE: Final = re.compile(r"[A-Za-z0-9_]{1,48}")
 _ENDED: Final = frozenset({"failed", "expired", "cancelled", "canceled"})
 
 
-@dataclass(frozen=True, slots=True)
-class FileDialect:
+class FileDialect(Struct, frozen=True):
     """The differences: deadline, and whether each line is a complete request."""
 
     window: str

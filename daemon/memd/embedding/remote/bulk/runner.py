@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass, field, replace
 from typing import Final
 
 import trio
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from memd.embedding.numbers import clamped_count
 from memd.embedding.remote.bulk.api import BulkApi, BulkResults, BulkState, match_to_hashes
@@ -48,8 +49,7 @@ COLLECT_TRIES: Final = 5
 """Tries to fetch the results of an ended job, which were paid for."""
 
 
-@dataclass(slots=True)
-class BatchJob:
+class BatchJob(Struct):
     """A job under way; `ending` is why it was cancelled, `deadline_ms` epoch time."""
 
     record: JobRecord

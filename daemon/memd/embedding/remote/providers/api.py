@@ -6,11 +6,11 @@ import base64
 import binascii
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import TypeVar
 
 import msgspec
 import numpy as np
+from msgspec import Struct
 
 from memd.embedding.numbers import MAX_DIMENSIONS, token_count_of
 from memd.embedding.provider import FloatArray
@@ -24,8 +24,7 @@ Row = list[float] | str
 _Reply = TypeVar("_Reply")
 
 
-@dataclass(frozen=True, slots=True)
-class ApiReply:
+class ApiReply(Struct, frozen=True):
     """Raw vectors (n, dims) by text; `tokens` None if the provider counts none."""
 
     vectors: FloatArray

@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Final, Literal
 
 import msgspec
+from msgspec import Struct
 
 from memd.embedding.remote.endpoint import ApiRequest, Endpoint, TextKind
 from memd.embedding.remote.providers.api import ApiReply, EmbeddingApi, Row, decode, matrix, token_count
 from memd_client.errors import ProviderReplyError
 
 
-@dataclass(frozen=True, slots=True)
-class RequestFields:
+class RequestFields(Struct, frozen=True):
     """The request fields in which these providers differ.
 
     `constant` is always sent, `dims` names the field of the vector size, `input_type` says when that is sent.

@@ -5,8 +5,9 @@ from __future__ import annotations
 import datetime
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from functools import cache, partial
+
+from msgspec import Struct
 
 from memd.system.cancellation import check_cancelled
 from memd.text.query.dates import ONE_DAY, DayRange, unit_around
@@ -28,8 +29,7 @@ OLDEST_DAY = datetime.date(1970, 1, 1)
 """First day of ranges without a start."""
 
 
-@dataclass(frozen=True, slots=True)
-class _DayMention:
+class _DayMention(Struct, frozen=True):
     """A mention of days in a text: its span, the days, and a function of today's date that returns the days."""
 
     start: int
@@ -144,8 +144,7 @@ MAX_QUERY_CHARACTERS = 2000
 """Characters of a query that are read. A longer query is pasted text, whose dates are not about the search."""
 
 
-@dataclass(frozen=True, slots=True)
-class DaySpan:
+class DaySpan(Struct, frozen=True):
     """A range of days named in a query, both inclusive, and the text that names it."""
 
     first: datetime.date

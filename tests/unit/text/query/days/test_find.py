@@ -104,7 +104,7 @@ def test_days_beyond_the_read_length_are_ignored() -> None:
 
 
 def test_import_compiles_no_day_pattern() -> None:
-    loaded_before = "dataclasses, pathlib, re, memd.text.query.dates"
+    loaded_before = "msgspec, pathlib, re, memd.text.query.dates"
     script = f"import {loaded_before}; re.compile = None; import memd.text.query.days.find"
 
     subprocess.run([sys.executable, "-c", script], check=True)

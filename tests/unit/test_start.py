@@ -5,7 +5,10 @@ from __future__ import annotations
 import subprocess
 import sys
 
-NEVER = ("asyncio", "click", "llama_cpp", "gguf", "h11", "memd.cli.main", "rich")
+NEVER = tuple(
+    "asyncio click gguf h11 html.entities json5 llama_cpp memd.cli.main numkong rich sqlite3 watchfiles".split()
+)
+"""Also modules that some daemons use: those import them on first use."""
 
 
 def test_the_daemon_imports_nothing_it_never_uses() -> None:

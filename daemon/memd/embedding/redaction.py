@@ -7,7 +7,6 @@ the log, the status or a file passes a `Redactor` first.
 from __future__ import annotations
 
 import base64
-import html
 import os
 import re
 from collections.abc import Iterable, Iterator, Mapping
@@ -177,6 +176,8 @@ def _forms(text: str) -> set[str]:
 
 def _decoded(text: str) -> Iterator[str]:
     """Yield a text decoded from each usual encoding, as a whole or in part."""
+    import html  # 0.4 MB of names, which an idle daemon doesn't need
+
     yield unquote(text, errors="replace")
     yield unquote_plus(text, errors="replace")
     yield html.unescape(text)

@@ -8,7 +8,6 @@ import re
 from collections.abc import Mapping
 from pathlib import Path
 
-import json5
 import msgspec
 
 from memd.settings.fields import describe_value
@@ -103,6 +102,8 @@ def _parse(path: Path, text: str) -> object:
         pass
     if not text.strip():
         raise _unusable(path, "is empty")
+    import json5  # 0.5 MB, and most files are plain JSON
+
     try:
         return json5.loads(text)
     except RecursionError as error:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import sqlite_vec
+
 from memd.index.vectors.choose import choose_search, needed_bytes
 from memd.index.vectors.matrix import MatrixSearch
-from memd.index.vectors.sqlite_vec import VectorExtension
+from memd.index.vectors.sqlite_vec import VectorExtension, library_path
 from tests.support.indexes import EXTENSION
 
 
@@ -32,3 +34,7 @@ def test_scan_is_chosen_without_the_extension_with_the_reason() -> None:
 
 def test_needed_bytes_are_those_of_the_vectors() -> None:
     assert needed_bytes(15_000, 384) == 15_000 * (384 + 17)
+
+
+def test_library_of_the_extension_is_the_one_that_its_package_names() -> None:
+    assert library_path() == sqlite_vec.loadable_path()

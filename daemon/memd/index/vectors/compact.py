@@ -20,7 +20,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-import numkong
 import numpy as np
 from numpy.typing import NDArray
 
@@ -141,6 +140,8 @@ class Comparison:
 
     def _compare(self, block: VectorBlock, high: FloatArray) -> None:
         """Write rough upper bounds of the cosines of a block's rows into `high`."""
+        import numkong  # 2 MB, which a daemon without vectors doesn't need
+
         first, _ = self._planes
         for start in range(0, block.count, STEP_ROWS):
             at = slice(start, start + STEP_ROWS)
@@ -166,6 +167,8 @@ class Comparison:
 
     def _close(self, block: VectorBlock, at: NDArray[np.intp]) -> NDArray[np.float64]:
         """Return tight upper bounds of the cosines of some rows of a block."""
+        import numkong
+
         first, second = self._planes
         numbers = block.numbers.take(at, axis=0)
         products = np.asarray(numkong.dot(first.numbers, numbers)) * first.scale

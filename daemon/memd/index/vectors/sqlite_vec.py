@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import threading
+from importlib.util import find_spec
 from pathlib import Path
 
 import apsw
 import numpy as np
-import sqlite_vec
 
 from memd.index import chunks_vec
 from memd.index.database import connect
@@ -112,9 +112,17 @@ class VectorExtension:
         """Load the extension, then disable loading, so that SQL can't load anything else."""
         db.enable_load_extension(True)
         try:
-            db.load_extension(str(Path(self.path).expanduser()) if self.path else sqlite_vec.loadable_path())
+            db.load_extension(str(Path(self.path).expanduser()) if self.path else library_path())
         finally:
             db.enable_load_extension(False)
+
+
+def library_path() -> str:
+    """Return `sqlite_vec.loadable_path()` without the import, which loads a second SQLite: 1.6 MB."""
+    package = find_spec("sqlite_vec")
+    if package is None or package.origin is None:
+        raise VectorExtensionError("the package sqlite-vec is not installed")
+    return str(Path(package.origin).with_name("vec0"))
 
 
 class SqliteVecSearch:

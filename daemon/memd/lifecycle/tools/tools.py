@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import html
 from collections.abc import Mapping
 from contextlib import suppress
 from types import MappingProxyType
@@ -109,6 +108,8 @@ async def get_lines(
     try:
         reply = await agent.get(GetParams(path, None, first, lines, include_conversations))
     except FileMissingError as error:
+        import html  # 0.4 MB of names, which an idle daemon doesn't need
+
         if (written := html.unescape(path)) != path:  # as a name is escaped in texts for models
             arguments = {**arguments, "path": written}
             return await get_lines(agent, arguments, include_conversations=include_conversations)

@@ -11,17 +11,16 @@ import sys
 import time
 from collections import defaultdict
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, TypeAlias
 
 import trio
+from msgspec import Struct
 
 from memd.sources.source import Listing
 from memd.sources.watch.filesystems import MOUNT_TABLE
 from memd.sources.watch.inotify import RETRY_S, STEP_S, InotifyEvents
 from memd.sources.watch.queue import FolderEvents, Hint, Hints, WatchQueue
-from memd.sources.watch.watchfiles_events import WatchfilesEvents
 from memd.system.clock import Clock
 from memd.system.log import log
 from memd_client.errors import MemdError
@@ -51,8 +50,7 @@ THREADS = 4
 """Worker threads for the events, for reading them, for polling and for checking roots, so that none waits."""
 
 
-@dataclass(frozen=True, slots=True)
-class WatchState:
+class WatchState(Struct, frozen=True):
     """How changes of one agent's files are detected.
 
     `off` if watching is disabled; for `polling`, `reason` includes the remedy if there is one.
@@ -173,6 +171,8 @@ class Watcher:
             return InotifyEvents(
                 self._threads, table=self._mount_table, step_s=self._step_s, retry_s=self._retry_s
             )
+        from memd.sources.watch.watchfiles_events import WatchfilesEvents  # 1 MB that Linux doesn't need
+
         return WatchfilesEvents(
             self._threads, table=self._mount_table, step_s=self._step_s, retry_s=self._retry_s
         )

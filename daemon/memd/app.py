@@ -25,7 +25,6 @@ from memd.embedding.remote.http import HttpClient
 from memd.lifecycle.registry import LifecycleRegistry
 from memd.page.server import PageServer
 from memd.replication.replicas import Replicas
-from memd.replication.service import ReplicationService
 from memd.rpc.call import DaemonContext
 from memd.rpc.server import serve
 from memd.service.examination import Examination
@@ -181,7 +180,7 @@ async def run(
             replicas = Replicas(engine.registry, wall_clock_ms)
             engine.registry.on_use = replicas.on_use
             await inner.start(replicas.run)
-            await _serve_until_stopped(engine, socket, ReplicationService(replicas))
+            await _serve_until_stopped(engine, socket, replicas)
             inner.cancel_scope.cancel()
         await engine.aclose()
         outer.cancel_scope.cancel()
@@ -204,7 +203,7 @@ async def _close(providers: ProviderFactory) -> None:
         await providers.aclose()
 
 
-async def _serve_until_stopped(engine: Engine, socket: Path, replication: ReplicationService) -> None:
+async def _serve_until_stopped(engine: Engine, socket: Path, replicas: Replicas) -> None:
     """Listen on the socket until a stop signal arrives."""
     registry, page = engine.registry, PageServer(__version__)
     daemon = DaemonContext(
@@ -214,7 +213,7 @@ async def _serve_until_stopped(engine: Engine, socket: Path, replication: Replic
         lifecycles=LifecycleRegistry(complete=engine.ask_chat),
         open_page=page.show,
         examine=Examination().examine,
-        replication=replication,
+        replicas=replicas,
     )
     async with trio.open_nursery() as nursery:
         path = await nursery.start(serve, activated_socket() or socket, registry, daemon)

@@ -32,7 +32,21 @@ START = "from tests.support.fork_server import run_server; run_server()"
 DESCRIPTORS: Final = 3
 STATUS_BYTES: Final = 8
 
-MODULES: Final = ("memd.app", "memd.cli.main", "memd.cli.status", "memd.cli.search", "memd.cli.output")
+MODULES: Final = (
+    "memd.app",
+    "memd.cli.main",
+    "memd.cli.status",
+    "memd.cli.search",
+    "memd.cli.output",
+    # imported by a daemon on first use
+    "memd.lifecycle.facts.tools",
+    "memd.lifecycle.flush.flushes",
+    "memd.lifecycle.hooks.service",
+    "memd.lifecycle.notes.notes",
+    "memd.lifecycle.tools.startup",
+    "memd.replication.service",
+    "memd.rpc.methods.search",
+)
 
 PROGRAMS: Final = {"memd": "memd.__main__", "memctl": "memd.cli.main"}
 """The module of each program; its function is `main`."""

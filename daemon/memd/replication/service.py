@@ -8,7 +8,6 @@ from typing import Final
 
 import trio
 
-from memd.agents.status import as_problem
 from memd.lifecycle.files import writing
 from memd.replication.git.remote import GitRemote, check_url, is_folder
 from memd.replication.merge.texts import CONFLICTS_FOLDER
@@ -39,12 +38,7 @@ class ReplicationService:
 
     def status(self, agent_id: str | None) -> list[RemoteStatus]:
         """Return the remotes of one agent or all."""
-        replicas = self._replicas
-        rows = [describe_replica(runner) for runner in replicas.running.values()]
-        for name, error in replicas.broken.items():
-            rows.append(RemoteStatus(name, "", replicas.host, "failed", problem=as_problem(error)))
-        wanted = None if agent_id is None else replicas.name_of(agent_id)
-        return sorted((row for row in rows if wanted in (None, row.agent)), key=lambda row: row.agent)
+        return self._replicas.status(agent_id)
 
     async def add(self, agent_id: str | None, url: str) -> RemoteStatus:
         """Connect an agent to a remote, and sync.

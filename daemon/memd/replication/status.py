@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
 from memd.agents.status import as_problem
-from memd.replication.merge.files import original_of
-from memd.replication.runner import ReplicaRunner
 from memd.system.units import count
 from memd_client.messages import (
     AgentStatus,
@@ -18,6 +17,9 @@ from memd_client.messages import (
     RemoteStatus,
     SkippedFile,
 )
+
+if TYPE_CHECKING:
+    from memd.replication.runner import ReplicaRunner
 
 CONFLICTS_CODE = "memory_conflicts"
 
@@ -74,6 +76,8 @@ def with_remote(agent: AgentStatus, remotes: Sequence[RemoteStatus]) -> AgentSta
 
 def _conflict(path: str, files: Mapping[str, object]) -> MemoryConflict:
     """Return a file of conflicts with what its name says."""
+    from memd.replication.merge.files import original_of  # merges facts, which a status seldom needs
+
     parts = path.rpartition("/")[2].split("-", 4)
     machine = parts[3] if len(parts) > 4 else ""
     return MemoryConflict(path, original_of(path, files), machine, "-".join(parts[:3]))

@@ -7,18 +7,22 @@ import time
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import AbstractAsyncContextManager, nullcontext
 from dataclasses import dataclass, field
-from typing import Any
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
 
 from memd.agents.registry import AgentRegistry
-from memd.lifecycle.hooks.service import HookService
 from memd.lifecycle.registry import AgentLifecycle, LifecycleRegistry
-from memd.replication.service import ReplicationService
+from memd.replication.replicas import Replicas
 from memd.rpc.admission import Admission
 from memd.rpc.limits import Limits
 from memd.rpc.outbox import Backlog
 from memd.system.metrics import METER, Meter
 from memd_client.errors import PageUnavailableError
 from memd_client.messages import OpenPageReply
+
+if TYPE_CHECKING:
+    from memd.lifecycle.hooks.service import HookService
+    from memd.replication.service import ReplicationService
 
 ProgressSink = Callable[[str, int, int, str], None]
 """Takes stage, done, total (0: unknown) and detail. Doesn't block; may be called from any thread."""
@@ -40,7 +44,7 @@ class DaemonContext:
 
     started: `time.monotonic()` at its start. open_connections: updated by the server. cpu_before: CPU seconds used by
     the start. show: opens the page, for one agent or all. examine: returns a report on programs, settings and files, or
-    None. replication: agents' remotes.
+    None. replicas: agents' remotes.
     """
 
     version: str
@@ -52,16 +56,31 @@ class DaemonContext:
     meter: Meter = METER
     cpu_before: float = field(default_factory=time.process_time)
     lifecycles: LifecycleRegistry = field(default_factory=LifecycleRegistry)
-    hooks: HookService = field(default_factory=HookService)
     open_page: Callable[[str | None], Awaitable[OpenPageReply]] = no_page
     examine: Callable[[], Awaitable[dict[str, Any] | None]] = no_examination
-    replication: ReplicationService | None = None
+    replicas: Replicas | None = None
     admission: Admission = field(init=False)
     backlog: Backlog = field(init=False)
 
     def __post_init__(self) -> None:
         self.admission = Admission(self.limits)
         self.backlog = Backlog(self.limits.backlog_bytes)
+
+    @cached_property
+    def hooks(self) -> HookService:
+        """The decisions about injections."""
+        from memd.lifecycle.hooks.service import HookService  # not at the start: 7 ms
+
+        return HookService()
+
+    @cached_property
+    def replication(self) -> ReplicationService | None:
+        """The requests on remotes; None if this daemon serves none."""
+        if self.replicas is None:
+            return None
+        from memd.replication.service import ReplicationService  # not at the start: 11 ms
+
+        return ReplicationService(self.replicas)
 
     @property
     def uptime_ms(self) -> int:

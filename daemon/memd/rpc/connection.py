@@ -13,7 +13,7 @@ import trio
 
 from memd.agents.registry import AgentRegistry
 from memd.rpc.call import Call, DaemonContext
-from memd.rpc.dispatch import HANDLERS, error_shape, find_handler, wire_reply
+from memd.rpc.dispatch import error_shape, find_handler, wire_reply
 from memd.rpc.metrics import count_request
 from memd.rpc.outbox import Outbox, encode_reply
 from memd.sync.search_scheduler import CLIENT_LOAD
@@ -32,7 +32,7 @@ from memd_client.errors import (
     TooManyRequestsError,
 )
 from memd_client.framing import FrameDecoder, encode_frame
-from memd_client.messages import Progress
+from memd_client.messages import REQUESTS, Progress
 from memd_client.schema import to_wire
 from memd_client.session import LAST_ID, NOTIFICATION, RESPONSE
 
@@ -313,7 +313,7 @@ class Connection:
 
     def _count(self, method: str, code: str, seconds: float | None) -> None:
         """Count a request with its outcome; `seconds` is None for one that was not run."""
-        count_request(self._daemon.meter, method if method in HANDLERS else None, code, seconds)
+        count_request(self._daemon.meter, method if method in REQUESTS else None, code, seconds)
 
     def _call_of(self, request: _Request) -> Call:
         """Return the context for the request's method."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
+from functools import cache
 from importlib import import_module
 from typing import Any
 
@@ -16,9 +17,6 @@ from memd_client.schema import to_wire
 
 Handler = Callable[[Call, Any], Awaitable[Any]]
 
-HANDLERS: dict[str, Handler] = {name: import_module(f"memd.rpc.methods.{name}").handle for name in REQUESTS}
-"""The handler of each request, in the module of its name. `messages.REQUESTS` has the records."""
-
 MAX_MESSAGE_CHARS = 500
 """Longest message of an error, so that it doesn't repeat long input."""
 
@@ -26,12 +24,18 @@ MAX_ECHO_CHARS = 60
 """Longest part of a name sent by the client (of a method, of an agent) in an error message."""
 
 
+@cache
+def handler_of(name: str) -> Handler:
+    """Return the handler of a request, in the module of its name, which is imported on the first such request."""
+    handler: Handler = import_module(f"memd.rpc.methods.{name}").handle
+    return handler
+
+
 def find_handler(name: str, params: Any) -> tuple[Handler, Any]:
     """Return the handler of a request and its decoded parameters."""
-    handler = HANDLERS.get(name)
-    if handler is None:
+    if name not in REQUESTS:
         raise MethodUnknownError(f"there is no request {name[:MAX_ECHO_CHARS]!r}")
-    return handler, decode_params(name, params)
+    return handler_of(name), decode_params(name, params)
 
 
 def wire_reply(call: Call, reply: Any) -> Any:

@@ -3,23 +3,27 @@
 from __future__ import annotations
 
 import inspect
+from pkgutil import iter_modules
 from typing import get_type_hints
 
 import pytest
 
-from memd.rpc.dispatch import HANDLERS, error_shape
+from memd.rpc import methods
+from memd.rpc.dispatch import error_shape, handler_of
 from memd.rpc.params import decode_params
 from memd_client.errors import BadParamsError, MemdError
 from memd_client.messages import REQUESTS, SearchParams
 
 
 def test_the_methods_are_those_of_the_protocol() -> None:
-    assert list(HANDLERS) == list(REQUESTS)
+    modules = [module.name for module in iter_modules(methods.__path__)]
+
+    assert sorted(modules) == sorted(REQUESTS)
 
 
 @pytest.mark.parametrize("name", REQUESTS)
 def test_a_method_takes_and_returns_the_types_of_its_request(name: str) -> None:
-    handler = HANDLERS[name]
+    handler = handler_of(name)
     assert handler.__module__ == f"memd.rpc.methods.{name}"
     assert inspect.iscoroutinefunction(handler)
     hints = get_type_hints(handler)

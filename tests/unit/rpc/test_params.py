@@ -13,7 +13,7 @@ from memd.lifecycle.flush.check import Access
 from memd.lifecycle.notes.session_kinds import Kind
 from memd.lifecycle.tools.definitions import Shape
 from memd.rpc.call import Call
-from memd.rpc.dispatch import HANDLERS
+from memd.rpc.dispatch import handler_of
 from memd.rpc.params import MAX_MATCHES, RULES, decode_params, match_prefix
 from memd.settings.lifecycle import Citations
 from memd_client.errors import AgentUnknownError, BadParamsError, PathRefusedError
@@ -111,7 +111,7 @@ OUT_OF_RANGE: dict[str, dict[str, list[Any]]] = {
 
 async def ask(call: object, request: str, params: dict[str, Any]) -> Any:
     """Return the reply of a request's method."""
-    return await HANDLERS[request](cast(Call, call), decode_params(request, params))
+    return await handler_of(request)(cast(Call, call), decode_params(request, params))
 
 
 @pytest.mark.parametrize(

@@ -31,7 +31,7 @@ async def handle(call: Call, params: StatusParams) -> StatusReply:
             nursery.start_soon(examine)
         agents = await load_statuses(wanted, deep=params.deep)
     registry, daemon = call.registry, call.daemon
-    remotes = daemon.replication.status(None) if daemon.replication is not None else []
+    remotes = daemon.replicas.status(None) if daemon.replicas is not None else []
     agents = [with_remote(agent, remotes) for agent in agents]
     return StatusReply(
         version=daemon.version,

@@ -26,6 +26,7 @@ from memd.lifecycle.registry import LifecycleRegistry
 from memd.page.server import PageServer
 from memd.replication.replicas import Replicas
 from memd.rpc.call import DaemonContext
+from memd.rpc.dispatch import handler_of
 from memd.rpc.server import serve
 from memd.service.examination import Examination
 from memd.service.heap import keep_heap_small
@@ -44,6 +45,10 @@ from memd.settings.reload import CurrentSettings, Reloader
 from memd.settings.schema import DaemonSettings
 from memd.system.clock import wall_clock_ms
 from memd.system.log import log
+from memd.text.lazy_pattern import compile_patterns
+
+PREPARE_AFTER_S = 1.0
+"""From the start until the first search is prepared: a client that started the daemon is served sooner without."""
 
 CLOSE_TIMEOUT_S = 2.0
 """How long closing connections to providers may take."""
@@ -203,6 +208,17 @@ async def _close(providers: ProviderFactory) -> None:
         await providers.aclose()
 
 
+async def _prepare_search() -> None:
+    """Do soon after the start what would delay the first search."""
+
+    def prepare() -> None:
+        handler_of("search")
+        compile_patterns()
+
+    await trio.sleep(PREPARE_AFTER_S)
+    await trio.to_thread.run_sync(prepare, abandon_on_cancel=True)
+
+
 async def _serve_until_stopped(engine: Engine, socket: Path, replicas: Replicas) -> None:
     """Listen on the socket until a stop signal arrives."""
     registry, page = engine.registry, PageServer(__version__)
@@ -221,6 +237,7 @@ async def _serve_until_stopped(engine: Engine, socket: Path, replicas: Replicas)
         agents, state_dir = len(registry.agents), str(registry.state_dir)
         log.info("daemon.ready", socket=str(socket), agents=agents, state_dir=state_dir)
         engine.notify_ready()
+        nursery.start_soon(_prepare_search)
         nursery.start_soon(feed_watchdog)
         nursery.start_soon(keep_heap_small)
         await wait_for_stop()

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import re
+from unittest.mock import patch
 
 import pytest
 
-from memd.text.lazy_pattern import lazy_pattern
+from memd.text import lazy_pattern as module
+from memd.text.lazy_pattern import compile_patterns, lazy_pattern
 
 
 def test_lazy_pattern_gives_the_results_of_a_compiled_pattern() -> None:
@@ -21,8 +23,19 @@ def test_lazy_pattern_gives_the_results_of_a_compiled_pattern() -> None:
     assert (lazy.pattern, lazy.flags) == (compiled.pattern, compiled.flags)
 
 
-def test_lazy_pattern_is_not_compiled_before_its_first_use() -> None:
+def test_lazy_pattern_is_not_compiled_before_its_first_use(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "_patterns", [])
     broken = lazy_pattern("(")
 
     with pytest.raises(re.error, match="missing"):
         broken.search("text")
+
+
+def test_all_patterns_can_be_compiled_before_their_first_use() -> None:
+    source = "compiled before its first use"
+    lazy = lazy_pattern(source)
+
+    compile_patterns()
+    re.purge()
+    with patch.object(re, "compile", side_effect=AssertionError):
+        assert lazy.search(f"it was {source}") is not None

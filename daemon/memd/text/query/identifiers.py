@@ -7,7 +7,7 @@ sees `C` in `C++`. Alternative spellings of a name are therefore indexed with th
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from functools import lru_cache
 
 from memd.text.language.stems import find_language_words, language_mark, languages_of_text, stem_words
@@ -31,15 +31,18 @@ _UPPER, _LOWER = "A-ZÀ-ÖØ-Þ", "a-zß-öø-ÿ"
 _NO_JOINTS = str.maketrans("", "", "-_\u2010\u2011")
 _HUMP = re.compile(rf"[{_LOWER}0-9][{_UPPER}]|[{_UPPER}]{{2}}[{_LOWER}]{{2}}")
 _CAMEL_PART = re.compile(rf"[{_UPPER}]+\d*(?![{_LOWER}])|[{_UPPER}]?[{_LOWER}]+\d*|\d+")
-_LETTER = rf"[^\W_{CJK_CLASS}]"  # or a digit
-_WORD_RUN = lazy_pattern(rf"{_LETTER}+")
-_JOINED_RUN = lazy_pattern(rf"{_LETTER}+(?:[-_\u2010\u2011]{_LETTER}+)+")
+LETTER = rf"[^\W_{CJK_CLASS}]"  # or a digit
+ASCII_LETTER = "[A-Za-z0-9]"
+"""`LETTER` in an ASCII text, compiled 20 times faster."""
+
+_WORD_RUN = lazy_pattern(rf"{LETTER}+")
+_JOINED_RUN = lazy_pattern(rf"{LETTER}+(?:[-_\u2010\u2011]{LETTER}+)+")
 _SYMBOL = lazy_pattern(
-    rf"""(?<![+#._])(?<!{_LETTER})(?:
+    rf"""(?<![+#._])(?<!{LETTER})(?:
         (?P<plus>[A-Za-z][A-Za-z0-9]{{0,15}})\+\+(?![A-Za-z_+])
-      | (?P<sharp>[A-Za-z])\#(?!{_LETTER})
-      | (?P<net>\.[Nn][Ee][Tt])(?!{_LETTER})
-    )|(?<={_LETTER})(?P<dotnet>\.NET)(?!{_LETTER})|(?<!{_LETTER})(?P<js>[A-Za-z][A-Za-z0-9_]{{0,31}})\.[Jj][Ss](?!{_LETTER})""",
+      | (?P<sharp>[A-Za-z])\#(?!{LETTER})
+      | (?P<net>\.[Nn][Ee][Tt])(?!{LETTER})
+    )|(?<={LETTER})(?P<dotnet>\.NET)(?!{LETTER})|(?<!{LETTER})(?P<js>[A-Za-z][A-Za-z0-9_]{{0,31}})\.[Jj][Ss](?!{LETTER})""",
     re.VERBOSE,  # without IGNORECASE, which is slow to compile with letters of many scripts
 )
 _PHONE = re.compile(r"\+\d{1,3}(?:[ ()/.-]{0,3}\d{2,}){2,6}(?!\d)")
@@ -50,9 +53,12 @@ _QUOTED = re.compile(
     r'"([^"\n]{2,120})"|“([^”\n]{2,120})”|„([^“”\n]{2,120})[“”]|«([^»\n]{2,120})»|「([^」\n]{1,120})」|『([^』\n]{1,120})』'
     r"|`([^`\n]{2,120})`|(?<!\w)'([^'\n]{2,120})'(?!\w)|(?<!\w)‘([^’\n]{2,120})’(?!\w)"
 )
-_NAME = lazy_pattern(
-    rf"(?<![._])(?<!{_LETTER})(?P<lead>--|[#@$]|(?:~|\.\.?)?/\.?|\.(?=[A-Za-z]))?"
-    rf"(?P<body>{_LETTER}+(?:[-./:@_+#&~\\\u2010\u2011]{{1,3}}{_LETTER}+)*)(?P<call>\(\))?"
+_NAME, _ASCII_NAME = (
+    lazy_pattern(
+        rf"(?<![._])(?<!{letter})(?P<lead>--|[#@$]|(?:~|\.\.?)?/\.?|\.(?=[A-Za-z]))?"
+        rf"(?P<body>{letter}+(?:[-./:@_+#&~\\\u2010\u2011]{{1,3}}{letter}+)*)(?P<call>\(\))?"
+    )
+    for letter in (LETTER, ASCII_LETTER)
 )
 _NAME_SIGN = re.compile(r"[-./:@_+#&~\\\u2010\u2011]")
 _MEASURE = re.compile(r"\d+(?:st|nd|rd|th|s|am|pm|x)", re.IGNORECASE)
@@ -80,7 +86,7 @@ def join_parts(name: str) -> str:
 
 def symbol_words(text: str) -> list[str]:
     """Return words for names with signs in a text: `cplusplus` and `cpp` for C++, `csharp`, `dotnet`, `nodejs`."""
-    return [word for match in _SYMBOL.finditer(text) for word in _symbol_word(match)]
+    return [word for match in _symbols(text) for word in _symbol_word(match)]
 
 
 def phone_numbers(text: str) -> list[str]:
@@ -164,11 +170,17 @@ def _symbol_word(match: re.Match[str]) -> Iterator[str]:
         yield "dotnet"
 
 
+def _symbols(text: str) -> Iterable[re.Match[str]]:
+    """Return the names with signs in a text; few texts have one, and the pattern takes 7 ms to compile."""
+    lowered = text.lower()
+    return _SYMBOL.finditer(text) if any(sign in lowered for sign in ("++", "#", ".js", ".net")) else ()
+
+
 def find_symbols(text: str) -> list[tuple[int, int, list[str]]]:
     """Return spans that are not split into words: names with signs (C++, C#, .NET) and telephone numbers."""
     found = [
         (*match.span(), list(_symbol_word(match)))
-        for match in _SYMBOL.finditer(text)
+        for match in _symbols(text)
         if match["plus"] or match["sharp"] or match["net"]
     ]
     for match in _PHONE.finditer(text):
@@ -194,10 +206,10 @@ def exact_names(text: str) -> list[str]:
     """Return the names in a query that have to match exactly."""
     found = [
         (match.start(), match[0].strip())
-        for match in _SYMBOL.finditer(text)
+        for match in _symbols(text)
         if not match["js"] and not match["dotnet"]
     ]
-    for match in _NAME.finditer(text):
+    for match in (_ASCII_NAME if text.isascii() else _NAME).finditer(text):
         body = match["body"]
         if match["lead"]:
             found.append((match.start(), match["lead"] + body))

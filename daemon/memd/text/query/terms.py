@@ -17,6 +17,8 @@ from memd.text.language.stems import STEM_MARK, irregular_forms, languages_of_qu
 from memd.text.language.stopwords import WORDS_OF
 from memd.text.lazy_pattern import lazy_pattern
 from memd.text.query.identifiers import (
+    ASCII_LETTER,
+    LETTER,
     camel_parts,
     find_symbols,
     is_hash,
@@ -53,12 +55,14 @@ MIN_SHOWN_STEM_LETTERS = 4
 _MARKS = "".join(
     chr(code) for code in range(0x300, 0x2100) if unicodedata.category(chr(code)).startswith("M")
 )
-_LETTER = rf"[^\W_{CJK_CLASS}]"
-_WORD = rf"{_LETTER}(?:{_LETTER}|[{_MARKS}])*"
+_WORD = rf"{LETTER}(?:{LETTER}|[{_MARKS}])*"
+_ASCII_WORD = f"{ASCII_LETTER}+"
 _SIGNS = r"[-./:@_+#'’&~\\\u2010\u2011]"
 # Either a run of CJK, or words joined by signs: `POL-358`, `user@example.com`, `don't`.
 _QUERY_TOKEN = lazy_pattern(rf"(?P<cjk>[{CJK_CLASS}]+)|(?P<words>{_WORD}(?:{_SIGNS}{{1,3}}{_WORD})*)")
+_ASCII_QUERY_TOKEN = re.compile(rf"(?P<words>{_ASCII_WORD}(?:{_SIGNS}{{1,3}}{_ASCII_WORD})*)")
 _PART = lazy_pattern(_WORD)
+_ASCII_PART = re.compile(_ASCII_WORD)
 _TOKEN = re.compile(r"\w+")
 _LETTERS_ONLY = re.compile(r"[^\W\d_]+")
 _ENDINGS = frozenset({"s", "d", "m", "ll", "re", "ve"})
@@ -114,9 +118,9 @@ class QueryTerms:
             match = _any_of(words)
             tokens.append(QueryToken(name, f"({match})", (Term(name, match, (name.lower(),)),), start, end))
             text = text[:start] + " " * (end - start) + text[end:]
-        for found in _QUERY_TOKEN.finditer(text):
+        for found in (_ASCII_QUERY_TOKEN if text.isascii() else _QUERY_TOKEN).finditer(text):
             check_cancelled()
-            read = self._run if found["cjk"] else self._words
+            read = self._words if found["words"] else self._run
             tokens.append(read(found[0], found.start(), found.end()))
         tokens.sort(key=lambda token: token.start)
         return self._with_neighbours(tokens)
@@ -154,7 +158,7 @@ class QueryTerms:
 
     def _words(self, compound: str, start: int, end: int) -> QueryToken:
         """Return a word, or words joined by signs, as a token."""
-        parts = _PART.findall(compound)
+        parts = (_ASCII_PART if compound.isascii() else _PART).findall(compound)
         whole = _phrase(compound)
         if _NEGATION.search(compound) is not None:
             return QueryToken(compound, whole, (), start, end)

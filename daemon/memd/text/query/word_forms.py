@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
+from memd.text.lazy_pattern import lazy_pattern
 from memd.text.tokens import CJK_CLASS, is_cjk
 
 MIN_STEM_LETTERS = 3
@@ -24,7 +25,7 @@ _ENDINGS = ("ings", "ing", "edly", "ied", "ies", "ed", "es", "ly", "s", "e", "y"
 _SUFFIXES = frozenset({"", "d", "e", "ed", "er", "ers", "es", "ied", "ies", "ing", "ings", "ly", "s", "y"})
 _ACCENTED = re.compile("[\u00c0-\u024f\u1e00-\u1eff]")
 _PLAIN_WORD = re.compile("[a-z]+")
-_LETTER_RUN = re.compile(rf"[^\W_{CJK_CLASS}]+")
+_LETTER_RUN = lazy_pattern(rf"[^\W_{CJK_CLASS}]+")
 
 
 class WordMatch(NamedTuple):

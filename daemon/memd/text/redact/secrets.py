@@ -17,6 +17,7 @@ from pathlib import Path
 from msgspec import Struct
 
 from memd.text.data_files import read_sections
+from memd.text.lazy_pattern import lazy_pattern
 
 REDACTION_MARK = "[redacted:"
 """Start of a redaction mark; the kind of the secret and a bracket follow."""
@@ -32,12 +33,12 @@ _KEY_OF = re.compile(
 )
 """Words that make a following `key` a secret; primary, session and cache keys are not secrets."""
 
-_NAME = re.compile("|".join(_NAMES))
+_NAME = lazy_pattern("|".join(_NAMES))
 
 _TOKENS = ("key", "token", "secret", "credential", "authorization")
 """Names of generated secrets, which look random. All others name passwords, chosen by people."""
 
-_VALUE = re.compile(
+_VALUE = lazy_pattern(
     r"""(?:s|[ _-]?(?:id|value))?(?:\\?["'`*]){0,3}
         (?P<apart>\s{0,3}(?:=>|:=|[:=：])\s{0,3}|\s(?:is|was|are)\s|[是为は는]\s?|\s)
         (?:\\?["'`*]){0,3}(?:(?:bearer|basic|token|bot)\s{1,3})?
@@ -51,7 +52,7 @@ _REST = re.compile(r"""[^\s"'`<>\\]*""")
 _FLAG = re.compile(r"(?:^|\s)--[a-z-]{0,24}$")
 """A command-line option: only its value may follow after nothing but a space."""
 
-_PLACEHOLDER = re.compile(
+_PLACEHOLDER = lazy_pattern(
     r"\[redacted|[<*{…]|%(?:[a-z]\b|[a-z_]+%|[({@])|\$\{|\$[A-Za-z_]+$|x{4,}|\.{3}|your[-_]|(?:process\.)?env\b",
     re.IGNORECASE,
 )
@@ -183,8 +184,8 @@ def _read_row(row: str) -> _Secret:
     apart = named.get("apart", "A-Za-z0-9")
     start = f"(?<![{apart}])" if apart else ""
     first = f"(?:{'|'.join(map(re.escape, words))}){rest}"
-    before = re.compile(f"{start}{named['before']}$") if "before" in named else None
-    shape = re.compile(first if before else start + first)
+    before = lazy_pattern(f"{start}{named['before']}$") if "before" in named else None
+    shape = lazy_pattern(first if before else start + first)
     return _Secret(
         name, words, shape, before, next((_CHECKS[each] for each in options if each in _CHECKS), None)
     )

@@ -76,9 +76,10 @@ def test_changed_file_sends_an_event(daemon: DaemonProcess) -> None:
         events.next_block()
         daemon.home.note("memory/2026-03-05.md", "# Tuesday\n\nThe lease ends in June.\n")
 
-        event = events.next_event("sync")
+        while (event := events.next_event("sync"))["agent"] != "main":  # of an earlier test's facts
+            pass
 
-    assert (event["agent"], event["data"]["files_changed"]) == ("main", 1)
+    assert event["data"]["files_changed"] == 1
     files = visitor.call("files").json["result"]["files"]
     assert (files[0]["path"], files[0]["title"]) in {
         ("memory/2026-03-05.md", "Tuesday"),

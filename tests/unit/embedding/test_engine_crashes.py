@@ -8,7 +8,6 @@ import sys
 from pathlib import Path
 
 import pytest
-from structlog.testing import capture_logs
 
 from memd.embedding.local import engine as engines
 from memd.embedding.local.engine import ENGINES, EngineCrashes
@@ -17,6 +16,7 @@ from memd.embedding.local.owner import ModelOwner
 from memd.embedding.local.process import ModelSettings
 from memd_client.errors import LocalExtraMissingError
 from tests.support.engines import CRASH, CRASH_LATER, WHEEL, skip_without, write_engine
+from tests.support.logs import capture_logs
 from tests.support.models import running_owner
 from tests.unit.embedding.model_in_use import only
 

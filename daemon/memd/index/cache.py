@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
 
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 
 from memd.index import chunks_vec
@@ -37,8 +37,7 @@ LENGTH_TOLERANCE = 1e-3
 """Tolerance for the unit length of a stored vector; float32 rounding stays below 1e-6."""
 
 
-@dataclass(frozen=True, slots=True)
-class SpaceKey:
+class SpaceKey(Struct, frozen=True):
     """The stored identity of a vector space: its provider, model and id."""
 
     provider: str
@@ -210,8 +209,7 @@ def _used_ids_by_hash(db: Database, space_id: str, hashes: Sequence[str]) -> dic
     return {str(row[0]): int(row[1]) for row in rows}
 
 
-@dataclass(frozen=True, slots=True)
-class RefusedChunk:
+class RefusedChunk(Struct, frozen=True):
     """A chunk whose text a provider refused, and the reason. Lines count from 1, both ends included."""
 
     path: str

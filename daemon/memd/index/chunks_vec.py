@@ -11,10 +11,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import apsw
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 
 from memd.index.database import has_module, savepoint
@@ -36,8 +36,7 @@ MAX_ALLOCATED_RATIO = 2
 """Ratio of allocated to used rows beyond which the table is rebuilt, because sqlite-vec never reuses freed rows."""
 
 
-@dataclass(frozen=True, slots=True)
-class TableState:
+class TableState(Struct, frozen=True):
     """The vector space and dimensions of the table, and whether it has all vectors."""
 
     space_id: str

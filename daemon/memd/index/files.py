@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 import msgspec
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 
 from memd.index import chunks_vec
@@ -24,8 +25,7 @@ from memd.text.cut.chunking import Chunk
 from memd.text.cut.simhash import simhashes
 
 
-@dataclass(frozen=True, slots=True)
-class FileRow:
+class FileRow(Struct, frozen=True):
     """One indexed file: its path in the index, and its hash and stat when it was read."""
 
     path: str
@@ -58,8 +58,7 @@ class ChunkRow(msgspec.Struct, array_like=True, gc=False):
     likeness: int
 
 
-@dataclass(frozen=True, slots=True)
-class IndexCounts:
+class IndexCounts(Struct, frozen=True):
     """Number of files and chunks of an index."""
 
     files: int

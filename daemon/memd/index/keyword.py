@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TypeAlias
+
+from msgspec import Struct
 
 from memd.index.numbers import pack_ids, unpack_ids, unpack_scores
 from memd.system.sqlite import Database, get_int
@@ -27,8 +28,7 @@ RANK = "bm25(1.0, 0.4, 0.6)"
 """BM25 weights of the columns: the text; stems and parts of words; the file's name or the headings above."""
 
 
-@dataclass(frozen=True, slots=True)
-class Scope:
+class Scope(Struct, frozen=True):
     """Filters of a search; None means everything.
 
     `path_prefix` is the beginning of the index path (`memory/2026-`). `except_conversation` is the path of a

@@ -6,10 +6,10 @@ meanwhile. That thread only runs the statement; the search's own thread prepares
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import TypeAlias, cast
 
 import msgspec
+from msgspec import Struct, field
 
 from memd.index.keyword import Bindings, Scope, by_rank, matching_sql, simplify_scope, with_spare
 from memd.index.meta import GENERATION
@@ -21,8 +21,7 @@ MatchRow: TypeAlias = tuple[str | None, str, str]
 _FOUND = msgspec.json.Decoder(list[tuple[float, int]])
 
 
-@dataclass(frozen=True, slots=True)
-class Matches:
+class Matches(Struct, frozen=True):
     """Keyword matches as (chunk id, negated BM25), best first.
 
     Attributes:
@@ -36,8 +35,7 @@ class Matches:
     by_all: list[tuple[int, float]] = field(default_factory=list)
 
 
-@dataclass(frozen=True, slots=True)
-class MatchStatement:
+class MatchStatement(Struct, frozen=True):
     """A prepared statement and its named values."""
 
     sql: str

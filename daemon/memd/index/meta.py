@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
+
+from msgspec import Struct
 
 from memd.system.sqlite import Database
 
@@ -20,8 +21,7 @@ ADOPTED = "openclaw"
 """Prefix of a chunking scheme adopted with OpenClaw's vectors, and kept so that nothing is embedded twice."""
 
 
-@dataclass(frozen=True, slots=True)
-class ActiveSpace:
+class ActiveSpace(Struct, frozen=True):
     """The vector space that answers searches: its opaque id and the length of its vectors."""
 
     id: str

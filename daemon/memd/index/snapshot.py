@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from memd.index.chunk_locations import ChunkLocations
 from memd.index.connection import IndexFile
@@ -16,8 +17,7 @@ from memd.system.sqlite import Database as Database
 from memd.text.query.terms import Term
 
 
-@dataclass(frozen=True, slots=True)
-class Snapshot:
+class Snapshot(Struct, frozen=True):
     """One index at one generation.
 
     Attributes:

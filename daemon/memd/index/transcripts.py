@@ -6,10 +6,10 @@ import json
 import sys
 from array import array
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import NamedTuple
 
 import msgspec
+from msgspec import Struct
 
 from memd.index.keyword import IN_PROJECT
 from memd.system.sqlite import Database
@@ -47,8 +47,7 @@ NO_FACTS = SessionFacts()
 _FACTS = ", ".join(SessionFacts._fields)
 
 
-@dataclass(frozen=True, slots=True)
-class TranscriptCounts:
+class TranscriptCounts(Struct, frozen=True):
     """Number of transcripts in an index, of their messages, and of secrets redacted from them."""
 
     transcripts: int = 0
@@ -69,8 +68,7 @@ class SourceCounts(NamedTuple):
     newest_ms: int
 
 
-@dataclass(frozen=True, slots=True)
-class StoredTranscript:
+class StoredTranscript(Struct, frozen=True):
     """A transcript besides its text.
 
     Attributes:

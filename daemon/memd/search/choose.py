@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+
+from msgspec import Struct, field
 
 from memd.index.copies import count_copies
 from memd.index.files import ChunkRow
@@ -17,8 +18,7 @@ MAX_SHOWN_SHARE = 0.75
 """A candidate is skipped if better hits' snippets show more than this share of it."""
 
 
-@dataclass(frozen=True, slots=True)
-class HitCandidate:
+class HitCandidate(Struct, frozen=True):
     """A candidate that may become a hit.
 
     Attributes:
@@ -36,8 +36,7 @@ class HitCandidate:
     is_unique: bool
 
 
-@dataclass(frozen=True, slots=True)
-class ShownText:
+class ShownText(Struct, frozen=True):
     """What the hits so far show: spans of files, and originals of near duplicates."""
 
     spans: defaultdict[str, list[tuple[int, int]]] = field(default_factory=lambda: defaultdict(list))

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from time import perf_counter
+
+from msgspec import Struct, field
 
 from memd.index.snapshot import Snapshot
 from memd.search.line_check import LineCheck
@@ -17,8 +18,7 @@ from memd.system.cancellation import check_cancelled
 from memd_client.messages import Hit
 
 
-@dataclass(frozen=True, slots=True)
-class SearchResult:
+class SearchResult(Struct, frozen=True):
     """The result of one search.
 
     Attributes:

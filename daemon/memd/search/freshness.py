@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, replace
 from time import perf_counter
 
 import trio
+from msgspec import Struct
+from msgspec.structs import replace
 
 from memd.index.connection import READERS
 from memd.search.hit_check import check_against, check_by_name
@@ -29,8 +30,7 @@ SEARCH_TIME_SHARE = 0.2
 """Share of a request's deadline that is reserved for the search after the catch-up."""
 
 
-@dataclass(frozen=True, slots=True)
-class DiskView:
+class DiskView(Struct, frozen=True):
     """The state of the disk as one search knows it.
 
     Attributes:

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 import trio
+from msgspec import Struct
 from numpy.typing import NDArray
 
 from memd.embedding.provider import EmbeddingProvider
@@ -20,8 +19,7 @@ MAX_CACHED_LINES = 1_000
 """Line vectors kept in RAM."""
 
 
-@dataclass(frozen=True, slots=True)
-class LineCheck:
+class LineCheck(Struct, frozen=True):
     """An open relevance check: hits are relevant if the query's cosine with a line reaches `min_cosine`."""
 
     lines: tuple[str, ...]

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field
 from datetime import datetime
 
 import numpy as np
+from msgspec import Struct, field
 from numpy.typing import NDArray
 
 from memd.index.keyword import Scope
@@ -24,8 +24,7 @@ MAX_EXACT_TERMS = 64
 """Most exact terms of a query: each is searched for in the text of every candidate."""
 
 
-@dataclass(frozen=True, slots=True)
-class QueryVector:
+class QueryVector(Struct, frozen=True):
     """A query's vector (dims,), its vector space and its model."""
 
     values: NDArray[np.float32]
@@ -33,8 +32,7 @@ class QueryVector:
     model: str
 
 
-@dataclass(frozen=True, slots=True)
-class SearchLimits:
+class SearchLimits(Struct, frozen=True):
     """Limits of a search: number of results, score and scope.
 
     Attributes:
@@ -70,8 +68,7 @@ class SearchLimits:
         return (self.scope,) if self.notes_scope is None else (self.scope, self.notes_scope)
 
 
-@dataclass(frozen=True, slots=True)
-class Query:
+class Query(Struct, frozen=True):
     """One query, parsed for one snapshot.
 
     Attributes:

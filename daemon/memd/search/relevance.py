@@ -10,11 +10,11 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from itertools import chain
 from typing import Final
 
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 
 from memd.index.files import load_texts
@@ -44,8 +44,7 @@ MAX_RANKED_CHECKED: Final = 6
 _HEADING = re.compile(r"\s*#{1,6}\s")
 
 
-@dataclass(frozen=True, slots=True)
-class WeighedTerm:
+class WeighedTerm(Struct, frozen=True):
     """One term of a query, and the chunks that have it.
 
     Attributes:
@@ -63,8 +62,7 @@ class WeighedTerm:
     corrections: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Verdict:
+class Verdict(Struct, frozen=True):
     """Whether the hits are relevant; if `line_check` is set, that check has to confirm it."""
 
     is_relevant: bool = True

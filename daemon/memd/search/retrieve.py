@@ -7,8 +7,9 @@ compares vectors.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from time import perf_counter
+
+from msgspec import Struct, field
 
 from memd.index.copies import find_distinct
 from memd.index.days import find_dated
@@ -28,8 +29,7 @@ MAX_CHUNKS_SCANNED = 50_000
 """Chunks up to which all texts are scanned for an exact term of signs."""
 
 
-@dataclass(frozen=True, slots=True)
-class Candidates:
+class Candidates(Struct, frozen=True):
     """The chunks retrieved for a query.
 
     Attributes:

@@ -9,12 +9,13 @@ from __future__ import annotations
 import math
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
-from dataclasses import dataclass, replace
 from functools import partial
 from time import perf_counter
 from typing import TypeVar
 
 import trio
+from msgspec import Struct
+from msgspec.structs import replace
 
 from memd.index.connection import Database, IndexFile
 from memd.index.keyword import Scope
@@ -51,8 +52,7 @@ A = TypeVar("A")
 B = TypeVar("B")
 
 
-@dataclass(frozen=True, slots=True)
-class _EmbeddedQuery:
+class _EmbeddedQuery(Struct, frozen=True):
     """The provider and vector of a query, if any, and why they are degraded."""
 
     provider: ActiveProvider | None = None
@@ -60,8 +60,7 @@ class _EmbeddedQuery:
     degraded: Degradation | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class _Request:
+class _Request(Struct, frozen=True):
     """One search request."""
 
     params: SearchParams

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import accumulate, chain
 from typing import Any
 
+from msgspec import Struct
 from msgspec.structs import replace
 
 from memd.index.copies import find_copies
@@ -44,8 +44,7 @@ SPARE_CANDIDATES = 2
 """Candidates prepared beyond the missing hits: one or two are usually shown by better hits' snippets."""
 
 
-@dataclass(frozen=True, slots=True)
-class SnippetLengths:
+class SnippetLengths(Struct, frozen=True):
     """How long the snippet of a hit is.
 
     Attributes:

@@ -6,8 +6,9 @@ The *primary* is the configured provider, the *standby* its configured fallback.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Final, Literal
+
+from msgspec import Struct
 
 from memd.system.clock import has_passed
 from memd_client.messages import Degradation
@@ -41,8 +42,7 @@ PROBE_INTERVAL_MS: Final = 10_000
 """How often a failing primary is probed, if its circuit breaker allows it."""
 
 
-@dataclass(frozen=True, slots=True)
-class Situation:
+class Situation(Struct, frozen=True):
     """What the next step depends on.
 
     `failure` is that of the primary. `has_fallback` is whether a fallback is configured, `is_fallback_broken` whether

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 import trio
+from msgspec.structs import replace
 
 from memd.index.cache import set_active_space, store_vectors
 from memd.index.connection import IndexFile

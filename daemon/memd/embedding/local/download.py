@@ -9,13 +9,13 @@ import os
 import re
 import shutil
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO, Final
 from urllib.parse import urlsplit
 
 import httpx
 import trio
+from msgspec import Struct
 
 from memd.embedding.local.model_files import PART_SUFFIX, TAG_SUFFIX
 from memd.embedding.redaction import WINDOW, Redactor, redactor_of
@@ -61,8 +61,7 @@ FreeBytes = Callable[[Path], int]
 """Returns the free bytes of the disk of a directory."""
 
 
-@dataclass(frozen=True, slots=True)
-class _DownloadTask:
+class _DownloadTask(Struct, frozen=True):
     """A download: its source, target, credentials and progress listener."""
 
     url: str

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Final
+
+from msgspec import Struct
 
 from memd.embedding.local.fit import context_tokens
 from memd.embedding.local.header import ModelHeader
@@ -36,8 +37,7 @@ SPECIAL_TOKENS: Final = 2
 """The start and end token of a text, at most."""
 
 
-@dataclass(frozen=True, slots=True)
-class KnownModel:
+class KnownModel(Struct, frozen=True):
     """A model whose file is known before the download."""
 
     file_bytes: int
@@ -55,8 +55,7 @@ KNOWN_MODELS: Final = {
 metadata are those that `gguf-dump` prints; minilm's are those of the conversion."""
 
 
-@dataclass(frozen=True, slots=True)
-class ModelEstimate:
+class ModelEstimate(Struct, frozen=True):
     """What a model needs for chunks of a size.
 
     `ram_bytes` is the RAM of its process while it embeds, `peak_bytes` that for an instant before. `context` is how

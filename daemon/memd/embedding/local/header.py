@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import hashlib
 import struct
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
+
+from msgspec import Struct
 
 from memd.system.state_file import open_regular
 from memd_client.errors import ModelInvalidError, ModelMissingError
@@ -40,8 +41,7 @@ _LENGTH: Final = ".context_length"
 _TOKENS: Final = "tokenizer.ggml.tokens"
 
 
-@dataclass(frozen=True, slots=True)
-class ModelHeader:
+class ModelHeader(Struct, frozen=True):
     """Metadata of a GGUF file; `trained_tokens` is None and a size 0 if unknown.
 
     `width` is the vector size, `vocabulary` the number of tokens.
@@ -55,8 +55,7 @@ class ModelHeader:
     vocabulary: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class FileStamp:
+class FileStamp(Struct, frozen=True):
     """Detects changes of a file."""
 
     size: int

@@ -7,11 +7,11 @@ import fcntl
 import os
 import shutil
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
 import trio
+from msgspec import Struct
 
 from memd.embedding.local.reference import MINILM, MINILM_FILE, ModelReference, parse_reference
 from memd.system.state_file import load_whole
@@ -33,8 +33,7 @@ LOCK_FILE: Final = ".pull.lock"
 LOCK_POLL_SECONDS: Final = 0.5
 
 
-@dataclass(frozen=True, slots=True)
-class StoredModel:
+class StoredModel(Struct, frozen=True):
     """A model file; `reference` is the configured or pulled one, else the name."""
 
     reference: str

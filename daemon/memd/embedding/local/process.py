@@ -10,12 +10,12 @@ import subprocess
 import sys
 from collections import deque
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
 import numpy as np
 import trio
+from msgspec import Struct
 
 from memd.embedding.local import wire
 from memd.embedding.local.engine import EngineUse, GpuLayers
@@ -80,8 +80,7 @@ BACKOFF_MAX_SECONDS: Final = 30.0
 _CLOSED: Final = (trio.BrokenResourceError, trio.ClosedResourceError)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ModelSettings:
+class ModelSettings(Struct, frozen=True, kw_only=True):
     """Timeouts and command of a model process.
 
     `keep_alive_s` is how long an unused model stays loaded, 0 for ever. `threads` 0 is the number of physical cores, at

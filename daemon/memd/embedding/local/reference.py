@@ -5,10 +5,11 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path, PurePath
 from typing import Final, Literal
 from urllib.parse import unquote, urlsplit
+
+from msgspec import Struct
 
 from memd.embedding.local.header import ModelHeader
 from memd.embedding.prefixes import NONE, prefixes_of
@@ -41,8 +42,7 @@ _HINT: Final = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class ModelReference:
+class ModelReference(Struct, frozen=True):
     """A parsed reference to a model file.
 
     `text` is the reference, `file_name` the file's name in the models directory, or the whole path. `url` and `sha256`

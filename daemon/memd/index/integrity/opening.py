@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
 import apsw
+from msgspec import Struct
 
 from memd.index import chunks_vec
 from memd.index.database import UNREADABLE_CODES, WRITER, connect, extended_code, passes_check, transaction
@@ -49,8 +49,7 @@ REPLACES = "replaces"
 """Key of the name of the damaged file that this index replaces, once that was reported."""
 
 
-@dataclass(frozen=True, slots=True)
-class OpenedIndex:
+class OpenedIndex(Struct, frozen=True):
     """An open writer, and the quarantined file it replaces."""
 
     db: Database
@@ -103,8 +102,7 @@ def open_writer(
     return OpenedIndex(db, path, quarantined)
 
 
-@dataclass(frozen=True, slots=True)
-class _Location:
+class _Location(Struct, frozen=True):
     """The configured path of an index, the path that is used, the kind of file there, and an earlier index."""
 
     configured: Path

@@ -5,9 +5,9 @@ from __future__ import annotations
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 
 from memd.index import chunks_vec
@@ -22,8 +22,7 @@ from memd.index.vocabulary import VocabularyCache
 from memd.system.sqlite import Database
 
 
-@dataclass(frozen=True, slots=True)
-class SpaceFacts:
+class SpaceFacts(Struct, frozen=True):
     """Id of a vector space, its dimensions, and the number of its vectors in use."""
 
     id: str
@@ -69,8 +68,7 @@ class MatrixBudget:
         return sum(each.size_bytes for each in self._admitted.values())
 
 
-@dataclass(frozen=True, slots=True)
-class _Admitted:
+class _Admitted(Struct, frozen=True):
     """Reservation of a matrix: its owner, size, and the time of its last search."""
 
     owner: VectorCache

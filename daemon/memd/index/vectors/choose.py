@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from memd.index.vectors.compact import ROW_OVERHEAD_BYTES
 from memd.index.vectors.matrix import MatrixSearch
@@ -12,8 +12,7 @@ from memd.index.vectors.vector_search import VectorSearch
 from memd.system.units import size
 
 
-@dataclass(frozen=True, slots=True)
-class VectorSearchChoice:
+class VectorSearchChoice(Struct, frozen=True):
     """A vector search and the reason for choosing it, for status."""
 
     search: VectorSearch

@@ -17,10 +17,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 
 from memd.index.vectors.vector_search import FloatArray, IdArray, rounding
@@ -49,8 +49,7 @@ ROW_OVERHEAD_BYTES = 17
 """RAM of a row in addition to its numbers: its id, scale, error bound, and whether it is in use."""
 
 
-@dataclass(slots=True)
-class VectorBlock:
+class VectorBlock(Struct):
     """Quantized rows in one allocation. Below `count` only `alive` changes, by replacement, never in place.
 
     `longest` is an upper bound of the lengths of the quantized rows.

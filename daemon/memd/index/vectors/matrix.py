@@ -13,9 +13,9 @@ from __future__ import annotations
 import math
 import threading
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 
 import numpy as np
+from msgspec import Struct, field
 from numpy.typing import NDArray
 
 from memd.index.database import renew_snapshot
@@ -57,8 +57,7 @@ DEAD_SHARE = 4
 """If more than 1/4 of the rows are deleted, the matrix is dropped and the next search loads it again."""
 
 
-@dataclass(slots=True)
-class _Loading:
+class _Loading(Struct):
     """Changes of a space that arrive while it is loading; applied afterwards, in order."""
 
     space_id: str

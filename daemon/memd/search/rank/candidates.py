@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 
 from memd.index.chunk_locations import ChunkLocations
@@ -48,8 +48,7 @@ class MatchScores(NamedTuple):
     scores: NDArray[np.float64]
 
 
-@dataclass(frozen=True, slots=True)
-class LocatedCandidates:
+class LocatedCandidates(Struct, frozen=True):
     """Candidates with their locations.
 
     Attributes:

@@ -10,10 +10,10 @@ import re
 from bisect import bisect_left, bisect_right
 from collections import Counter
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 
 from memd.system.cancellation import check_cancelled
@@ -64,8 +64,7 @@ Bools = NDArray[np.bool_]
 Floats = NDArray[np.float64]
 
 
-@dataclass(frozen=True, slots=True)
-class LineMatches:
+class LineMatches(Struct, frozen=True):
     """Matches of a query in the lines of n texts.
 
     Attributes:

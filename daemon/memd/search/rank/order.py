@@ -7,10 +7,10 @@ and each stage the candidates in a new order.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import chain
 
 import numpy as np
+from msgspec import Struct
 
 from memd.index.annotations import AnnotatedFiles, load_annotations, load_fact_days
 from memd.index.chunk_locations import ChunkLocations
@@ -49,8 +49,7 @@ MAX_MMR_CANDIDATES = 50
 """Most candidates reordered by maximal marginal relevance: later ones are not shown."""
 
 
-@dataclass(frozen=True, slots=True)
-class Signals:
+class Signals(Struct, frozen=True):
     """What the stages use besides the scores.
 
     Attributes:
@@ -70,8 +69,7 @@ class Signals:
     superseded: Sequence[Superseded]
 
 
-@dataclass(frozen=True, slots=True)
-class Ranking:
+class Ranking(Struct, frozen=True):
     """Candidates in their final order, and what snippets and explanations need of them.
 
     Attributes:
@@ -102,8 +100,7 @@ class Ranking:
         return bool(self.candidates.of_days) or bool(self.signals.exact_matches)
 
 
-@dataclass(frozen=True, slots=True)
-class Stage:
+class Stage(Struct, frozen=True):
     """One step of the ranking after fusion.
 
     Attributes:

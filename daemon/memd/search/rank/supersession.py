@@ -9,11 +9,11 @@ import datetime
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 
 from memd.search.rank.fusion import Ranked, with_score
@@ -90,8 +90,7 @@ class DatedLine(NamedTuple):
     text: str
 
 
-@dataclass(frozen=True, slots=True)
-class Superseded:
+class Superseded(Struct, frozen=True):
     """An outdated statement, and the latest one that supersedes it."""
 
     outdated: DatedLine

@@ -42,9 +42,6 @@ DEADLINE_SLACK_S = 0.2
 UNINDEXED_WAIT_S = 10.0
 """Catch-up time of a search without a deadline and without a strong hit: a third of what clients wait for a reply."""
 
-MIN_PARALLEL_VECTORS = 40_000
-"""Vectors from which a second thread for the keyword statement saves time. Below, waking it takes as long."""
-
 MAX_RESULTS_WITHIN_BUDGET = 60
 """Most hits of a search that limits their characters alone."""
 
@@ -291,8 +288,7 @@ class SearchService:
     def _prepare(self, wanted: _Request) -> Callable[[Database, DiskView], SearchResult]:
         """Return the search in one snapshot of the index, for a thread; call it in a slot."""
         searcher = self._cache.searcher() if wanted.embedded.vector is not None else None
-        has_many = self._cache.count >= MIN_PARALLEL_VECTORS
-        second_reader = self._index if has_many and self._scheduler.has_core_to_spare else None
+        second_reader = self._index if self._scheduler.has_core_to_spare else None
 
         def find_in(db: Database, view: DiskView) -> SearchResult:
             snapshot = take_snapshot(db, self._cache, searcher, second_reader)

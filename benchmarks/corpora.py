@@ -104,9 +104,12 @@ def index_all(home: StateHome) -> dict[str, int]:
 
 
 @contextmanager
-def started(home: StateHome) -> Iterator[DaemonProcess]:
-    """Run a daemon over large indexes; its first start checks the complete files."""
-    daemon, began = DaemonProcess(home), time.perf_counter()
+def started(home: StateHome, *, fresh: bool = False) -> Iterator[DaemonProcess]:
+    """Run a daemon over large indexes; its first start checks the complete files.
+
+    A fresh one is a new process that imports its modules, as a user's.
+    """
+    daemon, began = DaemonProcess(home, fresh=fresh), time.perf_counter()
     try:
         daemon.start(wait=False)
         while time.perf_counter() - began < START_S:

@@ -32,7 +32,7 @@ CLIENTS: Final = (1, 10, 50, 200)
 MOST_PROCESSES: Final = 4
 
 JUDGED: Final = 50
-RATE: Final = 150.0
+RATE: Final = 300.0
 P99_MS: Final = 600.0
 LEAST: Final = 0.5
 """Bars at `JUDGED` clients: searches per second, p99, and the least served client's share."""

@@ -24,9 +24,10 @@ from numpy.typing import NDArray
 from benchmarks.corpora import CachedCorpus, StateError, cached_corpus, settled_home, started
 from benchmarks.corpus import make_queries, random_vectors
 from benchmarks.part import Figure, Options, Part, at_least, at_most, measured, milliseconds
-from benchmarks.processes import MB, resident_mb
+from benchmarks.processes import MB, processor_s, resident_mb
 from benchmarks.reference_index import ReferenceChunk, ReferenceIndex
 from memd_client import Client
+from tests.support.daemon import DaemonProcess
 
 QUERY_COUNT: Final = 220
 """Fewer than the query vectors that the daemon keeps, so that all of them are known after one search each."""
@@ -36,32 +37,45 @@ KNOWN_S: Final = 60.0
 
 
 class CorpusSize(NamedTuple):
-    """A corpus and its measurement; `reference` counts searches of the reference design per turn."""
+    """A corpus, its bars, and its measurement; `reference` counts searches of the reference design per turn."""
 
     key: str
     chunks: int
     most_ms: float
+    least_times: float
     turns: int
     reference: int
     starts: int
     queries: int = QUERY_COUNT
+    has_bars: bool = False
 
 
 FULL: Final = (
-    CorpusSize("15k", 15_000, 5.0, turns=6, reference=12, starts=5),
-    CorpusSize("100k", 100_000, 25.0, turns=6, reference=4, starts=3),
+    CorpusSize("15k", 15_000, 5.0, 35.0, turns=6, reference=12, starts=5, has_bars=True),
+    CorpusSize("100k", 100_000, 25.0, 110.0, turns=6, reference=4, starts=3),
 )
-QUICK: Final = (CorpusSize("4k", 4_000, 5.0, turns=2, reference=4, starts=1, queries=60),)
+QUICK: Final = (CorpusSize("4k", 4_000, 5.0, 10.0, turns=2, reference=4, starts=1, queries=60),)
 
-BAR_TIMES: Final = 20.0
+BAR_FIRST_MS: Final = 150.0
+BAR_PROCESSOR_MS: Final = 3.5
+BAR_TOOL_PROCESSOR_MS: Final = 5.0
+BAR_NEW_MS: Final = 1.0
+"""What a new query may take longer than a repeated one, besides its embedding."""
+
+TOOL_CHARS: Final = 4_200
+"""The budget of characters with which agents' tools search."""
 
 
 @dataclass
 class SearchTimes:
-    """Milliseconds of first searches, of new queries, and the turns' p50 and p95; the daemon's RAM after them in MB."""
+    """Milliseconds of first searches, of new queries and of embedding as many, the turns' p50 and p95, and the daemon's
+    processor time per search with each request; the daemon's RAM after them in MB."""
 
     first: list[float] = field(default_factory=list)
     new: list[float] = field(default_factory=list)
+    embedding: list[float] = field(default_factory=list)
+    processor: list[float] = field(default_factory=list)
+    tool_processor: list[float] = field(default_factory=list)
     p50: list[float] = field(default_factory=list)
     p95: list[float] = field(default_factory=list)
     reference: list[float] = field(default_factory=list)
@@ -106,7 +120,7 @@ def search_times(options: Options, size: CorpusSize, built: CachedCorpus) -> Sea
     with settled_home({"main": built}) as home:
         options.show_progress(f"{built.chunks:,} chunks: first searches after {size.starts} starts")
         for query in queries[size.queries :]:
-            with started(home) as daemon, daemon.client(timeout_s=60) as client:
+            with started(home, fresh=True) as daemon, daemon.client(timeout_s=60) as client:
                 search(client, query, times.first)
         with started(home) as daemon, daemon.client(timeout_s=60) as client:
             search_until_known(client, queries[-1])  # loads vectors and model
@@ -114,8 +128,13 @@ def search_times(options: Options, size: CorpusSize, built: CachedCorpus) -> Sea
             for query in queries[: size.queries]:
                 search(client, query, times.new)
                 search_until_known(client, query)
+                other = " ".join(reversed(query.split()))
+                times.embedding.append(milliseconds(partial(client.embed, [other], kind="query")))
             with reference_of(built, options.work / f"reference-{size.key}.sqlite") as reference:
                 take_turns(options, size, client, reference, queries[: size.queries], times)
+            for _ in range(size.turns):
+                times.processor.append(processor_ms(daemon, client, queries[: size.queries], None))
+                times.tool_processor.append(processor_ms(daemon, client, queries[: size.queries], TOOL_CHARS))
             times.ram = resident_mb(daemon.pid)
     return times
 
@@ -143,6 +162,16 @@ def take_turns(
         times.reference.append(
             statistics.median(milliseconds(partial(reference.search, *one)) for one in some)
         )
+
+
+def processor_ms(
+    daemon: DaemonProcess, client: Client, queries: Sequence[str], max_chars: int | None
+) -> float:
+    """Return the daemon's processor time per search; that of the model process is not included."""
+    before = processor_s([daemon.pid])
+    for query in queries:
+        client.search(query, max_chars=max_chars)
+    return (processor_s([daemon.pid]) - before) * 1000 / len(queries)
 
 
 def answered(client: Client, query: str) -> tuple[float, bool]:
@@ -187,10 +216,26 @@ def rows(size: CorpusSize, built: CachedCorpus, times: SearchTimes) -> Iterator[
     yield measured(f"{key}.warm.p95", "… p95", times.p95, "ms")
     yield measured(f"{key}.reference.p50", "… the reference design: p50", times.reference, "ms")
     ratio = [theirs / ours for theirs, ours in zip(times.reference, times.p50, strict=True)]
-    yield at_least(f"{key}.ratio", "… the reference design / memd, turn by turn", ratio, "times", BAR_TIMES)
+    yield at_least(
+        f"{key}.ratio", "… the reference design / memd, turn by turn", ratio, "times", size.least_times
+    )
     cuts = statistics.quantiles(times.new, n=20)
     yield Figure(f"{key}.new.p50", f"new query, {at}: p50", cuts[9], "ms")
     yield Figure(f"{key}.new.p95", "… p95", cuts[18], "ms")
-    yield measured(f"{key}.first", f"first search after a start, {at}", times.first, "ms")
+    beyond = cuts[9] - statistics.median(times.embedding) - statistics.median(times.p50)
+    judged: list[tuple[str, str, list[float], float]] = [
+        ("new.beyond", "… minus embedding and a repeated query", [beyond], BAR_NEW_MS),
+        ("first", f"first search after a start, {at}", times.first, BAR_FIRST_MS),
+        ("processor", f"processor time of a search, {at}", times.processor, BAR_PROCESSOR_MS),
+        (
+            "processor.tool",
+            f"… as tools request it: {TOOL_CHARS:,} characters",
+            times.tool_processor,
+            BAR_TOOL_PROCESSOR_MS,
+        ),
+    ]
+    for name, what, took, most in judged:
+        row = (f"{key}.{name}", what, took, "ms")
+        yield at_most(*row, most) if size.has_bars else measured(*row)
     yield Figure(f"{key}.ram", f"the daemon's RAM after the searches, {at}", times.ram, "MB")
     yield Figure(f"{key}.index", f"index on disk, {at}", built.index.stat().st_size / MB, "MB")

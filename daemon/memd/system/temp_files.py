@@ -16,8 +16,6 @@ import stat
 from collections.abc import Iterator
 from pathlib import Path
 
-from memd.system.log import log
-
 NAME = re.compile(r"\.memd-[0-9a-f]{16}\.tmp(-journal|-wal|-shm)?")
 """Names of temporary files, and SQLite's files of an index that is built under such a name."""
 
@@ -117,6 +115,10 @@ def _remove_in(folder: int, path: str) -> int:
     finally:
         fcntl.flock(folder, fcntl.LOCK_UN)
     if removed:
+        from memd.system.log import (
+            log,  # here: the command line doesn't log, and would take twice as long to start
+        )
+
         log.info("files.leftovers_removed", folder=path, files=removed)
     return removed
 

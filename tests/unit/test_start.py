@@ -6,7 +6,7 @@ import subprocess
 import sys
 
 NEVER = tuple(
-    "click gguf h11 html.entities json5 llama_cpp memd.cli.main memd.lifecycle.facts.facts "
+    "asyncio click gguf h11 html.entities json5 llama_cpp memd.cli.main memd.lifecycle.facts.facts "
     "memd.replication.service numkong rich sqlite3 watchfiles".split()
 )
 """Also modules that some daemons use: those import them on first use."""

@@ -1,7 +1,7 @@
 """The daemon's log: events with fields, each written as one line of JSON by structlog.
 
-structlog is imported without rich, which draws tracebacks on terminals. Here they are fields of a line, and importing
-rich takes longer than the rest of structlog: 25 ms and 3.6 MB.
+structlog is imported without rich, which draws tracebacks on terminals, and without asyncio, which its asynchronous
+methods need (`ainfo`). Both take a daemon 33 ms of its start and 5.7 MB of RAM, the rest of structlog 5 ms and 0.6 MB.
 """
 
 from __future__ import annotations
@@ -26,15 +26,16 @@ class LineStream(Protocol):
 
 
 def _import_structlog() -> ModuleType:
-    modules = cast(dict[str, object], sys.modules)
-    is_new = "rich" not in modules
-    if is_new:
-        modules["rich"] = None  # makes `import rich` fail, which structlog expects
+    known = cast(dict[str, object], sys.modules)
+    # Importing None fails, which structlog expects of rich.
+    added = {"rich": None, "asyncio": ModuleType("asyncio")}
+    added = {name: module for name, module in added.items() if name not in known}
+    known.update(added)
     try:
         import structlog
     finally:
-        if is_new:
-            del modules["rich"]
+        for name in added:
+            del known[name]
     return structlog
 
 

@@ -70,6 +70,13 @@ def test_exceptions_are_logged_with_their_traceback() -> None:
     assert (event["level"], event["agent"]) == ("error", "main")
 
 
-def test_import_leaves_rich_to_those_who_draw() -> None:
-    code = "import sys, memd.system.log\nassert 'rich' not in sys.modules\nimport rich.console"
-    subprocess.run([sys.executable, "-c", code], check=True)
+def test_import_leaves_rich_and_asyncio_to_those_who_use_them() -> None:
+    code = """
+import sys, memd.system.log
+assert sys.modules.keys().isdisjoint({"rich", "asyncio"})
+import asyncio, rich.console
+asyncio.run(asyncio.sleep(0))
+memd.system.log.log.warning("test.event")
+"""
+    ran = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
+    assert "test.event" in ran.stdout

@@ -16,8 +16,8 @@ from memd.index.chunk_locations import FACTS, ChunkLocations, Numbers, pack_fact
 from memd.index.files import chunks_by_id, chunks_of_vectors
 from memd.system.sqlite import Database
 
-MAX_KNOWN: Final = 20_000
-"""Chunks, and as many vectors, that are kept: 4 MB."""
+MAX_KNOWN: Final = 50_000
+"""Chunks, and as many vectors, that are kept: 16 MB."""
 
 
 class LocationCache:

@@ -73,11 +73,10 @@ class FreshnessCheck:
             arrived_at: When the query arrived, by `perf_counter`. A check that began later sees all earlier writes.
         """
         return await trio.to_thread.run_sync(
-            self.look_now, arrived_at, limiter=self._threads, abandon_on_cancel=True
+            self._look, arrived_at, limiter=self._threads, abandon_on_cancel=True
         )
 
-    def look_now(self, arrived_at: float) -> DiskView:
-        """Check the disk as `look` does (blocking)."""
+    def _look(self, arrived_at: float) -> DiskView:
         started = perf_counter()
         last = self._last_look
         try:

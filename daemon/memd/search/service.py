@@ -110,16 +110,14 @@ class SearchService:
         budget_s = math.inf if deadline_ms is None else max(0.01, deadline_ms / 1000)
         with trio.move_on_after(budget_s + DEADLINE_SLACK_S), self._scheduler.searching():
             limits = self._limits(params, await self._transcript_of(params))
+            look = partial(self._look, arrived_at, budget_s, with_vectors=not params.lexical_only)
             known = self._known_vector(params)
             if known is not None:
-                embedded, request = known, _Request(params, limits, known)
-                result, seen = await self._look_and_find(request, arrived_at, budget_s)
+                embedded, view = known, await look()
             else:
-                embedded, view = await _both(
-                    partial(self._embed, params.query, budget_s), partial(self._look, arrived_at, budget_s)
-                )
-                request = _Request(params, limits, embedded)
-                result, seen = await self._find_fresh(request, view, budget_s)
+                embedded, view = await _both(partial(self._embed, params.query, budget_s), look)
+            request = _Request(params, limits, embedded)
+            result, seen = await self._find_fresh(request, view, budget_s)
             if (
                 known is not None
                 and not _is_sure(result)
@@ -131,23 +129,6 @@ class SearchService:
             hits = result.hits[: limits.max_results] if is_relevant else []
             return self._reply(params, embedded, seen, result, hits, started)
         raise DeadlineExceededError(f"search did not finish within {deadline_ms} ms")
-
-    async def _look_and_find(
-        self, wanted: _Request, arrived_at: float, budget_s: float
-    ) -> tuple[SearchResult, DiskView]:
-        """Check the disk and search, in one thread if no file changed: handing over to another takes 0.2 ms."""
-
-        def look_and_find(db: Database) -> tuple[SearchResult | None, DiskView]:
-            view = self._freshness.look_now(arrived_at)
-            return None if self._must_catch_up(view) else find_in(db, view), view
-
-        async with self._scheduler.slot(self._index):
-            find_in = self._prepare(wanted)
-            result, view = await self._index.read(look_and_find)
-        if result is None:
-            view = await self._catch_up(view, budget_s, with_vectors=not wanted.params.lexical_only)
-            return await self._find_fresh(wanted, view, budget_s)
-        return result, view
 
     async def _find_fresh(
         self, wanted: _Request, view: DiskView, budget_s: float
@@ -264,15 +245,12 @@ class SearchService:
         with suppress(MemdError):  # the search meets the same error
             await self._index.read(self._cache.warm_up)
 
-    async def _look(self, arrived_at: float, budget_s: float) -> DiskView:
+    async def _look(self, arrived_at: float, budget_s: float, *, with_vectors: bool) -> DiskView:
         """Return what is on disk, after indexing changed files as far as the time allows."""
         view = await self._freshness.look(arrived_at)
-        if self._must_catch_up(view):
-            view = await self._catch_up(view, budget_s, with_vectors=True)
+        if view.behind is not None and self._config.settings.sync.on_search:
+            view = await self._catch_up(view, budget_s, with_vectors=with_vectors)
         return view
-
-    def _must_catch_up(self, view: DiskView) -> bool:
-        return view.behind is not None and self._config.settings.sync.on_search
 
     async def _catch_up(self, view: DiskView, budget_s: float, *, with_vectors: bool) -> DiskView:
         """Index changed files; indexing does not yield to this search meanwhile."""
@@ -281,16 +259,8 @@ class SearchService:
 
     async def _find(self, wanted: _Request, view: DiskView) -> SearchResult:
         """Return the result from one snapshot of the index."""
-        async with self._scheduler.slot(self._index):
-            find_in = self._prepare(wanted)
-            return await self._index.read(lambda db: find_in(db, view))
 
-    def _prepare(self, wanted: _Request) -> Callable[[Database, DiskView], SearchResult]:
-        """Return the search in one snapshot of the index, for a thread; call it in a slot."""
-        searcher = self._cache.searcher() if wanted.embedded.vector is not None else None
-        second_reader = self._index if self._scheduler.has_core_to_spare else None
-
-        def find_in(db: Database, view: DiskView) -> SearchResult:
+        def find_in(db: Database) -> SearchResult:
             snapshot = take_snapshot(db, self._cache, searcher, second_reader)
             query = parse_query(
                 wanted.params.query,
@@ -302,7 +272,10 @@ class SearchService:
             )
             return find(snapshot, query, is_current=self._freshness.check(view))
 
-        return find_in
+        async with self._scheduler.slot(self._index):
+            searcher = self._cache.searcher() if wanted.embedded.vector is not None else None
+            second_reader = self._index if self._scheduler.has_core_to_spare else None
+            return await self._index.read(find_in)
 
     async def _is_relevant(self, result: SearchResult, embedded: _EmbeddedQuery, until: float) -> bool:
         """Return whether hits are relevant, comparing a few lines if in doubt."""

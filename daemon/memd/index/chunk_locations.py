@@ -9,11 +9,11 @@ from typing import Final, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-Facts: TypeAlias = tuple[int, int, int, int, int, int, int, int, int]
+Facts: TypeAlias = tuple[int, int, int, int, int, int, int, int]
 """Fields of a chunk: its id, the numbers of its file and of its source, its first and last line, its first character
-and the one after its last (equal if unknown), the simhash of its text, and a number that only copies share."""
+and the one after its last (equal if unknown), and the simhash of its text."""
 
-FACTS: Final = 9
+FACTS: Final = 8
 
 
 class Numbers:
@@ -42,7 +42,7 @@ class ChunkLocations:
     """Locations of some chunks in their files, in columns.
 
     Args:
-        facts: (n, 9), `Facts` of each chunk, by id.
+        facts: (n, 8), `Facts` of each chunk, by id.
         paths, sources: The numbers of their files and sources; others may have numbers too.
 
     Attributes:
@@ -51,13 +51,12 @@ class ChunkLocations:
         lines, end_lines: (n,), the first and the last line of each, from 1.
         starts, ends: (n,), the first character of each and the one after its last; equal if unknown.
         likeness: (n,), see `memd.text.cut.simhash`.
-        texts: (n,), equal for chunks with the same text.
     """
 
     def __init__(self, facts: NDArray[np.int64], paths: Numbers, sources: Numbers) -> None:
         columns = np.ascontiguousarray(facts.T)
         self.ids, self.files, self.sources, self.lines, self.end_lines = columns[:5]
-        self.starts, self.ends, self.likeness, self.texts = columns[5:]
+        self.starts, self.ends, self.likeness = columns[5:]
         self._paths = paths
         self._sources = sources
 

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator, Sequence
-from functools import partial
+from collections.abc import Collection, Iterator, Sequence
 
 from memd.index.files import ChunkRow, chunks_by_id
 from memd.index.keyword import Scope, find_keyword, scope_sql, with_spare
@@ -28,17 +27,15 @@ def find_distinct(
     limit: int,
     scope: Scope | None = None,
     found: list[tuple[int, float]] | None = None,
-    count_texts: Callable[[Sequence[int]], int] | None = None,
 ) -> list[tuple[int, float]]:
     """Return matching chunks, best first; if copies take places of other texts, each text only once.
 
-    `found` are the first `with_spare(limit)` matches, if they are known; `count_texts` returns how many distinct texts
-    some chunks have.
+    `found` are the first `with_spare(limit)` matches, if they are known.
     """
     found = find_keyword(db, match, with_spare(limit), scope) if found is None else found
     best = found[:limit]
     # Copies have exactly equal scores, so a list of distinct scores has none.
-    if len(best) < limit or _count_distinct(best, count_texts or partial(_count_texts, db)) >= limit:
+    if len(best) < limit or _count_distinct(db, best) >= limit:
         return best
     distinct = _first_of_each(db, found, limit)
     if len(distinct) == limit or len(found) < with_spare(limit):
@@ -47,21 +44,18 @@ def find_distinct(
     return _first_of_each(db, find_keyword(db, match, max(limit, MOST_COPIES), scope), limit)
 
 
-def _count_distinct(found: Sequence[tuple[int, float]], count_texts: Callable[[Sequence[int]], int]) -> int:
+def _count_distinct(db: Database, found: Sequence[tuple[int, float]]) -> int:
     """Return how many distinct texts chunks have; only chunks with equal scores are compared."""
     counts = Counter(score for _, score in found)
     if len(counts) == len(found):
         return len(found)
     tied = [key for key, score in found if counts[score] > 1]
-    return len(found) - len(tied) + count_texts(tied)
-
-
-def _count_texts(db: Database, ids: Sequence[int]) -> int:
-    return get_int(
+    texts = get_int(
         db,
         "SELECT count(DISTINCT c.hash) FROM json_each(?) AS wanted CROSS JOIN chunks AS c ON c.id = wanted.value",
-        (pack_ids(ids),),
+        (pack_ids(tied),),
     )
+    return len(found) - len(tied) + texts
 
 
 def _first_of_each(db: Database, found: Sequence[tuple[int, float]], limit: int) -> list[tuple[int, float]]:

@@ -83,7 +83,6 @@ class KnownLocations:
                 row.start_char,
                 row.end_char,
                 row.likeness,
-                hash(row.hash),
             )
             for row in rows
         )

@@ -48,10 +48,6 @@ class Snapshot(Struct, frozen=True):
         """Return the locations of chunks, in the order of their ids; those that are not in the index are left out."""
         return self.cache.locations.at(self.generation).locate(self.db, ids)
 
-    def count_texts(self, ids: Sequence[int]) -> int:
-        """Return how many distinct texts chunks have."""
-        return len(set(self.locate(ids).texts.tolist()))
-
     def chunks_of_vectors(
         self, space_id: str, vector_ids: Collection[int], scope: Scope | None
     ) -> list[tuple[int, int]]:

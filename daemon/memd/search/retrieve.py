@@ -144,14 +144,14 @@ class _KeywordSearch:
         self, scope: Scope | None, found: Matches
     ) -> tuple[dict[int, float], list[tuple[int, float]] | None]:
         """Return the distinct matches of any term, and of all terms; None if the first include those."""
-        db, all_of, count_texts = self._snapshot.db, self._query.plan.strict, self._snapshot.count_texts
+        db, all_of = self._snapshot.db, self._query.plan.strict
         assert self._any_of is not None
-        some = dict(find_distinct(db, self._any_of, MAX_CANDIDATES, scope, found.by_any, count_texts))
+        some = dict(find_distinct(db, self._any_of, MAX_CANDIDATES, scope, found.by_any))
         if (
             all_of is None or len(some) < MAX_CANDIDATES
         ):  # matches of all terms are among those of any, unless these were cut off
             return some, None
-        return some, find_distinct(db, all_of, MAX_CANDIDATES, scope, found.by_all, count_texts)
+        return some, find_distinct(db, all_of, MAX_CANDIDATES, scope, found.by_all)
 
     def _add_parts(self, scores: dict[int, float]) -> None:
         """Add the matches of each subject that the query joins, apart from the others: the best of each come first."""

@@ -62,12 +62,6 @@ def test_known_chunks_are_not_read_again(db: Database) -> None:
     assert statements == []
 
 
-def test_copies_share_a_number_and_other_texts_do_not(db: Database) -> None:
-    texts = KnownLocations(1).locate(db, list(range(1, 33))).texts.tolist()
-    assert len(set(texts)) == 31
-    assert texts[3] == texts[31]
-
-
 def test_chunks_are_selected_by_their_sources(db: Database) -> None:
     found = KnownLocations(1).locate(db, list(range(1, 33)))
     assert found.from_sources(["sessions", "unknown"]) == [31, 32]

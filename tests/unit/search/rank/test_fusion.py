@@ -181,7 +181,7 @@ def lift_by_neighbours(
     by_id = sorted(items, key=lambda item: int(item.id))
     numbers = Numbers()
     facts = [
-        (int(item.id), numbers.give(path), 0, 1, 1, start, end, 0, 0)
+        (int(item.id), numbers.give(path), 0, 1, 1, start, end, 0)
         for item in by_id
         for path, start, end in [spans[int(item.id)]]
     ]

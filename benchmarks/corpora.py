@@ -104,12 +104,14 @@ def index_all(home: StateHome) -> dict[str, int]:
 
 
 @contextmanager
-def started(home: StateHome, *, fresh: bool = False) -> Iterator[DaemonProcess]:
-    """Run a daemon over large indexes; its first start checks the complete files.
+def started(
+    home: StateHome, environ: Mapping[str, str] | None = None, *, fresh: bool = False
+) -> Iterator[DaemonProcess]:
+    """Run a daemon until it answers and afterwards; the first start over large indexes checks the complete files.
 
     A fresh one is a new process that imports its modules, as a user's.
     """
-    daemon, began = DaemonProcess(home, fresh=fresh), time.perf_counter()
+    daemon, began = DaemonProcess(home, dict(environ or {}), fresh=fresh), time.perf_counter()
     try:
         daemon.start(wait=False)
         while time.perf_counter() - began < START_S:

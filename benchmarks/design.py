@@ -11,14 +11,12 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator, Mapping
-from functools import partial
 from typing import Final, NamedTuple
 
-from benchmarks.corpora import cached_corpus, settled_home
+from benchmarks.corpora import cached_corpus, settled_home, started
 from benchmarks.corpus import QUERY
 from benchmarks.part import Figure, Options, Part, at_most, measured, milliseconds
 from benchmarks.processes import idle_percent, processor_s, resident_mb
-from memd_client.errors import MemdError
 from tests.support.daemon import DaemonProcess
 from tests.support.state_homes import StateHome, agents_config
 
@@ -174,24 +172,10 @@ def start_figure(size: DesignSize, environ: Mapping[str, str]) -> Figure:
             daemon.wait_for(lambda status: all(agent.files == IDLE_FILES for agent in status.agents))
         rounds = []
         for _ in range(size.rounds):
-            daemon = DaemonProcess(home, dict(environ), fresh=True)
-            try:
-                rounds.append(milliseconds(partial(start_until_answer, daemon)))
-            finally:
-                daemon.stop()
+            began = time.perf_counter()
+            with started(home, environ, fresh=True):
+                rounds.append((time.perf_counter() - began) * 1000)
     return at_most("design.start", "daemon: process start until it answers", rounds, "ms", BAR_START_MS)
-
-
-def start_until_answer(daemon: DaemonProcess) -> None:
-    """Start a daemon and wait for its first reply."""
-    daemon.start(wait=False)
-    while True:
-        try:
-            with daemon.client() as client:
-                client.hello()
-            return
-        except MemdError:
-            time.sleep(0.002)
 
 
 def write_notes(home: StateHome, agent: str) -> None:

@@ -17,9 +17,11 @@ from numpy.typing import NDArray
 from memd.index.chunk_locations import ChunkLocations
 from memd.search.query import Query
 from memd.search.rank.candidates import CandidateRows, LocatedCandidates, MatchScores
-from memd.search.rank.lines import LineMatches, line_scores, match_lines
+from memd.search.rank.lines import LineMatches, line_scores, match_lines, user_scores
 from memd.search.retrieve import Candidates
 from memd.settings.schema import Hybrid
+from memd.text.query.breadth import without_framing
+from memd.text.query.speakers import is_message
 
 FloatArray = NDArray[np.float64]
 
@@ -107,7 +109,12 @@ def _fuse_normalized(query: Query, candidates: Candidates, located: LocatedCandi
         lines = read_lines(query, located.rows, locations.ids[best].tolist())
         added = lifted.copy()
         added[best] += line_scores(lines.matches, locations.files[best])
-        scores = _scaled_to(lifted, _with_cosines(added, ids, by_vector))
+        added = _with_cosines(added, ids, by_vector)
+        first = int(added.argmax())
+        added[best] += user_scores(lines.matches)
+        if is_message(without_framing(query.text)):
+            added[first] = np.nextafter(max(added[first], added.max()), np.inf)
+        scores = _scaled_to(lifted, added)
     steps = {"fused": fused, "neighbours": lifted, "lines": scores} if query.limits.explain else {}
     return Fused(
         best_first(_items(query, located, candidates.by_keyword, by_vector, scores.tolist())),

@@ -302,6 +302,11 @@ def line_scores(lines: LineMatches, files: NDArray[np.int64]) -> Floats:
         + FILE_COVERAGE_WEIGHT * (in_file[file_of] @ lines.weights)
         + PAIRS_WEIGHT * lines.pairs
         + NAMED_SPEAKER_WEIGHT * lines.any_by_text(lines.by_named)
-        + USER_WEIGHT * lines.any_by_text(lines.by_user)
     )
+    return scores
+
+
+def user_scores(lines: LineMatches) -> Floats:
+    """Return (n,) what the user's lines add to the score of each text, if the query is about the user."""
+    scores: Floats = USER_WEIGHT * lines.any_by_text(lines.by_user)
     return scores

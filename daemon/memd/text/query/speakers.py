@@ -26,6 +26,7 @@ _LABEL = re.compile(  # possessive, because no shorter part of a label would mat
     r"\n[ \t]{0,3}+(?:[-*>•] )?+\**+([^\W\d_][\w .'-]{0,23}+)\**+(?: ?[(\[][^)\]\n]{0,20}+[)\]])?+\**+[:：]"
 )
 _WORD = re.compile(r"\w+")
+_SENTENCE_END = re.compile(r"[.!?][\"')*]*\s|[。！？\n]")
 _LETTERS_AS_WORDS = frozenset(word for word in FIRST_PERSON if not word.isascii() and len(word) <= 2)
 
 
@@ -47,6 +48,11 @@ def is_first_person(query: str) -> bool:
     if not FIRST_PERSON.isdisjoint(_WORD.findall(lowered)):
         return True
     return not lowered.isascii() and any(word in lowered for word in _LETTERS_AS_WORDS)
+
+
+def is_message(query: str) -> bool:
+    """Return whether a query has several sentences: it says something, and doesn't merely ask."""
+    return sum(any(map(str.isalnum, part)) for part in _SENTENCE_END.split(query)) > 1
 
 
 def names_label(label: str, words: Collection[str]) -> bool:

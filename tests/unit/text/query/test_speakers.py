@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from memd.text.query.speakers import USER_LABELS, find_labels, is_first_person, names_label
+from memd.text.query.speakers import USER_LABELS, find_labels, is_first_person, is_message, names_label
 
 
 @pytest.mark.parametrize(
@@ -64,3 +64,18 @@ def test_any_word_of_a_label_names_its_speaker() -> None:
     assert names_label("ann lee", ("lee", "port"))
     assert not names_label("ann lee", ("an", "port"))
     assert "user" in USER_LABELS
+
+
+@pytest.mark.parametrize(
+    ("query", "is_one"),
+    [
+        ("when does my sprint end?", False),
+        ("When does my sprint end? ", False),
+        ("which version is it, 1.2.3 or v1.3?", False),
+        ("I'm back. What do we do next?", True),
+        ("我回来了。下一步是什么？", True),
+        ("the build fails\nwhat now", True),
+    ],
+)
+def test_several_sentences_are_a_message(query: str, is_one: bool) -> None:
+    assert is_message(query) == is_one

@@ -134,6 +134,18 @@ def find_keyword(db: Database, match: str, limit: int, scope: Scope | None = Non
     return by_rank(unpack_ids(row[0]), unpack_scores(row[1]))
 
 
+def find_few(db: Database, match: str, most: int, scope: Scope | None = None) -> list[int]:
+    """Return the chunks that match, if they are few; none if they are more. Doesn't rank, so that it can stop early."""
+    condition, values = scope_sql(scope)
+    rows = db.execute(
+        f"""SELECT c.id FROM chunks_fts AS f CROSS JOIN chunks AS c ON c.id = f.rowid
+            WHERE f.chunks_fts MATCH :match AND {condition} LIMIT :limit""",
+        {**values, "match": match, "limit": most + 1},
+    )
+    ids = [int(row[0]) for row in rows]
+    return ids if len(ids) <= most else []
+
+
 def has_match(db: Database, match: str) -> bool:
     """Return whether any chunk matches."""
     return (

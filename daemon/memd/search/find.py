@@ -8,6 +8,7 @@ from time import perf_counter
 from msgspec import Struct, field
 
 from memd.index.snapshot import Snapshot
+from memd.search.hops import follow_names
 from memd.search.line_check import LineCheck
 from memd.search.query import Query
 from memd.search.rank.order import rank
@@ -49,7 +50,7 @@ def find(snapshot: Snapshot, query: Query, *, is_current: Callable[[Hit], bool])
         query: The parsed query.
         is_current: Returns whether a hit's text is still on disk; stale hits are replaced by other candidates.
     """
-    candidates = retrieve(snapshot, query)
+    candidates = follow_names(snapshot, query, retrieve(snapshot, query))
     check_cancelled()
     started = perf_counter()
     ranking = rank(snapshot, query, candidates)

@@ -29,6 +29,15 @@ MAX_CHUNKS_SCANNED = 50_000
 """Chunks up to which all texts are scanned for an exact term of signs."""
 
 
+class LinkedLine(Struct, frozen=True):
+    """A line that a name in another line leads to: its chunk, its start and end there, its text."""
+
+    chunk: int
+    start: int
+    end: int
+    text: str
+
+
 class Candidates(Struct, frozen=True):
     """The chunks retrieved for a query.
 
@@ -38,6 +47,7 @@ class Candidates(Struct, frozen=True):
         of_days: Chunks of notes from days that the query names.
         corrections: Corrected spellings of terms that no text has.
         with_all_terms: Chunks that have all terms of the query; None if unknown.
+        linked: Lines to which names in the best line lead, if the query nests relations.
         keyword_ms, vector_ms: Durations of both searches.
     """
 
@@ -46,6 +56,7 @@ class Candidates(Struct, frozen=True):
     of_days: frozenset[int] = frozenset()
     corrections: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     with_all_terms: frozenset[int] | None = None
+    linked: tuple[LinkedLine, ...] = ()
     keyword_ms: float = 0.0
     vector_ms: float = 0.0
 

@@ -117,7 +117,8 @@ class SnippetCutter:
 
     def may_grow(self, choice: HitCandidate) -> bool:
         """Return whether a candidate's snippet may show text around its chunk."""
-        return self._share(choice) >= self._lengths.grow_above
+        is_linked = choice.row.id in self._ranking.signals.linked
+        return not is_linked and self._share(choice) >= self._lengths.grow_above
 
     def _share(self, choice: HitCandidate) -> float:
         return choice.item.score / (self._best_score or 1.0)
@@ -151,7 +152,10 @@ class SnippetCutter:
             cut = cut_snippet(text, place.start_line, self._query.plan.words, limit)
             return Window(cut.text, place.start_char, place.end_char, cut.start_line, cut.end_line)
         first, end = _unshown(place.start_char, place.end_char, shown)
-        if self._share(choice) < self._lengths.trim_below:
+        linked = self._ranking.signals.linked.get(choice.row.id)
+        if linked is not None:
+            first, end = place.start_char + linked[0], place.start_char + linked[1]
+        elif self._share(choice) < self._lengths.trim_below:
             first, end = self._matching_part(place, first, end)
         limit = min(self._lengths.limit, most)
         if not self.may_grow(choice):

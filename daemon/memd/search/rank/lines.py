@@ -308,5 +308,4 @@ def line_scores(lines: LineMatches, files: NDArray[np.int64]) -> Floats:
 
 def user_scores(lines: LineMatches) -> Floats:
     """Return (n,) what the user's lines add to the score of each text, if the query is about the user."""
-    scores: Floats = USER_WEIGHT * lines.any_by_text(lines.by_user)
-    return scores
+    return np.where(lines.any_by_text(lines.by_user), USER_WEIGHT, 0.0)

@@ -34,6 +34,7 @@ from memd.search.rank.stages import (
     interleave_notes,
     prefer_days,
     put_exact_first,
+    put_linked_next,
     rerank_mmr,
     spread_files,
     weigh_annotated,
@@ -49,6 +50,10 @@ MAX_MMR_CANDIDATES = 50
 """Most candidates reordered by maximal marginal relevance: later ones are not shown."""
 
 
+MAX_SHOWN_ANYWAY = 2
+"""The best candidates, which are shown in full, also if a linked line is in them."""
+
+
 class Signals(Struct, frozen=True):
     """What the stages use besides the scores.
 
@@ -59,6 +64,7 @@ class Signals(Struct, frozen=True):
         exact_matches: Exact match scores by id; candidates without an exact match are missing.
         conversations: Candidates in transcripts, if these could crowd out notes.
         superseded: Outdated statements among the best candidates, with the current ones.
+        linked: The lines to which names in the best line lead: span in the chunk by id, in order.
     """
 
     query: Query
@@ -67,6 +73,7 @@ class Signals(Struct, frozen=True):
     exact_matches: Mapping[str | int, int]
     conversations: frozenset[int]
     superseded: Sequence[Superseded]
+    linked: Mapping[int, tuple[int, int]]
 
 
 class Ranking(Struct, frozen=True):
@@ -176,6 +183,11 @@ STAGES = (
         changes_scores=False,
     ),
     Stage(
+        "links",
+        lambda signals: bool(signals.linked),
+        lambda ranked, signals: put_linked_next(ranked, signals.linked),
+    ),
+    Stage(
         "supersession",
         lambda signals: bool(signals.superseded) and not asks_about_past(signals.query.text),
         lambda ranked, signals: put_current_first(ranked, signals.superseded),
@@ -226,7 +238,20 @@ def _read_signals(
         {} if is_reference else _exact_matches(query, candidates, located),
         frozenset(conversations),
         superseded,
+        _linked_spans(candidates, fused),
     )
+
+
+def _linked_spans(candidates: Candidates, fused: Fused) -> dict[int, tuple[int, int]]:
+    """Return the spans of linked lines by chunk, without chunks that are shown anyway."""
+    spans: dict[int, tuple[int, int]] = {}
+    if candidates.linked:
+        shown = ids_of(fused.ranked[:MAX_SHOWN_ANYWAY])
+        for line in candidates.linked:
+            if line.chunk not in shown:
+                first, end = spans.get(line.chunk, (line.start, line.end))
+                spans[line.chunk] = min(first, line.start), max(end, line.end)
+    return spans
 
 
 def _apply_stages(
@@ -257,6 +282,7 @@ def locate(snapshot: Snapshot, candidates: Candidates) -> LocatedCandidates:
                 {key: score for key, score in by_keyword.items() if key in there},
                 {key: score for key, score in by_vector.items() if key in there},
                 of_days & there,
+                linked=tuple(line for line in candidates.linked if line.chunk in there),
             ),
         )
     keyword_rows = at[: len(by_keyword)]

@@ -115,6 +115,16 @@ def put_exact_first(items: Sequence[Ranked], matches: Mapping[str | int, int]) -
     return [with_score(item, placed(item)) for item in ordered]
 
 
+def put_linked_next(items: Sequence[Ranked], linked: Iterable[int]) -> list[Ranked]:
+    """Put candidates to which the best line leads directly after the best candidate, in their order."""
+    places = {key: place for place, key in enumerate(linked)}
+    first, *others = items
+    moved = sorted((item for item in others if item.id in places), key=lambda item: places[int(item.id)])
+    stay = [item for item in others if item.id not in places]
+    score = stay[0].score if stay else first.score
+    return [first, *(with_score(item, score) for item in moved), *stay]
+
+
 def spread_files(items: Sequence[Ranked]) -> list[Ranked]:
     """Let candidates of other files pass the further ones of a file, if their scores are close."""
     counts: Counter[str] = Counter()

@@ -1,6 +1,7 @@
 """Retrieval quality: the evaluation sets of a folder through the real daemon.
 
     python -m benchmarks.retrieval --eval DIR [--sets SET ...] [--max-chars N] [--settings JSON]
+                                   [--features FILE [--lexical]]
 
 DIR has one folder per workspace: `SET-NAME/memory/*.md` with `SET-NAME/queries.jsonl`. Each row has `id`, `query`,
 `category` and `relevant`, a list of `path` and `line`, or `start_line` and `end_line`. Rows of `unanswerable.jsonl`
@@ -12,6 +13,9 @@ search alone. Their columns are
     evidence@6, chars@6  the same of the first six hits, and their characters
     hit@1, hit@5, recall@10, mrr    of the hits' files, which are conversations, in order
     refused              share of queries without a hit
+
+`--features FILE` writes a row for each hit within the budget instead, for `scripts/fit_confidence.py`: with `--lexical`
+of keyword search alone. The hits of queries of other sets are among them, which hold no evidence.
 """
 
 from __future__ import annotations
@@ -21,7 +25,7 @@ import json
 import shutil
 import sys
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
@@ -49,6 +53,12 @@ QUERIES: Final = "queries.jsonl"
 UNANSWERABLE: Final = "unanswerable.jsonl"
 
 COLUMNS: Final = ("evidence", "evidence@6", "chars@6", "hit@1", "hit@5", "recall@10", "mrr", "refused")
+
+FOREIGN: Final = "foreign"
+"""The set of queries that are asked in a workspace of another set."""
+
+FOREIGN_QUERIES: Final = 12
+"""Queries of other sets that are asked in each workspace."""
 
 
 class LineRange(NamedTuple):
@@ -166,6 +176,8 @@ def main() -> None:
     parser.add_argument("--sets", nargs="*", help="names of sets, instead of all")
     parser.add_argument("--max-chars", type=int, default=MAX_CHARS, help="budget of characters")
     parser.add_argument("--settings", default="{}", help="memorySearch settings as JSON, over the defaults")
+    parser.add_argument("--features", type=Path, help="file for the features of hits, instead of tables")
+    parser.add_argument("--lexical", action="store_true", help="features of keyword search alone")
     arguments = parser.parse_args()
     workspaces = find_workspaces(arguments.eval, arguments.sets)
     if not workspaces:
@@ -176,6 +188,10 @@ def main() -> None:
             client.model("minilm")
             chunks = sum(agent.chunks for agent in check_all_indexed(client.index()))
             print(f"{chunks:,} chunks indexed", file=sys.stderr)
+            if arguments.features is not None:
+                rows = feature_rows(client, workspaces, arguments.max_chars, lexical_only=arguments.lexical)
+                arguments.features.write_text("".join(f"{json.dumps(row)}\n" for row in rows), "utf-8")
+                return
             for lexical_only in (False, True):
                 for max_chars in (None, arguments.max_chars):
                     limits = {"lexical_only": lexical_only, "max_chars": max_chars}
@@ -183,6 +199,31 @@ def main() -> None:
                     budget = "" if max_chars is None else f" within {max_chars:,} characters"
                     print(f"\n{what}, {MAX_RESULTS} hits{budget}\n")
                     print(tables(client, workspaces, limits, arguments.max_chars), end="", flush=True)
+
+
+def feature_rows(
+    client: Client, workspaces: Sequence[Path], max_chars: int, *, lexical_only: bool
+) -> Iterator[dict[str, Any]]:
+    """Yield the set, the features and the label of each hit within the budget."""
+    for workspace in workspaces:
+        name = set_of(workspace.name)
+        others = [other for other in workspaces if set_of(other.name) != name]
+        foreign = [query for other in others for query in load_queries(other)]
+        asked = [
+            (name, query) for query in (*load_queries(workspace), *load_queries(workspace, UNANSWERABLE))
+        ]
+        asked += [(FOREIGN, query) for query in foreign[:: max(1, len(foreign) // FOREIGN_QUERIES)]]
+        for set_name, query in asked:
+            reply = client.search(
+                query.text,
+                agent=workspace.name,
+                max_results=MAX_RESULTS,
+                explain=True,
+                lexical_only=lexical_only,
+            )
+            for hit in hits_within(reply.hits, max_chars):
+                label = set_name != FOREIGN and any(each.is_shown_by(hit) for each in query.evidence)
+                yield {"set": set_name, "label": label, "features": (hit.explain or {})["features"]}
 
 
 def copy_workspaces(

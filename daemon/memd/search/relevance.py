@@ -1,6 +1,6 @@
 """Relevance: answer or abstain, and whether a hit is strongly or weakly related to the query.
 
-Two values decide whether to answer: the coverage of the best chunk and the cosine of the nearest one. If both leave
+Two values decide whether to answer: the coverage of the best chunk and the closeness of the nearest one. If both leave
 doubt, a few lines are embedded and compared (`memd.search.line_check`). All thresholds are in
 `memd.search.thresholds`.
 """
@@ -13,18 +13,17 @@ from collections.abc import Mapping, Sequence
 from itertools import chain
 from typing import Final
 
-import numpy as np
 from msgspec import Struct
-from numpy.typing import NDArray
 
 from memd.index.files import load_texts
 from memd.index.keyword import count_matches
 from memd.index.snapshot import Database, Snapshot
 from memd.search import thresholds
+from memd.search.calibration import calibration_of, is_near
+from memd.search.confidence import HitConfidence
 from memd.search.line_check import LineCheck
 from memd.search.query import Query
 from memd.search.rank.fusion import Ranked, ids_of
-from memd.search.rank.lines import LineMatches
 from memd.search.rank.order import Ranking
 from memd.search.retrieve import Candidates
 from memd.system.cancellation import check_cancelled
@@ -76,28 +75,25 @@ def judge_relevance(snapshot: Snapshot, query: Query, ranking: Ranking) -> Verdi
         return Verdict(is_relevant=False)
     if ranking.is_certain or (min_score is not None and min_score <= 0):  # 0 requests any match
         return Verdict()
-    best = max(candidates.by_vector.values(), default=0.0)
-    is_untrained = thresholds.is_untrained_script(query.text)
+    best = max(candidates.by_vector.values(), default=-1.0)
+    calibration = calibration_of(query.vector.model) if query.vector is not None else None
     is_small = snapshot.chunk_count < thresholds.MIN_CHUNKS_FOR_WEIGHTS
-    model = query.vector.model if query.vector is not None else ""
-    if is_small or (candidates.by_vector and not thresholds.is_calibrated(model)):
-        return Verdict(is_relevant=best >= thresholds.MIN_COSINE or bool(candidates.by_keyword))
-    cosine = 0.0 if is_untrained else best
-    if 2 * thresholds.COSINE_WEIGHT * cosine >= thresholds.RELEVANCE_THRESHOLD + thresholds.LINE_MARGIN:
+    if is_small or (candidates.by_vector and calibration is None):
+        return Verdict(is_relevant=bool(candidates.by_keyword) or is_near(calibration, best))
+    is_comparable = calibration is not None and bool(candidates.by_vector) and calibration.covers(query.text)
+    weight, enough = thresholds.CLOSENESS_WEIGHT, thresholds.RELEVANCE_THRESHOLD
+    near = weight * calibration.closeness(best) if calibration is not None and is_comparable else 0.0
+    if is_comparable and 2 * near >= enough + thresholds.LINE_MARGIN:
         return Verdict()
     covered, is_enough = _weigh_evidence(snapshot, query, ranking)
     if is_enough:
         return Verdict()
-    if is_untrained or not candidates.by_vector:
-        enough = thresholds.MIN_CJK_COVERAGE if has_cjk(query.text) else thresholds.MIN_KEYWORD_COVERAGE
-        return Verdict(is_relevant=covered >= enough)
-    if (
-        covered >= thresholds.STRONG_COVERAGE
-        or covered + 2 * thresholds.COSINE_WEIGHT * cosine
-        >= thresholds.RELEVANCE_THRESHOLD + thresholds.LINE_MARGIN
-    ):
+    if calibration is None or not is_comparable:
+        least = thresholds.MIN_CJK_COVERAGE if has_cjk(query.text) else thresholds.MIN_KEYWORD_COVERAGE
+        return Verdict(is_relevant=covered >= least)
+    if covered >= thresholds.SUFFICIENT_COVERAGE or covered + 2 * near >= enough + thresholds.LINE_MARGIN:
         return Verdict()
-    min_cosine = (thresholds.RELEVANCE_THRESHOLD - covered) / thresholds.COSINE_WEIGHT - cosine
+    min_cosine = calibration.cosine((enough - covered - near) / weight)
     lines = _nearest_lines(snapshot.db, candidates)
     if min_cosine > 1 or not lines:
         return Verdict(is_relevant=False)
@@ -185,59 +181,27 @@ class HitRelevance:
     """Judges the hits of one ranking."""
 
     def __init__(self, query: Query, ranking: Ranking) -> None:
-        self._candidates = ranking.candidates
-        self._signals = ranking.signals
-        self._terms = query.plan.terms
-        self._numbers: Mapping[int, int] = {}
-        if ranking.lines is not None:
-            self._numbers, matches = ranking.lines
-            self._has_words: list[bool] = (matches.words.sum(axis=1) > 0).tolist()
-            self._strong_texts = list(map(bool, _strong_texts(matches)))
-        self._is_calibrated = query.vector is not None and thresholds.is_calibrated(query.vector.model)
-        self._is_untrained = thresholds.is_untrained_script(query.text)
+        self.confidence = HitConfidence(query, ranking)
+        self._exact, self._of_days = ranking.signals.exact_matches, ranking.signals.of_days
+        self._calibration = calibration_of(query.vector.model) if query.vector is not None else None
         cosines = ranking.candidates.by_vector.values()
         self._lowest = min(cosines, default=0.0)
-        self._best_keyword_score = max(ranking.candidates.by_keyword.values(), default=0.0)
         self._range = max(cosines, default=0.0) - self._lowest
 
     def is_strong(self, item: Ranked) -> bool:
-        """Return whether a hit is likely about what the query asks."""
-        key = int(item.id)
-        if key in self._signals.exact_matches or key in self._signals.of_days:
+        """Return whether a hit likely holds what the query asks for."""
+        if int(item.id) in self._exact:
             return True
-        cosine = -1.0 if item.vector_score is None else item.vector_score
-        if self._is_calibrated and not self._is_untrained and cosine >= thresholds.STRONG_COSINE:
-            return True
-        return self._has_strong_words(item)
+        return self.confidence.probability(item) >= thresholds.STRONG_PROBABILITY
 
     def is_related(self, item: Ranked) -> bool:
         """Return whether a hit has a word of the query or is near it in vector space."""
-        return item.text_score is not None or self.is_strong(item) or self._is_near(item.vector_score)
-
-    def _has_strong_words(self, item: Ranked) -> bool:
-        number = self._numbers.get(int(item.id))
-        if number is None:
-            return False
-        if self._has_words[number]:
-            return self._strong_texts[number]
-        # The index knows forms of words that texts are not read for. A correction is a guess, except of a short query.
-        if self._candidates.corrections and len(self._terms) > thresholds.SHORT_QUERY_TERMS:
-            return False
-        return (item.text_score or 0.0) > thresholds.STRONG_KEYWORD_SHARE * self._best_keyword_score
+        is_matched = item.text_score is not None or item.id in self._exact or item.id in self._of_days
+        return is_matched or self._is_near(item.vector_score)
 
     def _is_near(self, cosine: float | None) -> bool:
-        if cosine is None or cosine < thresholds.MIN_COSINE:
+        if cosine is None or not is_near(self._calibration, cosine):
             return False
-        if self._is_calibrated:
+        if self._calibration is not None:
             return True
         return self._range <= 0 or (cosine - self._lowest) / self._range >= thresholds.MIN_SCALED_COSINE
-
-
-def _strong_texts(lines: LineMatches) -> NDArray[np.bool_]:
-    """Return (n,) which texts have enough of the query's words, or two distinctive ones."""
-    coverage = lines.coverage(lines.words)
-    distinctive = (lines.words & lines.distinctive()).sum(axis=1) >= thresholds.DISTINCTIVE_TERMS
-    strong: NDArray[np.bool_] = (distinctive & (coverage >= thresholds.DISTINCTIVE_COVERAGE)) | (
-        coverage >= thresholds.STRONG_COVERAGE
-    )
-    return strong

@@ -227,13 +227,22 @@ class HitMaker:
             source=row.source,
             citation=citation(row.path, numbers[0], numbers[-1]),
             copies=choice.copies,
-            explain={"lines": list(numbers)} if self._query.limits.explain else None,
+            explain=self._explain(item, numbers) if self._query.limits.explain else None,
             annotations=_as_map(_annotations(self._ranking, row)),
             relevance="strong" if self._relevance.is_strong(item) else "weak",
             superseded_by=self._supersession(row.path, lines),
             session=self._sessions.find(row.path, lines[-1], text) if is_conversation else None,
             spans=[[start, end] for start, end in matched_spans(text, self._words, MAX_SPANS)],
         )
+
+    def _explain(self, item: Ranked, numbers: Sequence[int]) -> dict[str, Any]:
+        """Return the lines of a hit, and how likely it holds what the query asks for, with what that depends on."""
+        confidence = self._relevance.confidence
+        return {
+            "lines": list(numbers),
+            "probability": round(confidence.probability(item), 3),
+            "features": {name: round(value, 3) for name, value in confidence.features(item).items()},
+        }
 
     def _supersession(self, path: str, lines: range) -> Supersession | None:
         """Return what supersedes a statement in some lines of a file; None if the lines have that as well."""

@@ -1,34 +1,33 @@
 """Thresholds of relevance: when a search answers, and what a hit's score means.
 
-Cosines were measured with MiniLM, the default model; for other models only `MIN_COSINE` holds. Coverage is the share of
-the query's terms that a chunk has, weighted by their rarity, 0 to 1. benchmarks/NOTES.md has the error rates.
+Closeness is a calibrated cosine (`memd.search.calibration`). Coverage is the share of the query's terms that a chunk
+has, weighted by their rarity, 0 to 1. benchmarks/NOTES.md has the error rates.
 """
 
 from __future__ import annotations
 
-import re
 from typing import Final
 
-from memd.text.tokens import CJK_CLASS
-
 MIN_COSINE: Final = 0.25
-"""Minimum cosine of a related chunk, for any model: MiniLM gives unrelated text 0.1 to 0.21."""
+"""Minimum cosine of a related chunk, if the model is not calibrated."""
 
 MIN_SCALED_COSINE: Final = 0.2
-"""Minimum cosine for uncalibrated models, scaled to 0..1 among the candidates, because their range is unknown."""
+"""The same on a scale from 0 to 1 among the candidates, because the range of such a model is unknown."""
 
-STRONG_COSINE: Final = 0.4
-"""Cosine from which a hit is strong."""
+MIN_CLOSENESS: Final = -0.15
+"""Minimum closeness of a related chunk."""
 
-STRONG_COVERAGE: Final = 0.55
-"""Coverage from which a search answers and a hit is strong, whatever its cosine. In conversations, a strong hit holds
-evidence four times as often as a weak one."""
+STRONG_PROBABILITY: Final = 0.42
+"""Probability from which a hit is strong. See benchmarks/NOTES.md for how often such a hit holds evidence."""
+
+SUFFICIENT_COVERAGE: Final = 0.55
+"""Coverage from which a search answers, whatever the closeness."""
 
 DISTINCTIVE_TERMS: Final = 2
 """Distinctive terms in one chunk that are enough: two rare terms seldom meet by chance."""
 
-DISTINCTIVE_COVERAGE: Final = 0.3
-"""Coverage that a strong hit with `DISTINCTIVE_TERMS` needs, so that two terms of a long query aren't enough."""
+WHOLE_COVERAGE: Final = 0.999
+"""Coverage from which a chunk has all terms."""
 
 MAX_DISTINCTIVE_SHARE: Final = 0.02
 MIN_DISTINCTIVE_CHUNKS: Final = 3
@@ -40,21 +39,18 @@ MIN_KEYWORD_COVERAGE: Final = 0.25
 MIN_CJK_COVERAGE: Final = 0.15
 """The same for scripts without spaces: their terms are letter pairs, and many pairs aren't words."""
 
-COSINE_WEIGHT: Final = 1.2
-"""Weight of the cosines of the nearest chunk and the nearest line, each added to the coverage."""
+CLOSENESS_WEIGHT: Final = 0.156
+"""Weight of the closeness of the nearest chunk and of the nearest line, each added to the coverage."""
 
-RELEVANCE_THRESHOLD: Final = 1.12
-"""Minimum of coverage plus weighted cosines of a relevant hit."""
+RELEVANCE_THRESHOLD: Final = 0.474
+"""Minimum of coverage plus weighted closeness of a relevant hit."""
 
 LINE_MARGIN: Final = 0.2
-"""Margin over the threshold, with the chunk's cosine for the line's, above which no line is compared: a line of a near
-chunk is rarely much farther than the chunk."""
+"""Margin over the threshold, with the chunk's closeness for the line's, above which no line is compared: a line of a
+near chunk is rarely much farther than the chunk."""
 
 MIN_CHUNKS_FOR_WEIGHTS: Final = 50
 """Chunks that an index needs for term weights: in a smaller one no term is rare, and any match counts."""
-
-STRONG_KEYWORD_SHARE: Final = 0.6
-"""Share of the best keyword score from which a hit is strong if the index alone matched its terms."""
 
 SHORT_QUERY_TERMS: Final = 2
 """Most terms of a query in which a corrected term is a typing error rather than a guess."""
@@ -65,18 +61,3 @@ SHORT_QUERY_CORRECTED_WEIGHT: Final = 0.9
 
 WEAK_SCALE: Final = 0.5
 """Factor of all scores if the best hit is weak, so that a score above 0.5 means a strong best hit."""
-
-_CALIBRATED = re.compile(r"minilm(?:-l6.*)?|.*all-minilm-l6.*", re.IGNORECASE)
-"""The calibrated model, as a name and as a file."""
-
-_UNTRAINED = re.compile(rf"[{CJK_CLASS}\u0370-\u1fff]")
-
-
-def is_calibrated(model: str) -> bool:
-    """Return whether the thresholds of cosines hold for a model."""
-    return _CALIBRATED.fullmatch(model) is not None
-
-
-def is_untrained_script(query: str) -> bool:
-    """Return whether a query has a script that MiniLM wasn't trained on, so that its cosines mean nothing."""
-    return _UNTRAINED.search(query) is not None

@@ -7,13 +7,25 @@ import pytest
 from numpy.typing import NDArray
 
 from memd.index.vectors.scan import ScanSearch
-from memd.search.thresholds import MIN_COSINE, STRONG_COSINE, WEAK_SCALE, is_calibrated
+from memd.search.calibration import Calibration
+from memd.search.thresholds import MIN_CLOSENESS, WEAK_SCALE
 from memd.system.sqlite import Database
 from memd_client.messages import Hit
 from tests.support.indexes import new_index, publish, search, search_spec, store
 
 APPLE = "the apple tree is an old kind, prune it in late winter"
 OTHERS = [f"entry {number} about something else in the house" for number in range(30)]
+
+MODEL = Calibration(0.2, 0.4)
+"""The calibration of `minilm` in these tests."""
+NEAR, FAR = MODEL.cosine(2.5), MODEL.cosine(MIN_CLOSENESS)
+"""Cosines of an answer in other words, and of the farthest related chunk."""
+
+
+@pytest.fixture(autouse=True)
+def calibrated(monkeypatch: pytest.MonkeyPatch) -> None:
+    for module in ("relevance", "confidence"):
+        monkeypatch.setattr(f"memd.search.{module}.calibration_of", {"minilm": MODEL}.get)
 
 
 def at(cosine: float) -> NDArray[np.float32]:
@@ -50,7 +62,7 @@ def test_a_hit_with_the_words_of_the_query_is_strong(query: str) -> None:
 
 
 def test_a_near_hit_is_strong_without_its_words() -> None:
-    hit = ask(index(STRONG_COSINE), "fruit")[0]
+    hit = ask(index(NEAR), "fruit")[0]
     assert (hit.path, hit.relevance) == ("memory/garden.md", "strong")
 
 
@@ -62,7 +74,7 @@ def test_one_word_of_many_is_weak_and_scores_low() -> None:
 
 
 def test_hits_that_are_neither_near_nor_have_a_word_are_shown_on_request_alone() -> None:
-    db = index(STRONG_COSINE, others=MIN_COSINE - 0.01)
+    db = index(NEAR, others=FAR - 0.01)
 
     assert [hit.path for hit in ask(db, "fruit")] == ["memory/garden.md"]
     everything = ask(db, "fruit", include_weak=True)
@@ -71,7 +83,7 @@ def test_hits_that_are_neither_near_nor_have_a_word_are_shown_on_request_alone()
 
 
 def test_a_near_hit_without_words_is_kept_as_weak() -> None:
-    hits = ask(index(STRONG_COSINE, others=MIN_COSINE + 0.05), "fruit")
+    hits = ask(index(NEAR, others=FAR + 0.05), "fruit")
 
     assert len(hits) > 1
     assert hits[1].relevance == "weak"
@@ -93,15 +105,3 @@ def test_other_models_are_judged_by_the_range_of_their_cosines() -> None:
 
     assert hits[0].path == "memory/garden.md"
     assert hits[0].relevance == "weak"
-
-
-@pytest.mark.parametrize("model", ["minilm", "minilm-l6-v2-q8_0.gguf", "all-MiniLM-L6-v2-f16.gguf"])
-def test_the_calibrated_model_is_known_by_name_and_by_file(model: str) -> None:
-    assert is_calibrated(model)
-
-
-@pytest.mark.parametrize(
-    "model", ["", "paraphrase-multilingual-MiniLM-L12-v2.gguf", "embeddinggemma-300M-Q8_0.gguf"]
-)
-def test_other_models_are_not_calibrated(model: str) -> None:
-    assert not is_calibrated(model)

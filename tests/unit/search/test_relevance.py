@@ -7,9 +7,10 @@ import pytest
 from numpy.typing import NDArray
 
 from memd.index.vectors.scan import ScanSearch
+from memd.search.calibration import Calibration
 from memd.search.find import SearchResult
 from memd.search.relevance import MAX_LINES_COMPARED
-from memd.search.thresholds import COSINE_WEIGHT, LINE_MARGIN, MIN_COSINE, RELEVANCE_THRESHOLD
+from memd.search.thresholds import CLOSENESS_WEIGHT, LINE_MARGIN, MIN_COSINE, RELEVANCE_THRESHOLD
 from memd.system.sqlite import Database
 from tests.support.indexes import new_index, publish, publish_note, search, search_spec, store, store_chunks
 
@@ -18,11 +19,15 @@ from tests.support.indexes import new_index, publish, publish_note, search, sear
 def a_memory_large_enough(monkeypatch: pytest.MonkeyPatch) -> None:
     """Lower the minimum index size for term weights."""
     monkeypatch.setattr("memd.search.thresholds.MIN_CHUNKS_FOR_WEIGHTS", 1)
+    monkeypatch.setattr("memd.search.relevance.calibration_of", {"minilm": MODEL, "polyglot": POLYGLOT}.get)
 
 
 OTHERS = [f"entry {number} about something else in the house" for number in range(12)]
 FREEZER = "the freezer key hangs beside the door"
-CERTAIN = (RELEVANCE_THRESHOLD + LINE_MARGIN) / (2 * COSINE_WEIGHT)
+MODEL = Calibration(0.2, 0.4)
+POLYGLOT = Calibration(0.2, 0.4, has_all_scripts=True)
+"""Calibrations of models in these tests; another model has none."""
+CERTAIN = MODEL.cosine((RELEVANCE_THRESHOLD + LINE_MARGIN) / (2 * CLOSENESS_WEIGHT))
 """Cosine from which a chunk is relevant without a line check or coverage."""
 
 
@@ -120,7 +125,9 @@ def test_in_doubt_the_result_has_a_line_check() -> None:
     assert found.line_check is not None
     assert not found.abstained
     assert found.line_check.lines[0] == FREEZER
-    assert found.line_check.min_cosine == pytest.approx(RELEVANCE_THRESHOLD / COSINE_WEIGHT - 0.3)
+    assert found.line_check.min_cosine == pytest.approx(
+        MODEL.cosine(RELEVANCE_THRESHOLD / CLOSENESS_WEIGHT - MODEL.closeness(0.3))
+    )
 
 
 def test_higher_coverage_lowers_the_min_cosine_of_lines() -> None:
@@ -153,6 +160,11 @@ def test_relevance_of_another_script_ignores_vectors() -> None:
     assert ask(db, "где ключ от сейфа", near=True).abstained
     publish(db, "memory/c.md", ["ключ от сейфа лежит в ящике"])
     assert paths(ask(db, "где ключ от сейфа", near=True))[0] == "memory/c.md"
+
+
+def test_relevance_of_another_script_uses_vectors_of_a_model_for_all_scripts() -> None:
+    assert paths(ask(index(0.9), "где ключ от сейфа", near=True, model="polyglot")) != []
+    assert ask(index(0.1), "где ключ от сейфа", near=True, model="polyglot").abstained
 
 
 # --- an uncalibrated model ------------------------------------------------------------------------

@@ -151,6 +151,12 @@ class LineMatches(Struct, frozen=True):
             distinctive &= self.words.sum(axis=0) <= len(self.words) / 2
         return distinctive
 
+    def best_line_coverage(self) -> Floats:
+        """Return (n,) the share of the query that the best line of each text covers, 0 to 1."""
+        first_lines = self.texts.searchsorted(np.arange(len(self.words)))
+        best: Floats = np.maximum.reduceat(self.coverage(self.matched), first_lines)
+        return best
+
     def coverage(self, words: Bools) -> Floats:
         """Return the share of the query that rows of words cover, 0 to 1; names of speakers do not count."""
         whole = float(self.plain_weights.sum())

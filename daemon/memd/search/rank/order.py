@@ -15,6 +15,7 @@ from msgspec import Struct
 from memd.index.annotations import AnnotatedFiles, load_annotations, load_fact_days
 from memd.index.chunk_locations import ChunkLocations
 from memd.index.snapshot import Snapshot
+from memd.search.calibration import calibration_of, is_near
 from memd.search.query import Query
 from memd.search.rank.candidates import CandidateRows, LocatedCandidates, MatchScores
 from memd.search.rank.fusion import (
@@ -41,7 +42,6 @@ from memd.search.rank.stages import (
 )
 from memd.search.rank.supersession import ReadChunks, Superseded, find_superseded, put_current_first
 from memd.search.retrieve import Candidates
-from memd.search.thresholds import MIN_COSINE
 from memd.text.cut.annotations import is_fact_file
 from memd.text.query.exact import exact_match_counts, is_plain_query
 from memd.text.statements import asks_about_past
@@ -139,10 +139,12 @@ def _diversify(ranked: Sequence[Ranked], signals: Signals) -> Sequence[Ranked]:
 
 
 def _balance_sources(ranked: Sequence[Ranked], signals: Signals) -> Sequence[Ranked]:
+    vector = signals.query.vector
+    calibration = None if vector is None else calibration_of(vector.model)
     return interleave_notes(
         ranked,
         lambda item: item.id in signals.conversations,
-        lambda item: item.text_score is not None or (item.vector_score or 0.0) >= MIN_COSINE,
+        lambda item: item.text_score is not None or is_near(calibration, item.vector_score or 0.0),
     )
 
 

@@ -14,6 +14,8 @@ from itertools import accumulate
 from msgspec import Struct
 
 from memd.system.cancellation import check_cancelled
+from memd.text.cut.units import Span, units_of
+from memd.text.cut.windows import slice_window
 from memd.text.query.word_forms import WordMatch, find_words, fold
 
 LINE_WORTH_EXPONENT = 1.5
@@ -23,15 +25,20 @@ PARTS_PER_WINDOW = 4
 """A long line without sentences is split so that about this many parts fill a window."""
 
 
-_SENTENCE_END = re.compile(r"(?<=[.!?])\s+|(?<=[。！？])")
+_PART_END = re.compile(r"(?<=[.!?])\s+|(?<=[。！？])|\n")
 
 
 class Snippet(Struct, frozen=True):
-    """An exact slice of a text and its lines, counted from 1, both inclusive."""
+    """An exact slice of a text and its lines, counted from 1, both inclusive.
+
+    `is_cut_above` and `is_cut_below` tell that it starts or ends inside a sentence or a list item.
+    """
 
     text: str
     start_line: int
     end_line: int
+    is_cut_above: bool = False
+    is_cut_below: bool = False
 
 
 def cut_snippet(text: str, start_line: int, words: Sequence[str], limit: int = 700) -> Snippet:
@@ -39,8 +46,8 @@ def cut_snippet(text: str, start_line: int, words: Sequence[str], limit: int = 7
     if len(text) <= limit:
         return Snippet(text, start_line, start_line + text.count("\n"))
     start, end = _best_window(text, find_words(fold(text), words), max(1, limit))
-    first = start_line + text.count("\n", 0, start)
-    return Snippet(text[start:end], first, first + text.count("\n", start, end))
+    cut = slice_window(text, start, end, line=start_line)
+    return Snippet(cut.text, cut.start_line, cut.end_line, cut.is_cut_above, cut.is_cut_below)
 
 
 def _best_window(text: str, matches: list[WordMatch], limit: int) -> tuple[int, int]:
@@ -80,26 +87,21 @@ def _windows(units: Sequence[tuple[int, int]], limit: int) -> Iterator[tuple[int
         yield first, last
 
 
-def _units(text: str, limit: int) -> Iterator[tuple[int, int]]:
-    """Yield the units of a window as (start, end): lines, or parts of long lines.
-
-    Blank lines are left out, so that no window starts or ends with one.
-    """
-    start = 0
-    for line in text.split("\n"):
-        if len(line) > limit:
-            yield from _parts(text, start, start + len(line), limit)
-        elif line and not line.isspace():
-            yield start, start + len(line)
-        start += len(line) + 1
+def _units(text: str, limit: int) -> Iterator[Span]:
+    """Yield what a window shows whole: units, and parts of those that are longer than a window."""
     if not text.strip():
         yield 0, min(len(text), limit)
+    for start, end in units_of(text):
+        if end - start > limit:
+            yield from _parts(text, start, end, limit)
+        else:
+            yield start, end
 
 
-def _parts(text: str, start: int, end: int, limit: int) -> Iterator[tuple[int, int]]:
-    """Yield the sentences of a long line; long sentences are split between words."""
+def _parts(text: str, start: int, end: int, limit: int) -> Iterator[Span]:
+    """Yield the sentences and lines of a long unit; long ones are split between words."""
     size = max(1, limit // PARTS_PER_WINDOW)
-    for stop in [*(match.start() for match in _SENTENCE_END.finditer(text, start, end)), end]:
+    for stop in [*(match.start() for match in _PART_END.finditer(text, start, end)), end]:
         while start < stop:
             while start < stop and text[start].isspace():
                 start += 1

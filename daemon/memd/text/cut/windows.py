@@ -1,4 +1,4 @@
-"""Windows: a chunk with as many surrounding lines as fit a snippet."""
+"""Windows: a chunk with as much of the text around it as fits a snippet."""
 
 from __future__ import annotations
 
@@ -8,9 +8,7 @@ from typing import TypeAlias
 from msgspec import Struct
 
 from memd.text.cut.chunking import HEADING
-
-Line: TypeAlias = tuple[int, int]
-"""Start and end of a line in a region's text, in characters, without the line end."""
+from memd.text.cut.units import Span, unit_above, unit_at, unit_below
 
 
 class Region(Struct, frozen=True):
@@ -22,13 +20,18 @@ class Region(Struct, frozen=True):
 
 
 class Window(Struct, frozen=True):
-    """An exact slice of a file: from character `start` up to `end`, lines from 1, both inclusive."""
+    """An exact slice of a file: from character `start` up to `end`, lines from 1, both inclusive.
+
+    `is_cut_above` and `is_cut_below` tell that it starts or ends inside a sentence or a list item.
+    """
 
     text: str
     start: int
     end: int
     start_line: int
     end_line: int
+    is_cut_above: bool = False
+    is_cut_below: bool = False
 
 
 SpanScore: TypeAlias = tuple[int, int, float]
@@ -41,80 +44,85 @@ def grow_window(
     end: int,
     limit: int,
     worths: Sequence[SpanScore],
-    shown: Sequence[tuple[int, int]] = (),
+    shown: Sequence[Span] = (),
+    *,
+    completes_only: bool = False,
 ) -> Window:
-    """Return the window around a chunk: whole lines are added on the side with the better score while they fit.
+    """Return the window around a chunk: its first and last unit whole, then more units.
 
-    A window ends before the next heading and starts at its own heading at the earliest: beyond is another subject.
+    It grows on the side with the better score. A window ends before the next heading and starts at its own heading at
+    the earliest: beyond is another subject. A
+    unit that doesn't fit the limit, or is shown already, isn't added.
+
+    Args:
+        region: The text around the chunk.
+        first, end: Start and end of the chunk in the file.
+        limit: Most characters of a window that is longer than its chunk.
+        worths: The scores that decide on which side it grows.
+        shown: Spans of the file that other windows show.
+        completes_only: Complete the first and last unit, and add no others.
     """
     text, base = region.text, region.start
-    low, high = _lines_of(text, first - base, end - base)
-    start, stop = max(first - base, low[0]), min(end - base, high[1])
+    start, stop = _without_blank_lines(text, first - base, end - base)
     spans = [(span[0] - base, span[1] - base) for span in shown]
-    up = _above(text, low) if start == low[0] and not _is_heading(text, low) else None
-    down = _below(text, high) if stop == high[1] else None
+    low, high = unit_at(text, start), unit_at(text, stop - 1)
+    if low[0] < start and stop - low[0] <= limit and not _is_shown((low[0], start), spans):
+        start = low[0]
+    if high[1] > stop and high[1] - start <= limit and not _is_shown((stop, high[1]), spans):
+        stop = high[1]
+    can_grow = not completes_only
+    up = unit_above(text, start) if can_grow and start == low[0] and not _is_heading(text, low) else None
+    down = unit_below(text, stop) if can_grow and stop == high[1] else None
     while up is not None or down is not None:
-        if up is not None and (stop - up[0] > limit or _is_in(up, spans)):
+        if up is not None and (stop - up[0] > limit or _is_shown(up, spans)):
             up = None
-        if down is not None and (down[1] - start > limit or _is_heading(text, down) or _is_in(down, spans)):
+        if down is not None and (
+            down[1] - start > limit or _is_heading(text, down) or _is_shown(down, spans)
+        ):
             down = None
         if down is not None and (up is None or _worth(down, base, worths) >= _worth(up, base, worths)):
             stop = down[1]
-            down = _below(text, down)
+            down = unit_below(text, stop)
         elif up is not None:
             start = up[0]
-            up = None if _is_heading(text, up) else _above(text, up)
-    shown_text = text[start:stop]
-    line = region.line + text.count("\n", 0, start)
-    return Window(shown_text, base + start, base + stop, line, line + shown_text.count("\n"))
+            up = None if _is_heading(text, up) else unit_above(text, start)
+    return slice_window(text, start, stop, base, region.line)
 
 
-def _lines_of(text: str, first: int, end: int) -> tuple[Line, Line]:
-    """Return the first and last non-blank line of a chunk; if all are blank, the last one twice."""
-    start = first + 1 if text[first : first + 1] == "\n" else text.rfind("\n", 0, first) + 1
-    low = _line_from(text, start)
-    high = _line_from(text, text.rfind("\n", 0, max(end - 1, start)) + 1)
-    while low[0] < high[0] and not text[low[0] : low[1]].strip():
-        low = _line_from(text, low[1] + 1)
-    while high[0] > low[0] and not text[high[0] : high[1]].strip():
-        high = (text.rfind("\n", 0, high[0] - 1) + 1, high[0] - 1)
-    return low, high
+def slice_window(text: str, start: int, stop: int, base: int = 0, line: int = 1) -> Window:
+    """Return a part of a text as a window; the text starts at character `base` and at a line of its file."""
+    part = text[start:stop]
+    first = line + text.count("\n", 0, start)
+    return Window(
+        part,
+        base + start,
+        base + stop,
+        first,
+        first + part.count("\n"),
+        bool(part) and unit_at(text, start)[0] < start,
+        bool(part) and unit_at(text, stop - 1)[1] > stop,
+    )
 
 
-def _line_from(text: str, start: int) -> Line:
-    end = text.find("\n", start)
-    return start, len(text) if end < 0 else end
+def _without_blank_lines(text: str, start: int, end: int) -> Span:
+    """Return a span without blank lines at its ends, unless it is blank."""
+    part = text[start:end]
+    lead = len(part) - len(part.lstrip())
+    if lead == len(part):
+        return start, end
+    lead = part.rfind("\n", 0, lead) + 1
+    return start + lead, start + max(lead + 1, len(part.rstrip()))
 
 
-def _above(text: str, line: Line) -> Line | None:
-    """Return the previous non-blank line; None at the start of the region."""
-    start = line[0]
-    while start > 0:
-        start, end = text.rfind("\n", 0, start - 1) + 1, start - 1
-        if text[start:end].strip():
-            return start, end
-    return None
+def _is_heading(text: str, unit: Span) -> bool:
+    return HEADING.match(text, unit[0], unit[1]) is not None
 
 
-def _below(text: str, line: Line) -> Line | None:
-    """Return the next non-blank line; None at the end of the region."""
-    end = line[1]
-    while end < len(text):
-        start, end = _line_from(text, end + 1)
-        if text[start:end].strip():
-            return start, end
-    return None
+def _is_shown(unit: Span, spans: Sequence[Span]) -> bool:
+    return any(unit[0] < end and start < unit[1] for start, end in spans)
 
 
-def _is_heading(text: str, line: Line) -> bool:
-    return HEADING.match(text, line[0], line[1]) is not None
-
-
-def _is_in(line: Line, spans: Sequence[tuple[int, int]]) -> bool:
-    return any(start <= line[0] and line[1] <= end for start, end in spans)
-
-
-def _worth(line: Line, base: int, worths: Sequence[SpanScore]) -> float:
-    """Return the best score of the spans that contain a line; the text starts at character `base`."""
-    start, end = line[0] + base, line[1] + base
+def _worth(unit: Span, base: int, worths: Sequence[SpanScore]) -> float:
+    """Return the best score of the spans that contain a unit; the text starts at character `base`."""
+    start, end = unit[0] + base, unit[1] + base
     return max([value for first, last, value in worths if first <= start and end <= last], default=0.0)

@@ -232,11 +232,50 @@ def test_a_chunk_longer_than_the_limit_is_unchanged() -> None:
     assert grown(chunk, limit=10).text == chunk
 
 
-def test_a_part_of_a_line_grows_only_on_its_complete_side() -> None:
-    head, tail = grown("The file comes"), grown("columns.")
+def test_a_part_of_a_line_is_completed_before_it_grows() -> None:
+    assert grown("The file comes", limit=22).text == "The file comes at six."
+    assert grown("columns.", limit=42).text == "It has two columns.\nAmounts are in cents."
 
-    assert head.text == "## Import\nThe file comes"
-    assert tail.text == "columns.\nAmounts are in cents.\n\nBen checks it."
+
+def test_a_part_of_a_line_that_cannot_be_completed_is_marked_as_cut() -> None:
+    window = grown("file comes", limit=12)
+
+    assert window.text == "file comes"
+    assert window.is_cut_above
+    assert window.is_cut_below
+
+
+WRAPPED = """\
+## Harbor
+
+The harbor office moved to the old customs house in May, and
+its number is 4711 now. Letters still go to the old address,
+because the post needs a year. Nobody calls there.
+
+- The crane is inspected every spring by a company from the
+  next town.
+- The key is with Ann."""
+
+
+@pytest.mark.parametrize(
+    ("part", "text"),
+    [
+        ("number is 4711", "its number is 4711 now."),
+        ("Letters still", "Letters still go to the old address,\nbecause the post needs a year."),
+        ("because the post", "Letters still go to the old address,\nbecause the post needs a year."),
+        ("  next town.", "- The crane is inspected every spring by a company from the\n  next town."),
+        ("key", "- The key is with Ann."),
+    ],
+)
+def test_a_window_has_whole_sentences_and_list_items(part: str, text: str) -> None:
+    first = WRAPPED.index(part)
+
+    window = grow_window(Region(WRAPPED, 0, 1), first, first + len(part), 200, [], completes_only=True)
+
+    assert text in window.text
+    assert window.text[:3] in ("The", "Let", "- T")
+    assert not window.is_cut_above
+    assert not window.is_cut_below
 
 
 def test_a_window_stops_at_lines_already_shown() -> None:

@@ -115,6 +115,7 @@ class AsyncMethods:
         include_weak: bool = False,
         project: str | None = None,
         since: str | None = None,
+        limit_weak: bool = False,
     ) -> SearchReply:
         """Search an agent's memory by keywords and vectors, as the files are now.
 
@@ -136,11 +137,14 @@ class AsyncMethods:
                 see comments in notes.
             exclude_session: Key or id of the session that searches: its conversation since the last reset is excluded.
                 A key without a transcript excludes nothing.
-            max_chars: The most characters of all snippets together, 1 to 100,000; see characters instead of a number.
+            max_chars: The most characters of all hits as `memctl search` shows them, 1 to 100,000; see characters
+                instead of a number.
             include_weak: Keep hits that are hardly related to the query; their `relevance` is `weak`.
             project: Only conversations held in this project, by its name or path.
             since: Only what was said or written since a day (`2026-11-02`) or within a duration (`12h`, `7d`, `4w`,
                 `6m`, `1y`).
+            limit_weak: Leave out weak hits beyond the first two, or the first three if no hit is strong; not with
+                `include_weak` or a `min_score` of 0 or less.
 
         Returns:
             `hits`, best first, each with `path`, `start_line` and `end_line` (from 1, inclusive), `score` (0 to 1),
@@ -172,6 +176,7 @@ class AsyncMethods:
                 include_weak=include_weak,
                 project=project,
                 since=since,
+                limit_weak=limit_weak,
             )
         )
 
@@ -193,6 +198,7 @@ class AsyncMethods:
         include_weak: bool = False,
         project: str | None = None,
         since: str | None = None,
+        limit_weak: bool = False,
     ) -> SearchAgentsReply:
         """Search the memory of several agents and return their hits in one list.
 
@@ -209,10 +215,11 @@ class AsyncMethods:
             lexical_only: As in `search`.
             active_projects: As in `search`.
             exclude_session: As in `search`.
-            max_chars: The most characters of the snippets of all agents together, 1 to 100,000; else as in `search`.
+            max_chars: The most characters of the hits of all agents together, 1 to 100,000; else as in `search`.
             include_weak: As in `search`.
             project: As in `search`.
             since: As in `search`.
+            limit_weak: As in `search`, for the hits of all agents together.
 
         Returns:
             `hits` as in `search`, best first, each with its `agent`; `agents`, a row for each: `mode`, `degraded`,
@@ -241,6 +248,7 @@ class AsyncMethods:
                 include_weak=include_weak,
                 project=project,
                 since=since,
+                limit_weak=limit_weak,
             )
         )
 

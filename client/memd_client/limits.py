@@ -125,7 +125,7 @@ MaxChars = Annotated[
     Meta(
         ge=1,
         le=MAX_CHARS,
-        extra={"hint": "pass the characters that all snippets together may have, such as 4200"},
+        extra={"hint": "pass the characters that all hits together may have, such as 4200"},
     ),
 ]
 PageSize = Annotated[int, Meta(ge=1, le=1_000)]

@@ -121,6 +121,7 @@ def search(
     include_weak: bool = False,
     project: str | None = None,
     since: str | None = None,
+    limit_weak: bool = False,
 ) -> PreparedRequest[SearchReply]:
     """Return the request of `Client.search`."""
     params = SearchParams(
@@ -139,6 +140,7 @@ def search(
         include_weak=include_weak,
         project=project,
         since=since,
+        limit_weak=limit_weak,
     )
     return prepare("search", params, SearchReply)
 
@@ -160,6 +162,7 @@ def search_agents(
     include_weak: bool = False,
     project: str | None = None,
     since: str | None = None,
+    limit_weak: bool = False,
 ) -> PreparedRequest[SearchAgentsReply]:
     """Return the request of `Client.search_agents`."""
     params = SearchAgentsParams(
@@ -178,6 +181,7 @@ def search_agents(
         include_weak=include_weak,
         project=project,
         since=since,
+        limit_weak=limit_weak,
     )
     return prepare("search_agents", params, SearchAgentsReply)
 

@@ -46,11 +46,14 @@ class SearchParams(Record, frozen=True):
             comments in notes.
         exclude_session: Key or id of the session that searches: its conversation since the last reset is excluded. A
             key without a transcript excludes nothing.
-        max_chars: The most characters of all snippets together, 1 to 100,000; see characters instead of a number.
+        max_chars: The most characters of all hits as `memctl search` shows them, 1 to 100,000; see characters instead
+            of a number.
         include_weak: Keep hits that are hardly related to the query; their `relevance` is `weak`.
         project: Only conversations held in this project, by its name or path.
         since: Only what was said or written since a day (`2026-11-02`) or within a duration (`12h`, `7d`, `4w`, `6m`,
             `1y`).
+        limit_weak: Leave out weak hits beyond the first two, or the first three if no hit is strong; not with
+            `include_weak` or a `min_score` of 0 or less.
 
     Returns:
         `hits`, best first, each with `path`, `start_line` and `end_line` (from 1, inclusive), `score` (0 to 1),
@@ -81,6 +84,7 @@ class SearchParams(Record, frozen=True):
     include_weak: bool = False
     project: Path | None = None
     since: Since | None = None
+    limit_weak: bool = False
 
 
 class Supersession(Record, frozen=True):
@@ -129,6 +133,11 @@ class Hit(Record, frozen=True):
         superseded_by: None, or the later statement that makes this one outdated.
         session: None, or the conversation of another program that it is from.
         spans: Matched terms in `snippet` as [start, end): characters from 0, ascending, at most 64.
+        date: Its day, YYYY-MM-DD: of the message, or by the note's name, the heading above it or its frontmatter, or
+            else the day of the file's last change.
+        heading: The headings above it, such as `Deploy > Rollback`; empty if it starts with one.
+        is_cut_above: It starts inside a sentence or a list item.
+        is_cut_below: It ends inside a sentence or a list item.
     """
 
     path: str
@@ -148,6 +157,10 @@ class Hit(Record, frozen=True):
     superseded_by: Supersession | None = None
     session: SessionInfo | None = None
     spans: list[list[int]] = field(default_factory=list)
+    date: str = ""
+    heading: str = ""
+    is_cut_above: bool = False
+    is_cut_below: bool = False
 
 
 class PendingChanges(Record, frozen=True):
@@ -220,10 +233,11 @@ class SearchAgentsParams(Record, frozen=True):
         lexical_only: As in `search`.
         active_projects: As in `search`.
         exclude_session: As in `search`.
-        max_chars: The most characters of the snippets of all agents together, 1 to 100,000; else as in `search`.
+        max_chars: The most characters of the hits of all agents together, 1 to 100,000; else as in `search`.
         include_weak: As in `search`.
         project: As in `search`.
         since: As in `search`.
+        limit_weak: As in `search`, for the hits of all agents together.
 
     Returns:
         `hits` as in `search`, best first, each with its `agent`; `agents`, a row for each: `mode`, `degraded`,
@@ -251,6 +265,7 @@ class SearchAgentsParams(Record, frozen=True):
     include_weak: bool = False
     project: Path | None = None
     since: Since | None = None
+    limit_weak: bool = False
 
 
 class SearchedAgent(Record, frozen=True):

@@ -10,13 +10,14 @@ import pytest
 
 from memd_client import Client
 from memd_client.errors import BadParamsError
+from memd_client.hit_text import NO_STRONG_MATCH, size_of_hit, text_of_row
 from memd_client.messages import Hit
 from memd_client.tooling import DEFAULT_SEARCH_CHARS
 from tests.support.daemon import DaemonProcess
 from tests.support.state_homes import StateHome, agents_config
 
 BUDGETS = (1_000, 2_000, 4_200)
-TINY = 80
+TINY = 160
 QUERIES = ("which port does the staging gateway use", "list all restarts of the staging gateway")
 
 
@@ -49,7 +50,7 @@ def _places(hits: list[Hit]) -> list[tuple[str | None, str, str]]:
 
 
 def _size(hits: list[Hit]) -> int:
-    return sum(len(hit.snippet) for hit in hits)
+    return sum(map(size_of_hit, hits))
 
 
 @pytest.mark.parametrize("query", QUERIES)
@@ -91,14 +92,17 @@ def test_budget_out_of_its_range_is_refused_with_a_hint(client: Client, max_char
     with pytest.raises(BadParamsError, match="`max_chars` must be from 1 to 100000") as refused:
         client.search("gateway", max_chars=max_chars)
 
-    assert refused.value.hint == "pass the characters that all snippets together may have, such as 4200"
+    assert refused.value.hint == "pass the characters that all hits together may have, such as 4200"
 
 
 def test_tool_has_a_default_budget_and_takes_another(client: Client) -> None:
     sizes = []
     for limits in ({}, {"maxChars": 1_000}, {"maxChars": 4_200, "maxResults": 1}):
-        rows = client.call_tool("memory_search", {"query": QUERIES[0], **limits}).result["results"]
-        sizes.append((len(rows), sum(len(row["snippet"]) for row in rows)))
+        rows = client.call_tool("memory_search", {"query": "port of the staging gateway", **limits}).result[
+            "results"
+        ]
+        texts = [text_of_row(row) for row in rows]
+        sizes.append((len(rows), sum(len("\n".join([*text.head(), text.excerpt])) + 2 for text in texts)))
 
     assert sizes[0][0] > 6
     assert 1_000 < sizes[0][1] <= DEFAULT_SEARCH_CHARS
@@ -107,10 +111,31 @@ def test_tool_has_a_default_budget_and_takes_another(client: Client) -> None:
     assert not client.call_tool("memory_search", {"query": "x", "maxChars": 0}).ok
 
 
+@pytest.mark.parametrize("query", QUERIES)
+def test_tool_returns_few_weak_hits_and_introduces_them(client: Client, query: str) -> None:
+    result = client.call_tool("memory_search", {"query": query}).result
+    everything = client.call_tool("memory_search", {"query": query, "minScore": 0}).result["results"]
+
+    weak = [row for row in result["results"] if row.get("relevance") == "weak"]
+    is_weak = len(weak) == len(result["results"])
+    assert len(weak) <= (3 if is_weak else 2)
+    assert result.get("note") == (NO_STRONG_MATCH if is_weak else None)
+    assert len(everything) > 6
+
+
+@pytest.mark.parametrize("query", QUERIES)
+@pytest.mark.parametrize("method", ["search", "search_agents"])
+def test_larger_budget_only_adds_hits_to_few_weak_ones(client: Client, method: str, query: str) -> None:
+    found = [getattr(client, method)(query, max_chars=most, limit_weak=True).hits for most in (800, 4_200)]
+
+    assert found[0]
+    assert _places(found[1])[: len(found[0])] == _places(found[0])
+
+
 def test_text_of_the_tool_leaves_out_marks_of_strong_hits(client: Client) -> None:
     reply = client.call_tool("memory_search", {"query": QUERIES[0]})
 
     rows = json.loads(reply.text)["results"]
     fields = {"path", "startLine", "endLine", "score", "snippet", "source"}
-    assert all(set(row) - fields <= {"relevance", "supersededBy"} for row in rows)
+    assert all(set(row) - fields <= {"relevance", "supersededBy", "date", "heading"} for row in rows)
     assert all(row.get("relevance", "weak") == "weak" for row in rows)

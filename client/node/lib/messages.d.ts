@@ -582,7 +582,8 @@ export interface SearchParams {
   /** Key or id of the session that searches: its conversation since the last reset is excluded. A key without a
    * transcript excludes nothing. */
   exclude_session?: string | null;
-  /** The most characters of all snippets together, 1 to 100,000; see characters instead of a number. */
+  /** The most characters of all hits as `memctl search` shows them, 1 to 100,000; see characters instead of a number.
+   * */
   max_chars?: number | null;
   /** Keep hits that are hardly related to the query; their `relevance` is `weak`. */
   include_weak?: boolean;
@@ -590,6 +591,9 @@ export interface SearchParams {
   project?: string | null;
   /** Only what was said or written since a day (`2026-11-02`) or within a duration (`12h`, `7d`, `4w`, `6m`, `1y`). */
   since?: string | null;
+  /** Leave out weak hits beyond the first two, or the first three if no hit is strong; not with `include_weak` or a
+   * `min_score` of 0 or less. */
+  limit_weak?: boolean;
 }
 
 /**
@@ -674,6 +678,15 @@ export interface Hit {
   session: SessionInfo | null;
   /** Matched terms in `snippet` as [start, end): characters from 0, ascending, at most 64. */
   spans: number[][];
+  /** Its day, YYYY-MM-DD: of the message, or by the note's name, the heading above it or its frontmatter, or else the
+   * day of the file's last change. */
+  date: string;
+  /** The headings above it, such as `Deploy > Rollback`; empty if it starts with one. */
+  heading: string;
+  /** It starts inside a sentence or a list item. */
+  is_cut_above: boolean;
+  /** It ends inside a sentence or a list item. */
+  is_cut_below: boolean;
 }
 
 /**
@@ -765,7 +778,7 @@ export interface SearchAgentsParams {
   active_projects?: string[] | null;
   /** As in `search`. */
   exclude_session?: string | null;
-  /** The most characters of the snippets of all agents together, 1 to 100,000; else as in `search`. */
+  /** The most characters of the hits of all agents together, 1 to 100,000; else as in `search`. */
   max_chars?: number | null;
   /** As in `search`. */
   include_weak?: boolean;
@@ -773,6 +786,8 @@ export interface SearchAgentsParams {
   project?: string | null;
   /** As in `search`. */
   since?: string | null;
+  /** As in `search`, for the hits of all agents together. */
+  limit_weak?: boolean;
 }
 
 /**

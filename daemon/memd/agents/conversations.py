@@ -80,6 +80,7 @@ def as_search(params: ConversationSearchParams, conversations: Sequence[str]) ->
         since=params.since,
         exclude_session=params.exclude_session,
         deadline_ms=params.deadline_ms,
+        limit_weak=True,
     )
 
 

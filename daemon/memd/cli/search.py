@@ -36,17 +36,17 @@ from memd.cli.lines import (
     since,
     span,
 )
+from memd_client.hit_text import CUT_MARK, GAP, INDENT, LINE_ENDS, NO_STRONG_MATCH, are_all_weak, text_of_hit
 
 if TYPE_CHECKING:
     from memd.cli.output import Output
     from memd_client import Client
-    from memd_client.messages import Hit, SearchAgentsReply, SearchedAgent, SearchReply, SessionInfo
+    from memd_client.messages import Hit, SearchAgentsReply, SearchedAgent, SearchReply
 
 
-SNIPPET_INDENT = 2
-WEAK_HITS_SHOWN = 3
+STYLES_OF_PARTS = {"conversation": "title", "superseded_by": "warn", "heading": "label"}
 BECAUSE = "because: "
-BECAUSE_INDENT = SNIPPET_INDENT + len(BECAUSE)
+BECAUSE_INDENT = INDENT + len(BECAUSE)
 
 Notice = tuple[str, tuple[Piece, ...], str]
 """A label, a text, and a hint or an empty string."""
@@ -132,7 +132,7 @@ def _notices(
 
 def _notice_lines(label: str, pieces: Iterable[Piece], hint: str) -> list[Line]:
     lines = [line((f"{label}: ", "warn"), *pieces)]
-    return [*lines, line(("hint: ", "label"), hint, indent=SNIPPET_INDENT)] if hint else lines
+    return [*lines, line(("hint: ", "label"), hint, indent=INDENT)] if hint else lines
 
 
 def _embedder_of(found: SearchReply | SearchedAgent) -> str:
@@ -162,14 +162,18 @@ def _embedder_of(found: SearchReply | SearchedAgent) -> str:
     "--max-chars",
     type=click.IntRange(1, MAX_CHARS),
     metavar="N",
-    help="Maximum number of characters of all snippets; shows as many hits as fit.",
+    help="Maximum number of characters of all hits; shows as many hits as fit.",
 )
-@click.option("--include-weak", is_flag=True, help="Also show weak hits, which are hardly related to QUERY.")
+@click.option(
+    "--include-weak",
+    is_flag=True,
+    help="Show all weak hits, also those hardly related to QUERY, instead of two or three.",
+)
 @click.option(
     "--min-score",
     type=Fraction(0, 1),
     metavar="X",
-    help="Minimum score of a hit, 0 to 1; 0 also shows hits that are hardly relevant.",
+    help="Minimum score of a hit, 0 to 1; 0 shows all hits, also those that are hardly relevant.",
 )
 @click.option(
     "sources",
@@ -230,6 +234,7 @@ def command(
         "project": project,
         "since": since and named_day(since),
         "explain": explain,
+        "limit_weak": not as_json,
     }
     with session.client() as client:
         reply = _search(client, session.output, text, agent, limits)
@@ -238,11 +243,12 @@ def command(
         return
     from memd_client.messages import SearchAgentsReply
 
-    shows_all = include_weak or min_score is not None
+    # The commands that open conversations are for a person, who sets no limit of characters.
+    with_openers = max_chars is None
     if isinstance(reply, SearchAgentsReply):
-        session.output.lines(search_agents_lines(reply, session.now_ms(), shows_all=shows_all))
+        session.output.lines(search_agents_lines(reply, session.now_ms(), with_openers=with_openers))
     else:
-        session.output.lines(search_lines(reply, session.now_ms(), shows_all=shows_all))
+        session.output.lines(search_lines(reply, session.now_ms(), with_openers=with_openers))
     if not reply.hits:
         offer_sample(session)
 
@@ -263,9 +269,9 @@ def _search(
     return reply
 
 
-def search_lines(reply: SearchReply, now_ms: int, *, shows_all: bool = False) -> list[Line]:
+def search_lines(reply: SearchReply, now_ms: int, *, with_openers: bool = True) -> list[Line]:
     """Return the hits of a search as lines, followed by a summary and notices."""
-    lines = _all_hit_lines(reply.hits, shows_all) or _empty_lines(reply)
+    lines = _all_hit_lines(reply.hits, with_openers=with_openers) or _empty_lines(reply)
     lines.append(line(*_summary(reply)))
     if reply.timings:
         lines.append(
@@ -288,39 +294,34 @@ def _timing_name(key: str) -> str:
     return {"scan": "changed files", "keyword": "keywords", "vector": "vectors"}.get(name, name)
 
 
-def search_agents_lines(reply: SearchAgentsReply, now_ms: int, *, shows_all: bool = False) -> list[Line]:
+def search_agents_lines(reply: SearchAgentsReply, now_ms: int, *, with_openers: bool = True) -> list[Line]:
     """Return the hits of several agents as lines, followed by a summary and notices."""
-    lines = _all_hit_lines(reply.hits, shows_all) or [line("No relevant results.")]
+    lines = _all_hit_lines(reply.hits, with_openers=with_openers) or [line("No relevant results.")]
     return [*lines, *summary_lines(reply, now_ms)]
 
 
-def _all_hit_lines(hits: Sequence[Hit], shows_all: bool) -> list[Line]:
-    """Return the hits, and a blank line after each; only few if all are weak."""
-    are_weak = all(hit.relevance == "weak" for hit in hits)
-    shown = hits[:WEAK_HITS_SHOWN] if are_weak and not shows_all else hits
-    lines = [each for hit in shown for each in (*_hit_lines(hit), BLANK)]
-    if are_weak and hits:
-        lines[:0] = [line(("nothing here clearly answers this; weakly related:", "warn")), BLANK]
-    if len(shown) < len(hits):
-        lines.append(
-            line((f"{len(hits) - len(shown)} more, weakly related; `--include-weak` shows them", "quiet"))
-        )
+def _all_hit_lines(hits: Sequence[Hit], *, with_openers: bool) -> list[Line]:
+    """Return the hits, and a blank line after each."""
+    lines = [each for hit in hits for each in (*_hit_lines(hit, with_opener=with_openers), BLANK)]
+    if are_all_weak(hits):
+        lines[:0] = [line((NO_STRONG_MATCH, "warn")), BLANK]
     return lines
 
 
-def _hit_lines(hit: Hit) -> list[Line]:
-    """Return one hit: location, score, snippet, and the reasons for its rank."""
-    agent = f" --agent {hit.agent}" if hit.agent is not None else ""
-    place = ((hit.path, "path"), f":{hit.start_line}-{hit.end_line}", (agent, "title"))
-    copies = f"  {hit.copies} copies" if hit.copies > 1 else ""
-    weak = "  weak" if hit.relevance == "weak" else ""
-    lines = [line(*place, f"  {hit.score:.2f}", (f"  {hit.source}{copies}", "quiet"), (weak, "warn"))]
-    if hit.session is not None:
-        lines.append(_session_line(hit.session))
-    if hit.superseded_by is not None:
-        lines.append(line(("superseded by ", "warn"), str(hit.superseded_by), indent=SNIPPET_INDENT))
-    lines += [line(*pieces, indent=SNIPPET_INDENT) for pieces in marked_lines(hit)]
-    head = " " * SNIPPET_INDENT + BECAUSE
+def _hit_lines(hit: Hit, *, with_opener: bool) -> list[Line]:
+    """Return the lines of one hit, the command that opens it, and the reasons for its rank."""
+    text = text_of_hit(hit)
+    place, day, relevance = (
+        (text.place, "path"),
+        f"{GAP}{text.date}" if text.date else "",
+        (f"{GAP}{text.relevance}", "warn" if hit.relevance == "weak" else "quiet"),
+    )
+    lines = [line(place, day, relevance)]
+    lines += [line((each, STYLES_OF_PARTS[part])) for part, each in text.about()]
+    if with_opener and hit.session is not None and hit.session.open and not hit.session.deleted:
+        lines.append(line((hit.session.open, "quiet")))
+    lines += [line(*pieces, indent=INDENT) for pieces in marked_lines(hit)]
+    head = " " * INDENT + BECAUSE
     for why in (hit.explain or {}).get("reasons", ()):
         lines.append(Line(((str(why), "quiet"),), BECAUSE_INDENT, (head, "label")))
         head = ""  # shown once: on a pipe it separates the reasons from the snippet
@@ -329,30 +330,19 @@ def _hit_lines(hit: Hit) -> list[Line]:
 
 def marked_lines(hit: Hit) -> Iterator[tuple[Piece, ...]]:
     """Yield the lines of a snippet with the matched terms highlighted, without blank lines around them."""
-    start = len(hit.snippet) - len(hit.snippet.lstrip("\r\n"))
-    for whole in hit.snippet.strip("\r\n").split("\n"):
+    start = len(hit.snippet) - len(hit.snippet.lstrip(LINE_ENDS))
+    lines = hit.snippet.strip(LINE_ENDS).split("\n")
+    for number, whole in enumerate(lines, start=1):
         text, pieces, at = whole.rstrip(), list[Piece](), 0
         for first, end in hit.spans:
             low, high = max(first - start, at), min(end - start, len(text))
             if low < high:
                 pieces += [text[at:low], (text[low:high], "match")]
                 at = high
-        yield tuple(piece for piece in (*pieces, text[at:]) if piece)
         start += len(whole) + 1
-
-
-def _session_line(session: SessionInfo) -> Line:
-    """Return the session of a hit: title, project, day, speakers, and how to open it."""
-    project = session.project.rstrip("/").rpartition("/")[2]
-    facts = dotted(
-        (session.title, "title") if session.title else None,
-        f"{project} ({session.branch})" if project and session.branch else project or None,
-        session.date or None,
-        " and ".join(session.speakers) or None,
-        "deleted there, kept here" if session.deleted else None,
-        (session.open, "quiet") if session.open and not session.deleted else None,
-    )
-    return line(*facts, indent=SNIPPET_INDENT)
+        above = CUT_MARK if hit.is_cut_above and number == 1 else ""
+        below = CUT_MARK if hit.is_cut_below and number == len(lines) else ""
+        yield tuple(piece for piece in (above, *pieces, text[at:], below) if piece)
 
 
 def _empty_lines(reply: SearchReply) -> list[Line]:
@@ -360,7 +350,7 @@ def _empty_lines(reply: SearchReply) -> list[Line]:
     if reply.empty is None:
         return [line("No relevant results.")]
     hint = with_options(reply.empty.hint)
-    return [line(reply.empty.message), line(("hint: ", "label"), hint, indent=SNIPPET_INDENT)]
+    return [line(reply.empty.message), line(("hint: ", "label"), hint, indent=INDENT)]
 
 
 def _summary(reply: SearchReply) -> tuple[Piece, ...]:

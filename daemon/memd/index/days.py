@@ -1,13 +1,53 @@
-"""Finds dated notes by the date in their names."""
+"""The days of notes: by their names, their dated headings, and their last change."""
 
 from __future__ import annotations
 
 import datetime
 import json
+from collections.abc import Sequence
+from typing import NamedTuple
 
 from memd.index.keyword import Scope, scope_sql
+from memd.index.numbers import pack_json
 from memd.system.sqlite import Database
 from memd.text.query.dates import day_of_note
+
+DATED_HEADINGS, NEAR_CHUNKS = 2, 40
+"""Chunks with a dated heading that are read for a place, and how many chunks before it are searched for them."""
+
+
+class PlaceDays(NamedTuple):
+    """What is known about the day of a place in a note.
+
+    `dated` are the nearest chunks at or above the place that have a heading with a date, each with its first line, the
+    nearest one first; `beginning` is the start of the file; `mtime_ms` is its last change.
+    """
+
+    dated: list[tuple[int, str]]
+    beginning: str
+    mtime_ms: int
+
+
+def load_place_days(db: Database, places: Sequence[tuple[str, int]]) -> list[PlaceDays]:
+    """Return what is known about the days of places, each a path and a line, in their order."""
+    rows = db.execute(
+        """SELECT (SELECT json_group_array(json_array(start_line, text)) FROM (
+                     SELECT start_line, text FROM (
+                       SELECT start_line, text FROM chunks
+                       WHERE path = wanted.value ->> 0 AND start_line <= wanted.value ->> 1
+                       ORDER BY start_char DESC, start_line DESC LIMIT :near)
+                     WHERE text GLOB '*# *[0-9][0-9][0-9][0-9]-[0-9][0-9]-[0-9][0-9]*' LIMIT :dated)),
+             (SELECT text FROM chunks WHERE path = wanted.value ->> 0 ORDER BY start_char LIMIT 1),
+             (SELECT mtime_ns / 1000000 FROM files WHERE path = wanted.value ->> 0)
+           FROM json_each(:places) AS wanted ORDER BY wanted.key""",
+        {"places": pack_json(places), "near": NEAR_CHUNKS, "dated": DATED_HEADINGS},
+    )
+    return [
+        PlaceDays(
+            [(int(line), text) for line, text in json.loads(str(dated))], str(start or ""), int(ms or 0)
+        )
+        for dated, start, ms in rows
+    ]
 
 
 def find_dated(

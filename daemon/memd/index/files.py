@@ -228,6 +228,15 @@ def load_texts(db: Database, ids: Sequence[int]) -> dict[int, str]:
     return {int(key): str(text) for key, text in rows}
 
 
+def load_contexts(db: Database, ids: Sequence[int]) -> dict[int, str]:
+    """Return the contexts of chunks by id."""
+    rows = db.execute(
+        "SELECT c.id, c.context FROM json_each(?) AS wanted CROSS JOIN chunks AS c ON c.id = wanted.value",
+        (pack_ids(ids),),
+    )
+    return {int(key): str(context) for key, context in rows}
+
+
 def _insert_chunks(db: Database, row: FileRow, chunks: Sequence[Chunk], now_ms: int) -> None:
     """Write chunks and their keyword rows. Call before deleting, so that a change never reuses an id."""
     first = get_int(db, "SELECT coalesce(max(id), 0) + 1 FROM chunks")

@@ -9,6 +9,8 @@ from typing import Any
 from memd.mcp.definitions import APPEND_NOTE, CONVERSATION_READ, CONVERSATION_SEARCH
 from memd.system.untrusted import on_one_line, show_unseen
 from memd_client.errors import MemdError
+from memd_client.hit_text import DOT, NO_STRONG_MATCH, HitText, describe_session, text_of_row
+from memd_client.messages import SessionInfo
 
 
 def answer_text(name: str, answer: Mapping[str, Any]) -> str:
@@ -33,7 +35,8 @@ def error_text(error: MemdError) -> str:
 
 def _search_text(answer: Mapping[str, Any]) -> str:
     rows: Sequence[Mapping[str, Any]] = answer["results"]
-    parts = [f"{_heading(row)}\n{row['snippet']}" for row in rows]
+    parts = [str(answer["note"])] if answer.get("note") else []
+    parts.extend(_hit(text_of_row(row)) for row in rows)
     if not rows:
         parts.append(str(answer.get("reason") or answer.get("warning") or "No relevant results."))
     degraded = answer.get("degraded")
@@ -43,17 +46,9 @@ def _search_text(answer: Mapping[str, Any]) -> str:
     return "\n\n".join(parts)
 
 
-def _heading(row: Mapping[str, Any]) -> str:
-    """Return the location and score of a result, and what limits its use."""
-    weak = ", weak" if row.get("relevance") == "weak" else ""
-    heading = f"{_owner(row)}{_place(row)} (score {row['score']:.2f}{weak})"
-    later = row.get("supersededBy")
-    return f"{heading}\nsuperseded by {on_one_line(later)}" if later else heading
-
-
-def _owner(row: Mapping[str, Any]) -> str:
-    """Return the agent of a result, if several agents were searched."""
-    return f"agent {on_one_line(row['agent'])}: " if row.get("agent") else ""
+def _hit(text: HitText) -> str:
+    """Return a hit whose names have no meaning but their words."""
+    return "\n".join([*map(on_one_line, text.head()), *filter(None, [text.excerpt])])
 
 
 def _degraded_lines(agent: Mapping[str, Any]) -> Iterator[str]:
@@ -63,11 +58,6 @@ def _degraded_lines(agent: Mapping[str, Any]) -> Iterator[str]:
         yield f"Agent {name} was not searched: {on_one_line(error['message'])} {error['hint']}"
     if degraded := agent.get("degraded"):
         yield f"Agent {name}, degraded: {on_one_line(degraded['reason'])} {degraded['hint']}"
-
-
-def _place(row: Mapping[str, Any]) -> str:
-    """Return the location of an excerpt on one line."""
-    return f"{on_one_line(row['path'])}#L{row['startLine']}-L{row['endLine']}"
 
 
 def _read(answer: Mapping[str, Any]) -> str:
@@ -112,31 +102,32 @@ def _append_text(answer: Mapping[str, Any]) -> str:
 
 def _conversations_text(answer: Mapping[str, Any]) -> str:
     rows: Sequence[Mapping[str, Any]] = answer["conversations"]
-    return "\n\n".join(map(_conversation, rows)) or "No relevant conversation."
+    if not rows:
+        return "No relevant conversation."
+    is_weak = all(row["relevance"] == "weak" for row in rows)
+    return "\n\n".join([*([NO_STRONG_MATCH] if is_weak else []), *map(_conversation, rows)])
 
 
 def _conversation(row: Mapping[str, Any]) -> str:
     """Return a session with its best lines."""
-    weak = ", weak" if row.get("relevance") == "weak" else ""
-    lines = [
-        f"{_session(row['session'])} (score {row['score']:.2f}{weak})",
-        f"session: {on_one_line(row['path'])}",
-    ]
+    session, relevance = row["session"], f"{row['relevance']} {row['score']:.2f}"
+    lines = [_hit(HitText(row["path"], session["date"], relevance, _session(session), "", "", ""))]
     for each in row["excerpts"]:
         lines += [f"line {each['line']}{', ' + each['date'] if each['date'] else ''}:", each["text"]]
     return "\n".join(lines)
 
 
 def _session(session: Mapping[str, Any]) -> str:
-    """Return a session on one line: program, title, project and day."""
-    project = str(session["project"]).rstrip("/").rpartition("/")[2]
-    facts = (session["program"], session["title"], project, session["date"])
-    return ", ".join(on_one_line(fact) for fact in facts if fact)
+    """Return the title, project and program of a session."""
+    facts = {name: session.get(name, "") for name in ("program", "id", "title", "project", "branch")}
+    return describe_session(SessionInfo(**facts, deleted=session.get("deleted", False)))
 
 
 def _messages_text(answer: Mapping[str, Any]) -> str:
     rows: Sequence[Mapping[str, Any]] = answer["messages"]
-    head = f"{_session(answer['session'])}: {len(rows)} of {answer['total']} messages"
+    session = answer["session"]
+    about = DOT.join(map(on_one_line, filter(None, (_session(session), session["date"]))))
+    head = f"{about}: {len(rows)} of {answer['total']} messages"
     said = [
         f"{row['number']} (line {row['line']}) {on_one_line(row['speaker'])}: {row['text']}" for row in rows
     ]

@@ -13,7 +13,8 @@ from memd.mcp.scope import AgentScope
 from memd.system.untrusted import on_one_line
 from memd_client import requests
 from memd_client.errors import AgentUnknownError, BadParamsError, MemdError
-from memd_client.messages import Hit, Progress, SearchAgentsReply, SearchedAgent
+from memd_client.hit_text import NO_STRONG_MATCH, are_all_weak, row_of_hit
+from memd_client.messages import Progress, SearchAgentsReply, SearchedAgent
 from memd_client.prepared_request import PreparedRequest
 from memd_client.schema import to_wire
 from memd_client.tooling import DEFAULT_SEARCH_CHARS, MAX_SEARCH_CHARS
@@ -135,16 +136,18 @@ def _search_request(arguments: Mapping[str, Any]) -> PreparedRequest[SearchAgent
     if least is not None and type(least) not in (int, float):
         raise BadParamsError("memory_search: `minScore` must be a number")
     budget = DEFAULT_SEARCH_CHARS if chars is None else chars
-    return requests.search_agents(query, max_results=most, max_chars=budget, min_score=least)
+    return requests.search_agents(query, max_results=most, max_chars=budget, min_score=least, limit_weak=True)
 
 
 def all_agents_result(reply: SearchAgentsReply) -> dict[str, Any]:
     """Return a reply as the tool's result; `mode` is `mixed` if the agents' modes differ."""
     answer: dict[str, Any] = {
-        "results": [_result(hit) for hit in reply.hits],
+        "results": [row_of_hit(hit) for hit in reply.hits],
         "mode": _mode(reply.agents),
         "agents": [_agent(row) for row in reply.agents],
     }
+    if are_all_weak(reply.hits):
+        answer["note"] = NO_STRONG_MATCH
     if reason := "" if reply.hits else _reason(reply.agents):
         answer["reason"] = reason
     return answer
@@ -161,23 +164,6 @@ def _reason(rows: Sequence[SearchedAgent]) -> str:
 def _mode(rows: Sequence[SearchedAgent]) -> str:
     modes = {row.mode for row in rows if row.error is None}
     return modes.pop() if len(modes) == 1 else "mixed" if modes else "none"
-
-
-def _result(hit: Hit) -> dict[str, Any]:
-    result: dict[str, Any] = {
-        "agent": hit.agent,
-        "path": hit.path,
-        "startLine": hit.start_line,
-        "endLine": hit.end_line,
-        "score": round(hit.score, 4),
-        "snippet": hit.snippet,
-        "source": hit.source,
-    }
-    if hit.relevance == "weak":
-        result["relevance"] = hit.relevance
-    if hit.superseded_by is not None:
-        result["supersededBy"] = str(hit.superseded_by)
-    return result
 
 
 def _agent(row: SearchedAgent) -> dict[str, Any]:

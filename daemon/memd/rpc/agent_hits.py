@@ -9,8 +9,15 @@ from msgspec.structs import replace
 from memd.agents.agent import Agent
 from memd.search.rank.agents import HitScores, count_fitting, merge_agents
 from memd.search.service import MAX_RESULTS_WITHIN_BUDGET
-from memd.search.snippets import MAX_SNIPPET_CHARACTERS, with_falling_scores
+from memd.search.snippets import MAX_HIT_CHARACTERS, with_falling_scores
 from memd.settings.schema import QuerySettings
+from memd_client.hit_text import (
+    NO_STRONG_MATCH,
+    agent_label,
+    are_all_weak,
+    size_of_hit,
+    without_surplus_weak,
+)
 from memd_client.messages import Hit, SearchAgentsParams, SearchReply
 
 
@@ -21,21 +28,33 @@ def max_hits(params: SearchAgentsParams, defaults: QuerySettings) -> int:
     return defaults.max_results if params.max_chars is None else MAX_RESULTS_WITHIN_BUDGET
 
 
-def agent_budget(max_chars: int | None) -> int | None:
+def shows_few_weak(params: SearchAgentsParams) -> bool:
+    """Return whether weak hits beyond the first few are left out."""
+    shows_all = params.include_weak or (params.min_score is not None and params.min_score <= 0)
+    return params.limit_weak and not shows_all
+
+
+def agent_budget(max_chars: int | None, agent_id: str) -> int | None:
     """Return the characters for one agent's search, enough to include the first hit that no longer fits.
 
-    That hit ends the merged list as well, so that a larger budget only adds hits. A budget below one snippet shortens
-    snippets, and stays unchanged.
+    That hit ends the merged list as well, so that a larger budget only adds hits. A budget below one hit shortens it,
+    and leaves space for the agent's name.
     """
-    if max_chars is None or max_chars < MAX_SNIPPET_CHARACTERS:
-        return max_chars
-    return max_chars + MAX_SNIPPET_CHARACTERS
+    if max_chars is None:
+        return None
+    if max_chars < MAX_HIT_CHARACTERS:
+        return max(1, max_chars - len(agent_label(agent_id)))
+    return max_chars + MAX_HIT_CHARACTERS
 
 
 def merged_hits(
-    searched: Sequence[tuple[Agent, SearchReply]], most: int, max_chars: int | None = None
+    searched: Sequence[tuple[Agent, SearchReply]],
+    most: int,
+    max_chars: int | None = None,
+    *,
+    limit_weak: bool = False,
 ) -> list[Hit]:
-    """Return the best hits of all agents; their snippets together have at most `max_chars` characters.
+    """Return the best hits of all agents; together they have at most `max_chars` characters as they are shown.
 
     Scores of agents are compared only if they are comparable: same mode, same vector space and equal settings of
     `query.hybrid`. The same lines of one file that several agents share are one hit.
@@ -49,10 +68,15 @@ def merged_hits(
     for at, rank in merge_agents(rankings, sum(map(len, rankings)), comparable=len(made) <= 1):
         agent, hit = found[at][0], found[at][1].hits[rank]
         hits.setdefault(_place(agent, hit), replace(hit, agent=agent.agent_id))
-    best = with_falling_scores(list(hits.values())[:most])
+    merged = list(hits.values())
+    if limit_weak:
+        merged = without_surplus_weak(merged, lambda hit: hit.relevance)
+    best = with_falling_scores(merged[:most])
     if max_chars is None:
         return best
-    return best[: count_fitting((len(hit.snippet) for hit in best), max_chars)]
+    if limit_weak and are_all_weak(best[:1]):
+        max_chars -= len(NO_STRONG_MATCH) + 2
+    return best[: max(1, count_fitting(map(size_of_hit, best), max_chars))]
 
 
 def _place(agent: Agent, hit: Hit) -> Hashable:

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from msgspec import Struct, field
 
 from memd.index.copies import count_copies
-from memd.index.files import ChunkRow
+from memd.index.files import ChunkRow, load_contexts
 from memd.index.snapshot import Database
 from memd.search.query import Query
 from memd.search.rank.fusion import Ranked, ids_of
@@ -24,6 +24,7 @@ class HitCandidate(Struct, frozen=True):
     Attributes:
         item, row, text: The candidate and its chunk.
         original: The best candidate of which it is a near duplicate, or itself.
+        context: The context of its chunk.
         copies: How many places have its text or a near duplicate.
         is_unique: Whether no other place has exactly its text.
     """
@@ -32,6 +33,7 @@ class HitCandidate(Struct, frozen=True):
     row: ChunkRow
     text: str
     original: int
+    context: str
     copies: int
     is_unique: bool
 
@@ -76,12 +78,14 @@ def choose(
     hashes = {digest for _, key in left for digest in (rows[key].hash, *alike[originals[key]])}
     counts = count_copies(db, hashes, query.limits.scope)
     texts = rows.texts([key for _, key in left])
+    contexts = load_contexts(db, [key for _, key in left])
     return [
         HitCandidate(
             item,
             rows[key],
             texts[key],
             originals[key],
+            contexts[key],
             sum(counts[digest] for digest in alike[originals[key]]),
             counts[rows[key].hash] == 1,
         )

@@ -43,8 +43,9 @@ class SearchLimits(Struct, frozen=True):
         active_projects: Keys of the current projects: their entries gain weight, entries of other projects lose it.
         explain: Whether to explain the rank of each hit.
         include_weak: Whether hits that are hardly related to the query are kept.
-        max_chars: Most characters of all snippets together; None limits the number of hits alone.
+        max_chars: Most characters of all hits as they are shown; None limits the number of hits alone.
         conversations: The sources that are transcripts, each with its program; empty for OpenClaw's.
+        limit_weak: Whether weak hits beyond the first few are left out, as `memd_client.hit_text` describes.
     """
 
     max_results: int
@@ -56,6 +57,7 @@ class SearchLimits(Struct, frozen=True):
     max_chars: int | None = None
     include_weak: bool = False
     conversations: Mapping[str, str] = field(default_factory=lambda: {OPENCLAW_SOURCE: ""})
+    limit_weak: bool = False
 
     @property
     def wants_many(self) -> bool:

@@ -185,6 +185,7 @@ class SearchService:
             max_chars=params.max_chars,
             include_weak=params.include_weak or (params.min_score is not None and params.min_score <= 0),
             conversations=self._conversations,
+            limit_weak=params.limit_weak,
         )
 
     def _known_vector(self, params: SearchParams) -> _EmbeddedQuery | None:

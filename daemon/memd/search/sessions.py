@@ -42,10 +42,10 @@ class HitSessions:
         if facts is None or not facts.program:
             return None
         return session_info(
-            facts, self._programs.get(facts.program, ""), self._time_at(path, last_line), speakers_in(text)
+            facts, self._programs.get(facts.program, ""), self.time_at(path, last_line), speakers_in(text)
         )
 
-    def _time_at(self, path: str, line: int) -> int:
+    def time_at(self, path: str, line: int) -> int:
         """Return the time of a line, or of the last one before it that has one; 0 if unknown."""
         if path not in self._times:
             self._times[path] = load_times(self._db, path)

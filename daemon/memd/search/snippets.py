@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import accumulate, chain
 from typing import Any
 
-from msgspec import Struct
+from msgspec import Struct, structs
 from msgspec.structs import replace
 
 from memd.index.copies import find_copies
@@ -20,22 +20,34 @@ from memd.index.regions import load_regions
 from memd.index.snapshot import Database, Snapshot
 from memd.search.choose import HitCandidate, ShownText, choose
 from memd.search.explain import explain_hits
+from memd.search.hit_days import with_days
 from memd.search.query import Query
 from memd.search.rank.fusion import Ranked
 from memd.search.rank.order import Ranking
 from memd.search.relevance import HitRelevance
-from memd.search.sessions import HitSessions
+from memd.search.sessions import HitSessions, day_of
 from memd.search.thresholds import WEAK_SCALE
 from memd.system.cancellation import check_cancelled
 from memd.text.cut.annotations import Annotations
+from memd.text.cut.chunking import HEADING, headings_above
 from memd.text.cut.snippets import cut_snippet
+from memd.text.cut.units import ends_unit, starts_unit
 from memd.text.cut.windows import Region, SpanScore, Window, grow_window
+from memd.text.lines import start_of_line
+from memd.text.query.dates import day_of_note
 from memd.text.query.word_forms import has_words, matched_spans
+from memd_client.hit_text import MAX_WEAK_BESIDE_STRONG, MAX_WEAK_HITS, NO_STRONG_MATCH, size_of_hit
 from memd_client.locations import citation
-from memd_client.messages import Hit, Supersession
+from memd_client.messages import Hit, SessionInfo, Supersession
 
 MAX_SNIPPET_CHARACTERS = 695
 """Longest snippet; OpenClaw's limit is 700."""
+
+MIN_SNIPPET_CHARACTERS = 60
+"""Shortest snippet of a hit that is cut because it doesn't fit the budget."""
+
+MAX_HIT_CHARACTERS = 900
+"""Longest hit as it is shown, unless its names are very long."""
 
 MAX_SPANS = 64
 """Most spans of matched terms in a hit: a snippet of a pasted query could have a hundred."""
@@ -77,25 +89,32 @@ def build_hits(
     `is_current` returns whether a hit's text is still on disk; the next candidate replaces a stale one.
     """
     db, shown, at = snapshot.db, ShownText(), 0
-    cutter, maker, hits = SnippetCutter(db, query, ranking), HitMaker(db, query, ranking), CheckedHits(query)
+    cutter, maker = SnippetCutter(db, query, ranking), HitMaker(db, query, ranking)
+    hits = CheckedHits(query, maker.most_weak(ranking))
     while at < len(ranking.ranked) and hits.missing:
         page = ranking.ranked[at : at + hits.missing + SPARE_CANDIDATES]
         at += len(page)
-        choices = choose(db, query, ranking, list(filter(maker.is_wanted, page)), shown)
+        wanted = [item for item in page if maker.is_wanted(item) and hits.has_space(maker.relevance(item))]
+        choices = choose(db, query, ranking, wanted, shown)
         regions = cutter.load_regions([(each.row, each.text) for each in choices if cutter.may_grow(each)])
         for choice in choices:
             check_cancelled()
             if not hits.missing:
                 break
-            if shown.has(choice.original, choice.row):
+            if shown.has(choice.original, choice.row) or not hits.has_space(maker.relevance(choice.item)):
                 continue
             for place, window in cutter.cut(choice, regions, shown):
                 hit = maker.make(choice, place, window)
+                surplus = excess = hits.surplus_of_first(hit)
+                while excess and len(window.text) > MIN_SNIPPET_CHARACTERS:
+                    window = cutter.shorten(window, len(window.text) - excess)
+                    hit = maker.make(choice, place, window)  # with the heading above it, if that was cut off
+                    excess = hits.surplus_of_first(hit)
                 if is_current(hit):
-                    if hits.add(hit, choice):
+                    if hits.add(hit, choice, surplus):
                         shown.add(choice, place.path, (window.start, window.end))
                     break
-    found = with_falling_scores(hits.hits)
+    found = with_days(db, with_falling_scores(hits.hits))
     if not query.limits.explain:
         return found
     explained = explain_hits(snapshot, query, ranking, list(zip(hits.choices, found, strict=True)))
@@ -145,28 +164,34 @@ class SnippetCutter:
         regions: Mapping[int, Region],
         shown: Sequence[tuple[int, int]],
     ) -> Window:
-        budget, text = self._query.limits.max_chars, choice.text
-        most = MAX_SNIPPET_CHARACTERS if budget is None else budget
-        if most < len(text) or not _is_short(place, text):
-            limit = min(MAX_SNIPPET_CHARACTERS, most)
-            cut = cut_snippet(text, place.start_line, self._query.plan.words, limit)
-            return Window(cut.text, place.start_char, place.end_char, cut.start_line, cut.end_line)
+        text = choice.text
+        if not _is_short(place, text):
+            whole = Window(text, place.start_char, place.end_char, place.start_line, place.end_line)
+            return self.shorten(whole, MAX_SNIPPET_CHARACTERS)
         first, end = _unshown(place.start_char, place.end_char, shown)
         linked = self._ranking.signals.linked.get(choice.row.id)
         if linked is not None:
             first, end = place.start_char + linked[0], place.start_char + linked[1]
         elif self._share(choice) < self._lengths.trim_below:
             first, end = self._matching_part(place, first, end)
-        limit = min(self._lengths.limit, most)
-        if not self.may_grow(choice):
-            limit = end - first
+        may_grow = self.may_grow(choice)
+        if not may_grow:
             before = first - place.start_char
-            part = text[before : before + limit]
-            if part == part.strip():  # no blank lines at its ends leave space for other lines
+            part = text[before : before + end - first]
+            if part == part.strip() and starts_unit(part) and ends_unit(part):
                 line = place.start_line + text.count("\n", 0, before)
                 return Window(part, first, end, line, line + part.count("\n"))
         region = regions.get(place.id) or self.load_regions([(place, text)])[place.id]
-        return grow_window(region, first, end, limit, self._worths_in(place.path), shown)
+        limit, worths = self._lengths.limit, self._worths_in(place.path)
+        return grow_window(region, first, end, limit, worths, shown, completes_only=not may_grow)
+
+    def shorten(self, window: Window, limit: int) -> Window:
+        """Return the part of a window with the most matched words, within a limit that is at least a few words."""
+        limit = max(limit, MIN_SNIPPET_CHARACTERS)
+        cut = cut_snippet(window.text, window.start_line, self._query.plan.words, limit)
+        if len(cut.text) == len(window.text):
+            return window
+        return Window(cut.text, window.start, window.end, *structs.astuple(cut)[1:])
 
     def _worths_in(self, path: str) -> list[SpanScore]:
         """Return the candidates in a file as spans with their fused scores."""
@@ -198,9 +223,27 @@ class HitMaker:
         corrections = chain.from_iterable(ranking.candidates.corrections.values())
         self._words = tuple(dict.fromkeys([*query.plan.words, *query.exact_terms, *corrections]))
         self._shows_all = query.limits.include_weak or query.uses_reference_formula
+        self._strong: dict[int, bool] = {}
         best = ranking.ranked[0] if ranking.ranked else None
-        is_doubtful = best is not None and not self._shows_all and not self._relevance.is_strong(best)
+        is_doubtful = best is not None and not self._shows_all and self.relevance(best) == "weak"
         self._scale = WEAK_SCALE if is_doubtful else 1.0
+
+    def relevance(self, item: Ranked) -> str:
+        """Return `strong` or `weak`."""
+        key = int(item.id)
+        if key not in self._strong:
+            self._strong[key] = self._relevance.is_strong(item)
+        return "strong" if self._strong[key] else "weak"
+
+    def most_weak(self, ranking: Ranking) -> float:
+        """Return how many weak hits may be shown.
+
+        Any strong candidate counts, so that it doesn't depend on the budget.
+        """
+        if self._shows_all or not self._query.limits.limit_weak:
+            return math.inf
+        has_strong = any(self.relevance(item) == "strong" for item in ranking.ranked)
+        return MAX_WEAK_BESIDE_STRONG if has_strong else MAX_WEAK_HITS
 
     def is_wanted(self, item: Ranked) -> bool:
         """Return whether a candidate is related to the query and reaches the minimum score."""
@@ -216,6 +259,7 @@ class HitMaker:
         line_map = self._sessions.line_map(row.path) if is_conversation else None
         lines = range(window.start_line, window.end_line + 1)
         numbers = _line_numbers(lines, line_map)
+        session = self._sessions.find(row.path, lines[-1], text) if is_conversation else None
         return Hit(
             path=row.path,
             start_line=numbers[0],
@@ -229,10 +273,14 @@ class HitMaker:
             copies=choice.copies,
             explain=self._explain(item, numbers) if self._query.limits.explain else None,
             annotations=_as_map(_annotations(self._ranking, row)),
-            relevance="strong" if self._relevance.is_strong(item) else "weak",
+            relevance=self.relevance(item),
             superseded_by=self._supersession(row.path, lines),
-            session=self._sessions.find(row.path, lines[-1], text) if is_conversation else None,
+            session=session,
             spans=[[start, end] for start, end in matched_spans(text, self._words, MAX_SPANS)],
+            date=self._day_of(row.path, lines[-1], session, is_conversation=is_conversation),
+            heading="" if is_conversation else _heading(choice, row, window),
+            is_cut_above=window.is_cut_above,
+            is_cut_below=window.is_cut_below,
         )
 
     def _explain(self, item: Ranked, numbers: Sequence[int]) -> dict[str, Any]:
@@ -243,6 +291,15 @@ class HitMaker:
             "probability": round(confidence.probability(item), 3),
             "features": {name: round(value, 3) for name, value in confidence.features(item).items()},
         }
+
+    def _day_of(self, path: str, line: int, session: SessionInfo | None, *, is_conversation: bool) -> str:
+        """Return the day of a line by its time or by the name of its note; empty if neither tells it."""
+        if session is not None:
+            return session.date
+        if is_conversation:
+            return day_of(self._sessions.time_at(path, line))
+        day = day_of_note(path)
+        return "" if day is None else day.isoformat()
 
     def _supersession(self, path: str, lines: range) -> Supersession | None:
         """Return what supersedes a statement in some lines of a file; None if the lines have that as well."""
@@ -261,24 +318,39 @@ class HitMaker:
 class CheckedHits:
     """The hits so far, checked against the budget and each other."""
 
-    def __init__(self, query: Query) -> None:
+    def __init__(self, query: Query, most_weak: float = math.inf) -> None:
         self.hits: list[Hit] = []
         self.choices: list[HitCandidate] = []
         self._query = query
+        self._weak_left = most_weak
         self._chars_left = math.inf if query.limits.max_chars is None else query.limits.max_chars
+        if most_weak == MAX_WEAK_HITS:
+            self._chars_left -= len(NO_STRONG_MATCH) + 2
 
     @property
     def missing(self) -> int:
         """How many hits are missing; 0 if one didn't fit the budget, so that a larger budget only adds hits."""
         return 0 if self._chars_left < 0 else self._query.limits.max_results - len(self.hits)
 
-    def add(self, hit: Hit, choice: HitCandidate) -> bool:
-        """Add a hit, unless it is repeated, shows no matched term, or doesn't fit; return whether it was added."""
+    def has_space(self, relevance: str) -> bool:
+        """Return whether a hit of this relevance may be added."""
+        return relevance == "strong" or self._weak_left > 0
+
+    def surplus_of_first(self, hit: Hit) -> int:
+        """Return how many characters too long the first hit is; 0 if it fits, or if others precede it."""
+        return 0 if self.hits else int(max(0, size_of_hit(hit) - self._chars_left))
+
+    def add(self, hit: Hit, choice: HitCandidate, surplus: int = 0) -> bool:
+        """Add a hit, unless it is repeated, shows no matched term, or doesn't fit; return whether it was added.
+
+        `surplus` are the characters by which the first hit was too long; no other hit fits then.
+        """
         if self._is_repeated(hit) or not self._is_about(hit, choice):
             return False
-        self._chars_left -= len(hit.snippet)
-        if self._chars_left < 0:
+        self._chars_left -= size_of_hit(hit) + surplus
+        if self._chars_left < 0 and self.hits:
             return False
+        self._weak_left -= hit.relevance == "weak"
         self.hits.append(hit)
         self.choices.append(choice)
         return True
@@ -307,6 +379,14 @@ def with_falling_scores(hits: Sequence[Hit]) -> list[Hit]:
     """Return hits in their order, each with at most the score of the one before it."""
     falling = accumulate((hit.score for hit in hits), min)
     return [replace(hit, score=score) for hit, score in zip(hits, falling, strict=True)]
+
+
+def _heading(choice: HitCandidate, row: ChunkRow, window: Window) -> str:
+    """Return the headings above a window; empty if it starts with one."""
+    if HEADING.match(window.text):
+        return ""
+    first = start_of_line(choice.text, window.start_line - row.start_line + 1)
+    return headings_above(choice.text, first, choice.context, choice.row.path)
 
 
 def _lengths(query: Query) -> SnippetLengths:

@@ -29,19 +29,19 @@ from memd_client.schema import to_wire
 from tests.unit.cli.memctl_runner import KEYS, LEASE, NOW_MS, OUTAGE, MemctlResult, found, memctl
 
 HITS = """\
-memory/2026-05-08.md:12-14  0.82  memory
+memory/2026-05-08.md#L12-L14  strong 0.82
   ## Flat
   The lease ends in June;
     ask about leasing again.
 
-MEMORY.md:3-3  0.50  memory
+MEMORY.md#L3-L3  strong 0.50
   Keys: with the neighbour.
 
 2 hits · hybrid · 4.2 ms · local minilm
 """
 
 DEGRADED = """\
-MEMORY.md:3-3  0.50  memory
+MEMORY.md#L3-L3  strong 0.50
   Keys: with the neighbour.
 
 1 hit · keyword · 4.2 ms
@@ -52,13 +52,13 @@ pending: 1 changed file not indexed yet
 """
 
 EXPLAINED = """\
-MEMORY.md:3-3  0.50  memory
+MEMORY.md#L3-L3  strong 0.50
   Keys: with the neighbour.
   because: it holds keys; not vault
            number 2 by words (BM25 4.10), number 1 by meaning (cosine 0.61)
            together 0.842
 
-memory/2026-05-08.md:12-14  0.82  memory
+memory/2026-05-08.md#L12-L14  strong 0.82
   ## Flat
   The lease ends in June;
     ask about leasing again.
@@ -102,10 +102,10 @@ def test_degraded_reply_shows_reason_and_hint() -> None:
 LATER = Supersession("memory/2026-06-02.md", 4, 4, "memory/2026-06-02.md#L4", "2026-06-02", "2026-05-08")
 
 MARKED = """\
-nothing here clearly answers this; weakly related:
+No strong match. Weakly related:
 
-MEMORY.md:3-3  0.50  memory  weak
-  superseded by memory/2026-06-02.md#L4 (2026-06-02)
+MEMORY.md#L3-L3  weak 0.50
+superseded by memory/2026-06-02.md#L4 (2026-06-02)
   Keys: with the neighbour.
 
 1 hit · hybrid · 4.2 ms · local minilm
@@ -240,6 +240,7 @@ def test_every_option_is_sent_to_the_daemon() -> None:
                 "project": None,
                 "since": None,
                 "explain": False,
+                "limit_weak": True,
             },
         )
     ]
@@ -299,12 +300,14 @@ def test_json_replaces_text_and_numbers_that_json_lacks() -> None:
 
 
 def test_control_characters_in_a_hit_are_escaped() -> None:
-    hit = replace(KEYS, path="memory/a\nb.md", snippet="\x1b[2Jgone\x07\udcff\u202eabc\r\nnext\tline\r\n")
+    hit = replace(
+        KEYS, citation="memory/a\nb.md#L3", snippet="\x1b[2Jgone\x07\udcff\u202eabc\r\nnext\tline\r\n"
+    )
 
     for terminal in (False, True):
         ran = memctl("search", "zebra", search=found(hit), terminal=terminal, colour=False)
         lines = ran.out.splitlines()
-        assert lines[0] == "memory/a\\x0ab.md:3-3  0.50  memory"
+        assert lines[0] == "memory/a\\x0ab.md#L3  strong 0.50"
         assert lines[1] == "  \\x1b[2Jgone\\x07\\udcff\\u202eabc"
         assert lines[2].split() == ["next", "line"]
 
@@ -334,19 +337,19 @@ UNKNOWN = AgentUnknownError("there is no agent 'all'")
 WORK, HOME = replace(LEASE, agent="work"), replace(KEYS, agent="home")
 
 HITS_OF_ALL = """\
-memory/2026-05-08.md:12-14 --agent work  0.82  memory
+memory/2026-05-08.md#L12-L14  agent work  strong 0.82
   ## Flat
   The lease ends in June;
     ask about leasing again.
 
-MEMORY.md:3-3 --agent home  0.50  memory
+MEMORY.md#L3-L3  agent home  strong 0.50
   Keys: with the neighbour.
 
 2 hits · 2 agents searched · hybrid · 4.2 ms · local minilm
 """
 
 DIFFERENT_MODES = """\
-MEMORY.md:3-3 --agent home  0.50  memory
+MEMORY.md#L3-L3  agent home  strong 0.50
   Keys: with the neighbour.
 
 1 hit · 2 agents searched · 4.2 ms
@@ -386,7 +389,7 @@ def test_location_of_a_hit_is_valid_for_get() -> None:
     place, option, agent = search_all(replied(WORK)).out.split()[:3]
 
     assert split_location(place) == (LEASE.path, LEASE.start_line, 3)
-    assert (option, agent) == ("--agent", "work")
+    assert (option, agent) == ("agent", "work")
 
 
 def test_different_modes_and_notices_are_shown_by_agent() -> None:
@@ -457,6 +460,7 @@ def test_options_apply_to_a_search_of_all_agents() -> None:
         "project": "shop",
         "since": "7d",
         "explain": True,
+        "limit_weak": True,
     }
 
 

@@ -107,7 +107,7 @@ def test_errors_and_degradation_are_shown_by_agent() -> None:
     assert result.data is not None
     assert result.data["mode"] == "mixed"
     assert result.data["results"][0]["agent"] == "home"
-    assert "agent home: MEMORY.md#L3-L3" in result.text
+    assert "MEMORY.md#L3  agent home" in result.text
     assert "Agent home, degraded: openai answered 401. Correct it." in result.text
     assert "Agent old was not searched: the index is newer Update memd." in result.text
     asked = client.asked[-1][1]

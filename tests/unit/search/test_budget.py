@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from memd.search.query import MAX_ROOMY_RESULTS
 from memd.system.sqlite import Database
+from memd_client.hit_text import size_of_hit
 from memd_client.messages import Hit
 from tests.support.indexes import is_exact, new_index, publish_note, search, search_spec
 
@@ -42,13 +43,13 @@ def ask(
 
 
 def size(hits: list[Hit]) -> int:
-    """Return the characters of all snippets."""
-    return sum(len(hit.snippet) for hit in hits)
+    """Return the characters of all hits as they are shown."""
+    return sum(map(size_of_hit, hits))
 
 
 @settings(max_examples=40, deadline=None)
 @given(
-    budget=st.integers(60, 6_000),
+    budget=st.integers(160, 6_000),
     more=st.integers(0, 3_000),
     query=st.sampled_from(["ferry island", "list the ferry"]),
 )
@@ -59,7 +60,7 @@ def test_hits_fit_the_budget_and_a_larger_one_only_adds_hits(
 
     assert 0 < size(hits) <= budget
     assert all(is_exact(hit, TEXTS) for hit in hits)
-    if budget >= 700:  # less than one chunk cuts the first hit
+    if budget >= 900:  # less than one hit cuts the first one
         assert ask(db, query, max_chars=budget + more)[: len(hits)] == hits
 
 

@@ -16,8 +16,8 @@ from memd.lifecycle.hooks.injection import HookDecision, ShownLine
 from memd.lifecycle.hooks.project import Project
 from memd.programs.catalog import OPENCLAW_SOURCE
 from memd.text.cut.snippets import cut_snippet
-from memd.text.query.dates import day_of_note
 from memd.text.tokens import has_wide
+from memd_client.hit_text import describe_session
 from memd_client.messages import Hit
 
 MAX_LINE_CHARS, MAX_WIDE_LINE_CHARS = 400, 160
@@ -126,9 +126,5 @@ def _cut(line: str, words: Sequence[DistinctiveTerm]) -> str:
 
 
 def _about(hit: Hit) -> str:
-    """Return the date and the session of a hit."""
-    if hit.session is not None:
-        session = hit.session
-        return ", ".join(filter(None, (session.program, session.title, session.date)))
-    day = day_of_note(hit.path)
-    return "" if day is None else day.isoformat()
+    """Return the day and the conversation of a hit."""
+    return ", ".join(filter(None, (hit.date, describe_session(hit.session))))

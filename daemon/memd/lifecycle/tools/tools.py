@@ -28,8 +28,9 @@ from memd.settings.lifecycle import Citations
 from memd.settings.sources import BUILT_IN_SOURCES
 from memd.system.untrusted import names_in_json, on_one_line, show_unseen
 from memd_client.errors import FileMissingError, FileUnreadableError, PathRefusedError
+from memd_client.hit_text import NO_STRONG_MATCH, are_all_weak, row_of_hit
 from memd_client.locations import split_location
-from memd_client.messages import GetParams, Hit, SearchParams, SearchReply
+from memd_client.messages import GetParams, SearchParams, SearchReply
 from memd_client.tooling import (
     DEFAULT_SEARCH_CHARS,
     CallToolParams,
@@ -92,6 +93,7 @@ async def search_memory(
             deadline_ms=deadline_ms,
             active_projects=active_projects,
             exclude_session=session_key or None,
+            limit_weak=True,
         )
     )
     return _search_answer(reply, citations=citations)
@@ -149,7 +151,7 @@ def as_json(result: dict[str, Any]) -> str:
 
 def _search_answer(reply: SearchReply, *, citations: bool) -> dict[str, Any]:
     answer: dict[str, Any] = {
-        "results": [_row(hit) for hit in reply.hits],
+        "results": [row_of_hit(hit) for hit in reply.hits],
         "provider": reply.provider,
         "model": reply.model,
         "fallback": None,
@@ -161,6 +163,8 @@ def _search_answer(reply: SearchReply, *, citations: bool) -> dict[str, Any]:
     if reply.degraded is not None:
         degraded = reply.degraded
         answer["degraded"] = {"code": degraded.code, "reason": degraded.reason, "hint": degraded.hint}
+    if are_all_weak(reply.hits):
+        answer["note"] = NO_STRONG_MATCH
     if reply.abstained:
         answer["abstained"] = True
     if reply.empty is not None:
@@ -173,23 +177,6 @@ def _max_results(agent: Agent) -> int | None:
     """Return the most results of a search by its agent's settings; None: as many as fit."""
     query = agent.config.settings.query
     return query.max_results if query.max_results_set else None
-
-
-def _row(hit: Hit) -> dict[str, Any]:
-    """Return one hit as a map for a model, without its citation, which would repeat path and lines."""
-    row: dict[str, Any] = {
-        "path": hit.path,
-        "startLine": hit.start_line,
-        "endLine": hit.end_line,
-        "score": round(hit.score, 4),
-        "snippet": hit.snippet,
-        "source": hit.source,
-    }
-    if hit.relevance == "weak":
-        row["relevance"] = hit.relevance
-    if hit.superseded_by is not None:
-        row["supersededBy"] = str(hit.superseded_by)
-    return row
 
 
 def _read_location(arguments: dict[str, Any]) -> tuple[str, int, int | None]:

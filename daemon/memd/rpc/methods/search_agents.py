@@ -5,7 +5,7 @@ from __future__ import annotations
 import trio
 
 from memd.agents.agent import Agent
-from memd.rpc.agent_hits import agent_budget, max_hits, merged_hits
+from memd.rpc.agent_hits import agent_budget, max_hits, merged_hits, shows_few_weak
 from memd.rpc.call import Call
 from memd.rpc.each_agent import problem_at
 from memd.rpc.metrics import count_reply
@@ -52,7 +52,12 @@ async def handle(call: Call, params: SearchAgentsParams) -> SearchAgentsReply:
             nursery.start_soon(search, agent)
     found = {key: reply for key in agents if isinstance(reply := replies[key], SearchReply)}
     return SearchAgentsReply(
-        hits=merged_hits([(agents[key], reply) for key, reply in found.items()], most, params.max_chars),
+        hits=merged_hits(
+            [(agents[key], reply) for key, reply in found.items()],
+            most,
+            params.max_chars,
+            limit_weak=shows_few_weak(params),
+        ),
         agents=[_row(agent_id, replies[agent_id]) for agent_id in agents],
         took_ms=round((trio.current_time() - started) * 1000, 3),
     )
@@ -78,7 +83,7 @@ async def _search_one(
             left_ms = None if deadline_ms is None else max(1, deadline_ms - spent_ms)
             given = {name: getattr(params, name) for name in SHARED}
             given |= {"agent": agent.agent_id, "max_results": most, "deadline_ms": left_ms}
-            given["max_chars"] = agent_budget(params.max_chars)
+            given["max_chars"] = agent_budget(params.max_chars, agent.agent_id)
             reply = await agent.search(SearchParams(**given))
         count_reply(call.daemon.meter, reply)
         return reply

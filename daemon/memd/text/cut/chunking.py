@@ -183,6 +183,9 @@ MIN_SECTION_UNITS = 200
 MAX_CONTEXT_CHARACTERS = 160
 """Longest context, so that it does not outweigh the text."""
 
+CONTEXT_GAP = " > "
+"""Between the parts of a context."""
+
 BLOCK_CHARACTERS = 100_000
 """Characters that are split into lines at once, in a few milliseconds."""
 
@@ -247,6 +250,26 @@ def path_words(path: str) -> str:
     words = [_JOINTS.sub(" ", _DAY.sub("", part)).strip() for part in parts[-3:]]
     telling = [word for word in words if any(letter.isalpha() for letter in word)]
     return " ".join(word for word in telling if word.lower() not in _UNTELLING)
+
+
+def headings_above(text: str, place: int, context: str, path: str) -> str:
+    """Return the headings above a place in a chunk, as `Deploy > Rollback`, without dates; empty below none.
+
+    Args:
+        text: The chunk.
+        place: Characters before the place; 0 or less at its start or in the lines above it.
+        context: The chunk's context, which has the headings above its start.
+        path: The path of its file, whose words begin the context.
+    """
+    outer = context.removeprefix(path_words(path)).removeprefix(CONTEXT_GAP)
+    if len(context) == MAX_CONTEXT_CHARACTERS:
+        outer = context.partition(CONTEXT_GAP)[2]  # cut off at its start
+    if place <= 0 or "#" not in text[:place]:
+        return outer
+    inner = [*_line_parts(text[:place], ())][-1].headings
+    if not inner:
+        return outer
+    return _context(outer if HEADING.match(text) else "", inner)
 
 
 def _line_parts(content: str, breaks: Collection[int]) -> Iterator[_LinePart]:
@@ -392,4 +415,4 @@ def _context(name: str, headings: tuple[str, ...]) -> str:
         telling = _DAY.sub("", part).strip()
         if telling and telling.lower() not in (each.lower() for each in parts):
             parts.append(telling)
-    return " > ".join(parts)[-MAX_CONTEXT_CHARACTERS:]
+    return CONTEXT_GAP.join(parts)[-MAX_CONTEXT_CHARACTERS:]

@@ -63,7 +63,7 @@ def test_a_line_about_something_else_needs_more_words() -> None:
 def test_a_daily_note_that_names_the_project_is_about_it() -> None:
     found = hit("- Harbor: uploads are retried", "upload", "retry", "invoice", path="memory/2026-10-06.md")
 
-    [line] = judge_hits("", [found], PROJECT).lines
+    [line] = judge_hits("", [replace(found, date="2026-10-06")], PROJECT).lines
 
     assert line.about == "2026-10-06"
 

@@ -63,7 +63,7 @@ def test_a_search_answers_in_openclaws_shape(scripted: AnsweringAgent) -> None:
                 "startLine": 3,
                 "endLine": 9,
                 "score": 0.8124,
-                "snippet": "We chose REST.\n",
+                "snippet": "We chose REST.",
                 "source": "memory",
             }
         ],
@@ -101,8 +101,9 @@ def test_search_gets_the_arguments_and_parameters_of_its_call(host: BlockingAgen
             deadline_ms=500,
             active_projects=["a"],
             exclude_session=GROUP,
+            limit_weak=True,
         ),
-        SearchParams("x", max_chars=DEFAULT_SEARCH_CHARS),
+        SearchParams("x", max_chars=DEFAULT_SEARCH_CHARS, limit_weak=True),
     ]
 
 

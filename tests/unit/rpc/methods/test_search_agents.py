@@ -224,18 +224,18 @@ def test_an_agent_without_hits_does_not_make_the_others_incomparable() -> None:
 
 
 def test_budget_of_all_agents_ends_at_the_first_hit_that_does_not_fit() -> None:
-    lengths = {"b1": 300, "b2": 300, "a1": 600, "a2": 10}
+    lengths = {"b1": 260, "b2": 260, "a1": 560, "a2": 10}
     first = _reply(*(structs.replace(hit, snippet="x" * lengths[hit.path]) for hit in LOW.hits))
     second = _reply(*(structs.replace(hit, snippet="x" * lengths[hit.path]) for hit in HIGH))
 
     shown = [
-        [hit.path for hit in merged((A, first), (B, second), max_chars=most)] for most in (599, 1_100, 1_210)
+        [hit.path for hit in merged((A, first), (B, second), max_chars=most)] for most in (599, 1_100, 1_300)
     ]
 
     assert shown == [["b1"], ["b1", "b2"], BY_SCORE]
 
 
-@pytest.mark.parametrize(("max_chars", "of_each"), [(80, 80), (694, 694), (2_000, 2_695)])
+@pytest.mark.parametrize(("max_chars", "of_each"), [(80, 67), (899, 886), (2_000, 2_900)])
 def test_search_of_each_agent_includes_the_hit_that_ends_the_list(max_chars: int, of_each: int) -> None:
     memory = FakeRegistry()
 

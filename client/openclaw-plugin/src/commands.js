@@ -9,6 +9,7 @@
 import { createInterface } from "node:readline/promises";
 
 import { codeOf, sentence, messageAndHint } from "./daemon.js";
+import { NO_STRONG_MATCH, textOf } from "./hit-parts.js";
 
 const DESCRIPTION = "The memory of OpenClaw's agents in memd: status, index, reset and search";
 
@@ -154,6 +155,7 @@ async function search(query, { agent, json, maxResults, minScore }, { daemon, se
     ...(agent === undefined ? {} : { agent }),
     ...(maxResults === undefined ? {} : { max_results: maxResults }),
     ...(minScore === undefined ? {} : { min_score: minScore }),
+    ...(json ? {} : { limit_weak: true }),
   };
   const reply = await daemon.ask("search", { query, ...asked }, { deadlineMs: settings.toolDeadlineMs });
   write(json ? asText(reply) : hitLines(reply));
@@ -227,14 +229,8 @@ function details(agent) {
 function hitLines(reply) {
   const less = reply.degraded ? `${reply.degraded.reason}\n` : "";
   if (reply.hits.length === 0) return `${less}No relevant results.\n`;
-  return less + reply.hits.map(hitText).join("");
-}
-
-/** @param {Record<string, any>} hit */
-function hitText({ citation, score, relevance, superseded_by: later, snippet }) {
-  const weak = relevance === "weak" ? "  weak" : "";
-  const outdated = later ? `superseded by ${later.citation} (${later.date})\n` : "";
-  return `${citation}  ${score.toFixed(3)}${weak}\n${outdated}${snippet}\n\n`;
+  const hasStrong = reply.hits.some((/** @type {Record<string, any>} */ hit) => hit.relevance === "strong");
+  return `${less}${hasStrong ? "" : `${NO_STRONG_MATCH}\n\n`}${reply.hits.map(textOf).join("\n\n")}\n\n`;
 }
 
 /**

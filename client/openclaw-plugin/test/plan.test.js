@@ -209,7 +209,7 @@ test("a deep status probes, and with --index it indexes first", async () => {
 test("a search takes its query either way, and refuses what can't be one", async () => {
   const client = new FakeClient({ search: { hits: [] } });
   assert.equal(await command("memory search", [undefined, { query: "port", minScore: 0.2, maxResults: 3 }], client), "No relevant results.\n");
-  assert.deepEqual(client.asked[0].params, { query: "port", max_results: 3, min_score: 0.2 });
+  assert.deepEqual(client.asked[0].params, { query: "port", max_results: 3, min_score: 0.2, limit_weak: true });
   for (const given of [[undefined, {}], ["port", { maxResults: 0 }], ["port", { minScore: NaN }]]) {
     assert.equal((await endedWith(() => command("memory search", given, client)))[1], 1);
   }
@@ -217,11 +217,11 @@ test("a search takes its query either way, and refuses what can't be one", async
 });
 
 test("weak and superseded hits of a search are marked", async () => {
-  const hit = { citation: "MEMORY.md#L3", score: 0.5, snippet: "text", relevance: "strong", superseded_by: null };
+  const hit = { citation: "MEMORY.md#L3", date: "2026-02-01", score: 0.5, heading: "", snippet: "text", relevance: "strong", superseded_by: null };
   const marked = { ...hit, relevance: "weak", superseded_by: { citation: "memory/b.md#L4", date: "2026-02-01" } };
   assert.equal(
     await command("memory search", ["port", {}], new FakeClient({ search: { hits: [hit, marked] } })),
-    "MEMORY.md#L3  0.500\ntext\n\nMEMORY.md#L3  0.500  weak\nsuperseded by memory/b.md#L4 (2026-02-01)\ntext\n\n",
+    "MEMORY.md#L3  2026-02-01  strong 0.50\ntext\n\nMEMORY.md#L3  2026-02-01  weak 0.50\nsuperseded by memory/b.md#L4 (2026-02-01)\ntext\n\n",
   );
 });
 

@@ -30,6 +30,7 @@ export interface Hit {
   session?: Session | null;
   /** Start and end of each matched term in `snippet`, in characters. */
   spans: [number, number][];
+  date: string; heading: string; is_cut_above: boolean; is_cut_below: boolean;
 }
 
 /** Why there are no hits. */

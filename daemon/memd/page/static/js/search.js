@@ -112,7 +112,7 @@ function params(query) {
     explain: true,
     ...(more ? { max_results: MORE } : {}),
     ...(sources === "all" ? {} : { sources: [sources] }),
-    ...(anything ? { min_score: 0, include_weak: true } : {}),
+    ...(anything ? { min_score: 0, include_weak: true } : { limit_weak: !more }),
   };
 }
 

@@ -7,6 +7,7 @@ import { bars, meter } from "../charts.js";
 import { isConversation } from "../conversation.js";
 import { evidenceOf } from "../evidence.js";
 import { counted, span, lineRange } from "../format.js";
+import { NO_STRONG_MATCH, partsOf } from "../hit-parts.js";
 import { openPlace } from "../reader.js";
 import { canSearchAll, choose, hasTranscripts, keyOf, search, toggleExplain, type } from "../search.js";
 import { state } from "../state.js";
@@ -72,6 +73,7 @@ function answer(reply) {
     ${reply.notices.map(notice)}
     ${reply.pending.files + reply.pending.chunks > 0 ? html`<p class="quiet small lacking">Not in this answer yet: ${missing(reply.pending)}.</p>` : ""}
     ${reply.hits.length === 0 ? nothing(reply) : ""}
+    ${reply.hits.length > 0 && reply.hits.every(({ relevance }) => relevance === "weak") ? html`<p class="quiet lacking">${NO_STRONG_MATCH}</p>` : ""}
     <div class="hits">${repeat(reply.hits, keyOf, hit)}</div>
     ${reply.hits.length >= FEW && !state.search.more ? html`<p class="empty"><button class="button" @click=${() => choose({ more: true })}>Show what comes after</button></p>` : ""}`;
 }
@@ -99,19 +101,21 @@ function hit(found) {
   const explained = state.search.open.has(key);
   const evidence = evidenceOf(found);
   const isTalk = isConversation(found.path);
+  const { date, heading } = partsOf(found);
   const item = `hit:${key}`;
   const open = () => openPlace(found, evidence, item);
   return html`<article class="card hit" data-hit=${key}>
     <div class="top">
       <h3>${found.agent ? html`<span class="chip agent">${seen(found.agent)}</span> ` : ""}<button class="open" data-item=${item} @click=${open}>${isTalk ? html`<bdi>${inlineText(titleOf(found.source, found.session), null)}</bdi>` : html`${pathOf(found.path)}
         <span class="quiet small within">${lineRange(found)}</span>`}</button></h3>
-      <span class="score number" title="score, 0 to 1">${meter(found.score)}${found.score.toFixed(2)}</span>
+      <span class="score number" title="day, relevance and score, 0 to 1">${date ? html`<span class="quiet small day">${date}</span>` : ""}
+        ${found.relevance === "weak" ? html`<span class="chip weak" title="hardly related to the query">weak</span>` : ""}${meter(found.score)}${found.score.toFixed(2)}</span>
     </div>
     ${isTalk ? html`<p class="meta">${about(found.source, found.session)}</p>` : ""}
+    ${found.superseded_by ? html`<p class="meta">${superseded(found.superseded_by, found.agent)}</p>` : ""}
+    ${heading ? html`<p class="quiet small heading"><bdi>${seen(heading)}</bdi></p>` : ""}
     <div class="evidence" @click=${() => { if (getSelection()?.isCollapsed) open(); }}>${text(found, evidence)}</div>
     <div class="below">
-      ${found.relevance === "weak" ? html`<span class="chip weak" title="hardly related to the query">weak</span>` : ""}
-      ${found.superseded_by ? superseded(found.superseded_by, found.agent) : ""}
       ${found.copies > 1 ? html`<span class="chip">in ${found.copies} places</span>` : ""}
       <button class="button plain" data-why aria-expanded=${explained} @click=${() => toggleExplain(key)}>${explained ? "Hide why" : "Why this?"}</button>
       ${explained ? "" : html`<span class="because">${seen(found.explain?.reasons[0] ?? "")}</span>`}
@@ -136,7 +140,7 @@ function superseded(later, agent) {
  * @param {import("./shared.js").Evidence} evidence
  */
 function text(found, evidence) {
-  const lines = found.snippet.replace(/\n$/, "").split("\n");
+  const lines = partsOf(found).excerpt.split("\n");
   return isConversation(found.path) ? excerpt(lines, evidence) : flowing(lines, found.start_line, evidence);
 }
 

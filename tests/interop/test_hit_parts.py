@@ -1,0 +1,49 @@
+"""The page and OpenClaw's plugin show a hit as `memctl` and the tools do."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from msgspec.structs import replace
+
+from memd_client.hit_text import NO_STRONG_MATCH, text_of_hit
+from memd_client.schema import to_wire
+from tests.support.node import run_node
+from tests.support.tree import CLIENT, DAEMON
+from tests.unit.client.test_hit_text import MESSAGE, NOTE, SESSION
+
+PAGE = DAEMON / "page" / "static" / "js" / "hit-parts.js"
+PLUGIN = CLIENT.parent / "openclaw-plugin" / "src" / "hit-parts.js"
+HITS = [
+    NOTE,
+    MESSAGE,
+    replace(NOTE, agent="work", copies=3, relevance="weak", snippet="\n  a\n\nb  \r\n"),
+    replace(MESSAGE, session=replace(SESSION, title="caf\u00e9 \U0001f469\n" * 40, branch="", deleted=True)),
+    replace(MESSAGE, session=replace(SESSION, title="", project="", branch=""), superseded_by=None, date=""),
+]
+
+PROGRAM = """
+import {NO_STRONG_MATCH, partsOf, textOf} from MODULE;
+const hits = JSON.parse(process.argv[2]);
+const parts = hits.map((hit) => Object.entries(partsOf(hit)));
+console.log(JSON.stringify([NO_STRONG_MATCH, parts, hits.map(textOf)]));
+"""
+
+
+def test_a_hit_has_the_same_parts_in_the_same_order_in_python_and_javascript(tmp_path: Path) -> None:
+    script = tmp_path / "parts.mjs"
+    script.write_text(PROGRAM.replace("MODULE", json.dumps(PAGE.as_uri())))
+    done = run_node([script, json.dumps([to_wire(hit) for hit in HITS])], cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+
+    note, parts, texts = json.loads(done.stdout)
+
+    expected = [text_of_hit(hit) for hit in HITS]
+    assert note == NO_STRONG_MATCH
+    assert parts == [[[name, value] for name, value in text._asdict().items()] for text in expected]
+    assert texts == ["\n".join([*text.head(), text.excerpt]) for text in expected]
+
+
+def test_page_and_plugin_have_the_same_module() -> None:
+    assert PLUGIN.read_text(encoding="utf-8") == PAGE.read_text(encoding="utf-8")

@@ -26,6 +26,9 @@ NO_STRONG_MATCH = "No strong match. Weakly related:"
 MAX_WEAK_HITS, MAX_WEAK_BESIDE_STRONG = 3, 2
 """The most weak hits that are shown; the second number with a strong hit."""
 
+MAX_WEAK_SHARE = 0.25
+"""Largest share of weak hits that follow a strong one, in the characters up to them."""
+
 CUT_MARK = "…"
 """Marks an excerpt that starts or ends inside a sentence or a list item."""
 

@@ -24,9 +24,9 @@ SEARCH = {
 }
 LIVE, RETAINED = "0199a213-81c4-7000-8000-000000000001", "0199a213-81c4-7000-8000-000000000002"
 LOCATIONS = {
-    "live": f"claude-code/{LIVE}:1-4",
-    "retained": f"codex/{RETAINED}:2-5",
-    "openclaw": "sessions/s1.jsonl:2-7",
+    "live": f"claude-code/{LIVE}#L1-L4",
+    "retained": f"codex/{RETAINED}#L2-L5",
+    "openclaw": "sessions/s1.jsonl#L2-L7",
 }
 """What `memctl search` prints for the hit in each conversation."""
 

@@ -65,7 +65,7 @@ def test_search_reply_holds_its_text_once(daemon: DaemonProcess) -> None:
     found = call_once(daemon, "memory_search", {"query": "staging gateway", "maxResults": 3})
 
     assert not found.isError
-    assert text_of(found).startswith("MEMORY.md#L1-L3 (score ")
+    assert text_of(found).startswith("MEMORY.md#L1-L3  ")
     assert text_of(found).count("8443") == 1
     assert found.structuredContent is None
 
@@ -165,7 +165,7 @@ def test_search_of_all_agents_gives_the_agent_that_get_needs(daemon: DaemonProce
     answer = found.structuredContent
     assert {row["agent"] for row in answer["results"]} == {"main", "work"}
     assert (answer["mode"], [row["agent"] for row in answer["agents"]]) == ("keyword", ["main", "work"])
-    assert "agent work: MEMORY.md#L1-L3" in text_of(found)
+    assert "MEMORY.md#L1-L3  agent work" in text_of(found)
     assert "June" in text_of(read)
     assert (wrong.isError, get.isError) == (True, True)
     assert "a whole number from 1 to 50" in text_of(wrong)

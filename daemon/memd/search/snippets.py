@@ -36,7 +36,13 @@ from memd.text.cut.windows import Region, SpanScore, Window, grow_window
 from memd.text.lines import start_of_line
 from memd.text.query.dates import day_of_note
 from memd.text.query.word_forms import has_words, matched_spans
-from memd_client.hit_text import MAX_WEAK_BESIDE_STRONG, MAX_WEAK_HITS, NO_STRONG_MATCH, size_of_hit
+from memd_client.hit_text import (
+    MAX_WEAK_BESIDE_STRONG,
+    MAX_WEAK_HITS,
+    MAX_WEAK_SHARE,
+    NO_STRONG_MATCH,
+    size_of_hit,
+)
 from memd_client.locations import citation
 from memd_client.messages import Hit, SessionInfo, Supersession
 
@@ -323,6 +329,7 @@ class CheckedHits:
         self.choices: list[HitCandidate] = []
         self._query = query
         self._weak_left = most_weak
+        self._chars = {"strong": 0, "weak": 0}
         self._chars_left = math.inf if query.limits.max_chars is None else query.limits.max_chars
         if most_weak == MAX_WEAK_HITS:
             self._chars_left -= len(NO_STRONG_MATCH) + 2
@@ -347,13 +354,23 @@ class CheckedHits:
         """
         if self._is_repeated(hit) or not self._is_about(hit, choice):
             return False
-        self._chars_left -= size_of_hit(hit) + surplus
+        size = size_of_hit(hit)
+        if hit.relevance == "weak" and not self._may_add_weak(size):
+            self._weak_left = 0
+            return False
+        self._chars_left -= size + surplus
         if self._chars_left < 0 and self.hits:
             return False
+        self._chars[hit.relevance] += size
         self._weak_left -= hit.relevance == "weak"
         self.hits.append(hit)
         self.choices.append(choice)
         return True
+
+    def _may_add_weak(self, size: int) -> bool:
+        """Return whether a weak hit of a size is a small part of what is shown with the strong ones before it."""
+        strong, weak = self._chars["strong"], self._chars["weak"] + size
+        return self._weak_left == math.inf or not strong or weak <= MAX_WEAK_SHARE * (strong + weak)
 
     def _is_about(self, hit: Hit, choice: HitCandidate) -> bool:
         """Return whether a snippet contains a matched term, or the whole chunk."""

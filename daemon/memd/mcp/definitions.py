@@ -111,7 +111,7 @@ _SEARCH = Tool(
         "query": _text("The query, in any language: a question or a few specific words."),
         "maxResults": _count("Maximum number of excerpts; default: as many as fit maxChars.", MAX_RESULTS),
         "maxChars": _count(
-            f"Maximum number of characters of all excerpts; default: {DEFAULT_SEARCH_CHARS}.",
+            f"Maximum number of characters of all results; default: {DEFAULT_SEARCH_CHARS}.",
             MAX_SEARCH_CHARS,
         ),
         "minScore": _number(

@@ -134,13 +134,13 @@ test("the commands show the state of memory and hits, and close their connection
   const agent = { agent: "main", enabled: true, files_pending: 1, chunks_pending: 2, files: 3, chunks: 4, provider: "none" };
   const degraded = { ...agent, agent: "work", provider: "openai", model: "m", degraded: { reason: "no key" } };
   const status = { version: "1", socket: "/s", agents: [agent, degraded], problems: [{ message: "bad", hint: "mend it" }] };
-  const client = new FakeClient({ status, search: { hits: [{ citation: "a.md#L1", score: 0.5, snippet: "port 8443" }] } });
+  const client = new FakeClient({ status, search: { hits: [{ citation: "a.md#L1", date: "2026-02-01", score: 0.5, relevance: "strong", snippet: "port 8443" }] } });
   assert.equal(
     await command("memory status", [{}], client),
     "memd 1 answers at /s\nmain: 3 pending, 3 files, 4 chunks, keyword search only\n" +
       "work: 3 pending, 3 files, 4 chunks, vectors of openai m\n  no key\nproblem: bad (mend it)\n",
   );
-  assert.equal(await command("memd search", ["port", { agent: "work" }], client), "a.md#L1  0.500\nport 8443\n\n");
+  assert.equal(await command("memd search", ["port", { agent: "work" }], client), "a.md#L1  2026-02-01  strong 0.50\nport 8443\n\n");
   assert.deepEqual(client.asked[1].params, { query: "port", agent: "work" });
   assert.equal(client.closed, 2);
 });

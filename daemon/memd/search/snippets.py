@@ -331,6 +331,7 @@ class CheckedHits:
         self._weak_left = most_weak
         self._chars = {"strong": 0, "weak": 0}
         self._chars_left = math.inf if query.limits.max_chars is None else query.limits.max_chars
+        self._is_limited = self._chars_left < math.inf or most_weak < math.inf
         if most_weak == MAX_WEAK_HITS:
             self._chars_left -= len(NO_STRONG_MATCH) + 2
 
@@ -345,7 +346,9 @@ class CheckedHits:
 
     def surplus_of_first(self, hit: Hit) -> int:
         """Return how many characters too long the first hit is; 0 if it fits, or if others precede it."""
-        return 0 if self.hits else int(max(0, size_of_hit(hit) - self._chars_left))
+        if self.hits or self._chars_left == math.inf:
+            return 0
+        return int(max(0, size_of_hit(hit) - self._chars_left))
 
     def add(self, hit: Hit, choice: HitCandidate, surplus: int = 0) -> bool:
         """Add a hit, unless it is repeated, shows no matched term, or doesn't fit; return whether it was added.
@@ -354,7 +357,7 @@ class CheckedHits:
         """
         if self._is_repeated(hit) or not self._is_about(hit, choice):
             return False
-        size = size_of_hit(hit)
+        size = size_of_hit(hit) if self._is_limited else 0
         if hit.relevance == "weak" and not self._may_add_weak(size):
             self._weak_left = 0
             return False

@@ -13,6 +13,7 @@ import hashlib
 import re
 from bisect import bisect_right
 from collections.abc import Collection, Iterator
+from functools import lru_cache
 from itertools import accumulate
 from pathlib import PurePosixPath
 
@@ -237,6 +238,7 @@ def cut_chunks(content: str, path: str, breaks: Collection[int] = ()) -> list[Ch
     return chunks
 
 
+@lru_cache(maxsize=4_096)
 def path_words(path: str) -> str:
     """Return the words in a file's path that describe its text: `projects ledger import`.
 

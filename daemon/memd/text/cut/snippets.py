@@ -14,8 +14,7 @@ from itertools import accumulate
 from msgspec import Struct
 
 from memd.system.cancellation import check_cancelled
-from memd.text.cut.units import Span, units_of
-from memd.text.cut.windows import slice_window
+from memd.text.cut.units import Span, unit_at, units_of
 from memd.text.query.word_forms import WordMatch, find_words, fold
 
 LINE_WORTH_EXPONENT = 1.5
@@ -46,8 +45,9 @@ def cut_snippet(text: str, start_line: int, words: Sequence[str], limit: int = 7
     if len(text) <= limit:
         return Snippet(text, start_line, start_line + text.count("\n"))
     start, end = _best_window(text, find_words(fold(text), words), max(1, limit))
-    cut = slice_window(text, start, end, line=start_line)
-    return Snippet(cut.text, cut.start_line, cut.end_line, cut.is_cut_above, cut.is_cut_below)
+    first = start_line + text.count("\n", 0, start)
+    is_cut = start > unit_at(text, start)[0], end < unit_at(text, end - 1)[1]
+    return Snippet(text[start:end], first, first + text.count("\n", start, end), *is_cut)
 
 
 def _best_window(text: str, matches: list[WordMatch], limit: int) -> tuple[int, int]:

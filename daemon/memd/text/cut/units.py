@@ -28,7 +28,7 @@ _OPENING = re.compile(
 """Start of a line that doesn't continue the line above: an item, a row, a quote, a heading, a fence, a label."""
 
 _CONTINUATION = re.compile(r"[ \t]*[\w\"'“„«(\[*_`]")
-_UNFINISHED = re.compile(r"[\w,;)\]\"'”*_`/–—-]\Z")
+_UNFINISHED = re.compile(r"[\w,;)\]\"'”*_`/–—-]")
 _SENTENCE_END = re.compile(r"[.!?…]+[\"'”’»)\]*_`]*(?=\s+[^\sa-zß-ÿ])|[。！？]+[」』”）]*")
 _ABBREVIATION = re.compile(r"(?:\A|[\W_])(?:[^\W_]|[A-Z][a-z]{1,2}|\d\d)\.\Z")
 """A dot after a letter, a number or a short title (`Dr.`) doesn't end a sentence."""
@@ -123,10 +123,10 @@ def _end_of_block(text: str, line: Span) -> int:
 def _is_continued(text: str, line: Span, below: int) -> bool:
     """Return whether a line continues in the line that starts at `below`."""
     start, end = line
+    is_wrapped = end - start >= MIN_WRAPPED_CHARACTERS and _UNFINISHED.match(text, end - 1) is not None
+    # An indented line belongs to the item above it, however short that is.
+    if not is_wrapped and not (text.startswith((" ", "\t"), below) and _ITEM.match(text, start)):
+        return False
     if _CONTINUATION.match(text, below) is None or _OPENING.match(text, below) is not None:
         return False
-    if HEADING.match(text, start) is not None or not text[start:end].strip():
-        return False
-    if text[below] in " \t" and _ITEM.match(text, start):
-        return True  # an indented line belongs to the item above it, however short that is
-    return end - start >= MIN_WRAPPED_CHARACTERS and _UNFINISHED.search(text, start, end) is not None
+    return HEADING.match(text, start) is None

@@ -86,22 +86,10 @@ def grow_window(
         elif up is not None:
             start = up[0]
             up = None if _is_heading(text, up) else unit_above(text, start)
-    return slice_window(text, start, stop, base, region.line)
-
-
-def slice_window(text: str, start: int, stop: int, base: int = 0, line: int = 1) -> Window:
-    """Return a part of a text as a window; the text starts at character `base` and at a line of its file."""
     part = text[start:stop]
-    first = line + text.count("\n", 0, start)
-    return Window(
-        part,
-        base + start,
-        base + stop,
-        first,
-        first + part.count("\n"),
-        bool(part) and unit_at(text, start)[0] < start,
-        bool(part) and unit_at(text, stop - 1)[1] > stop,
-    )
+    line = region.line + text.count("\n", 0, start)
+    last = line + part.count("\n")
+    return Window(part, base + start, base + stop, line, last, start > low[0], stop < high[1])
 
 
 def _without_blank_lines(text: str, start: int, end: int) -> Span:

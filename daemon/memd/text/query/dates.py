@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 import re
+from functools import lru_cache
 from typing import Literal
 
 MIN_YEAR = 100
@@ -18,6 +19,7 @@ def date_in_path(path: str) -> datetime.date | None:
     return _day(_DATED.search(_plain(path)))
 
 
+@lru_cache(maxsize=4_096)
 def day_of_note(path: str) -> datetime.date | None:
     """Return the day at the start of a Markdown file's name, in any folder.
 

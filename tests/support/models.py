@@ -18,7 +18,7 @@ from memd.embedding.local.model_files import lock_models
 from memd.embedding.local.owner import ModelOwner
 from memd.embedding.local.process import ModelSettings
 from memd.embedding.local.provider import LocalProvider
-from memd.embedding.local.pull import fetch_minilm_sources, pull_model
+from memd.embedding.local.pull import fetch_sources, pull_model
 from memd.settings.local import Local
 from memd.settings.paths import models_dir
 from memd.settings.schema import Chunking, MemorySearch
@@ -37,29 +37,42 @@ def _silent(stage: str, done: int, total: int, detail: str) -> None:
 
 
 @functools.cache
-def minilm_path() -> Path:
-    """Return the minilm model, downloaded once by memd's code; skip the test if it is unavailable."""
+def _named_model(name: str, directory: Path) -> Path:
+    """Return a model with a short name, downloaded once by memd's code; skip the test if it is unavailable."""
     if find_engine() is None:
         pytest.skip("llama.cpp is not installed")
     try:
-        return trio.run(pull_model, "minilm", models_dir(), _silent)
+        return trio.run(pull_model, name, directory, _silent)
     except MemdError as error:
-        pytest.skip(f"minilm can't be had: {error.message}")
+        pytest.skip(f"{name} can't be had: {error.message}")
+
+
+def minilm_path() -> Path:
+    """Return the minilm model; skip the test if it is unavailable."""
+    return _named_model("minilm", models_dir())
+
+
+def e5_path() -> Path:
+    """Return the e5 model; skip the test if it is unavailable.
+
+    It has a directory of its own: `auto` prefers it to minilm if both are pulled.
+    """
+    return _named_model("e5", _cache() / "memd-tests" / "models")
 
 
 @functools.cache
-def minilm_sources() -> Path:
-    """Return the directory of minilm's two source files, kept between runs; skip the test if unavailable."""
-    directory = _cache() / "memd-tests" / "minilm-source"
+def model_sources(name: str) -> Path:
+    """Return the directory of a model's source files, retained between runs; skip the test if unavailable."""
+    directory = _cache() / "memd-tests" / f"{name}-source"
 
     async def fetch() -> None:
         async with lock_models(directory, _silent):
-            await fetch_minilm_sources(directory, _silent)
+            await fetch_sources(name, directory, _silent)
 
     try:
         trio.run(fetch)
     except MemdError as error:
-        pytest.skip(f"the sources of minilm can't be had: {error.message}")
+        pytest.skip(f"the sources of {name} can't be had: {error.message}")
     return directory
 
 

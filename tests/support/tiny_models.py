@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from memd.embedding.local.convert import CONTROL_TOKENS, gguf_tokens
+from memd.embedding.local.convert_minilm import CONTROL_TOKENS, gguf_tokens
 from memd.embedding.local.engine import find_engine
 
 WORDS = ("the", "gateway", "port", "deploy", "server", "bread", "recipe", "query", "text")

@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from memd_client import Client
     from memd_client.messages import ModelInfo, ModelReply
 
-MINILM = "minilm"
-"""The only model with a short name."""
+NAMED_MODELS = ("minilm", "e5")
+"""The models with a short name."""
 
 
 @click.group("model", cls=CommandGroup, epilog=examples("memctl model pull minilm", "memctl model list"))
@@ -33,6 +33,7 @@ def command() -> None:
     "pull",
     epilog=examples(
         "memctl model pull minilm",
+        "memctl model pull e5",
         "memctl model pull hf:ggml-org/embeddinggemma-300M-GGUF/embeddinggemma-300M-Q8_0.gguf",
     ),
 )
@@ -42,8 +43,8 @@ def command() -> None:
 def pull(session: CliSession, ref: str, as_json: bool) -> None:
     """Download the model REF, or find it on disk, and print its path.
 
-    REF is `minilm` (small, needs no key), an `hf:` or `https:` reference, or the path of a GGUF file. An interrupted
-    download is resumed.
+    REF is `minilm` (small, trained on English), `e5` (for notes and questions in other languages), an `hf:` or `https:`
+    reference, or the path of a GGUF file. An interrupted download is resumed.
     """
     wanted = _absolute(session, ref, is_path=os.sep in ref or ref.endswith(".gguf"))
     with (
@@ -90,7 +91,7 @@ def list_models(session: CliSession, as_json: bool) -> None:
 def info(session: CliSession, ref: str, as_json: bool) -> None:
     """Show the RAM and tokens that the model REF needs.
 
-    Without REF it is the default model of the provider `local`. That one and `minilm` need no download first.
+    Without REF it is the default model of the provider `local`. That model, `minilm` and `e5` need no download first.
     """
     wanted = _absolute(session, ref, is_path=os.sep in ref or ref.endswith(".gguf"))
     with session.client() as client, _suggestion(client, ref):
@@ -182,7 +183,7 @@ def _suggestion(client: Client, ref: str) -> Iterator[None]:
         known: list[str] = []
         with contextlib.suppress(MemdError):
             known = [each.ref for each in client.model(action="list").models]
-        error.message += did_you_mean(ref, [MINILM, *known])
+        error.message += did_you_mean(ref, [*NAMED_MODELS, *known])
         raise
 
 

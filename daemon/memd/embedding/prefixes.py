@@ -37,7 +37,7 @@ BY_NAME: Final = (
     (r"bge-(small|base|large)-zh", Prefixes("为这个句子生成表示以用于检索相关文章：")),
     (r"bge-(small|base|large)(?![a-z])", _REPRESENT),
     (r"e5-(.*-)?instruct", Prefixes(_INSTRUCT + " ")),
-    (r"e5-", Prefixes("query: ", "passage: ")),
+    (r"e5(-|$)", Prefixes("query: ", "passage: ")),
 )
 """(pattern, prefixes): the pattern matches a name normalized by `_plain`, from the start of a word. The first match
 counts. The prefixes are those of the model cards; those of Qwen3 and E5-instruct differ by one space."""

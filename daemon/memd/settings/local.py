@@ -13,7 +13,7 @@ class Local(Settings, frozen=True, kw_only=True):
     model_path: Annotated[
         str | None,
         Setting(
-            "The local model: a path, `minilm`, `hf:owner/repo/file.gguf` or `https://…`.",
+            "The local model: a path, `minilm`, `e5`, `hf:owner/repo/file.gguf` or `https://…`.",
             default="EmbeddingGemma 300M",
             is_path=True,
         ),

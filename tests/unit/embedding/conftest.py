@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.support import fake_model_child as fake
-from tests.support.models import minilm_path, minilm_sources
+from tests.support.models import minilm_path, model_sources
 
 
 @pytest.fixture(scope="session")
@@ -19,7 +19,7 @@ def minilm() -> Path:
 @pytest.fixture(scope="session")
 def minilm_source_dir() -> Path:
     """The source files of minilm; skips the test if they are unavailable."""
-    return minilm_sources()
+    return model_sources("minilm")
 
 
 @pytest.fixture

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 import os
 import re
 import signal
@@ -26,9 +25,9 @@ from memd.embedding.local.provider import LocalProvider
 from memd.embedding.local.reference import local_space
 from memd.embedding.provider import FloatArray
 from memd_client.errors import ModelInvalidError
+from tests.support.bert_reference import BertReference
 from tests.support.models import is_running, running_owner, wait_until
 
-LAYERS, HEADS, EPSILON = 6, 12, 1e-12
 MAX_WORD_CHARACTERS = 100
 CJK_RANGES = (
     (0x4E00, 0x9FFF),
@@ -108,7 +107,7 @@ class MiniLMReference:
 
     def __init__(self, directory: Path) -> None:
         self.tokenizer = WordPiece((directory / "vocab.txt").read_text(encoding="utf-8").splitlines())
-        self._tensors = load_tensors(directory / "model.safetensors")
+        self._network = BertReference(load_tensors(directory / "model.safetensors"), layers=6)
 
     def embed(self, text: str) -> FloatArray:
         """Return the unit vector (384,) of a text of at most 512 tokens."""
@@ -117,47 +116,7 @@ class MiniLMReference:
 
     def pooled(self, text: str) -> FloatArray:
         """Return the mean (384,) over the tokens of a text of any length."""
-        tokens = self.tokenizer.tokens(text)
-        weights, prefix = self._tensors, "embeddings."
-        x = weights[prefix + "word_embeddings.weight"][tokens]
-        x = x + weights[prefix + "position_embeddings.weight"][: len(tokens)]
-        x = x + weights[prefix + "token_type_embeddings.weight"][0]
-        x = self._norm(x, prefix + "LayerNorm")
-        for layer in range(LAYERS):
-            x = self._layer(x, f"encoder.layer.{layer}.")
-        return np.asarray(x.mean(axis=0), dtype=np.float32)
-
-    def _layer(self, x: FloatArray, prefix: str) -> FloatArray:
-        count, width = x.shape
-        size = width // HEADS
-
-        def heads(name: str) -> FloatArray:
-            return (
-                self._linear(x, prefix + f"attention.self.{name}").reshape(count, HEADS, size).swapaxes(0, 1)
-            )
-
-        scores = heads("query") @ heads("key").swapaxes(1, 2) / math.sqrt(size)
-        shares = np.exp(scores - scores.max(axis=-1, keepdims=True))
-        shares /= shares.sum(axis=-1, keepdims=True)
-        mixed = (shares @ heads("value")).swapaxes(0, 1).reshape(count, width)
-        x = self._norm(
-            x + self._linear(mixed, prefix + "attention.output.dense"), prefix + "attention.output.LayerNorm"
-        )
-        wide = _gelu(self._linear(x, prefix + "intermediate.dense"))
-        return self._norm(x + self._linear(wide, prefix + "output.dense"), prefix + "output.LayerNorm")
-
-    def _linear(self, x: FloatArray, name: str) -> FloatArray:
-        return np.asarray(x @ self._tensors[name + ".weight"].T + self._tensors[name + ".bias"])
-
-    def _norm(self, x: FloatArray, name: str) -> FloatArray:
-        centred = x - x.mean(axis=-1, keepdims=True)
-        scaled = centred / np.sqrt((centred**2).mean(axis=-1, keepdims=True) + EPSILON)
-        return np.asarray(scaled * self._tensors[name + ".weight"] + self._tensors[name + ".bias"])
-
-
-def _gelu(x: FloatArray) -> FloatArray:
-    erf = np.vectorize(math.erf, otypes=[np.float32])
-    return np.asarray(0.5 * x * (1.0 + erf(x / np.float32(math.sqrt(2.0)))), dtype=np.float32)
+        return self._network.pooled(self.tokenizer.tokens(text))
 
 
 pytestmark = pytest.mark.model

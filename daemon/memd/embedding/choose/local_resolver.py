@@ -89,7 +89,7 @@ def _missing_model_error(reference: ModelReference, path: Path) -> ModelMissingE
         f"model {reference.shown} is not pulled: {path} does not exist",
         hint=f"run `memctl model pull {reference.shown}`"
         + (f" to download {size(known.file_bytes)}" if known else "")
-        + ("" if reference.kind == "minilm" else ", or the smaller model: `memctl model pull minilm`"),
+        + ("" if reference.kind == "named" else ", or the smaller model: `memctl model pull minilm`"),
     )
 
 

@@ -39,12 +39,13 @@ _ARRAY: Final = 9
 _ARCHITECTURE: Final = "general.architecture"
 _LENGTH: Final = ".context_length"
 _TOKENS: Final = "tokenizer.ggml.tokens"
+_TOKENIZER: Final = "tokenizer.ggml.model"
 
 
 class ModelHeader(Struct, frozen=True):
     """Metadata of a GGUF file; `trained_tokens` is None and a size 0 if unknown.
 
-    `width` is the vector size, `vocabulary` the number of tokens.
+    `width` is the vector size, `vocabulary` the number of tokens, `tokenizer` llama.cpp's name of its kind.
     """
 
     architecture: str
@@ -53,6 +54,7 @@ class ModelHeader(Struct, frozen=True):
     layers: int = 0
     width: int = 0
     vocabulary: int = 0
+    tokenizer: str = ""
 
 
 class FileStamp(Struct, frozen=True):
@@ -103,6 +105,7 @@ def _header_of(metadata: dict[str, Any], file_name: str) -> ModelHeader:
         layers=number("block_count"),
         width=number("embedding_length"),
         vocabulary=metadata.get(_TOKENS, number("vocab_size")),
+        tokenizer=str(metadata.get(_TOKENIZER, "")),
     )
 
 

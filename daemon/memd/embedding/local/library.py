@@ -18,7 +18,6 @@ from memd.embedding.local.owner import ModelOwner
 from memd.embedding.local.reference import (
     AUTO_MODELS,
     DEFAULT_LOCAL_MODEL,
-    MINILM_FILE,
     ModelReference,
     local_space,
     parse_reference,
@@ -179,7 +178,7 @@ class ModelLibrary:
 
     async def _remove_file(self, file: Path, progress: Progress) -> int:
         """Remove one file under the lock of its directory; return the bytes freed."""
-        remove = partial(remove_model, file, with_sources=file.name == MINILM_FILE)
+        remove = partial(remove_model, file)
         with trio.move_on_after(LOCK_SECONDS):
             async with lock_models(file.parent, progress):
                 try:

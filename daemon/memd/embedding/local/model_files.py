@@ -13,7 +13,7 @@ from typing import Final
 import trio
 from msgspec import Struct
 
-from memd.embedding.local.reference import MINILM, MINILM_FILE, ModelReference, parse_reference
+from memd.embedding.local.reference import NAMED_MODELS, ModelReference, parse_reference
 from memd.system.state_file import load_whole
 from memd_client.errors import ConfigInvalidError, DownloadFailedError, ModelMissingError, PathRefusedError
 
@@ -24,8 +24,10 @@ PART_SUFFIX: Final = ".part"
 TAG_SUFFIX: Final = ".part.tag"
 """Suffixes of an incomplete download and of its ETag; both files are removed on completion."""
 
-SOURCE_DIR: Final = "minilm-source"
-"""A folder of the models directory for the source files of `minilm`, during conversion."""
+SOURCE_DIRS: Final = {name: f"{name}-source" for name in NAMED_MODELS}
+"""Folders of the models directory for the source files of named models, during conversion."""
+
+NAMES: Final = {file: name for name, file in NAMED_MODELS.items()}
 
 REFERENCE_BYTES: Final = 8000
 
@@ -70,8 +72,8 @@ def _gguf_files(directory: Path) -> list[Path]:
 
 def _load_reference(path: Path) -> str:
     """Return the reference a file was pulled by, empty if unknown."""
-    if path.name == MINILM_FILE:
-        return MINILM
+    if path.name in NAMES:
+        return NAMES[path.name]
     reference_file = path.with_name(path.name + REFERENCE_SUFFIX)
     try:
         text = load_whole(reference_file, REFERENCE_BYTES).decode().strip()
@@ -114,16 +116,16 @@ def _files_of(path: Path) -> list[Path]:
     return [path, *(path.with_name(path.name + end) for end in (REFERENCE_SUFFIX, PART_SUFFIX, TAG_SUFFIX))]
 
 
-def remove_model(path: Path, *, with_sources: bool) -> int:
-    """Remove a model's files, even if loaded; return the bytes freed."""
+def remove_model(path: Path) -> int:
+    """Remove a model's files and its source files, even if it is loaded; return the bytes freed."""
     freed = 0
     for file in _files_of(path):
         with contextlib.suppress(FileNotFoundError):
             size = file.lstat().st_size
             file.unlink()
             freed += size
-    if with_sources:
-        shutil.rmtree(path.parent / SOURCE_DIR, ignore_errors=True)
+    if name := NAMES.get(path.name):
+        shutil.rmtree(path.parent / SOURCE_DIRS[name], ignore_errors=True)
     return freed
 
 

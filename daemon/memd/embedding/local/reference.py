@@ -18,13 +18,17 @@ from memd.embedding.space import VectorSpace
 from memd_client.errors import ConfigInvalidError
 
 MINILM: Final = "minilm"
-MINILM_FILE: Final = "minilm-l6-v2-f16.gguf"
+E5: Final = "e5"
+
+NAMED_MODELS: Final = {MINILM: "minilm-l6-v2-f16.gguf", E5: "multilingual-e5-small-q4_0.gguf"}
+"""The models with a short name, and their files."""
 
 DEFAULT_LOCAL_MODEL: Final = "hf:ggml-org/embeddinggemma-300M-GGUF/embeddinggemma-300M-Q8_0.gguf"
 """The default model of `provider: "local"`, the same as in OpenClaw."""
 
-AUTO_MODELS: Final = (MINILM, DEFAULT_LOCAL_MODEL)
-"""The models `auto` looks for, in this order, if none is configured."""
+AUTO_MODELS: Final = (E5, MINILM, DEFAULT_LOCAL_MODEL)
+"""The models `auto` looks for, in this order, if none is configured. Nobody has `e5` who
+didn't choose it, so it is first."""
 
 HUB: Final = "https://huggingface.co"
 """Overridden by `HF_ENDPOINT`, as in the hub's own tools."""
@@ -38,7 +42,7 @@ _SHA256: Final = re.compile(r"sha256=([0-9a-f]{64})")
 
 _HINT: Final = (
     "Write a path, `hf:owner/repository/file.gguf`, `https://host/file.gguf` "
-    "(with `#sha256=…` to verify it) or `minilm`."
+    "(with `#sha256=…` to verify it), `minilm` or `e5`."
 )
 
 
@@ -49,7 +53,7 @@ class ModelReference(Struct, frozen=True):
     are its source and checksum, if known.
     """
 
-    kind: Literal["path", "minilm", "hf", "https"]
+    kind: Literal["path", "named", "hf", "https"]
     text: str
     file_name: str
     url: str | None = None
@@ -58,7 +62,7 @@ class ModelReference(Struct, frozen=True):
     @property
     def is_published(self) -> bool:
         """Whether the name alone identifies the file's contents."""
-        return self.kind in ("minilm", "hf")
+        return self.kind in ("named", "hf")
 
     @property
     def shown(self) -> str:
@@ -78,8 +82,8 @@ class ModelReference(Struct, frozen=True):
 def parse_reference(text: str) -> ModelReference:
     """Parse a reference; raise ConfigInvalidError if it is invalid."""
     text = text.strip()
-    if text == MINILM:
-        return ModelReference("minilm", MINILM, MINILM_FILE)
+    if text in NAMED_MODELS:
+        return ModelReference("named", text, NAMED_MODELS[text])
     if text.startswith("hf:"):
         return _parse_hf(text)
     if text.startswith("https:"):
@@ -143,7 +147,7 @@ def local_space(
 ) -> VectorSpace:
     """Return the vector space of a local model.
 
-    `fingerprint` (`header.load_fingerprint`) isn't needed for `minilm` and `hf:`, whose names identify the file.
+    `fingerprint` (`header.load_fingerprint`) isn't needed for named models and `hf:`, whose names identify the file.
     Prefixes are found by name and `header`; `prefixed=False` is for vectors without prefixes, such as OpenClaw's.
     """
     wanted = parse_reference(reference)

@@ -19,7 +19,7 @@ from typing import Final
 from memd import __version__
 from memd.embedding.local.engine import find_engine
 from memd.embedding.local.extra import install_hint, local_extra
-from memd.embedding.local.model_files import PART_SUFFIX, SOURCE_DIR, TAG_SUFFIX
+from memd.embedding.local.model_files import PART_SUFFIX, SOURCE_DIRS, TAG_SUFFIX
 from memd.index.database import connect, has_module
 from memd.index.vectors.sqlite_vec import VectorExtension
 from memd.service.checks.finding import OK, WARNING, WRONG, Finding, first_paths
@@ -326,7 +326,8 @@ def _model_leftover(name: str) -> str:
     """Return the kind of leftover of a file next to a model; empty for none."""
     if name.endswith(PART_SUFFIX) and not name.endswith(TAG_SUFFIX):
         return "unfinished download"
-    return "unfinished model" if name == SOURCE_DIR or (name[0] == "." and name.endswith(".tmp")) else ""
+    is_unfinished = name in SOURCE_DIRS.values() or (name[0] == "." and name.endswith(".tmp"))
+    return "unfinished model" if is_unfinished else ""
 
 
 def _leftovers(folders: Iterable[Path], kind_of: Callable[[str], str]) -> Iterator[tuple[Path, str]]:

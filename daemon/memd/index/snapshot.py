@@ -12,7 +12,8 @@ from memd.index.files import chunks_of_vectors
 from memd.index.keyword import Scope, count_chunks
 from memd.index.meta import generation
 from memd.index.vectors.cache import VectorCache
-from memd.index.vectors.vector_search import VectorSearch
+from memd.index.vectors.language_means import ShiftedQuery
+from memd.index.vectors.vector_search import FloatArray, VectorSearch
 from memd.system.sqlite import Database as Database
 from memd.text.query.terms import Term
 
@@ -39,6 +40,10 @@ class Snapshot(Struct, frozen=True):
     def languages(self) -> tuple[str, ...]:
         """Return the languages in which texts of the index are stemmed."""
         return self.cache.vocabulary.languages(self.db, self.generation)
+
+    def without_language(self, space_id: str, model: str, query: FloatArray) -> ShiftedQuery:
+        """Return a query's vector to search with if the model prefers the query's language, else the vector itself."""
+        return self.cache.languages.shift(self.db, space_id, model, query, self.chunk_count)
 
     def correct(self, terms: Sequence[Term]) -> dict[str, tuple[str, ...]]:
         """Return corrections of the terms that occur in no text, by term."""

@@ -195,11 +195,12 @@ def _nearest_chunks(snapshot: Snapshot, query: Query) -> dict[int, float]:
     assert snapshot.vectors is not None
     assert query.vector is not None
     db, space_id, scope = snapshot.db, query.vector.space_id, query.limits.scope
+    shifted = snapshot.without_language(space_id, query.vector.model, query.vector.values)
     nearest: dict[int, float] = {}
     for each in query.limits.scopes:
-        nearest |= dict(snapshot.vectors.nearest(db, space_id, query.vector.values, MAX_CANDIDATES, each))
+        nearest |= dict(snapshot.vectors.nearest(db, space_id, shifted.values, MAX_CANDIDATES, each))
     found = snapshot.chunks_of_vectors(space_id, nearest, scope)
-    return {chunk_id: nearest[vector_id] for vector_id, chunk_id in found}
+    return {chunk_id: shifted.cosine_of(nearest[vector_id]) for vector_id, chunk_id in found}
 
 
 def _chunks_of_days(snapshot: Snapshot, query: Query) -> frozenset[int]:

@@ -15,6 +15,7 @@ from memd.index.cache import active_space, count_vectors, find_dims, set_active_
 from memd.index.files import IndexChange
 from memd.index.known_locations import LocationCache
 from memd.index.vectors.choose import VectorSearchChoice, choose_search, needed_bytes
+from memd.index.vectors.language_means import LanguageMeansCache
 from memd.index.vectors.matrix import MatrixSearch
 from memd.index.vectors.sqlite_vec import VectorExtension
 from memd.index.vectors.vector_search import VectorSearch
@@ -87,6 +88,7 @@ class VectorCache:
         count, dims: Number of vectors in use, and their dimensions.
         vocabulary: The words of the index.
         locations: Locations of the chunks that searches met.
+        languages: The mean vectors of the index's languages.
     """
 
     def __init__(self, extension: VectorExtension, budget: MatrixBudget) -> None:
@@ -95,6 +97,7 @@ class VectorCache:
         self._matrix = MatrixSearch()
         self.vocabulary = VocabularyCache()
         self.locations = LocationCache()
+        self.languages = LanguageMeansCache()
         self._space_id: str | None = None
         self.count = 0
         self.dims = 0

@@ -420,15 +420,15 @@ class Methods:
         """Download, describe or remove a local embedding model, or list those on disk.
 
         Args:
-            ref: `minilm`, a path, `hf:owner/repo/file.gguf` or `https://…`; not needed for `list`; empty for `info`:
-                the default model of `provider = "local"`.
+            ref: `minilm`, `e5`, a path, `hf:owner/repo/file.gguf` or `https://…`; not needed for `list`; empty for
+                `info`: the default model of `provider = "local"`.
             action: `pull`, `list`, `info` or `remove`.
             force: Remove a model although an agent's settings name it; else that is `bad_params`.
             on_progress: Called with each progress, in the thread or task that waits.
 
         Returns:
             `ref`, `path` and `size_bytes` of the model; for `list` `models`, a row for each; for `info` `info`, its RAM
-            and tokens, also before the download of the default model and `minilm`.
+            and tokens, also before the download of the default model, `minilm` and `e5`.
 
         Raises:
             ConfigInvalidError: The reference names no model.

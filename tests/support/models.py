@@ -53,11 +53,8 @@ def minilm_path() -> Path:
 
 
 def e5_path() -> Path:
-    """Return the e5 model; skip the test if it is unavailable.
-
-    It has a directory of its own: `auto` prefers it to minilm if both are pulled.
-    """
-    return _named_model("e5", _cache() / "memd-tests" / "models")
+    """Return the e5 model; skip the test if it is unavailable."""
+    return _named_model("e5", models_dir())
 
 
 @functools.cache

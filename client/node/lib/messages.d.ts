@@ -1059,8 +1059,8 @@ export interface EmbedReply {
  * Download, describe or remove a local embedding model, or list those on disk.
  */
 export interface ModelParams {
-  /** `minilm`, a path, `hf:owner/repo/file.gguf` or `https://…`; not needed for `list`; empty for `info`: the default
-   * model of `provider = "local"`. */
+  /** `minilm`, `e5`, a path, `hf:owner/repo/file.gguf` or `https://…`; not needed for `list`; empty for `info`: the
+   * default model of `provider = "local"`. */
   ref?: string;
   /** `pull`, `list`, `info` or `remove`. */
   action?: string;

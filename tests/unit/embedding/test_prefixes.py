@@ -42,6 +42,7 @@ NOMIC = Prefixes("search_query: ", "search_document: ")
         ("snowflake-arctic-embed-l-v2.0", "query: ", ""),
         ("mxbai-embed-large-v1", REPRESENT, ""),
         ("minilm", "", ""),
+        ("e5", "query: ", "passage: "),
         ("all-MiniLM-L6-v2", "", ""),
         ("text-embedding-3-small", "", ""),
         ("subge-small", "", ""),

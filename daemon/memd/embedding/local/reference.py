@@ -26,9 +26,8 @@ NAMED_MODELS: Final = {MINILM: "minilm-l6-v2-f16.gguf", E5: "multilingual-e5-sma
 DEFAULT_LOCAL_MODEL: Final = "hf:ggml-org/embeddinggemma-300M-GGUF/embeddinggemma-300M-Q8_0.gguf"
 """The default model of `provider: "local"`, the same as in OpenClaw."""
 
-AUTO_MODELS: Final = (E5, MINILM, DEFAULT_LOCAL_MODEL)
-"""The models `auto` looks for, in this order, if none is configured. Nobody has `e5` who
-didn't choose it, so it is first."""
+AUTO_MODELS: Final = (MINILM, E5, DEFAULT_LOCAL_MODEL)
+"""The models `auto` looks for, in this order, if none is configured."""
 
 HUB: Final = "https://huggingface.co"
 """Overridden by `HF_ENDPOINT`, as in the hub's own tools."""

@@ -46,6 +46,18 @@ def test_auto_takes_a_pulled_model(tmp_path: Path) -> None:
     assert selection.provider.space == local_space("minilm", None)
 
 
+def test_auto_takes_e5_only_without_minilm(tmp_path: Path) -> None:
+    pulled(tmp_path, "e5")
+    provider = choose(tmp_path).provider
+    assert provider is not None
+    assert (provider.space.query_prefix, provider.space.document_prefix) == ("query: ", "passage: ")
+    assert provider.space.model == "e5"
+    pulled(tmp_path, "minilm")
+    provider = choose(tmp_path).provider
+    assert provider is not None
+    assert provider.space.model == "minilm"
+
+
 def test_auto_takes_the_configured_model_before_a_pulled_one(tmp_path: Path) -> None:
     pulled(tmp_path, "minilm")
     mine = fake.write_model(tmp_path / "mine.gguf")

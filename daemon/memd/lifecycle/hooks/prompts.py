@@ -24,6 +24,12 @@ MIN_PRINTED_LINES = 3
 
 MAX_ACKNOWLEDGEMENT_WORDS = 8
 
+MAX_ERROR_LINES = 2
+"""Lines of a pasted error that are searched for: its message, and what follows it."""
+
+MAX_FRAGMENT_WORDS = 5
+"""Longest prompt without a verb that is a question: `staging port`."""
+
 MAX_LINE_CHARS, MAX_WORD_CHARS = 1_000, 20
 """A longer line whose words are longer on average than this is pasted."""
 
@@ -32,9 +38,11 @@ _SECTIONS = read_sections(_FILE)
 _WORDS = read_words(_FILE)
 _OPENINGS = tuple(_SECTIONS["opening"])
 _PRINTED = lazy_pattern("|".join(f"(?:{row})" for row in _SECTIONS["line"]))
+_ERROR = lazy_pattern("|".join(f"(?:{row})" for row in _SECTIONS["error"]))
 _ACKNOWLEDGEMENTS = frozenset(fold(word).replace("'", "") for word in _WORDS["acknowledgement"])
 _ACKNOWLEDGING_RUNS = _WORDS["acknowledgement-run"]
 _COMMON_STEMS = frozenset(stem_word(fold(word))[0] for word in _WORDS["common"])
+_POLITE, _REQUESTS, _ASKING = (frozenset(map(fold, _WORDS[name])) for name in ("polite", "request", "asking"))
 
 _COMMAND = re.compile(r"/[A-Za-z][\w:-]*(?:\s|$)|![^\s!]|[#&][A-Za-z]\w*\s*$")
 _HOOK_CONTEXT = re.compile(r"\s*<hook_context>.*?</hook_context>", re.DOTALL)
@@ -45,6 +53,9 @@ _FENCE = re.compile(r"(?:```|~~~).*?(?:(?:```|~~~)|\Z)", re.DOTALL)
 _URL = re.compile(r"https?://\S+")
 _SENTENCE_END = re.compile(r"(?<=[.!?。！？])\s*(?=\S)|\n+")
 _WORD = re.compile(r"\w")
+_TRACE = re.compile(r"at \S|File \"|goroutine |\d*\s*\||-->|\[signal |note: |Tests?:|#\d")
+"""Lines of a pasted error that only locate it."""
+
 _GAP = re.compile(r"[\s。、，]")
 
 
@@ -65,11 +76,21 @@ def read_prompt(prompt: str) -> PromptQuery:
     if len(text) > MAX_PROMPT_CHARS:
         return PromptQuery(silence="pasted")
     typed = _typed_text(text)
-    if not _WORD.search(typed):
-        return PromptQuery(silence="pasted")
-    if _is_acknowledgement(typed):
-        return PromptQuery(silence="acknowledgement" if typed == text else "pasted")
-    return PromptQuery(_telling_part(typed))
+    error = "" if typed == text else _error_in(text, typed)
+    if not _WORD.search(typed) or _is_acknowledgement(typed):
+        silence = "acknowledgement" if typed == text else "pasted"
+        return PromptQuery(error) if error else PromptQuery(silence=silence)
+    return PromptQuery(f"{_telling_part(typed)} {error}"[:MAX_QUERY_CHARS].rstrip())
+
+
+def asks(query: str) -> bool:
+    """Return whether a query asks for what is known, or names it in few words, instead of requesting work."""
+    words = [word for word in folded_words(fold(query)) if word not in _POLITE]
+    if "?" in query or "？" in query:
+        return True
+    if not words or words[0] in _REQUESTS:
+        return False
+    return len(words) <= MAX_FRAGMENT_WORDS or not _ASKING.isdisjoint(words)
 
 
 def _without_hook_context(prompt: str) -> str:
@@ -104,6 +125,16 @@ def _typed_text(text: str) -> str:
     return _URL.sub(" ", "\n".join(lines)).strip()
 
 
+def _error_in(text: str, typed: str) -> str:
+    """Return the message of an error in the lines of a text that nobody typed; "" if there is none."""
+    lines = [line.strip() for line in text.split("\n")]
+    first = next((at for at, line in enumerate(lines) if _ERROR.match(line) and line not in typed), None)
+    if first is None:
+        return ""
+    lines = [line[:MAX_LINE_CHARS] for line in lines[first : first + MAX_ERROR_LINES]]
+    return " ".join(" ".join(line for line in lines if not _TRACE.match(line)).split())[:MAX_QUERY_CHARS]
+
+
 def _is_dense(line: str) -> bool:
     """Return whether a long line has too few gaps for words."""
     return len(line) > MAX_LINE_CHARS and len(_GAP.findall(line)) * MAX_WORD_CHARS < len(line)
@@ -123,7 +154,10 @@ def _is_acknowledgement(text: str) -> bool:
     words = folded_words(fold(rest).replace("'", ""))
     if len(words) > MAX_ACKNOWLEDGEMENT_WORDS:
         return False
-    return all(word in _ACKNOWLEDGEMENTS or len(word) == 1 or word.isdigit() for word in words)
+    return all(
+        word in _ACKNOWLEDGEMENTS or (len(word) == 1 and not has_cjk(word)) or word.isdigit()
+        for word in words
+    )
 
 
 def _telling_part(text: str) -> str:

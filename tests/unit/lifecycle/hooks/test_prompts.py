@@ -6,11 +6,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memd.lifecycle.hooks.prompts import MAX_PROMPT_CHARS, MAX_QUERY_CHARS, read_prompt
+from memd.lifecycle.hooks.prompts import MAX_PROMPT_CHARS, MAX_QUERY_CHARS, asks, read_prompt
 
 LOG = "\n".join(f"2026-11-20T03:12:{second:02d}Z WARN proxy: backend not healthy" for second in range(5))
+MESSAGE = "OSError: gone"
 TRACE = (
-    'Traceback (most recent call last):\n  File "a.py", line 8, in load\n    rows = fetch(day)\nOSError: gone'
+    f'Traceback (most recent call last):\n  File "a.py", line 8, in load\n    rows = fetch(day)\n{MESSAGE}'
 )
 
 
@@ -60,7 +61,6 @@ def test_an_acknowledgement_asks_for_nothing(prompt: str) -> None:
     "prompt",
     [
         LOG,
-        TRACE,
         "```\nanything in a fence\n```",
         '{"status": "pending", "id": 7}',
         "https://example.org/pull/8",
@@ -72,7 +72,51 @@ def test_pasted_output_is_not_searched_for(prompt: str) -> None:
     assert read_prompt(prompt).silence == "pasted"
 
 
-@pytest.mark.parametrize("output", [LOG, TRACE, f"```\n{LOG}\n```"])
+@pytest.mark.parametrize(
+    ("error", "message"),
+    [
+        (TRACE, MESSAGE),
+        (
+            "thread 'main' panicked at src/watch.rs:212:31:\nalready borrowed: BorrowMutError",
+            "thread 'main' panicked at src/watch.rs:212:31: already borrowed: BorrowMutError",
+        ),
+        ("Error: read ECONNRESET\n    at TLSWrap.onStreamRead (node:internal:217)", "Error: read ECONNRESET"),
+        (
+            "org.acme.ProxyException: no session\n\tat org.acme.Proxy.open(Proxy.java:176)",
+            "org.acme.ProxyException: no session",
+        ),
+    ],
+)
+def test_the_message_of_a_pasted_error_is_the_query(error: str, message: str) -> None:
+    assert read_prompt(error).query == message
+    assert read_prompt(f"what is this\n\n{error}").query.endswith(message)
+
+
+@pytest.mark.parametrize(
+    "query", ["staging port", "which port?", "wo liegt das Zertifikat", "how did we fix it"]
+)
+def test_a_question_or_a_few_words_ask(query: str) -> None:
+    assert asks(query)
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "sort imports",
+        "please add a test",
+        "bitte füge ein Feld hinzu",
+        "the menu stays open on small screens",
+    ],
+)
+def test_a_request_does_not_ask(query: str) -> None:
+    assert not asks(query)
+
+
+def test_a_short_question_in_japanese_is_no_acknowledgement() -> None:
+    assert read_prompt("ログの保存期間は？").query == "ログの保存期間は？"
+
+
+@pytest.mark.parametrize("output", [LOG, f"```\n{LOG}\n```"])
 @pytest.mark.parametrize("order", ["{0}\n\n{1}", "{1}\n\n{0}"])
 def test_the_request_around_pasted_output_is_the_query(output: str, order: str) -> None:
     asked = "why does the proxy lose its backend every night?"

@@ -17,6 +17,7 @@ EVENTS = ("session_start", "prompt", "compaction", "session_end")
 
 DECISIONS = (
     "injected",
+    "related",
     "empty",
     "machine_prompt",
     "not_sure",
@@ -26,7 +27,7 @@ DECISIONS = (
     "off",
     "gave_up",
 )
-"""Codes that tell what a hook did; only `injected` comes with a text."""
+"""Codes that tell what a hook did; only `injected` and `related` come with a text."""
 
 
 class HookParams(Record, frozen=True):
@@ -44,8 +45,9 @@ class HookParams(Record, frozen=True):
         agent: The agent's id; None: the default agent.
 
     Returns:
-        `text` (empty unless `decision` is `injected`), `hits` in it, and `decision`: `injected`, `empty`,
-        `machine_prompt`, `not_sure`, `already_shown`, `nothing_new`, `indexed`, `off` or `gave_up`.
+        `text` (empty unless `decision` is `injected` or `related`), `hits` in it, and `decision`: `injected`,
+        `related`, `empty`, `machine_prompt`, `not_sure`, `already_shown`, `nothing_new`, `indexed`, `off` or
+        `gave_up`.
 
     Raises:
         AgentUnknownError: No agent has that id.
@@ -69,10 +71,11 @@ class HookReply(Record, frozen=True):
 
     Attributes:
         text: Text for the program's model, or empty.
-        decision: `injected`; or why there is no text: `empty` (nothing was found), `machine_prompt` (not a person's
-            prompt), `not_sure` (the hits are weak), `already_shown` (in this session), `nothing_new`, `indexed` (the
-            session is being indexed), `off` (in the settings) or `gave_up` (the search was too slow, the caller left,
-            or memory failed).
+        decision: `injected`; `related` (one line names where the answer may be, because the hits are not sure enough to
+            quote); or why there is no text: `empty` (nothing was found), `machine_prompt` (not a person's prompt),
+            `not_sure` (the hits are weak), `already_shown` (in this session), `nothing_new`, `indexed` (the session is
+            being indexed), `off` (in the settings) or `gave_up` (the search was too slow, the caller left, or memory
+            failed).
         hits: Hits in the text.
     """
 
@@ -90,8 +93,8 @@ class HookLogParams(Record, frozen=True):
 
     Returns:
         `entries`, newest first, each with `time_ms`, `program`, `session_id`, `event`, `decision`, `chars` (of the
-        injected text), the `places` of its hits, the start of the `prompt`, and, if nothing was injected, the
-        place of the best `candidate` and what it `lacks`.
+        added text), the `places` of its hits, the start of the `prompt`, and, if nothing was added, the place of
+        the best `candidate` and what it `lacks`.
 
     Raises:
         BadParamsError: A parameter is wrong, or no session or several begin with `session_id`.
@@ -103,10 +106,10 @@ class HookLogParams(Record, frozen=True):
 
 
 class HookLogEntry(Record, frozen=True):
-    """One event: its decision, the characters of the injected text, and the places of its hits.
+    """One event: its decision, the characters of the added text, and the places of its hits.
 
-    If nothing was injected, `candidate` is the place of the best candidate, and `lacks` says in English why it wasn't
-    injected, or why there is no answer; its wording may change. They are empty if they don't apply.
+    If nothing was added, `candidate` is the place of the best candidate, and `lacks` explains in English why it wasn't
+    added, or why there is no answer; its wording may change. They are empty if they don't apply.
 
     Attributes:
         time_ms: When the decision was made.
@@ -117,7 +120,7 @@ class HookLogEntry(Record, frozen=True):
         chars: Characters of the text.
         places: Places of its hits.
         prompt: The first words of the prompt on one line, at most 60 characters, without secrets.
-        candidate: If nothing was injected, the place of the best candidate, or empty.
+        candidate: If nothing was added, the place of the best candidate, or empty.
         lacks: What the candidate lacks, or why there is no answer, in English, for people; the wording may change.
     """
 

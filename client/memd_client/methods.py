@@ -792,8 +792,9 @@ class Methods:
             agent: The agent's id; None: the client's own agent, else the default agent.
 
         Returns:
-            `text` (empty unless `decision` is `injected`), `hits` in it, and `decision`: `injected`, `empty`,
-            `machine_prompt`, `not_sure`, `already_shown`, `nothing_new`, `indexed`, `off` or `gave_up`.
+            `text` (empty unless `decision` is `injected` or `related`), `hits` in it, and `decision`: `injected`,
+            `related`, `empty`, `machine_prompt`, `not_sure`, `already_shown`, `nothing_new`, `indexed`, `off` or
+            `gave_up`.
 
         Raises:
             AgentUnknownError: No agent has that id.
@@ -823,8 +824,8 @@ class Methods:
 
         Returns:
             `entries`, newest first, each with `time_ms`, `program`, `session_id`, `event`, `decision`, `chars` (of the
-            injected text), the `places` of its hits, the start of the `prompt`, and, if nothing was injected, the place
-            of the best `candidate` and what it `lacks`.
+            added text), the `places` of its hits, the start of the `prompt`, and, if nothing was added, the place of
+            the best `candidate` and what it `lacks`.
 
         Raises:
             BadParamsError: A parameter is wrong, or no session or several begin with `session_id`.

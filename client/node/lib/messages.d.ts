@@ -1465,9 +1465,10 @@ export interface HookParams {
 export interface HookReply {
   /** Text for the program's model, or empty. */
   text: string;
-  /** `injected`; or why there is no text: `empty` (nothing was found), `machine_prompt` (not a person's prompt),
-   * `not_sure` (the hits are weak), `already_shown` (in this session), `nothing_new`, `indexed` (the session is being
-   * indexed), `off` (in the settings) or `gave_up` (the search was too slow, the caller left, or memory failed). */
+  /** `injected`; `related` (one line names where the answer may be, because the hits are not sure enough to quote); or
+   * why there is no text: `empty` (nothing was found), `machine_prompt` (not a person's prompt), `not_sure` (the hits
+   * are weak), `already_shown` (in this session), `nothing_new`, `indexed` (the session is being indexed), `off` (in
+   * the settings) or `gave_up` (the search was too slow, the caller left, or memory failed). */
   decision: string;
   /** Hits in the text. */
   hits: number;
@@ -1484,10 +1485,10 @@ export interface HookLogParams {
 }
 
 /**
- * One event: its decision, the characters of the injected text, and the places of its hits.
+ * One event: its decision, the characters of the added text, and the places of its hits.
  *
- * If nothing was injected, `candidate` is the place of the best candidate, and `lacks` says in English why it wasn't
- * injected, or why there is no answer; its wording may change. They are empty if they don't apply.
+ * If nothing was added, `candidate` is the place of the best candidate, and `lacks` explains in English why it wasn't
+ * added, or why there is no answer; its wording may change. They are empty if they don't apply.
  */
 export interface HookLogEntry {
   /** When the decision was made. */
@@ -1506,7 +1507,7 @@ export interface HookLogEntry {
   places: string[];
   /** The first words of the prompt on one line, at most 60 characters, without secrets. */
   prompt: string;
-  /** If nothing was injected, the place of the best candidate, or empty. */
+  /** If nothing was added, the place of the best candidate, or empty. */
   candidate: string;
   /** What the candidate lacks, or why there is no answer, in English, for people; the wording may change. */
   lacks: string;

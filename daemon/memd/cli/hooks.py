@@ -152,7 +152,7 @@ def log(session: CliSession, limit: int, session_id: str | None, as_json: bool) 
 
 def _entry_lines(entry: HookLogEntry) -> list[Line]:
     """Return an entry as lines: what happened, the prompt, then the places of the hits, or why there are none."""
-    state = (entry.decision, "good" if entry.decision == "injected" else "quiet")
+    state = (entry.decision, "good" if entry.decision in ("injected", "related") else "quiet")
     chars = f"{entry.chars} characters" if entry.chars else ""
     about = dotted(entry.program, entry.event, chars, entry.session_id)
     moment = datetime.fromtimestamp(entry.time_ms / 1000, UTC).strftime("%Y-%m-%d %H:%M:%S")

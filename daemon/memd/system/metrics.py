@@ -62,6 +62,11 @@ FAMILIES: dict[str, Family] = {
     "memd_searches_partial_total": Family(
         "counter", "Searches answered before all changed files were indexed."
     ),
+    "memd_hooks_total": Family(
+        "counter",
+        "Events of hooks, by decision: `injected` adds lines, `related` names a location.",
+        ("event", "decision"),
+    ),
     "memd_catch_up_seconds": Family("histogram", "Time searches waited for changed files."),
     "memd_files_checked_total": Family(
         "counter",

@@ -1,20 +1,25 @@
-"""The lines of hits that match a prompt confidently. Pure functions."""
+"""The lines of hits that match a prompt confidently, or the location of the most likely one. Pure functions."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
 
-from memd.lifecycle.hooks.evidence import (
-    DistinctiveTerm,
-    LineEvidence,
-    distinctive_terms,
-    line_evidence,
-    text_key,
-)
+from msgspec import Struct
+
+from memd.lifecycle.hooks.evidence import PromptTerm, line_evidence, prompt_terms, quotable_runs, text_key
 from memd.lifecycle.hooks.injection import HookDecision, ShownLine
+from memd.lifecycle.hooks.line_confidence import (
+    MIN_INJECTED,
+    MIN_NAMED,
+    LineFeatures,
+    probability,
+    vector_agreement,
+)
 from memd.lifecycle.hooks.project import Project
+from memd.lifecycle.hooks.prompts import asks
 from memd.programs.catalog import OPENCLAW_SOURCE
+from memd.text.cut.annotations import CURATED_FILES
 from memd.text.cut.snippets import cut_snippet
 from memd.text.tokens import has_wide
 from memd_client.hit_text import describe_session
@@ -24,92 +29,130 @@ MAX_LINE_CHARS, MAX_WIDE_LINE_CHARS = 400, 160
 """Longest line that is shown whole; of a longer one, the part with the most matched words. The second limit is for
 scripts whose characters are a token each."""
 
-MIN_WORDS, MIN_SHARE = 2, 0.39
-"""Distinctive terms of a confident match about the session's project, and their share of the prompt's."""
-
-MIN_SINGLE_SHARE = 0.51
-"""Share from which one distinctive term is enough in a line about the project."""
-
-MIN_OTHER_WORDS, MIN_OTHER_SHARE = 3, 0.6
-"""The same of a line that doesn't name the project."""
-
-MIN_OTHER_CONVERSATION_SHARE = 0.75
-"""The share of a line of a conversation that was held elsewhere."""
-
-MIN_NAMED_SHARE = 0.5
-"""Share from which two words of a line that doesn't name the project are enough, if both are names."""
-
-MIN_RELATIVE_WEIGHT = 0.65
-"""Lines with less of the best line's weight are left out."""
-
 MAX_LINES = 3
 
 _BULLET = re.compile(r"\s*(?:[-*+]|\d+[.)])\s+")
-_HEADING = re.compile(r"\s*#{1,6}\s")
+_HEADING = re.compile(r"\s*#{1,6}\s+(.*)")
 
 
-def judge_hits(query: str, hits: Iterable[Hit], project: Project) -> HookDecision:
+class Candidate(Struct, frozen=True):
+    """A line that may answer a prompt.
+
+    Attributes:
+        line: How it is shown.
+        features: What its probability depends on.
+        probability: The probability that it answers the prompt.
+        location: Where it is, with the tool that reads it.
+        fault: Why it can't be an answer, in words, or "".
+        lacks: The fault, or the evidence that was too little, in words.
+    """
+
+    line: ShownLine
+    features: LineFeatures
+    probability: float
+    location: str
+    fault: str
+    lacks: str
+
+
+def judge_hits(query: str, hits: Iterable[Hit], project: Project, model: str = "") -> HookDecision:
     """Return the lines of explained hits that match a query confidently in a session's project, best first; else the
     best candidate."""
-    found: dict[bytes, tuple[float, ShownLine]] = {}
-    most, best = -1.0, HookDecision("not_sure")
+    return decide(find_candidates(query, hits, project, model))
+
+
+def find_candidates(query: str, hits: Iterable[Hit], project: Project, model: str) -> list[Candidate]:
+    """Return the lines of explained hits as candidates; `model` made the vectors."""
+    runs, is_question = quotable_runs(query), asks(query)
+    candidates = list[Candidate]()
     for hit in hits:
-        if hit.explain is None:
-            continue
-        words = distinctive_terms(
-            ((word["word"], word["weight"]) for word in hit.explain["words"]), query, project.words
-        )
-        for weight, line, lacks in _judge_lines(hit, hit.explain["lines"], words, project):
-            if not lacks:
-                found.setdefault(text_key(line.text), (weight, line))
-            elif weight > most:
-                most, best = weight, HookDecision("not_sure", candidate=line.place, lacks=lacks)
-    ranked = sorted(found.values(), key=lambda each: -each[0])
-    least = MIN_RELATIVE_WEIGHT * ranked[0][0] if ranked else 0.0
-    lines = tuple(line for weight, line in ranked if weight >= least)[:MAX_LINES]
-    return HookDecision("sure", lines=lines) if lines else best
+        if hit.explain is not None:
+            terms = prompt_terms(hit.explain["words"], query, project.words)
+            candidates.extend(_judge_lines(hit, terms, runs, project, model, asks=is_question))
+    return candidates
+
+
+def decide(candidates: Sequence[Candidate]) -> HookDecision:
+    """Return the confident matches, best first; else the location of the most likely line, if it is likely enough."""
+    ranked = sorted(candidates, key=lambda candidate: -candidate.probability)
+    confident: dict[bytes, ShownLine] = {}
+    for candidate in ranked:
+        if candidate.probability >= MIN_INJECTED and not candidate.fault:
+            confident.setdefault(text_key(candidate.line.text), candidate.line)
+    if confident:
+        return HookDecision("sure", lines=tuple(confident.values())[:MAX_LINES])
+    if not ranked:
+        return HookDecision("not_sure")
+    best = next((candidate for candidate in ranked if not candidate.fault), ranked[0])
+    location = "" if best.fault or best.probability < MIN_NAMED else best.location
+    lines = (best.line,) if location else ()
+    return HookDecision("not_sure", "", lines, best.line.place, best.lacks, location)
 
 
 def _judge_lines(
-    hit: Hit, numbers: Sequence[int], words: Sequence[DistinctiveTerm], project: Project
-) -> Iterator[tuple[float, ShownLine, str]]:
-    """Yield the lines of a hit with their weights, and what each lacks to be sure, in words; "" if nothing."""
-    lines = hit.snippet.split("\n")
+    hit: Hit, terms: Sequence[PromptTerm], runs: frozenset[str], project: Project, model: str, *, asks: bool
+) -> Iterator[Candidate]:
+    """Yield the lines of a hit with their probabilities."""
+    lines, numbers = hit.snippet.split("\n"), hit.explain["lines"] if hit.explain else ()
     is_conversation = hit.session is not None or hit.source == OPENCLAW_SOURCE
     session = f"{hit.path if hit.session is None else hit.session.id}:" if is_conversation else ""
     is_project_file = project.is_path(hit.path if hit.session is None else hit.session.project)
+    title = "" if hit.session is None else hit.session.title
+    context = line_evidence(terms, f"{title}\n{hit.snippet}").share
+    agreement = vector_agreement(hit.vector_score, model)
+    total, heading = sum(not term.is_common for term in terms), ""
     for at, line in enumerate(lines):
-        if not line.strip() or _HEADING.match(line):
+        if not line.strip():
             continue
-        evidence = line_evidence(words, line)
-        is_project = is_project_file or project.is_named(line)
-        lacks = _lack_of(evidence, len(words), is_project=is_project, is_conversation=is_conversation)
-        if not lacks and hit.superseded_by is not None:
-            lacks = "superseded by a later statement"
+        if found := _HEADING.match(line):
+            heading = found[1].strip()
+            continue
         quoted = _quoted(lines[at:])
-        text = "" if lacks else " ".join(_cut(part, words) for part in quoted)
-        if quoted[-1].startswith("User: ") and text.endswith(("?", "？")):
-            lacks = "a question without its answer"
+        evidence = line_evidence(terms, "\n".join(quoted), runs)
+        features = LineFeatures(
+            evidence.count,
+            evidence.share,
+            context,
+            evidence.names,
+            evidence.is_exact,
+            agreement,
+            is_project_file or project.is_named(line),
+            is_conversation,
+            hit.path in CURATED_FILES,
+            asks,
+        )
+        chance = probability(features)
+        text = " ".join(_cut(part, terms) for part in quoted) if chance >= MIN_INJECTED else ""
         messages = tuple(f"{session}{number}" for number in numbers[at : at + len(quoted)] if session)
         shown = ShownLine(text, f"{hit.path}#L{numbers[at]}", _about(hit), quoted, messages)
-        yield evidence.weight, shown, lacks
+        fault = _fault(hit, quoted)
+        lacks = fault or _lack_of(evidence.count, total, chance)
+        yield Candidate(shown, features, chance, _location(hit, numbers[at], heading), fault, lacks)
 
 
-def _lack_of(evidence: LineEvidence, total: int, *, is_project: bool, is_conversation: bool) -> str:
-    """Return what a line with some evidence lacks to be about the prompt, in words; "" if nothing.
+def _fault(hit: Hit, quoted: Sequence[str]) -> str:
+    """Return why a line can't be an answer, in words; "" if it can."""
+    if hit.superseded_by is not None:
+        return "superseded by a later statement"
+    is_question = quoted[-1].startswith("User: ") and quoted[-1].rstrip().endswith(("?", "？"))
+    return "a question without its answer" if is_question else ""
 
-    Conversations are full of requests: a line of one needs more words than a line of a note.
-    """
-    count, share = evidence.count, evidence.share
-    shares = f"shares {count} of {total} distinctive words" if total else "the prompt has no distinctive word"
-    if is_project and not is_conversation:
-        return "" if count and share >= (MIN_SHARE if count >= MIN_WORDS else MIN_SINGLE_SHARE) else shares
-    if count >= MIN_OTHER_WORDS:
-        least = MIN_OTHER_SHARE if is_project or not is_conversation else MIN_OTHER_CONVERSATION_SHARE
-        return "" if share >= least else shares
-    if is_conversation or count < MIN_WORDS or share < MIN_NAMED_SHARE:
-        return shares
-    return "" if evidence.names >= MIN_WORDS else f"{shares}, but not 2 names or numbers"
+
+def _lack_of(count: int, total: int, chance: float) -> str:
+    """Return what a line with too little evidence shares with a prompt, in words."""
+    if not total:
+        return "the prompt has no distinctive word"
+    return f"shares {count} of {total} distinctive words; {chance:.0%} likely to be the answer"
+
+
+def _location(hit: Hit, line: int, heading: str) -> str:
+    """Return the location of a line with the tool that reads it."""
+    if hit.session is None:
+        about = f"{hit.path}, '{heading}'" if heading else hit.path
+        return f"{about}: memory_get, from line {line}"
+    session = hit.session
+    about = ", ".join(filter(None, (session.program, session.date, session.title and f"'{session.title}'")))
+    return f"{about}: conversation_read {hit.path}#L{line}"
 
 
 def _quoted(lines: Sequence[str]) -> tuple[str, ...]:
@@ -118,11 +161,12 @@ def _quoted(lines: Sequence[str]) -> tuple[str, ...]:
     return tuple(lines[: 2 if is_answered else 1])
 
 
-def _cut(line: str, words: Sequence[DistinctiveTerm]) -> str:
+def _cut(line: str, terms: Sequence[PromptTerm]) -> str:
     """Return a line as it is shown: without its list mark, and only its best part if it is long."""
     text = _BULLET.sub("", line, count=1).strip()
     limit = MAX_WIDE_LINE_CHARS if has_wide(text) else MAX_LINE_CHARS
-    return cut_snippet(text, 1, [word.form for word in words], limit).text.strip()
+    forms = [form for term in terms for form in (term.form, *term.corrections)]
+    return cut_snippet(text, 1, forms, limit).text.strip()
 
 
 def _about(hit: Hit) -> str:

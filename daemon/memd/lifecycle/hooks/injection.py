@@ -12,6 +12,7 @@ from memd.text.tokens import estimate_tokens
 from memd.text.transcripts.injected import CLOSING, OPENING
 
 PROMPT_HEADING = "Noted earlier, quoted from files and conversations; it may be outdated:"
+RELATED_HEADING = "Possibly related:"
 
 
 class ShownLine(Struct, frozen=True):
@@ -29,13 +30,17 @@ class ShownLine(Struct, frozen=True):
 
 
 class HookDecision(Struct, frozen=True):
-    """What a hook does: the code, the text with its lines, or the best candidate's place and what it lacks."""
+    """What a hook does: the code, the text with its lines, or the best candidate's place and what it lacks.
+
+    `location` is where the answer may be, with the tool that reads it.
+    """
 
     code: str
     text: str = ""
     lines: tuple[ShownLine, ...] = ()
     candidate: str = ""
     lacks: str = ""
+    location: str = ""
 
 
 def inject(heading: str, lines: Sequence[ShownLine], max_tokens: int) -> tuple[str, list[ShownLine]]:
@@ -45,6 +50,12 @@ def inject(heading: str, lines: Sequence[ShownLine], max_tokens: int) -> tuple[s
         if estimate_tokens(_block(heading, [*shown, line])) <= max_tokens:
             shown.append(line)
     return (_block(heading, shown), shown) if shown else ("", [])
+
+
+def name_location(location: str) -> str:
+    """Return a marked block that only names where an answer may be."""
+    text, _ = redact(location)
+    return "\n".join((OPENING, f"{RELATED_HEADING} {on_one_line(escape(text))}", CLOSING))
 
 
 def _block(heading: str, lines: Sequence[ShownLine]) -> str:

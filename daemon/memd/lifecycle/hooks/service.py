@@ -12,8 +12,14 @@ from msgspec.structs import replace
 
 from memd.agents.agent import Agent
 from memd.agents.registry import AgentRegistry
-from memd.lifecycle.hooks.confident_matches import judge_hits
-from memd.lifecycle.hooks.injection import PROMPT_HEADING, HookDecision, ShownLine, inject
+from memd.lifecycle.hooks.confident_matches import Candidate, decide, find_candidates
+from memd.lifecycle.hooks.injection import (
+    PROMPT_HEADING,
+    HookDecision,
+    ShownLine,
+    inject,
+    name_location,
+)
 from memd.lifecycle.hooks.log import HookLog
 from memd.lifecycle.hooks.opening import OPENING_TOKENS, describe, newest_facts, project_files
 from memd.lifecycle.hooks.project import Project, project_in
@@ -26,7 +32,7 @@ from memd.system.clock import Clock, wall_clock_ms
 from memd.text.transcripts.injected import without_injected
 from memd_client.errors import DeadlineExceededError, MemdError
 from memd_client.hooks import HookParams, HookReply
-from memd_client.messages import FileEntry, FilesParams, GetParams, Hit, SearchParams
+from memd_client.messages import FileEntry, FilesParams, GetParams, Hit, SearchParams, SearchReply
 
 DEADLINE_MS = 50
 """Deadline of a search: it waits 40 ms at most for the prompt's vector, and otherwise uses keywords."""
@@ -90,10 +96,16 @@ class HookService:
         for sentence in sentences_of(without_injected(params.prompt))[:MAX_SENTENCES]:
             if not sentence.endswith(("?", "？")):
                 self._said.add(params.program, params.session_id, ShownLine(sentence))
-        hits = await _search(memory, asked.query, params)
-        if not hits:
-            return HookDecision("empty") if hits is not None else TOO_SLOW
-        judged = judge_hits(asked.query, hits, await trio.to_thread.run_sync(_project_of, params.cwd))
+        replies = await _search(memory, asked.query, params)
+        if not any(reply.hits for reply in replies):
+            return HookDecision("empty") if len(replies) == len(memory) else TOO_SLOW
+        project = await trio.to_thread.run_sync(_project_of, params.cwd)
+        candidates = list[Candidate]()
+        for reply in replies:
+            candidates += find_candidates(asked.query, reply.hits, project, reply.model)
+        judged = decide(candidates)
+        if judged.location:
+            return self._name(params, judged)
         return self._inject(params, PROMPT_HEADING, judged.lines, max_tokens) if judged.lines else judged
 
     async def _at_start(self, memory: Sequence[Agent], params: HookParams) -> HookDecision:
@@ -137,6 +149,17 @@ class HookService:
             return HookDecision("not_sure", candidate=new[0].place, lacks="too long for hooks.max_tokens")
         return HookDecision("injected", text, tuple(shown))
 
+    def _name(self, params: HookParams, judged: HookDecision) -> HookDecision:
+        """Return the location of a line that is new to the session, and remember the location."""
+        key = (params.program, params.session_id)
+        location = ShownLine(judged.location)
+        if self._shown.is_seen(*key, location) or any(
+            seen.is_seen(*key, judged.lines[0]) for seen in (self._shown, self._said)
+        ):
+            return replace(judged, code="already_shown", lines=(), lacks=SEEN)
+        self._shown.add(*key, location)
+        return replace(judged, code="related", text=name_location(judged.location), candidate="", lacks="")
+
 
 def _chosen(memories: AgentRegistry, params: HookParams, settings: HooksSettings) -> list[Agent]:
     """Return the agents whose memory a hook uses."""
@@ -154,13 +177,13 @@ def _project_of(cwd: str) -> Project:
     return project_in("" if folder == os.path.expanduser("~") else folder)
 
 
-async def _search(memory: Sequence[Agent], query: str, params: HookParams) -> list[Hit] | None:
-    """Return the hits in all chosen memories without the session's own conversation; None if too slow for any."""
-    found: list[list[Hit] | None] = [None for _ in memory]
+async def _search(memory: Sequence[Agent], query: str, params: HookParams) -> list[SearchReply]:
+    """Return the replies of all chosen memories that were fast enough, without the session's own conversation."""
+    replies = list[SearchReply]()
 
-    async def search(at: int) -> None:
+    async def search(agent: Agent) -> None:
         with suppress(DeadlineExceededError):
-            reply = await memory[at].search(
+            reply = await agent.search(
                 SearchParams(
                     query=query,
                     max_results=MAX_HITS,
@@ -171,14 +194,14 @@ async def _search(memory: Sequence[Agent], query: str, params: HookParams) -> li
                     exclude_session=params.session_id,
                 )
             )
-            found[at] = reply.hits
+            hits = [hit for hit in reply.hits if not _is_own(hit, params)]
+            replies.append(replace(reply, hits=hits))
 
     with trio.move_on_after(TIMEOUT_S):
         async with trio.open_nursery() as nursery:
-            for at in range(len(memory)):
-                nursery.start_soon(search, at)
-    hits = [hit for hits in found for hit in hits or () if not _is_own(hit, params)]
-    return None if None in found and not hits else hits
+            for agent in memory:
+                nursery.start_soon(search, agent)
+    return replies
 
 
 def _is_own(hit: Hit, params: HookParams) -> bool:

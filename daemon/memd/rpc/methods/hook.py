@@ -8,4 +8,6 @@ from memd_client.hooks import HookParams, HookReply
 
 async def handle(call: Call, params: HookParams) -> HookReply:
     """Return the text to add, or why there is none."""
-    return await call.daemon.hooks.answer(call.registry, params)
+    reply = await call.daemon.hooks.answer(call.registry, params)
+    call.daemon.meter.count("memd_hooks_total", params.event, reply.decision)
+    return reply

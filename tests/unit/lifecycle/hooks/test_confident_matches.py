@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import pytest
 from msgspec.structs import replace
 
+from memd.lifecycle.hooks import confident_matches
 from memd.lifecycle.hooks.confident_matches import MAX_LINES, judge_hits
+from memd.lifecycle.hooks.line_confidence import LineFeatures, probability, vector_agreement
 from memd.lifecycle.hooks.project import Project, project_in
 from memd_client.messages import Hit, Supersession
 from memd_client.sources import SessionInfo
@@ -52,12 +55,127 @@ def test_the_name_of_the_project_tells_nothing() -> None:
 
 
 def test_a_line_about_something_else_needs_more_words() -> None:
-    found = hit("- Uploads are retried", "upload", "retry", "invoice", path="memory/cooking.md")
+    words = ("upload", "retry", "invoice", "night")
+    found = hit("- Uploads are retried", *words, path="memory/cooking.md")
 
     assert texts(found) == []
-    assert texts(replace(found, snippet="- Uploads of invoices are retried")) == [
-        "Uploads of invoices are retried"
+    assert texts(replace(found, snippet="- Uploads of invoices are retried at night"), "which night?") != []
+
+
+def conversation(talk: str, *words: str, project: str = "/x/harbor") -> Hit:
+    """Return a hit in a conversation about a project."""
+    return replace(
+        hit(talk, *words, path="codex/s1"),
+        session=SessionInfo("codex", "s1", "Queue for order mails", project, date="2026-11-12"),
+    )
+
+
+def test_two_distinctive_terms_are_enough_in_a_conversation_if_the_vector_agrees() -> None:
+    talk = conversation(
+        "Assistant: order mails have a limiter",
+        "limiter",
+        "mails",
+        "carrier",
+        "fee",
+        "badge",
+        "queue",
+        "proxy",
+    )
+
+    near, far = (
+        judge_hits("did the queue of the carrier get a limiter of mails", [found], PROJECT, "minilm").code
+        for found in (replace(talk, vector_score=0.6), replace(talk, vector_score=0.1))
+    )
+
+    assert (near, far) == ("sure", "not_sure")
+
+
+def test_an_identifier_is_enough_in_any_style() -> None:
+    found = conversation(
+        "Assistant: the job sets `mail_blocked` for bounces", "mail_blocked", "mail", "blocked"
+    )
+
+    assert texts(found, "mail_blocked") == ["Assistant: the job sets `mail_blocked` for bounces"]
+
+
+def test_an_identifier_does_not_match_a_similar_one() -> None:
+    assert texts(hit("- The job sets `mail_blocker`", "mail_blocked"), "mail_blocked") == []
+
+
+def test_a_quoted_error_is_enough_even_elsewhere() -> None:
+    error = "could not initialize proxy - no Session"
+    words = ("initialize", "proxy", "session")
+    talk = f"User: we get {error}\nAssistant: the run left its transaction"
+    found = conversation(talk, *words, project="/x/other")
+
+    assert judge_hits(error, [found], PROJECT).code == "sure"
+
+
+def test_one_term_is_enough_for_a_curated_fact_about_the_project() -> None:
+    found = hit("- Harbor: the pager is in the vault", "pager", "handover", path="MEMORY.md")
+
+    assert texts(found, "pager handover") == ["Harbor: the pager is in the vault"]
+    assert (
+        texts(
+            replace(found, path="memory/cooking.md", snippet="- The pager is in the vault"), "pager handover"
+        )
+        == []
+    )
+
+
+def test_a_corrected_word_counts() -> None:
+    found = hit("- Upload jobs retry five times", "uplaod", "retry")
+    words = [
+        {"word": "uplaod", "weight": 7.0, "chunks": 0, "corrections": ["upload"]},
+        {"word": "retry", "weight": 4.0},
     ]
+
+    assert texts(replace(found, explain={"words": words, "lines": [5]}), "uplaod retry?") != []
+
+
+def test_a_likely_line_is_named_with_the_tool_that_reads_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(confident_matches, "MIN_INJECTED", 1.0)
+    notes = hit("## Jobs\n- Uploads are retried", "upload", "retry")
+    talk = conversation("Assistant: uploads are retried", "upload", "retry")
+
+    named = [judge_hits("upload retry?", [found], PROJECT) for found in (notes, talk)]
+
+    assert [decision.location for decision in named] == [
+        "memory/projects/harbor.md, 'Jobs': memory_get, from line 6",
+        "codex, 2026-11-12, 'Queue for order mails': conversation_read codex/s1#L5",
+    ]
+    assert [len(decision.lines) for decision in named] == [1, 1]
+
+
+def test_an_unlikely_line_is_not_named() -> None:
+    decision = judge_hits(
+        "add a badge to the basket", [hit("- A badge", "badge", "basket", path="a.md")], PROJECT
+    )
+
+    assert (decision.code, decision.location, decision.candidate) == ("not_sure", "", "a.md#L5")
+
+
+def test_each_kind_of_evidence_raises_the_probability() -> None:
+    weak = LineFeatures(count=1, share=0.3, context=0.3, agreement=0.2)
+    stronger = [
+        replace(weak, count=2),
+        replace(weak, share=0.6),
+        replace(weak, context=0.6),
+        replace(weak, names=1),
+        replace(weak, is_exact=True),
+        replace(weak, agreement=0.8),
+        replace(weak, is_project=True),
+        replace(weak, is_curated=True),
+        replace(weak, asks=True),
+    ]
+
+    assert all(probability(features) > probability(weak) for features in stronger)
+
+
+def test_the_cosine_of_an_unknown_model_tells_nothing() -> None:
+    assert vector_agreement(0.9, "acme-embed") is None
+    assert vector_agreement(None, "minilm") is None
+    assert vector_agreement(0.4, "minilm-l6-v2-f16.gguf") == pytest.approx(0.5)
 
 
 def test_a_daily_note_that_names_the_project_is_about_it() -> None:

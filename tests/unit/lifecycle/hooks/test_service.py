@@ -12,6 +12,7 @@ from msgspec.structs import replace
 
 from memd.agents.agent import Agent
 from memd.agents.registry import AgentRegistry
+from memd.lifecycle.hooks import confident_matches
 from memd.lifecycle.hooks.service import HookService
 from memd.settings.hooks import HooksSettings
 from memd.settings.schema import DaemonSettings
@@ -292,11 +293,9 @@ def test_what_the_start_of_a_session_showed_is_not_injected() -> None:
 @pytest.mark.parametrize(
     ("hit", "lacks"),
     [
-        (replace(found("Uploads run at night"), path="cooking.md"), "shares 1 of 2 distinctive words"),
-        (said("Assistant: the upload has a retry"), "shares 2 of 3 distinctive words"),
         (
-            replace(found("Uploads have a retry"), path="cooking.md"),
-            "shares 2 of 2 distinctive words, but not 2 names or numbers",
+            replace(found("Uploads run at night"), path="cooking.md"),
+            "shares 1 of 2 distinctive words; 0% likely to be the answer",
         ),
         (
             replace(found(), superseded_by=Supersession("a.md", 1, 1, "a.md#L1", "2026-11-01", "2026-10-01")),
@@ -313,6 +312,30 @@ def test_what_the_best_candidate_lacks_is_logged(hit: Hit, lacks: str) -> None:
     [entry] = service.log.newest(1)
     assert (entry.decision, entry.lacks) == ("not_sure", lacks)
     assert entry.candidate == f"{hit.path}#L{hit.start_line}"
+
+
+def test_a_likely_location_is_named_once_in_a_session(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(confident_matches, "MIN_INJECTED", 1.0)
+    service, memories = HookService(), ScriptedMemories(ScriptedMemory("main", [found()]))
+
+    replies = [answer(service, memories, PROMPT) for _ in range(2)]
+
+    assert [reply.decision for reply in replies] == ["related", "already_shown"]
+    assert replies[0].text == (
+        f"<memd-memory>\nPossibly related: {PATH}: memory_get, from line 3\n</memd-memory>"
+    )
+    again, first = service.log.newest(2)
+    assert (first.decision, first.places, first.candidate) == ("related", [f"{PATH}#L3"], "")
+    assert (again.decision, again.places, again.candidate) == ("already_shown", [], f"{PATH}#L3")
+
+
+def test_a_line_whose_location_was_named_can_still_be_injected(monkeypatch: pytest.MonkeyPatch) -> None:
+    service, memories = HookService(), ScriptedMemories(ScriptedMemory("main", [found()]))
+    with monkeypatch.context() as patch:
+        patch.setattr(confident_matches, "MIN_INJECTED", 1.0)
+        answer(service, memories, PROMPT)
+
+    assert answer(service, memories, PROMPT).decision == "injected"
 
 
 def test_a_candidate_that_was_shown_or_is_too_long_is_logged_as_such() -> None:

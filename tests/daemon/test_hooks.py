@@ -72,6 +72,33 @@ def test_the_end_of_a_session_makes_it_known_to_the_next() -> None:
         assert "seven times" in client.hook("codex", "prompt", "new", cwd=SHOP, prompt=prompt).text
 
 
+def test_a_session_starts_with_the_last_sessions_of_its_project() -> None:
+    with served() as (client, program):
+        program.session("ses_2", title="Queues", directory="/home/eva/blog")
+        program.v1("ses_2", "assistant", "We decided to use one queue.")
+        client.index()
+
+        reply = client.hook("codex", "session_start", "new", cwd=SHOP)
+
+        assert reply.decision == "injected"
+        assert (
+            "- Session 'Ports': Which port has the cormorant gateway on staging? (opencode/ses_1, "
+            in reply.text
+        )
+        assert "Queues" not in reply.text
+        assert client.hook("codex", "session_start", "new", cwd=SHOP).decision == "nothing_new"
+
+
+def test_decisions_are_counted_apart() -> None:
+    with served() as (client, _):
+        client.hook("codex", "prompt", "new", cwd=SHOP, prompt=PROMPT)
+        [counter] = [metric for metric in client.metrics().metrics if metric.name == "memd_hooks_total"]
+
+        assert [(sample.labels, sample.value) for sample in counter.samples] == [
+            ({"event": "prompt", "decision": "injected"}, 1)
+        ]
+
+
 def test_decisions_are_logged_with_places_instead_of_texts() -> None:
     with served() as (client, _):
         client.hook("codex", "prompt", "new", cwd=SHOP, prompt=PROMPT)

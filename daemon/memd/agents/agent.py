@@ -20,7 +20,7 @@ from memd.agents.status import as_problem, describe_agent
 from memd.index.cache import trim
 from memd.index.files import count_all
 from memd.index.housekeeping import compact
-from memd.index.transcripts import find_other_projects
+from memd.index.transcripts import RecentSession, find_other_projects, load_recent_sessions
 from memd.settings.agents import AgentConfig
 from memd.settings.ram_budget import MB
 from memd.settings.schema import DaemonSettings
@@ -328,6 +328,12 @@ class Agent:
         """Return messages of a session as it is on disk now."""
         self._require_enabled()
         return await conversations.read_conversation(self.config, opened, params)
+
+    @when_open
+    async def recent_sessions(self, opened: OpenAgent, project: str, most: int) -> list[RecentSession]:
+        """Return the newest indexed sessions of a project, given by its path, with their last messages."""
+        self._require_enabled()
+        return await opened.index_file.read(partial(load_recent_sessions, project=project, most=most))
 
     @when_open
     async def list_sources(self, opened: OpenAgent) -> list[SourceStatus]:

@@ -138,6 +138,36 @@ def find_session(db: Database, session: str) -> str | None:
     return None if row is None else str(row[0])
 
 
+class RecentSession(NamedTuple):
+    """One of the newest sessions of a project: its transcript's path, its facts, and its last messages, a line each."""
+
+    path: str
+    facts: SessionFacts
+    lines: Sequence[str]
+
+
+MAX_RECENT_CHUNKS = 12
+"""Chunks at the end of a transcript whose messages are loaded."""
+
+
+def load_recent_sessions(db: Database, project: str, most: int) -> list[RecentSession]:
+    """Return the newest sessions of a project, given by its path or its folder's name, the newest first."""
+    rows = db.execute(
+        f"""SELECT path, {_FACTS} FROM transcripts AS t WHERE {IN_PROJECT} AND kind = 'main' AND messages > 0
+            ORDER BY updated_ms DESC LIMIT :most""",
+        {"project": project.lower().rstrip("/"), "most": most},
+    ).fetchall()
+    sessions = list[RecentSession]()
+    for path, *values in rows:
+        chunks = db.execute(
+            "SELECT text FROM chunks WHERE path = ? ORDER BY start_line DESC LIMIT ?",
+            (path, MAX_RECENT_CHUNKS),
+        ).fetchall()
+        lines = [line for (text,) in reversed(chunks) for line in str(text).split("\n")]
+        sessions.append(RecentSession(str(path), msgspec.convert(values, SessionFacts, strict=False), lines))
+    return sessions
+
+
 def find_other_projects(db: Database, project: str) -> list[str] | None:
     """Return the names of all projects, the latest first, if none has the name or path; else None."""
     known = f"SELECT 1 FROM transcripts AS t WHERE {IN_PROJECT} LIMIT 1"

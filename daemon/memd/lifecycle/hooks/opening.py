@@ -1,4 +1,4 @@
-"""The start of a session: what memory has on its project, and the newest facts on it. Pure functions.
+"""The start of a session: what memory has on its project, the newest facts on it, its last sessions. Pure functions.
 
 A line is about a project if it names it, or if its heading, or the path or title of its file, does.
 """
@@ -10,8 +10,11 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from msgspec import Struct
 
+from memd.index.transcripts import RecentSession
+from memd.lifecycle.hooks.decisions import decision_line
 from memd.lifecycle.hooks.injection import ShownLine
 from memd.lifecycle.hooks.project import Project
+from memd.search.sessions import day_of
 from memd.text.cut.annotations import CURATED_FILES, hide_annotations
 from memd.text.query.dates import day_of_note
 from memd_client.messages import FileEntry
@@ -26,7 +29,10 @@ MIN_FACT_CHARS = 20
 MAX_FILES_READ = 6
 """Most files whose facts are compared, newest first."""
 
-OPENING_TOKENS = 200
+MAX_SESSIONS = 3
+"""Last sessions of the project that are shown."""
+
+OPENING_TOKENS = 400
 
 _BULLET = re.compile(r"\s*(?:[-*+]|\d+[.)])\s+(?=\S)")
 _HEADING = re.compile(r"\s{0,3}(#{1,6})\s+(.*)")
@@ -89,8 +95,22 @@ def newest_facts(files: ProjectFiles, texts: Mapping[str, str], project: Project
     return [line for *_, line in sorted(found, key=lambda each: each[:3], reverse=True)[:MAX_FACTS]]
 
 
-def describe(project: str, files: ProjectFiles) -> str:
-    """Return the sentence that says what memory has on a project."""
+def last_sessions(sessions: Iterable[RecentSession], own: str) -> list[ShownLine]:
+    """Return the last sessions of a project, given newest first, with their decisions, without the session `own`."""
+    shown = list[ShownLine]()
+    for session in sessions:
+        decision, facts = decision_line(session.lines), session.facts
+        if decision and facts.session != own:
+            title = f"Session '{facts.title}'" if facts.title else "Session"
+            about = ", ".join(filter(None, (facts.program, day_of(facts.updated_ms))))
+            shown.append(ShownLine(f"{title}: {decision}", session.path, about, (decision,)))
+    return shown[:MAX_SESSIONS]
+
+
+def describe(project: str, files: ProjectFiles | None) -> str:
+    """Return the sentence that describes what memory has on a project; without files: only sessions."""
+    if files is None:
+        return f"Last sessions on {project}:"
     count, chunks = len(files.own), sum(file.chunks for file in files.own)
     if not count:
         return f"Memory mentions {project}. Newest facts:"

@@ -54,7 +54,8 @@ class Project:
         is_word = fold("".join(parts)) in _WORDS["common"]
         self.is_common = is_word or all(map(_is_common, parts))
         """Whether the name is an ordinary word, or made of such words."""
-        self._folder, self._slug = f"{path}/", re.sub(r"[^A-Za-z0-9]", "-", str(path))
+        self.folder = f"{path}/"
+        self._slug = re.sub(r"[^A-Za-z0-9]", "-", str(path))
         escaped = [*map(re.escape, parts)]
         name = f"(?i:{'[ ._-]?'.join(escaped)})" if parts else "(?!)"  # which matches nothing
         # Letters of scripts without spaces may touch a name in another script.
@@ -104,7 +105,7 @@ class Project:
     def is_path(self, path: str) -> bool:
         """Return whether a file or folder is the project's: by the name of one of its folders, or of itself."""
         names = [name.removesuffix(".md") for name in unicodedata.normalize("NFC", path).split("/")]
-        if not self or f"{path}/".startswith(self._folder) or self._slug in names:
+        if not self or f"{path}/".startswith(self.folder) or self._slug in names:
             return bool(self)
         names = names[-1:] if path.startswith("/") else names[1:] or names
         matches = self._whole.fullmatch if self.is_common else self._named.search

@@ -12,6 +12,7 @@ from msgspec.structs import replace
 
 from memd.agents.agent import Agent
 from memd.agents.registry import AgentRegistry
+from memd.index.transcripts import RecentSession
 from memd.lifecycle.hooks.confident_matches import Candidate, decide, find_candidates
 from memd.lifecycle.hooks.injection import (
     PROMPT_HEADING,
@@ -21,7 +22,14 @@ from memd.lifecycle.hooks.injection import (
     name_location,
 )
 from memd.lifecycle.hooks.log import HookLog
-from memd.lifecycle.hooks.opening import OPENING_TOKENS, describe, newest_facts, project_files
+from memd.lifecycle.hooks.opening import (
+    MAX_SESSIONS,
+    OPENING_TOKENS,
+    describe,
+    last_sessions,
+    newest_facts,
+    project_files,
+)
 from memd.lifecycle.hooks.project import Project, project_in
 from memd.lifecycle.hooks.prompts import read_prompt, sentences_of
 from memd.lifecycle.hooks.seen import SeenFacts
@@ -114,7 +122,7 @@ class HookService:
         project = await trio.to_thread.run_sync(_project_of, params.cwd)
         if not project:
             return HookDecision("empty")
-        heading, lines = "", list[ShownLine]()
+        heading, lines, sessions = "", list[ShownLine](), list[RecentSession]()
         with trio.move_on_after(SESSION_START_TIMEOUT_S) as reading:
             for each in memory:
                 reply = await each.files(FilesParams(limit=MAX_FILES))
@@ -124,6 +132,10 @@ class HookService:
                 found = newest_facts(files, texts, project)
                 if found and not lines:
                     heading, lines = describe(project.name, files), found
+                sessions += await each.recent_sessions(project.folder, MAX_SESSIONS + 1)
+        sessions.sort(key=lambda session: -session.facts.updated_ms)
+        lines += last_sessions(sessions, params.session_id)
+        heading = heading or describe(project.name, None)
         if not lines:
             return TOO_SLOW if reading.cancelled_caught else HookDecision("empty")
         decision = self._inject(params, heading, lines, OPENING_TOKENS)

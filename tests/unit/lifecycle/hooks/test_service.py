@@ -12,6 +12,7 @@ from msgspec.structs import replace
 
 from memd.agents.agent import Agent
 from memd.agents.registry import AgentRegistry
+from memd.index.transcripts import RecentSession, SessionFacts
 from memd.lifecycle.hooks import confident_matches
 from memd.lifecycle.hooks.service import HookService
 from memd.settings.hooks import HooksSettings
@@ -53,6 +54,7 @@ class ScriptedMemory:
         self.agent_id = agent_id
         self.hits = hits
         self.note = f"# Harbor\n\n- {FACT}"
+        self.sessions: list[RecentSession] = []
         self.searches: list[SearchParams] = []
         self.syncs: list[str] = []
 
@@ -75,6 +77,12 @@ class ScriptedMemory:
         """Return its text."""
         await trio.lowlevel.checkpoint()
         return GetReply(self.agent_id, params.path, self.note, 1, 3, 3, False)
+
+    async def recent_sessions(self, project: str, most: int) -> list[RecentSession]:
+        """Return the sessions of the project that were given."""
+        await trio.lowlevel.checkpoint()
+        assert project == "/home/mara/code/harbor/"
+        return self.sessions[:most]
 
     def session_started(self, session_key: str) -> bool:
         """Record a sync."""
@@ -422,6 +430,40 @@ def test_a_session_starts_with_the_newest_facts_once(real: BlockingRegistry) -> 
 async def started(agent: Agent, session: str) -> bool:
     """Return whether the start of a session requests a sync."""
     return agent.session_started(session)
+
+
+def recent(session: str, title: str, *lines: str, day: int = 0) -> RecentSession:
+    """Return a session of the project."""
+    facts = SessionFacts("codex", session, title=title, updated_ms=1_795_000_000_000 + day * 86_400_000)
+    return RecentSession(f"codex/{session}", facts, lines)
+
+
+def test_a_session_starts_with_the_last_sessions_of_the_project_besides_the_notes() -> None:
+    memory, shared = ScriptedMemory("main", []), ScriptedMemory("shared", [])
+    memory.sessions = [
+        recent("s1", "This session", "User: go on with the retry"),
+        recent("old", "Queue for order mails", "Assistant: We decided not to retry bounces.", day=1),
+    ]
+    shared.sessions = [recent("new", "Ports", "User: which port?", "User: move staging to 9000", day=2)]
+    start = replace(PROMPT, event="session_start", prompt="")
+
+    reply = answer(HookService(), ScriptedMemories(memory, shared), start)
+
+    assert reply.text.split("\n")[2:-1] == [
+        f"- {FACT} ({PATH}#L3)",
+        "- Session 'Ports': move staging to 9000 (codex/new, codex, 2026-11-20)",
+        "- Session 'Queue for order mails': We decided not to retry bounces. (codex/old, codex, 2026-11-19)",
+    ]
+
+
+def test_a_project_without_notes_starts_with_its_last_sessions() -> None:
+    memory = ScriptedMemory("main", [])
+    memory.note = "# Cooking"
+    memory.sessions = [recent("old", "", "User: move staging to 9000")]
+
+    reply = answer(HookService(), ScriptedMemories(memory), replace(PROMPT, event="session_start", prompt=""))
+
+    assert "Last sessions on harbor:\n- Session: move staging to 9000 (codex/old, " in reply.text
 
 
 def test_a_project_without_notes_starts_in_silence(real: BlockingRegistry) -> None:

@@ -1,0 +1,47 @@
+"""The line of a session that records a decision. Pure functions."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Final
+
+from memd.lifecycle.hooks.prompts import read_prompt
+from memd.text.data_files import read_words
+from memd.text.query.word_forms import fold
+from memd.text.tokens import has_cjk
+
+MAX_DECISION_CHARS: Final = 200
+
+MIN_DECISION_CHARS: Final = 12
+"""Shortest statement that tells what was decided: "agreed" alone doesn't."""
+
+_SENTENCE_END = re.compile(r"(?<=[.!?])\s+|(?<=[。！？])\s*")
+_PHRASES = [
+    fold(phrase).replace("_", " ") for phrase in read_words(Path(__file__).with_suffix(".txt"))["decision"]
+]
+_LETTERS = "|".join(re.escape(phrase) for phrase in _PHRASES if not has_cjk(phrase))
+_WIDE = "|".join(re.escape(phrase) for phrase in _PHRASES if has_cjk(phrase))
+_DECISION = re.compile(rf"(?<!\w)(?:{_LETTERS})(?!\w)|{_WIDE}")
+
+
+def decision_line(lines: Sequence[str]) -> str:
+    """Return the last statement of a session that records a decision, else the last request of its user; "" without
+    either. `lines` are its last messages, each with its speaker."""
+    messages = [line.partition(": ") for line in lines]
+    for _, _, message in reversed(messages):
+        for sentence in reversed(_SENTENCE_END.split(message)):
+            if len(sentence) >= MIN_DECISION_CHARS and _is_decision(sentence):
+                return _short(sentence)
+    requests = (message for speaker, _, message in reversed(messages) if speaker == "User")
+    return next((_short(request) for request in requests if not read_prompt(request).silence), "")
+
+
+def _is_decision(sentence: str) -> bool:
+    return not sentence.endswith(("?", "？")) and _DECISION.search(fold(sentence)) is not None
+
+
+def _short(text: str) -> str:
+    line = " ".join(text.split())
+    return line if len(line) <= MAX_DECISION_CHARS else line[: MAX_DECISION_CHARS - 1] + "…"

@@ -4,8 +4,8 @@
 requests that memory doesn't answer, and texts that programs send as the user. The model of `line_confidence.txt` was
 fitted on half of the projects, so the other half shows what to expect. Measured with MiniLM, lines or locations:
 
-    development   conversations 34 of 42, notes 95 of 106, facts 6 of 9; unrelated 4 of 123
-    held out      conversations 32 of 42, notes 86 of 107, facts 7 of 8; unrelated 2 of 122
+    development   conversations 37 of 46, notes 95 of 108, facts 6 of 9; unrelated 4 of 123
+    held out      conversations 37 of 48, notes 85 of 107, facts 7 of 8; unrelated 2 of 122
 
 Keyword search alone finds a few conversations less. Only `--long` embeds the notes.
 """

@@ -98,7 +98,8 @@ def _judge_lines(
     session = f"{hit.path if hit.session is None else hit.session.id}:" if is_conversation else ""
     is_project_file = project.is_path(hit.path if hit.session is None else hit.session.project)
     title = "" if hit.session is None else hit.session.title
-    context = line_evidence(terms, f"{title}\n{hit.snippet}").share
+    whole = line_evidence(terms, f"{title}\n{hit.snippet}", runs)
+    quotable = runs if whole.is_exact else frozenset[str]()
     agreement = vector_agreement(hit.vector_score, model)
     total, heading = sum(not term.is_common for term in terms), ""
     for at, line in enumerate(lines):
@@ -108,11 +109,11 @@ def _judge_lines(
             heading = found[1].strip()
             continue
         quoted = _quoted(lines[at:])
-        evidence = line_evidence(terms, "\n".join(quoted), runs)
+        evidence = line_evidence(terms, "\n".join(quoted), quotable) if whole.share else whole
         features = LineFeatures(
             evidence.count,
             evidence.share,
-            context,
+            whole.share,
             evidence.names,
             evidence.is_exact,
             agreement,

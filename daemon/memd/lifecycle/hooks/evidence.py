@@ -108,7 +108,8 @@ def line_evidence(terms: Sequence[PromptTerm], line: str, runs: frozenset[str] =
         len(distinctive),
         sum(term.weight for term in shared) / whole if whole else 0.0,
         sum(term.is_name for term in distinctive),
-        any(term.is_identifier for term in shared) or not runs.isdisjoint(quotable_runs(line)),
+        any(term.is_identifier for term in shared)
+        or (bool(runs) and not runs.isdisjoint(quotable_runs(line))),
     )
 
 

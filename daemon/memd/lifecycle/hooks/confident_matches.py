@@ -55,21 +55,18 @@ class Candidate(Struct, frozen=True):
     lacks: str
 
 
-def judge_hits(query: str, hits: Iterable[Hit], project: Project, model: str = "") -> HookDecision:
-    """Return the lines of explained hits that match a query confidently in a session's project, best first; else the
-    best candidate."""
-    return decide(find_candidates(query, hits, project, model))
-
-
-def find_candidates(query: str, hits: Iterable[Hit], project: Project, model: str) -> list[Candidate]:
-    """Return the lines of explained hits as candidates; `model` made the vectors."""
+def find_candidates(query: str, hits: Iterable[Hit], project: Project, model: str = "") -> list[Candidate]:
+    """Return the lines of one query's explained hits as candidates; `model` made the vectors."""
+    explained = [(hit, hit.explain) for hit in hits if hit.explain is not None]
+    if not explained:
+        return []
+    terms = prompt_terms(explained[0][1]["words"], query, project.words)
     runs, is_question = quotable_runs(query), asks(query)
-    candidates = list[Candidate]()
-    for hit in hits:
-        if hit.explain is not None:
-            terms = prompt_terms(hit.explain["words"], query, project.words)
-            candidates.extend(_judge_lines(hit, terms, runs, project, model, asks=is_question))
-    return candidates
+    return [
+        candidate
+        for hit, explain in explained
+        for candidate in _judge_lines(hit, explain["lines"], terms, runs, project, model, is_question)
+    ]
 
 
 def decide(candidates: Sequence[Candidate]) -> HookDecision:
@@ -90,10 +87,16 @@ def decide(candidates: Sequence[Candidate]) -> HookDecision:
 
 
 def _judge_lines(
-    hit: Hit, terms: Sequence[PromptTerm], runs: frozenset[str], project: Project, model: str, *, asks: bool
+    hit: Hit,
+    numbers: Sequence[int],
+    terms: Sequence[PromptTerm],
+    runs: frozenset[str],
+    project: Project,
+    model: str,
+    is_question: bool,
 ) -> Iterator[Candidate]:
-    """Yield the lines of a hit with their probabilities."""
-    lines, numbers = hit.snippet.split("\n"), hit.explain["lines"] if hit.explain else ()
+    """Yield the lines of a hit, whose numbers are given, with their probabilities."""
+    lines = hit.snippet.split("\n")
     is_conversation = hit.session is not None or hit.source == OPENCLAW_SOURCE
     session = f"{hit.path if hit.session is None else hit.session.id}:" if is_conversation else ""
     is_project_file = project.is_path(hit.path if hit.session is None else hit.session.project)
@@ -120,7 +123,7 @@ def _judge_lines(
             is_project_file or project.is_named(line),
             is_conversation,
             hit.path in CURATED_FILES,
-            asks,
+            is_question,
         )
         chance = probability(features)
         text = " ".join(_cut(part, terms) for part in quoted) if chance >= MIN_INJECTED else ""

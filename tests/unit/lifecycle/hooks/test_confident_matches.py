@@ -6,7 +6,8 @@ import pytest
 from msgspec.structs import replace
 
 from memd.lifecycle.hooks import confident_matches
-from memd.lifecycle.hooks.confident_matches import MAX_LINES, judge_hits
+from memd.lifecycle.hooks.confident_matches import MAX_LINES, decide, find_candidates
+from memd.lifecycle.hooks.injection import HookDecision
 from memd.lifecycle.hooks.line_confidence import LineFeatures, probability, vector_agreement
 from memd.lifecycle.hooks.project import Project, project_in
 from memd_client.messages import Hit, Supersession
@@ -23,6 +24,11 @@ def hit(snippet: str, *words: str, path: str = "memory/projects/harbor.md", star
         "lines": list(range(start, end + 1)),
     }
     return Hit(path, start, end, 1.0, 0.5, 9.0, snippet, "memory", f"{path}#L{start}-L{end}", explain=explain)
+
+
+def judge_hits(query: str, hits: list[Hit], project: Project, model: str = "") -> HookDecision:
+    """Return the decision on the hits of a query."""
+    return decide(find_candidates(query, hits, project, model))
 
 
 def texts(found: Hit, query: str = "", project: Project = PROJECT) -> list[str]:

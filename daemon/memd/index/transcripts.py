@@ -124,6 +124,15 @@ def load_times(db: Database, path: str) -> Sequence[int]:
     return next((_unpack(blob) for (blob,) in _select(db, "times", [path])), ())
 
 
+def load_chunk_times(db: Database, ids: Collection[int]) -> dict[int, int]:
+    """Return the times of the last messages of some chunks, by id; those of unknown time are left out."""
+    rows = db.execute(
+        "SELECT id, time_ms FROM chunk_times WHERE id IN (SELECT value FROM json_each(?))",
+        (json.dumps([*ids]),),
+    )
+    return {int(str(key)): int(str(time_ms)) for key, time_ms in rows}
+
+
 def load_session_facts(db: Database, paths: Collection[str]) -> dict[str, SessionFacts]:
     """Return what is known about the sessions of some transcripts, by path."""
     return {

@@ -314,7 +314,8 @@ class HitMaker:
             if outdated.path == path and outdated.line in lines:
                 other = current.path
                 if other != path or current.line not in lines:
-                    at = current.line
+                    line_map = self._sessions.line_map(other)
+                    at = _line_numbers(range(current.line, current.line + 1), line_map)[0]
                     return Supersession(
                         other, at, at, citation(other, at, at), str(current.day), str(outdated.day)
                     )

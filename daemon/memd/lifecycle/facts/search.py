@@ -22,7 +22,8 @@ from memd.agents.agent import Agent
 from memd.lifecycle.facts.lines import LINE_CACHE_SIZE, Fact, differs_in_meaning, normal_form
 from memd.text.language.stems import languages_of_text, stem_words
 from memd.text.query.keywords import content_keywords
-from memd.text.statements import read_statement, replaces
+from memd.text.revisions import replaces
+from memd.text.statements import read_statement
 from memd_client.errors import MemdError, ProviderReplyError
 from memd_client.messages import EmbedParams, EmbedReply
 

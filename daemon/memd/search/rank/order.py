@@ -15,6 +15,7 @@ from msgspec import Struct
 from memd.index.annotations import AnnotatedFiles, load_annotations, load_fact_days
 from memd.index.chunk_locations import ChunkLocations
 from memd.index.snapshot import Snapshot
+from memd.index.transcripts import load_chunk_times
 from memd.search.calibration import calibration_of, is_near
 from memd.search.query import Query
 from memd.search.rank.candidates import CandidateRows, LocatedCandidates, MatchScores
@@ -350,7 +351,9 @@ def _chunks_read(snapshot: Snapshot, located: LocatedCandidates, ids: Sequence[i
     at, texts = locations.at(ids), located.rows.texts(ids)
     paths = list(map(locations.path, locations.files[at].tolist()))
     days = load_fact_days(snapshot.db, filter(is_fact_file, paths))
-    return ReadChunks(ids, paths, locations.lines[at].tolist(), [texts[key] for key in ids], days)
+    messages = [key for key, path in zip(ids, paths, strict=True) if not path.endswith(".md")]
+    times = load_chunk_times(snapshot.db, messages) if messages else {}
+    return ReadChunks(ids, paths, locations.lines[at].tolist(), [texts[key] for key in ids], days, times)
 
 
 def _min_score(query: Query) -> float | None:

@@ -1,6 +1,6 @@
 """Outdated statements among the candidates, and the current ones that supersede them. Pure functions.
 
-Only dated statements are compared: those of dated notes, under dated headings, and in lines with a date.
+Only dated statements are compared: those of dated notes, under dated headings, in lines with a date, and messages.
 """
 
 from __future__ import annotations
@@ -21,16 +21,8 @@ from memd.search.rank.lines import Bools, Floats, LineMatches
 from memd.text.query.dates import day_of_note
 from memd.text.query.speakers import ASSISTANT_LABELS, USER_LABELS, without_label
 from memd.text.query.word_forms import fold
-from memd.text.statements import (
-    Statement,
-    is_asking,
-    letter_words,
-    may_be_new,
-    read_statement,
-    replaces,
-    updates,
-    weigh_asked,
-)
+from memd.text.revisions import replaces, updates, weigh_asked
+from memd.text.statements import Statement, is_asking, is_state, letter_words, may_be_new, read_statement
 
 MAX_STATEMENTS = 12
 """Statements compared per search, those with most of the query's words."""
@@ -50,8 +42,12 @@ COUNTED_CHARS, COUNTED_PREFIX = 45, 4
 MIN_COVERAGE = 0.15
 """Share of the query's words that a statement has, weighted by rarity."""
 
-MIN_REPLACED_COVERAGE = 0.4
+MIN_REPLACED_COVERAGE = 0.3
 """The same of the words that two statements share, if they are compared without regard to the query."""
+
+MIN_UPDATE_TOKENS = 24
+"""Words of the longer of two messages of the user from which the query decides what they are about: in shorter ones
+every word counts, and another word names another subject."""
 
 MIN_SERIES_DAYS = 3
 """Days with another value each, none of which is said to be new, that are a series of measurements."""
@@ -69,7 +65,7 @@ _MARKER = re.compile(r"^\s*(?:[-*+>]|\d{1,3}[.)])\s+(?:\[[ xX]\]\s+)?")
 class ReadChunks(NamedTuple):
     """The chunks that were read line by line, in columns: id, path, first line and text of each.
 
-    `days` has the days of facts, by path and line.
+    `days` has the days of facts, by path and line, and `times` the times of messages, in milliseconds UTC, by chunk.
     """
 
     ids: Sequence[int]
@@ -77,10 +73,11 @@ class ReadChunks(NamedTuple):
     start_lines: Sequence[int]
     texts: Sequence[str]
     days: Mapping[str, Mapping[int, datetime.date]] = {}
+    times: Mapping[int, int] = {}
 
 
 class DatedLine(NamedTuple):
-    """A line of a chunk, its day, and who says it (None in a note)."""
+    """A line of a chunk, its day, who says it (None in a note), and its time if it is a message."""
 
     day: datetime.date
     path: str
@@ -88,6 +85,7 @@ class DatedLine(NamedTuple):
     chunk_id: int
     speaker: str | None
     text: str
+    time_ms: int = 0
 
 
 class Superseded(Struct, frozen=True):
@@ -107,6 +105,8 @@ def find_superseded(chunks: ReadChunks, lines: LineMatches) -> list[Superseded]:
     forms = lines.forms
     asks = np.fromiter(map(is_asking, forms), bool, len(forms))
     is_distinctive = lines.words.any(axis=0) & ~lines.names & ~asks
+    if not all(is_state(form) for form, is_one in zip(forms, is_distinctive, strict=True) if is_one):
+        is_distinctive &= ~np.fromiter(map(is_state, forms), bool, len(forms))
     weights = np.where(is_distinctive, lines.weights, 0.0)
     distinctive = [word for word, is_one in zip(forms, is_distinctive.tolist(), strict=True) if is_one]
     whole = float(weights.sum())
@@ -138,29 +138,27 @@ def find_superseded(chunks: ReadChunks, lines: LineMatches) -> list[Superseded]:
 def _may_supersede(lines: Sequence[DatedLine], shared: Floats, forms: Sequence[str]) -> Bools:
     """Return (lines, lines) whether the second line is later and may be about the subject of the first.
 
-    In one file on the same day, lines are in order.
+    In one file on the same day, lines are in order; messages of one day are ordered by their times. Notes may be the
+    user's.
     """
-    days, paths, numbers, _, speakers, texts = zip(*lines, strict=True)
+    days, paths, numbers, _, speakers, texts, times = zip(*lines, strict=True)
     day, number, file = np.array([each.toordinal() for each in days]), np.array(numbers), _as_numbers(paths)
+    time, is_one_file = np.array(times), file[:, None] == file
     is_later = day[:, None] < day
-    is_later |= (day[:, None] == day) & (file[:, None] == file) & (number[:, None] < number)
-    speaker = _as_numbers(speakers)
+    is_later |= (day[:, None] == day) & is_one_file & (number[:, None] < number)
+    is_later |= ~is_one_file & (time[:, None] > 0) & (time[:, None] < time)
+    speaker = _as_numbers(None if each in USER_LABELS else each for each in speakers)
     allowed = is_later & (speaker[:, None] == speaker) & (shared >= MIN_COVERAGE)
     if not allowed.any():
         return np.zeros_like(shared, bool)
     sizes = np.array([max(1, len(text)) for text in texts])
-    has_value = np.array([_has_value(line) for line in lines])
+    has_value = np.array([line.speaker in USER_LABELS and _has_value(line) for line in lines])
     is_short = sizes <= MAX_REPLACED_CHARS
     is_like = (sizes[:, None] <= MAX_SIZE_RATIO * sizes) & (sizes <= MAX_SIZE_RATIO * sizes[:, None])
     may_replace = allowed & is_like & is_short & is_short[:, None] & (shared >= MIN_REPLACED_COVERAGE)
-    words: dict[int, frozenset[str]] = {}
-    for one, other in np.argwhere(may_replace).tolist():
-        for each in (one, other):
-            if each not in words:
-                words[each] = letter_words(lines[each].text)
-        may_replace[one, other] = _is_like(words[one], words[other]) and (
-            lines[other].speaker is None or may_be_new(lines[other].text)
-        )
+    for at in may_replace.any(axis=0).nonzero()[0].tolist():
+        if not may_be_new(texts[at]):
+            may_replace[:, at] &= _are_like(texts, at, may_replace[:, at]) & (speakers[at] is None)
     may_update = allowed & has_value & has_value[:, None]
     for at in may_update.any(axis=0).nonzero()[0].tolist():
         may_update[:, at] &= _may_update(lines[at], forms)
@@ -168,9 +166,13 @@ def _may_supersede(lines: Sequence[DatedLine], shared: Floats, forms: Sequence[s
     return pairs
 
 
-def _is_like(one: frozenset[str], other: frozenset[str]) -> bool:
-    """Return whether two lines share enough words, grammar included, to differ in a value alone."""
-    return 2 * len(one & other) >= max(len(one), len(other))
+def _are_like(texts: Sequence[str], at: int, compared: Bools) -> Bools:
+    """Return which of some lines share enough words with one, grammar included, to differ in a value alone."""
+    words, like = letter_words(texts[at]), compared.copy()
+    for other in compared.nonzero()[0].tolist():
+        others = letter_words(texts[other])
+        like[other] = 2 * len(words & others) >= max(len(words), len(others))
+    return like
 
 
 def _has_value(line: DatedLine) -> bool:
@@ -210,9 +212,10 @@ class _LineReader:
         """Return a line as a dated statement; None if it is undated, a heading, or a model's."""
         chunk, start = int(self._lines.texts[at]), int(self._lines.starts[at])
         path, text = self._chunks.paths[chunk], self._chunks.texts[chunk]
+        time_ms = self._chunks.times.get(self._chunks.ids[chunk], 0)
         line = text[start : int(self._lines.ends[at])]
         number = self._chunks.start_lines[chunk] + text.count("\n", 0, start)
-        day = day_of_line(line) or _day_of_path(path) or _day_above(text, start)
+        day = day_of_line(line) or _day_of_path(path) or _day_of_time(time_ms) or _day_above(text, start)
         if path in self._chunks.days:
             day = self._chunks.days[path].get(number, day)
         if day is None or line.startswith("#"):
@@ -221,7 +224,7 @@ class _LineReader:
         speaker = next((label for place, label in reversed(labels) if place <= start), None)
         if speaker in ASSISTANT_LABELS or (speaker is None and self._is_dialogue(path)):
             return None
-        return DatedLine(day, path, number, self._chunks.ids[chunk], speaker, line)
+        return DatedLine(day, path, number, self._chunks.ids[chunk], speaker, line, time_ms)
 
     def _speakers(self, chunk: int) -> list[tuple[int, str]]:
         """Return the labels of a chunk's speakers with their places; in a chunk without a dialogue, labels are keys."""
@@ -257,6 +260,10 @@ def _day_of_path(path: str) -> datetime.date | None:
     return day_of_note(path)
 
 
+def _day_of_time(time_ms: int) -> datetime.date | None:
+    return datetime.datetime.fromtimestamp(time_ms / 1000, datetime.UTC).date() if time_ms else None
+
+
 def _as_day(text: str) -> datetime.date | None:
     try:
         return datetime.date.fromisoformat(text)
@@ -278,11 +285,14 @@ def _link(
             if each not in read:
                 read[each] = _statement(lines[each])
         older, newer = read[one], read[other]
-        if shared[one, other] >= MIN_REPLACED_COVERAGE and _replaces(lines[one], older, newer):
+        is_said = any(lines[each].speaker is not None for each in (one, other))
+        is_message = lines[one].speaker in USER_LABELS and lines[other].speaker in USER_LABELS
+        is_long = is_message and max(len(older.tokens), len(newer.tokens)) >= MIN_UPDATE_TOKENS
+        if shared[one, other] >= MIN_REPLACED_COVERAGE and replaces(older, newer, only_if_changed=is_said):
             links.append((one, other))
             if not newer.is_changed:
                 plain[one].add(other)
-        elif older.values and newer.values and updates(older, newer, asked):
+        elif is_long and older.values and newer.values and updates(older, newer, asked):
             links.append((one, other))
     series = set[tuple[int, int]]()
     for one, others in plain.items():
@@ -297,18 +307,18 @@ def _statement(line: DatedLine) -> Statement:
     return read_statement(_DATED_LINE.sub("", _COMMENT.sub("", _MARKER.sub("", said))))
 
 
-def _replaces(line: DatedLine, older: Statement, newer: Statement) -> bool:
-    return replaces(older, newer, only_if_changed=line.speaker is not None)
-
-
 def _latest(lines: Sequence[DatedLine], links: Iterable[tuple[int, int]]) -> list[Superseded]:
     """Return each outdated statement with the latest one that supersedes it."""
     latest: dict[int, int] = {}
     for one, other in links:
         known = latest.get(one)
-        if known is None or lines[known][:3] < lines[other][:3]:
+        if known is None or _order(lines[known]) < _order(lines[other]):
             latest[one] = other
     return [Superseded(lines[one], lines[latest[one]]) for one in sorted(latest)]
+
+
+def _order(line: DatedLine) -> tuple[datetime.date, int, str, int]:
+    return line.day, line.time_ms, line.path, line.line
 
 
 def put_current_first(items: Sequence[Ranked], superseded: Sequence[Superseded]) -> list[Ranked]:

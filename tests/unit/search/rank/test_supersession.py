@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import datetime
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from memd.index.database import transaction
+from memd.index.transcripts import StoredTranscript, store_transcript
 from memd.search.rank.fusion import Ranked
 from memd.search.rank.supersession import DatedLine, Superseded, day_of_line, put_current_first
+from memd.system.sqlite import Database
 from memd_client.messages import Hit
-from tests.support.indexes import new_index, publish_note, search, search_spec
+from tests.support.indexes import TODAY_MS, new_index, publish_note, search, search_spec
 
 DAY = datetime.date(2026, 3, 2)
 
@@ -111,6 +115,42 @@ def test_different_speakers_are_not_linked() -> None:
     }
 
     assert set(marks(find(notes, "desk floor")).values()) == {None}
+
+
+def publish_chat(db: Database, name: str, start_ms: int, *said: str) -> str:
+    """Publish a session in which the user says some lines; return its path."""
+    path = f"sources/claude-code/{name}.jsonl"
+    lines = [f"User: {text}" for text in said]
+    publish_note(db, path, "\n".join(lines), source="claude-code")
+    with transaction(db):
+        numbers = [10 * number for number in range(1, len(lines) + 1)]
+        store_transcript(db, path, StoredTranscript(numbers, [start_ms + number for number in numbers]))
+    return path
+
+
+@pytest.mark.parametrize("hours", [1, 24 * 30])
+def test_times_of_messages_count_on_the_same_day_and_across_days(hours: int) -> None:
+    db = new_index(extension=False)
+    first, last = "we use mollie for payments", "we use adyen for payments now"
+    older = publish_chat(db, "z", TODAY_MS, first)
+    newer = publish_chat(db, "a", TODAY_MS + hours * 3_600_000, "thanks for the summary", last)
+
+    hits = search(db, search_spec("what do we use for payments", min_score=0.0)).hits
+
+    assert [hit.path for hit in hits] == [newer, older]
+    assert hits[1].superseded_by is not None
+    assert hits[1].superseded_by.citation == f"{newer}#L20"
+
+
+def test_a_message_supersedes_a_note_of_an_earlier_day_but_not_of_the_same_day() -> None:
+    for day, is_marked in (("2026-11-01", True), ("2026-11-20", False)):
+        db = new_index(extension=False)
+        publish_note(db, f"memory/{day}.md", "# Payments\n\nWe use mollie for payments.\n")
+        publish_chat(db, "a", TODAY_MS, "we use adyen for payments now")
+
+        hits = search(db, search_spec("what do we use for payments", min_score=0.0)).hits
+
+        assert any(hit.superseded_by for hit in hits) is is_marked
 
 
 def test_days_of_lines_are_read_at_their_start_or_in_brackets() -> None:

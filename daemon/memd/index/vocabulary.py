@@ -103,11 +103,12 @@ def stemmed_languages(db: Database) -> tuple[str, ...]:
 
 def suggest_words(db: Database, vocabulary: Vocabulary, word: str, limit: int = 3) -> list[str]:
     """Return words of an index that a misspelled word of a query may mean; none if it is in the index."""
-    errors = errors_allowed(word.lower())
     stem = stem_of(db, word)
-    if errors == 0 or stem is None or stem in vocabulary:
+    if (
+        stem is None or stem in vocabulary or not errors_allowed(stem)
+    ):  # `bill` of `billing` is too short: will, hill
         return []
-    found = similar_words(stem, vocabulary, limit, errors)
+    found = similar_words(stem, vocabulary, limit, errors_allowed(word.lower()))
     return [spelling for each in found if (spelling := _respelled(db, each)) is not None]
 
 

@@ -26,7 +26,7 @@ class VocabularyClock:
 def db() -> Database:
     """An index with one note."""
     db = new_index(extension=False)
-    publish(db, "memory/a.md", ["the watchdog restarts the receiver and the garden hose"])
+    publish(db, "memory/a.md", ["the watchdog restarts the receiver and the greenhouse hose"])
     return db
 
 
@@ -37,8 +37,8 @@ def correct(vocabulary: VocabularyCache, db: Database, query: str) -> dict[str, 
 
 def test_only_words_in_no_text_are_corrected(db: Database) -> None:
     """A word whose stem is in the index counts as known."""
-    found = correct(VocabularyCache(), db, "watchdog recievre gardne zebra")
-    assert found == {"recievre": ("receiv",), "gardne": ("garden",)}
+    found = correct(VocabularyCache(), db, "watchdog recievre greenhosue zebra")
+    assert found == {"recievre": ("receiv",), "greenhosue": ("greenhouse",)}
 
 
 def test_other_forms_of_known_words_are_not_corrected(db: Database) -> None:
@@ -51,8 +51,17 @@ def test_short_words_numbers_and_other_scripts_are_never_corrected(db: Database,
     assert correct(VocabularyCache(), db, query) == {}
 
 
+def test_words_with_short_stems_are_not_corrected(db: Database) -> None:
+    publish(
+        db, "memory/b.md", ["we will make a fill of sand on the hill", "the wifi password is on the fridge"]
+    )
+
+    assert correct(VocabularyCache(), db, "take the billing") == {}
+    assert correct(VocabularyCache(), db, "wi-fi pasword") == {"pasword": ("password",)}
+
+
 def test_query_with_many_unknown_words_is_not_corrected(db: Database) -> None:
-    wrong = "watchdgo recievre gardne restrats watchdoog"
+    wrong = "watchdgo recievre greenhosue restrats watchdoog"
     assert len(wrong.split()) == MAX_UNKNOWN_TERMS + 1
     assert correct(VocabularyCache(), db, wrong) == {}
     assert len(correct(VocabularyCache(), db, wrong.rsplit(" ", 1)[0])) == MAX_UNKNOWN_TERMS

@@ -66,6 +66,15 @@ def test_a_near_hit_is_strong_without_its_words() -> None:
     assert (hit.path, hit.relevance) == ("memory/garden.md", "strong")
 
 
+def test_a_corrected_word_makes_no_hit_strong() -> None:
+    db = index(0.3)
+    publish(db, "memory/hall.md", ["the umbrella is in the hall"])
+
+    hit = ask(db, "umbrela")[0]
+
+    assert (hit.path, hit.relevance) == ("memory/hall.md", "weak")
+
+
 def test_one_word_of_many_is_weak_and_scores_low() -> None:
     hit = ask(index(0.3), "who is the chief executive officer of Apple computers")[0]
 

@@ -257,7 +257,7 @@ def test_a_near_duplicate_replaces_a_stale_better_hit(db: Database) -> None:
 @pytest.mark.parametrize(
     ("query", "terms"),
     [
-        ("who heard the alarms", ["alarm", "hear"]),
+        ("who heard the alarms", ["alarm"]),
         ("the frezer of the bakery", ["freezer", "bakery"]),
         ('"four in the morning"', ["four in the morning"]),
         ("alarm code POL-358", ["alarm"]),

@@ -213,7 +213,7 @@ class QueryTerms:
                 forms = [name, written_together, *symbol_words(name)]
                 shown = [name.lower(), written_together] if written_together else [name.lower()]
                 yield Term(name, _any_of(form for form in forms if form), tuple(shown))
-        if all(part[0].isdigit() for part in parts):
+        if all(part[0].isdigit() or len(part) < 3 for part in parts):  # `wi-fi` is one word
             return
         for part in parts:
             short = len(part) < 3 and not part.isalpha()

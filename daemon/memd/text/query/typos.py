@@ -19,8 +19,8 @@ from memd.system.cancellation import check_cancelled
 from memd.text.lazy_pattern import lazy_pattern
 from memd.text.tokens import CJK_CLASS
 
-MIN_LETTERS_FOR_ONE_ERROR, MIN_LETTERS_FOR_TWO_ERRORS = 4, 8
-"""Shortest words that may contain one and two errors: in shorter ones an error gives another word."""
+MIN_LETTERS_FOR_ONE_ERROR, MIN_LETTERS_FOR_TWO_ERRORS = 6, 8
+"""Shortest words that may contain one and two errors: in shorter ones an error gives another word (take, make)."""
 
 MIN_LETTERS_WITH_DIGITS = 6
 """Letters a word with digits needs to be corrected: `v12` and `v13` are different things."""

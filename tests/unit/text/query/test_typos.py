@@ -19,7 +19,8 @@ def vocabulary(**counts: int) -> Vocabulary:
     ("word", "errors"),
     [
         ("cat", 0),
-        ("word", 1),
+        ("word", 0),
+        ("fridge", 1),
         ("watched", 1),
         ("kubernetes", 2),
         ("20260508", 0),

@@ -23,6 +23,7 @@ from memd.text.query.speakers import (
     find_labels,
     is_first_person,
     names_label,
+    without_label,
 )
 from memd.text.query.word_forms import find_word, fold
 
@@ -52,6 +53,9 @@ USER_WEIGHT = 0.85
 
 MIN_LINE_VALUE = 0.5
 """Share of the best line's value from which a line belongs to the matching part of a text."""
+
+MIN_ASKED_SHARE = 0.6
+"""Share of a question's words that are words of the query, if it asks the same."""
 
 NAMED_LINE_VALUE = 0.3
 USER_LINE_VALUE = 0.5
@@ -124,6 +128,22 @@ class LineMatches(Struct, frozen=True):
             high += int(answers[0]) + 1 if len(answers) else 0
         return int(self.starts[at[low]]), int(self.ends[at[high]])
 
+    def only_asks(self, text: int, query: str) -> bool:
+        """Return whether the lines of a text that match best ask what the query asks, without an answer."""
+        low, high = self.texts.searchsorted((text, text + 1)).tolist()
+        values = self.matched[low:high] @ self.weights
+        best = values.max(initial=0.0)
+        asked = frozenset(_WORD.findall(fold(query)))
+        lines = [self._line(at) for at in range(low, high)]
+        answers = [at for at, line in enumerate(lines) if line and not _is_question(line, asked)]
+        return best > 0 and all(
+            at not in answers and at + 1 not in answers for at in (values >= best).nonzero()[0].tolist()
+        )
+
+    def _line(self, at: int) -> str:
+        offset = int(self.offsets[self.texts[at]])
+        return self.joined[offset + int(self.starts[at]) : offset + int(self.ends[at])].rstrip("* ")
+
     def labels_of(self, text: int) -> list[tuple[int, str]]:
         """Return the labels of a text, each with the start of its line in it."""
         offset = int(self.offsets[text])
@@ -162,6 +182,15 @@ class LineMatches(Struct, frozen=True):
         whole = float(self.plain_weights.sum())
         covered: Floats = words @ self.plain_weights
         return covered / whole if whole > 0 else covered
+
+
+def _is_question(line: str, asked: Collection[str]) -> bool:
+    """Return whether a line asks what a query asks, given its words; a long message with a question states more."""
+    said = without_label(line)
+    words = _WORD.findall(fold(said))
+    shared = sum(word in asked for word in words)
+    is_repeated = said != line and shared == len(words) == len(asked)
+    return shared >= MIN_ASKED_SHARE * len(words) and (is_repeated or line.endswith(("?", "？")))
 
 
 def match_lines(texts: Sequence[str], query: str, words: Sequence[str]) -> LineMatches:

@@ -37,6 +37,7 @@ from memd.search.rank.stages import (
     prefer_days,
     put_exact_first,
     put_linked_next,
+    put_statement_first,
     rerank_mmr,
     spread_files,
     weigh_annotated,
@@ -66,6 +67,7 @@ class Signals(Struct, frozen=True):
         conversations: Candidates in transcripts, if these could crowd out notes.
         superseded: Outdated statements among the best candidates, with the current ones.
         linked: The lines to which names in the best line lead: span in the chunk by id, in order.
+        lines: Matches in the lines of the best candidates.
     """
 
     query: Query
@@ -75,6 +77,7 @@ class Signals(Struct, frozen=True):
     conversations: frozenset[int]
     superseded: Sequence[Superseded]
     linked: Mapping[int, tuple[int, int]]
+    lines: ReadLines | None = None
 
 
 class Ranking(Struct, frozen=True):
@@ -149,6 +152,15 @@ def _balance_sources(ranked: Sequence[Ranked], signals: Signals) -> Sequence[Ran
     )
 
 
+def _put_statement_first(ranked: Sequence[Ranked], signals: Signals) -> Sequence[Ranked]:
+    assert signals.lines is not None
+    numbers, matches = signals.lines
+    asked = signals.query.text
+    return put_statement_first(
+        ranked, lambda item: item.id in numbers and matches.only_asks(numbers[int(item.id)], asked)
+    )
+
+
 STAGES = (
     Stage(
         "days",
@@ -185,6 +197,7 @@ STAGES = (
         _balance_sources,
         changes_scores=False,
     ),
+    Stage("questions", lambda signals: signals.lines is not None, _put_statement_first, changes_scores=False),
     Stage(
         "links",
         lambda signals: bool(signals.linked),
@@ -242,6 +255,7 @@ def _read_signals(
         frozenset(conversations),
         superseded,
         _linked_spans(candidates, fused),
+        fused.lines,
     )
 
 

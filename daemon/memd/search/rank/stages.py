@@ -9,6 +9,7 @@ import datetime
 import math
 from collections import Counter, deque
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from itertools import takewhile
 from typing import Final
 
 from memd.search.rank.fusion import Ranked, best_first, with_score
@@ -27,6 +28,9 @@ MAX_INEXACT_SCORE = 0.9
 FURTHER_WEIGHT: Final = 0.97
 """Score factor of each further candidate of a file, for queries that several pieces of evidence answer. A stronger one
 loses evidence: sessions that have one piece often have another."""
+
+MAX_ASKING = 8
+"""Most questions at the top that a statement passes: a candidate behind more of them is rarely an answer."""
 
 DAY_MS = 86_400_000
 
@@ -182,6 +186,15 @@ def _jaccard(one: int, other: int, both_sizes: int) -> float:
         return 1.0
     shared = (one & other).bit_count()
     return shared / (both_sizes - shared)
+
+
+def put_statement_first(items: Sequence[Ranked], only_asks: Callable[[Ranked], bool]) -> list[Ranked]:
+    """Put the best candidate that states something before questions that nothing answers."""
+    asking = list(takewhile(only_asks, items[:MAX_ASKING]))
+    rest = items[len(asking) :]
+    if not asking or not rest or len(asking) == MAX_ASKING:
+        return list(items)
+    return [with_score(rest[0], asking[0].score), *asking, *rest[1:]]
 
 
 def interleave_notes(

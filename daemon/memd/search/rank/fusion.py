@@ -111,7 +111,7 @@ def _fuse_normalized(query: Query, candidates: Candidates, located: LocatedCandi
         added[best] += line_scores(lines.matches, locations.files[best])
         added = _with_cosines(added, ids, by_vector)
         first = int(added.argmax())
-        added[best] += user_scores(lines.matches)
+        added[best] += user_scores(lines.matches, locations.files[best])
         if is_message(without_framing(query.text)):
             added[first] = np.nextafter(max(added[first], added.max()), np.inf)
         scores = _scaled_to(lifted, added)

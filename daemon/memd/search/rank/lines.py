@@ -20,12 +20,14 @@ from memd.system.cancellation import check_cancelled
 from memd.text.query.speakers import (
     ROLE_LABELS,
     USER_LABELS,
+    declines_answer,
     find_labels,
     is_first_person,
     names_label,
     without_label,
 )
 from memd.text.query.word_forms import find_word, fold
+from memd.text.statements import is_asking
 
 MIN_SPEAKER_LINES = 4
 """Lines with the same label from which it is a speaker: others are keys (`port: 8080`)."""
@@ -49,13 +51,13 @@ NAMED_SPEAKER_WEIGHT = 0.4
 """Weight of a chunk in which a speaker that the query names speaks."""
 
 USER_WEIGHT = 0.85
-"""Weight of a chunk in which the user speaks, for queries about the user's own words."""
+"""Weight of a chunk in which the user speaks, and of a note, for queries about the user's own words."""
 
 MIN_LINE_VALUE = 0.5
 """Share of the best line's value from which a line belongs to the matching part of a text."""
 
-MIN_ASKED_SHARE = 0.6
-"""Share of a question's words that are words of the query, if it asks the same."""
+MIN_ASKED_SHARE, MIN_REPEATED_SHARE = 0.6, 0.8
+"""Share of a question's words that are words of the query, if it asks the same, and of a message that repeats it."""
 
 NAMED_LINE_VALUE = 0.3
 USER_LINE_VALUE = 0.5
@@ -135,7 +137,11 @@ class LineMatches(Struct, frozen=True):
         best = values.max(initial=0.0)
         asked = frozenset(_WORD.findall(fold(query)))
         lines = [self._line(at) for at in range(low, high)]
-        answers = [at for at, line in enumerate(lines) if line and not _is_question(line, asked)]
+        answers = [
+            at
+            for at, line in enumerate(lines)
+            if line and not _is_question(line, asked) and not declines_answer(line)
+        ]
         return best > 0 and all(
             at not in answers and at + 1 not in answers for at in (values >= best).nonzero()[0].tolist()
         )
@@ -189,8 +195,8 @@ def _is_question(line: str, asked: Collection[str]) -> bool:
     said = without_label(line)
     words = _WORD.findall(fold(said))
     shared = sum(word in asked for word in words)
-    is_repeated = said != line and shared == len(words) == len(asked)
-    return shared >= MIN_ASKED_SHARE * len(words) and (is_repeated or line.endswith(("?", "？")))
+    is_repeated = said != line and shared >= MIN_REPEATED_SHARE * max(len(words), len(asked))
+    return is_repeated or (shared >= MIN_ASKED_SHARE * len(words) and line.endswith(("?", "？")))
 
 
 def match_lines(texts: Sequence[str], query: str, words: Sequence[str]) -> LineMatches:
@@ -299,10 +305,12 @@ def _pair_shares(
 ) -> Floats:
     """Return for each text the share of the query's adjacent words that are adjacent in it.
 
-    Pairs without a content word do not count. Pairs whose content words are not `there` are not searched for.
+    Pairs without a word of the subject (`do we`, `we use`) do not count. Pairs whose content words are not `there` are
+    not searched for.
     """
     words = _WORD.findall(fold(query))
-    pairs = {pair: None for pair in pairwise(words) if not set(pair).isdisjoint(content)}
+    subjects = [word for word in content if not is_asking(word)]
+    pairs = {pair: None for pair in pairwise(words) if not set(pair).isdisjoint(subjects)}
     shares = np.zeros(len(offsets))
     for one, other in [*pairs][:MAX_PAIRS]:
         pair = f"{one} {other}"
@@ -341,6 +349,22 @@ def line_scores(lines: LineMatches, files: NDArray[np.int64]) -> Floats:
     return scores
 
 
-def user_scores(lines: LineMatches) -> Floats:
-    """Return (n,) what the user's lines add to the score of each text, if the query is about the user."""
-    return np.where(lines.any_by_text(lines.by_user), USER_WEIGHT, 0.0)
+def user_scores(lines: LineMatches, files: NDArray[np.int64]) -> Floats:
+    """Return (n,) what is added to the score of each text if the query is about the user.
+
+    In a dialogue, the user's lines count more than a model's. A note without speakers is the user's own, so it counts
+    as much.
+
+    Args:
+        lines: The matches.
+        files: (n,) number of each text's file.
+    """
+    by_user = lines.any_by_text(lines.by_user)
+    if not by_user.any():
+        return np.zeros(len(files))
+    at = np.searchsorted(
+        lines.offsets, [place for place, label in lines.labels if label in ROLE_LABELS], side="right"
+    )
+    is_note = ~np.isin(files, files[at - 1])
+    scores: Floats = USER_WEIGHT * (by_user | is_note)
+    return scores

@@ -22,6 +22,11 @@ ROLE_LABELS = USER_LABELS | ASSISTANT_LABELS
 FIRST_PERSON = frozenset(_LISTS["first-person"])
 """Words with which users speak of themselves, in lower case."""
 
+DECLINING_CHARS = 80
+"""Start of an answer in which it says that it is none."""
+
+_DECLINING = tuple(phrase.replace("_", " ") for phrase in _LISTS["declining"])
+
 _LABEL = re.compile(  # possessive, because no shorter part of a label would match where the longest doesn't
     r"\n[ \t]{0,3}+(?:[-*>•] )?+\**+([^\W\d_][\w .'-]{0,23}+)\**+(?: ?[(\[][^)\]\n]{0,20}+[)\]])?+\**+[:：]"
 )
@@ -40,6 +45,12 @@ def without_label(line: str) -> str:
     """Return a line without its label."""
     found = _LABEL.match(f"\n{line}")
     return line if found is None else line[found.end() - 1 :].lstrip("* ")
+
+
+def declines_answer(line: str) -> bool:
+    """Return whether a line begins by saying that an answer is unknown: "I could not find …"."""
+    start = without_label(line)[:DECLINING_CHARS].lower().replace("’", "'")
+    return any(phrase in start for phrase in _DECLINING)
 
 
 def is_first_person(query: str) -> bool:

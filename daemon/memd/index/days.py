@@ -8,9 +8,12 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from memd.index.keyword import Scope, scope_sql
-from memd.index.numbers import pack_json
+from memd.index.numbers import pack_ids, pack_json
 from memd.system.sqlite import Database
 from memd.text.query.dates import day_of_note
+
+DAY_MS = 86_400_000
+EPOCH = datetime.date(1970, 1, 1).toordinal()
 
 DATED_HEADINGS, NEAR_CHUNKS = 2, 40
 """Chunks with a dated heading that are read for a place, and how many chunks before it are searched for them."""
@@ -69,3 +72,17 @@ def find_dated(
         {**values, "paths": json.dumps(newest), "limit": limit},
     )
     return [int(row[0]) for row in rows]
+
+
+def load_days_of(db: Database, ids: Sequence[int]) -> dict[int, int]:
+    """Return the days of dated chunks, as ordinals: when a conversation was held, or the date in a note's name."""
+    days = {}
+    for key, path, time_ms in db.execute(
+        """SELECT c.id, c.path, t.time_ms FROM json_each(?) AS wanted CROSS JOIN chunks AS c ON c.id = wanted.value
+           LEFT JOIN chunk_times AS t ON t.id = c.id""",
+        (pack_ids(ids),),
+    ):
+        day = day_of_note(str(path))
+        if day is not None or time_ms:
+            days[int(key)] = day.toordinal() if day is not None else EPOCH + int(time_ms) // DAY_MS
+    return days

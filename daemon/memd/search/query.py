@@ -16,6 +16,7 @@ from memd.text.query.breadth import is_broad, split_parts, without_framing
 from memd.text.query.days.find import DaySpan, find_days
 from memd.text.query.exact import find_literals
 from memd.text.query.keywords import MatchPlan, plan_match
+from memd.text.query.speakers import is_first_person, is_message
 
 MAX_ROOMY_RESULTS = 12
 """Most hits that are each shown with as many surrounding lines as fit a snippet."""
@@ -84,6 +85,7 @@ class Query(Struct, frozen=True):
         vector: The query's vector; None for keyword search alone.
         parts: Expressions for any term of each of the subjects that it joins ("both A and B").
         is_broad: Whether several pieces of evidence answer it.
+        is_message: Whether the user says something in it, and doesn't merely ask.
     """
 
     text: str
@@ -96,6 +98,7 @@ class Query(Struct, frozen=True):
     vector: QueryVector | None = None
     parts: tuple[str, ...] = ()
     is_broad: bool = False
+    is_message: bool = False
 
     @property
     def uses_reference_formula(self) -> bool:
@@ -130,6 +133,7 @@ def parse_query(
         vector,
         tuple(part for part in parts if part is not None),
         is_broad(text),
+        is_first_person(text) and is_message(without_framing(text)),
     )
 
 

@@ -1,4 +1,4 @@
-"""Messages and questions about the user: which place the user's own lines get."""
+"""Messages of a user: the place of the user's own lines, and of the newest conversation."""
 
 from __future__ import annotations
 
@@ -28,3 +28,29 @@ def test_user_lines_decide_the_first_hit_of_a_question_but_not_of_a_message(quer
 
     assert hits[0].path == first
     assert {hit.path for hit in hits[:2]} == {"memory/plan.md", "memory/said.md"}
+
+
+@pytest.mark.parametrize(
+    ("query", "first"),
+    [
+        ("I am back. Where did we stop with the fitness plan for squats and rows?", "memory/2026-05-03.md"),
+        ("where did we stop with the fitness plan for squats and rows", "memory/2026-05-01.md"),
+    ],
+)
+def test_a_message_has_the_newest_of_similar_hits_first(query: str, first: str) -> None:
+    db = new_index()
+    publish_note(db, "memory/2026-05-01.md", "the fitness plan for squats and rows begins")
+    publish_note(db, "memory/2026-05-02.md", "the weather was fine")
+    publish_note(db, "memory/2026-05-03.md", "the fitness plan for squats, presses and rows goes on")
+
+    assert search(db, search_spec(query)).hits[0].path == first
+
+
+def test_a_note_without_a_date_counts_as_new() -> None:
+    db = new_index()
+    publish_note(db, "MEMORY.md", "the fitness plan for squats and rows")
+    publish_note(db, "memory/2026-05-03.md", "the fitness plan for squats, presses and rows goes on")
+
+    hits = search(db, search_spec("I am back. Where is the fitness plan for squats and rows?")).hits
+
+    assert hits[0].path == "MEMORY.md"

@@ -20,8 +20,6 @@ from memd.search.rank.candidates import CandidateRows, LocatedCandidates, MatchS
 from memd.search.rank.lines import LineMatches, line_scores, match_lines, user_scores
 from memd.search.retrieve import Candidates
 from memd.settings.schema import Hybrid
-from memd.text.query.breadth import without_framing
-from memd.text.query.speakers import is_message
 
 FloatArray = NDArray[np.float64]
 
@@ -112,7 +110,7 @@ def _fuse_normalized(query: Query, candidates: Candidates, located: LocatedCandi
         added = _with_cosines(added, ids, by_vector)
         first = int(added.argmax())
         added[best] += user_scores(lines.matches, locations.files[best])
-        if is_message(without_framing(query.text)):
+        if query.is_message:
             added[first] = np.nextafter(max(added[first], added.max()), np.inf)
         scores = _scaled_to(lifted, added)
     steps = {"fused": fused, "neighbours": lifted, "lines": scores} if query.limits.explain else {}

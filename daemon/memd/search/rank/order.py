@@ -14,6 +14,7 @@ from msgspec import Struct
 
 from memd.index.annotations import AnnotatedFiles, load_annotations, load_fact_days
 from memd.index.chunk_locations import ChunkLocations
+from memd.index.days import load_days_of
 from memd.index.snapshot import Snapshot
 from memd.index.transcripts import load_chunk_times
 from memd.search.calibration import calibration_of, is_near
@@ -37,6 +38,7 @@ from memd.search.rank.stages import (
     prefer_days,
     put_exact_first,
     put_linked_next,
+    put_newest_first,
     put_statement_first,
     rerank_mmr,
     spread_files,
@@ -66,6 +68,7 @@ class Signals(Struct, frozen=True):
         exact_matches: Exact match scores by id; candidates without an exact match are missing.
         conversations: Candidates in transcripts, if these could crowd out notes.
         superseded: Outdated statements among the best candidates, with the current ones.
+        newness: How new each of the best candidates is among them, 0 to 1, if the query is a message.
         linked: The lines to which names in the best line lead: span in the chunk by id, in order.
         lines: Matches in the lines of the best candidates.
     """
@@ -76,6 +79,7 @@ class Signals(Struct, frozen=True):
     exact_matches: Mapping[str | int, int]
     conversations: frozenset[int]
     superseded: Sequence[Superseded]
+    newness: Mapping[int, float]
     linked: Mapping[int, tuple[int, int]]
     lines: ReadLines | None = None
 
@@ -197,6 +201,11 @@ STAGES = (
         _balance_sources,
         changes_scores=False,
     ),
+    Stage(
+        "newest",
+        lambda signals: bool(signals.newness),
+        lambda ranked, signals: put_newest_first(ranked, signals.newness),
+    ),
     Stage("questions", lambda signals: signals.lines is not None, _put_statement_first, changes_scores=False),
     Stage(
         "links",
@@ -254,9 +263,17 @@ def _read_signals(
         {} if is_reference else _exact_matches(query, candidates, located),
         frozenset(conversations),
         superseded,
+        _newness(snapshot, list(fused.lines.numbers)) if query.is_message and fused.lines is not None else {},
         _linked_spans(candidates, fused),
         fused.lines,
     )
+
+
+def _newness(snapshot: Snapshot, ids: Sequence[int]) -> dict[int, float]:
+    """Return how new chunks are among each other, 0 to 1; those without a date are always new."""
+    days = load_days_of(snapshot.db, ids)
+    order = sorted(set(days.values()))
+    return {key: order.index(days[key]) / max(1, len(order) - 1) if key in days else 1.0 for key in ids}
 
 
 def _linked_spans(candidates: Candidates, fused: Fused) -> dict[int, tuple[int, int]]:

@@ -31,6 +31,8 @@ loses evidence: sessions that have one piece often have another."""
 
 MAX_ASKING = 8
 """Most questions at the top that a statement passes: a candidate behind more of them is rarely an answer."""
+NEWEST_SHARE: Final = 0.2
+"""Share of the best score that the newest candidate gains over the oldest one, in the choice of the first hit."""
 
 DAY_MS = 86_400_000
 
@@ -117,6 +119,13 @@ def put_exact_first(items: Sequence[Ranked], matches: Mapping[str | int, int]) -
     # Sort by group, not by the new score: the worst of a group may equal the best of the next.
     ordered = sorted(best_first(items), key=lambda item: -matches.get(item.id, 0))
     return [with_score(item, placed(item)) for item in ordered]
+
+
+def put_newest_first(items: Sequence[Ranked], newness: Mapping[int, float]) -> list[Ranked]:
+    """Put the best candidate first after adding a share of the best score for its newness; the others stay."""
+    best = items[0].score
+    first = max(items, key=lambda item: item.score + NEWEST_SHARE * best * newness.get(int(item.id), 0.0))
+    return [with_score(first, best), *(item for item in items if item is not first)]
 
 
 def put_linked_next(items: Sequence[Ranked], linked: Iterable[int]) -> list[Ranked]:

@@ -42,6 +42,7 @@ from memd.search.rank.stages import (
     put_statement_first,
     rerank_mmr,
     spread_files,
+    spread_regions,
     weigh_annotated,
 )
 from memd.search.rank.supersession import ReadChunks, Superseded, find_superseded, put_current_first
@@ -188,6 +189,12 @@ STAGES = (
         "breadth",
         lambda signals: signals.query.is_broad and not signals.query.uses_reference_formula,
         lambda ranked, _: spread_files(ranked),
+    ),
+    Stage(
+        "regions",
+        lambda signals: not signals.query.uses_reference_formula,
+        lambda ranked, signals: spread_regions(ranked, signals.exact_matches),
+        changes_scores=False,
     ),
     Stage(
         "diversity",

@@ -31,6 +31,16 @@ loses evidence: sessions that have one piece often have another."""
 
 MAX_ASKING = 8
 """Most questions at the top that a statement passes: a candidate behind more of them is rarely an answer."""
+
+LONG_FILE_LINES: Final = 150
+"""Lines from which a file has several subjects: a meeting, but not a short chat."""
+
+MAX_SPREAD: Final = 32
+"""Candidates that are compared with their neighbours: later ones are hardly ever shown."""
+
+NEIGHBOUR_FACTOR: Final = 0.9
+"""Score factor of a candidate in a long file with a better neighbour: they are one discussion."""
+
 NEWEST_SHARE: Final = 0.2
 """Share of the best score that the newest candidate gains over the oldest one, in the choice of the first hit."""
 
@@ -136,6 +146,32 @@ def put_linked_next(items: Sequence[Ranked], linked: Iterable[int]) -> list[Rank
     stay = [item for item in others if item.id not in places]
     score = stay[0].score if stay else first.score
     return [first, *(with_score(item, score) for item in moved), *stay]
+
+
+def spread_regions(items: Sequence[Ranked], exact: Mapping[str | int, int]) -> list[Ranked]:
+    """Let other regions of long files pass the neighbours of better candidates, if their scores are close.
+
+    The scores stay, and so do exact matches before all other candidates.
+    """
+    best, others = items[:MAX_SPREAD], items[MAX_SPREAD:]
+    lengths: dict[str, int] = {}
+    for item in best:
+        lengths[item.path] = max(lengths.get(item.path, 0), item.end_line)
+    better: dict[str, list[Ranked]] = {
+        path: [] for path, lines in lengths.items() if lines >= LONG_FILE_LINES
+    }
+    values = {item.id: item.score for item in best}
+    for item in best:
+        if item.path in better:
+            if any(_are_adjacent(item, other) for other in better[item.path]):
+                values[item.id] *= NEIGHBOUR_FACTOR
+            better[item.path].append(item)
+    return [*sorted(best, key=lambda item: (-exact.get(item.id, 0), -values[item.id])), *others]
+
+
+def _are_adjacent(one: Ranked, other: Ranked) -> bool:
+    """Return whether two candidates of a file overlap, or one begins on the line after the other."""
+    return one.start_line <= other.end_line + 1 and other.start_line <= one.end_line + 1
 
 
 def spread_files(items: Sequence[Ranked]) -> list[Ranked]:

@@ -21,7 +21,9 @@ from memd.search.rank.stages import (
     interleave_notes,
     prefer_days,
     put_exact_first,
+    put_newest_first,
     rerank_mmr,
+    spread_regions,
     weigh_annotated,
 )
 from memd.text.cut.annotations import Annotations
@@ -368,3 +370,44 @@ def test_half_of_the_first_k_hits_are_notes_while_notes_remain(kinds: str) -> No
     order = seated(kinds)
     for k in range(len(order) + 1):
         assert order[:k].count("n") >= min(kinds.count("n"), k // 2)
+
+
+# --- regions and newness --------------------------------------------------------------------------
+
+
+def spans(*places: tuple[str, int, int], scores: Sequence[float] = (1.0, 0.95, 0.9)) -> list[Ranked]:
+    """Return candidates with ids 0, 1, ... at lines of files."""
+    rows = enumerate(zip(places, scores, strict=True))
+    return [Ranked(key, path, low, high, "", None, None, score) for key, ((path, low, high), score) in rows]
+
+
+MEETING = spans(("meeting.md", 200, 209), ("meeting.md", 210, 219), ("meeting.md", 90, 99))
+
+
+@pytest.mark.parametrize(
+    ("items", "order"),
+    [
+        (MEETING, [0, 2, 1]),
+        (spans(("chat.md", 10, 19), ("chat.md", 20, 29), ("chat.md", 90, 99)), [0, 1, 2]),
+        (spans(("meeting.md", 200, 209), ("meeting.md", 90, 99), ("chat.md", 91, 95)), [0, 1, 2]),
+        (spans(("m.md", 200, 209), ("m.md", 210, 219), ("m.md", 1, 2), scores=(1.0, 0.95, 0.5)), [0, 1, 2]),
+    ],
+)
+def test_a_neighbour_in_a_long_file_comes_after_another_region_with_a_close_score(
+    items: list[Ranked], order: list[int]
+) -> None:
+    assert ids(spread_regions(items, {})) == order
+
+
+def test_regions_stay_behind_exact_matches_and_keep_their_scores() -> None:
+    found = spread_regions(MEETING, {0: 1, 1: 1})
+    assert ids(found) == [0, 1, 2]
+    assert [item.score for item in found] == [1.0, 0.95, 0.9]
+
+
+def test_the_newest_of_similar_candidates_comes_first_and_the_others_stay() -> None:
+    items = spans(("a.md", 1, 2), ("b.md", 1, 2), ("c.md", 1, 2))
+    found = put_newest_first(items, {0: 0.0, 1: 0.5, 2: 1.0})
+    assert ids(found) == [2, 0, 1]
+    assert found[0].score == 1.0
+    assert ids(put_newest_first(items, {0: 1.0})) == [0, 1, 2]

@@ -214,7 +214,9 @@ class SnippetCutter:
         number = None if lines is None else lines.numbers.get(row.id)
         if lines is None or number is None:
             return first, end
-        part = lines.matches.matching_span(number, first - start, end - start)
+        part = lines.matches.matching_span(
+            number, first - start, end - start, with_announced=not self._query.is_broad
+        )
         return (first, end) if part is None else (start + part[0], start + part[1])
 
 

@@ -107,11 +107,13 @@ class LineMatches(Struct, frozen=True):
     by_user: Bools
     pairs: Floats
 
-    def matching_span(self, text: int, first: int, end: int) -> tuple[int, int] | None:
+    def matching_span(
+        self, text: int, first: int, end: int, *, with_announced: bool = True
+    ) -> tuple[int, int] | None:
         """Return the span of a text's lines that match the query best, within a span of the text, in characters.
 
-        It holds all lines with at least half the value of the best one, and the answer to a question in the last of
-        them. None if no line matches.
+        It holds all lines with at least half the value of the best one, and the line after the last of them if that
+        asks something, or announces something ("Next, the plan:") and that is wanted. None if no line matches.
         """
         low, high = self.texts.searchsorted((text, text + 1)).tolist()
         is_inside = (self.starts[low:high] >= first - 1) & (self.ends[low:high] <= end + 1)
@@ -125,7 +127,8 @@ class LineMatches(Struct, frozen=True):
         low, high = int(good[0]), int(good[-1])
         offset = int(self.offsets[text])
         last = self.joined[offset + int(self.starts[at[high]]) : offset + int(self.ends[at[high]])]
-        if "?" in last or "？" in last:
+        announces = with_announced and last.rstrip("*_ ").endswith((":", "："))
+        if announces or "?" in last or "？" in last:
             answers = ((self.ends > self.starts)[at[high + 1 :]]).nonzero()[0]
             high += int(answers[0]) + 1 if len(answers) else 0
         return int(self.starts[at[low]]), int(self.ends[at[high]])

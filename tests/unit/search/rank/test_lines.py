@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -76,6 +77,18 @@ def test_a_line_without_label_continues_the_line_above_within_its_text() -> None
     lines = read("what did I say", ["say"], texts)
 
     assert lines.by_user.tolist() == [True, True, False, False, False, True, True, True]
+
+
+@pytest.mark.parametrize("line", ["next, the prototype of the ferry:", "**The ferry:**", "渡轮ferry："])
+def test_the_matching_part_has_the_line_after_an_announcement(line: str) -> None:
+    text = f"hello\n{line}\nit has two decks\nbye"
+    lines = read("ferry", ["ferry"], [text, "other"])
+
+    first, end = lines.matching_span(0, 0, len(text)) or (0, 0)
+    alone = lines.matching_span(0, 0, len(text), with_announced=False) or (0, 0)
+
+    assert text[first:end] == f"{line}\nit has two decks"
+    assert text[slice(*alone)] == line
 
 
 def test_the_matching_part_has_the_lines_with_the_words_and_the_answer_to_a_question() -> None:

@@ -64,6 +64,7 @@ _ASCII_QUERY_TOKEN = re.compile(rf"(?P<words>{_ASCII_WORD}(?:{_SIGNS}{{1,3}}{_AS
 _PART = lazy_pattern(_WORD)
 _ASCII_PART = re.compile(_ASCII_WORD)
 _TOKEN = re.compile(r"\w+")
+_YEARS = re.compile(r"[12]\d{3}-[12]\d{3}")
 _LETTERS_ONLY = re.compile(r"[^\W\d_]+")
 _ENDINGS = frozenset({"s", "d", "m", "ll", "re", "ve"})
 _ELISIONS = frozenset("l d j m n s t c qu jusqu lorsqu puisqu dell all nell dall sull quell un gl".split())
@@ -204,7 +205,8 @@ class QueryTerms:
     def _compound(self, compound: str, parts: Sequence[str]) -> Iterator[Term]:
         """Yield the terms of words joined by signs: the whole, names in it, and meaningful parts.
 
-        Short numbers are not searched alone: `05` would match every other date.
+        Short numbers are not searched alone: `05` would match every other date. Two years are: `1963-1966` may be written
+        as *from 1963 to 1966*.
         """
         names = [name for name in re.split(r"[^\w\u2010\u2011-]+", compound) if name]
         for name in dict.fromkeys([compound, *names]):
@@ -214,6 +216,8 @@ class QueryTerms:
                 shown = [name.lower(), written_together] if written_together else [name.lower()]
                 yield Term(name, _any_of(form for form in forms if form), tuple(shown))
         if all(part[0].isdigit() or len(part) < 3 for part in parts):  # `wi-fi` is one word
+            if _YEARS.fullmatch(compound):
+                yield from (term for part in parts for term in self._word(part))
             return
         for part in parts:
             short = len(part) < 3 and not part.isalpha()

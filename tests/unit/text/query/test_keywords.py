@@ -146,6 +146,8 @@ def test_every_run_of_cjk_is_found_down_to_one_character(text: str, data: st.Dat
         ("+494215550183", "call +49 421 555-0183"),
         ("+49 421 555-0183", "call +494215550183"),
         ("the wolves' names", "a wolf named Ada"),
+        ("die Jahre 1963-1966", "von 1963 bis 1966"),
+        ("from 1963 to 1966", "the years 1963–1966"),
         ("ＡＰＩ", "the API"),
         ("API", "ＡＰＩ仕様"),
         ("ｶﾀｶﾅ", "カタカナ"),

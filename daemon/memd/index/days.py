@@ -86,3 +86,23 @@ def load_days_of(db: Database, ids: Sequence[int]) -> dict[int, int]:
         if day is not None or time_ms:
             days[int(key)] = day.toordinal() if day is not None else EPOCH + int(time_ms) // DAY_MS
     return days
+
+
+def find_newest(db: Database, limit: int, scope: Scope | None = None) -> list[int]:
+    """Return the last chunks of the newest conversation, else of the newest dated note, the last one first."""
+    condition, values = scope_sql(scope)
+    newest = db.execute(
+        f"""SELECT t.path FROM transcripts AS t
+            WHERE EXISTS (SELECT 1 FROM chunks AS c WHERE c.path = t.path AND {condition})
+            ORDER BY t.updated_ms DESC, t.path DESC LIMIT 1""",
+        values,
+    ).get
+    if newest is None:
+        found = find_dated(db, datetime.date.min, datetime.date.max, 1, scope)
+        newest = db.execute("SELECT path FROM chunks WHERE id = ?", (found[0],)).get if found else ""
+    rows = db.execute(
+        f"""SELECT c.id FROM chunks AS c WHERE c.path = :path AND {condition}
+            ORDER BY c.start_line DESC, c.id DESC LIMIT :limit""",
+        {**values, "path": str(newest), "limit": limit},
+    )
+    return [int(row[0]) for row in rows]

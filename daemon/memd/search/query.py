@@ -16,7 +16,9 @@ from memd.text.query.breadth import is_broad, split_parts, without_framing
 from memd.text.query.days.find import DaySpan, find_days
 from memd.text.query.exact import find_literals
 from memd.text.query.keywords import MatchPlan, plan_match
+from memd.text.query.resuming import without_resuming
 from memd.text.query.speakers import is_first_person, is_message
+from memd.text.query.terms import QueryTerms
 
 MAX_ROOMY_RESULTS = 12
 """Most hits that are each shown with as many surrounding lines as fit a snippet."""
@@ -85,7 +87,8 @@ class Query(Struct, frozen=True):
         vector: The query's vector; None for keyword search alone.
         parts: Expressions for any term of each of the subjects that it joins ("both A and B").
         is_broad: Whether several pieces of evidence answer it.
-        is_message: Whether the user says something in it, and doesn't merely ask.
+        is_message: Whether the user says something in it or goes on with a conversation, and doesn't merely ask.
+        is_resumption: Whether it has no subject, and only goes on with the last conversation.
     """
 
     text: str
@@ -99,6 +102,7 @@ class Query(Struct, frozen=True):
     parts: tuple[str, ...] = ()
     is_broad: bool = False
     is_message: bool = False
+    is_resumption: bool = False
 
     @property
     def uses_reference_formula(self) -> bool:
@@ -122,6 +126,7 @@ def parse_query(
     parts = (
         plan_match(without_framing(without_days(part, days)), languages).any for part in split_parts(text)
     )
+    subject = without_resuming(text)
     return Query(
         text,
         days,
@@ -133,8 +138,14 @@ def parse_query(
         vector,
         tuple(part for part in parts if part is not None),
         is_broad(text),
-        is_first_person(text) and is_message(without_framing(text)),
+        subject is not None or (is_first_person(text) and is_message(without_framing(text))),
+        subject is not None and not _has_subject(subject),
     )
+
+
+def _has_subject(text: str) -> bool:
+    """Return whether a text has words that are not grammar."""
+    return any(token.terms for token in QueryTerms(text).tokens())
 
 
 def without_days(text: str, days: Sequence[DaySpan]) -> str:

@@ -12,7 +12,7 @@ from time import perf_counter
 from msgspec import Struct, field
 
 from memd.index.copies import find_distinct
-from memd.index.days import find_dated
+from memd.index.days import find_dated, find_newest
 from memd.index.keyword import Scope, find_literal
 from memd.index.matches import Matches, MatchRow, MatchStatement, match_statement, read_matches
 from memd.index.snapshot import Database, Snapshot
@@ -21,6 +21,9 @@ from memd.text.query.exact import has_signs
 
 MAX_CANDIDATES = 100
 """Candidates per search. Independent of `max_results`, so that the first k of k+1 results are the k results."""
+
+MAX_RESUMED = 4
+"""Chunks at the end of the newest conversation that a query without a subject finds."""
 
 PART_WEIGHT = 0.9
 """Weight of the best match of a part of a query next to the best match of the whole."""
@@ -71,7 +74,10 @@ def uses_keywords(snapshot: Snapshot, query: Query) -> bool:
 
 
 def retrieve(snapshot: Snapshot, query: Query) -> Candidates:
-    """Return the candidates of a query (blocking)."""
+    """Return the candidates of a query (blocking); of one without a subject, the end of the newest conversation."""
+    if query.is_resumption:
+        last = find_newest(snapshot.db, MAX_RESUMED, query.limits.scope)
+        return Candidates({key: 1 / place for place, key in enumerate(last, 1)}, of_days=frozenset(last))
     keywords = _KeywordSearch(snapshot, query) if uses_keywords(snapshot, query) else None
     with_vectors = uses_vectors(snapshot, query)
     by_vector: dict[int, float] = {}

@@ -6,8 +6,9 @@ import datetime
 
 import pytest
 
-from memd.index.days import find_dated
+from memd.index.days import find_dated, find_newest, load_days_of
 from memd.index.keyword import Scope
+from memd.index.transcripts import SessionFacts, StoredTranscript, store_transcript
 from memd.system.sqlite import Database
 from tests.support.indexes import chunk_ids, new_index, publish, publish_note
 
@@ -84,3 +85,25 @@ def test_names_with_invalid_dates_are_ignored(db: Database) -> None:
     publish(db, "memory/9999-12-31.md", ["the last day"])
     assert find(db, "0001-01-01", "9999-12-31")[0] == "the last day"
     assert "year zero" not in find(db, "0001-01-01", "9999-12-31")
+
+
+def test_the_newest_conversation_comes_before_notes_and_its_last_chunk_first(db: Database) -> None:
+    for path, day in (("sessions/new.jsonl", 2), ("sessions/old.jsonl", 1)):
+        publish(db, path, [f"{path} begins", f"{path} ends"], source="sessions")
+        facts = SessionFacts(updated_ms=day * 86_400_000)
+        store_transcript(db, path, StoredTranscript([1, 2], times=[0, facts.updated_ms], facts=facts))
+    texts = {key: text for text, key in chunk_ids(db).items()}
+
+    newest = find_newest(db, 5)
+
+    assert [texts[key] for key in newest] == ["sessions/new.jsonl ends", "sessions/new.jsonl begins"]
+    assert load_days_of(db, newest) == {newest[0]: datetime.date(1970, 1, 3).toordinal()}
+    assert [texts[key] for key in find_newest(db, 5, Scope(("memory",)))] == ["the day after"]
+    assert find_newest(db, 5, Scope(("nowhere",))) == []
+
+
+def test_notes_have_the_day_in_their_name_and_others_none(db: Database) -> None:
+    keys = chunk_ids(db)
+    days = load_days_of(db, list(keys.values()))
+    assert days[keys["the day's standup"]] == datetime.date(2026, 5, 8).toordinal()
+    assert keys["of every day"] not in days

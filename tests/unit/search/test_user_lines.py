@@ -34,7 +34,7 @@ def test_user_lines_decide_the_first_hit_of_a_question_but_not_of_a_message(quer
     ("query", "first"),
     [
         ("I am back. Where did we stop with the fitness plan for squats and rows?", "memory/2026-05-03.md"),
-        ("where did we stop with the fitness plan for squats and rows", "memory/2026-05-01.md"),
+        ("what is in the fitness plan for squats and rows", "memory/2026-05-01.md"),
     ],
 )
 def test_a_message_has_the_newest_of_similar_hits_first(query: str, first: str) -> None:
@@ -54,3 +54,31 @@ def test_a_note_without_a_date_counts_as_new() -> None:
     hits = search(db, search_spec("I am back. Where is the fitness plan for squats and rows?")).hits
 
     assert hits[0].path == "MEMORY.md"
+
+
+@pytest.mark.parametrize("query", ["where were we?", "I'm back", "wie geht es weiter"])
+def test_a_query_that_only_resumes_finds_the_end_of_the_newest_note(query: str) -> None:
+    db = new_index()
+    publish_note(db, "memory/2026-05-01.md", "we were back at the next step")
+    publish_note(db, "memory/2026-05-03.md", "begin " * 150 + "\n\n" + "the parser is left\n" * 30)
+
+    hits = search(db, search_spec(query)).hits
+
+    assert {hit.path for hit in hits} == {"memory/2026-05-03.md"}
+    assert "the parser is left" in hits[0].snippet
+    assert hits[0].relevance == "strong"
+
+
+def test_a_query_that_only_resumes_finds_nothing_in_an_empty_index() -> None:
+    assert not search(new_index(), search_spec("where were we?")).hits
+
+
+def test_a_resuming_query_with_a_subject_finds_the_newest_note_about_it() -> None:
+    db = new_index()
+    publish_note(db, "memory/2026-05-01.md", "the fitness plan has squats")
+    publish_note(db, "memory/2026-05-02.md", "the fitness plan has squats and rows")
+    publish_note(db, "memory/2026-05-03.md", "the ferry leaves")
+
+    hits = search(db, search_spec("let's continue with the fitness plan and squats")).hits
+
+    assert hits[0].path == "memory/2026-05-02.md"

@@ -205,8 +205,8 @@ class QueryTerms:
     def _compound(self, compound: str, parts: Sequence[str]) -> Iterator[Term]:
         """Yield the terms of words joined by signs: the whole, names in it, and meaningful parts.
 
-        Short numbers are not searched alone: `05` would match every other date. Two years are: `1963-1966` may be written
-        as *from 1963 to 1966*.
+        Short numbers are not searched alone: `05` would match every other date. Two years are, because `1963-1966` may
+        be written as *from 1963 to 1966*.
         """
         names = [name for name in re.split(r"[^\w\u2010\u2011-]+", compound) if name]
         for name in dict.fromkeys([compound, *names]):

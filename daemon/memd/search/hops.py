@@ -16,6 +16,7 @@ from memd.index.snapshot import Snapshot
 from memd.search.query import Query
 from memd.search.relevance import WeighedTerm, weigh_terms
 from memd.search.retrieve import Candidates, LinkedLine
+from memd.text.cut.chunking import HEADING
 from memd.text.query.keywords import plan_match
 from memd.text.query.relations import has_text, link_names, nests_relations, starts_with
 from memd.text.query.word_forms import fold
@@ -117,6 +118,7 @@ def _lines_of(texts: Mapping[int, str]) -> Iterator[LinkedLine]:
     for key, text in texts.items():
         start = 0
         for line in text.split("\n"):
-            if not line.rstrip().endswith(("?", "？")):  # a question states nothing
+            # Questions and headings state nothing.
+            if not line.rstrip().endswith(("?", "？")) and HEADING.match(line) is None:
                 yield LinkedLine(key, start, start + len(line), line)
             start += len(line) + 1

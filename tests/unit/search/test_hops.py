@@ -59,7 +59,11 @@ def test_a_capital_that_only_begins_a_sentence_is_no_name(db: Database) -> None:
     assert not any("again" in snippet for snippet in shown(db, "Where does the sister of Zed work?"))
 
 
-def test_questions_are_no_statements_about_a_name(db: Database) -> None:
+def test_questions_and_headings_are_no_statements_about_a_name(db: Database) -> None:
     publish_note(db, "memory/asked.md", "Does Clara work?")
+    publish_note(db, "memory/clara.md", "# Clara\n\nnothing here")
 
-    assert not any("Does Clara" in snippet for snippet in shown(db, "Where does Ann's sister live?")[:3])
+    assert not any(
+        "Does Clara" in snippet or "# Clara" in snippet
+        for snippet in shown(db, "Where does Ann's sister live?")[:3]
+    )

@@ -182,6 +182,7 @@ class HitRelevance:
 
     def __init__(self, query: Query, ranking: Ranking) -> None:
         self.confidence = HitConfidence(query, ranking)
+        self._text, self._is_message, self._lines = query.text, query.is_message, ranking.lines
         self._exact, self._of_days = ranking.signals.exact_matches, ranking.signals.of_days
         self._calibration = calibration_of(query.vector.model) if query.vector is not None else None
         cosines = ranking.candidates.by_vector.values()
@@ -190,9 +191,19 @@ class HitRelevance:
 
     def is_strong(self, item: Ranked) -> bool:
         """Return whether a hit likely holds what the query asks for."""
-        if int(item.id) in self._exact:
-            return True
-        return self.confidence.probability(item) >= thresholds.STRONG_PROBABILITY
+        is_exact = int(item.id) in self._exact and not self._is_message
+        if not is_exact and self.confidence.probability(item) < thresholds.STRONG_PROBABILITY:
+            return False
+        return not self._only_asks(item)
+
+    def _only_asks(self, item: Ranked) -> bool:
+        """Return whether a hit only asks what the query asks."""
+        number = None if self._lines is None else self._lines.numbers.get(int(item.id))
+        return (
+            self._lines is not None
+            and number is not None
+            and self._lines.matches.only_asks(number, self._text)
+        )
 
     def is_related(self, item: Ranked) -> bool:
         """Return whether a hit has a word of the query or is near it in vector space."""

@@ -109,7 +109,7 @@ def _fuse_normalized(query: Query, candidates: Candidates, located: LocatedCandi
         added[best] += line_scores(lines.matches, locations.files[best])
         added = _with_cosines(added, ids, by_vector)
         first = int(added.argmax())
-        added[best] += user_scores(lines.matches, locations.files[best])
+        added[best] += user_scores(lines.matches, _are_notes(query, locations)[best])
         if query.is_message:
             added[first] = np.nextafter(max(added[first], added.max()), np.inf)
         scores = _scaled_to(lifted, added)
@@ -120,6 +120,13 @@ def _fuse_normalized(query: Query, candidates: Candidates, located: LocatedCandi
         lines,
         {name: dict(zip(ids, values.tolist(), strict=True)) for name, values in steps.items()},
     )
+
+
+def _are_notes(query: Query, locations: ChunkLocations) -> NDArray[np.bool_]:
+    """Return (n,) which candidates are from notes; none if conversations aren't searched as well."""
+    if query.limits.notes_scope is None:
+        return np.zeros(len(locations), bool)
+    return ~np.isin(locations.ids, locations.from_sources(query.limits.conversations))
 
 
 def _with_cosines(scores: FloatArray, ids: Sequence[int], cosines: Mapping[int, float]) -> FloatArray:

@@ -27,7 +27,6 @@ from memd.text.query.speakers import (
     without_label,
 )
 from memd.text.query.word_forms import find_word, fold
-from memd.text.statements import is_asking
 
 MIN_SPEAKER_LINES = 4
 """Lines with the same label from which it is a speaker: others are keys (`port: 8080`)."""
@@ -308,12 +307,10 @@ def _pair_shares(
 ) -> Floats:
     """Return for each text the share of the query's adjacent words that are adjacent in it.
 
-    Pairs without a word of the subject (`do we`, `we use`) do not count. Pairs whose content words are not `there` are
-    not searched for.
+    Pairs without a content word do not count. Pairs whose content words are not `there` are not searched for.
     """
     words = _WORD.findall(fold(query))
-    subjects = [word for word in content if not is_asking(word)]
-    pairs = {pair: None for pair in pairwise(words) if not set(pair).isdisjoint(subjects)}
+    pairs = {pair: None for pair in pairwise(words) if not set(pair).isdisjoint(content)}
     shares = np.zeros(len(offsets))
     for one, other in [*pairs][:MAX_PAIRS]:
         pair = f"{one} {other}"
@@ -352,22 +349,16 @@ def line_scores(lines: LineMatches, files: NDArray[np.int64]) -> Floats:
     return scores
 
 
-def user_scores(lines: LineMatches, files: NDArray[np.int64]) -> Floats:
+def user_scores(lines: LineMatches, is_note: Bools) -> Floats:
     """Return (n,) what is added to the score of each text if the query is about the user.
 
-    In a dialogue, the user's lines count more than a model's. A note without speakers is the user's own, so it counts
-    as much.
+    In a dialogue, the user's lines count more than a model's. Notes are the user's own, so that they count as much.
 
     Args:
         lines: The matches.
-        files: (n,) number of each text's file.
+        is_note: (n,) whether a text is from a note, if conversations are searched too.
     """
     by_user = lines.any_by_text(lines.by_user)
-    if not by_user.any():
-        return np.zeros(len(files))
-    at = np.searchsorted(
-        lines.offsets, [place for place, label in lines.labels if label in ROLE_LABELS], side="right"
-    )
-    is_note = ~np.isin(files, files[at - 1])
-    scores: Floats = USER_WEIGHT * (by_user | is_note)
+    scores = np.zeros(len(is_note))
+    scores[by_user | (is_note & by_user.any())] = USER_WEIGHT
     return scores

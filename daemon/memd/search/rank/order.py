@@ -213,7 +213,12 @@ STAGES = (
         lambda signals: bool(signals.newness),
         lambda ranked, signals: put_newest_first(ranked, signals.newness),
     ),
-    Stage("questions", lambda signals: signals.lines is not None, _put_statement_first, changes_scores=False),
+    Stage(
+        "questions",
+        lambda signals: signals.lines is not None and not signals.query.is_message,
+        _put_statement_first,
+        changes_scores=False,
+    ),
     Stage(
         "links",
         lambda signals: bool(signals.linked),

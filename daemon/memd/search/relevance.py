@@ -182,7 +182,8 @@ class HitRelevance:
 
     def __init__(self, query: Query, ranking: Ranking) -> None:
         self.confidence = HitConfidence(query, ranking)
-        self._text, self._is_message, self._lines = query.text, query.is_message, ranking.lines
+        self._text, self._lines = query.text, ranking.lines
+        self._is_message, self._is_resumption = query.is_message, query.is_resumption
         self._exact, self._of_days = ranking.signals.exact_matches, ranking.signals.of_days
         self._calibration = calibration_of(query.vector.model) if query.vector is not None else None
         cosines = ranking.candidates.by_vector.values()
@@ -191,6 +192,8 @@ class HitRelevance:
 
     def is_strong(self, item: Ranked) -> bool:
         """Return whether a hit likely holds what the query asks for."""
+        if self._is_resumption:
+            return True
         is_exact = int(item.id) in self._exact and not self._is_message
         if not is_exact and self.confidence.probability(item) < thresholds.STRONG_PROBABILITY:
             return False

@@ -29,7 +29,7 @@ RRF_K = 60
 NEIGHBOUR_WEIGHT = 0.35
 """Weight of the better neighbour's score; see benchmarks/NOTES.md."""
 
-DEFAULT_VECTOR_WEIGHT = 0.35
+DEFAULT_VECTOR_WEIGHT = 0.46
 """Vector weight in `normalized` fusion without a setting; the rest is the keyword weight. See benchmarks/NOTES.md."""
 
 MAX_CANDIDATES_READ = 32

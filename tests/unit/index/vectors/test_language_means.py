@@ -58,7 +58,7 @@ QUESTION = unit([row(ENGLISH, SUBJECTS + 7)])[0]
 
 
 def first_hit(db: Database, model: str) -> str:
-    wanted = search_spec("qqq", vector=QUESTION, model=model, min_score=0)
+    wanted = search_spec("qqq", vector=QUESTION, model=model, min_score=0, include_weak=True)
     return search(db, wanted, LoadingMatrix(), cache=new_cache()).hits[0].snippet
 
 

@@ -223,7 +223,8 @@ def feature_rows(
             )
             for hit in hits_within(reply.hits, max_chars):
                 label = set_name != FOREIGN and any(each.is_shown_by(hit) for each in query.evidence)
-                yield {"set": set_name, "label": label, "features": (hit.explain or {})["features"]}
+                why = hit.explain or {}
+                yield {"set": set_name, "label": label, "judge": why["judge"], "features": why["features"]}
 
 
 def copy_workspaces(

@@ -1,7 +1,7 @@
 """Fits the probability that a hit holds evidence: python scripts/fit_confidence.py ROWS.jsonl [--by-set]
 
 Prints the sections of `daemon/memd/search/confidence.txt`. The rows are made by `python -m benchmarks.retrieval`
-with `--features`: one per hit with its `set`, its `features` and its `label`, which tells whether it overlaps the
+with `--features`: one per hit with its `set`, `judge`, `features` and `label`, which tells whether it overlaps the
 evidence. All rows of a set together weigh as much as those of any other. `--by-set` prints how the hits of each set are
 judged by coefficients fitted on the others.
 """
@@ -10,6 +10,8 @@ from __future__ import annotations
 
 import argparse
 import json
+import sys
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final, NamedTuple
@@ -17,17 +19,17 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
 from memd.search.thresholds import STRONG_PROBABILITY
 from memd.text.logistic import BIAS, LogisticModel
+from scripts.logistic_fit import Floats, fit_logistic
 
 RIDGE: Final = 3.0
 """Strength of the L2 penalty on standardized coefficients."""
 
 SET_WEIGHT: Final = 2_000.0
-STEPS: Final = 40
-"""Newton steps: it converges in about ten."""
-
-Floats = NDArray[np.float64]
+"""Weight of all rows of a set together."""
 
 
 class Rows(NamedTuple):
@@ -44,12 +46,12 @@ class Rows(NamedTuple):
 
 
 def load_sections(paths: Sequence[Path]) -> dict[str, Rows]:
-    """Return the rows of some files by section: hits with and without a closeness have models of their own."""
-    sections: dict[str, list[dict[str, Any]]] = {"vectors": [], "keywords": []}
+    """Return the rows of some files by section: the model that judges their hits."""
+    sections: dict[str, list[dict[str, Any]]] = defaultdict(list)
     for path in paths:
         for row in map(json.loads, path.read_text(encoding="utf-8").splitlines()):
-            sections["vectors" if "close" in row["features"] else "keywords"].append(row)
-    return {section: _as_columns(rows) for section, rows in sections.items() if rows}
+            sections[row["judge"]].append(row)
+    return {section: _as_columns(rows) for section, rows in sections.items()}
 
 
 def _as_columns(rows: Sequence[dict[str, Any]]) -> Rows:
@@ -60,20 +62,12 @@ def _as_columns(rows: Sequence[dict[str, Any]]) -> Rows:
 
 
 def fit(rows: Rows) -> LogisticModel:
-    """Return the model of a ridge-penalized logistic regression, by Newton's method."""
+    """Return the model of a ridge-penalized logistic regression, on standardized features."""
     mean, scale = rows.values.mean(axis=0), rows.values.std(axis=0)
     scale[scale == 0] = 1.0
     columns = np.column_stack([np.ones(len(rows.labels)), (rows.values - mean) / scale])
     _, numbers, counts = np.unique(rows.sets, return_inverse=True, return_counts=True)
-    weights = SET_WEIGHT / counts[numbers]
-    penalty = np.eye(columns.shape[1]) * RIDGE
-    penalty[0, 0] = 0.0
-    solution = np.zeros(columns.shape[1])
-    for _ in range(STEPS):
-        chances = 1 / (1 + np.exp(-columns @ solution))
-        spread = weights * chances * (1 - chances)
-        slope = columns.T @ (weights * (rows.labels - chances)) - penalty @ solution
-        solution += np.linalg.solve(columns.T @ (columns * spread[:, None]) + penalty, slope)
+    solution = fit_logistic(columns, rows.labels, SET_WEIGHT / counts[numbers], RIDGE)
     raw = solution[1:] / scale
     bias = float(solution[0] - (raw * mean).sum())
     return LogisticModel(bias, dict(zip(rows.names, raw.tolist(), strict=True)))

@@ -28,20 +28,21 @@ from memd.lifecycle.hooks.line_confidence import LineFeatures
 from memd.lifecycle.hooks.project import project_in
 from memd.lifecycle.hooks.prompts import read_prompt
 from memd.lifecycle.hooks.service import MAX_HIT_CHARS, MAX_HITS
+from memd.text.logistic import BIAS
 from memd_client import Client
+from scripts.logistic_fit import Floats as Values
+from scripts.logistic_fit import fit_logistic, probabilities
 from tests.support.hook_set import WrittenPrompt, load_prompts, serve_hooks
 from tests.support.models import minilm_path
 
 DATA = Path(line_confidence.__file__).with_suffix(".txt")
-NAMES = tuple(LineFeatures().values())
+NAMES = (BIAS, *LineFeatures().values())
 
 PENALTY = 1.0
 """L2 penalty of all coefficients but the constant."""
 
-MAX_NAMED, MAX_INJECTED = 0.03, 0.015
+MAX_NAMED, MAX_INJECTED = 0.04, 0.02
 """Share of unrelated prompts that may get any text, and that may get lines."""
-
-Values = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -63,27 +64,6 @@ class JudgedPrompt:
         return float(chances[at]), bool(self.is_place[at])
 
 
-def probabilities(inputs: Values, coefficients: Values) -> Values:
-    """Return the probability of each row of inputs."""
-    chances: Values = 1 / (1 + np.exp(-(inputs @ coefficients)))
-    return chances
-
-
-def fit_logistic(inputs: Values, answers: Values, weights: Values) -> Values:
-    """Return the coefficients of a logistic regression, found by Newton's method; the first input is constant."""
-    coefficients = np.zeros(inputs.shape[1])
-    penalty = np.diag([1e-6, *[PENALTY] * (inputs.shape[1] - 1)])
-    for _ in range(100):
-        chances = probabilities(inputs, coefficients)
-        slope = inputs.T @ (weights * (chances - answers)) + penalty @ coefficients
-        curvature = (inputs * (weights * chances * (1 - chances))[:, None]).T @ inputs + penalty
-        step = np.linalg.solve(curvature, slope)
-        coefficients = coefficients - step
-        if float(np.abs(step).max()) < 1e-8:
-            break
-    return coefficients
-
-
 def fit(judged: Sequence[JudgedPrompt]) -> Values:
     """Return the coefficients for some prompts. Other lines in the right place are neither right nor wrong."""
     inputs, answers, weights = list[Values](), list[Values](), list[Values]()
@@ -93,7 +73,7 @@ def fit(judged: Sequence[JudgedPrompt]) -> Values:
         inputs.append(row.inputs[used])
         answers.append(right)
         weights.append(np.where(right > 0, 1 / max(1.0, right.sum()), 1.0))
-    return fit_logistic(np.vstack(inputs), np.concatenate(answers), np.concatenate(weights))
+    return fit_logistic(np.vstack(inputs), np.concatenate(answers), np.concatenate(weights), PENALTY)
 
 
 def judge_prompts(client: Client) -> list[JudgedPrompt]:
@@ -112,7 +92,7 @@ def judge_prompts(client: Client) -> list[JudgedPrompt]:
             is_place and prompt.says in "\n".join(each.line.quoted)
             for is_place, each in zip(places, candidates, strict=True)
         ]
-        inputs = np.array([list(each.features.values().values()) for each in candidates], np.float64)
+        inputs = np.array([[1.0, *each.features.values().values()] for each in candidates], np.float64)
         judged.append(
             JudgedPrompt(
                 prompt,

@@ -9,6 +9,7 @@ only compared with each other.
 from __future__ import annotations
 
 import re
+from collections.abc import Collection, Iterable
 from functools import lru_cache
 from pathlib import Path
 
@@ -16,9 +17,19 @@ from msgspec import Struct
 
 from memd.search.thresholds import MIN_CLOSENESS, MIN_COSINE
 from memd.text.data_files import read_sections
+from memd.text.language.guess import guess_language
 from memd.text.tokens import CJK_CLASS
 
 ANY_SCRIPT = "any"
+
+LANGUAGE_CHARS = 400
+"""Start of a text that tells its language."""
+
+MIN_COSINES = 20
+"""Candidates from which their median cosine is that of unrelated chunks."""
+
+UNRELATED_MARGIN = 1.6
+"""Closeness of the nearest chunk above the median candidate's, if nothing answers the query."""
 
 _OTHER_SCRIPT = re.compile(rf"[{CJK_CLASS}\u0370-\u1fff]")
 """A letter of a script that a model for English and other Latin languages wasn't trained on."""
@@ -45,6 +56,18 @@ class Calibration(Struct, frozen=True):
         """Return a closeness as cosine."""
         return self.unrelated + closeness * (self.related - self.unrelated)
 
+    def for_candidates(self, cosines: Collection[float]) -> Calibration:
+        """Return the calibration for a query with these cosines.
+
+        A query in another language than the notes has lower cosines with all of them. So closeness 0 is never far above
+        the cosine of the median candidate.
+        """
+        if len(cosines) < MIN_COSINES:
+            return self
+        span = self.related - self.unrelated
+        unrelated = min(self.unrelated, sorted(cosines)[len(cosines) // 2] + UNRELATED_MARGIN * span)
+        return Calibration(unrelated, unrelated + span, self.has_all_scripts)
+
     def covers(self, query: str) -> bool:
         """Return whether the model was trained on the scripts of a query, so that its cosines mean something."""
         return self.has_all_scripts or _OTHER_SCRIPT.search(query) is None
@@ -66,6 +89,12 @@ _ROWS = _read_rows()
 def calibration_of(model: str) -> Calibration | None:
     """Return the calibration of a model, by its name or the name of its file; None if it has none."""
     return next((calibration for pattern, calibration in _ROWS if pattern.fullmatch(model)), None)
+
+
+def is_translated(query: str, texts: Iterable[str]) -> bool:
+    """Return whether texts are all in another language than a query, so that they can't have its words."""
+    language = guess_language(query)
+    return all(guess_language(text[:LANGUAGE_CHARS]) != language for text in texts)
 
 
 def is_near(calibration: Calibration | None, cosine: float) -> bool:

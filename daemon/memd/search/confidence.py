@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Final
 
 from memd.search import thresholds
-from memd.search.calibration import calibration_of
+from memd.search.calibration import is_translated
 from memd.search.query import Query
 from memd.search.rank.fusion import Ranked
 from memd.search.rank.order import Ranking
@@ -27,14 +27,16 @@ class HitConfidence:
     """The probabilities of the hits of one ranking."""
 
     def __init__(self, query: Query, ranking: Ranking) -> None:
+        self._texts = ranking.located.rows.texts
         self._ranks = {int(item.id): rank for rank, item in enumerate(ranking.ranked)}
         self._best_keyword_score = max(ranking.candidates.by_keyword.values(), default=0.0)
-        model = "" if query.vector is None else query.vector.model
-        self._calibration = calibration_of(model)
+        self._calibration = ranking.signals.calibration
         if self._calibration is not None and not self._calibration.covers(query.text):
             self._calibration = None
-        self._model = _MODELS["keywords" if self._calibration is None else "vectors"]
-        self._lowest = min(ranking.candidates.by_vector.values(), default=0.0)
+        self._query, self._is_translated = query.text, ranking.signals.is_translated
+        cosines = sorted(ranking.candidates.by_vector.values())
+        self._lowest = cosines[0] if cosines else 0.0
+        self._typical = cosines[len(cosines) // 2] if cosines else 0.0
         self._numbers: Mapping[int, int] = {}
         if ranking.lines is not None:
             self._numbers, matches = ranking.lines
@@ -47,32 +49,36 @@ class HitConfidence:
         """Return the probability that a hit holds what the query asks for."""
         key = int(item.id)
         if key not in self._probabilities:
-            self._probabilities[key] = self._model.probability(self.features(item))
+            model, features = self.features(item)
+            self._probabilities[key] = _MODELS[model].probability(features)
         return self._probabilities[key]
 
-    def features(self, item: Ranked) -> dict[str, float]:
-        """Return what the probability of a hit depends on.
+    def features(self, item: Ranked) -> tuple[str, dict[str, float]]:
+        """Return the name of the model that judges a hit, and what the probability depends on.
 
         `lead` is the reciprocal of its rank, `line` the share of the query in its best line, `keywords` its BM25
-        relative to the best one, `close` its closeness. `distinctive` (two distinctive words of the query) and `whole`
-        (all of its words) are 1 or 0. The products let a first hit count more if its line matches.
+        relative to the best one, `close` its closeness, `margin` its distance to the median candidate's.
+        `distinctive` (two distinctive words of the query) and `whole` (all of its words) are 1 or 0. The products let a
+        first hit count more if its line matches.
         """
         key, calibration = int(item.id), self._calibration
+        lead, vectors = 1 / (1 + self._ranks[key]), dict[str, float]()
+        if calibration is not None:
+            cosine = self._lowest if item.vector_score is None else item.vector_score
+            close = min(MAX_CLOSENESS, calibration.closeness(cosine))
+            margin = calibration.closeness(cosine) - calibration.closeness(self._typical)
+            vectors = {"close": close, "lead_close": lead * close, "margin": margin}
+            if self._is_translated and is_translated(self._query, [self._texts([key])[key]]):
+                return "translation", {"lead": lead} | vectors
         number = self._numbers.get(key)
-        lead = 1 / (1 + self._ranks[key])
         line = 0.0 if number is None else self._line_coverage[number]
-        features = {
+        is_distinctive = number is not None and self._distinctive[number] >= thresholds.DISTINCTIVE_TERMS
+        words = {
             "lead": lead,
             "line": line,
             "lead_line": lead * line,
             "keywords": (item.text_score or 0.0) / (self._best_keyword_score or 1.0),
-            "distinctive": float(
-                number is not None and self._distinctive[number] >= thresholds.DISTINCTIVE_TERMS
-            ),
+            "distinctive": float(is_distinctive),
             "whole": float(number is not None and self._coverage[number] >= thresholds.WHOLE_COVERAGE),
         }
-        if calibration is not None:
-            cosine = self._lowest if item.vector_score is None else item.vector_score
-            close = min(MAX_CLOSENESS, calibration.closeness(cosine))
-            features |= {"close": close, "lead_close": lead * close}
-        return features
+        return "vectors" if vectors else "keywords", words | vectors

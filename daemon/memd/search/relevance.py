@@ -19,7 +19,7 @@ from memd.index.files import load_texts
 from memd.index.keyword import count_matches
 from memd.index.snapshot import Database, Snapshot
 from memd.search import thresholds
-from memd.search.calibration import calibration_of, is_near
+from memd.search.calibration import is_near
 from memd.search.confidence import HitConfidence
 from memd.search.line_check import LineCheck
 from memd.search.query import Query
@@ -76,7 +76,7 @@ def judge_relevance(snapshot: Snapshot, query: Query, ranking: Ranking) -> Verdi
     if ranking.is_certain or (min_score is not None and min_score <= 0):  # 0 requests any match
         return Verdict()
     best = max(candidates.by_vector.values(), default=-1.0)
-    calibration = calibration_of(query.vector.model) if query.vector is not None else None
+    calibration = ranking.signals.calibration
     is_small = snapshot.chunk_count < thresholds.MIN_CHUNKS_FOR_WEIGHTS
     if is_small or (candidates.by_vector and calibration is None):
         return Verdict(is_relevant=bool(candidates.by_keyword) or is_near(calibration, best))
@@ -84,6 +84,9 @@ def judge_relevance(snapshot: Snapshot, query: Query, ranking: Ranking) -> Verdi
     weight, enough = thresholds.CLOSENESS_WEIGHT, thresholds.RELEVANCE_THRESHOLD
     near = weight * calibration.closeness(best) if calibration is not None and is_comparable else 0.0
     if is_comparable and 2 * near >= enough + thresholds.LINE_MARGIN:
+        return Verdict()
+    is_far = calibration is None or calibration.closeness(best) < thresholds.TRANSLATED_CLOSENESS
+    if ranking.signals.is_translated and not is_far:
         return Verdict()
     covered, is_enough = _weigh_evidence(snapshot, query, ranking)
     if is_enough:
@@ -185,7 +188,7 @@ class HitRelevance:
         self._text, self._lines = query.text, ranking.lines
         self._is_message, self._is_resumption = query.is_message, query.is_resumption
         self._exact, self._of_days = ranking.signals.exact_matches, ranking.signals.of_days
-        self._calibration = calibration_of(query.vector.model) if query.vector is not None else None
+        self._calibration = ranking.signals.calibration
         cosines = ranking.candidates.by_vector.values()
         self._lowest = min(cosines, default=0.0)
         self._range = max(cosines, default=0.0) - self._lowest

@@ -294,10 +294,12 @@ class HitMaker:
     def _explain(self, item: Ranked, numbers: Sequence[int]) -> dict[str, Any]:
         """Return the lines of a hit, and how likely it holds what the query asks for, with what that depends on."""
         confidence = self._relevance.confidence
+        judge, features = confidence.features(item)
         return {
             "lines": list(numbers),
             "probability": round(confidence.probability(item), 3),
-            "features": {name: round(value, 3) for name, value in confidence.features(item).items()},
+            "judge": judge,
+            "features": {name: round(value, 3) for name, value in features.items()},
         }
 
     def _day_of(self, path: str, line: int, session: SessionInfo | None, *, is_conversation: bool) -> str:

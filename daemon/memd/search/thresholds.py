@@ -17,6 +17,9 @@ MIN_SCALED_COSINE: Final = 0.2
 MIN_CLOSENESS: Final = -0.15
 """Minimum closeness of a related chunk."""
 
+TRANSLATED_CLOSENESS: Final = -0.4
+"""Closeness from which a chunk in another language than the query is relevant: it can't have the query's words."""
+
 STRONG_PROBABILITY: Final = 0.42
 """Probability from which a hit is strong. See benchmarks/NOTES.md for how often such a hit holds evidence."""
 

@@ -272,7 +272,7 @@ class Hybrid(Settings, frozen=True, kw_only=True):
     ] = "normalized"
     vector_weight: Annotated[
         float,
-        Setting("Weight of vector search; `normalized` uses 0.35 unless you set a weight.", least=0, most=1),
+        Setting("Weight of vector search; `normalized` uses 0.46 unless you set a weight.", least=0, most=1),
     ] = 0.7
     text_weight: Annotated[float, Setting("Weight of keyword search.", least=0, most=1)] = 0.3
     candidate_multiplier: Annotated[

@@ -35,5 +35,5 @@ def read_models(path: Path) -> dict[str, LogisticModel]:
     models = {}
     for name, rows in read_sections(path).items():
         weights = {feature: float(weight) for feature, weight in (row.split() for row in rows)}
-        models[name] = LogisticModel(weights.pop(BIAS), weights)
+        models[name] = LogisticModel(weights.pop(BIAS, 0.0), weights)
     return models

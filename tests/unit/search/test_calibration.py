@@ -4,7 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from memd.search.calibration import Calibration, calibration_of, is_near
+from memd.search.calibration import (
+    MIN_COSINES,
+    UNRELATED_MARGIN,
+    Calibration,
+    calibration_of,
+    is_near,
+)
 from memd.search.thresholds import MIN_CLOSENESS, MIN_COSINE
 
 
@@ -54,3 +60,14 @@ def test_a_cosine_is_near_by_the_calibration_if_there_is_one() -> None:
     assert not is_near(calibration, calibration.cosine(MIN_CLOSENESS) - 0.01)
     assert is_near(None, MIN_COSINE)
     assert not is_near(None, MIN_COSINE - 0.01)
+
+
+def test_closeness_0_is_near_the_median_candidate_if_all_are_far() -> None:
+    """A query in another language than the notes has low cosines with all of them."""
+    calibration = Calibration(0.8, 0.9)
+    far = calibration.for_candidates([0.5] * 30)
+
+    assert far.closeness(0.5) == pytest.approx(-UNRELATED_MARGIN)
+    assert far.related - far.unrelated == pytest.approx(0.1)
+    assert calibration.for_candidates([0.75] * 30) == calibration
+    assert calibration.for_candidates([0.5] * (MIN_COSINES - 1)) == calibration

@@ -50,7 +50,7 @@ def test_an_explanation_is_complete(db: Database) -> None:
     why = explain(db, "what about POL-358 and the freezr yesterday", DECAYED)["memory/2026-11-19.md"]
 
     names = {"reasons", "words", "exact", "cosine", "bm25", "steps", "chunk_lines", "lines"}
-    assert set(why) == names | {"probability", "features"}
+    assert set(why) == names | {"probability", "judge", "features"}
     assert why["exact"] == ["POL-358"]
     assert why["cosine"] == pytest.approx(0.5**0.5, abs=1e-5)
     assert why["bm25"] > 0

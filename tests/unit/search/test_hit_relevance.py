@@ -16,16 +16,15 @@ from tests.support.indexes import new_index, publish, search, search_spec, store
 APPLE = "the apple tree is an old kind, prune it in late winter"
 OTHERS = [f"entry {number} about something else in the house" for number in range(30)]
 
-MODEL = Calibration(0.2, 0.4)
+MODEL = Calibration(0.2, 0.3)
 """The calibration of `minilm` in these tests."""
-NEAR, FAR = MODEL.cosine(2.5), MODEL.cosine(MIN_CLOSENESS)
-"""Cosines of an answer in other words, and of the farthest related chunk."""
+NEAR, FAR = MODEL.cosine(6), MODEL.cosine(MIN_CLOSENESS)
+"""Cosines of an answer in other words, far above those of all other chunks, and of the farthest related chunk."""
 
 
 @pytest.fixture(autouse=True)
 def calibrated(monkeypatch: pytest.MonkeyPatch) -> None:
-    for module in ("relevance", "confidence"):
-        monkeypatch.setattr(f"memd.search.{module}.calibration_of", {"minilm": MODEL}.get)
+    monkeypatch.setattr("memd.search.rank.order.calibration_of", {"minilm": MODEL}.get)
 
 
 def at(cosine: float) -> NDArray[np.float32]:
@@ -67,7 +66,7 @@ def test_a_near_hit_is_strong_without_its_words() -> None:
 
 
 def test_a_corrected_word_makes_no_hit_strong() -> None:
-    db = index(0.3)
+    db = index(0.1)
     publish(db, "memory/hall.md", ["the umbrella is in the hall"])
 
     hit = ask(db, "umbrela")[0]

@@ -19,7 +19,7 @@ from tests.support.indexes import new_index, publish, publish_note, search, sear
 def a_memory_large_enough(monkeypatch: pytest.MonkeyPatch) -> None:
     """Lower the minimum index size for term weights."""
     monkeypatch.setattr("memd.search.thresholds.MIN_CHUNKS_FOR_WEIGHTS", 1)
-    monkeypatch.setattr("memd.search.relevance.calibration_of", {"minilm": MODEL, "polyglot": POLYGLOT}.get)
+    monkeypatch.setattr("memd.search.rank.order.calibration_of", {"minilm": MODEL, "polyglot": POLYGLOT}.get)
 
 
 OTHERS = [f"entry {number} about something else in the house" for number in range(12)]

@@ -6,29 +6,28 @@ tests/retrieval/hooks.
 
 from __future__ import annotations
 
-import math
-import re
 from pathlib import Path
 from typing import Final
 
 from msgspec import Struct
 
+from memd.search.calibration import calibration_of
 from memd.text.data_files import read_sections
+from memd.text.logistic import read_models
 
-_SECTIONS = read_sections(Path(__file__).with_suffix(".txt"))
-_NUMBERS: Final = {
-    name: {key: float(number) for key, number in map(str.split, _SECTIONS[name])}
-    for name in ("coefficients", "thresholds")
+_FILE: Final = Path(__file__).with_suffix(".txt")
+_MODEL: Final = read_models(_FILE)["coefficients"]
+_THRESHOLDS: Final = {
+    name: float(number) for name, number in map(str.split, read_sections(_FILE)["thresholds"])
 }
-_COSINES: Final = [
-    (re.compile(pattern, re.IGNORECASE), float(low), float(high))
-    for pattern, low, high in map(str.split, _SECTIONS["cosines"])
-]
 
-MIN_INJECTED: Final = _NUMBERS["thresholds"]["injected"]
+LOWEST_CLOSENESS, CLOSENESS_RANGE = -0.5, 3.0
+"""The closeness that is no agreement, and how far above it the agreement is full."""
+
+MIN_INJECTED: Final = _THRESHOLDS["injected"]
 """Probability from which a line is added to a prompt."""
 
-MIN_NAMED: Final = _NUMBERS["thresholds"]["named"]
+MIN_NAMED: Final = _THRESHOLDS["named"]
 """Probability from which the best line's location is named."""
 
 
@@ -62,7 +61,6 @@ class LineFeatures(Struct, frozen=True):
     def values(self) -> dict[str, float]:
         """Return the inputs of the model by name."""
         return {
-            "constant": 1.0,
             "two_terms": float(self.count >= 2),
             "three_terms": float(self.count >= 3),
             "share": self.share,
@@ -80,14 +78,12 @@ class LineFeatures(Struct, frozen=True):
 
 def probability(features: LineFeatures) -> float:
     """Return the probability that a line answers a prompt."""
-    coefficients = _NUMBERS["coefficients"]
-    total = sum(coefficients[name] * value for name, value in features.values().items())
-    return 1 / (1 + math.exp(-total))
+    return _MODEL.probability(features.values())
 
 
 def vector_agreement(cosine: float | None, model: str) -> float | None:
-    """Return where a cosine lies between unrelated and equal texts of a model, 0 to 1; None for an unknown model."""
-    for pattern, low, high in _COSINES:
-        if cosine is not None and pattern.fullmatch(model):
-            return min(1.0, max(0.0, (cosine - low) / (high - low)))
-    return None
+    """Return how well a hit's vector agrees with the prompt's, 0 to 1; None if its model has no calibration."""
+    calibration = calibration_of(model)
+    if cosine is None or calibration is None:
+        return None
+    return min(1.0, max(0.0, (calibration.closeness(cosine) - LOWEST_CLOSENESS) / CLOSENESS_RANGE))

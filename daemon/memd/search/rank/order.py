@@ -17,7 +17,7 @@ from memd.index.chunk_locations import ChunkLocations
 from memd.index.days import load_days_of
 from memd.index.snapshot import Snapshot
 from memd.index.transcripts import load_chunk_times
-from memd.search.calibration import calibration_of, is_near
+from memd.search.calibration import Calibration, calibration_of, is_near, is_translated
 from memd.search.query import Query
 from memd.search.rank.candidates import CandidateRows, LocatedCandidates, MatchScores
 from memd.search.rank.fusion import (
@@ -51,6 +51,9 @@ from memd.text.cut.annotations import is_fact_file
 from memd.text.query.exact import exact_match_counts, is_plain_query
 from memd.text.statements import asks_about_past
 
+MAX_NEAREST = 3
+"""Nearest candidates whose language is compared with the query's."""
+
 MAX_MMR_CANDIDATES = 50
 """Most candidates reordered by maximal marginal relevance: later ones are not shown."""
 
@@ -72,6 +75,8 @@ class Signals(Struct, frozen=True):
         newness: How new each of the best candidates is among them, 0 to 1, if the query is a message.
         linked: The lines to which names in the best line lead: span in the chunk by id, in order.
         lines: Matches in the lines of the best candidates.
+        calibration: What the candidates' cosines mean; None without vectors of a calibrated model.
+        is_translated: Whether the nearest candidates are in another language than the query.
     """
 
     query: Query
@@ -83,6 +88,8 @@ class Signals(Struct, frozen=True):
     newness: Mapping[int, float]
     linked: Mapping[int, tuple[int, int]]
     lines: ReadLines | None = None
+    calibration: Calibration | None = None
+    is_translated: bool = False
 
 
 class Ranking(Struct, frozen=True):
@@ -148,12 +155,10 @@ def _diversify(ranked: Sequence[Ranked], signals: Signals) -> Sequence[Ranked]:
 
 
 def _balance_sources(ranked: Sequence[Ranked], signals: Signals) -> Sequence[Ranked]:
-    vector = signals.query.vector
-    calibration = None if vector is None else calibration_of(vector.model)
     return interleave_notes(
         ranked,
         lambda item: item.id in signals.conversations,
-        lambda item: item.text_score is not None or is_near(calibration, item.vector_score or 0.0),
+        lambda item: item.text_score is not None or is_near(signals.calibration, item.vector_score or 0.0),
     )
 
 
@@ -278,6 +283,7 @@ def _read_signals(
         _newness(snapshot, list(fused.lines.numbers)) if query.is_message and fused.lines is not None else {},
         _linked_spans(candidates, fused),
         fused.lines,
+        *_calibration(query, candidates, located),
     )
 
 
@@ -298,6 +304,21 @@ def _linked_spans(candidates: Candidates, fused: Fused) -> dict[int, tuple[int, 
                 first, end = spans.get(line.chunk, (line.start, line.end))
                 spans[line.chunk] = min(first, line.start), max(end, line.end)
     return spans
+
+
+def _calibration(
+    query: Query, candidates: Candidates, located: LocatedCandidates
+) -> tuple[Calibration | None, bool]:
+    """Return what the candidates' cosines mean, and whether the nearest are in another language than the query."""
+    calibration = None if query.vector is None else calibration_of(query.vector.model)
+    if calibration is None or not calibration.has_all_scripts or not candidates.by_vector:
+        return calibration, False
+    scores = candidates.by_vector
+    nearest = sorted(scores, key=lambda key: (-scores[key], key))[:MAX_NEAREST]
+    texts = located.rows.texts(nearest)
+    if not is_translated(query.text, [texts[key] for key in nearest]):
+        return calibration, False
+    return calibration.for_candidates(scores.values()), True
 
 
 def _apply_stages(

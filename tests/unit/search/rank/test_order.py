@@ -73,7 +73,7 @@ def fused(db: Database, ordered: Ranking, text: str) -> float:
 
 def test_keywords_outweigh_vectors_unless_weights_are_configured(db: Database) -> None:
     publish(db, "memory/a.md", ["by words", "by meaning"])
-    words, meaning = {"by words": 5.0}, {"by meaning": 0.5, "by words": 0.1}
+    words, meaning = {"by words": 5.0}, {"by meaning": 0.2, "by words": 0.1}
     set_so = QuerySettings(hybrid=Hybrid(vector_weight=0.7, text_weight=0.3, weights_set=True))
 
     assert texts(db, order(db, search_spec("?"), words, meaning)) == ["by words", "by meaning"]

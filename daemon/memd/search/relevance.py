@@ -189,6 +189,7 @@ class HitRelevance:
         self._is_message, self._is_resumption = query.is_message, query.is_resumption
         self._exact, self._of_days = ranking.signals.exact_matches, ranking.signals.of_days
         self._calibration = ranking.signals.calibration
+        self._is_translated = ranking.signals.is_translated
         cosines = ranking.candidates.by_vector.values()
         self._lowest = min(cosines, default=0.0)
         self._range = max(cosines, default=0.0) - self._lowest
@@ -217,7 +218,7 @@ class HitRelevance:
         return is_matched or self._is_near(item.vector_score)
 
     def _is_near(self, cosine: float | None) -> bool:
-        if cosine is None or not is_near(self._calibration, cosine):
+        if cosine is None or not (self._is_translated or is_near(self._calibration, cosine)):
             return False
         if self._calibration is not None:
             return True

@@ -17,7 +17,7 @@ MIN_SCALED_COSINE: Final = 0.2
 MIN_CLOSENESS: Final = -0.15
 """Minimum closeness of a related chunk."""
 
-TRANSLATED_CLOSENESS: Final = -0.4
+TRANSLATED_CLOSENESS: Final = -0.6
 """Closeness from which a chunk in another language than the query is relevant: it can't have the query's words."""
 
 STRONG_PROBABILITY: Final = 0.42

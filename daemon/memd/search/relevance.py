@@ -185,41 +185,45 @@ class HitRelevance:
 
     def __init__(self, query: Query, ranking: Ranking) -> None:
         self.confidence = HitConfidence(query, ranking)
-        self._text, self._lines = query.text, ranking.lines
-        self._is_message, self._is_resumption = query.is_message, query.is_resumption
-        self._exact, self._of_days = ranking.signals.exact_matches, ranking.signals.of_days
-        self._calibration = ranking.signals.calibration
-        self._is_translated = ranking.signals.is_translated
+        self._query, self._signals = query, ranking.signals
+        self._lines, self._best = ranking.lines, ranking.ranked[0] if ranking.ranked else None
         cosines = ranking.candidates.by_vector.values()
         self._lowest = min(cosines, default=0.0)
         self._range = max(cosines, default=0.0) - self._lowest
 
     def is_strong(self, item: Ranked) -> bool:
-        """Return whether a hit likely holds what the query asks for."""
-        if self._is_resumption:
+        """Return whether a hit likely holds what the query asks for.
+
+        The end of the conversation that a query resumes does, and so does a line to which a strong best hit leads.
+        """
+        key = int(item.id)
+        if self._query.is_resumption:
             return True
-        is_exact = int(item.id) in self._exact and not self._is_message
+        if key in self._signals.linked and self._best is not None and int(self._best.id) != key:
+            return self.is_strong(self._best)
+        is_exact = key in self._signals.exact_matches and not self._query.is_message
         if not is_exact and self.confidence.probability(item) < thresholds.STRONG_PROBABILITY:
             return False
-        return not self._only_asks(item)
+        return not self._only_asks(key)
 
-    def _only_asks(self, item: Ranked) -> bool:
+    def _only_asks(self, key: int) -> bool:
         """Return whether a hit only asks what the query asks."""
-        number = None if self._lines is None else self._lines.numbers.get(int(item.id))
-        return (
-            self._lines is not None
-            and number is not None
-            and self._lines.matches.only_asks(number, self._text)
-        )
+        if self._lines is None or key not in self._lines.numbers:
+            return False
+        return self._lines.matches.only_asks(self._lines.numbers[key], self._query.text)
 
     def is_related(self, item: Ranked) -> bool:
         """Return whether a hit has a word of the query or is near it in vector space."""
-        is_matched = item.text_score is not None or item.id in self._exact or item.id in self._of_days
+        signals = self._signals
+        is_matched = (
+            item.text_score is not None or item.id in signals.exact_matches or item.id in signals.of_days
+        )
         return is_matched or self._is_near(item.vector_score)
 
     def _is_near(self, cosine: float | None) -> bool:
-        if cosine is None or not (self._is_translated or is_near(self._calibration, cosine)):
+        calibration = self._signals.calibration
+        if cosine is None or not (self._signals.is_translated or is_near(calibration, cosine)):
             return False
-        if self._calibration is not None:
+        if calibration is not None:
             return True
         return self._range <= 0 or (cosine - self._lowest) / self._range >= thresholds.MIN_SCALED_COSINE

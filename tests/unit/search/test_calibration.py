@@ -10,6 +10,7 @@ from memd.search.calibration import (
     Calibration,
     calibration_of,
     is_near,
+    is_translated,
 )
 from memd.search.thresholds import MIN_CLOSENESS, MIN_COSINE
 
@@ -71,3 +72,18 @@ def test_closeness_0_is_near_the_median_candidate_if_all_are_far() -> None:
     assert far.related - far.unrelated == pytest.approx(0.1)
     assert calibration.for_candidates([0.75] * 30) == calibration
     assert calibration.for_candidates([0.5] * (MIN_COSINES - 1)) == calibration
+
+
+@pytest.mark.parametrize(
+    ("query", "text", "translated"),
+    [
+        ("where is the key", "der Schlüssel liegt in der Küche und nicht im Flur", True),
+        ("где лежит ключ", "the key is in the kitchen", True),
+        ("where is the key", "the key is in the kitchen", False),
+        ("wo liegt der Schlüssel", "der Schlüssel liegt in der Küche", False),
+    ],
+)
+def test_a_text_is_translated_if_its_language_is_not_the_querys(
+    query: str, text: str, translated: bool
+) -> None:
+    assert is_translated(query, [text]) is translated

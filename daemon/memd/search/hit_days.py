@@ -1,4 +1,4 @@
-"""The days of hits."""
+"""The days of hits in notes."""
 
 from __future__ import annotations
 
@@ -13,30 +13,34 @@ from memd.search.sessions import day_of
 from memd_client.messages import Hit
 
 _DAY = r"(\d{4}-[01]\d-[0-3]\d)"
-_DATED_HEADING = re.compile(rf" {{0,3}}#{{1,6}} .*?\b{_DAY}\b")
+_DATED_HEADING = re.compile(rf"^ {{0,3}}#{{1,6}} .*?\b{_DAY}\b", re.MULTILINE)
 _FRONTMATTER = re.compile(r"---\n(.*?)\n---", re.DOTALL)
 _DATED_FIELD = re.compile(rf"^(?:date|day|created)\S*\s*:\s*[\"']?{_DAY}", re.MULTILINE | re.IGNORECASE)
 
 
+def day_of_heading(text: str, end: int) -> str:
+    """Return the day of the last dated heading before a place in a text; "" without any."""
+    days = _DATED_HEADING.findall(text, 0, end) if text.find("#", 0, end) >= 0 else []
+    return str(days[-1]) if days else ""
+
+
 def with_days(db: Database, hits: Sequence[Hit]) -> list[Hit]:
-    """Return hits with their days; those that have none yet get the one of their note (blocking)."""
-    places = [(hit.path, _matched_line(hit)) for hit in hits if not hit.date]
-    days = zip(places, load_place_days(db, places) if places else (), strict=True)
-    found = iter([day_of_place(line, known) for (_, line), known in days])
-    return [hit if hit.date else replace(hit, date=next(found)) for hit in hits]
+    """Return hits with their days (blocking).
+
+    Those that have none yet get the day of the last dated heading above them, of the frontmatter, or of the file's last
+    change.
+    """
+    places = [(hit.path, hit.start_line) for hit in hits if not hit.date]
+    days = iter(map(_day_of, load_place_days(db, places) if places else ()))
+    return [hit if hit.date else replace(hit, date=next(days)) for hit in hits]
 
 
-def _matched_line(hit: Hit) -> int:
-    """Return the first line of a note's hit with a matched term: a snippet may have several dated headings."""
-    return hit.start_line + hit.snippet.count("\n", 0, hit.spans[0][0] if hit.spans else 0)
+def _day_of(known: PlaceDays) -> str:
+    day = day_of_heading(known.dated, len(known.dated)) or _day_of_frontmatter(known.beginning)
+    return day or day_of(known.mtime_ms)
 
 
-def day_of_place(line: int, known: PlaceDays) -> str:
-    """Return the day of a line: that of the last dated heading up to it, of the frontmatter, or of the last change."""
-    for first, text in known.dated:
-        for above in reversed(text.split("\n")[: line - first + 1]):
-            if found := _DATED_HEADING.match(above):
-                return found[1]
-    frontmatter = _FRONTMATTER.match(known.beginning)
+def _day_of_frontmatter(beginning: str) -> str:
+    frontmatter = _FRONTMATTER.match(beginning)
     field = None if frontmatter is None else _DATED_FIELD.search(frontmatter[1])
-    return day_of(known.mtime_ms) if field is None else field[1]
+    return "" if field is None else field[1]

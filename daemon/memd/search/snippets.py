@@ -20,7 +20,7 @@ from memd.index.regions import load_regions
 from memd.index.snapshot import Database, Snapshot
 from memd.search.choose import HitCandidate, ShownText, choose
 from memd.search.explain import explain_hits
-from memd.search.hit_days import with_days
+from memd.search.hit_days import day_of_heading, with_days
 from memd.search.query import Query
 from memd.search.rank.fusion import Ranked
 from memd.search.rank.order import Ranking
@@ -285,7 +285,7 @@ class HitMaker:
             superseded_by=self._supersession(row.path, lines),
             session=session,
             spans=[[start, end] for start, end in matched_spans(text, self._words, MAX_SPANS)],
-            date=self._day_of(row.path, lines[-1], session, is_conversation=is_conversation),
+            date=self._day_of(choice, row, window, session, is_conversation=is_conversation),
             heading="" if is_conversation else _heading(choice, row, window),
             is_cut_above=window.is_cut_above,
             is_cut_below=window.is_cut_below,
@@ -302,14 +302,26 @@ class HitMaker:
             "features": {name: round(value, 3) for name, value in features.items()},
         }
 
-    def _day_of(self, path: str, line: int, session: SessionInfo | None, *, is_conversation: bool) -> str:
-        """Return the day of a line by its time or by the name of its note; empty if neither tells it."""
+    def _day_of(
+        self,
+        choice: HitCandidate,
+        row: ChunkRow,
+        window: Window,
+        session: SessionInfo | None,
+        *,
+        is_conversation: bool,
+    ) -> str:
+        """Return the day of a hit by its time, by its note's name or by a heading; empty if none of them tells it."""
         if session is not None:
             return session.date
         if is_conversation:
-            return day_of(self._sessions.time_at(path, line))
-        day = day_of_note(path)
-        return "" if day is None else day.isoformat()
+            return day_of(self._sessions.time_at(row.path, window.end_line))
+        day = day_of_note(row.path)
+        if day is not None or "#" not in choice.text:
+            return "" if day is None else day.isoformat()
+        spans = matched_spans(choice.text, self._words, 1)
+        end = spans[0][1] if spans else len(choice.text)
+        return day_of_heading(choice.text, end)
 
     def _supersession(self, path: str, lines: range) -> Supersession | None:
         """Return what supersedes a statement in some lines of a file; None if the lines have that as well."""

@@ -138,15 +138,13 @@ class LineMatches(Struct, frozen=True):
         values = self.matched[low:high] @ self.weights
         best = values.max(initial=0.0)
         asked = frozenset(_WORD.findall(fold(query)))
-        lines = [self._line(at) for at in range(low, high)]
-        answers = [
-            at
-            for at, line in enumerate(lines)
-            if line and not _is_question(line, asked) and not declines_answer(line)
-        ]
-        return best > 0 and all(
-            at not in answers and at + 1 not in answers for at in (values >= best).nonzero()[0].tolist()
-        )
+
+        def answers(at: int) -> bool:
+            line = self._line(at) if at < high else ""
+            return bool(line) and not _is_question(line, asked) and not declines_answer(line)
+
+        matching = (values >= best).nonzero()[0].tolist()
+        return best > 0 and not any(answers(low + at) or answers(low + at + 1) for at in matching)
 
     def _line(self, at: int) -> str:
         offset = int(self.offsets[self.texts[at]])

@@ -40,6 +40,9 @@ MAX_LINES_COMPARED: Final = 8
 MAX_RANKED_CHECKED: Final = 6
 """Best candidates whose coverage is calculated, besides the best of each search."""
 
+MAX_EXACT_QUERY_TERMS: Final = 4
+"""Most terms of a query in which an exact term is what it asks for: in a longer one, it is one detail of several."""
+
 _HEADING = re.compile(r"\s*#{1,6}\s")
 
 
@@ -186,7 +189,7 @@ class HitRelevance:
     def __init__(self, query: Query, ranking: Ranking) -> None:
         self.confidence = HitConfidence(query, ranking)
         self._query, self._signals = query, ranking.signals
-        self._lines, self._best = ranking.lines, ranking.ranked[0] if ranking.ranked else None
+        self._lines = ranking.lines
         cosines = ranking.candidates.by_vector.values()
         self._lowest = min(cosines, default=0.0)
         self._range = max(cosines, default=0.0) - self._lowest
@@ -194,14 +197,12 @@ class HitRelevance:
     def is_strong(self, item: Ranked) -> bool:
         """Return whether a hit likely holds what the query asks for.
 
-        The end of the conversation that a query resumes does, and so does a line to which a strong best hit leads.
+        The end of the conversation that a query resumes does.
         """
         key = int(item.id)
         if self._query.is_resumption:
             return True
-        if key in self._signals.linked and self._best is not None and int(self._best.id) != key:
-            return self.is_strong(self._best)
-        is_exact = key in self._signals.exact_matches and not self._query.is_message
+        is_exact = key in self._signals.exact_matches and len(self._query.plan.terms) <= MAX_EXACT_QUERY_TERMS
         if not is_exact and self.confidence.probability(item) < thresholds.STRONG_PROBABILITY:
             return False
         return not self._only_asks(key)

@@ -67,11 +67,3 @@ def test_questions_and_headings_are_no_statements_about_a_name(db: Database) -> 
         "Does Clara" in snippet or "# Clara" in snippet
         for snippet in shown(db, "Where does Ann's sister live?")[:3]
     )
-
-
-def test_lines_to_which_a_strong_hit_leads_are_strong(db: Database) -> None:
-    hits = search(
-        db, search_spec("Which city is the employer of Ann's sister based in?", max_chars=4_200)
-    ).hits
-
-    assert len({hit.relevance for hit in hits[:3]}) == 1

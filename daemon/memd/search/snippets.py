@@ -58,6 +58,9 @@ MAX_HIT_CHARACTERS = 900
 MAX_SPANS = 64
 """Most spans of matched terms in a hit: a snippet of a pasted query could have a hundred."""
 
+MAX_FIRST_WEAK_CHARS = 160
+"""Length of a first weak hit that is shown after a short strong one: it may have the newer value of a one-line note."""
+
 SPARE_CANDIDATES = 2
 """Candidates prepared beyond the missing hits: one or two are usually shown by better hits' snippets."""
 
@@ -388,9 +391,10 @@ class CheckedHits:
         return True
 
     def _may_add_weak(self, size: int) -> bool:
-        """Return whether a weak hit of a size is a small part of what is shown with the strong ones before it."""
+        """Return whether a weak hit of a size is short, and the first, or a small part of what is shown."""
         strong, weak = self._chars["strong"], self._chars["weak"] + size
-        return self._weak_left == math.inf or not strong or weak <= MAX_WEAK_SHARE * (strong + weak)
+        is_free = self._weak_left == math.inf or not strong or weak <= MAX_FIRST_WEAK_CHARS
+        return is_free or weak <= MAX_WEAK_SHARE * (strong + weak)
 
     def _is_about(self, hit: Hit, choice: HitCandidate) -> bool:
         """Return whether a snippet contains a matched term, or the whole chunk."""

@@ -81,7 +81,9 @@ def decide(candidates: Sequence[Candidate]) -> HookDecision:
     if not ranked:
         return HookDecision("not_sure")
     best = next((candidate for candidate in ranked if not candidate.fault), ranked[0])
-    location = "" if best.fault or best.probability < MIN_NAMED else best.location
+    # A line of the project with an identifier or a quoted error of the prompt is worth reading, however long that is.
+    is_quoted = best.features.is_exact and best.features.is_project
+    location = "" if best.fault or (best.probability < MIN_NAMED and not is_quoted) else best.location
     lines = (best.line,) if location else ()
     return HookDecision("not_sure", "", lines, best.line.place, best.lacks, location)
 

@@ -32,7 +32,9 @@ MIN_IDENTIFIER_LETTERS = 5
 
 _WORD = re.compile(r"[^\W_]+")
 _NAME = re.compile(r"\w*(?:\d[^\W\d_]|[^\W\d_]\d|[a-z][A-Z]|_|[A-Z]{2})|.*\w[-./:@]\w")
-_IDENTIFIER = re.compile(r"(?=.*[^\W\d_])\w*(?:[a-z][A-Z]|\w_\w|[^\W\d_]\d|\d[^\W\d_])|.*\w[./:@]+\w")
+_IDENTIFIER = re.compile(
+    r"(?=.*[^\W\d_])\w*(?:[a-z][A-Z]|\w_\w|[^\W\d_]\d|\d[^\W\d_])|[A-Z]{6,}\Z|.*\w[./:@]+\w"
+)
 
 
 class PromptTerm(Struct, frozen=True):
@@ -114,7 +116,9 @@ def line_evidence(terms: Sequence[PromptTerm], line: str, runs: frozenset[str] =
 
 
 def quotable_runs(text: str) -> frozenset[str]:
-    """Return all runs of `MIN_QUOTED_WORDS` words of a text."""
+    """Return all runs of `MIN_QUOTED_WORDS` words; none in scripts without spaces, whose letters are words."""
+    if has_cjk(text):
+        return frozenset()
     words = folded_words(fold(text))
     starts = range(len(words) - MIN_QUOTED_WORDS + 1)
     return frozenset(" ".join(words[start : start + MIN_QUOTED_WORDS]) for start in starts)

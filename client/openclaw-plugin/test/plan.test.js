@@ -141,7 +141,7 @@ test("the commands show the state of memory and hits, and close their connection
       "work: 3 pending, 3 files, 4 chunks, vectors of openai m\n  no key\nproblem: bad (mend it)\n",
   );
   assert.equal(await command("memd search", ["port", { agent: "work" }], client), "a.md#L1  2026-02-01  strong 0.50\nport 8443\n\n");
-  assert.deepEqual(client.asked[1].params, { query: "port", agent: "work" });
+  assert.deepEqual(client.asked[1].params, { query: "port", agent: "work", limit_weak: true });
   assert.equal(client.closed, 2);
 });
 

@@ -53,6 +53,11 @@ class HitConfidence:
             self._probabilities[key] = _MODELS[model].probability(features)
         return self._probabilities[key]
 
+    def has_all_words(self, key: int) -> bool:
+        """Return whether a candidate has all words of the query, if its text was read."""
+        number = self._numbers.get(key)
+        return number is not None and self._coverage[number] >= thresholds.WHOLE_COVERAGE
+
     def features(self, item: Ranked) -> tuple[str, dict[str, float]]:
         """Return the name of the model that judges a hit, and what the probability depends on.
 
@@ -79,6 +84,6 @@ class HitConfidence:
             "lead_line": lead * line,
             "keywords": (item.text_score or 0.0) / (self._best_keyword_score or 1.0),
             "distinctive": float(is_distinctive),
-            "whole": float(number is not None and self._coverage[number] >= thresholds.WHOLE_COVERAGE),
+            "whole": float(self.has_all_words(key)),
         }
         return "vectors" if vectors else "keywords", words | vectors

@@ -112,7 +112,7 @@ function hit(found) {
         ${found.relevance === "weak" ? html`<span class="chip weak" title="hardly related to the query">weak</span>` : ""}${meter(found.score)}${found.score.toFixed(2)}</span>
     </div>
     ${isTalk ? html`<p class="meta">${about(found.source, found.session)}</p>` : ""}
-    ${found.superseded_by ? html`<p class="meta">${superseded(found.superseded_by, found.agent)}</p>` : ""}
+    ${found.superseded_by ? html`<div class="below">${superseded(found.superseded_by, found.agent)}</div>` : ""}
     ${heading ? html`<p class="quiet small heading"><bdi>${seen(heading)}</bdi></p>` : ""}
     <div class="evidence" @click=${() => { if (getSelection()?.isCollapsed) open(); }}>${text(found, evidence)}</div>
     <div class="below">

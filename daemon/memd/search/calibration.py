@@ -65,7 +65,7 @@ class Calibration(Struct, frozen=True):
         if len(cosines) < MIN_COSINES:
             return self
         span = self.related - self.unrelated
-        unrelated = min(self.unrelated, sorted(cosines)[len(cosines) // 2] + UNRELATED_MARGIN * span)
+        unrelated = min(self.unrelated, median_cosine(cosines) + UNRELATED_MARGIN * span)
         return Calibration(unrelated, unrelated + span, self.has_all_scripts)
 
     def covers(self, query: str) -> bool:
@@ -89,6 +89,11 @@ _ROWS = _read_rows()
 def calibration_of(model: str) -> Calibration | None:
     """Return the calibration of a model, by its name or the name of its file; None if it has none."""
     return next((calibration for pattern, calibration in _ROWS if pattern.fullmatch(model)), None)
+
+
+def median_cosine(cosines: Collection[float]) -> float:
+    """Return the median of candidates' cosines, the upper one of two; 0 without any."""
+    return sorted(cosines)[len(cosines) // 2] if cosines else 0.0
 
 
 def is_translated(query: str, texts: Iterable[str]) -> bool:

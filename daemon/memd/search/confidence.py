@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Final
 
 from memd.search import thresholds
-from memd.search.calibration import is_translated
+from memd.search.calibration import is_translated, median_cosine
 from memd.search.query import Query
 from memd.search.rank.fusion import Ranked
 from memd.search.rank.order import Ranking
@@ -34,24 +34,19 @@ class HitConfidence:
         if self._calibration is not None and not self._calibration.covers(query.text):
             self._calibration = None
         self._query, self._is_translated = query.text, ranking.signals.is_translated
-        cosines = sorted(ranking.candidates.by_vector.values())
-        self._lowest = cosines[0] if cosines else 0.0
-        self._typical = cosines[len(cosines) // 2] if cosines else 0.0
+        cosines = ranking.candidates.by_vector.values()
+        self._lowest, self._median = min(cosines, default=0.0), median_cosine(cosines)
         self._numbers: Mapping[int, int] = {}
         if ranking.lines is not None:
             self._numbers, matches = ranking.lines
             self._coverage: list[float] = matches.coverage(matches.words).tolist()
             self._line_coverage: list[float] = matches.best_line_coverage().tolist()
             self._distinctive: list[int] = (matches.words & matches.distinctive()).sum(axis=1).tolist()
-        self._probabilities: dict[int, float] = {}
 
     def probability(self, item: Ranked) -> float:
         """Return the probability that a hit holds what the query asks for."""
-        key = int(item.id)
-        if key not in self._probabilities:
-            model, features = self.features(item)
-            self._probabilities[key] = _MODELS[model].probability(features)
-        return self._probabilities[key]
+        model, features = self.features(item)
+        return _MODELS[model].probability(features)
 
     def has_all_words(self, key: int) -> bool:
         """Return whether a candidate has all words of the query, if its text was read."""
@@ -71,7 +66,7 @@ class HitConfidence:
         if calibration is not None:
             cosine = self._lowest if item.vector_score is None else item.vector_score
             close = min(MAX_CLOSENESS, calibration.closeness(cosine))
-            margin = calibration.closeness(cosine) - calibration.closeness(self._typical)
+            margin = calibration.closeness(cosine) - calibration.closeness(self._median)
             vectors = {"close": close, "lead_close": lead * close, "margin": margin}
             if self._is_translated and is_translated(self._query, [self._texts([key])[key]]):
                 return "translation", {"lead": lead} | vectors

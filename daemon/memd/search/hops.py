@@ -20,6 +20,7 @@ from memd.text.cut.chunking import HEADING
 from memd.text.query.keywords import plan_match
 from memd.text.query.relations import has_text, link_names, nests_relations, starts_with
 from memd.text.query.word_forms import fold
+from memd.text.tokens import asks_at_end
 
 MAX_CHUNKS_READ = 8
 """Candidates in which the best line is searched for, those with most of the query's terms."""
@@ -119,6 +120,6 @@ def _lines_of(texts: Mapping[int, str]) -> Iterator[LinkedLine]:
         start = 0
         for line in text.split("\n"):
             # Questions and headings state nothing.
-            if not line.rstrip().endswith(("?", "？")) and HEADING.match(line) is None:
+            if not asks_at_end(line.rstrip()) and HEADING.match(line) is None:
                 yield LinkedLine(key, start, start + len(line), line)
             start += len(line) + 1

@@ -175,8 +175,7 @@ def _weigh_evidence(snapshot: Snapshot, query: Query, ranking: Ranking) -> tuple
 
 def _nearest_lines(db: Database, candidates: Candidates) -> tuple[str, ...]:
     """Return lines of the chunks nearest to the query, the nearest chunk's first."""
-    scores = candidates.by_vector
-    nearest = sorted(scores, key=lambda key: (-scores[key], key))[:MAX_CHUNKS_COMPARED]
+    nearest = candidates.nearest(MAX_CHUNKS_COMPARED)
     texts = load_texts(db, nearest)
     lines = [line.strip() for key in nearest for line in texts[key].split("\n")]
     content = [line for line in lines if line and _HEADING.match(line) is None]
@@ -190,9 +189,7 @@ class HitRelevance:
         self.confidence = HitConfidence(query, ranking)
         self._query, self._signals = query, ranking.signals
         self._lines = ranking.lines
-        cosines = ranking.candidates.by_vector.values()
-        self._lowest = min(cosines, default=0.0)
-        self._range = max(cosines, default=0.0) - self._lowest
+        self._cosines = ranking.candidates.by_vector.values()
 
     def is_strong(self, item: Ranked) -> bool:
         """Return whether a hit likely holds what the query asks for.
@@ -229,4 +226,6 @@ class HitRelevance:
             return False
         if calibration is not None:
             return True
-        return self._range <= 0 or (cosine - self._lowest) / self._range >= thresholds.MIN_SCALED_COSINE
+        lowest = min(self._cosines, default=0.0)
+        span = max(self._cosines, default=0.0) - lowest
+        return span <= 0 or (cosine - lowest) / span >= thresholds.MIN_SCALED_COSINE

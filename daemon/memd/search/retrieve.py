@@ -63,6 +63,11 @@ class Candidates(Struct, frozen=True):
     keyword_ms: float = 0.0
     vector_ms: float = 0.0
 
+    def nearest(self, most: int) -> list[int]:
+        """Return the nearest chunks, the nearest first."""
+        scores = self.by_vector
+        return sorted(scores, key=lambda key: (-scores[key], key))[:most]
+
 
 def uses_vectors(snapshot: Snapshot, query: Query) -> bool:
     return snapshot.vectors is not None and query.vector is not None

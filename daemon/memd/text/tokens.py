@@ -97,3 +97,8 @@ def count_units(text: str) -> int:
 def estimate_tokens(text: str) -> int:
     """Return the estimated number of tokens of a text, rounded up."""
     return -(-count_units(text) // UNITS_PER_TOKEN)
+
+
+def asks_at_end(text: str) -> bool:
+    """Return whether a text ends with a question mark."""
+    return text.endswith(("?", "？"))

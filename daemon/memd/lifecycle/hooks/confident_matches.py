@@ -21,7 +21,7 @@ from memd.lifecycle.hooks.prompts import asks
 from memd.programs.catalog import OPENCLAW_SOURCE
 from memd.text.cut.annotations import CURATED_FILES
 from memd.text.cut.snippets import cut_snippet
-from memd.text.tokens import has_wide
+from memd.text.tokens import asks_at_end, has_wide
 from memd_client.hit_text import describe_session
 from memd_client.messages import Hit
 
@@ -140,7 +140,7 @@ def _fault(hit: Hit, quoted: Sequence[str]) -> str:
     """Return why a line can't be an answer, in words; "" if it can."""
     if hit.superseded_by is not None:
         return "superseded by a later statement"
-    is_question = quoted[-1].startswith("User: ") and quoted[-1].rstrip().endswith(("?", "？"))
+    is_question = quoted[-1].startswith("User: ") and asks_at_end(quoted[-1].rstrip())
     return "a question without its answer" if is_question else ""
 
 

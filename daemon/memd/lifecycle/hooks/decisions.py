@@ -10,7 +10,7 @@ from typing import Final
 from memd.lifecycle.hooks.prompts import read_prompt
 from memd.text.data_files import read_words
 from memd.text.query.word_forms import fold
-from memd.text.tokens import has_cjk
+from memd.text.tokens import asks_at_end, has_cjk
 
 MAX_DECISION_CHARS: Final = 200
 
@@ -39,7 +39,7 @@ def decision_line(lines: Sequence[str]) -> str:
 
 
 def _is_decision(sentence: str) -> bool:
-    return not sentence.endswith(("?", "？")) and _DECISION.search(fold(sentence)) is not None
+    return not asks_at_end(sentence) and _DECISION.search(fold(sentence)) is not None
 
 
 def _short(text: str) -> str:

@@ -12,14 +12,10 @@ from typing import Final
 from msgspec import Struct
 
 from memd.search.calibration import calibration_of
-from memd.text.data_files import read_sections
 from memd.text.logistic import read_models
 
-_FILE: Final = Path(__file__).with_suffix(".txt")
-_MODEL: Final = read_models(_FILE)["coefficients"]
-_THRESHOLDS: Final = {
-    name: float(number) for name, number in map(str.split, read_sections(_FILE)["thresholds"])
-}
+_SECTIONS: Final = read_models(Path(__file__).with_suffix(".txt"))
+_MODEL, _THRESHOLDS = _SECTIONS["coefficients"], _SECTIONS["thresholds"].weights
 
 LOWEST_CLOSENESS, CLOSENESS_RANGE = -0.5, 3.0
 """The closeness that is no agreement, and how far above it the agreement is full."""

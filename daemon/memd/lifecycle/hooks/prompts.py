@@ -10,7 +10,7 @@ from msgspec import Struct
 from memd.text.data_files import read_sections, read_words
 from memd.text.lazy_pattern import lazy_pattern
 from memd.text.query.word_forms import fold, stem_word
-from memd.text.tokens import folded_words, has_cjk
+from memd.text.tokens import asks_at_end, folded_words, has_cjk
 from memd.text.transcripts.injected import without_injected
 
 MAX_QUERY_CHARS = 400
@@ -165,9 +165,7 @@ def _telling_part(text: str) -> str:
     if len(text) <= MAX_QUERY_CHARS:
         return " ".join(text.split())
     sentences = sentences_of(text)
-    order = sorted(
-        range(len(sentences)), key=lambda at: (at > 0 and not sentences[at].endswith(("?", "？")), at)
-    )
+    order = sorted(range(len(sentences)), key=lambda at: (at > 0 and not asks_at_end(sentences[at]), at))
     kept: set[int] = set()
     left = MAX_QUERY_CHARS
     for at in order:

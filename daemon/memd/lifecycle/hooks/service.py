@@ -37,6 +37,7 @@ from memd.settings.hooks import HooksSettings
 from memd.settings.sources import SHARED_AGENT
 from memd.sources.projects import find_project
 from memd.system.clock import Clock, wall_clock_ms
+from memd.text.tokens import asks_at_end
 from memd.text.transcripts.injected import without_injected
 from memd_client.errors import DeadlineExceededError, MemdError
 from memd_client.hooks import HookParams, HookReply
@@ -102,7 +103,7 @@ class HookService:
         if asked.silence:
             return HookDecision("empty" if asked.silence == "acknowledgement" else "machine_prompt")
         for sentence in sentences_of(without_injected(params.prompt))[:MAX_SENTENCES]:
-            if not sentence.endswith(("?", "？")):
+            if not asks_at_end(sentence):
                 self._said.add(params.program, params.session_id, ShownLine(sentence))
         replies = await _search(memory, asked.query, params)
         if not any(reply.hits for reply in replies):

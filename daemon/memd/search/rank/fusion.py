@@ -109,7 +109,8 @@ def _fuse_normalized(query: Query, candidates: Candidates, located: LocatedCandi
         added[best] += line_scores(lines.matches, locations.files[best])
         added = _with_cosines(added, ids, by_vector)
         first = int(added.argmax())
-        added[best] += user_scores(lines.matches, _are_notes(query, locations)[best])
+        if lines.matches.by_user.any():
+            added[best] += user_scores(lines.matches, _are_notes(query, locations)[best])
         if query.is_message:
             added[first] = np.nextafter(max(added[first], added.max()), np.inf)
         scores = _scaled_to(lifted, added)

@@ -27,6 +27,7 @@ from memd.text.query.speakers import (
     without_label,
 )
 from memd.text.query.word_forms import find_word, fold
+from memd.text.tokens import asks_at_end
 
 MIN_SPEAKER_LINES = 4
 """Lines with the same label from which it is a speaker: others are keys (`port: 8080`)."""
@@ -196,7 +197,7 @@ def _is_question(line: str, asked: Collection[str]) -> bool:
     words = _WORD.findall(fold(said))
     shared = sum(word in asked for word in words)
     is_repeated = said != line and shared >= MIN_REPEATED_SHARE * max(len(words), len(asked))
-    return is_repeated or (shared >= MIN_ASKED_SHARE * len(words) and line.endswith(("?", "？")))
+    return is_repeated or (shared >= MIN_ASKED_SHARE * len(words) and asks_at_end(line))
 
 
 def match_lines(texts: Sequence[str], query: str, words: Sequence[str]) -> LineMatches:
@@ -348,7 +349,7 @@ def line_scores(lines: LineMatches, files: NDArray[np.int64]) -> Floats:
 
 
 def user_scores(lines: LineMatches, is_note: Bools) -> Floats:
-    """Return (n,) what is added to the score of each text if the query is about the user.
+    """Return (n,) what is added to the score of each text if the query is about the user, who speaks in some.
 
     In a dialogue, the user's lines count more than a model's. Notes are the user's own, so that they count as much.
 
@@ -356,7 +357,6 @@ def user_scores(lines: LineMatches, is_note: Bools) -> Floats:
         lines: The matches.
         is_note: (n,) whether a text is from a note, if conversations are searched too.
     """
-    by_user = lines.any_by_text(lines.by_user)
     scores = np.zeros(len(is_note))
-    scores[by_user | (is_note & by_user.any())] = USER_WEIGHT
+    scores[lines.any_by_text(lines.by_user) | is_note] = USER_WEIGHT
     return scores

@@ -313,12 +313,11 @@ def _calibration(
     calibration = None if query.vector is None else calibration_of(query.vector.model)
     if calibration is None or not calibration.has_all_scripts or not candidates.by_vector:
         return calibration, False
-    scores = candidates.by_vector
-    nearest = sorted(scores, key=lambda key: (-scores[key], key))[:MAX_NEAREST]
+    nearest = candidates.nearest(MAX_NEAREST)
     texts = located.rows.texts(nearest)
     if not is_translated(query.text, [texts[key] for key in nearest]):
         return calibration, False
-    return calibration.for_candidates(scores.values()), True
+    return calibration.for_candidates(candidates.by_vector.values()), True
 
 
 def _apply_stages(

@@ -15,6 +15,7 @@ from memd.search.calibration import is_translated, median_cosine
 from memd.search.query import Query
 from memd.search.rank.fusion import Ranked
 from memd.search.rank.order import Ranking
+from memd.search.retrieve import MAX_CANDIDATES
 from memd.text.logistic import read_models
 
 _MODELS: Final = read_models(Path(__file__).with_suffix(".txt"))
@@ -35,7 +36,9 @@ class HitConfidence:
             self._calibration = None
         self._query, self._is_translated = query.text, ranking.signals.is_translated
         cosines = ranking.candidates.by_vector.values()
-        self._lowest, self._median = min(cosines, default=0.0), median_cosine(cosines)
+        # If there are fewer nearest chunks than requested, a chunk that isn't among them has no vector yet.
+        self._lowest = min(cosines) if len(cosines) >= MAX_CANDIDATES else None
+        self._median = median_cosine(cosines)
         self._numbers: Mapping[int, int] = {}
         if ranking.lines is not None:
             self._numbers, matches = ranking.lines
@@ -63,8 +66,8 @@ class HitConfidence:
         """
         key, calibration = int(item.id), self._calibration
         lead, vectors = 1 / (1 + self._ranks[key]), dict[str, float]()
-        if calibration is not None:
-            cosine = self._lowest if item.vector_score is None else item.vector_score
+        cosine = self._lowest if item.vector_score is None else item.vector_score
+        if calibration is not None and cosine is not None:
             close = min(MAX_CLOSENESS, calibration.closeness(cosine))
             margin = calibration.closeness(cosine) - calibration.closeness(self._median)
             vectors = {"close": close, "lead_close": lead * close, "margin": margin}

@@ -201,7 +201,7 @@ class HitRelevance:
             return True
         terms = len(self._query.plan.terms)
         is_exact = key in self._signals.exact_matches and terms <= MAX_EXACT_QUERY_TERMS
-        is_whole = terms <= thresholds.SHORT_QUERY_TERMS and self.confidence.has_all_words(key)
+        is_whole = terms == 1 and self.confidence.has_all_words(key)
         if not (is_exact or is_whole) and self.confidence.probability(item) < thresholds.STRONG_PROBABILITY:
             return False
         return not self._only_asks(key)

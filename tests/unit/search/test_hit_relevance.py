@@ -113,3 +113,12 @@ def test_other_models_are_judged_by_the_range_of_their_cosines() -> None:
 
     assert hits[0].path == "memory/garden.md"
     assert hits[0].relevance == "weak"
+
+
+def test_a_note_whose_vector_is_not_computed_yet_is_judged_by_its_words() -> None:
+    db = index(0.1)
+    publish(db, "memory/office.md", ["The espresso machine is descaled on the first Monday of each month."])
+
+    hit = ask(db, "when is the espresso machine cleaned")[0]
+
+    assert (hit.path, hit.vector_score, hit.relevance) == ("memory/office.md", None, "strong")

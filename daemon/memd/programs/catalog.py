@@ -1,9 +1,4 @@
-"""The programs that memd works with, one row each: the places of their files, and the form of their settings.
-
-A path may begin with `~`, and a part of it may be in braces: `{CODEX_HOME:~/.codex}` is the folder in that variable,
-else the default; `{OPENCODE_DB}` without a default makes the path invalid if the variable is not set; `{applications}`
-is the folder in which applications keep their settings. A last part with `*` stands for all files that match.
-"""
+"""The programs that memd works with, one table of `catalog.toml` each: their files and the form of their settings."""
 
 from __future__ import annotations
 
@@ -11,13 +6,15 @@ import os
 import re
 import shlex
 import sys
+import tomllib
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, Final, Literal, NamedTuple, TypeAlias
 
-from msgspec import Struct, field
+from msgspec import Struct, convert, field
 
 SourceKind: TypeAlias = Literal["transcripts", "notes"]
+Verification: TypeAlias = Literal["program", "source", "reader"]
 
 OPENCLAW_SOURCE: Final = "sessions"
 """Name of the source that is an agent's own conversations with OpenClaw, and of its folder there."""
@@ -25,11 +22,13 @@ OPENCLAW_SOURCE: Final = "sessions"
 MCP_SERVER: Final = "memd"
 """Name of memd's entry in the settings of MCP clients."""
 
-HOOK_TIMEOUT_S: Final = 5
-"""Limit in a program's settings; a hook takes at most two seconds, if its input is missing."""
-
-CODEX_HOOK_TIMEOUT_S: Final = 3
-"""Codex shortens a longer limit at the end of a session, and warns about it at every start."""
+_EDITORS: Final = ("Code", "Code - Insiders", "VSCodium", "Cursor", "Windsurf")
+_SERVERS: Final = (".vscode-server", ".vscode-server-insiders", ".cursor-server", ".windsurf-server")
+EDITOR_FOLDERS: Final = (
+    *(f"{{applications}}/{editor}/User" for editor in _EDITORS),
+    *(f"~/{server}/data/User" for server in _SERVERS),
+)
+"""What `{editors}` at the beginning of a path stands for."""
 
 _PART = re.compile(r"/(?![^{]*\})")
 
@@ -67,36 +66,49 @@ class Places(NamedTuple):
     def paths(self, patterns: Iterable[str]) -> list[Path]:
         """Return the paths that some patterns mean, each once; they may be missing (blocking)."""
         found: list[Path] = []
-        for path in map(self.path, patterns):
-            if path is not None and "*" in path.name:
-                try:
-                    found += sorted(path.parent.glob(path.name))
-                except OSError:
-                    continue
-            elif path is not None:
-                found.append(path)
+        for pattern in patterns:
+            before, is_in_editors, after = pattern.partition("{editors}")
+            for path in map(
+                self.path, [f"{each}{after}" for each in EDITOR_FOLDERS] if is_in_editors else [before]
+            ):
+                if path is not None:
+                    found += _matches(path)
         return list(dict.fromkeys(found))
 
 
-class Conversations(NamedTuple):
+def _matches(path: Path) -> list[Path]:
+    """Return the paths that match a pattern; a path without `*` may be missing (blocking)."""
+    first = next((number for number, part in enumerate(path.parts) if "*" in part), None)
+    if first is None:
+        return [path]
+    try:
+        return sorted(Path(*path.parts[:first]).glob("/".join(path.parts[first:])))
+    except OSError:
+        return []
+
+
+class Conversations(Struct, frozen=True, forbid_unknown_fields=True):
     """A program's conversations.
 
     Attributes:
         reader: The module of this package that reads them.
         places: Folders of transcripts, or databases.
+        finds_places: Whether the reader's module has `find_places`, which returns further ones: for a program that
+            keeps a database or a file in each project.
         opener: The command that opens a session, without its id: `claude --resume`; empty without one.
         not_opened: Matches the ids of sessions that can't be opened.
         title: The title of the source, if it isn't that of the program.
     """
 
     reader: str
-    places: tuple[str, ...]
+    places: tuple[str, ...] = ()
+    finds_places: bool = False
     opener: str = ""
     not_opened: str = ""
     title: str = ""
 
 
-class ProgramNotes(NamedTuple):
+class ProgramNotes(Struct, frozen=True, forbid_unknown_fields=True):
     """A program's notes and instructions.
 
     Attributes:
@@ -116,7 +128,7 @@ class ProgramNotes(NamedTuple):
     in_projects: tuple[str, str] = ("", "")
 
 
-class Hooks(Struct, frozen=True):
+class Hooks(Struct, frozen=True, forbid_unknown_fields=True):
     """The form of hooks in a program's settings.
 
     Attributes:
@@ -150,7 +162,7 @@ class Hooks(Struct, frozen=True):
         return {"hooks": [dict(hook)]} if self.is_grouped else dict(hook)
 
 
-class Mcp(Struct, frozen=True):
+class Mcp(Struct, frozen=True, forbid_unknown_fields=True):
     """The form of an MCP server in a program's settings.
 
     Attributes:
@@ -164,8 +176,8 @@ class Mcp(Struct, frozen=True):
 
     files: tuple[str, ...]
     section: str
-    project: str
     next_step: str
+    project: str = ""
     fields: Mapping[str, Any] = field(default_factory=dict)
     is_joined: bool = False
 
@@ -193,243 +205,30 @@ class Mcp(Struct, frozen=True):
         return [*entry["command"]] if self.is_joined else [entry["command"], *entry["args"]]
 
 
-class Program(NamedTuple):
-    """A program: its name on the command line and in settings, its title for users, and what memd does with it."""
+class Program(Struct, frozen=True, forbid_unknown_fields=True):
+    """A program: its name on the command line and in settings, its title for users, and what memd does with it.
+
+    Attributes:
+        verified: How the format of its conversations was checked: its tests run the real program (`program`), its own
+            source code or documentation describes it (`source`), or only other programs that read it do (`reader`).
+    """
 
     name: str
     title: str
+    verified: Verification = "reader"
     conversations: Conversations | None = None
     notes: ProgramNotes | None = None
     hooks: Hooks | None = None
     mcp: Mcp | None = None
 
 
-_CLAUDE_EVENTS: Final = {
-    "session_start": "SessionStart",
-    "prompt": "UserPromptSubmit",
-    "compaction": "PreCompact",
-    "session_end": "SessionEnd",
-}
-_NEW_SESSION: Final = "start a new session to use the hooks"
-_LISTS_MEMD: Final = "start a new session; /mcp lists memd"
-_EDITORS: Final = ("Code", "Code - Insiders", "VSCodium")
-_SERVERS: Final = (".vscode-server", ".vscode-server-insiders")
+def _read_programs() -> dict[str, Program]:
+    """Return the rows of `catalog.toml` in their order."""
+    rows = tomllib.loads(Path(__file__).with_name("catalog.toml").read_text("utf-8"))
+    return {name: convert({"name": name, **row}, Program) for name, row in rows.items()}
 
 
-def _opencode(name: str) -> Conversations:
-    """Return the conversations of opencode, or of a program with the same database in a folder of another name."""
-    folder = f"{{XDG_DATA_HOME:~/.local/share}}/{name}"
-    places = f"{folder}/{{{name.upper()}_DB}}", f"{folder}/{name}.db", f"{folder}/{name}-*.db"
-    return Conversations("opencode", places, f"{name} --session")
-
-
-PROGRAMS: Final[Mapping[str, Program]] = {
-    program.name: program
-    for program in (
-        Program("openclaw", "OpenClaw", Conversations("openclaw", ())),
-        Program(
-            "claude-code",
-            "Claude Code",
-            Conversations(
-                "claude_code",
-                ("{CLAUDE_CONFIG_DIR:~/.claude}/projects",),
-                "claude --resume",
-                r"agent-[A-Za-z0-9_-]{1,100}",
-            ),
-            ProgramNotes(
-                "claude-code-notes",
-                "{CLAUDE_CONFIG_DIR:~/.claude}",
-                r"CLAUDE\.md|rules/.+\.md|projects/[^/]+/memory/.+\.md|agent-memory/.+\.md",
-                r"rules(/.+)?|projects(/[^/]+(/memory(/.+)?)?)?|agent-memory(/.+)?",
-                "{CLAUDE_CONFIG_DIR:~}/.claude.json",
-                (
-                    r"CLAUDE(\.local)?\.md|\.claude/CLAUDE\.md|\.claude/rules/.+\.md",
-                    r"\.claude(/rules(/.+)?)?",
-                ),
-            ),
-            Hooks(
-                "{CLAUDE_CONFIG_DIR:~/.claude}/settings.json",
-                _CLAUDE_EVENTS,
-                {"type": "command", "timeout": HOOK_TIMEOUT_S},
-                f"{_NEW_SESSION}; /hooks lists them",
-            ),
-            Mcp(
-                ("{CLAUDE_CONFIG_DIR:~}/.claude.json",),
-                "mcpServers",
-                ".mcp.json",
-                _LISTS_MEMD,
-                {"type": "stdio"},
-            ),
-        ),
-        Program(
-            "codex",
-            "Codex",
-            Conversations("codex", ("{CODEX_HOME:~/.codex}",), "codex resume"),
-            ProgramNotes(
-                "codex-notes",
-                "{CODEX_HOME:~/.codex}",
-                r"AGENTS(\.override)?\.md|memories/.+\.md",
-                r"memories(/.+)?",
-                "{CODEX_HOME:~/.codex}/config.toml",
-                (r"AGENTS(\.override)?\.md", ""),
-            ),
-            Hooks(
-                "{CODEX_HOME:~/.codex}/hooks.json",
-                _CLAUDE_EVENTS,
-                {"type": "command", "timeout": CODEX_HOOK_TIMEOUT_S},
-                "accept the hooks: start Codex, which lists them; until then it runs none of them",
-            ),
-            Mcp(("{CODEX_HOME:~/.codex}/config.toml",), "mcp_servers", ".codex/config.toml", _LISTS_MEMD),
-        ),
-        Program(
-            "gemini",
-            "Gemini CLI",
-            Conversations("gemini", ("{GEMINI_CLI_HOME:~}/.gemini/tmp",), "gemini --resume"),
-            ProgramNotes(
-                "gemini-notes",
-                "{GEMINI_CLI_HOME:~}/.gemini",
-                r"GEMINI\.md|tmp/[^/]+/memory/.+\.md",
-                r"tmp(/[^/]+(/memory(/.+)?)?)?",
-                "{GEMINI_CLI_HOME:~}/.gemini/projects.json",
-                (r"GEMINI\.md", ""),
-            ),
-            Hooks(
-                "{GEMINI_CLI_HOME:~}/.gemini/extensions/memd/hooks/hooks.json",
-                {
-                    "session_start": "SessionStart",
-                    "prompt": "BeforeAgent",  # PreCompress runs before every request to the model
-                    "session_end": "SessionEnd",
-                },
-                {"type": "command", "name": "memd", "timeout": HOOK_TIMEOUT_S * 1000},
-                f"{_NEW_SESSION}; /extensions list shows memd",
-                is_own_file=True,
-                manifest="{GEMINI_CLI_HOME:~}/.gemini/extensions/memd/gemini-extension.json",
-            ),
-            Mcp(
-                ("{GEMINI_CLI_HOME:~}/.gemini/settings.json",),
-                "mcpServers",
-                ".gemini/settings.json",
-                _LISTS_MEMD,
-            ),
-        ),
-        Program(
-            "opencode",
-            "opencode",
-            _opencode("opencode"),
-            ProgramNotes("opencode-notes", "~/.config/opencode", r"AGENTS\.md", ""),
-            mcp=Mcp(
-                (
-                    "{XDG_CONFIG_HOME:~/.config}/opencode/opencode.json",
-                    "{XDG_CONFIG_HOME:~/.config}/opencode/opencode.jsonc",
-                ),
-                "mcp",
-                "opencode.json",
-                "start a new session; `opencode mcp list` lists memd",
-                {"type": "local", "enabled": True},
-                is_joined=True,
-            ),
-        ),
-        Program("kilo", "Kilo Code", _opencode("kilo")),
-        Program(
-            "copilot",
-            "Copilot CLI",
-            Conversations("copilot", ("{COPILOT_HOME:~/.copilot}/session-state",), "copilot --resume"),
-            hooks=Hooks(
-                "{COPILOT_HOME:~/.copilot}/hooks/memd.json",
-                {"compaction": "preCompact", "session_end": "sessionEnd"},
-                {"type": "command", "timeoutSec": HOOK_TIMEOUT_S},
-                f"{_NEW_SESSION}; they index sessions and add no text to prompts",
-                is_grouped=False,
-                command_key="bash",
-                top={"version": 1},
-                is_own_file=True,
-            ),
-            mcp=Mcp(
-                ("{COPILOT_HOME:~/.copilot}/mcp-config.json",),
-                "mcpServers",
-                ".github/mcp.json",
-                "start a new session; `/mcp show` lists memd",
-                {"type": "local", "tools": ["*"]},
-            ),
-        ),
-        Program(
-            "copilot-vscode",
-            "Copilot in VS Code",
-            Conversations(
-                "copilot_chat",
-                (
-                    *(f"{{applications}}/{editor}/User/workspaceStorage" for editor in _EDITORS),
-                    *(f"~/{server}/data/User/workspaceStorage" for server in _SERVERS),
-                ),
-            ),
-        ),
-        Program(
-            "cursor",
-            "Cursor",
-            Conversations("cursor", ("~/.cursor/projects",), "cursor-agent --resume", title="Cursor CLI"),
-            hooks=Hooks(
-                "~/.cursor/hooks.json",
-                {
-                    "session_start": "sessionStart",
-                    "prompt": "beforeSubmitPrompt",
-                    "compaction": "preCompact",
-                    "session_end": "sessionEnd",
-                },
-                {"timeout": HOOK_TIMEOUT_S},
-                "restart Cursor to use the hooks",
-                is_grouped=False,
-                top={"version": 1},
-            ),
-            mcp=Mcp(
-                ("~/.cursor/mcp.json",), "mcpServers", ".cursor/mcp.json", "enable memd when Cursor asks"
-            ),
-        ),
-        Program(
-            "cursor-editor",
-            "Cursor",
-            Conversations("cursor_editor", ("{applications}/Cursor/User/globalStorage/state.vscdb",)),
-        ),
-        Program(
-            "hermes",
-            "Hermes",
-            notes=ProgramNotes(
-                "hermes-notes",
-                "~/.hermes",
-                r"(profiles/[^/]+/)?memories/.+\.md",
-                r"memories(/.+)?|profiles(/[^/]+(/memories(/.+)?)?)?",
-            ),
-        ),
-        Program(
-            "basic-memory", "Basic Memory", notes=ProgramNotes("basic-memory", "~/basic-memory", r".+\.md")
-        ),
-        Program(
-            "obsidian",
-            "Obsidian",
-            notes=ProgramNotes("obsidian", listed_in="{applications}/obsidian/obsidian.json"),
-        ),
-        Program(
-            "vscode",
-            "VS Code",
-            mcp=Mcp(
-                ("{applications}/Code/User/mcp.json",),
-                "servers",
-                ".vscode/mcp.json",
-                "run `MCP: List Servers` to start memd",
-                {"type": "stdio"},
-            ),
-        ),
-        Program(
-            "claude-desktop",
-            "Claude Desktop",
-            mcp=Mcp(
-                ("{applications}/Claude/claude_desktop_config.json",),
-                "mcpServers",
-                "",
-                "restart Claude Desktop",
-            ),
-        ),
-    )
-}
+PROGRAMS: Final[Mapping[str, Program]] = _read_programs()
 """All programs by name."""
 
 
@@ -445,7 +244,7 @@ KNOWN_SOURCES: Final[Mapping[str, KnownSource]] = {
     **{
         program.name: KnownSource(program.conversations.title or program.title, "transcripts", program)
         for program in PROGRAMS.values()
-        if program.conversations is not None and program.conversations.places
+        if program.conversations is not None and program.name != "openclaw"
     },
     **{
         program.notes.source: KnownSource(program.title, "notes", program)

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from importlib import import_module
 from pathlib import Path
 
-from memd.programs.catalog import Conversations
+from memd.programs.catalog import Conversations, Places
 from memd.programs.program import ConversationDatabase, FileReader
 
 
@@ -16,3 +16,12 @@ def reader_of(conversations: Conversations) -> FileReader | Callable[[Path], Con
         f"memd.programs.{conversations.reader}"
     ).READER
     return reader
+
+
+def find_places(conversations: Conversations, places: Places) -> list[Path]:
+    """Return the folders or databases of a program's conversations; they may be missing (blocking)."""
+    found = places.paths(conversations.places)
+    if conversations.finds_places:
+        module = import_module(f"memd.programs.{conversations.reader}")
+        found += module.find_places(places)
+    return list(dict.fromkeys(found))

@@ -8,7 +8,7 @@ from typing import NamedTuple, TypeAlias
 
 from memd.programs.catalog import KNOWN_SOURCES, OPENCLAW_SOURCE, PROGRAMS, Places
 from memd.programs.program import FileReader
-from memd.programs.readers import reader_of
+from memd.programs.readers import find_places, reader_of
 from memd.settings.agents import AgentConfig
 from memd.settings.sources import SourceConfig
 from memd.sources.agent_sources import AgentSources
@@ -99,7 +99,7 @@ def open_source(
     conversations = PROGRAMS[config.program].conversations
     assert conversations is not None
     reader = reader_of(conversations)
-    paths = [config.path] if config.path is not None else places.paths(conversations.places)
+    paths = [config.path] if config.path is not None else find_places(conversations, places)
     source: Source
     if isinstance(reader, FileReader):
         source = ConversationFiles(config.name, reader, paths, with_subagents=config.subagents, watch=watch)

@@ -212,8 +212,12 @@ def test_copilot_has_a_place_in_each_editor_and_on_remote_machines(
         f"{applications}/{CODE}",
         f"{applications}/Code - Insiders/User/workspaceStorage",
         f"{applications}/VSCodium/User/workspaceStorage",
+        f"{applications}/Cursor/User/workspaceStorage",
+        f"{applications}/Windsurf/User/workspaceStorage",
         "/home/ann/.vscode-server/data/User/workspaceStorage",
         "/home/ann/.vscode-server-insiders/data/User/workspaceStorage",
+        "/home/ann/.cursor-server/data/User/workspaceStorage",
+        "/home/ann/.windsurf-server/data/User/workspaceStorage",
     ]
 
 

@@ -62,6 +62,7 @@ class Session(Struct):
         cwd: Working directory as recorded, never from a folder's name.
         branch: Branch of its repository.
         started_ms, updated_ms: Times of the first and last record, in milliseconds UTC; None if unknown.
+        release: The program's release that wrote the newest record.
     """
 
     id: str = ""
@@ -72,6 +73,7 @@ class Session(Struct):
     branch: str = ""
     started_ms: int | None = None
     updated_ms: int | None = None
+    release: str = ""
 
     def note_time(self, time_ms: int | None) -> None:
         """Extend the times of the session to that of a record, if it is known."""

@@ -86,12 +86,14 @@ class SourcesReply(Record, frozen=True):
         deleted: Copies deleted.
         removed: Sources that were removed from their agent, but whose copies of conversations remain: `kept` of them in
             the folder in `locations`.
+        excluded: Folders, and names of projects, that are never indexed: the setting `exclude`.
     """
 
     sources: list[SourceStatus] = field(default_factory=list)
     found: list[SourceStatus] = field(default_factory=list)
     deleted: int = 0
     removed: list[SourceStatus] = field(default_factory=list)
+    excluded: list[str] = field(default_factory=list)
 
 
 class ConversationSearchParams(Record, frozen=True):

@@ -210,6 +210,15 @@ def test_hooks_are_turned_off_in_the_settings() -> None:
         assert client.hook("codex", "prompt", "new", cwd=SHOP, prompt=PROMPT).decision == "off"
 
 
+def test_a_session_in_an_excluded_project_is_given_nothing_and_its_prompt_is_not_logged() -> None:
+    with served(top='exclude = ["/home/eva/client"]\n') as (client, _):
+        for event in ("session_start", "prompt", "session_end"):
+            reply = client.hook("codex", event, "new", cwd="/home/eva/client/api", prompt=PROMPT)
+            assert (reply.decision, reply.text) == ("excluded", "")
+        assert {entry.prompt for entry in client.hook_log().entries} == {""}
+        assert client.hook("codex", "prompt", "new", cwd=SHOP, prompt=PROMPT).decision == "injected"
+
+
 @pytest.mark.parametrize(("event", "session"), [("lunch", "s"), ("prompt", " ")])
 def test_a_wrong_event_or_session_is_refused(event: str, session: str) -> None:
     with served() as (client, _), pytest.raises(BadParamsError):

@@ -1468,7 +1468,8 @@ export interface HookReply {
   /** `injected`; `related` (one line names where the answer may be, because the hits are not sure enough to quote); or
    * why there is no text: `empty` (nothing was found), `machine_prompt` (not a person's prompt), `not_sure` (the hits
    * are weak), `already_shown` (in this session), `nothing_new`, `indexed` (the session is being indexed), `off` (in
-   * the settings) or `gave_up` (the search was too slow, the caller left, or memory failed). */
+   * the settings), `excluded` (the folder is, by the setting `exclude`) or `gave_up` (the search was too slow, the
+   * caller left, or memory failed). */
   decision: string;
   /** Hits in the text. */
   hits: number;
@@ -1868,6 +1869,8 @@ export interface SourcesReply {
   /** Sources that were removed from their agent, but whose copies of conversations remain: `kept` of them in the folder
    * in `locations`. */
   removed: SourceStatus[];
+  /** Folders, and names of projects, that are never indexed: the setting `exclude`. */
+  excluded: string[];
 }
 
 /**

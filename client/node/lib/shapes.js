@@ -274,7 +274,7 @@ export const SHAPES = {
     holds: {"stored": ["CapturedMessage", true], "skipped": ["SkippedMessage", true]},
   },
   SourcesReply: {
-    defaults: {"sources": [], "found": [], "deleted": 0, "removed": []},
+    defaults: {"sources": [], "found": [], "deleted": 0, "removed": [], "excluded": []},
     holds: {"sources": ["SourceStatus", true], "found": ["SourceStatus", true], "removed": ["SourceStatus", true]},
   },
   RemoteReply: {

@@ -7,7 +7,9 @@ from collections.abc import Mapping
 import trio
 
 from memd.index.connection import IndexFile
+from memd.index.files import forget_excluded
 from memd.index.housekeeping import keep_log_short, recover_writing, release_caches
+from memd.index.meta import EXCLUSIONS, find_meta
 from memd.index.vectors.cache import VectorCache
 from memd.search.service import SearchService
 from memd.settings.agents import AgentConfig
@@ -20,6 +22,7 @@ from memd.sync.search_scheduler import SearchScheduler
 from memd.sync.text.file_rows import FileRows
 from memd.sync.text.text_sync import TextSync
 from memd.system.clock import Clock
+from memd.system.log import log
 from memd.vector_search.agent_vectors import VectorSearchManager
 
 MAX_DISK_THREADS = 2
@@ -77,6 +80,7 @@ class OpenAgent:
         Resources: closes the index when it ends.
         """
         try:
+            await self._apply_exclusions()
             await self.text.load()
             async with trio.open_nursery() as nursery:
                 nursery.start_soon(self.text.run)
@@ -97,6 +101,17 @@ class OpenAgent:
             with trio.CancelScope(shield=True):
                 await trio.to_thread.run_sync(self.sources.close)
                 await self.index_file.close()
+
+    async def _apply_exclusions(self) -> None:
+        """Delete what is excluded from the index, if the exclusions changed since it was last open."""
+        exclusions = self.sources.exclusions
+        fingerprint = exclusions.fingerprint if exclusions else ""
+        if await self.index_file.read(lambda db: find_meta(db, EXCLUSIONS) or "") == fingerprint:
+            return
+        deleted = await self.index_file.write(
+            lambda db: forget_excluded(db, fingerprint, exclusions.excludes)
+        )
+        log.info("agent.exclusions_applied", agent=self.agent_id, conversations=deleted)
 
     def _list(self) -> Listings:
         """Return what is on disk now, by source (blocking)."""

@@ -37,6 +37,7 @@ from memd.settings.schema import DaemonSettings, MemorySearch
 from memd.settings.search import usual_index
 from memd.settings.sources import SHARED_AGENT
 from memd.sources.capacity import limits_of
+from memd.sources.exclusions import Exclusions
 from memd.sources.open import RETAINED, open_sources
 from memd.sources.retained import RetainedCopies, find_retained
 from memd.sources.watch.watcher import Watcher
@@ -93,6 +94,7 @@ class AgentRegistry:
         self._problems = list(problems)
         self._clock = clock
         self._places = Places(Path.home(), os.environ, sys.platform)
+        self.exclusions = Exclusions(daemon.exclude, self._places.home)
         self._budget = MatrixBudget(0)
         self._apply_ram_budget(daemon)
         self._power = PowerMonitor()
@@ -227,6 +229,8 @@ class AgentRegistry:
         all_change = _shared_by_agents(home, daemon) != _shared_by_agents(self._home, self._daemon)
         if all_change:
             self.chooser = chooser
+        if daemon.exclude != self._daemon.exclude:
+            self.exclusions = await trio.to_thread.run_sync(Exclusions, daemon.exclude, self._places.home)
         self._home, self._daemon, self._problems = home, daemon, list(problems)
         self._apply_ram_budget(daemon)
         self._watcher.use(daemon.watcher)
@@ -326,6 +330,7 @@ class AgentRegistry:
             limits_of(self._daemon),
             self._clock,
             partial(self._watcher.queue, config.id),
+            self.exclusions,
         )
         extension = self._extension(config)
         index = await self._indexes.open(config, extension, failures)
@@ -396,6 +401,7 @@ def _shared_by_agents(home: OpenClawHome, daemon: DaemonSettings) -> tuple[objec
         daemon.catch_up_ms,
         daemon.model_keep_alive_minutes,
         limits_of(daemon),
+        daemon.exclude,
     )
 
 

@@ -9,6 +9,7 @@ from memd.index.transcripts import SourceCounts
 from memd.programs.catalog import KNOWN_SOURCES, Places
 from memd.settings.agents import AgentConfig
 from memd.settings.sources import SourceConfig
+from memd.sources.exclusions import EXCLUDED
 from memd.sources.open import OpenedSource, known_configs, open_source
 from memd.sources.retained import RetainedConversations, RetainedCopies
 from memd.sources.source import Listing
@@ -66,9 +67,9 @@ def describe_source(
     kept = [copy for copy in copies if copy.is_deleted]
     newest = max((found.mtime_ns // 1_000_000 for found in scanned.files.values()), default=None)
     excluded = dict(scanned.excluded)
-    for kind, number in (("machine", counts.machine), ("subagent", counts.subagents)) if counts else ():
-        if number:
-            excluded[kind] = excluded.get(kind, 0) + number
+    if counts is not None:
+        kinds = (("machine", counts.machine), ("subagent", counts.subagents), (EXCLUDED, counts.excluded))
+        excluded |= {kind: excluded.get(kind, 0) + number for kind, number in kinds if number}
     return SourceStatus(
         name=config.name,
         title=known.title if known is not None else config.name,

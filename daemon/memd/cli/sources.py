@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -67,7 +67,7 @@ def show(session: CliSession, *, as_json: bool) -> None:
         session.output.reply(reply)
         return
     every = [*reply.sources, *reply.found]
-    if not every and not reply.removed:
+    if not every and not reply.removed and not reply.excluded:
         session.output.note(
             "found no files of other programs; add a folder with `memctl sources add NAME --path`"
         )
@@ -80,6 +80,8 @@ def show(session: CliSession, *, as_json: bool) -> None:
             session.output.note(f"{each.name}: {problem.message}")
     for each in reply.removed:
         session.output.note(_remaining(each))
+    if reply.excluded:
+        session.output.note(f"excluded: {', '.join(reply.excluded)}")
     if reply.found:
         session.output.note("to search one that has no agent: memctl sources add NAME")
 
@@ -238,6 +240,101 @@ def delete_copies(session: CliSession, name: str, session_id: str | None, as_jso
         session.output.reply(reply)
     else:
         _print_deleted(session, reply)
+
+
+@command.command(
+    "exclude",
+    short_help="Never index a folder or project.",
+    epilog=examples("memctl sources exclude ~/work/client-a", "memctl sources exclude client-a"),
+)
+@click.argument("folder", metavar="PATH|PROJECT", type=at_most(MAX_PATH_CHARS))
+@click.pass_obj
+def exclude(session: CliSession, folder: str) -> None:
+    """Never index or show what belongs to a folder or project, in any program and for any agent.
+
+    Its conversations and notes disappear from memory at once, and hooks add nothing to sessions in it. A project is
+    given by the name of its folder. The programs' own files are unchanged, and so are copies of conversations that memd
+    has retained. `memctl sources include` undoes the exclusion.
+    """
+    _refuse_host(session, "exclude")
+    entry = _entry_of(folder)
+    file, entries = _change_excluded(lambda entries: [*entries, *([] if entry in entries else [entry])])
+    _wait_for_exclusions(session, entries, file)
+    session.output.text(f"excluded {entry}\n")
+    if "/" in entry and not os.path.isdir(os.path.expanduser(entry)):
+        session.output.note(
+            "there is no such folder on this machine now; conversations that name it are excluded"
+        )
+
+
+@command.command(
+    "include",
+    short_help="Undo an exclusion.",
+    epilog=examples("memctl sources include ~/work/client-a", "memctl sources include client-a"),
+)
+@click.argument("folder", metavar="PATH|PROJECT", type=at_most(MAX_PATH_CHARS))
+@click.pass_obj
+def include(session: CliSession, folder: str) -> None:
+    """Index a folder or project again that `memctl sources exclude` excluded."""
+    _refuse_host(session, "include")
+    entry = _entry_of(folder)
+
+    def without(entries: list[str]) -> list[str]:
+        if entry not in entries:
+            listed = f"excluded are: {', '.join(entries)}" if entries else "nothing is excluded"
+            raise HintedError(f"{entry} is not excluded", listed)
+        return [other for other in entries if other != entry]
+
+    file, entries = _change_excluded(without)
+    _wait_for_exclusions(session, entries, file)
+    session.output.text(f"included {entry}; it is being indexed again\n")
+
+
+def _entry_of(folder: str) -> str:
+    """Return a folder as it is written in the settings: absolute, or the name of a project."""
+    is_path = "/" in folder or folder in ("~", ".", "..")
+    entry = os.path.abspath(os.path.expanduser(folder)) if is_path else folder.strip()
+    if entry in ("", "/") or entry == os.path.expanduser("~"):
+        raise HintedError(f"{folder!r} would exclude everything", "name a folder or a project below it")
+    return entry
+
+
+def _change_excluded(change: Callable[[list[str]], list[str]]) -> tuple[Path, list[str]]:
+    """Change the setting `exclude` in `memd.toml`; return the file and the new value."""
+    from memd.mcp import toml_edit
+    from memd.settings.paths import daemon_config_file
+    from memd.system.json_edit import UneditableTextError
+    from memd.system.settings_change import SettingsChange, carry_out, read_settings, uneditable
+
+    file, hint = daemon_config_file(), "edit its list `exclude` yourself"
+    before = read_settings(file)
+    try:
+        listed = toml_edit.value_of(before or "").get("exclude", [])
+        if not isinstance(listed, list) or not all(isinstance(entry, str) for entry in listed):
+            raise UneditableTextError("`exclude` is not a list of strings")
+        entries = change(listed)
+        after = toml_edit.put_value(before or "", "exclude", entries)
+    except UneditableTextError as error:
+        raise uneditable(file, error, hint) from None
+    carry_out(SettingsChange(file, before, after, hint, has_backup=False), "")
+    return file, entries
+
+
+def _wait_for_exclusions(session: CliSession, entries: Sequence[str], file: Path) -> None:
+    """Wait until the daemon uses the exclusions, and has removed what they concern from its indexes."""
+    until = time.monotonic() + RELOAD_S
+    with session.client() as client:
+        while True:
+            try:
+                if client.sources().excluded == [*entries]:
+                    return
+            except AgentReloadingError:
+                pass
+            if time.monotonic() > until:
+                raise HintedError(
+                    "the daemon did not apply the exclusion yet", f"see {file}, and `memctl status`"
+                )
+            time.sleep(STEP_S)
 
 
 def _print_deleted(session: CliSession, reply: SourcesReply) -> None:

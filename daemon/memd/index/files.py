@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections import defaultdict, deque
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from memd.index import chunks_vec
 from memd.index.annotations import store_annotations
 from memd.index.keyword import Scope, insert_words_of_file, scope_sql
-from memd.index.meta import active_space, bump_generation
+from memd.index.meta import EXCLUSIONS, active_space, bump_generation, set_meta
 from memd.index.meta import generation as generation
 from memd.index.numbers import pack_ids, unpack_ids
 from memd.system.sqlite import Database, get_int
@@ -174,6 +174,25 @@ def forget_file(db: Database, path: str) -> IndexChange:
     store_annotations(db, path, ())
     leaving = _hashes_unused(db, {digest for _, digest in rows})
     return _follow(db, 0, bool(rows), (), leaving)
+
+
+def forget_excluded(db: Database, fingerprint: str, excludes: Callable[[str, str], bool]) -> int:
+    """Delete conversations that newly changed exclusions concern, to be read again if they are still listed.
+
+    Args:
+        db: The index.
+        fingerprint: Differs for other exclusions; it is stored.
+        excludes: (working directory, project) -> whether they are excluded.
+
+    Returns:
+        Number of deleted conversations: those that are excluded now, and those that were until now.
+    """
+    rows = db.execute("SELECT path, kind, cwd, project FROM transcripts").fetchall()
+    paths = [str(path) for path, kind, *folders in rows if kind == "excluded" or excludes(*map(str, folders))]
+    for path in paths:
+        forget_file(db, path)
+    set_meta(db, EXCLUSIONS, fingerprint)
+    return len(paths)
 
 
 def chunks_by_id(db: Database, ids: Sequence[int]) -> list[ChunkRow]:

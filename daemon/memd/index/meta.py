@@ -15,6 +15,7 @@ GENERATION = "generation"
 LAST_SYNC = "last_sync_ms"
 CUT = "cut"
 SPACES = "spaces"
+EXCLUSIONS = "exclusions"
 JOBS = "bulk_jobs"
 
 ADOPTED = "openclaw"

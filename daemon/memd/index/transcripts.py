@@ -21,7 +21,7 @@ class SessionFacts(NamedTuple):
     Attributes:
         program: The source it belongs to, such as `claude-code`; empty for OpenClaw's.
         session: The program's id of it.
-        kind: `main`, `subagent` or `machine`.
+        kind: `main`, `subagent`, `machine` or `excluded`.
         title, cwd, branch: As the program recorded them.
         project: Root of the repository that has `cwd`, else `cwd`.
         started_ms, updated_ms: Times of its first and last record, in milliseconds UTC.
@@ -65,6 +65,7 @@ class SourceCounts(NamedTuple):
     subagents: int
     machine: int
     deleted: int
+    excluded: int
     newest_ms: int
 
 
@@ -201,7 +202,7 @@ def count_by_source(db: Database) -> dict[str, SourceCounts]:
     """Return the numbers of transcripts of each source that isn't OpenClaw."""
     rows = db.execute(
         """SELECT program, sum(kind = 'main'), sum(messages), sum(redactions), sum(unknown),
-             sum(kind = 'subagent'), sum(kind = 'machine'), sum(is_deleted), max(updated_ms)
+             sum(kind = 'subagent'), sum(kind = 'machine'), sum(is_deleted), sum(kind = 'excluded'), max(updated_ms)
            FROM transcripts WHERE program != '' GROUP BY program"""
     )
     return {str(program): SourceCounts(*(int(str(fact)) for fact in facts)) for program, *facts in rows}

@@ -74,6 +74,24 @@ def remove(text: str, section: str, name: str) -> str:
     return _edited(text, (), wanted, edit)
 
 
+def put_value(text: str, key: str, value: object) -> str:
+    """Return the text with a key above all tables; an empty value removes it."""
+    wanted = value_of(text)
+    if (wanted.get(key) or None) == (value or None):
+        return text
+    wanted.pop(key, None)
+    if value:
+        wanted[key] = value
+
+    def edit(document: tomlkit.TOMLDocument) -> None:
+        if value:
+            document[key] = value
+        else:
+            del document[key]
+
+    return _edited(text, (), wanted, edit)
+
+
 def _edited(
     text: str,
     parts: Iterable[tuple[int, int]],

@@ -400,6 +400,14 @@ class DaemonSettings(msgspec.Struct, frozen=True, kw_only=True):
         Literal["debug", "info", "warning", "error"],
         Setting("The minimum level of logged events."),
     ] = "info"
+    exclude: Annotated[
+        tuple[str, ...],
+        Setting(
+            "Folders and projects that are never indexed and never shown to a program. What was indexed of them "
+            "disappears. A name without `/` is that of a project's folder.",
+            kind="list of paths and names",
+        ),
+    ] = ()
     vector_ram_mb: Annotated[
         AtLeast0 | None,
         Setting(

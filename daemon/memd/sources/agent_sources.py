@@ -8,6 +8,7 @@ from operator import is_not
 
 from memd.settings.sources import BUILT_IN_SOURCES
 from memd.sources.capacity import SourceLimits
+from memd.sources.exclusions import NOTHING_EXCLUDED, Exclusions
 from memd.sources.rules import is_written_by_memd
 from memd.sources.source import FileText, Listing, Source, SourceFile
 from memd.system.safe_open import FileStat
@@ -23,16 +24,21 @@ class AgentSources:
     Args:
         sources: The sources; of two files with the same path, that of the first source counts.
         limits: Limits on the indexed files; beyond them the newest files are kept.
+        exclusions: Folders and projects that are not indexed.
 
     Attributes:
         by_name: The sources by name.
         listings: The last listing of each source.
     """
 
-    def __init__(self, sources: Iterable[Source], limits: SourceLimits) -> None:
+    def __init__(
+        self, sources: Iterable[Source], limits: SourceLimits, exclusions: Exclusions = NOTHING_EXCLUDED
+    ) -> None:
         self.by_name = {source.name: source for source in sources}
         self.listings: dict[str, Listing] = {}
+        self.exclusions = exclusions
         self._limits = limits
+        self._filtered: dict[str, tuple[Listing, Listing]] = {}
         self._merged: dict[bool, tuple[list[Listing], Listing]] = {}
 
     def find(self) -> Listing:
@@ -59,7 +65,8 @@ class AgentSources:
         source = self.by_name.get(found.source)
         if source is None:
             raise FileMissingError(f"{found.path} is no longer indexed", data={"path": found.path})
-        return source.load(found)
+        text = source.load(found)
+        return self.exclusions.blanked(text) if self.exclusions and found.is_conversation else text
 
     def growth(self, found: SourceFile, indexed: FileStat | None) -> tuple[int, int] | None:
         """Return by how much a conversation grew; see `Source.growth`."""
@@ -76,13 +83,23 @@ class AgentSources:
         parts = []
         for name, source in self.by_name.items():
             if with_conversations or not source.is_conversation:
-                listing = self.listings[name] = source.find()
+                listing = self.listings[name] = self._without_excluded(name, source.find())
                 parts.append(listing)
         before, merged = self._merged.get(with_conversations, ([], None))
         if merged is None or len(parts) != len(before) or any(map(is_not, parts, before)):
             merged = _merge(parts, self._limits)
             self._merged[with_conversations] = parts, merged
         return merged
+
+    def _without_excluded(self, name: str, listing: Listing) -> Listing:
+        """Return a listing without excluded files; the same object for the same listing."""
+        if not self.exclusions:
+            return listing
+        before, filtered = self._filtered.get(name, (None, listing))
+        if before is not listing:
+            filtered = self.exclusions.filtered(listing)
+            self._filtered[name] = listing, filtered
+        return filtered
 
 
 def _merge(parts: Sequence[Listing], limits: SourceLimits) -> Listing:

@@ -15,6 +15,7 @@ from memd.sources.agent_sources import AgentSources
 from memd.sources.capacity import SourceLimits
 from memd.sources.conversations import ConversationFiles
 from memd.sources.databases import ConversationDatabases
+from memd.sources.exclusions import NOTHING_EXCLUDED, Exclusions
 from memd.sources.notes import NotesSource, WorkspaceNotes, trees_of
 from memd.sources.notes_folders import find_notes_folders, notes_at
 from memd.sources.openclaw import OpenClawConversations
@@ -50,6 +51,7 @@ def open_sources(
     limits: SourceLimits,
     clock: Clock,
     watch_of: WatchOf = unwatched,
+    exclusions: Exclusions = NOTHING_EXCLUDED,
 ) -> tuple[AgentSources, dict[str, OpenedSource]]:
     """Return an agent's sources, and those of them that the settings add, by name; nothing is read yet."""
     added: dict[str, OpenedSource] = {}
@@ -70,11 +72,11 @@ def open_sources(
                     RetainedLimits(each.keep_days, each.keep_mb),
                     clock,
                 )
-                found = found._replace(source=RetainedConversations(found.source, copies))
+                found = found._replace(source=RetainedConversations(found.source, copies, exclusions))
             added[each.name] = found
             yield found.source
 
-    return AgentSources(opened(), limits), added
+    return AgentSources(opened(), limits, exclusions), added
 
 
 def open_source(

@@ -21,6 +21,7 @@ from msgspec.structs import replace
 from memd.index.transcripts import SessionFacts
 from memd.programs.unreadable import unreadable
 from memd.settings.ram_budget import MB
+from memd.sources.exclusions import NOTHING_EXCLUDED, Exclusions
 from memd.sources.source import FileText, Listing, Source, SourceFile
 from memd.system.clock import Clock, wall_clock_ms
 from memd.system.log import log
@@ -219,10 +220,13 @@ class RetainedConversations(Source):
 
     is_conversation = True
 
-    def __init__(self, source: Source, copies: RetainedCopies) -> None:
+    def __init__(
+        self, source: Source, copies: RetainedCopies, exclusions: Exclusions = NOTHING_EXCLUDED
+    ) -> None:
         self.name = source.name
         self.copies = copies
         self._source = source
+        self._exclusions = exclusions
         self._lock = Lock()
         self._seen: Listing | None = None
         self._listing = Listing()
@@ -247,7 +251,7 @@ class RetainedConversations(Source):
         if name is not None:
             return self.copies.read(name, found)
         text = self._source.load(found)
-        if text.text:
+        if text.text and not self._exclusions.excludes(text.facts.cwd, text.facts.project):
             with self._lock:
                 self.copies.write(found.path.removeprefix(f"{self.name}/"), found.path, text)
         return text

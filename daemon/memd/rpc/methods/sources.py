@@ -24,7 +24,10 @@ async def handle(call: Call, params: SourcesParams) -> SourcesReply:
     names = {each.name for agent in registry.agents.values() for each in agent.config.sources}
     found, removed = await registry.find_sources(names), await registry.find_removed()
     return SourcesReply(
-        sources, found, removed=[describe_removed(*key, copies) for key, copies in removed.items()]
+        sources,
+        found,
+        removed=[describe_removed(*key, copies) for key, copies in removed.items()],
+        excluded=list(registry.settings.exclude),
     )
 
 

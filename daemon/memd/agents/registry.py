@@ -39,6 +39,7 @@ from memd.settings.sources import SHARED_AGENT
 from memd.sources.capacity import limits_of
 from memd.sources.exclusions import Exclusions
 from memd.sources.open import RETAINED, open_sources
+from memd.sources.projects import find_project
 from memd.sources.retained import RetainedCopies, find_retained
 from memd.sources.watch.watcher import Watcher
 from memd.sync.search_scheduler import SearchScheduler
@@ -147,6 +148,10 @@ class AgentRegistry:
                 data={"agent": wanted[:80]},
             )
         return found
+
+    def is_excluded(self, cwd: str) -> bool:
+        """Return whether a folder, or its project, is excluded from every memory (blocking)."""
+        return bool(self.exclusions) and self.exclusions.excludes(cwd, find_project(cwd))
 
     def problems(self) -> list[Problem]:
         """Return problems of the settings."""

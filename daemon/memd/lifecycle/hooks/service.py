@@ -35,7 +35,6 @@ from memd.lifecycle.hooks.prompts import read_prompt, sentences_of
 from memd.lifecycle.hooks.seen import SeenFacts
 from memd.settings.hooks import HooksSettings
 from memd.settings.sources import SHARED_AGENT
-from memd.sources.exclusions import Exclusions
 from memd.sources.projects import find_project
 from memd.system.clock import Clock, wall_clock_ms
 from memd.text.tokens import asks_at_end
@@ -87,7 +86,7 @@ class HookService:
         try:
             if not settings.enabled:
                 decision = HookDecision("off")
-            elif await trio.to_thread.run_sync(_is_excluded, memories.exclusions, params.cwd):
+            elif await trio.to_thread.run_sync(memories.is_excluded, params.cwd):
                 decision, params = HookDecision("excluded"), replace(params, prompt="")
             elif params.event == "prompt":
                 decision = await self._at_prompt(memory, params, settings.max_tokens)
@@ -191,11 +190,6 @@ def _project_of(cwd: str) -> Project:
     """Return the project of a session in a folder (blocking)."""
     folder = find_project(cwd)
     return project_in("" if folder == os.path.expanduser("~") else folder)
-
-
-def _is_excluded(exclusions: Exclusions, cwd: str) -> bool:
-    """Return whether a session runs in an excluded folder or project (blocking)."""
-    return bool(exclusions) and exclusions.excludes(cwd, find_project(cwd))
 
 
 async def _search(memory: Sequence[Agent], query: str, params: HookParams) -> list[SearchReply]:

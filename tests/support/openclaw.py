@@ -76,9 +76,9 @@ class ModelServer:
         """Return the scripted reply to a request, as a stream of events."""
         if not asked.path.endswith("/chat/completions"):
             return ProviderReply(404, b"{}", {"Content-Type": "application/json"}), None
-        conversation = _read(json.loads(asked.body))
+        conversation = read_chat(json.loads(asked.body))
         self.asked.append(conversation)
-        body = _stream(self._script(conversation), len(self.asked))
+        body = chat_events(self._script(conversation), len(self.asked))
         return ProviderReply(200, body, {"Content-Type": "text/event-stream"}), None
 
 
@@ -111,11 +111,12 @@ def serve_model(script: Script) -> Iterator[ModelServer]:
         yield server
 
 
-def _read(body: dict[str, Any]) -> ModelRequest:
+def read_chat(body: dict[str, Any]) -> ModelRequest:
+    """Return what a request for a chat completion says."""
     reader = _Reader()
     for message in body["messages"]:
         reader.take(message)
-    tools = tuple(tool["function"]["name"] for tool in body.get("tools", []))
+    tools = tuple(tool["function"]["name"] for tool in body.get("tools") or [])
     return ModelRequest("\n".join(reader.system), "\n".join(reader.prompt), tools, tuple(reader.results))
 
 
@@ -125,16 +126,9 @@ def _text(content: Any) -> str:
     return str(content or "")
 
 
-def _stream(act: TextReply | ToolCall, number: int) -> bytes:
+def chat_events(act: TextReply | ToolCall, number: int) -> bytes:
     """Return a whole reply as server-sent events."""
-    if isinstance(act, TextReply):
-        delta: dict[str, Any] = {"role": "assistant", "content": act.text}
-        reason = "stop"
-    else:
-        function = {"name": act.tool, "arguments": json.dumps(act.arguments)}
-        call = {"index": 0, "id": f"call_{number}", "type": "function", "function": function}
-        delta = {"role": "assistant", "content": None, "tool_calls": [call]}
-        reason = "tool_calls"
+    delta, reason = chat_message(act, number)
     usage = {"prompt_tokens": 100, "completion_tokens": 10, "total_tokens": 110}
     chunks = [
         _chunk(number, [{"index": 0, "delta": delta, "finish_reason": None}]),
@@ -142,6 +136,15 @@ def _stream(act: TextReply | ToolCall, number: int) -> bytes:
         _chunk(number, [], usage=usage),
     ]
     return b"".join(f"data: {json.dumps(chunk)}\n\n".encode() for chunk in chunks) + b"data: [DONE]\n\n"
+
+
+def chat_message(act: TextReply | ToolCall, number: int) -> tuple[dict[str, Any], str]:
+    """Return a reply as a message, and why it ends."""
+    if isinstance(act, TextReply):
+        return {"role": "assistant", "content": act.text}, "stop"
+    function = {"name": act.tool, "arguments": json.dumps(act.arguments)}
+    call = {"index": 0, "id": f"call_{number}", "type": "function", "function": function}
+    return {"role": "assistant", "content": None, "tool_calls": [call]}, "tool_calls"
 
 
 def _chunk(number: int, choices: list[dict[str, Any]], **more: Any) -> dict[str, Any]:

@@ -10,13 +10,19 @@ from typing import Final
 from tests.support.model_servers.anthropic_messages import AnthropicMessages
 from tests.support.model_servers.dialect import BadModelRequestError, ModelDialect
 from tests.support.model_servers.gemini_content import GeminiContent
+from tests.support.model_servers.openai_chat import OpenAIChat
 from tests.support.model_servers.openai_responses import OpenAIResponses
 from tests.support.openclaw import ModelRequest, Script
 from tests.support.provider_dialects import HttpRequest
 from tests.support.provider_errors import ProviderReply, json_reply
 from tests.support.provider_wire import serve_http
 
-DIALECTS: Final[tuple[ModelDialect, ...]] = (AnthropicMessages(), OpenAIResponses(), GeminiContent())
+DIALECTS: Final[tuple[ModelDialect, ...]] = (
+    AnthropicMessages(),
+    OpenAIResponses(),
+    GeminiContent(),
+    OpenAIChat(),
+)
 
 
 class DialectServer:

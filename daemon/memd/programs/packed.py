@@ -14,7 +14,7 @@ _STEP = 1024
 
 
 def decompress(data: bytes, limit: int, path: str) -> bytes:
-    """Return the contents of one Zstandard frame."""
+    """Return the contents of Zstandard frames. Only the first must be whole: a program may be adding to the last."""
     parts: list[bytes] = []
     size = 0
     for part in _unpack(data, path):
@@ -31,7 +31,7 @@ def decompress(data: bytes, limit: int, path: str) -> bytes:
 
 
 def decompress_beginning(data: bytes, limit: int) -> bytes:
-    """Return the beginning of a Zstandard frame's contents; the frame may be truncated."""
+    """Return the beginning of the contents of Zstandard frames, which may be truncated."""
     unpacked = b""
     with contextlib.suppress(FileUnreadableError):
         for part in _unpack(data, ""):
@@ -42,7 +42,7 @@ def decompress_beginning(data: bytes, limit: int) -> bytes:
 
 
 def _unpack(data: bytes, path: str) -> Iterator[bytes]:
-    """Yield a frame's contents in parts."""
+    """Yield the contents of frames in parts."""
     try:
         import zstandard
     except ImportError:
@@ -54,10 +54,15 @@ def _unpack(data: bytes, path: str) -> Iterator[bytes]:
             "zstd_missing",
             f"install it: `{Installation().add('zstandard')}`",
         ) from None
-    unpack = zstandard.ZstdDecompressor().decompressobj()
+    at = frames = 0
     with contextlib.suppress(zstandard.ZstdError, MemoryError):
-        for start in range(0, len(data), _STEP):
-            yield unpack.decompress(data[start : start + _STEP])
+        while at < len(data):
+            unpack = zstandard.ZstdDecompressor().decompressobj()
+            while at < len(data) and not unpack.eof:
+                yield unpack.decompress(data[at : at + _STEP])
+                at += _STEP
             if unpack.eof:
-                return
-    raise unreadable(path, "is damaged: it can't be decompressed", "damaged", RESTORE)
+                frames += 1
+                at = min(at, len(data)) - len(unpack.unused_data)
+    if not frames:
+        raise unreadable(path, "is damaged: it can't be decompressed", "damaged", RESTORE)

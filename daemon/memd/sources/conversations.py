@@ -45,7 +45,7 @@ MAX_LINE_BYTES: Final = 32 * 1_048_576
 MAX_PACKED_BYTES: Final = 256 * 1_048_576
 """Largest decompressed transcript."""
 
-_PACKED = ".zst"
+_PACKED = (".zst", ".zstd")
 _DOCUMENT = ".json"
 
 
@@ -227,7 +227,7 @@ class ConversationFiles(Source):
     ) -> tuple[_Progress, Conversation]:
         """Read what was added to a file since it was read, or all of it."""
         location = found.location
-        if location.endswith((_PACKED, _DOCUMENT)):
+        if location.endswith((*_PACKED, _DOCUMENT)):
             return self._read_whole(found, file, handle, facts)
         progress = self._recent.take(location)
         if progress is None or not _is_appended(progress, handle, facts):
@@ -254,7 +254,8 @@ class ConversationFiles(Source):
         progress.sha.update(data)
         if found.location.endswith(_PACKED):
             data = decompress(data, self._max_bytes or MAX_PACKED_BYTES, found.path)
-            for number, line in enumerate(data.split(b"\n"), start=1):
+            *lines, last = data.split(b"\n")
+            for number, line in enumerate([*lines, *([last] if _is_json(last) else [])], start=1):
                 if line and len(line) <= MAX_LINE_BYTES:
                     progress.reader.read(line, number)
         else:
@@ -310,6 +311,7 @@ def _with_details(session: Session, details: Session) -> Session:
     return replace(
         session,
         kind=session.kind if session.kind != "main" else details.kind,
+        parent=session.parent or details.parent,
         title=details.title or session.title,
         cwd=session.cwd or details.cwd,
         branch=session.branch or details.branch,

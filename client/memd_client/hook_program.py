@@ -43,6 +43,7 @@ CLAUDE_EVENTS = {"session_start": "SessionStart", "prompt": "UserPromptSubmit"}
 OUTPUT_EVENTS: dict[str, dict[str, str]] = {
     "claude-code": CLAUDE_EVENTS,
     "codex": CLAUDE_EVENTS,
+    "qwen": CLAUDE_EVENTS,
     "gemini": {"session_start": "SessionStart", "prompt": "BeforeAgent"},
     "cursor": {"session_start": "sessionStart", "prompt": "beforeSubmitPrompt"},
     "copilot": {},

@@ -150,8 +150,16 @@ class LinesWriter(PlainWriter):
         return path.read_bytes().count(b"\n")
 
 
-def claude_code(home: Path) -> PlainWriter:
-    """Claude Code."""
+AGENTS: Final = "0199a213-81c4-7000-8000-000000000009/subagents/agent-a1.jsonl"
+
+
+def claude_code(
+    home: Path,
+    project: str = ".claude/projects/-home-eva-shop",
+    name: str = "{session}.jsonl",
+    agents: str = AGENTS,
+) -> PlainWriter:
+    """Claude Code, or a program that writes its records."""
 
     def record(session: str, turn: int, role: str, text: str) -> Records:
         content: Any = text if role == "user" else [{"type": "text", "text": text}]
@@ -169,12 +177,11 @@ def claude_code(home: Path) -> PlainWriter:
             }
         ]
 
-    project = ".claude/projects/-home-eva-shop"
-    agents = f"{project}/0199a213-81c4-7000-8000-000000000009/subagents/agent-a1.jsonl"
-    return LinesWriter(home, f"{project}/{{session}}.jsonl", lambda _: [], record, agents)
+    agents = f"{project}/{agents}" if agents else ""
+    return LinesWriter(home, f"{project}/{name}", lambda _: [], record, agents)
 
 
-def codex(home: Path) -> PlainWriter:
+def codex(home: Path, folder: str = ".codex") -> PlainWriter:
     """Codex with legacy events."""
 
     def head(session: str) -> Records:
@@ -191,7 +198,7 @@ def codex(home: Path) -> PlainWriter:
         kind = "user_message" if role == "user" else "agent_message"
         return [{"timestamp": stamp(turn), "type": "event_msg", "payload": {"type": kind, "message": text}}]
 
-    place = ".codex/sessions/2026/11/02/rollout-2026-11-02T08-00-00-{session}.jsonl"
+    place = f"{folder}/sessions/2026/11/02/rollout-2026-11-02T08-00-00-{{session}}.jsonl"
     return LinesWriter(home, place, head, record)
 
 

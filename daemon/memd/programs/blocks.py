@@ -23,6 +23,8 @@ def _text_of(block: object) -> str:
     """Return the text of a block; empty if it is none."""
     if isinstance(block, str):
         return block
+    if isinstance(block, dict) and block.get("kind") == "text" and isinstance(block.get("data"), str):
+        return str(block["data"])  # of Kiro
     if not isinstance(block, dict) or block.get("thought") or block.get("type") not in _TEXT_TYPES:
         return ""
     text = block.get("text")

@@ -25,7 +25,7 @@ from memd.programs.records import (
 _KNOWN_TYPES: Final = frozenset({"user", "gemini", "info", "error", "warning"})
 
 _HOOK: Final = ("<hook_context>", "</hook_context>")
-FILES_SECTION: Final = ("--- Content from referenced files ---", "--- End of content ---")
+_FILES: Final = ("--- Content from referenced files ---", "--- End of content ---")
 """Marks around files that a prompt names with `@`, which Gemini CLI adds to it."""
 
 _NO_PERSON: Final = (
@@ -194,7 +194,7 @@ def _message_of(record: _Record, place: int, time_ms: int | None) -> Message | N
     if record.type != "user":
         return None
     text = _text_of(record.displayContent) if record.displayContent else _text_of(record.content)
-    text = without_section(without_section(text, *_HOOK), *FILES_SECTION).strip()
+    text = _without(_without(text, *_HOOK), *_FILES).strip()
     return Message("user", text, place, key, time_ms) if text and not text.startswith(_NO_PERSON) else None
 
 
@@ -209,7 +209,7 @@ def _text_of(content: object) -> str:
     return "".join(texts)
 
 
-def without_section(text: str, opening: str, closing: str) -> str:
+def _without(text: str, opening: str, closing: str) -> str:
     """Return a text without all from the first opening mark to the last closing one; to its end without one."""
     before, found, rest = text.partition(opening)
     if not found:

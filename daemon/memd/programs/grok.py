@@ -1,72 +1,39 @@
-"""Conversations of Grok Build: updates of the Agent Client Protocol."""
+"""Conversations of Grok Build: updates of the Agent Client Protocol, which has messages in pieces."""
 
 from __future__ import annotations
 
-from typing import Final
-
 from memd.programs.conversation import Role
-from memd.programs.lines import ID, Details, Form, LinesFiles, LinesReader, Record, field
+from memd.programs.lines import LinesReader, Record, Table, field, first_text
 from memd.programs.program import TranscriptFile
-from memd.programs.records import is_marked, text_of, time_ms_of
-
-_KNOWN_UPDATES: Final = frozenset(
-    """agent_thought_chunk available_commands_update background_tasks config_option_update current_mode_update plan
-    session_info_update tool_call tool_call_update turn_completed usage_update""".split()
-)
+from memd.programs.records import text_of
 
 
 class GrokReader(LinesReader):
     """Reads a file of updates. A fork begins with copies, whose ids begin with that of their session."""
 
-    def __init__(self, file: TranscriptFile) -> None:
-        super().__init__(file)
-        self._turn: tuple[object, object] | None = None
-        """Whose message in which turn the last update was a piece of."""
-        self._pieces = ""
-        self._is_said = False
+    def __init__(self, file: TranscriptFile, table: Table) -> None:
+        super().__init__(file, table)
+        self._turn = ""
+        """The type and the turn of the last update."""
+        self._pieces, self._is_said = "", False
 
-    def take(self, record: Record, place: int) -> None:
+    def take(self, record: Record, kind: str, place: int) -> None:
         """Read a record."""
-        update, meta = field(record, "params.update"), field(record, "params._meta")
-        kind, key = field(update, "sessionUpdate"), text_of(field(meta, "eventId"))
-        if key and not key.startswith(text_of(field(record, "params.sessionId"))):
-            return
-        time_ms = time_ms_of(field(meta, "agentTimestampMs"))
-        self.session.note_time(time_ms)
-        piece = text_of(field(update, "content.text"))
-        match kind:
-            case "user_message_chunk":
-                if not is_marked(field(update, "_meta.hostTurn")):
-                    prompt = field(update, "_meta.promptIndex")
-                    self._add("user", prompt, f"{piece}\n", place, key, time_ms)
-            case "agent_message_chunk":
-                self._add("assistant", field(meta, "promptId"), piece, place, key, time_ms)
-            case _:
-                self._turn = None
-                self.skip(kind, _KNOWN_UPDATES)
+        turn = field(record, "params.update._meta.promptIndex"), field(record, "params._meta.promptId")
+        name = f"{kind} {turn[0] if kind == 'user_message_chunk' else turn[1]}"
+        if name != self._turn:
+            self._turn, self._pieces, self._is_said = name, "", False
+        super().take(record, kind, place)
 
-    def _add(self, role: Role, turn: object, piece: str, place: int, key: str, time_ms: int | None) -> None:
-        """Add a piece of a message to what precedes it, or begin a message."""
-        if self._turn != (role, turn):
-            self._turn, self._pieces, self._is_said = (role, turn), "", False
-        elif self._is_said:
-            before = self.messages.pop()
-            place, key, time_ms = before.place, before.key, before.time_ms
-        self._pieces += piece
-        self._is_said = self.say(role, self._pieces, place, key, time_ms)
+    def is_foreign(self, record: Record) -> bool:
+        """Return whether a record is a copy."""
+        key = first_text(record, self.table.key)
+        return bool(key) and not key.startswith(text_of(field(record, "params.sessionId")))
 
-
-READER: Final = LinesFiles(
-    GrokReader,
-    Form(rf".+/{ID}/updates\.jsonl"),
-    details=Details(
-        "*/{id}/summary.json",
-        title=("generated_title", "session_summary"),
-        cwd=("info.cwd",),
-        parent=("parent_session_id",),
-        started=("created_at",),
-        updated=("updated_at",),
-        kind="session_kind",
-        kinds={"headless": "machine", "subagent": "subagent"},
-    ),
-)
+    def say(self, role: Role, text: str, place: int, key: str, time_ms: int | None) -> bool:
+        """Add a piece to the message before it, or begin a message."""
+        if self._is_said:
+            _, _, place, key, time_ms = self.messages.pop()
+        self._pieces += f"{text}\n" if role == "user" else text
+        self._is_said = super().say(role, self._pieces, place, key, time_ms)
+        return self._is_said

@@ -1,25 +1,31 @@
-"""Transcripts with one JSON object per line, and programs that keep one in a file per session.
+"""Transcripts with one JSON object per line: what records mean and where files are is in the tables of `lines.toml`.
 
-A program's module says what its records mean (`LinesReader.take`), and where its files are (`Form`, `Details`).
+A program whose records need more than a table has a module with a subclass of `LinesReader`.
 """
 
 from __future__ import annotations
 
 import re
+import tomllib
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
+from functools import cached_property
+from importlib import import_module
 from pathlib import Path
-from typing import Any, Final, NamedTuple, TypeAlias
+from typing import Any, Final, TypeAlias
 
 import msgspec
+from msgspec import Struct
 from msgspec.structs import replace
 
-from memd.programs.branches import FIRST_PROMPT, NO_PARENT, Branches, RecordKind
+from memd.programs.blocks import visible_text
+from memd.programs.branches import FIRST_PROMPT, MESSAGE, NO_PARENT, OTHER, PROMPT, Branches, RecordKind
 from memd.programs.conversation import Conversation, Message, Role, Session, SessionKind
 from memd.programs.program import FileReader, TranscriptFile, TranscriptReader, session_of
 from memd.programs.records import (
     count_unknown,
     decode_record,
+    is_marked,
     is_utf8,
     session_title,
     text_of,
@@ -35,7 +41,7 @@ Record: TypeAlias = dict[str, Any]
 _record = msgspec.json.Decoder(Record)
 
 ID: Final = r"([A-Za-z0-9_-][A-Za-z0-9._-]{0,119})"
-"""Matches a session's id in the name of a file or folder."""
+"""What `{id}` in the pattern of a path stands for."""
 
 
 def field(record: object, path: str) -> Any:
@@ -45,63 +51,211 @@ def field(record: object, path: str) -> Any:
     return record
 
 
+def first_text(record: object, paths: Iterable[str]) -> str:
+    """Return the first text at some paths that isn't empty."""
+    return next((text for path in paths if (text := text_of(field(record, path)).strip())), "")
+
+
+def load(name: str) -> Any:
+    """Return what has a name in a module of this package: `module.name`."""
+    module, _, attribute = name.partition(".")
+    return getattr(import_module(f"memd.programs.{module}"), attribute)
+
+
 def read_json(path: str) -> Record | None:
     """Return the object in a small file of JSON (blocking); None if there is none."""
     return decode_record(read_small_file(path), _record)
 
 
-def typed_words(text: str) -> str:
-    """Return what a user typed in a text of the role user; empty for a text that a program wrapped in a tag."""
-    words = without_injected(text).strip()
-    return "" if opens_with_tag(words) else words
+class Form(Struct, frozen=True, dict=True, forbid_unknown_fields=True):
+    """The paths of transcripts: a pattern for each name, separated by `/`. The groups, joined by `/`, are the id."""
+
+    path: str
+    kind: SessionKind = "main"
+    rank: int = 0
+
+    @cached_property
+    def names(self) -> list[re.Pattern[str]]:
+        """The patterns."""
+        return [re.compile(name.replace("{id}", ID)) for name in self.path.split("/")]
+
+
+class Rule(Struct, frozen=True, forbid_unknown_fields=True):
+    """Which records are messages.
+
+    Attributes:
+        role: Who speaks.
+        text: Paths of the content; the first that exists counts.
+        when: The values that fields must have; "" stands for a missing field.
+        unmarked: Paths of fields that must not be set.
+        inner: A pattern whose group is the text, if it matches at the beginning.
+        out: A pattern of what is removed.
+    """
+
+    role: Role
+    text: tuple[str, ...]
+    when: Mapping[str, tuple[str, ...]]
+    unmarked: tuple[str, ...] = ()
+    inner: str = ""
+    out: str = ""
+
+    def holds(self, record: Record) -> bool:
+        """Return whether a record is such a message."""
+        values = ((field(record, path), allowed) for path, allowed in self.when.items())
+        is_such = all(("" if value is None else value or 0) in allowed for value, allowed in values)
+        return is_such and not any(is_marked(field(record, path)) for path in self.unmarked)
+
+    def words(self, record: Record) -> str:
+        """Return the text of a record."""
+        content = next((found for path in self.text if (found := field(record, path)) is not None), None)
+        text = content if isinstance(content, str) else visible_text(content)
+        inner = re.match(self.inner, text, re.S) if self.inner else None
+        return re.sub(self.out, "", inner[1] if inner else text, flags=re.S) if self.out else text
+
+
+class Details(Struct, frozen=True, forbid_unknown_fields=True):
+    """A JSON file next to transcripts that describes a session.
+
+    Attributes:
+        file: Its path below the folder; `{id}` is the session's id, and `*` all folders.
+        facts: Paths of texts by attributes of `Session`, and `times` those of times.
+        kinds: The kind of a session by the value of its field `kind`.
+    """
+
+    file: str
+    facts: Mapping[str, tuple[str, ...]] = {}
+    times: Mapping[str, tuple[str, ...]] = {}
+    kind: str = ""
+    kinds: Mapping[str, SessionKind] = {}
+
+    def session(self, session_id: str, record: Record) -> Session:
+        """Return what the file says about a session."""
+        facts: dict[str, Any] = {name: first_text(record, paths) for name, paths in self.facts.items()}
+        for name, paths in self.times.items():
+            facts[name] = next((time for path in paths if (time := time_ms_of(field(record, path)))), None)
+        kind = self.kinds.get(first_text(record, (self.kind,)), "main")
+        return Session(session_id, kind, **facts | {"title": title_of(facts.get("title", ""))})
+
+
+class Table(Struct, frozen=True, dict=True, forbid_unknown_fields=True):
+    """A program's transcripts.
+
+    Attributes:
+        paths: Where they are.
+        reader: Module and class of their reader, and `files` of the program, if the table isn't enough.
+        kind: Paths of a record's type; the first that exists counts.
+        known: Types without words of a user or an answer, and `families` what precedes `separator` in such types.
+        time: Paths of a record's time, in seconds if `is_in_seconds`.
+        key: Paths of a message's id; `parent` is the path of the one before it in a tree.
+        turns: Types of records of a turn in a tree.
+        facts: Paths of texts by attributes of `Session`. Of folders and parents the first counts, else the last.
+        titles: The path of a title by the type of record that has it.
+        messages: Which records are messages.
+        copied: Paths of marks of records that are copies, or of other sessions.
+    """
+
+    paths: tuple[Form, ...]
+    reader: str = "lines.LinesReader"
+    files: str = "lines.LinesFiles"
+    kind: tuple[str, ...] = ("type",)
+    known: str = ""
+    families: str = ""
+    separator: str = "."
+    time: tuple[str, ...] = ("timestamp",)
+    is_in_seconds: bool = False
+    key: tuple[str, ...] = ("id",)
+    parent: str = ""
+    turns: tuple[str, ...] = ()
+    facts: Mapping[str, tuple[str, ...]] = {}
+    titles: Mapping[str, str] = {}
+    messages: tuple[Rule, ...] = ()
+    copied: tuple[str, ...] = ()
+    details: Details | None = None
+
+    @cached_property
+    def known_types(self) -> frozenset[str]:
+        """The known types, and families with the separator."""
+        return frozenset(
+            (*self.known.split(), *(f"{name}{self.separator}" for name in self.families.split()))
+        )
+
+    def time_of(self, record: Record) -> int | None:
+        """Return the time of a record."""
+        value = next((found for path in self.time if (found := field(record, path)) is not None), None)
+        return time_ms_of(value * 1000 if self.is_in_seconds and isinstance(value, (int, float)) else value)
+
+
+TABLES: Final[Mapping[str, Table]] = msgspec.convert(
+    tomllib.loads(Path(__file__).with_name("lines.toml").read_text("utf-8")), dict[str, Table]
+)
+"""The tables of `lines.toml` by the name of their reader."""
 
 
 class LinesReader:
-    """Reads a transcript (a `TranscriptReader`). A subclass reads one record in `take`.
+    """Reads a transcript by a table (a `TranscriptReader`)."""
 
-    Attributes:
-        session: What is known about the session.
-        title: The newest title; without one, the first prompt is used.
-        messages: The messages so far.
-    """
-
-    def __init__(self, file: TranscriptFile) -> None:
+    def __init__(self, file: TranscriptFile, table: Table) -> None:
+        self.table = table
         self.session = session_of(file)
         self.title = ""
         self.messages: list[Message] = []
-        self.unknown: Counter[str] = Counter()
-        self.broken = 0
+        self._unknown: Counter[str] = Counter()
+        self._broken = 0
 
     def read(self, line: bytes, place: int) -> None:
         """Read the next line; see `TranscriptReader.read`."""
-        if not line.strip():
-            return
         record = decode_record(line, _record)
         if record is None or not is_utf8(line):  # a damaged byte may be one of what marks a machine's text
-            self.broken += 1
+            self._broken += bool(line.strip())
         else:
-            self.take(record, place)
+            self.take(record, first_text(record, self.table.kind), place)
 
-    def take(self, record: Record, place: int) -> None:
-        """Read a record. Any of its fields may have any type."""
-        raise NotImplementedError
+    def take(self, record: Record, kind: str, place: int) -> None:
+        """Read a record of a type. Any of its fields may have any type."""
+        table, time_ms = self.table, self.table.time_of(record)
+        rule = next((rule for rule in table.messages if rule.holds(record)), None)
+        if not self.enter(record, kind, rule):
+            return
+        is_foreign = self.is_foreign(record)
+        self.note(record, kind, None if is_foreign else time_ms)
+        if rule is None:
+            self.skip(kind, record)
+        elif not is_foreign:
+            self.say(rule.role, rule.words(record), place, first_text(record, table.key), time_ms)
 
-    def say(self, role: Role, text: str, place: int, key: object = "", time_ms: int | None = None) -> bool:
-        """Add a message if it has words; return whether. A subagent's prompts are words of its agent."""
-        text = typed_words(text) if role == "user" else text.strip()
-        if not text or (role == "user" and self.session.kind == "subagent"):
-            return False
-        self.messages.append(Message(role, text, place, text_of(key), time_ms))
+    def enter(self, record: Record, kind: str, rule: Rule | None) -> bool:
+        """Return whether a record is new."""
         return True
 
-    def name(self, title: object) -> None:
-        """Note a title, unless it is empty."""
-        self.title = title_of(text_of(title)) or self.title
+    def is_foreign(self, record: Record) -> bool:
+        """Return whether a record is a copy, or belongs to another session."""
+        return any(is_marked(field(record, path)) for path in self.table.copied)
 
-    def skip(self, kind: object, known: Iterable[str]) -> None:
-        """Count a record whose type isn't among the known ones."""
-        if not isinstance(kind, str) or kind not in known:
-            count_unknown(self.unknown, text_of(kind))
+    def note(self, record: Record, kind: str, time_ms: int | None) -> None:
+        """Note what a record says about the session."""
+        self.session.note_time(time_ms)
+        for name, paths in self.table.facts.items():
+            text = first_text(record, paths)
+            if text and not (name in ("cwd", "parent") and getattr(self.session, name)):
+                setattr(self.session, name, text)
+        if kind in self.table.titles:
+            self.title = title_of(text_of(field(record, self.table.titles[kind]))) or self.title
+
+    def skip(self, kind: str, record: Record) -> None:
+        """Count a record that is no message if its type isn't known. One with a field of that name is a step."""
+        family = kind.partition(self.table.separator)
+        if not kind or (
+            self.table.known_types.isdisjoint((kind, "".join(family[:2]))) and kind not in record
+        ):
+            count_unknown(self._unknown, kind)
+
+    def say(self, role: Role, text: str, place: int, key: str, time_ms: int | None) -> bool:
+        """Add a message if it has words; return whether. A subagent's prompts are words of its agent."""
+        words = (without_injected(text) if role == "user" else text).strip()
+        if not words or (role == "user" and (self.session.kind == "subagent" or opens_with_tag(words))):
+            return False
+        self.messages.append(Message(role, words, place, key, time_ms))
+        return True
 
     def kept(self) -> list[Message]:
         """Return the messages that are part of the conversation."""
@@ -112,35 +266,41 @@ class LinesReader:
         messages = self.kept()
         prompts = (message.text for message in messages if message.role == "user")
         session = replace(self.session, title=session_title(self.title, prompts))
-        return Conversation(session, messages, self.unknown.copy(), self.broken)
+        return Conversation(session, messages, self._unknown.copy(), self._broken)
 
 
 class TreeReader(LinesReader):
     """Reads a transcript whose records are a tree, without the branches that its user abandoned."""
 
-    def __init__(self, file: TranscriptFile) -> None:
-        super().__init__(file)
+    def __init__(self, file: TranscriptFile, table: Table) -> None:
+        super().__init__(file, table)
         self._branches = Branches()
         self._numbers: list[int] = []
         self._number = NO_PARENT
 
-    def grow(self, record_id: object, parent: object, kind: RecordKind, *, is_prompt: bool = False) -> bool:
-        """Add a record to the tree; return False if it is a repeated one. Messages that follow belong to it."""
+    def order_of(self, record: Record, kind: str, rule: Rule | None) -> RecordKind:
+        """Return what a record is in the tree."""
+        if rule is not None and rule.role == "user":
+            return PROMPT
+        return MESSAGE if kind in self.table.turns else OTHER
+
+    def enter(self, record: Record, kind: str, rule: Rule | None) -> bool:
+        """Add a record to the tree."""
+        record_id, parent = first_text(record, self.table.key), field(record, self.table.parent)
         self._number = NO_PARENT
-        if not isinstance(record_id, str):
-            return True
-        if self._branches.number_of(record_id) is not None:
-            return False
-        above = self._branches.number_of(parent)
-        if above is None:
-            above = FIRST_PROMPT if parent is None and is_prompt else NO_PARENT
-        self._number = self._branches.add(record_id, above, kind)
+        if record_id:
+            if self._branches.number_of(record_id) is not None:
+                return False
+            order, above = self.order_of(record, kind, rule), self._branches.number_of(parent)
+            if above is None:
+                above = FIRST_PROMPT if parent is None and order == PROMPT else NO_PARENT
+            self._number = self._branches.add(record_id, above, order)
         return True
 
-    def say(self, role: Role, text: str, place: int, key: object = "", time_ms: int | None = None) -> bool:
+    def say(self, role: Role, text: str, place: int, key: str, time_ms: int | None) -> bool:
         """Add a message of the record that was added last."""
-        if is_said := super().say(role, text, place, key, time_ms):
-            self._numbers.append(self._number)
+        is_said = super().say(role, text, place, key, time_ms)
+        self._numbers += [self._number] * is_said
         return is_said
 
     def kept(self) -> list[Message]:
@@ -150,85 +310,27 @@ class TreeReader(LinesReader):
         return [message for number, message in numbered if number not in abandoned]
 
 
-class Form(NamedTuple):
-    """The paths of transcripts below their folder.
-
-    Attributes:
-        path: A pattern for each name, separated by `/`. The groups are the session's id, and `/` joins them.
-        kind: Kind of their sessions.
-        rank: Of several files with one id, the file with the highest rank is read.
-    """
-
-    path: str
-    kind: SessionKind = "main"
-    rank: int = 0
-
-
-class Details(NamedTuple):
-    """A JSON file next to transcripts that describes a session: for each fact, the paths of fields that may have it.
-
-    Attributes:
-        file: Its path below the folder; `{id}` is the session's id, and `*` all folders.
-        kinds: The kind of a session by the value of its field `kind`.
-    """
-
-    file: str
-    title: tuple[str, ...] = ()
-    cwd: tuple[str, ...] = ()
-    parent: tuple[str, ...] = ()
-    started: tuple[str, ...] = ()
-    updated: tuple[str, ...] = ()
-    kind: str = ""
-    kinds: Mapping[str, SessionKind] = {}
-
-    def session(self, session_id: str, record: Record) -> Session:
-        """Return what the file says about a session."""
-        kind = field(record, self.kind)
-        return Session(
-            session_id,
-            self.kinds.get(kind, "main") if isinstance(kind, str) else "main",
-            parent=_first(record, self.parent),
-            title=title_of(_first(record, self.title)),
-            cwd=_first(record, self.cwd),
-            started_ms=_first_time(record, self.started),
-            updated_ms=_first_time(record, self.updated),
-        )
-
-
-def _first(record: Record, paths: Iterable[str]) -> str:
-    return next((text for path in paths if (text := text_of(field(record, path)).strip())), "")
-
-
-def _first_time(record: Record, paths: Iterable[str]) -> int | None:
-    return next((time_ms for path in paths if (time_ms := time_ms_of(field(record, path)))), None)
-
-
 class LinesFiles(FileReader):
     """A program with a file of lines per session."""
 
-    def __init__(
-        self,
-        reader: Callable[[TranscriptFile], TranscriptReader],
-        *forms: Form,
-        details: Details | None = None,
-    ) -> None:
-        self._reader = reader
-        self._forms = [(tuple(map(re.compile, form.path.split("/"))), form) for form in forms]
-        self._details = details
+    def __init__(self, table: Table) -> None:
+        self._table = table
 
     def open(self, file: TranscriptFile) -> TranscriptReader:
         """Return a reader."""
-        return self._reader(file)
+        reader = load(self._table.reader)
+        opened: TranscriptReader = (
+            reader(file, self._table) if issubclass(reader, LinesReader) else reader(file)
+        )
+        return opened
 
     def transcript_at(self, path: str) -> TranscriptFile | None:
         """Return the transcript at a path."""
         names = path.split("/")
-        for patterns, form in self._forms:
-            if len(names) != len(patterns):
-                continue
-            matches = [pattern.fullmatch(name) for pattern, name in zip(patterns, names, strict=True)]
-            if all(matches):
-                groups = [group for match in matches if match is not None for group in match.groups()]
+        for form in self._table.paths:
+            matches = [pattern.fullmatch(name) for pattern, name in zip(form.names, names, strict=False)]
+            if len(names) == len(form.names) and all(matches):
+                groups = [group for match in matches if match for group in match.groups()]
                 return TranscriptFile("/".join(groups), form.kind, form.rank)
         return None
 
@@ -236,19 +338,18 @@ class LinesFiles(FileReader):
         """Return whether a folder may contain transcripts."""
         names = path.split("/")
         return any(
-            len(names) < len(patterns)
-            and all(pattern.fullmatch(name) for pattern, name in zip(patterns, names, strict=False))
-            for patterns, _ in self._forms
+            len(names) < len(form.names) and all(map(re.Pattern.fullmatch, form.names, names))
+            for form in self._table.paths
         )
 
     def read_details(self, folder: Path, session_id: str) -> Session | None:
         """Return what the file of details says."""
-        if self._details is None or re.fullmatch(ID, session_id) is None:
+        details = self._table.details
+        if details is None or re.fullmatch(ID, session_id) is None:
             return None
-        first, is_below, rest = self._details.file.format(id=session_id).partition("*/")
-        folders = paths_in(folder) if is_below else [str(folder)]
-        for path in (f"{parent}/{rest or first}" for parent in folders):
-            record = read_json(path)
+        _, is_below, file = details.file.replace("{id}", session_id).rpartition("*/")
+        for parent in paths_in(folder) if is_below else [folder]:
+            record = read_json(f"{parent}/{file}")
             if record is not None:
-                return self._details.session(session_id, record)
+                return details.session(session_id, record)
         return None

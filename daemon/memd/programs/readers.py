@@ -7,14 +7,16 @@ from importlib import import_module
 from pathlib import Path
 
 from memd.programs.catalog import Conversations, Places
+from memd.programs.lines import TABLES, load
 from memd.programs.program import ConversationDatabase, FileReader
 
 
 def reader_of(conversations: Conversations) -> FileReader | Callable[[Path], ConversationDatabase]:
     """Return the reader of a program's files, or what opens one of its databases."""
-    reader: FileReader | Callable[[Path], ConversationDatabase] = import_module(
-        f"memd.programs.{conversations.reader}"
-    ).READER
+    table = TABLES.get(conversations.reader)
+    reader: FileReader | Callable[[Path], ConversationDatabase] = (
+        load(f"{conversations.reader}.READER") if table is None else load(table.files)(table)
+    )
     return reader
 
 

@@ -10,7 +10,7 @@ import pytest
 from memd.programs.catalog import PROGRAMS
 from memd.programs.program import FileReader
 from memd.programs.readers import reader_of
-from tests.support.transcript_programs import claude_code, codex, copilot, cursor, gemini
+from tests.support.transcript_programs import claude_code, codex, copilot, cursor, gemini, lines_traps
 from tests.support.transcript_programs.mutations import mutate
 
 FILES = 20_000
@@ -26,6 +26,7 @@ TRAPS: dict[str, tuple[str, Callable[[], list[bytes]]]] = {
         lambda: [each.encode() for each in cursor.every_trap()],
     ),
     "gemini": ("shop/chats/session-2026-11-02T08-00-0199a213.jsonl", gemini.every_trap),
+    **lines_traps.TRAPS,
 }
 """By program: the path of a session, and its lines with every kind of machine text."""
 

@@ -8,8 +8,9 @@ from pathlib import Path
 import pytest
 
 from memd.programs.catalog import Places
+from memd.programs.listed_projects import MAX_PROJECTS
 from memd.settings.sources import SourceConfig
-from memd.sources.notes_folders import MAX_PROJECTS, find_notes_folders
+from memd.sources.notes_folders import find_notes_folders
 from memd.sources.open import open_source
 
 

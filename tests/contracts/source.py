@@ -221,6 +221,8 @@ class ConversationContract(SourceContract):
         has_times: Whether the time of each message is known.
         has_cwd: Whether the working directory is known.
         counts_bytes: Whether growth is counted in bytes too.
+        counts_unknown: Whether records have types, of which some are unknown.
+        lines_per_message: By how many messages growth counts one.
     """
 
     program: str
@@ -228,6 +230,16 @@ class ConversationContract(SourceContract):
     has_times = True
     has_cwd = True
     counts_bytes = True
+    counts_unknown = True
+    lines_per_message = 1
+
+    def id_of(self, session: str) -> str:
+        """Return the id by which the source knows a session."""
+        return session
+
+    def cwd_of(self, session: str) -> str:
+        """Return the working directory of a session."""
+        return CWD
 
     def text(self, source: Source, session: str = ONE) -> str:
         """Return the text of a conversation."""
@@ -264,9 +276,16 @@ class ConversationContract(SourceContract):
         if not self.keeps_facts:
             assert text.facts == NO_FACTS
             return
-        assert (text.facts.program, text.facts.session, text.facts.kind) == (self.program, ONE, "main")
+        assert (text.facts.program, text.facts.session, text.facts.kind) == (
+            self.program,
+            self.id_of(ONE),
+            "main",
+        )
         assert not text.facts.is_deleted
-        assert not self.has_cwd or (text.facts.cwd, text.facts.project) == (CWD, CWD)
+        assert not self.has_cwd or (text.facts.cwd, text.facts.project) == (
+            self.cwd_of(ONE),
+            self.cwd_of(ONE),
+        )
 
     def test_time_of_each_message_is_known(self, writer: PlainWriter, source: Source) -> None:
         writer.append(ONE, "user", "Which port?")
@@ -297,7 +316,7 @@ class ConversationContract(SourceContract):
         writer.append(ONE, "assistant", "hi")
         text = self.load(source, ONE)
         assert text.text == "User: hello\nAssistant: hi"
-        assert text.facts.unknown == (1 if self.keeps_facts else 0)
+        assert text.facts.unknown == (1 if self.keeps_facts and self.counts_unknown else 0)
 
     def test_sessions_that_are_not_memory_are_counted_by_kind(
         self, writer: PlainWriter, source: Source
@@ -325,7 +344,7 @@ class ConversationContract(SourceContract):
             writer.append(ONE, "user", "three")
             found = self.find(source, ONE)
             added = found.size - first.size if self.counts_bytes else 0
-            assert source.growth(found, first.stat) == (added, count)
+            assert source.growth(found, first.stat) == (added, count * self.lines_per_message)
         source.load(found)
         assert source.growth(found, found.stat) == (0, 0)
 

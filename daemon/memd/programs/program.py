@@ -77,6 +77,10 @@ class FileReader(ABC):
     def transcript_at(self, path: str) -> TranscriptFile | None:
         """Return the transcript in a file by its path below a folder, `/` between names; None for others."""
 
+    def transcript_in(self, folder: str, path: str) -> TranscriptFile | None:
+        """Return the transcript at a path below one of several folders, if its id depends on the folder."""
+        return self.transcript_at(path)
+
     @abstractmethod
     def is_walked(self, path: str) -> bool:
         """Return whether a folder below a folder of transcripts may contain some."""

@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Iterable
 from datetime import UTC, datetime
 from typing import Final, TypeVar
+from urllib.parse import unquote, urlsplit
 
 import msgspec
 
@@ -29,8 +30,10 @@ _ESCAPE = re.compile(
 _NO_REQUEST = re.compile(r"!|/[a-z][\w:.-]*(?:\s|$)|Caveat: The messages below|# AGENTS\.md instructions\b")
 """How prompts begin that are no requests: commands of the shell and of the program, and text that programs add."""
 
-_PLACEHOLDER = re.compile(r"(?:New|Child) session - \d{4}-\d\d-\d\d.*|New (?:Agent|Chat|Session)")
-"""Titles that opencode and Cursor give to sessions that have no title yet."""
+_PLACEHOLDER = re.compile(
+    r"(?:New|Child) session - \d{4}-\d\d-\d\d.*|(?:New|Untitled) (?:Agent|Chat|Session)"
+)
+"""Titles that opencode, Cursor and Continue give to sessions that have no title yet."""
 
 
 def decode_record(data: bytes | None, decoder: msgspec.json.Decoder[T]) -> T | None:
@@ -110,3 +113,12 @@ def time_ms_of(value: object) -> int | None:
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         return None
     return int(value) if 0 < value <= LATEST_MS else None
+
+
+def path_of_uri(uri: str) -> str:
+    """Return the path in a `file:` URI; empty for a remote one."""
+    try:
+        parts = urlsplit(uri)
+    except ValueError:
+        return ""
+    return unquote(parts.path, errors="replace") if parts.scheme == "file" and not parts.netloc else ""

@@ -82,6 +82,7 @@ class ConversationFiles(Source):
         watch: Reports changed folders.
         max_bytes: Larger files are skipped; None: no limit, because most bytes of the program's files are no text.
         opened_from: The folder from which files are opened; by default their own folders, which may then be links.
+        is_walked: Whether folders below the folders are searched.
     """
 
     is_conversation = True
@@ -96,13 +97,15 @@ class ConversationFiles(Source):
         watch: Unwatched = UNWATCHED,
         max_bytes: int | None = None,
         opened_from: str = "",
+        is_walked: bool = True,
     ) -> None:
         self.name = name
         self._reader = reader
         self._with_subagents = with_subagents
         self._max_bytes = max_bytes
         self._watch = watch
-        rules = TreeRules(lambda path: reader.transcript_at(path) is not None, reader.is_walked)
+        walked = reader.is_walked if is_walked else lambda _: False
+        rules = TreeRules(lambda path: reader.transcript_at(path) is not None, walked)
         self._trees = [
             Tree(name, str(folder), rules, prefix=f"{name}/", opened_from=opened_from, is_conversation=True)
             for folder in folders
@@ -189,7 +192,7 @@ class ConversationFiles(Source):
             if kinds is not None:
                 kinds.refresh()
             for path, found in tree.files.items():
-                file = self._reader.transcript_at(path[len(self.name) + 1 :])
+                file = self._reader.transcript_in(tree.location, path[len(self.name) + 1 :])
                 if file is None:
                     continue
                 known = best.get(file.session_id)

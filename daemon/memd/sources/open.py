@@ -104,7 +104,15 @@ def open_source(
     paths = [config.path] if config.path is not None else find_places(conversations, places)
     source: Source
     if isinstance(reader, FileReader):
-        source = ConversationFiles(config.name, reader, paths, with_subagents=config.subagents, watch=watch)
+        # Projects that were found one by one are not searched, a folder of projects is.
+        source = ConversationFiles(
+            config.name,
+            reader,
+            paths,
+            with_subagents=config.subagents,
+            watch=watch,
+            is_walked=config.path is not None or not conversations.finds_places,
+        )
     else:
         source = ConversationDatabases(
             config.name, reader, paths, with_subagents=config.subagents, watch=watch

@@ -26,7 +26,6 @@ from memd.settings.sources import SourceConfig
 from memd.sources.open import known_configs
 
 HOME = Path("/home/ann")
-CODE = "Code/User/workspaceStorage"
 CONVERSATIONS = {
     name: program.conversations for name, program in PROGRAMS.items() if program.conversations is not None
 }
@@ -189,6 +188,22 @@ def test_folders_on_the_way_to_a_note_are_walked(name: str, note: str) -> None:
             ["/a/k.db", "/home/ann/.local/share/kilo/kilo.db"],
         ),
         ("openclaw", "linux", {}, []),
+        ("cline", "linux", {}, ["/home/ann/.cline/data/sessions"]),
+        ("cline", "linux", {"CLINE_DIR": "/x"}, ["/x/data/sessions"]),
+        ("cline", "darwin", {"CLINE_DIR": "/x", "CLINE_DATA_DIR": "/y"}, ["/y/sessions"]),
+        ("cline", "linux", {"CLINE_DATA_DIR": "/y", "CLINE_SESSION_DATA_DIR": "/z"}, ["/z"]),
+        ("continue", "linux", {}, ["/home/ann/.continue/sessions"]),
+        ("continue", "darwin", {"CONTINUE_GLOBAL_DIR": "/x"}, ["/x/sessions"]),
+        ("amp", "darwin", {}, ["/home/ann/.local/share/amp/threads"]),
+        (
+            "kiro-editor",
+            "darwin",
+            {},
+            [
+                "/home/ann/Library/Application Support/Kiro/User/globalStorage/kiro.kiroagent/workspace-sessions"
+            ],
+        ),
+        ("aider", "linux", {}, ["/home/ann"]),
     ],
 )
 def test_conversations_have_their_place(
@@ -208,17 +223,26 @@ def test_conversations_have_their_place(
 def test_copilot_has_a_place_in_each_editor_and_on_remote_machines(
     platform: str, environ: Environ, applications: str
 ) -> None:
-    assert paths_of("copilot-vscode", platform, environ) == [
-        f"{applications}/{CODE}",
-        f"{applications}/Code - Insiders/User/workspaceStorage",
-        f"{applications}/VSCodium/User/workspaceStorage",
-        f"{applications}/Cursor/User/workspaceStorage",
-        f"{applications}/Windsurf/User/workspaceStorage",
-        "/home/ann/.vscode-server/data/User/workspaceStorage",
-        "/home/ann/.vscode-server-insiders/data/User/workspaceStorage",
-        "/home/ann/.cursor-server/data/User/workspaceStorage",
-        "/home/ann/.windsurf-server/data/User/workspaceStorage",
+    users = [
+        *(
+            f"{applications}/{name}/User"
+            for name in ("Code", "Code - Insiders", "VSCodium", "Cursor", "Windsurf")
+        ),
+        "/home/ann/.vscode-server/data/User",
+        "/home/ann/.vscode-server-insiders/data/User",
+        "/home/ann/.cursor-server/data/User",
+        "/home/ann/.windsurf-server/data/User",
     ]
+    stores = (
+        "workspaceStorage",
+        "globalStorage/emptyWindowChatSessions",
+        "globalStorage/transferredChatSessions",
+    )
+    assert paths_of("copilot-vscode", platform, environ) == [
+        f"{user}/{store}" for store in stores for user in users
+    ]
+    tasks = [f"{user}/globalStorage/saoudrizwan.claude-dev/tasks" for user in users]
+    assert paths_of("cline-vscode", platform, environ) == tasks
 
 
 def test_databases_of_all_channels_are_found(tmp_path: Path) -> None:
@@ -322,6 +346,10 @@ def test_paths_are_named_once(tmp_path: Path) -> None:
         ("copilot", "0199a213", "copilot --resume 0199a213"),
         ("opencode", "a b", "opencode --session 'a b'"),
         ("kilo", "ses_1", "kilo --session ses_1"),
+        ("cline", "1795851742480_v4viw", "cline --id 1795851742480_v4viw"),
+        ("continue", "0199a213", "cn --fork 0199a213"),
+        ("roo-code", "0199a213", ""),
+        ("aider", "/home/ann/shop", ""),
         ("copilot-vscode", "0199a213", ""),
         ("cursor-editor", "c1", ""),
         ("openclaw", "0199a213", ""),
@@ -401,6 +429,22 @@ def test_hooks_have_events_and_a_command(program: str) -> None:
         ("vscode", "linux", {}, "/home/ann/.config/Code/User/mcp.json"),
         ("vscode", "linux", {"XDG_CONFIG_HOME": "/x"}, "/x/Code/User/mcp.json"),
         ("vscode", "darwin", {}, "/home/ann/Library/Application Support/Code/User/mcp.json"),
+        ("cline", "linux", {}, "/home/ann/.cline/data/settings/cline_mcp_settings.json"),
+        ("cline", "linux", {"CLINE_DATA_DIR": "/x"}, "/x/settings/cline_mcp_settings.json"),
+        ("cline", "linux", {"CLINE_DIR": "/x", "CLINE_MCP_SETTINGS_PATH": "/y/mcp.json"}, "/y/mcp.json"),
+        (
+            "cline-vscode",
+            "linux",
+            {},
+            "/home/ann/.config/Code/User/globalStorage/saoudrizwan.claude-dev/settings/cline_mcp_settings.json",
+        ),
+        (
+            "roo-code",
+            "linux",
+            {"XDG_CONFIG_HOME": "/x"},
+            "/x/Code/User/globalStorage/rooveterinaryinc.roo-cline/settings/mcp_settings.json",
+        ),
+        ("amp", "linux", {}, "/home/ann/.config/amp/settings.json"),
         ("claude-desktop", "linux", {}, "/home/ann/.config/Claude/claude_desktop_config.json"),
         (
             "claude-desktop",

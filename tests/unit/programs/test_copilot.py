@@ -283,7 +283,10 @@ def test_missing_details_are_none(tmp_path: Path, program: FileReader) -> None:
         (COPILOT, f"{SESSION}/rewind-snapshots/events.jsonl", None),
         (COPILOT, "", None),
         (COPILOT_CHAT, CHAT, TranscriptFile(SESSION)),
-        (COPILOT_CHAT, f"a1b2/chatSessions/{SESSION}.jsonl", None),
+        (COPILOT_CHAT, f"a1b2/chatSessions/{SESSION}.jsonl", TranscriptFile(SESSION, rank=2)),
+        (COPILOT_CHAT, f"a1b2/chatSessions/{SESSION}.json", TranscriptFile(SESSION, rank=1)),
+        (COPILOT_CHAT, f"{SESSION}.jsonl", TranscriptFile(SESSION, rank=2)),
+        (COPILOT_CHAT, f"a1b2/chatEditingSessions/{SESSION}.json", None),
         (COPILOT_CHAT, "a1b2/GitHub.copilot-chat/transcripts/x.json", None),
         (COPILOT_CHAT, "a1b2/x.jsonl", None),
         (COPILOT_CHAT, "", None),
@@ -296,8 +299,13 @@ def test_paths_name_sessions(program: FileReader, path: str, expected: Transcrip
 def test_only_folders_of_transcripts_are_walked() -> None:
     assert COPILOT.is_walked(SESSION)
     assert not COPILOT.is_walked(f"{SESSION}/files")
-    walked = ["a1b2", "a1b2/GitHub.copilot-chat", "a1b2/GitHub.copilot-chat/transcripts"]
-    others = ["a1b2/chatSessions", "a1b2/GitHub.copilot-chat/x", f"{walked[-1]}/x"]
+    walked = ["a1b2", "a1b2/GitHub.copilot-chat", "a1b2/GitHub.copilot-chat/transcripts", "a1b2/chatSessions"]
+    others = [
+        "a1b2/chatEditingSessions",
+        "a1b2/chatSessions/x",
+        "a1b2/GitHub.copilot-chat/x",
+        f"{walked[-2]}/x",
+    ]
     assert [path for path in (*walked, *others) if COPILOT_CHAT.is_walked(path)] == walked
 
 

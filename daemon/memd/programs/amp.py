@@ -4,17 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from memd.programs.documents import DocumentFiles, DocumentFormat, DocumentReader
-from memd.programs.records import path_of_uri
-
-
-class AmpReader(DocumentReader):
-    """Reads a thread."""
-
-    def _read_session(self, document: object) -> None:
-        super()._read_session(document)
-        self._read.session.cwd = path_of_uri(self._read.session.cwd)
-
+from memd.programs.documents import DocumentFiles, DocumentFormat
 
 READER: Final = DocumentFiles(
     r"(?P<id>T-[A-Za-z0-9-]{1,100})\.json",
@@ -22,5 +12,4 @@ READER: Final = DocumentFiles(
         times=("meta.sentAt", "usage.timestamp"),
         session={"id": "id", "title": "title", "cwd": "env.initial.trees.0.uri", "started_ms": "created"},
     ),
-    AmpReader,
 )

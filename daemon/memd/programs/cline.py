@@ -35,7 +35,9 @@ class ClineReader(DocumentReader):
             self._read.session.kind = "machine"
 
     def _speech(self, item: Mapping[str, Any]) -> Iterator[tuple[Role, str]]:
-        if any(is_marked(part_of(item, f"metadata.{mark}")) for mark in ("kind", "displayRole")):
+        metadata = item.get("metadata")
+        marks = (metadata.get("kind"), metadata.get("displayRole")) if isinstance(metadata, dict) else (metadata,)
+        if any(map(is_marked, marks)):
             return
         for role, text in super()._speech(item):
             words = _NOTICE.sub("", text).strip() if role == "user" else text

@@ -25,7 +25,7 @@ class ContinueReader(DocumentReader):
 
     def _speech(self, item: Mapping[str, Any]) -> Iterator[tuple[Role, str]]:
         summary = item.get("conversationSummary")
-        if summary is None or summary != part_of(item, _FORM.content):
+        if summary is None or (isinstance(summary, str) and summary != part_of(item, _FORM.content)):
             yield from super()._speech(item)
 
 

@@ -49,6 +49,9 @@ _KNOWN_FAMILIES: Final = frozenset(
 """What precedes the point in types of events without words of people or answers."""
 
 _CONTEXTS: Final = frozenset(("session.start", "session.resume", "session.context_changed"))
+_HEADLESS: Final = "You are running in non-interactive mode"
+"""What Copilot tells the model in a session without a person. A person who resumes it gets another text."""
+
 _REMINDERS: Final = ("<system_reminder>", "<reminder>")
 """Begin what is appended to a prompt."""
 
@@ -74,6 +77,7 @@ class _Data(msgspec.Struct, rename="camel", gc=False):
     up_to_event_id: object = None
     title: object = None
     context: object = None
+    copilot_version: object = None
     cwd: object = None
     branch: object = None
 
@@ -92,6 +96,8 @@ class CopilotReader:
         self._count = 0
         self._messages: list[tuple[int, Message]] = []
         self._title = ""
+        self._modes: set[bool] = set()
+        """Whether prompts were a person's, as Copilot told the model."""
 
     def read(self, line: bytes, place: int) -> None:
         """Read the next line; see `TranscriptReader.read`."""
@@ -114,6 +120,8 @@ class CopilotReader:
             case "session.title_changed":
                 data = decode_record(bytes(event.data), _data)
                 self._title = (title_of(text_of(data.title)) if data is not None else "") or self._title
+            case "system.message" if not is_marked(event.agent_id):
+                self._modes.add(_HEADLESS not in bytes(event.data).decode("utf-8", "replace"))
             case _ if kind in _CONTEXTS:
                 self._note_context(event)
             case _:
@@ -125,6 +133,7 @@ class CopilotReader:
         messages = [message for _, message in self._messages]
         prompts = (each.text for each in messages if each.role == "user")
         self._session.title = session_title(self._title, prompts)
+        self._session.kind = "machine" if self._modes == {False} else "main"
         self._conversation.messages = messages
         return self._conversation
 
@@ -159,6 +168,7 @@ class CopilotReader:
         context = data.context if isinstance(data.context, dict) else {"cwd": data.cwd, "branch": data.branch}
         self._session.cwd = self._session.cwd or text_of(context.get("cwd"))
         self._session.branch = text_of(context.get("branch")) or self._session.branch
+        self._session.release = text_of(data.copilot_version) or self._session.release
 
 
 class Copilot(FileReader):

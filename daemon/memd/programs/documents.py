@@ -12,7 +12,15 @@ import msgspec
 from memd.programs.blocks import visible_text
 from memd.programs.conversation import Conversation, Message, Role
 from memd.programs.program import FileReader, TranscriptFile, TranscriptReader, session_of
-from memd.programs.records import count_unknown, decode_record, is_utf8, text_of, time_ms_of, title_of
+from memd.programs.records import (
+    count_unknown,
+    decode_record,
+    is_utf8,
+    path_of_uri,
+    text_of,
+    time_ms_of,
+    title_of,
+)
 from memd.programs.small_files import read_small_file
 from memd.text.transcripts.tags import opens_with_tag
 
@@ -81,6 +89,8 @@ class DocumentReader:
             if name.endswith("_ms"):
                 session.note_time(time_ms_of(value))
             elif isinstance(value, str) and value:
+                is_uri = name == "cwd" and value.startswith("file:")
+                value = path_of_uri(value) if is_uri else value
                 setattr(session, name, title_of(value) if name == "title" else value)
 
     def _read_messages(self, items: Sequence[object]) -> None:

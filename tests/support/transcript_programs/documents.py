@@ -244,7 +244,7 @@ KIRO: Final = CONTINUE._replace(
 
 def amp_item(role: str, text: str, turn: int = 0) -> dict[str, Any]:
     """Return a message of Amp."""
-    time = {"meta": {"sentAt": START_MS + turn * 1_000}}
+    time: dict[str, Any] = {"meta": {"sentAt": START_MS + turn * 1_000}}
     if role == "assistant":
         time = {"usage": {"timestamp": f"2026-11-02T08:00:{turn:02}.000Z"}}
     return {"role": role, "messageId": turn, "content": [text_block(text)], **time}

@@ -112,7 +112,7 @@ def mutate(lines: Sequence[bytes], random: Random, machine: bytes = b"machine te
                 damaged[at] = line[: random.randrange(len(line) + 1)]
             case 1 | 2:
                 flipped = _with_flipped_bytes(line, random)
-                damaged[at] = line[:-1] if machine in line and _is_json(flipped) else flipped
+                damaged[at] = line[:-1] if machine in line and is_json(flipped) else flipped
             case 3 | 4 | 5:
                 damaged[at] = _with_other_value(line, random, machine in line)
             case 6:
@@ -148,7 +148,8 @@ def _with_other_value(line: bytes, random: Random, is_marked: bool) -> bytes:
     return json.dumps(record if key != "" else holder[""]).encode()
 
 
-def _is_json(line: bytes) -> bool:
+def is_json(line: bytes) -> bool:
+    """Return whether a line is valid JSON."""
     try:
         json.loads(line)
     except (ValueError, RecursionError):

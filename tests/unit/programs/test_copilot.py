@@ -296,6 +296,34 @@ def test_paths_name_sessions(program: FileReader, path: str, expected: Transcrip
     assert program.transcript_at(path) == expected
 
 
+@pytest.mark.parametrize(
+    ("messages", "kind"),
+    [
+        ([], "main"),
+        (["You are an interactive tool."], "main"),
+        (["You are Copilot. You are running in non-interactive mode and have no way to ask."], "machine"),
+        (["You are running in non-interactive mode.", "You are an interactive tool."], "main"),
+        (["You are running in non-interactive mode."] * 2, "machine"),
+    ],
+)
+def test_session_without_a_person_is_told_so_in_its_instructions(messages: list[str], kind: str) -> None:
+    file = CopilotFile()
+    file.start()
+    for message in messages:
+        file.event("system.message", {"role": "system", "content": message})
+        file.prompt("Which port?")
+        file.event("system.message", {"content": "You are running in non-interactive mode"}, agentId="a1")
+    assert read(file.lines).session.kind == kind
+
+
+def test_release_is_that_of_the_first_event() -> None:
+    file = CopilotFile()
+    file.event(
+        "session.start", {"sessionId": SESSION, "copilotVersion": "1.0.102", "context": {"cwd": "/home/eva"}}
+    )
+    assert read(file.lines).session.release == "1.0.102"
+
+
 def test_only_folders_of_transcripts_are_walked() -> None:
     assert COPILOT.is_walked(SESSION)
     assert not COPILOT.is_walked(f"{SESSION}/files")

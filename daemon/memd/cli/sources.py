@@ -69,7 +69,7 @@ def show(session: CliSession, *, as_json: bool) -> None:
     every = [*reply.sources, *reply.found]
     if not every and not reply.removed and not reply.excluded:
         session.output.note(
-            "found no files of other programs; add a folder with `memctl sources add NAME --path`"
+            "found no files of other programs; add a folder with `memctl sources add NAME PATH`"
         )
         return
     heads = ("source", "kind", "agent", "files", "indexed", "size", "newest")
@@ -121,13 +121,15 @@ def _row(source: SourceStatus, now_ms: int) -> tuple[str, ...]:
     epilog=examples(
         "memctl sources add claude-code",
         "memctl sources add codex --agent shared --keep",
-        "memctl sources add vault --path ~/Notes",
+        "memctl sources add vault ~/Notes",
+        "memctl sources add chatgpt ~/Downloads/export.zip",
         "memctl sources add work-claude --program claude-code --path ~/work/.claude/projects",
     ),
 )
 @click.argument("name", type=at_most(MAX_SOURCE_CHARS))
+@click.argument("location", type=at_most(MAX_PATH_CHARS), metavar="[PATH]", required=False)
 @agent_option
-@click.option("--path", type=at_most(MAX_PATH_CHARS), metavar="PATH", help="Its folder or database.")
+@click.option("--path", type=at_most(MAX_PATH_CHARS), metavar="PATH", help="The same as PATH.")
 @click.option(
     "--program", type=at_most(MAX_SOURCE_CHARS), metavar="NAME", help="The program that writes PATH."
 )
@@ -137,6 +139,7 @@ def _row(source: SourceStatus, now_ms: int) -> tuple[str, ...]:
 def add(
     session: CliSession,
     name: str,
+    location: str | None,
     agent: str | None,
     path: str | None,
     program: str | None,
@@ -145,26 +148,30 @@ def add(
 ) -> None:
     """Add the source NAME to the memory of an agent.
 
-    NAME is one that `memctl sources` lists, or any other name with --path for a folder of notes. The agent `shared` is
-    made if it doesn't exist.
+    NAME is one that `memctl sources` lists, or any other name with the PATH of a folder of notes. For chats with
+    ChatGPT (chatgpt), Claude (claude-ai) or Gemini (gemini-takeout), PATH is the archive that you downloaded; add a
+    newer one to replace it. The agent `shared` is made if it doesn't exist.
     """
     from memd.cli.readers import readers_of
 
     _refuse_host(session, "add")
+    if location is not None and path is not None:
+        raise HintedError("PATH and --path are both given", "leave out one of them")
+    path = path if location is None else location
     values: dict[str, Any] = {}
     if agent is not None:
         values["agent"] = agent
     if path is not None:
         values["path"] = os.path.abspath(os.path.expanduser(path))
         if not os.path.exists(values["path"]):
-            raise HintedError(f"there is nothing at {values['path']}", "check --path")
+            raise HintedError(f"there is nothing at {values['path']}", "check the path")
     if program is not None:
         values["program"] = program
     values |= {key: True for key, is_set in (("keep", keep), ("subagents", subagents)) if is_set}
     _check_name(name, path, program)
     with session.client() as client:
         file = _edit(name, values)
-        found = _wait_for(client, name, present=True)
+        found = _wait_for(client, name, present=True, path=values.get("path"))
         if found is None:
             problems = "; ".join(
                 problem.message
@@ -359,10 +366,16 @@ def _check_name(name: str, path: str | None, program: str | None) -> None:
             f"{program!r} is not a program memd reads{did_you_mean(program, KNOWN_SOURCES)}",
             f"known: {', '.join(KNOWN_SOURCES)}",
         )
+    known = KNOWN_SOURCES.get(program or name)
+    if path is None and known is not None and known.export:
+        raise HintedError(
+            f"the path of the archive that you downloaded from {known.title} is missing",
+            f"{known.export}; then run `memctl sources add {name} PATH`",
+        )
     if path is None and name not in KNOWN_SOURCES:
         raise HintedError(
             f"{name!r} is not a source memd knows{did_you_mean(name, KNOWN_SOURCES)}",
-            "run `memctl sources` to list them, or pass the folder of the notes with --path",
+            "run `memctl sources` to list them, or add the folder of the notes as PATH",
         )
 
 
@@ -389,13 +402,14 @@ def _edit(name: str, values: Mapping[str, Any] | None) -> Path:
     return file
 
 
-def _wait_for(client: Client, name: str, *, present: bool) -> SourceStatus | None:
+def _wait_for(client: Client, name: str, *, present: bool, path: str | None = None) -> SourceStatus | None:
     """Wait until the daemon has added or removed a source; return the source, or None."""
     until = time.monotonic() + RELOAD_S
     while True:
         try:
             found = next((each for each in client.sources().sources if each.name == name), None)
-            if (found is not None) == present or time.monotonic() > until:
+            is_read = found is None or path is None or found.locations == [path]
+            if ((found is not None) == present and is_read) or time.monotonic() > until:
                 return found
         except AgentReloadingError:  # its agent is being closed or opened again
             if time.monotonic() > until:

@@ -98,6 +98,7 @@ class Conversations(Struct, frozen=True, forbid_unknown_fields=True):
         opener: The command that opens a session, without its id: `claude --resume`; empty without one.
         not_opened: Matches the ids of sessions that can't be opened.
         title: The title of the source, if it isn't that of the program.
+        export: How a user gets the archive that is read, if the program keeps no conversations on this machine.
     """
 
     reader: str
@@ -106,6 +107,7 @@ class Conversations(Struct, frozen=True, forbid_unknown_fields=True):
     opener: str = ""
     not_opened: str = ""
     title: str = ""
+    export: str = ""
 
 
 class ProgramNotes(Struct, frozen=True, forbid_unknown_fields=True):
@@ -233,18 +235,19 @@ PROGRAMS: Final[Mapping[str, Program]] = _read_programs()
 
 
 class KnownSource(NamedTuple):
-    """A source that memd finds without settings: its title for users, its kind, and the program it belongs to."""
+    """A source that memd reads: its title for users, its kind, its program, and how a user gets its archive, if any."""
 
     title: str
     kind: SourceKind
     program: Program
+    export: str = ""
 
 
 KNOWN_SOURCES: Final[Mapping[str, KnownSource]] = {
     **{
-        program.name: KnownSource(program.conversations.title or program.title, "transcripts", program)
+        program.name: KnownSource(row.title or program.title, "transcripts", program, row.export)
         for program in PROGRAMS.values()
-        if program.conversations is not None and program.name != "openclaw"
+        if (row := program.conversations) is not None and program.name != "openclaw"
     },
     **{
         program.notes.source: KnownSource(program.title, "notes", program)

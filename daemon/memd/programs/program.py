@@ -136,12 +136,16 @@ class ConversationDatabase(ABC):
         hint: What to do if this release can't read it.
         problems: Problems that the last list of sessions has, each with a hint.
         keeps_facts: Whether what is known about a session is stored.
+        reads_folders: Whether the path may be that of a folder.
+        files: Of a folder, the files that the last list of sessions depends on.
     """
 
     problem_code: str = "database_unreadable"
     hint: str = "upgrade memd to a release that can read it, or remove the source"
     problems: Sequence[Problem] = ()
     keeps_facts: bool = True
+    reads_folders: bool = False
+    files: Sequence[Path] = ()
 
     @abstractmethod
     def sessions(self) -> list[StoredSession]:

@@ -38,7 +38,7 @@ class SourceSettings(Settings, frozen=True, kw_only=True):
     path: Annotated[
         str,
         Setting(
-            "Its folder or database, instead of the program's own; needed for a folder of notes.",
+            "Its folder or database, instead of the program's own; needed for notes and chat exports.",
             default="the program's own",
             is_path=True,
         ),
@@ -115,6 +115,9 @@ def _read_source(name: str, layer: Layer, home: Path, findings: Findings) -> Own
     program = read.program.strip() or (name if name in KNOWN_SOURCES else "")
     if program and program not in KNOWN_SOURCES:
         findings.add(layer, "program", f"is not a known program{did_you_mean(program, KNOWN_SOURCES)}")
+        return None
+    if program and KNOWN_SOURCES[program].export and not read.path:
+        findings.add(layer, "path", f"is missing; {KNOWN_SOURCES[program].export}", "the path of the archive")
         return None
     if not program and not read.path:
         findings.add(layer, "path", f"is missing, and {name} is not a program memd knows; ignored", "a path")

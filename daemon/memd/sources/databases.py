@@ -33,8 +33,8 @@ LOG_ENDING = "-wal"
 GRAIN_NS = 20_000_000
 """A database that was written so recently may be written again with the same time, so it is not taken for unchanged."""
 
-_FileState = tuple[tuple[int, ...], tuple[int, ...]]
-"""Inode, size, time and mode of a database and of its log: while both are unchanged, so are its sessions."""
+_FileState = tuple[tuple[int, ...], ...]
+"""Inode, size, time and mode of a database, its log and other files: while all are unchanged, so are its sessions."""
 
 
 class _Database(Struct):
@@ -101,7 +101,9 @@ class ConversationDatabases(Source):
             if not self._watch.is_unchanged():
                 with self._watch.scan():
                     for each in self._databases:
-                        self._watch.enter(str(each.path.parent.absolute()), is_root=True)
+                        folders = each.path.parent, *([each.path] if each.path.is_dir() else [])
+                        for folder in folders:
+                            self._watch.enter(str(folder.absolute()), is_root=True)
             are_changed = [self._refresh(each) for each in self._databases]
             if any(are_changed):
                 self._collect()
@@ -157,13 +159,15 @@ class ConversationDatabases(Source):
     def _is_relevant(self, folder: str, name: str, is_folder: bool) -> bool:
         """Return whether a file is a database or its log; every reader creates an empty log and removes it."""
         path = os.path.join(folder, name)
+        if any(each.opened.reads_folders and folder == str(each.path.absolute()) for each in self._databases):
+            return True
         return name in self._names and not (
             name.endswith(LOG_ENDING) and _stat(Path(path))[1:2] in ((), (0,))
         )
 
     def _refresh(self, database: _Database) -> bool:
         """List a database's sessions again if it changed; return whether they may differ."""
-        state = _state_of(database.path)
+        state = _state_of(database)
         if state is not None and state == database.state:
             return False
         problem = database.problem
@@ -173,9 +177,9 @@ class ConversationDatabases(Source):
             database.sessions, database.problem, database.reason, database.is_listed = [], None, "", True
             database.opened.close()
             return had_any
-        hint = database.opened.hint
+        hint = ""
         mode = state[0][3]
-        if not stat.S_ISREG(mode):
+        if not stat.S_ISREG(mode) and not (stat.S_ISDIR(mode) and database.opened.reads_folders):
             reason = f"it is a {LINK}" if stat.S_ISLNK(mode) else "it is not a regular file"
             error = ForeignDatabaseError(reason, unknown=True)
             hint = "name the real file in the settings"
@@ -184,6 +188,7 @@ class ConversationDatabases(Source):
                 database.sessions, database.problem = database.opened.sessions(), None
                 database.reason = ""
                 database.is_listed = True
+                state = (*state[:2], *_files_of(database))  # the list of files is known only now
                 database.state = state if _is_settled(state) else None
                 return True
             except ForeignDatabaseError as caught:
@@ -193,7 +198,8 @@ class ConversationDatabases(Source):
         if error.unknown:
             database.sessions, database.is_listed = [], False
         if error.unknown:
-            database.state = state
+            database.state = (*state[:2], *_files_of(database))
+            hint = hint or database.opened.hint
         else:
             hint = "no action needed: the next search or sync retries"
         database.reason = error.reason
@@ -269,10 +275,15 @@ class ConversationDatabases(Source):
         return text.file_text(digest, found.stat, facts)
 
 
-def _state_of(path: Path) -> _FileState | None:
-    """Return the state of a database and its log; None if it doesn't exist."""
-    database = _stat(path)
-    return (database, _stat(Path(f"{path}{LOG_ENDING}"))) if database else None
+def _state_of(database: _Database) -> _FileState | None:
+    """Return the state of a database; None if it doesn't exist."""
+    facts = _stat(database.path)
+    return (facts, _stat(Path(f"{database.path}{LOG_ENDING}")), *_files_of(database)) if facts else None
+
+
+def _files_of(database: _Database) -> _FileState:
+    """Return the state of a database's other files."""
+    return tuple(map(_stat, database.opened.files))
 
 
 def _stat(path: Path) -> tuple[int, ...]:

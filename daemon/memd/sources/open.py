@@ -121,5 +121,9 @@ def open_source(
 
 
 def known_configs() -> list[SourceConfig]:
-    """Return every known source in its program's own folder."""
-    return [SourceConfig(name, name, known.kind, None) for name, known in KNOWN_SOURCES.items()]
+    """Return every source that its program keeps on this machine, in the program's own folder."""
+    return [
+        SourceConfig(name, name, known.kind, None)
+        for name, known in KNOWN_SOURCES.items()
+        if not known.export
+    ]

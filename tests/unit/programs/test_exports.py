@@ -136,9 +136,12 @@ def test_unchanged_export_in_a_changing_folder_is_not_read_again(
     export = CHATGPT(tmp_path)
     before = export.sessions()
     opened: list[Path] = []
-    monkeypatch.setattr(
-        exports, "open_export", lambda path, names: opened.append(path) or open_export(path, names)
-    )
+
+    def note(path: Path, names: re.Pattern[str]) -> list[tuple[str, ExportFile]]:
+        opened.append(path)
+        return open_export(path, names)
+
+    monkeypatch.setattr(exports, "open_export", note)
     write_archive(tmp_path / "photos.zip", {"a.jpg": b"\xff"})
     os.utime(tmp_path / "photos.zip", (0, 0))
     assert export.sessions() == before

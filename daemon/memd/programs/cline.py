@@ -36,7 +36,9 @@ class ClineReader(DocumentReader):
 
     def _speech(self, item: Mapping[str, Any]) -> Iterator[tuple[Role, str]]:
         metadata = item.get("metadata")
-        marks = (metadata.get("kind"), metadata.get("displayRole")) if isinstance(metadata, dict) else (metadata,)
+        marks = (
+            (metadata.get("kind"), metadata.get("displayRole")) if isinstance(metadata, dict) else (metadata,)
+        )
         if any(map(is_marked, marks)):
             return
         for role, text in super()._speech(item):

@@ -269,6 +269,22 @@ class ConversationContract(SourceContract):
             assert len(text.line_map) == len(text.text.split("\n"))
             assert NOISE not in text.text
 
+    def test_a_load_with_work_has_the_same_messages_and_changes_nothing(
+        self, writer: PlainWriter, source: Source
+    ) -> None:
+        for turn in range(3):
+            writer.append(ONE, "user", f"Question {turn}")
+            writer.write_noise(ONE, turn)
+            writer.append(ONE, "assistant", f"Answer {turn}")
+        before, found = self.load(source, ONE), self.find(source, ONE)
+        conversation = source.load_work(found)
+        if conversation is not None:
+            said = [f"{message.role.title()}: {message.text}" for message in conversation.messages]
+            assert said == before.text.split("\n")
+            assert [message.place for message in conversation.messages] == list(before.line_map)
+        assert source.load(found) == before
+        assert source.find() is source.find()
+
     def test_facts_of_the_session_are_known(self, writer: PlainWriter, source: Source) -> None:
         writer.append(ONE, "user", "Which port?")
         writer.append(ONE, "assistant", "8443.")

@@ -44,6 +44,8 @@ from memd.programs.records import (
     title_of,
 )
 from memd.programs.small_files import paths_in, read_small_file
+from memd.programs.tool_calls import read_claude_code
+from memd.programs.work import WorkReader
 
 _UUID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
 _AGENT = re.compile(r"agent-[A-Za-z0-9_-]{1,100}")
@@ -76,7 +78,7 @@ class _Facts(Session):
         self.note_time(_time_of(record))
 
 
-class ClaudeCodeReader:
+class ClaudeCodeReader(WorkReader):
     """Reads a transcript (a `TranscriptReader`)."""
 
     def __init__(self, file: TranscriptFile) -> None:
@@ -90,7 +92,7 @@ class ClaudeCodeReader:
         self._own, self._copied = _Facts(), _Facts()
         self._forked_from = self._resumed_from = ""
         self._relocated = ""
-        self._has_own = self._has_person = self._has_headless = False
+        self._has_own = self._has_person = self._has_headless = self._has_foreign_work = False
 
     def read(self, line: bytes, place: int) -> None:
         """Read the next line; see `TranscriptReader.read`."""
@@ -141,6 +143,11 @@ class ClaudeCodeReader:
         is_copy, is_foreign = self._note_session(record)
         if is_copy or (is_sidechain and not self._is_subagent):
             return
+        if self.work is not None and not (is_foreign and self._has_own):
+            if self._has_foreign_work and not is_foreign:
+                self.work.clear()
+            self._has_foreign_work = is_foreign
+            read_claude_code(self.work, record, place, _time_of(record))
         if self._is_subagent and role == "user":
             self._task = self._task or title_of(said.text)  # words of the agent that started it
         elif said.text and role is not None:

@@ -66,6 +66,8 @@ class ClaudeRecord(msgspec.Struct, rename="camel", gc=False):
     relocated_cwd: object = None
     message: msgspec.Raw = msgspec.Raw()
     attachment: msgspec.Raw = msgspec.Raw()
+    tool_use_result: msgspec.Raw = msgspec.Raw()
+    permission_decision: msgspec.Raw = msgspec.Raw()
 
 
 class MessageBlock(msgspec.Struct, gc=False):

@@ -22,6 +22,8 @@ from memd.programs.records import (
     time_ms_of,
     title_of,
 )
+from memd.programs.tool_calls import read_codex
+from memd.programs.work import WorkReader
 
 _HEAD = re.compile(
     rb'\s*\{"timestamp":\s?"([^"\\]*)",\s?(?:"ordinal":\s?(\d{1,18}),\s?)?"type":\s?"([a-z_]+)",\s?'
@@ -116,7 +118,7 @@ _item = msgspec.json.Decoder(_Item)
 _meta = msgspec.json.Decoder(_Meta)
 
 
-class CodexReader:
+class CodexReader(WorkReader):
     """Reads a transcript (a `TranscriptReader`).
 
     The conversation is in events; only in a file without such events it is taken from the messages sent to the model.
@@ -139,8 +141,11 @@ class CodexReader:
             stamp, ordinal, kind, payload_kind = head.groups()
             self._stamp = stamp.decode("utf-8", "replace")
             if self._is_skipped(kind.decode(), (payload_kind or b"").decode(), line):
-                if self._forked.is_open:
-                    self._forked.is_copied(time_ms_of(self._stamp), int(ordinal) if ordinal else None, place)
+                if self._forked.is_open or self.work is not None:
+                    number, time_ms = int(ordinal) if ordinal else None, time_ms_of(self._stamp)
+                    is_copied = self._forked.is_copied(time_ms, number, place)
+                    if self.work is not None and not is_copied and (record := decode_record(line, _line)):
+                        read_codex(self.work, bytes(record.payload), place, time_ms)
                 return
         record = decode_record(line, _line)
         if record is None or not is_utf8(line):  # a damaged byte may be one of what marks a machine's text
@@ -231,6 +236,8 @@ class CodexReader:
         if record.type == "turn_context" or kind in ("task_started", "turn_started"):
             self._forked.enter_turn(payload.turn_id)
         is_copied = self._forked.is_copied(time_ms_of(record.timestamp), record.ordinal, place)
+        if self.work is not None and not is_copied:
+            read_codex(self.work, bytes(record.payload), place, time_ms_of(record.timestamp))
         if record.type == "response_item" and kind == "message":
             self._read_sent(payload, record, place, is_copied=is_copied)
         elif record.type == "turn_context":

@@ -7,6 +7,8 @@ from typing import Literal, NamedTuple, TypeAlias
 
 from msgspec import Struct, field
 
+from memd.programs.work import Step
+
 Role: TypeAlias = Literal["user", "assistant"]
 
 SessionKind: TypeAlias = Literal["main", "subagent", "machine"]
@@ -93,6 +95,7 @@ class Conversation(Struct):
         breaks: In order, of a session that was reset.
         digest: Hash of everything that was read, if the reader has one.
         warning: Why a part of it can't be read; empty if all of it was.
+        work: What the agent did, in order; None if it was not requested, or the reader doesn't return it.
     """
 
     session: Session
@@ -102,3 +105,4 @@ class Conversation(Struct):
     breaks: list[Break] = field(default_factory=list)
     digest: str = ""
     warning: str = ""
+    work: list[Step] | None = None

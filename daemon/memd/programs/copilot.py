@@ -25,6 +25,8 @@ from memd.programs.records import (
     title_of,
 )
 from memd.programs.small_files import read_small_file
+from memd.programs.tool_calls import read_copilot
+from memd.programs.work import WorkReader
 from memd.text.transcripts.injected import without_injected
 from memd.text.transcripts.tags import opens_with_tag
 
@@ -86,7 +88,7 @@ _event = msgspec.json.Decoder(_Event)
 _data = msgspec.json.Decoder(_Data)
 
 
-class CopilotReader:
+class CopilotReader(WorkReader):
     """Reads a file of events (a `TranscriptReader`)."""
 
     def __init__(self, file: TranscriptFile) -> None:
@@ -112,6 +114,8 @@ class CopilotReader:
             return  # a repeated line
         self._session.note_time(_time_of(event))
         kind = text_of(event.type)
+        if self.work is not None and not is_marked(event.agent_id):
+            read_copilot(self.work, kind, bytes(event.data), place, _time_of(event))
         match kind:
             case "user.message" | "assistant.message":
                 self._read_message(event, line, place)

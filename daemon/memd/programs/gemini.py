@@ -21,6 +21,8 @@ from memd.programs.records import (
     time_ms_of,
     title_of,
 )
+from memd.programs.tool_calls import read_gemini
+from memd.programs.work import WorkReader
 
 _KNOWN_TYPES: Final = frozenset({"user", "gemini", "info", "error", "warning"})
 
@@ -57,13 +59,14 @@ class _Record(msgspec.Struct):
     kind: Any = None
     summary: Any = None
     messages: msgspec.Raw = msgspec.Raw(b"")
+    toolCalls: msgspec.Raw = msgspec.Raw(b"")  # noqa: N815
 
 
 _record = msgspec.json.Decoder(_Record)
 _raw_list = msgspec.json.Decoder(list[msgspec.Raw])
 
 
-class GeminiReader:
+class GeminiReader(WorkReader):
     """Reads a transcript (a `TranscriptReader`).
 
     Lines of messages are what was said. A message that is first found in a replaced history (`$set`) is suspect: after
@@ -132,6 +135,8 @@ class GeminiReader:
             self._count(record.type)
         time_ms = time_ms_of(record.timestamp)
         self._last_ms = max(time_ms or 0, self._last_ms or 0) or None
+        if self.work is not None:
+            read_gemini(self.work, bytes(record.toolCalls), place, time_ms)
         place, known = self._messages.get(record.id, (place, None))
         message = None if record.id in self._suspect else _message_of(record, place, time_ms)
         if message is not None and known is not None and known.time_ms is not None:

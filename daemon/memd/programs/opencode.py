@@ -17,6 +17,8 @@ from memd.programs.conversation import Conversation, Message, Role, Session
 from memd.programs.opencode_rows import OpencodeConversation, OpencodeMessage, list_sessions, opened_session
 from memd.programs.program import ConversationDatabase, StoredSession
 from memd.programs.records import decode_record, is_set, time_ms_of
+from memd.programs.tool_calls import read_opencode
+from memd.programs.work import WorkLog
 
 _KNOWN_PARTS: Final = frozenset(
     "reasoning tool file step-start step-finish snapshot patch agent subtask retry compaction".split()
@@ -97,13 +99,17 @@ class OpencodeDatabase(ConversationDatabase):
             for each in list_sessions(self._path)
         ]
 
-    def read(self, session_id: str) -> Conversation | None:
+    def read(self, session_id: str, work: WorkLog | None = None) -> Conversation | None:
         """Return one conversation; see `ConversationDatabase.read`."""
         with opened_session(self._path, session_id) as stored:
-            return None if stored is None else _read_conversation(stored)
+            return None if stored is None else _read_conversation(stored, work)
+
+    def read_with_work(self, session_id: str) -> Conversation | None:
+        """Return one conversation with the agent's work."""
+        return self.read(session_id, WorkLog())
 
 
-def _read_conversation(stored: OpencodeConversation) -> Conversation:
+def _read_conversation(stored: OpencodeConversation, work: WorkLog | None) -> Conversation:
     conversation = Conversation(
         Session(
             id=stored.id,
@@ -116,6 +122,7 @@ def _read_conversation(stored: OpencodeConversation) -> Conversation:
         )
     )
     revert = decode_record(stored.revert, _revert)
+    conversation.work = work.steps if work is not None else None
     copied_before_ms = stored.created_ms if not stored.is_v2 and _FORKED_TITLE.search(stored.title) else 0
     for place, message in enumerate(stored.messages, start=1):
         is_reverted_to = revert is not None and message.id == revert.messageID
@@ -123,6 +130,7 @@ def _read_conversation(stored: OpencodeConversation) -> Conversation:
             break
         if message.time_ms >= copied_before_ms:
             end = revert.partID if revert is not None and is_reverted_to else None
+            message = message if work is None else _with_work(message, work, place)
             said = _read_v2(message, conversation) if stored.is_v2 else _read_v1(message, conversation, end)
             if said is not None:
                 conversation.messages.append(said._replace(place=place))
@@ -132,6 +140,14 @@ def _read_conversation(stored: OpencodeConversation) -> Conversation:
         if revert is not None:  # its message was deleted: ids ascend, and later ones are hidden
             conversation.messages = [each for each in conversation.messages if each.key < revert.messageID]
     return conversation
+
+
+def _with_work(message: OpencodeMessage, work: WorkLog, place: int) -> OpencodeMessage:
+    """Read the calls of tools in a message, and return the message."""
+    parts = list(message.parts)
+    for data in [message.data, *(part.data for part in parts)]:
+        read_opencode(work, data, place, message.time_ms or None)
+    return message._replace(parts=iter(parts))
 
 
 def _read_v1(message: OpencodeMessage, conversation: Conversation, end: str | None) -> Message | None:

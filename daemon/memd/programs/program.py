@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import NamedTuple, Protocol
 
 from memd.programs.conversation import Conversation, Session, SessionKind
+from memd.programs.work import WorkLog, WorkReader
 from memd.system.safe_open import FileStat
 from memd_client.messages import Problem
 
@@ -89,6 +90,14 @@ class FileReader(ABC):
     def open(self, file: TranscriptFile) -> TranscriptReader:
         """Return a new reader of a file."""
 
+    def open_with_work(self, file: TranscriptFile) -> tuple[TranscriptReader, WorkLog | None]:
+        """Return a new reader, and what it fills with the agent's work; None if the program's reader can't."""
+        reader = self.open(file)
+        if not isinstance(reader, WorkReader):
+            return reader, None
+        reader.work = WorkLog()
+        return reader, reader.work
+
     def read_details(self, folder: Path, session_id: str) -> Session | None:
         """Return what files next to the transcripts record about a session (blocking), None without any.
 
@@ -158,6 +167,10 @@ class ConversationDatabase(ABC):
     @abstractmethod
     def read(self, session_id: str) -> Conversation | None:
         """Return one conversation, or None if it no longer exists; raises the same, and `FileUnreadableError`."""
+
+    def read_with_work(self, session_id: str) -> Conversation | None:
+        """Return one conversation as `read` does, with the agent's work if the database's reader can return it."""
+        return self.read(session_id)
 
     def close(self) -> None:  # noqa: B027 - most keep nothing open
         """Release connections and RAM; the next call opens the database again."""

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable, Sequence
 from operator import is_not
 
+from memd.programs.conversation import Conversation
 from memd.settings.sources import BUILT_IN_SOURCES
 from memd.sources.capacity import SourceLimits
 from memd.sources.exclusions import NOTHING_EXCLUDED, Exclusions
@@ -67,6 +68,11 @@ class AgentSources:
             raise FileMissingError(f"{found.path} is no longer indexed", data={"path": found.path})
         text = source.load(found)
         return self.exclusions.blanked(text) if self.exclusions and found.is_conversation else text
+
+    def load_work(self, found: SourceFile) -> Conversation | None:
+        """Return a conversation with the agent's work; see `Source.load_work`."""
+        source = self.by_name.get(found.source)
+        return None if source is None else source.load_work(found)
 
     def growth(self, found: SourceFile, indexed: FileStat | None) -> tuple[int, int] | None:
         """Return by how much a conversation grew; see `Source.growth`."""

@@ -19,6 +19,7 @@ from memd.programs.conversation import Conversation, Session, is_wanted
 from memd.programs.packed import decompress
 from memd.programs.program import FileReader, SessionKinds, TranscriptFile, TranscriptReader
 from memd.programs.unreadable import describe_size, unreadable
+from memd.programs.work import located
 from memd.sources.conversation_text import RECENT_CONVERSATIONS, ConversationLines
 from memd.sources.projects import facts_of
 from memd.sources.source import FileText, Listing, Source, SourceFile
@@ -136,6 +137,17 @@ class ConversationFiles(Source):
 
     def load(self, found: SourceFile) -> FileText:
         """Return a conversation's text; see `Source.load`."""
+        return self._as_text(*self._load(found, with_work=False))
+
+    def load_work(self, found: SourceFile) -> Conversation | None:
+        """Return a conversation with the agent's work; see `Source.load_work`."""
+        *_, conversation = self._load(found, with_work=True)
+        return conversation
+
+    def _load(
+        self, found: SourceFile, *, with_work: bool
+    ) -> tuple[TranscriptFile, os.stat_result, _Progress, Conversation]:
+        """Return the file of a conversation, its stat, and what was read."""
         missing = FileMissingError(f"{found.path} no longer exists", data={"path": found.path})
         known = self._files.get(found.path)
         if known is None:
@@ -148,7 +160,7 @@ class ConversationFiles(Source):
                 if not stat.S_ISREG(facts.st_mode):
                     raise unreadable(found.path, "is not a regular file", "kind")
                 self._check_size(found.path, facts.st_size)
-                progress, conversation = self._read(found, file, handle, facts)
+                progress, conversation = self._read(found, file, handle, facts, with_work=with_work)
         except (FileNotFoundError, OutsideRootError):
             raise missing from None
         except SymlinkInPathError as error:
@@ -159,7 +171,9 @@ class ConversationFiles(Source):
         details = self._reader.read_details(Path(tree.location), file.session_id)
         if details is not None:
             conversation = replace(conversation, session=_with_details(conversation.session, details))
-        return self._as_text(file, facts, progress, conversation)
+        if conversation.work is not None:
+            conversation.work = located(conversation.work, conversation.session.cwd)
+        return file, facts, progress, conversation
 
     def growth(self, found: SourceFile, indexed: FileStat | None) -> tuple[int, int] | None:
         """Return by how much a conversation grew; see `Source.growth`. A line counts as a message."""
@@ -226,12 +240,22 @@ class ConversationFiles(Source):
     # --- one file -----------------------------------------------------------------------------------
 
     def _read(
-        self, found: SourceFile, file: TranscriptFile, handle: int, facts: os.stat_result
+        self,
+        found: SourceFile,
+        file: TranscriptFile,
+        handle: int,
+        facts: os.stat_result,
+        *,
+        with_work: bool,
     ) -> tuple[_Progress, Conversation]:
-        """Read what was added to a file since it was read, or all of it."""
+        """Read what was added to a file since it was read, or all of it, as always with work."""
         location = found.location
+        if with_work:
+            reader, work = self._reader.open_with_work(file)
+            whole, conversation = self._read_whole(found, reader, handle, facts)
+            return whole, replace(conversation, work=None if work is None else work.steps)
         if location.endswith((*_PACKED, _DOCUMENT)):
-            return self._read_whole(found, file, handle, facts)
+            return self._read_whole(found, self._reader.open(file), handle, facts)
         progress = self._recent.take(location)
         if progress is None or not _is_appended(progress, handle, facts):
             progress = _Progress(self._reader.open(file), facts.st_ino)
@@ -249,11 +273,15 @@ class ConversationFiles(Source):
         return whole, whole.reader.conversation()
 
     def _read_whole(
-        self, found: SourceFile, file: TranscriptFile, handle: int, facts: os.stat_result
+        self, found: SourceFile, reader: TranscriptReader, handle: int, facts: os.stat_result
     ) -> tuple[_Progress, Conversation]:
-        """Read a compressed file, or one that is a single document."""
+        """Read a whole file: lines, compressed lines, or a single document."""
+        progress = _Progress(reader, facts.st_ino)
+        if not found.location.endswith((_PACKED, _DOCUMENT)):
+            if _is_json(rest := self._feed(progress, handle, facts.st_size)):
+                reader.read(rest, progress.lines + 1)
+            return progress, reader.conversation()
         data = b"".join(_blocks(handle, 0, min(facts.st_size, MAX_PACKED_BYTES)))
-        progress = _Progress(self._reader.open(file), facts.st_ino)
         progress.sha.update(data)
         if found.location.endswith(_PACKED):
             data = decompress(data, self._max_bytes or MAX_PACKED_BYTES, found.path)

@@ -16,6 +16,7 @@ from memd.index.transcripts import NO_FACTS
 from memd.programs.conversation import Conversation, is_wanted
 from memd.programs.program import ConversationDatabase, StoredSession
 from memd.programs.unreadable import describe_size, unreadable
+from memd.programs.work import located
 from memd.sources.conversation_text import RECENT_CONVERSATIONS, ConversationLines
 from memd.sources.projects import facts_of
 from memd.sources.source import FileText, Listing, Source, SourceFile
@@ -111,6 +112,16 @@ class ConversationDatabases(Source):
 
     def load(self, found: SourceFile) -> FileText:
         """Return a conversation's text; see `Source.load`."""
+        return self._as_text(found, *self._read(found, with_work=False))
+
+    def load_work(self, found: SourceFile) -> Conversation | None:
+        """Return a conversation with the agent's work; see `Source.load_work`."""
+        _, conversation = self._read(found, with_work=True)
+        conversation.work = located(conversation.work or (), conversation.session.cwd)
+        return conversation
+
+    def _read(self, found: SourceFile, *, with_work: bool) -> tuple[ConversationDatabase, Conversation]:
+        """Return the database of a conversation, and the conversation."""
         missing = FileMissingError(f"{found.path} no longer exists", data={"path": found.path})
         database, session = self._found.get(found.path, (None, None))
         if database is None or session is None:
@@ -120,17 +131,19 @@ class ConversationDatabases(Source):
             raise missing
         try:
             with self._reading:
-                conversation = database.opened.read(session.id)
+                read = database.opened.read_with_work if with_work else database.opened.read
+                conversation = read(session.id)
         except ForeignDatabaseError as error:
             raise self._unreadable(found, error.reason, is_busy=error.busy) from None
         if conversation is None:
             raise missing
         with self._lock:
-            self._messages_read[found.path] = session.messages
+            if not with_work:
+                self._messages_read[found.path] = session.messages
             if self._warnings.get(found.path, "") != conversation.warning:
                 self._warnings[found.path] = conversation.warning
                 self._collect()
-        return self._as_text(found, database.opened, conversation)
+        return database.opened, conversation
 
     def growth(self, found: SourceFile, indexed: FileStat | None) -> tuple[int, int] | None:
         """Return by how much a conversation grew; see `Source.growth`."""

@@ -19,6 +19,7 @@ import msgspec
 from msgspec.structs import replace
 
 from memd.index.transcripts import SessionFacts
+from memd.programs.conversation import Conversation
 from memd.programs.unreadable import unreadable
 from memd.settings.ram_budget import MB
 from memd.sources.exclusions import NOTHING_EXCLUDED, Exclusions
@@ -255,6 +256,12 @@ class RetainedConversations(Source):
             with self._lock:
                 self.copies.write(found.path.removeprefix(f"{self.name}/"), found.path, text)
         return text
+
+    def load_work(self, found: SourceFile) -> Conversation | None:
+        """Return a conversation with the agent's work; see `Source.load_work`. A copy has its text only."""
+        with self._lock:
+            is_copy = found.path in self._retained
+        return None if is_copy else self._source.load_work(found)
 
     def growth(self, found: SourceFile, indexed: FileStat | None) -> tuple[int, int] | None:
         """Return by how much a conversation grew; see `Source.growth`."""

@@ -8,6 +8,7 @@ from typing import NamedTuple
 from msgspec import Struct, field
 
 from memd.index.transcripts import NO_FACTS, SessionFacts
+from memd.programs.conversation import Conversation
 from memd.system.safe_open import FileStat
 from memd_client.messages import Problem, SkippedFile
 
@@ -163,6 +164,13 @@ class Source(ABC):
             FileUnreadableError: It can't be read, is too big, became a link, or changes while it is read.
             PathRefusedError: It is no longer the file that was found.
         """
+
+    def load_work(self, found: SourceFile) -> Conversation | None:
+        """Return a conversation as its program has it, with the agent's work; None if only its text is left.
+
+        Nothing is redacted from its messages. Nothing is cached, and the file is read whole. Raises the same as `load`.
+        """
+        return None
 
     def growth(self, found: SourceFile, indexed: FileStat | None) -> tuple[int, int] | None:
         """Return by how many bytes and messages a conversation grew since it was indexed; None: it did more than grow.

@@ -1,0 +1,165 @@
+"""How each program records the calls of tools and their results. Pure: any field may have any type."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Any, Final
+from urllib.parse import unquote
+
+import msgspec
+
+from memd.programs.blocks import visible_text
+from memd.programs.claude_records import ClaudeRecord
+from memd.programs.records import decode_record, is_set, text_of
+from memd.programs.work import WorkLog, WorkStatus, exit_code_in
+
+_REFUSALS: Final = ("The user doesn't want to ", "Permission to use ")
+"""Beginnings of Claude Code's results of calls that were refused; old releases record it nowhere else."""
+
+_STATUS: Final[dict[object, WorkStatus]] = {
+    "completed": "ok",
+    "success": "ok",
+    True: "ok",
+    "failed": "failed",
+    "error": "failed",
+    False: "failed",
+    "declined": "refused",
+}
+_OUTPUT: Final = "Output:\n"
+"""What Codex writes between the frame and the output of a command."""
+
+MAX_FRAME_CHARS: Final = 300
+_VERBS: Final = {"add": "Add", "delete": "Delete"}
+_GEMINI_FRAME = re.compile(r"</?untrusted_context>\n?|^Process Group PGID: \d+\n?|\AOutput: ", re.MULTILINE)
+_GEMINI_EXIT = re.compile(r"^Exit Code: -?\d+\s*\Z", re.MULTILINE)
+_COPILOT_FRAME = re.compile(r"<shellId: \S+ completed with exit code -?\d+>\s*\Z")
+
+_any = msgspec.json.Decoder(object)
+
+
+def read_claude_code(log: WorkLog, record: ClaudeRecord, place: int, time_ms: int | None) -> None:
+    """Read a record of Claude Code: calls in answers, results in records of the user."""
+    blocks = _dicts(_object(record.message).get("content"))
+    for block in blocks if record.type == "assistant" else ():
+        if block.get("type") == "tool_use":
+            log.folder = text_of(record.cwd)
+            log.call(block.get("name"), block.get("input"), place, call=block.get("id"), time_ms=time_ms)
+    results = [block for block in blocks if block.get("type") == "tool_result" and record.type == "user"]
+    facts = _object(record.tool_use_result) if len(results) == 1 else {}
+    is_denied = _object(record.permission_decision).get("decision") in ("deny", "reject")
+    for block in results:
+        said, is_error = visible_text(block.get("content")), is_set(block.get("is_error"))
+        status: WorkStatus = "failed" if is_error else "ok"
+        if is_denied or (is_error and said.startswith(_REFUSALS)):
+            status = "refused"
+        elif is_set(facts.get("interrupted")) or is_set(facts.get("backgroundTaskId")):
+            status = "unknown"
+        code = exit_code_in(said.partition("\n")[0])
+        is_new = facts.get("type") == "create"
+        log.result(block.get("tool_use_id"), status, said, exit_code=code, is_new=is_new)
+
+
+def read_codex(log: WorkLog, data: bytes, place: int, time_ms: int | None) -> None:
+    """Read a payload of Codex. Paginated files have each call as an item too, which is preferred."""
+    payload = _object(data)
+    call, item = payload.get("call_id"), payload.get("item")
+    match payload.get("type"):
+        case "function_call" | "local_shell_call" | "custom_tool_call":
+            arguments = _object(text_of(payload.get("arguments")).encode("utf-8", "replace"))
+            arguments = payload.get("action") or arguments or payload
+            log.call(payload.get("name") or "local_shell", arguments, place, call=call, time_ms=time_ms)
+        case "function_call_output" | "custom_tool_call_output":
+            frame, _, said = visible_text(payload.get("output")).partition(_OUTPUT)
+            code = exit_code_in(frame[:MAX_FRAME_CHARS])
+            if frame.startswith("{"):  # releases of 2025
+                old = _object(frame.encode("utf-8", "replace"))
+                code, said = _dict(old.get("metadata")).get("exit_code"), text_of(old.get("output"))
+            log.result(call, "ok" if code == 0 else "unknown", said, exit_code=code)
+        case "patch_apply_end":
+            log.result(call, _STATUS.get(payload.get("success") is True, "unknown"))
+        case "item_completed" if isinstance(item, dict):
+            _read_codex_item(log, item, place, time_ms)
+        case _ if isinstance(payload.get("cwd"), str):  # of a turn
+            log.folder = payload["cwd"]
+
+
+def _read_codex_item(log: WorkLog, item: dict[str, Any], place: int, time_ms: int | None) -> None:
+    """Read an item: a command, or changes of files."""
+    call, changes = item.get("id"), _dict(item.get("changes"))
+    if item.get("type") not in ("CommandExecution", "FileChange"):
+        return
+    if call not in log:
+        arguments = {"patch": "\n".join(_patch_headings(changes))} if changes else item
+        log.call("apply_patch" if changes else "shell", arguments, place, call=call, time_ms=time_ms)
+    status = _STATUS.get(text_of(item.get("status")), "unknown")
+    said = item.get("aggregatedOutput", item.get("aggregated_output"))
+    code = item.get("exitCode", item.get("exit_code"))
+    folder = unquote(text_of(item.get("cwd")).removeprefix("file://"))
+    log.result(call, status, said, exit_code=None if code == -1 else code, folder=folder, is_final=True)
+
+
+def _patch_headings(changes: dict[str, Any]) -> Iterator[str]:
+    """Yield the headings of a patch with some changes."""
+    for path, change in changes.items():
+        yield f"*** {_VERBS.get(text_of(_dict(change).get('type')), 'Update')} File: {path}"
+        if moved := text_of(_dict(change).get("move_path")):
+            yield f"*** Move to: {moved}"
+
+
+def read_gemini(log: WorkLog, data: bytes, place: int, time_ms: int | None) -> None:
+    """Read the calls in a record of Gemini CLI; a later record with the same calls updates them."""
+    for row in _dicts(decode_record(data, _any)):
+        if row.get("id") not in log:
+            log.call(row.get("name"), row.get("args"), place, call=row.get("id"), time_ms=time_ms)
+        replies = [
+            _dict(_dict(part.get("functionResponse")).get("response")) for part in _dicts(row.get("result"))
+        ]
+        said = "\n".join(text_of(reply.get("output")) or text_of(reply.get("error")) for reply in replies)
+        said = _GEMINI_FRAME.sub("", _GEMINI_FRAME.sub("", said))
+        code = exit_code_in(said) if row.get("name") == "run_shell_command" else None
+        status = _STATUS.get(text_of(row.get("status")), "unknown")
+        status = "unknown" if "\nBackground PIDs:" in said else status
+        is_new = _dict(row.get("resultDisplay")).get("isNewFile") is True
+        log.result(row.get("id"), status, _GEMINI_EXIT.sub("", said), exit_code=code, is_new=is_new)
+
+
+def read_copilot(log: WorkLog, kind: str, data: bytes, place: int, time_ms: int | None) -> None:
+    """Read an event of Copilot: the start or the end of a call."""
+    event = _object(data) if kind in ("tool.execution_start", "tool.execution_complete") else {}
+    call, result = event.get("toolCallId"), _dict(event.get("result"))
+    if kind == "tool.execution_start":
+        log.call(event.get("toolName"), event.get("arguments"), place, call=call, time_ms=time_ms)
+    elif kind == "tool.execution_complete":
+        shells = [_dict(event.get("shellExecution")), *_dicts(result.get("contents"))]
+        shell = next((row for row in shells if "exitCode" in row), {})
+        said = text_of(result.get("content")) or text_of(_dict(event.get("error")).get("message"))
+        status = _STATUS[event["success"]] if isinstance(event.get("success"), bool) else "unknown"
+        folder, code = text_of(shell.get("cwd")), shell.get("exitCode")
+        log.result(call, status, _COPILOT_FRAME.sub("", said), exit_code=code, folder=folder)
+
+
+def read_opencode(log: WorkLog, data: bytes | None, place: int, time_ms: int | None) -> None:
+    """Read a part of a 1.x message, or the blocks of a 2.x one: calls with their results, updated in place."""
+    record = _object(data)
+    for part in _dicts(record.get("content")) or [record]:
+        state = _dict(part.get("state"))
+        if part.get("type") == "tool" and state:
+            call, tool = part.get("callID") or part.get("id"), part.get("tool") or part.get("name")
+            log.call(tool, state.get("input"), place, call=call, time_ms=time_ms)
+            code = _dict(state.get("metadata") or state.get("structured")).get("exit")
+            said = visible_text(state.get("output") or state.get("content") or state.get("error"))
+            log.result(call, _STATUS.get(text_of(state.get("status")), "unknown"), said, exit_code=code)
+
+
+def _object(data: bytes | msgspec.Raw | None) -> dict[str, Any]:
+    """Return a JSON object; an empty one for anything else."""
+    return _dict(decode_record(bytes(data), _any)) if data else {}
+
+
+def _dict(value: object) -> dict[str, Any]:
+    return value if isinstance(value, dict) else {}
+
+
+def _dicts(value: object) -> list[dict[str, Any]]:
+    return [row for row in value if isinstance(row, dict)] if isinstance(value, list) else []

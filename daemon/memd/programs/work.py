@@ -1,0 +1,250 @@
+"""What an agent did in a session: commands that it ran, files that it read or changed. Pure.
+
+Readers return it on request only. A status is what the program recorded, never a guess from the output. Work of turns
+that the user undid is included: it was done.
+"""
+
+from __future__ import annotations
+
+import posixpath
+import re
+import shlex
+import tomllib
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any, Final, Literal, NamedTuple, TypeAlias
+
+from memd.programs.values import text_of
+from memd.text.redact.secrets import redact
+
+WorkStatus: TypeAlias = Literal["ok", "failed", "refused", "unknown"]
+"""`refused`: the user or a rule refused it; `unknown`: no outcome is recorded, as of commands in the background."""
+
+FileAction: TypeAlias = Literal["read", "edited", "created", "deleted"]
+
+MAX_LINE_CHARS: Final = 4_000
+MAX_OUTPUT_BYTES: Final = 1_000
+MAX_ERROR_CHARS: Final = 200
+MAX_READ_CHARS: Final = 65_536
+"""Characters of an output that are searched for its error: half of them at each end."""
+
+
+class Command(NamedTuple):
+    """A command that an agent ran.
+
+    Attributes:
+        line: The command line without secrets; it may have several lines.
+        folder: The working directory; empty if unknown.
+        status: Its outcome.
+        exit_code: The exit status, if the program recorded it.
+        output: Lines around the error and the last ones, at most 1 kB, without secrets; empty if it succeeded.
+        place: Place of the call in the transcript, as in `Message.place`.
+        time_ms: When it was called, in milliseconds UTC; None if unknown.
+        call: The program's id of the call; empty without one.
+    """
+
+    line: str
+    folder: str = ""
+    status: WorkStatus = "unknown"
+    exit_code: int | None = None
+    output: str = ""
+    place: int = 0
+    time_ms: int | None = None
+    call: str = ""
+
+
+class FileChange(NamedTuple):
+    """A file that an agent read or changed; `place`, `time_ms` and `call` as in a `Command`.
+
+    Attributes:
+        path: Its path: absolute if the folder is known.
+        action: What was done; writing is `edited` if the program doesn't record that the file is new.
+        status: Whether it was done.
+    """
+
+    path: str
+    action: FileAction
+    status: WorkStatus = "unknown"
+    place: int = 0
+    time_ms: int | None = None
+    call: str = ""
+
+
+Step: TypeAlias = Command | FileChange
+
+_TOOLS: Final[dict[str, Any]] = tomllib.loads(Path(__file__).with_suffix(".toml").read_text("utf-8"))
+_ACTIONS: Final[dict[str, FileAction]] = {
+    name: action for action, names in _TOOLS["files"].items() for name in names
+}
+_LAUNCHER = re.compile(r"-l?c|-Command|/[cC]")
+_PATCHED = re.compile(r"^\*\*\* (?:(Add|Update|Delete) File|Move to): *(.+?)\s*$", re.MULTILINE)
+_PATCH_ACTIONS: Final[dict[str, FileAction]] = {"Add": "created", "Update": "edited", "Delete": "deleted"}
+_ABSOLUTE = re.compile(r"/|~|[A-Za-z]:[\\/]")
+_EXIT = re.compile(
+    r"^(?:Process exited with code|Exit [Cc]ode:?|Command exited with code) (-?\d{1,10})$", re.M
+)
+_ESCAPE = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?)")
+_GAP: Final = "…"
+_ERROR = re.compile(
+    r"^E {2,}|(?<!\b0 )(?<!\bno )(?:\b(?:\w*(?:error|exception|panic)s?|fatal|failed|failure|denied|refused|undefined"
+    r"|not found|no such|can(?:not|'t)|timed out|\w*fehler|fehlgeschlagen|erreur|ошибка)\b"
+    r"|ERR!|错误|失败|エラー|失敗|오류|실패)",
+    re.IGNORECASE,
+)
+
+
+class WorkLog:
+    """Calls of tools in order, matched with their results by the ids of the calls.
+
+    Attributes:
+        steps: What the calls did.
+        folder: The working directory of calls that name none.
+    """
+
+    def __init__(self) -> None:
+        self.steps: list[Step] = []
+        self.folder = ""
+        self._calls: dict[object, range] = {}
+        self._final: set[object] = set()
+
+    def __contains__(self, call: object) -> bool:
+        return text_of(call) in self._calls
+
+    def clear(self) -> None:
+        """Forget all calls: they were copied from another session."""
+        self.steps.clear()
+        self._calls.clear()
+
+    def call(self, tool: object, arguments: object, place: int, *, call: object, time_ms: int | None) -> None:
+        """Add a call of a tool; of several calls with one id, later results belong to the last."""
+        first, call = len(self.steps), text_of(call)
+        steps = _steps_of(text_of(tool), arguments if isinstance(arguments, dict) else {}, self.folder)
+        self.steps += [step._replace(place=place, time_ms=time_ms, call=call) for step in steps]
+        self._calls[call] = range(first if call else 0, len(self.steps) if call else 0)
+        self._final.discard(call)
+
+    def result(
+        self,
+        call: object,
+        status: WorkStatus,
+        output: object = "",
+        *,
+        exit_code: object = None,
+        folder: str = "",
+        is_new: bool = False,
+        is_final: bool = False,
+    ) -> None:
+        """Add the result of a call.
+
+        Args:
+            call: The id of the call.
+            status: Its outcome; a command whose exit status isn't zero failed, unless it was refused.
+            output: What the tool returned, without the frame that a program adds.
+            exit_code: The exit status; anything but an integer is unknown.
+            folder: The working directory, if it is recorded with the result.
+            is_new: Whether a written file is recorded as new.
+            is_final: Whether later results of the call are ignored.
+        """
+        call = text_of(call)
+        code = exit_code if isinstance(exit_code, int) and not isinstance(exit_code, bool) else None
+        status = "failed" if code and status != "refused" else status
+        for number in self._calls.get(call, ()) if call not in self._final else ():
+            step = self.steps[number]
+            if isinstance(step, FileChange):
+                action = "created" if is_new and step.action == "edited" else step.action
+                self.steps[number] = step._replace(status=status, action=action)
+            else:
+                said = "" if status in ("ok", "refused") else _excerpt(text_of(output))
+                folder = folder or step.folder
+                self.steps[number] = step._replace(folder=folder, status=status, exit_code=code, output=said)
+        if is_final:
+            self._final.add(call)
+
+
+class WorkReader:
+    """A `TranscriptReader` that can return what the agent did: it fills in `work` unless that is None."""
+
+    work: WorkLog | None = None
+
+
+def exit_code_in(frame: str) -> int | None:
+    """Return the last exit status in a text that a program adds to an output."""
+    codes = _EXIT.findall(frame)
+    return int(codes[-1]) if codes else None
+
+
+def located(steps: Iterable[Step], folder: str) -> list[Step]:
+    """Return steps with the folder of their session, where they have none."""
+    return [
+        step._replace(folder=step.folder or folder)
+        if isinstance(step, Command)
+        else step._replace(path=_joined(folder, step.path))
+        for step in steps
+    ]
+
+
+def error_line(output: str) -> str:
+    """Return the line of an output that names the error, else its last line."""
+    lines = [line.strip() for line in output.splitlines() if line.strip() and line != _GAP]
+    return lines[_error_at(lines)][:MAX_ERROR_CHARS] if lines else ""
+
+
+def _steps_of(tool: str, arguments: dict[str, Any], folder: str) -> Iterator[Step]:
+    """Yield what a call of a tool does."""
+
+    def argument(name: str) -> Any:
+        return next((arguments[key] for key in _TOOLS["arguments"][name] if arguments.get(key)), "")
+
+    folder, is_patch = text_of(argument("folder")) or folder, tool in _TOOLS["patches"]
+    if tool in _TOOLS["commands"]:
+        line = _command_line(argument("line"))
+        is_patch = line.lstrip().startswith("apply_patch") and "*** Begin Patch" in line
+        if line.strip() and not is_patch:
+            yield Command(redact(line)[0][:MAX_LINE_CHARS], folder)
+    elif (action := _ACTIONS.get(tool)) is not None and (path := text_of(argument("path"))):
+        yield FileChange(_joined(folder, path), action)
+    patched = ""
+    for verb, path in _PATCHED.findall(text_of(argument("patch"))) if is_patch else ():
+        if not verb:  # moved
+            yield FileChange(_joined(folder, patched), "deleted")
+        patched = path
+        yield FileChange(_joined(folder, path), _PATCH_ACTIONS.get(verb, "created"))
+
+
+def _command_line(command: object) -> str:
+    """Return a command line from a text, or from its words without the shell that runs it."""
+    if not isinstance(command, list):
+        return text_of(command)
+    words = [text_of(word) for word in command]
+    return words[2] if len(words) == 3 and _LAUNCHER.fullmatch(words[1]) else shlex.join(words)
+
+
+def _joined(folder: str, path: str) -> str:
+    return path if _ABSOLUTE.match(path) or not folder else posixpath.normpath(posixpath.join(folder, path))
+
+
+def _excerpt(output: str) -> str:
+    """Return the lines of an output around its error, and its last ones."""
+    if len(output) > MAX_READ_CHARS:
+        output = f"{output[: MAX_READ_CHARS // 2]}\n{_GAP}\n{output[-MAX_READ_CHARS // 2 :]}"
+    lines = [line.rstrip() for line in redact(_ESCAPE.sub("", output))[0].splitlines() if line.strip()]
+    lines = [line if len(line) <= MAX_ERROR_CHARS else f"{line[: MAX_ERROR_CHARS - 1]}…" for line in lines]
+    first = max(0, _error_at(lines) - 1)
+    head = _fitting(lines[first:], MAX_OUTPUT_BYTES * 3 // 5)
+    rest = lines[first + len(head) :]
+    tail = _fitting(rest[::-1], MAX_OUTPUT_BYTES * 2 // 5 - 5)[::-1]
+    return "\n".join([*head, *([_GAP] if len(tail) < len(rest) else []), *tail])
+
+
+def _error_at(lines: list[str]) -> int:
+    """Return the number of the line that names the error."""
+    return next((at for at, line in enumerate(lines) if _ERROR.search(line)), max(0, len(lines) - 1))
+
+
+def _fitting(lines: list[str], most_bytes: int) -> list[str]:
+    """Return the first lines that fit."""
+    for count, line in enumerate(lines):
+        most_bytes -= len(line.encode("utf-8", "replace")) + 1
+        if most_bytes < 0:
+            return lines[:count]
+    return lines

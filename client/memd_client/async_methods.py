@@ -40,6 +40,7 @@ from .messages import (
     SearchAgentsReply,
     SearchReply,
     SessionEndedReply,
+    SessionHandoffReply,
     SessionStartedReply,
     SourcesReply,
     StatusReply,
@@ -1226,6 +1227,44 @@ class AsyncMethods:
         """
         return await self.request(
             requests.conversation_read(session, agent=agent, line=line, first=first, messages=messages)
+        )
+
+    async def session_handoff(
+        self,
+        *,
+        session: str = "",
+        project: str = "",
+        to: str = "",
+        agent: str | None = None,
+        exclude_session: str = "",
+    ) -> SessionHandoffReply:
+        """Return a digest of a session with which another program can continue its work, as it is on disk now.
+
+        Reading a digest changes nothing, so it can be read again, and by several programs.
+
+        Args:
+            session: Id of the session or the beginning of its id, or its path in the index; empty: the newest session
+                of `project` that has a request and an answer.
+            project: Name of the project's folder, or a path in it; worktrees of a repository are one project. Empty:
+                any.
+            to: Name of the program that continues, for `start`; empty: none.
+            agent: The agent's id; None: the client's own agent, else the default agent and `shared`.
+            exclude_session: Id of a session that isn't chosen: the one that asks.
+
+        Returns:
+            `text`, the digest, and `start`, the command that starts the other program with it.
+
+        Raises:
+            FileMissingError: No session has that id, or no session of the project has a request and an answer.
+            BadParamsError: Several sessions have ids that begin with `session`; the hint lists them. Or `to` is no
+                program that can be started with a prompt.
+            AgentUnknownError: No agent has that id.
+            DaemonUnreachableError, ConnectionLostError: As with every request.
+        """
+        return await self.request(
+            requests.session_handoff(
+                session=session, project=project, to=to, agent=agent, exclude_session=exclude_session
+            )
         )
 
     async def open_page(self, agent: str | None = None) -> OpenPageReply:

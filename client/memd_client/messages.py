@@ -106,6 +106,8 @@ from memd_client.sources import ConversationSearchParams as ConversationSearchPa
 from memd_client.sources import ConversationSearchReply as ConversationSearchReply
 from memd_client.sources import Excerpt as Excerpt
 from memd_client.sources import FoundConversation as FoundConversation
+from memd_client.sources import SessionHandoffParams as SessionHandoffParams
+from memd_client.sources import SessionHandoffReply as SessionHandoffReply
 from memd_client.sources import SessionInfo as SessionInfo
 from memd_client.sources import SessionMessage as SessionMessage
 from memd_client.sources import SourcesParams as SourcesParams
@@ -455,6 +457,7 @@ REQUESTS: dict[str, Request] = {
     ),
     "conversation_search": Request(ConversationSearchParams, ConversationSearchReply, timeout_s=own_deadline),
     "conversation_read": Request(ConversationReadParams, ConversationReadReply),
+    "session_handoff": Request(SessionHandoffParams, SessionHandoffReply),
     "open_page": Request(OpenPageParams, OpenPageReply, uses_client_agent=False, positional=1),
     "subscribe": Request(
         SubscribeParams,

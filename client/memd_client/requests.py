@@ -69,6 +69,8 @@ from .messages import (
     SearchReply,
     SessionEndedParams,
     SessionEndedReply,
+    SessionHandoffParams,
+    SessionHandoffReply,
     SessionStartedParams,
     SessionStartedReply,
     SourcesParams,
@@ -595,6 +597,16 @@ def conversation_read(
     """Return the request of `Client.conversation_read`."""
     params = ConversationReadParams(session=session, agent=agent, line=line, first=first, messages=messages)
     return prepare("conversation_read", params, ConversationReadReply)
+
+
+def session_handoff(
+    *, session: str = "", project: str = "", to: str = "", agent: str | None = None, exclude_session: str = ""
+) -> PreparedRequest[SessionHandoffReply]:
+    """Return the request of `Client.session_handoff`."""
+    params = SessionHandoffParams(
+        session=session, project=project, to=to, agent=agent, exclude_session=exclude_session
+    )
+    return prepare("session_handoff", params, SessionHandoffReply)
 
 
 def open_page(agent: str | None = None) -> PreparedRequest[OpenPageReply]:

@@ -246,3 +246,52 @@ class ConversationReadReply(Record, frozen=True):
     session: SessionInfo
     messages: list[SessionMessage]
     total: int
+
+
+class SessionHandoffParams(Record, frozen=True):
+    """Return a digest of a session with which another program can continue its work, as it is on disk now.
+
+    Reading a digest changes nothing, so it can be read again, and by several programs.
+
+    Attributes:
+        session: Id of the session or the beginning of its id, or its path in the index; empty: the newest session of
+            `project` that has a request and an answer.
+        project: Name of the project's folder, or a path in it; worktrees of a repository are one project. Empty: any.
+        to: Name of the program that continues, for `start`; empty: none.
+        agent: The agent's id; None: the default agent and `shared`.
+        exclude_session: Id of a session that isn't chosen: the one that asks.
+
+    Returns:
+        `text`, the digest, and `start`, the command that starts the other program with it.
+
+    Raises:
+        FileMissingError: No session has that id, or no session of the project has a request and an answer.
+        BadParamsError: Several sessions have ids that begin with `session`; the hint lists them. Or `to` is no program
+            that can be started with a prompt.
+        AgentUnknownError: No agent has that id.
+        DaemonUnreachableError, ConnectionLostError: As with every request.
+    """
+
+    session: Annotated[str, Meta(max_length=MAX_PATH_CHARS)] = ""
+    project: Path = ""
+    to: Word = ""
+    agent: AgentId | None = None
+    exclude_session: Key = ""
+
+
+class SessionHandoffReply(Record, frozen=True):
+    """A digest of a session, without secrets.
+
+    Attributes:
+        agent: The agent whose memory has the session.
+        path: Path of the session in the index.
+        session: The session.
+        text: The digest as Markdown, at most 6,000 characters.
+        start: Shell command that starts the program `to` with the digest; empty without `to`.
+    """
+
+    agent: str
+    path: str
+    session: SessionInfo
+    text: str
+    start: str = ""

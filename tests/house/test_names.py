@@ -35,6 +35,7 @@ NO_COMMAND = {
     "capture_facts": "an agent's runtime says it",
     "conversation_search": "people say `memctl search --source NAME`",
     "conversation_read": "people open the session in its program, as `memctl search` says",
+    "session_handoff": "people say `memctl handoff`",
     "subscribe": "for programs that watch; people say `memctl top` or `memctl logs`",
     "hook": "other programs' hooks say it",
     "hook_log": "people say `memctl hooks log`",

@@ -87,6 +87,7 @@ PARAMS: Final[dict[str, dict[str, Any]]] = {
     "remote": {},
     "conversation_search": {"query": "nightly backup"},
     "conversation_read": {"session": "ses_1"},
+    "session_handoff": {"session": "ses_1"},
     "memory_edit": {"id": "theme", "text": "I prefer light mode", "expected_text": "I prefer dark mode"},
     "memory_forget": {"id": "theme"},
     "capture_facts": {"messages": [{"role": "user", "content": "I prefer tabs over spaces"}], "force": True},

@@ -2035,6 +2035,41 @@ export interface ConversationReadReply {
 }
 
 /**
+ * Return a digest of a session with which another program can continue its work, as it is on disk now.
+ *
+ * Reading a digest changes nothing, so it can be read again, and by several programs.
+ */
+export interface SessionHandoffParams {
+  /** Id of the session or the beginning of its id, or its path in the index; empty: the newest session of `project`
+   * that has a request and an answer. */
+  session?: string;
+  /** Name of the project's folder, or a path in it; worktrees of a repository are one project. Empty: any. */
+  project?: string;
+  /** Name of the program that continues, for `start`; empty: none. */
+  to?: string;
+  /** The agent's id; null: the default agent and `shared`. */
+  agent?: string | null;
+  /** Id of a session that isn't chosen: the one that asks. */
+  exclude_session?: string;
+}
+
+/**
+ * A digest of a session, without secrets.
+ */
+export interface SessionHandoffReply {
+  /** The agent whose memory has the session. */
+  agent: string;
+  /** Path of the session in the index. */
+  path: string;
+  /** The session. */
+  session: SessionInfo;
+  /** The digest as Markdown, at most 6,000 characters. */
+  text: string;
+  /** Shell command that starts the program `to` with the digest; empty without `to`. */
+  start: string;
+}
+
+/**
  * Open the web page that shows the memory of agents, and return its address.
  */
 export interface OpenPageParams {
@@ -2160,6 +2195,7 @@ export interface Requests {
   remote: { params: RemoteParams; reply: RemoteReply };
   conversation_search: { params: ConversationSearchParams; reply: ConversationSearchReply };
   conversation_read: { params: ConversationReadParams; reply: ConversationReadReply };
+  session_handoff: { params: SessionHandoffParams; reply: SessionHandoffReply };
   open_page: { params: OpenPageParams; reply: OpenPageReply };
   subscribe: { params: SubscribeParams; reply: SubscribeReply };
   cancel: { params: CancelParams; reply: CancelReply };

@@ -301,6 +301,11 @@ export const SHAPES = {
     needs: ["agent", "path", "session", "messages", "total"],
     holds: {"session": ["SessionInfo", false], "messages": ["SessionMessage", true]},
   },
+  SessionHandoffReply: {
+    needs: ["agent", "path", "session", "text"],
+    defaults: {"start": ""},
+    holds: {"session": ["SessionInfo", false]},
+  },
   OpenPageReply: {
     needs: ["url", "agent", "expires_s"],
   },
@@ -356,6 +361,7 @@ export const REPLIES = {
   remote: "RemoteReply",
   conversation_search: "ConversationSearchReply",
   conversation_read: "ConversationReadReply",
+  session_handoff: "SessionHandoffReply",
   open_page: "OpenPageReply",
   subscribe: "SubscribeReply",
   cancel: "CancelReply",
@@ -397,6 +403,7 @@ export const PARAMS = {
   remote: ["action", "agent", "url", "path", "paths", "accept_rewrite", "missing", "confirmed"],
   conversation_search: ["query", "agent", "max_results", "sources", "project", "since", "exclude_session", "deadline_ms"],
   conversation_read: ["session", "agent", "line", "first", "messages"],
+  session_handoff: ["session", "project", "to", "agent", "exclude_session"],
   open_page: ["agent"],
   subscribe: ["agent", "kinds"],
   cancel: ["id"],

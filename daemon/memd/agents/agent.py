@@ -20,7 +20,8 @@ from memd.agents.status import as_problem, describe_agent
 from memd.index.cache import trim
 from memd.index.files import count_all
 from memd.index.housekeeping import compact
-from memd.index.transcripts import RecentSession, find_other_projects, load_recent_sessions
+from memd.index.transcripts import RecentSession, SessionFacts, find_other_projects, load_recent_sessions
+from memd.programs.conversation import Conversation
 from memd.settings.agents import AgentConfig
 from memd.settings.ram_budget import MB
 from memd.settings.schema import DaemonSettings
@@ -328,6 +329,18 @@ class Agent:
         """Return messages of a session as it is on disk now."""
         self._require_enabled()
         return await conversations.read_conversation(self.config, opened, params)
+
+    @when_open
+    async def sessions(self, opened: OpenAgent) -> list[tuple[str, SessionFacts]]:
+        """Return the sessions of other programs, the newest first, with the paths of their transcripts."""
+        self._require_enabled()
+        return await conversations.list_sessions(opened)
+
+    @when_open
+    async def load_work(self, opened: OpenAgent, path: str) -> Conversation:
+        """Return a session as it is on disk now, with the agent's work if its reader returns that."""
+        self._require_enabled()
+        return await trio.to_thread.run_sync(conversations.load_work, opened, path, limiter=opened.disk)
 
     @when_open
     async def recent_sessions(self, opened: OpenAgent, project: str, most: int) -> list[RecentSession]:

@@ -20,8 +20,10 @@ from memd.index.transcripts import (
     find_session,
     load_line_maps,
     load_session_facts,
+    load_sessions,
 )
 from memd.programs.catalog import OPENCLAW_SOURCE
+from memd.programs.conversation import Conversation, Message, Session
 from memd.programs.records import session_title
 from memd.search.sessions import SPEAKERS, day_of, session_info
 from memd.settings.agents import AgentConfig
@@ -57,6 +59,9 @@ HITS_PER_SESSION = 4
 MAX_EXCERPTS = 3
 LINES_BEFORE, LINES_AFTER = 1, 2
 """Lines of an excerpt around the one that matches best."""
+
+SYNC_WAIT_S = 5.0
+"""How long a list of sessions waits for the sync of changes."""
 
 MAX_READ_CHARS = 100_000
 """Most characters of the messages of one reply."""
@@ -149,6 +154,29 @@ async def read_conversation(
 ) -> ConversationReadReply:
     """Return messages of a session as it is on disk now."""
     return await opened.index_file.read(lambda db: _read(config, opened, db, params))
+
+
+async def list_sessions(opened: OpenAgent) -> list[tuple[str, SessionFacts]]:
+    """Return the sessions of other programs, the newest first; changes are indexed before, if that is done in time."""
+    with trio.move_on_after(SYNC_WAIT_S):
+        await opened.text.sync()
+    return await opened.index_file.read(load_sessions)
+
+
+def load_work(opened: OpenAgent, path: str) -> Conversation:
+    """Return a session with the agent's work; of a deleted one only the messages are left (blocking)."""
+    found = opened.sources.find().files.get(path)
+    if found is None:
+        raise FileMissingError(f"{path} no longer exists", data={"path": path})
+    conversation = opened.sources.load_work(found)
+    if conversation is not None:
+        return conversation
+    conversation = Conversation(Session())
+    for line in opened.sources.load(found).text.split("\n"):
+        speaker, _, said = line.partition(": ")
+        if said:
+            conversation.messages.append(Message("user" if speaker == "User" else "assistant", said, 0))
+    return conversation
 
 
 def is_conversation(path: str, config: AgentConfig) -> bool:

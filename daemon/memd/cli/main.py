@@ -33,6 +33,7 @@ COMMANDS = {
     "search": "search:command",
     "get": "notes:get",
     "note": "notes:note",
+    "handoff": "handoff:command",
     "agents": "status:agents",
     "index": "indexing:index",
     "reset": "indexing:reset",
@@ -64,7 +65,7 @@ VARIABLE = "_MEMCTL_COMPLETE"
 """Variable that a completion script sets when it calls `memctl`; click derives the name."""
 
 GROUPS = {
-    "Search": ("search", "get", "web", "agents"),
+    "Search": ("search", "get", "handoff", "web", "agents"),
     "Monitor": ("status", "top", "metrics", "eval", "doctor", "logs"),
     "Maintain": ("note", "facts", "index", "reset", "vacuum", "remote"),
     "Set up": (

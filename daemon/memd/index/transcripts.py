@@ -178,6 +178,14 @@ def load_recent_sessions(db: Database, project: str, most: int) -> list[RecentSe
     return sessions
 
 
+def load_sessions(db: Database) -> list[tuple[str, SessionFacts]]:
+    """Return the sessions with at least two messages, the newest first, with the paths of their transcripts."""
+    rows = db.execute(
+        f"SELECT path, {_FACTS} FROM transcripts WHERE session != '' AND messages > 1 ORDER BY updated_ms DESC"
+    )
+    return [(str(path), msgspec.convert(values, SessionFacts, strict=False)) for path, *values in rows]
+
+
 def find_other_projects(db: Database, project: str) -> list[str] | None:
     """Return the names of all projects, the latest first, if none has the name or path; else None."""
     known = f"SELECT 1 FROM transcripts AS t WHERE {IN_PROJECT} LIMIT 1"

@@ -22,6 +22,7 @@ MAX_RESULTS = 50
 APPEND_NOTE = "memory_append_note"
 CONVERSATION_SEARCH = "conversation_search"
 CONVERSATION_READ = "conversation_read"
+SESSION_HANDOFF = "session_handoff"
 """Tools that are requests of their own."""
 
 
@@ -247,11 +248,41 @@ _CONVERSATION_READ = Tool(
     example={"session": "5f2c0a1e-77b0-4f0e-9b1c-2f0d7a1c9e55", "line": 120},
 )
 
+_HANDOFF = Tool(
+    SESSION_HANDOFF,
+    "Continue a session",
+    "Return a digest of an earlier session with any coding agent, to continue its work: the user's requests, "
+    "decisions, changed files with their state now, commands that failed, open ends. Call it if the user wants to go "
+    "on with what another agent or an earlier session did.",
+    {
+        "session": _text("Id of the session, or its beginning; default: the newest session of the project."),
+        "project": _text("Name or path of the project's folder; default: the folder this server runs in."),
+        "ownSession": _text("Id of your own session, which isn't chosen."),
+    },
+    (),
+    {"text": _STRING, "session": {"type": "object"}},
+    example={"project": "shop"},
+)
+
 TOOLS: dict[str, Tool] = {
     tool.name: tool
-    for tool in (_SEARCH, _GET, _STORE, _RECALL, _FORGET, _APPEND, _CONVERSATION_SEARCH, _CONVERSATION_READ)
+    for tool in (
+        *(_SEARCH, _GET, _STORE, _RECALL, _FORGET, _APPEND),
+        *(_CONVERSATION_SEARCH, _CONVERSATION_READ, _HANDOFF),
+    )
 }
 """All tools by name."""
+
+HANDOFF_PROMPT: dict[str, Any] = {
+    "name": "handoff",
+    "title": "Continue a session",
+    "description": "Continue the newest session of this project, or another one, of any coding agent.",
+    "arguments": [
+        {"name": name, "description": _HANDOFF.properties[name]["description"], "required": False}
+        for name in ("session", "project")
+    ],
+}
+"""The prompt that MCP lists; clients show it as a slash command."""
 
 INSTRUCTIONS = (
     "The long-term memory of this machine's agents: Markdown notes, facts and conversations. Search it before you "

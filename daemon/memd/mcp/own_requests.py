@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from memd.mcp.definitions import APPEND_NOTE, CONVERSATION_READ, CONVERSATION_SEARCH, Tool
+from memd.mcp.definitions import APPEND_NOTE, CONVERSATION_READ, CONVERSATION_SEARCH, SESSION_HANDOFF, Tool
 from memd_client import requests
 from memd_client.errors import BadParamsError
 from memd_client.prepared_request import PreparedRequest
@@ -57,9 +58,20 @@ def _conversation_read(given: Mapping[str, Any], agent: str | None) -> PreparedR
     )
 
 
+def _session_handoff(given: Mapping[str, Any], agent: str | None) -> PreparedRequest[Any]:
+    session = given.get("session") or ""
+    return requests.session_handoff(
+        session=session,
+        project="" if session else given.get("project") or os.getcwd(),
+        agent=agent,
+        exclude_session=given.get("ownSession") or "",
+    )
+
+
 OWN_REQUESTS: dict[str, Callable[[Mapping[str, Any], str | None], PreparedRequest[Any]]] = {
     APPEND_NOTE: _append_note,
     CONVERSATION_SEARCH: _conversation_search,
     CONVERSATION_READ: _conversation_read,
+    SESSION_HANDOFF: _session_handoff,
 }
 """By tool: the request for checked arguments and an agent."""

@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from memd.mcp.definitions import APPEND_NOTE, CONVERSATION_READ, CONVERSATION_SEARCH
+from memd.mcp.definitions import APPEND_NOTE, CONVERSATION_READ, CONVERSATION_SEARCH, SESSION_HANDOFF
 from memd.system.untrusted import on_one_line, show_unseen
 from memd_client.errors import MemdError
 from memd_client.hit_text import DOT, NO_STRONG_MATCH, HitText, describe_session, text_of_row
@@ -134,6 +134,10 @@ def _messages_text(answer: Mapping[str, Any]) -> str:
     return "\n".join([head, *said])
 
 
+def _handoff_text(answer: Mapping[str, Any]) -> str:
+    return str(answer["text"])
+
+
 def _fact(row: Mapping[str, Any]) -> str:
     return f"- {row['text']} ({row['category']}, id {row['id']}, {on_one_line(row['path'])}:{row['line']})"
 
@@ -147,4 +151,5 @@ _FORMATTERS = {
     APPEND_NOTE: _append_text,
     CONVERSATION_SEARCH: _conversations_text,
     CONVERSATION_READ: _messages_text,
+    SESSION_HANDOFF: _handoff_text,
 }

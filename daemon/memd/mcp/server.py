@@ -11,7 +11,7 @@ import sys
 from typing import Any, TextIO, cast
 
 from memd.mcp import resources
-from memd.mcp.definitions import INSTRUCTIONS, TOOLS, Tool
+from memd.mcp.definitions import HANDOFF_PROMPT, INSTRUCTIONS, SESSION_HANDOFF, TOOLS, Tool
 from memd.mcp.jsonrpc import (
     INTERNAL_ERROR,
     INVALID_PARAMS,
@@ -97,6 +97,8 @@ class MemoryServer:
             "ping": _ping,
             "tools/list": self._list_tools,
             "tools/call": self._call_tool,
+            "prompts/list": _list_prompts,
+            "prompts/get": self._get_prompt,
             "resources/list": self._list_resources,
             "resources/templates/list": self._list_templates,
             "resources/read": self._read_resource,
@@ -119,6 +121,7 @@ class MemoryServer:
             "protocolVersion": asked if asked in VERSIONS else VERSIONS[0],
             "capabilities": {
                 "tools": {"listChanged": False},
+                "prompts": {"listChanged": False},
                 "resources": {"subscribe": True, "listChanged": False},
             },
             "serverInfo": {"name": MCP_SERVER, "version": CLIENT_VERSION},
@@ -147,6 +150,20 @@ class MemoryServer:
         if self._structured and result.data is not None:
             reply["structuredContent"] = result.data
         return reply
+
+    async def _get_prompt(self, params: Params) -> Params:
+        if params.get("name") != HANDOFF_PROMPT["name"]:
+            raise ProtocolError(INVALID_PARAMS, f"the only prompt is {HANDOFF_PROMPT['name']}")
+        given = _as_object(params.get("arguments"))
+        if given is None:
+            raise ProtocolError(INVALID_PARAMS, "`arguments` must be an object")
+        result = await carry_out(
+            self._scope, SESSION_HANDOFF, {key: each for key, each in given.items() if each}
+        )
+        if result.failed:
+            raise ProtocolError(INVALID_PARAMS, result.text)
+        message = {"role": "user", "content": {"type": "text", "text": result.text}}
+        return {"description": HANDOFF_PROMPT["description"], "messages": [message]}
 
     def _progress(self, params: Params) -> OnProgress | None:
         """Return a function that forwards the daemon's progress; None if the client didn't request it."""
@@ -201,6 +218,10 @@ class MemoryServer:
         """Return the agent and the path of the memory file that the parameters name."""
         uri = _text(params, "uri", "`uri` is missing: the URI of a memory file")
         return resources.parse_uri(self._scope, uri)
+
+
+async def _list_prompts(params: Params) -> Params:
+    return {"prompts": [HANDOFF_PROMPT]}
 
 
 async def _ping(params: Params) -> Params:

@@ -97,6 +97,7 @@ class Conversations(Struct, frozen=True, forbid_unknown_fields=True):
             keeps a database or a file in each project.
         opener: The command that opens a session, without its id: `claude --resume`; empty without one.
         not_opened: Matches the ids of sessions that can't be opened.
+        starter: The command that starts a session with a prompt, without the prompt: `codex`; empty without one.
         title: The title of the source, if it isn't that of the program.
         export: How a user gets the archive that is read, if the program keeps no conversations on this machine.
     """
@@ -106,6 +107,7 @@ class Conversations(Struct, frozen=True, forbid_unknown_fields=True):
     finds_places: bool = False
     opener: str = ""
     not_opened: str = ""
+    starter: str = ""
     title: str = ""
     export: str = ""
 
@@ -271,7 +273,17 @@ def how_to_open(program: str, session_id: str, folder: str = "") -> str:
     found = PROGRAMS[program].conversations if program in PROGRAMS else None
     if found is None or not found.opener or re.fullmatch(found.not_opened or r"\Z.", session_id):
         return ""
-    command = f"{found.opener} {shlex.quote(session_id)}"
+    return _in_folder(f"{found.opener} {shlex.quote(session_id)}", folder)
+
+
+def how_to_start(program: str, prompt: str, folder: str) -> str:
+    """Return the command that starts a program with the output of a command as its prompt; empty without one."""
+    found = PROGRAMS[program].conversations if program in PROGRAMS else None
+    return _in_folder(f'{found.starter} "$({prompt})"', folder) if found is not None and found.starter else ""
+
+
+def _in_folder(command: str, folder: str) -> str:
+    """Return a shell command with a change to a folder before it."""
     if not folder.startswith("/"):
         return command
     home, below, rest = folder.partition(os.path.expanduser("~/"))

@@ -22,6 +22,7 @@ REQUEST_CLASSES = {
     "files": "loading",
     "conversation_search": "reading",
     "conversation_read": "loading",
+    "session_handoff": "loading",
     "hook": "reading",
     "facts": "reading",
     "call_tool": "reading",

@@ -277,7 +277,7 @@ class ConversationFiles(Source):
     ) -> tuple[_Progress, Conversation]:
         """Read a whole file: lines, compressed lines, or a single document."""
         progress = _Progress(reader, facts.st_ino)
-        if not found.location.endswith((_PACKED, _DOCUMENT)):
+        if not found.location.endswith((*_PACKED, _DOCUMENT)):
             if _is_json(rest := self._feed(progress, handle, facts.st_size)):
                 reader.read(rest, progress.lines + 1)
             return progress, reader.conversation()

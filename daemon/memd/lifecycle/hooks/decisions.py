@@ -31,14 +31,20 @@ def decision_line(lines: Sequence[str]) -> str:
     either. `lines` are its last messages, each with its speaker."""
     messages = [line.partition(": ") for line in lines]
     for _, _, message in reversed(messages):
-        for sentence in reversed(_SENTENCE_END.split(message)):
-            if len(sentence) >= MIN_DECISION_CHARS and _is_decision(sentence):
+        for sentence in reversed(sentences_in(message)):
+            if len(sentence) >= MIN_DECISION_CHARS and is_decision(sentence):
                 return _short(sentence)
     requests = (message for speaker, _, message in reversed(messages) if speaker == "User")
     return next((_short(request) for request in requests if not read_prompt(request).silence), "")
 
 
-def _is_decision(sentence: str) -> bool:
+def sentences_in(message: str) -> list[str]:
+    """Return the sentences of a message."""
+    return _SENTENCE_END.split(message)
+
+
+def is_decision(sentence: str) -> bool:
+    """Return whether a sentence records a decision."""
     return not asks_at_end(sentence) and _DECISION.search(fold(sentence)) is not None
 
 

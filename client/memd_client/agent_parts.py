@@ -46,6 +46,7 @@ class SourceStatus(Record, frozen=True):
         unknown: Records that no reader knows, and broken ones.
         excluded: Sessions that are not indexed, by kind: subagent, machine.
         newest_ms: Last change, epoch ms; None: unknown.
+        oldest_ms: Change of the file that changed longest ago, epoch ms; None: unknown.
         keep: Conversations stay when the program deletes them.
         retained: Deleted conversations that are kept.
         retained_bytes: Size of their copies.
@@ -65,6 +66,7 @@ class SourceStatus(Record, frozen=True):
     unknown: int = 0
     excluded: dict[str, int] = field(default_factory=dict)
     newest_ms: int | None = None
+    oldest_ms: int | None = None
     keep: bool = False
     retained: int = 0
     retained_bytes: int = 0

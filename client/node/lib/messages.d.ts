@@ -194,6 +194,8 @@ export interface SourceStatus {
   excluded: Record<string, number>;
   /** Last change, epoch ms; null: unknown. */
   newest_ms: number | null;
+  /** Change of the file that changed longest ago, epoch ms; null: unknown. */
+  oldest_ms: number | null;
   /** Conversations stay when the program deletes them. */
   keep: boolean;
   /** Deleted conversations that are kept. */

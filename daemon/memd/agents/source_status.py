@@ -65,7 +65,7 @@ def describe_source(
     source = opened.source
     copies = source.copies.all().values() if isinstance(source, RetainedConversations) else ()
     kept = [copy for copy in copies if copy.is_deleted]
-    newest = max((found.mtime_ns // 1_000_000 for found in scanned.files.values()), default=None)
+    times = [found.mtime_ns // 1_000_000 for found in scanned.files.values()]
     excluded = dict(scanned.excluded)
     if counts is not None:
         kinds = (("machine", counts.machine), ("subagent", counts.subagents), (EXCLUDED, counts.excluded))
@@ -83,7 +83,8 @@ def describe_source(
         redactions=counts.redactions if counts is not None else 0,
         unknown=counts.unknown if counts is not None else 0,
         excluded=excluded,
-        newest_ms=newest,
+        newest_ms=max(times, default=None),
+        oldest_ms=min(times, default=None),
         keep=config.keep,
         retained=len(kept),
         retained_bytes=sum(copy.size for copy in kept),

@@ -40,6 +40,7 @@ COMMANDS = {
     "vacuum": "indexing:vacuum",
     "facts": "facts:command",
     "web": "web:command",
+    "setup": "setup.command:command",
     "sample": "sample:command",
     "sources": "sources:command",
     "remote": "remote:command",
@@ -69,6 +70,7 @@ GROUPS = {
     "Monitor": ("status", "top", "metrics", "eval", "doctor", "logs"),
     "Maintain": ("note", "facts", "index", "reset", "vacuum", "remote"),
     "Set up": (
+        "setup",
         "sample",
         "sources",
         "model",

@@ -83,7 +83,7 @@ def install(
 
     chosen, title = MCP_CLIENTS[client], PROGRAMS[client].title
     path = _file_of(client, project)
-    entry = None if remove else _entry_of(chosen, agent, project)
+    entry = None if remove else entry_of(chosen, agent, project)
     change = plan(chosen, path, entry)
     if not remove:
         session.output.note(shown_to(title, agent or ALL))
@@ -112,7 +112,7 @@ def _file_of(name: str, project: str | None) -> Path:
     return folder / client.project
 
 
-def _entry_of(client: Mcp, agent: str | None, project: str | None) -> dict[str, object]:
+def entry_of(client: Mcp, agent: str | None, project: str | None) -> dict[str, object]:
     """Return memd's entry; a project's entry has no paths of this machine, as other users may share it."""
     if project is not None:
         return client.entry("memctl", agent, {})

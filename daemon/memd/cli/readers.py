@@ -27,7 +27,7 @@ _AGENT = re.compile(r"--agent '?([^\s']+)")
 def shown_to(title: str, agent: str) -> str:
     """Return what a program with an agent's memory will be given."""
     sources = {name: each.get("agent") or DEFAULT for name, each in _settings("sources").items()}
-    sure = [name for name, owner in sources.items() if _reads(agent, owner)]
+    sure = [name for name, owner in sources.items() if reads(agent, owner)]
     unsure = [name for name, owner in sources.items() if name not in sure and DEFAULT in (agent, owner)]
     either = (
         f"; of {', '.join(unsure)} only if {agent or 'their agent'} is the default agent" if unsure else ""
@@ -39,9 +39,7 @@ def readers_of(owner: str, default: str) -> list[str]:
     """Return the titles of the programs that will be given lines of an agent's source."""
     readers = [*_hooked(), *_connected()]
     return list(
-        dict.fromkeys(
-            title for title, agent in readers if owner == (agent or default) or _reads(agent, owner)
-        )
+        dict.fromkeys(title for title, agent in readers if owner == (agent or default) or reads(agent, owner))
     )
 
 
@@ -50,7 +48,7 @@ def hook_agent(agent: str | None) -> str:
     return agent or _settings("hooks").get("agent") or DEFAULT
 
 
-def _reads(agent: str, owner: str) -> bool:
+def reads(agent: str, owner: str) -> bool:
     return agent in (ALL, owner) or (agent == DEFAULT and owner == "shared")
 
 

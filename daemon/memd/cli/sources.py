@@ -22,18 +22,11 @@ from memd.cli.arguments import (
 )
 from memd.cli.connect import CliSession
 from memd.cli.lines import ago, count, size
+from memd.cli.source_settings import RELOAD_S, STEP_S, plan_sources, wait_for
 from memd_client.errors import AgentReloadingError
 
 if TYPE_CHECKING:
-    from memd_client import Client
     from memd_client.messages import SourcesReply, SourceStatus
-
-HINT = "edit its table [sources] yourself; see docs/sources.md"
-
-RELOAD_S = 15.0
-"""How long the command waits until the daemon has read the settings."""
-
-STEP_S = 0.2
 
 
 @click.group(
@@ -79,14 +72,14 @@ def show(session: CliSession, *, as_json: bool) -> None:
         for problem in each.problems:
             session.output.note(f"{each.name}: {problem.message}")
     for each in reply.removed:
-        session.output.note(_remaining(each))
+        session.output.note(remaining_copies(each))
     if reply.excluded:
         session.output.note(f"excluded: {', '.join(reply.excluded)}")
     if reply.found:
         session.output.note("to search one that has no agent: memctl sources add NAME")
 
 
-def _remaining(source: SourceStatus) -> str:
+def remaining_copies(source: SourceStatus) -> str:
     """Return what remains of a removed source."""
     copies = f"{_copies(source.retained)} of conversations ({size(source.retained_bytes)}) remain"
     return (
@@ -172,6 +165,7 @@ def add(
     with session.client() as client:
         file = _edit(name, values)
         found = _wait_for(client, name, present=True, path=values.get("path"))
+        found = wait_for(client, name, present=True)
         if found is None:
             problems = "; ".join(
                 problem.message
@@ -207,7 +201,7 @@ def remove(session: CliSession, name: str, and_delete: bool) -> None:
     _refuse_host(session, "remove")
     with session.client() as client:
         file = _edit(name, None)
-        if _wait_for(client, name, present=False) is not None:
+        if wait_for(client, name, present=False) is not None:
             raise HintedError(f"the daemon has not removed {name} yet", f"see {file}")
         session.output.text(f"removed {name}\n")
         remaining = [each for each in client.sources().removed if each.name == name]
@@ -215,7 +209,7 @@ def remove(session: CliSession, name: str, and_delete: bool) -> None:
             _print_deleted(session, client.sources("delete_copies", name))
         else:
             for each in remaining:
-                session.output.note(_remaining(each))
+                session.output.note(remaining_copies(each))
 
 
 @command.command(
@@ -381,10 +375,7 @@ def _check_name(name: str, path: str | None, program: str | None) -> None:
 
 def _edit(name: str, values: Mapping[str, Any] | None) -> Path:
     """Write the source into `memd.toml`, or remove it for None; return the file."""
-    from memd.mcp import toml_edit
-    from memd.settings.paths import daemon_config_file
-    from memd.system.json_edit import UneditableTextError
-    from memd.system.settings_change import SettingsChange, carry_out, read_settings, uneditable
+    from memd.system.settings_change import carry_out
 
     file = daemon_config_file()
     before = read_settings(file)
@@ -415,3 +406,8 @@ def _wait_for(client: Client, name: str, *, present: bool, path: str | None = No
             if time.monotonic() > until:
                 raise
         time.sleep(STEP_S)
+    change = plan_sources({name: values})
+    if values is None and change.is_none:
+        raise HintedError(f"there is no source {name!r}", "run `memctl sources` to list them")
+    carry_out(change, "")
+    return change.path

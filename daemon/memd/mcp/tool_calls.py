@@ -12,7 +12,7 @@ from memd.mcp.result_text import answer_text, error_text, wrong_call_text
 from memd.mcp.scope import AgentScope
 from memd.system.untrusted import on_one_line
 from memd_client import requests
-from memd_client.errors import AgentUnknownError, BadParamsError, MemdError
+from memd_client.errors import AgentUnknownError, BadParamsError, FileMissingError, MemdError
 from memd_client.hit_text import NO_STRONG_MATCH, are_all_weak, row_of_hit
 from memd_client.messages import Progress, SearchAgentsReply, SearchedAgent
 from memd_client.prepared_request import PreparedRequest
@@ -20,6 +20,9 @@ from memd_client.schema import to_wire
 from memd_client.tooling import DEFAULT_SEARCH_CHARS, MAX_SEARCH_CHARS
 
 OnProgress = Callable[[Progress], Awaitable[None]]
+
+SHARED_AGENT = "shared"
+"""The agent that has the sources which `memctl setup` adds."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +55,7 @@ async def carry_out(
     try:
         agent = scope.checked(given.pop("agent", None))
         if name in OWN_REQUESTS:
-            return await _ask_own(scope, tool, agent, given, on_progress)
+            return await _ask_or_shared(scope, tool, agent, given, on_progress)
         ask = requests.call_tool(name, given, agent=agent, include_conversations=True)
         ask.repeatable = tool.repeatable
         reply = await _send(scope, ask, on_progress)
@@ -80,6 +83,22 @@ async def _search_all(
     except MemdError as error:
         return ToolResult(error_text(error))
     return ToolResult(answer_text(tool.name, answer), answer)
+
+
+async def _ask_or_shared(
+    scope: AgentScope, tool: Tool, agent: str | None, given: dict[str, Any], on_progress: OnProgress | None
+) -> ToolResult:
+    """Execute a tool; conversations that the default agent lacks are looked for in the agent `shared`."""
+    is_open = agent is None and SHARED_AGENT in await scope.agents_or_none()
+    try:
+        result = await _ask_own(scope, tool, agent, given, on_progress)
+    except FileMissingError:
+        if not is_open:
+            raise
+        return await _ask_own(scope, tool, SHARED_AGENT, given, on_progress)
+    if is_open and result.data is not None and result.data.get("conversations") == []:
+        return await _ask_own(scope, tool, SHARED_AGENT, given, on_progress)
+    return result
 
 
 async def _ask_own(

@@ -34,21 +34,30 @@ class TrialFailedError(Exception):
         self.hint = hint
 
 
-def try_server(client: Mcp, entry: Mapping[str, Any]) -> None:
-    """Start the server of an entry, and check its first reply. No daemon is started."""
+def try_server(client: Mcp, entry: Mapping[str, Any], query: str = "") -> None:
+    """Start the server of an entry, check its first reply, and search for the query if there is one.
+
+    No daemon is started.
+    """
+    search = {"name": "memory_search", "arguments": {"query": query, "maxResults": 1}}
+    call = {"jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": search}
+    requests = [FIRST_REQUEST, *([call] if query else [])]
     command = client.command_of(entry)
     variables = entry.get(client.variables_key, {})
     try:
         ran = subprocess.run(
             command,
-            input=json.dumps(FIRST_REQUEST) + "\n",
+            input="".join(f"{json.dumps(request)}\n" for request in requests),
             capture_output=True,
             text=True,
             cwd="/",
             env={**os.environ, **variables, "MEMD_AUTOSTART": "0"},
             timeout=TIMEOUT_S,
         )
-        name = json.loads(ran.stdout)["result"]["serverInfo"]["name"]
+        replies = {reply["id"]: reply for reply in map(json.loads, ran.stdout.splitlines())}
+        name = replies[1]["result"]["serverInfo"]["name"]
+        if query and replies[2]["result"].get("isError"):
+            raise ValueError(replies[2]["result"]["content"][0]["text"])
     except FileNotFoundError:
         raise TrialFailedError(
             f"no program {command[0]} is on PATH", "add the folder of memctl to PATH"
@@ -56,7 +65,7 @@ def try_server(client: Mcp, entry: Mapping[str, Any]) -> None:
     except subprocess.TimeoutExpired:
         raise TrialFailedError(f"the server gave no reply within {TIMEOUT_S:.0f} s", _hint(command)) from None
     except (OSError, ValueError, LookupError, TypeError) as error:
-        said = ran.stderr.strip() if isinstance(error, ValueError | LookupError) else str(error)
+        said = (ran.stderr.strip() if isinstance(error, ValueError | LookupError) else "") or str(error)
         raise TrialFailedError(f"the server failed: {said[-500:] or 'no reply'}", _hint(command)) from None
     if name != MCP_SERVER:
         raise TrialFailedError(f"{command[0]} is another server, {name[:60]!r}", _hint(command))

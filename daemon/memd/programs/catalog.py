@@ -215,11 +215,15 @@ class Program(Struct, frozen=True, forbid_unknown_fields=True):
     Attributes:
         verified: How the format of its conversations was checked: its tests run the real program (`program`), its own
             source code or documentation describes it (`source`), or only other programs that read it do (`reader`).
+        part_of: The program that users know it as, if this table is one of its parts, such as an editor's extension.
+        skill: The file that tells its agent when to search memory; empty if it reads no skills.
     """
 
     name: str
     title: str
     verified: Verification = "reader"
+    part_of: str = ""
+    skill: str = ""
     conversations: Conversations | None = None
     notes: ProgramNotes | None = None
     hooks: Hooks | None = None

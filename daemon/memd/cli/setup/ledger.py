@@ -1,0 +1,203 @@
+"""What setup changed, so that it can be taken back: a small file in memd's state folder."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from collections.abc import Collection, Iterator
+from pathlib import Path
+
+import msgspec
+from msgspec import Struct, field
+from msgspec.structs import replace
+
+from memd.cli.hook_setup.entries import without_hooks
+from memd.mcp import client_entry, toml_edit
+from memd.programs.catalog import HOOKS, MCP_CLIENTS
+from memd.system import json_edit
+from memd.system.json_edit import UneditableTextError
+from memd.system.settings_change import SettingsChange, carry_out, read_settings
+from memd.system.state_file import load_whole, replace_whole
+from memd_client.discovery import state_folder
+from memd_client.errors import ConfigInvalidError
+
+MAX_BYTES = 4 * 1024 * 1024
+
+HINT = "remove what is named yourself; see docs/getting-started.md"
+
+
+def digest(text: str | None) -> str:
+    """Return the hash of a file's text; empty for a missing file."""
+    return "" if text is None else hashlib.sha256(text.encode()).hexdigest()
+
+
+class ChangedFile(Struct):
+    """A file that setup changed.
+
+    Attributes:
+        kind: `sources`, `hooks`, `mcp` or `skill`.
+        program: The program whose file it is.
+        before: Hash of its text before setup; empty if it was missing; None: unknown, as memd's entries were in it.
+        after: Hash of its text after setup.
+        backups: Copies of its earlier text.
+    """
+
+    kind: str
+    program: str
+    before: str | None
+    after: str
+    backups: list[str] = field(default_factory=list)
+
+
+class TakenBack(Struct):
+    """What became of a file.
+
+    Attributes:
+        path: The file.
+        is_restored: Whether its bytes are those before setup.
+        is_gone: Whether it doesn't exist now.
+        is_kept: Whether a file that setup made is left, because its text has changed.
+        backups: Copies of earlier text that are left.
+    """
+
+    path: str
+    is_restored: bool = False
+    is_gone: bool = False
+    is_kept: bool = False
+    backups: list[str] = field(default_factory=list)
+
+
+class Ledger(Struct):
+    """The files that setup changed by path, the folders that it made, and the sources that it added."""
+
+    files: dict[str, ChangedFile] = field(default_factory=dict)
+    folders: list[str] = field(default_factory=list)
+    sources: list[str] = field(default_factory=list)
+
+    def wrote(self, path: Path, hashed: str) -> bool:
+        """Return whether a file has the text that setup wrote."""
+        entry = self.files.get(os.path.realpath(path))
+        return entry is not None and entry.after == hashed
+
+    def carry_out(self, change: SettingsChange, kind: str, program: str, stamp: str) -> str:
+        """Record a change and make it; return the backup of the file's earlier text, empty if there is none."""
+        path, before = os.path.realpath(change.path), digest(change.before)
+        entry = self.files.get(path) or ChangedFile(kind, program, before, before)
+        is_known = path in self.files and before in (entry.before, entry.after)
+        if not is_known:
+            is_clean = self._without_own(path, entry, change.before) == change.before
+            entry = replace(entry, before=before if is_clean else None)
+        missing = [str(folder) for folder in Path(path).parents if not folder.exists()]
+        self.folders += [folder for folder in missing if folder not in self.folders]
+        self.files[path] = entry = replace(entry, after=digest(change.after))
+        self.save()
+        is_own = kind == "skill" or (kind == "hooks" and HOOKS[program].is_own_file)
+        backup = carry_out(replace(change, has_backup=not is_known and not is_own), stamp)
+        if backup is not None:
+            entry.backups.append(str(backup))
+            self.save()
+        return entry.backups[-1] if entry.backups else ""
+
+    def take_back(self, path: str) -> TakenBack:
+        """Restore a file that nothing else has changed; remove memd's entries from another one."""
+        entry, text = self.files[path], read_settings(Path(path))
+        copies = [read_settings(Path(backup)) for backup in entry.backups]
+        original = next((copy for copy in copies if digest(copy) == entry.before), None)
+        after = text
+        if digest(text) == entry.after and (original is not None or entry.before == ""):
+            after = original
+        if after == text and digest(text) != entry.before:
+            try:
+                after = self._without_own(path, entry, text, original)
+            except UneditableTextError as error:
+                raise ConfigInvalidError(f"cannot edit {path}: {error}", hint=HINT) from None
+        if after != text:
+            carry_out(SettingsChange(Path(path), text, after, HINT, has_backup=False), "")
+        is_restored = digest(after) == entry.before
+        if is_restored:
+            for backup in entry.backups:
+                Path(backup).unlink(missing_ok=True)
+        del self.files[path]
+        self.save()
+        is_kept = entry.kind == "skill" and after is not None
+        left = [backup for backup in entry.backups if os.path.exists(backup)]
+        return TakenBack(path, is_restored, after is None, is_kept, left)
+
+    def remove_folders(self) -> None:
+        """Remove the empty folders that setup made, and forget the others."""
+        for folder in sorted(self.folders, key=len, reverse=True):
+            try:
+                os.rmdir(folder)
+            except OSError:  # something else is in it
+                continue
+        self.folders = []
+        self.save()
+
+    def save(self) -> None:
+        """Write the file, or delete it if nothing is recorded."""
+        path = ledger_file()
+        if self == Ledger():
+            path.unlink(missing_ok=True)
+        else:
+            replace_whole(path, msgspec.json.format(msgspec.json.encode(self), indent=1))
+
+    def _without_own(
+        self, path: str, entry: ChangedFile, text: str | None, original: str | None = None
+    ) -> str | None:
+        """Return a text without memd's entries; None for a missing file, or one that setup made for them alone."""
+        if text is None or entry.kind == "skill":
+            return text
+        is_new, hooks = path in self.files and entry.before == "", HOOKS.get(entry.program)
+        after: str = text
+        ignored: tuple[str, ...] = ()
+        if entry.kind == "sources":
+            for name in self.sources:
+                after = toml_edit.remove(after, "sources", name)
+        elif entry.kind == "hooks" and hooks is not None:
+            if hooks.manifest.endswith(f"/{Path(path).name}"):
+                return None if is_new else text
+            after, ignored = without_hooks(hooks, text), tuple(hooks.top)
+        elif entry.kind == "mcp" and entry.program in MCP_CLIENTS:
+            client = MCP_CLIENTS[entry.program]
+            after = client_entry.plan(client, Path(path), None).after or ""
+            if not path.endswith(".toml") and (is_new or original is not None):
+                had_section = client.section in json_edit.value_of(original or "")
+                is_empty = json_edit.value_of(after).get(client.section) == {}
+                after = (
+                    json_edit.take_out(after, (client.section,)) if is_empty and not had_section else after
+                )
+        return None if is_new and _is_blank(after, ignored) else after
+
+
+def _is_blank(text: str, ignored: Collection[str]) -> bool:
+    """Return whether a text has neither comments nor values, except ignored keys."""
+    try:
+        values = json.loads(text)
+    except ValueError:
+        return not text.strip()
+    return isinstance(values, dict) and not any(values[key] for key in values if key not in ignored)
+
+
+def ledger_file() -> Path:
+    """Return the path of the ledger."""
+    return Path(state_folder(os.environ), "memory", "memd-setup.json")
+
+
+def load_ledger() -> Ledger:
+    """Return what earlier setups changed."""
+    path = ledger_file()
+    try:
+        return msgspec.json.decode(load_whole(path, MAX_BYTES), type=Ledger)
+    except FileNotFoundError:
+        return Ledger()
+    except (OSError, ValueError) as error:
+        raise ConfigInvalidError(
+            f"cannot read {path}: {error}",
+            hint="move the file away; memd then no longer knows what it changed",
+        ) from None
+
+
+def recorded(ledger: Ledger) -> Iterator[str]:
+    """Yield the files to take back, `memd.toml` first: the daemon then stops reading before anything else changes."""
+    yield from sorted(ledger.files, key=lambda path: (ledger.files[path].kind != "sources", path))

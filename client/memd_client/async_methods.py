@@ -45,6 +45,7 @@ from .messages import (
     SourcesReply,
     StatusReply,
     ToolsReply,
+    UsageReply,
     VacuumReply,
 )
 from .prepared_request import OnProgress, PreparedRequest
@@ -117,6 +118,7 @@ class AsyncMethods:
         project: str | None = None,
         since: str | None = None,
         limit_weak: bool = False,
+        caller: str = "",
     ) -> SearchReply:
         """Search an agent's memory by keywords and vectors, as the files are now.
 
@@ -146,6 +148,7 @@ class AsyncMethods:
                 `6m`, `1y`).
             limit_weak: Leave out weak hits beyond the first two, or the first three if no hit is strong; not with
                 `include_weak` or a `min_score` of 0 or less.
+            caller: The program that asks, for the log of recalls; empty: the client's name in `hello`.
 
         Returns:
             `hits`, best first, each with `path`, `start_line` and `end_line` (from 1, inclusive), `score` (0 to 1),
@@ -178,6 +181,7 @@ class AsyncMethods:
                 project=project,
                 since=since,
                 limit_weak=limit_weak,
+                caller=caller,
             )
         )
 
@@ -200,6 +204,7 @@ class AsyncMethods:
         project: str | None = None,
         since: str | None = None,
         limit_weak: bool = False,
+        caller: str = "",
     ) -> SearchAgentsReply:
         """Search the memory of several agents and return their hits in one list.
 
@@ -221,6 +226,7 @@ class AsyncMethods:
             project: As in `search`.
             since: As in `search`.
             limit_weak: As in `search`, for the hits of all agents together.
+            caller: As in `search`.
 
         Returns:
             `hits` as in `search`, best first, each with its `agent`; `agents`, a row for each: `mode`, `degraded`,
@@ -250,6 +256,7 @@ class AsyncMethods:
                 project=project,
                 since=since,
                 limit_weak=limit_weak,
+                caller=caller,
             )
         )
 
@@ -479,6 +486,7 @@ class AsyncMethods:
         active_projects: Sequence[str] | None = None,
         recall: bool = False,
         include_conversations: bool = False,
+        caller: str = "",
     ) -> CallToolReply:
         """Execute a model's call of a memory tool; mistakes in it are returned.
 
@@ -494,6 +502,7 @@ class AsyncMethods:
             recall: True: `memory_search` also searches transcripts that are indexed for recall alone.
             include_conversations: Whether `memory_get` also reads conversations, as in `get`; set it only for a model
                 that may read all of the agent.
+            caller: As in `search`.
 
         Returns:
             `result` as data, and `text`: the same as JSON for the model. If `ok` is false, the result describes the
@@ -515,6 +524,7 @@ class AsyncMethods:
                 active_projects=active_projects,
                 recall=recall,
                 include_conversations=include_conversations,
+                caller=caller,
             )
         )
 
@@ -835,6 +845,29 @@ class AsyncMethods:
             DaemonUnreachableError, DeadlineExceededError, ConnectionLostError: As with every request.
         """
         return await self.request(requests.hook_log(limit=limit, session_id=session_id))
+
+    async def usage(
+        self, action: str = "show", *, since: str | None = None, agent: str | None = None, limit: int = 10
+    ) -> UsageReply:
+        """Return what was recalled, by whom, what never was and what was not found; or clear the log of recalls.
+
+        Args:
+            action: `show`, or `clear`: delete all entries of the log, or those of `agent`.
+            since: Only recalls since a day (`2026-11-02`) or within a duration (`12h`, `7d`, `4w`); None: all that are
+                logged.
+            agent: Only recalls of this agent's memory; None: all agents. The client's own agent is not filled in.
+            limit: The most rows of each list, 1 to 100.
+
+        Returns:
+            `recalls`, `days`, `often`, `never`, `never_total`, `unanswered`; for `clear`, `cleared`, the number of
+            deleted entries.
+
+        Raises:
+            AgentUnknownError: No agent has that id.
+            BadParamsError: A parameter is wrong.
+            DaemonUnreachableError, DeadlineExceededError, ConnectionLostError: As with every request.
+        """
+        return await self.request(requests.usage(action, since=since, agent=agent, limit=limit))
 
     async def append_note(
         self, text: str, *, agent: str | None = None, date: str | None = None, key: str | None = None
@@ -1161,6 +1194,7 @@ class AsyncMethods:
         since: str | None = None,
         exclude_session: str | None = None,
         deadline_ms: int | None = None,
+        caller: str = "",
     ) -> ConversationSearchReply:
         """Search conversations of all programs and return sessions with their best lines.
 
@@ -1173,6 +1207,7 @@ class AsyncMethods:
             since: As in `search`.
             exclude_session: As in `search`.
             deadline_ms: As in `search`.
+            caller: As in `search`.
 
         Returns:
             `conversations`, best first, each with `session`, `path`, `score`, `relevance` and `excerpts`.
@@ -1193,6 +1228,7 @@ class AsyncMethods:
                 since=since,
                 exclude_session=exclude_session,
                 deadline_ms=deadline_ms,
+                caller=caller,
             )
         )
 

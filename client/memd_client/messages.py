@@ -118,6 +118,12 @@ from memd_client.tooling import PromptSectionParams as PromptSectionParams
 from memd_client.tooling import PromptSectionReply as PromptSectionReply
 from memd_client.tooling import ToolsParams as ToolsParams
 from memd_client.tooling import ToolsReply as ToolsReply
+from memd_client.usage import NeverRecalled as NeverRecalled
+from memd_client.usage import RecallDay as RecallDay
+from memd_client.usage import RecalledFile as RecalledFile
+from memd_client.usage import UnansweredQuery as UnansweredQuery
+from memd_client.usage import UsageParams as UsageParams
+from memd_client.usage import UsageReply as UsageReply
 
 PROTOCOL_VERSION = 1
 """The protocol version of this release; `hello` rejects any other."""
@@ -433,6 +439,7 @@ REQUESTS: dict[str, Request] = {
     ),
     "hook": Request(HookParams, HookReply, repeatable=False),
     "hook_log": Request(HookLogParams, HookLogReply),
+    "usage": Request(UsageParams, UsageReply, uses_client_agent=False, positional=1),
     "append_note": Request(AppendNoteParams, AppendNoteReply, repeatable=lambda it: it.key is not None),
     "memory_store": Request(MemoryStoreParams, MemoryStoreReply, repeatable=lambda it: it.id is not None),
     "memory_recall": Request(MemoryRecallParams, MemoryRecallReply),

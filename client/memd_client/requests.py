@@ -81,6 +81,8 @@ from .messages import (
     SubscribeReply,
     ToolsParams,
     ToolsReply,
+    UsageParams,
+    UsageReply,
     VacuumParams,
     VacuumReply,
 )
@@ -124,6 +126,7 @@ def search(
     project: str | None = None,
     since: str | None = None,
     limit_weak: bool = False,
+    caller: str = "",
 ) -> PreparedRequest[SearchReply]:
     """Return the request of `Client.search`."""
     params = SearchParams(
@@ -143,6 +146,7 @@ def search(
         project=project,
         since=since,
         limit_weak=limit_weak,
+        caller=caller,
     )
     return prepare("search", params, SearchReply)
 
@@ -165,6 +169,7 @@ def search_agents(
     project: str | None = None,
     since: str | None = None,
     limit_weak: bool = False,
+    caller: str = "",
 ) -> PreparedRequest[SearchAgentsReply]:
     """Return the request of `Client.search_agents`."""
     params = SearchAgentsParams(
@@ -184,6 +189,7 @@ def search_agents(
         project=project,
         since=since,
         limit_weak=limit_weak,
+        caller=caller,
     )
     return prepare("search_agents", params, SearchAgentsReply)
 
@@ -272,6 +278,7 @@ def call_tool(
     active_projects: Sequence[str] | None = None,
     recall: bool = False,
     include_conversations: bool = False,
+    caller: str = "",
 ) -> PreparedRequest[CallToolReply]:
     """Return the request of `Client.call_tool`."""
     params = CallToolParams(
@@ -284,6 +291,7 @@ def call_tool(
         active_projects=None if active_projects is None else list(active_projects),
         recall=recall,
         include_conversations=include_conversations,
+        caller=caller,
     )
     return prepare("call_tool", params, CallToolReply)
 
@@ -441,6 +449,14 @@ def hook_log(*, limit: int = 50, session_id: str | None = None) -> PreparedReque
     return prepare("hook_log", params, HookLogReply)
 
 
+def usage(
+    action: str = "show", *, since: str | None = None, agent: str | None = None, limit: int = 10
+) -> PreparedRequest[UsageReply]:
+    """Return the request of `Client.usage`."""
+    params = UsageParams(action=action, since=since, agent=agent, limit=limit)
+    return prepare("usage", params, UsageReply)
+
+
 def append_note(
     text: str, *, agent: str | None = None, date: str | None = None, key: str | None = None
 ) -> PreparedRequest[AppendNoteReply]:
@@ -571,6 +587,7 @@ def conversation_search(
     since: str | None = None,
     exclude_session: str | None = None,
     deadline_ms: int | None = None,
+    caller: str = "",
 ) -> PreparedRequest[ConversationSearchReply]:
     """Return the request of `Client.conversation_search`."""
     params = ConversationSearchParams(
@@ -582,6 +599,7 @@ def conversation_search(
         since=since,
         exclude_session=exclude_session,
         deadline_ms=deadline_ms,
+        caller=caller,
     )
     return prepare("conversation_search", params, ConversationSearchReply)
 

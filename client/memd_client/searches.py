@@ -14,6 +14,7 @@ from memd_client.limits import (
     MaxChars,
     MaxResults,
     Milliseconds,
+    Name,
     Path,
     Projects,
     Query,
@@ -54,6 +55,7 @@ class SearchParams(Record, frozen=True):
             `1y`).
         limit_weak: Leave out weak hits beyond the first two, or the first three if no hit is strong; not with
             `include_weak` or a `min_score` of 0 or less.
+        caller: The program that asks, for the log of recalls; empty: the client's name in `hello`.
 
     Returns:
         `hits`, best first, each with `path`, `start_line` and `end_line` (from 1, inclusive), `score` (0 to 1),
@@ -85,6 +87,7 @@ class SearchParams(Record, frozen=True):
     project: Path | None = None
     since: Since | None = None
     limit_weak: bool = False
+    caller: Name = ""
 
 
 class Supersession(Record, frozen=True):
@@ -238,6 +241,7 @@ class SearchAgentsParams(Record, frozen=True):
         project: As in `search`.
         since: As in `search`.
         limit_weak: As in `search`, for the hits of all agents together.
+        caller: As in `search`.
 
     Returns:
         `hits` as in `search`, best first, each with its `agent`; `agents`, a row for each: `mode`, `degraded`,
@@ -266,6 +270,7 @@ class SearchAgentsParams(Record, frozen=True):
     project: Path | None = None
     since: Since | None = None
     limit_weak: bool = False
+    caller: Name = ""
 
 
 class SearchedAgent(Record, frozen=True):

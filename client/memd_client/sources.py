@@ -12,6 +12,7 @@ from memd_client.limits import (
     AgentId,
     Key,
     Milliseconds,
+    Name,
     Path,
     Position,
     Query,
@@ -108,6 +109,7 @@ class ConversationSearchParams(Record, frozen=True):
         since: As in `search`.
         exclude_session: As in `search`.
         deadline_ms: As in `search`.
+        caller: As in `search`.
 
     Returns:
         `conversations`, best first, each with `session`, `path`, `score`, `relevance` and `excerpts`.
@@ -127,6 +129,7 @@ class ConversationSearchParams(Record, frozen=True):
     since: Since | None = None
     exclude_session: Key | None = None
     deadline_ms: Milliseconds | None = None
+    caller: Name = ""
 
 
 class Excerpt(Record, frozen=True):

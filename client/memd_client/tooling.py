@@ -68,6 +68,7 @@ class CallToolParams(Record, frozen=True):
         recall: True: `memory_search` also searches transcripts that are indexed for recall alone.
         include_conversations: Whether `memory_get` also reads conversations, as in `get`; set it only for a model that
             may read all of the agent.
+        caller: As in `search`.
 
     Returns:
         `result` as data, and `text`: the same as JSON for the model. If `ok` is false, the result describes the
@@ -88,6 +89,7 @@ class CallToolParams(Record, frozen=True):
     active_projects: Projects | None = None
     recall: bool = False
     include_conversations: bool = False
+    caller: Name = ""
 
 
 class CallToolReply(Record, frozen=True):

@@ -128,7 +128,7 @@ def test_a_prefix_of_one_session_is_enough_and_others_are_refused() -> None:
     assert "5f2c81, 5f2c99" in several.value.hint
 
 
-def test_first_words_of_a_prompt_are_in_the_log_of_hooks_alone() -> None:
+def test_first_words_of_a_prompt_are_in_the_log_of_recalls_alone() -> None:
     with served(top='log_level = "debug"\n') as (client, program):
         client.hook(
             "codex", "prompt", "new", cwd=SHOP, prompt=f"zanzibarquux {PROMPT} token=ghp_{'a1B2' * 9}"
@@ -136,7 +136,8 @@ def test_first_words_of_a_prompt_are_in_the_log_of_hooks_alone() -> None:
         client.hook("codex", "prompt", "new", cwd=SHOP, prompt="and the mombasaquux of the heron?")
         other, first = client.hook_log().entries
         client.index()
-        texts = [path.read_bytes() for path in root_of(program).rglob("*") if path.is_file()]
+        files = (path for path in root_of(program).rglob("*") if path.is_file())
+        texts = [path.read_bytes() for path in files if path.name != "recalls.jsonl"]
 
     assert first.prompt == "zanzibarquux what is the cormorant gateway's port on staging?"[:59] + "…"
     assert other.prompt == "and the mombasaquux of the heron?"

@@ -596,6 +596,8 @@ export interface SearchParams {
   /** Leave out weak hits beyond the first two, or the first three if no hit is strong; not with `include_weak` or a
    * `min_score` of 0 or less. */
   limit_weak?: boolean;
+  /** The program that asks, for the log of recalls; empty: the client's name in `hello`. */
+  caller?: string;
 }
 
 /**
@@ -790,6 +792,8 @@ export interface SearchAgentsParams {
   since?: string | null;
   /** As in `search`, for the hits of all agents together. */
   limit_weak?: boolean;
+  /** As in `search`. */
+  caller?: string;
 }
 
 /**
@@ -1187,6 +1191,8 @@ export interface CallToolParams {
   /** Whether `memory_get` also reads conversations, as in `get`; set it only for a model that may read all of the
    * agent. */
   include_conversations?: boolean;
+  /** As in `search`. */
+  caller?: string;
 }
 
 /**
@@ -1522,6 +1528,104 @@ export interface HookLogEntry {
 export interface HookLogReply {
   /** The entries, newest first. */
   entries: HookLogEntry[];
+}
+
+/**
+ * Return what was recalled, by whom, what was never recalled and what was not found; or clear the log of recalls.
+ */
+export interface UsageParams {
+  /** `show`, or `clear`: delete all entries of the log, or those of `agent`. */
+  action?: string;
+  /** Only recalls since a day (`2026-11-02`) or within a duration (`12h`, `7d`, `4w`); null: all that are logged. */
+  since?: string | null;
+  /** Only recalls of this agent's memory; null: all agents. */
+  agent?: string | null;
+  /** The most rows of each list, 1 to 100. */
+  limit?: number;
+}
+
+/**
+ * The recalls of one program on one day (UTC), by one way.
+ */
+export interface RecallDay {
+  /** YYYY-MM-DD. */
+  day: string;
+  /** The program, as it names itself. */
+  program: string;
+  /** `search`, `tool` (a model's tool call), `mcp`, `prompt` (added to a prompt) or `start` (start-up context). */
+  way: string;
+  /** Number of recalls. */
+  recalls: number;
+  /** Of these, recalls with a strong hit or an added text. */
+  strong: number;
+  /** Of these, recalls whose conversation memd has read. */
+  judged: number;
+  /** Of these, recalls whose text the next answer likely used. */
+  likely_used: number;
+}
+
+/**
+ * A note or a conversation that was recalled.
+ */
+export interface RecalledFile {
+  /** The agent in whose memory it is. */
+  agent: string;
+  /** Its path, as in a hit. */
+  path: string;
+  /** How many recalls showed it. */
+  recalls: number;
+  /** After how many of them the next answer likely used it. */
+  likely_used: number;
+  /** The last of them, epoch ms. */
+  last_ms: number;
+}
+
+/**
+ * A note or a conversation that no logged recall has shown.
+ */
+export interface NeverRecalled {
+  /** The agent in whose memory it is. */
+  agent: string;
+  /** The file. */
+  file: FileEntry;
+}
+
+/**
+ * Similar queries without a strong hit.
+ */
+export interface UnansweredQuery {
+  /** The newest of them, without secrets. */
+  query: string;
+  /** How many there were. */
+  count: number;
+  /** The programs that sent them. */
+  programs: string[];
+  /** When the newest was sent, epoch ms. */
+  last_ms: number;
+}
+
+/**
+ * What was recalled. `since_ms` is the first logged recall, or the start of the requested time if that is later.
+ */
+export interface UsageReply {
+  /** Whether recalls are logged: the setting `recall_log`. */
+  is_on: boolean;
+  /** Number of recalls. */
+  recalls: number;
+  /** Since when they are counted, epoch ms; 0: no recall is logged. */
+  since_ms: number;
+  /** Recalls by day, program and way, the newest day first. */
+  days: RecallDay[];
+  /** Notes and conversations that were recalled most often. */
+  often: RecalledFile[];
+  /** The largest notes and conversations that were never recalled. */
+  never: NeverRecalled[];
+  /** How many were never recalled. */
+  never_total: number;
+  /** Queries without a strong hit, the most frequent first. */
+  unanswered: UnansweredQuery[];
+  /** Entries deleted by `clear`. */
+  cleared: number;
 }
 
 /**
@@ -1935,6 +2039,8 @@ export interface ConversationSearchParams {
   exclude_session?: string | null;
   /** As in `search`. */
   deadline_ms?: number | null;
+  /** As in `search`. */
+  caller?: string;
 }
 
 /**
@@ -2185,6 +2291,7 @@ export interface Requests {
   compaction_done: { params: CompactionDoneParams; reply: CompactionDoneReply };
   hook: { params: HookParams; reply: HookReply };
   hook_log: { params: HookLogParams; reply: HookLogReply };
+  usage: { params: UsageParams; reply: UsageReply };
   append_note: { params: AppendNoteParams; reply: AppendNoteReply };
   memory_store: { params: MemoryStoreParams; reply: MemoryStoreReply };
   memory_recall: { params: MemoryRecallParams; reply: MemoryRecallReply };

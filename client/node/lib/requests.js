@@ -24,6 +24,7 @@ const WITHOUT_CLIENT_AGENT = new Set([
   "status",
   "metrics",
   "hook_log",
+  "usage",
   "search_agents",
   "sources",
   "remote",

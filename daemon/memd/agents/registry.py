@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import closing
 from functools import partial
 from pathlib import Path
@@ -63,7 +63,8 @@ class AgentRegistry:
 
     `on_use` is called with the agent's id when a search or a session begins, and returns what is set once changes of
     other machines that are being received now have arrived; None if there is nothing to wait for. `reload` requests
-    that the settings are read again, so that agents in new folders appear.
+    that the settings are read again, so that agents in new folders appear. `on_removed` is called after agents were
+    removed from the settings.
     """
 
     def __init__(
@@ -89,6 +90,7 @@ class AgentRegistry:
         self.chooser = chooser
         self.on_use: Callable[[str], trio.Event | None] = lambda _: None
         self.reload: Callable[[], None] = lambda: None
+        self.on_removed: Callable[[], Awaitable[None]] = trio.lowlevel.checkpoint
         self._home = home
         self._daemon = daemon
         self._extension = extension
@@ -255,6 +257,8 @@ class AgentRegistry:
                 else:
                     agent.config = config  # only its problems may differ
             await self._begin(added)
+        if removed:
+            await self.on_removed()
         return sorted([*reopened, *(agent.agent_id for agent in removed), *(config.id for config in added)])
 
     async def create(self, names: Collection[str]) -> None:

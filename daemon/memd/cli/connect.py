@@ -71,14 +71,14 @@ def open_client() -> Client:
         def _before_start(self) -> None:
             standard_output(time.monotonic).err.lines([line("starting memd")])
 
-    return StartingClient(autostart=os.environ.get("MEMD_AUTOSTART") != "0")
+    return StartingClient(autostart=os.environ.get("MEMD_AUTOSTART") != "0", client_name="memctl")
 
 
 def open_passive_client() -> Client:
     """Return a client for this user's daemon that never starts it."""
     from memd_client import Client
 
-    return Client(timeout_s=WATCH_TIMEOUT_S, connect_timeout_s=WATCH_TIMEOUT_S)
+    return Client(timeout_s=WATCH_TIMEOUT_S, connect_timeout_s=WATCH_TIMEOUT_S, client_name="memctl")
 
 
 def has_memory() -> bool:

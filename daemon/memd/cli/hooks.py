@@ -137,7 +137,7 @@ def log(session: CliSession, limit: int, session_id: str | None, as_json: bool) 
 
     Each entry has the time (UTC), the program, the event, the decision, the first words of the prompt and, if memory
     was added, its characters and the places of its hits. Otherwise it has the place of the best candidate and what
-    that lacked. The log is in RAM only, so it starts empty with each daemon. A hook that finds no daemon isn't in it.
+    that lacked. The entries are part of the log that `memctl usage` reads. A hook that finds no daemon isn't in it.
     """
     with session.client() as client:
         reply = client.hook_log(limit=limit, session_id=session_id)

@@ -65,4 +65,6 @@ def _open_client(host: str, timeout_s: float | None) -> Client:
     """Return a client for the daemon of a host; None: with the timeouts of all clients."""
     from memd_client import Client
 
-    return Client(host=host) if timeout_s is None else Client(host=host, timeout_s=timeout_s)
+    if timeout_s is None:
+        return Client(host=host, client_name="memctl")
+    return Client(host=host, timeout_s=timeout_s, client_name="memctl")

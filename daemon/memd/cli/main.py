@@ -48,6 +48,7 @@ COMMANDS = {
     "service": "service:command",
     "mcp": "mcp:command",
     "hooks": "hooks:command",
+    "usage": "usage:command",
     "doctor": "doctor:command",
     "top": "top:command",
     "metrics": "metrics:command",
@@ -67,7 +68,7 @@ VARIABLE = "_MEMCTL_COMPLETE"
 
 GROUPS = {
     "Search": ("search", "get", "handoff", "web", "agents"),
-    "Monitor": ("status", "top", "metrics", "eval", "doctor", "logs"),
+    "Monitor": ("status", "usage", "top", "metrics", "eval", "doctor", "logs"),
     "Maintain": ("note", "facts", "index", "reset", "vacuum", "remote"),
     "Set up": (
         "setup",

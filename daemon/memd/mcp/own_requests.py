@@ -31,11 +31,11 @@ def check_arguments(tool: Tool, given: Mapping[str, Any]) -> None:
             raise BadParamsError(f"{tool.name}: `{name}` must be {words}")
 
 
-def _append_note(given: Mapping[str, Any], agent: str | None) -> PreparedRequest[Any]:
+def _append_note(given: Mapping[str, Any], agent: str | None, caller: str) -> PreparedRequest[Any]:
     return requests.append_note(given["text"], agent=agent, date=given.get("date"))
 
 
-def _conversation_search(given: Mapping[str, Any], agent: str | None) -> PreparedRequest[Any]:
+def _conversation_search(given: Mapping[str, Any], agent: str | None, caller: str) -> PreparedRequest[Any]:
     source = given.get("source")
     return requests.conversation_search(
         given["query"],
@@ -45,10 +45,11 @@ def _conversation_search(given: Mapping[str, Any], agent: str | None) -> Prepare
         project=given.get("project"),
         since=given.get("since"),
         exclude_session=given.get("ownSession"),
+        caller=caller,
     )
 
 
-def _conversation_read(given: Mapping[str, Any], agent: str | None) -> PreparedRequest[Any]:
+def _conversation_read(given: Mapping[str, Any], agent: str | None, caller: str) -> PreparedRequest[Any]:
     return requests.conversation_read(
         given["session"],
         agent=agent,
@@ -58,7 +59,7 @@ def _conversation_read(given: Mapping[str, Any], agent: str | None) -> PreparedR
     )
 
 
-def _session_handoff(given: Mapping[str, Any], agent: str | None) -> PreparedRequest[Any]:
+def _session_handoff(given: Mapping[str, Any], agent: str | None, caller: str) -> PreparedRequest[Any]:
     session = given.get("session") or ""
     return requests.session_handoff(
         session=session,
@@ -68,10 +69,10 @@ def _session_handoff(given: Mapping[str, Any], agent: str | None) -> PreparedReq
     )
 
 
-OWN_REQUESTS: dict[str, Callable[[Mapping[str, Any], str | None], PreparedRequest[Any]]] = {
+OWN_REQUESTS: dict[str, Callable[[Mapping[str, Any], str | None, str], PreparedRequest[Any]]] = {
     APPEND_NOTE: _append_note,
     CONVERSATION_SEARCH: _conversation_search,
     CONVERSATION_READ: _conversation_read,
     SESSION_HANDOFF: _session_handoff,
 }
-"""By tool: the request for checked arguments and an agent."""
+"""By tool: the request for checked arguments, an agent and the name of the caller."""

@@ -17,11 +17,12 @@ AGENTS_TIMEOUT_S = 2.0
 
 
 class AgentScope:
-    """The daemon's client, and the agents that a server gives access to."""
+    """The daemon's client, and the agents that a server gives access to. `caller` is the name of the MCP client."""
 
     def __init__(self, client: AsyncioClient, agent: str | None) -> None:
         self.client = client
         self.agent = agent
+        self.caller = ""
         self._agents: tuple[str, ...] = ()
         self._agents_at = -AGENTS_TTL_S
 

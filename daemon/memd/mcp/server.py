@@ -38,6 +38,9 @@ VERSIONS = ("2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05")
 NOT_FOUND = -32002
 """MCP's code for an unknown resource."""
 
+MAX_NAME_CHARS = 200
+"""Longest name of a client that is passed on."""
+
 MAX_OUTPUT_BYTES = 256 * 1024 * 1024
 """Replies that may wait for a client that doesn't read."""
 
@@ -55,7 +58,10 @@ def serve(agent: str | None, *, autostart: bool, structured: bool = False) -> No
 
 
 async def _serve(agent: str | None, output: LineWriter, autostart: bool, *, structured: bool) -> None:
-    async with AsyncioClient(autostart=autostart) as client, AsyncioClient() as watcher:
+    async with (
+        AsyncioClient(autostart=autostart, client_name="memd-mcp") as client,
+        AsyncioClient() as watcher,
+    ):
         subscriptions = ResourceSubscriptions(watcher)
         served = MemoryServer(AgentScope(client, agent), subscriptions, output, structured=structured)
         async with asyncio.TaskGroup() as tasks:
@@ -116,7 +122,9 @@ class MemoryServer:
         self.rpc.notify("notifications/resources/updated", {"uri": uri})
 
     async def _initialize(self, params: Params) -> Params:
-        asked = params.get("protocolVersion")
+        asked, about = params.get("protocolVersion"), params.get("clientInfo")
+        name = about.get("name") if isinstance(about, dict) else None
+        self._scope.caller = name[:MAX_NAME_CHARS] if isinstance(name, str) else ""
         return {
             "protocolVersion": asked if asked in VERSIONS else VERSIONS[0],
             "capabilities": {

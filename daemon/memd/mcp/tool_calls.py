@@ -56,7 +56,7 @@ async def carry_out(
         agent = scope.checked(given.pop("agent", None))
         if name in OWN_REQUESTS:
             return await _ask_or_shared(scope, tool, agent, given, on_progress)
-        ask = requests.call_tool(name, given, agent=agent, include_conversations=True)
+        ask = requests.call_tool(name, given, agent=agent, include_conversations=True, caller=scope.caller)
         ask.repeatable = tool.repeatable
         reply = await _send(scope, ask, on_progress)
         return (
@@ -77,7 +77,7 @@ async def _search_all(
 ) -> ToolResult:
     """Search the memory of all agents."""
     try:
-        answer = all_agents_result(await _send(scope, _search_request(given), on_progress))
+        answer = all_agents_result(await _send(scope, _search_request(given, scope.caller), on_progress))
     except BadParamsError as error:
         return _wrong(tool, error.message)
     except MemdError as error:
@@ -107,7 +107,7 @@ async def _ask_own(
     """Execute a tool that is a request of its own."""
     try:
         check_arguments(tool, given)
-        answer = to_wire(await _send(scope, OWN_REQUESTS[tool.name](given, agent), on_progress))
+        answer = to_wire(await _send(scope, OWN_REQUESTS[tool.name](given, agent, scope.caller), on_progress))
     except BadParamsError as error:
         return _wrong(tool, error.message)
     return ToolResult(answer_text(tool.name, answer), answer)
@@ -140,7 +140,7 @@ async def _known_agents(scope: AgentScope) -> list[str]:
 # --- a search of all agents ------------------------------------------------------------------------------
 
 
-def _search_request(arguments: Mapping[str, Any]) -> PreparedRequest[SearchAgentsReply]:
+def _search_request(arguments: Mapping[str, Any], caller: str) -> PreparedRequest[SearchAgentsReply]:
     """Return the request for a call; the daemon checks ranges."""
     known = ("query", "maxResults", "maxChars", "minScore")
     query, most, chars, least = (arguments.get(name) for name in known)
@@ -155,7 +155,9 @@ def _search_request(arguments: Mapping[str, Any]) -> PreparedRequest[SearchAgent
     if least is not None and type(least) not in (int, float):
         raise BadParamsError("memory_search: `minScore` must be a number")
     budget = DEFAULT_SEARCH_CHARS if chars is None else chars
-    return requests.search_agents(query, max_results=most, max_chars=budget, min_score=least, limit_weak=True)
+    return requests.search_agents(
+        query, max_results=most, max_chars=budget, min_score=least, limit_weak=True, caller=caller
+    )
 
 
 def all_agents_result(reply: SearchAgentsReply) -> dict[str, Any]:

@@ -22,7 +22,7 @@ from memd_client.trio import TrioClient
 OFFERED = frozenset(
     (
         "status search search_agents get files conversation_read facts memory_recall memory_store memory_edit"
-        " memory_forget metrics index"
+        " memory_forget metrics index usage"
     ).split()
 )
 """The requests that the page may send."""

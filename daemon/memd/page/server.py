@@ -93,7 +93,7 @@ class PageServer:
         try:
             async with (
                 listener,
-                TrioClient(self._socket, state_dir="") as client,
+                TrioClient(self._socket, state_dir="", client_name="memd-page") as client,
                 trio.open_nursery() as nursery,
             ):
                 opening = Opening(port, assets, Gateway(client), version=self._version, limits=self._limits)

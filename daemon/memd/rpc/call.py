@@ -11,6 +11,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from memd.agents.registry import AgentRegistry
+from memd.lifecycle.recalls.log import RecallLog
 from memd.lifecycle.registry import AgentLifecycle, LifecycleRegistry
 from memd.replication.replicas import Replicas
 from memd.rpc.admission import Admission
@@ -44,7 +45,7 @@ class DaemonContext:
 
     started: `time.monotonic()` at its start. open_connections: updated by the server. cpu_before: CPU seconds used by
     the start. show: opens the page, for one agent or all. examine: returns a report on programs, settings and files, or
-    None. replicas: agents' remotes.
+    None. replicas: agents' remotes. recalls: the log of recalls.
     """
 
     version: str
@@ -59,6 +60,7 @@ class DaemonContext:
     open_page: Callable[[str | None], Awaitable[OpenPageReply]] = no_page
     examine: Callable[[], Awaitable[dict[str, Any] | None]] = no_examination
     replicas: Replicas | None = None
+    recalls: RecallLog = field(default_factory=RecallLog)
     admission: Admission = field(init=False)
     backlog: Backlog = field(init=False)
 
@@ -71,7 +73,7 @@ class DaemonContext:
         """The decisions about injections."""
         from memd.lifecycle.hooks.service import HookService  # not at the start: 7 ms
 
-        return HookService()
+        return HookService(recalls=self.recalls)
 
     @cached_property
     def replication(self) -> ReplicationService | None:
@@ -95,7 +97,7 @@ class Call:
     progress: sends a progress to the client. cancel: cancels another request of the same connection by its id, and
     returns whether it was running. notify: sends a notification with the request's id, and returns False if the queue
     was full. slot: waits for a slot of a request of that name, and keeps it inside the `async with` block; for parts of
-    a request that takes no slot itself.
+    a request that takes no slot itself. client: the name that the client gave in `hello`.
     """
 
     registry: AgentRegistry
@@ -104,6 +106,7 @@ class Call:
     cancel: Callable[[int], bool]
     notify: Callable[[str, Mapping[str, Any]], bool]
     slot: Callable[[str], AbstractAsyncContextManager[None]] = lambda _: nullcontext()
+    client: str = ""
 
     def lifecycle(self, agent_id: str | None) -> AgentLifecycle:
         """Return an agent's lifecycle, the default agent's for None; raise `AgentUnknownError`."""

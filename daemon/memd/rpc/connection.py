@@ -12,6 +12,7 @@ from typing import Any
 import trio
 
 from memd.agents.registry import AgentRegistry
+from memd.lifecycle.recalls.recall import recall_of
 from memd.rpc.call import Call, DaemonContext
 from memd.rpc.dispatch import error_shape, find_handler, wire_reply
 from memd.rpc.metrics import count_request
@@ -92,6 +93,7 @@ class Connection:
         self._outbox = Outbox(stream, daemon.limits, daemon.backlog)
         self._running: dict[int, _Request] = {}
         self.greeted = False
+        self._client = ""
         self._has_answered = False
         self._draining = False
         self._dismissed: MemdError | None = None
@@ -286,7 +288,13 @@ class Connection:
                 params = {**params, "deadline_ms": max(1, deadline_ms - waited_ms)}
             handle, decoded = find_handler(request.method, params)
             call = self._call_of(request)
-            return wire_reply(call, await handle(call, decoded))
+            reply = await handle(call, decoded)
+            if request.method == "hello":
+                self._client = decoded.client
+            recall = recall_of(decoded, reply, self._client)
+            if recall is not None:
+                self._daemon.recalls.add(recall)
+            return wire_reply(call, reply)
 
     @contextlib.asynccontextmanager
     async def _slot(self, method: str, deadline_ms: int | None = None) -> AsyncIterator[None]:
@@ -339,7 +347,7 @@ class Connection:
             frame = encode_reply([NOTIFICATION, method, {"id": request.id, **params}])
             return not request.answered and self._outbox.offer(frame)
 
-        return Call(self._registry, self._daemon, progress, cancel, notify, self._slot)
+        return Call(self._registry, self._daemon, progress, cancel, notify, self._slot, self._client)
 
     def _send_progress(self, request: _Request, stage: str, done: int, total: int, detail: str) -> None:
         """Queue a progress, unless the last one is too recent, the request has ended or the queue is full."""

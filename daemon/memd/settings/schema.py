@@ -408,6 +408,13 @@ class DaemonSettings(msgspec.Struct, frozen=True, kw_only=True):
             kind="list of paths and names",
         ),
     ] = ()
+    recall_log: Annotated[
+        bool,
+        Setting(
+            "Whether searches and the texts that hooks add are logged for `memctl usage`, in 10 MB at most. `false` "
+            "also deletes the log at the next start."
+        ),
+    ] = True
     vector_ram_mb: Annotated[
         AtLeast0 | None,
         Setting(

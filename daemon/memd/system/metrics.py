@@ -67,6 +67,12 @@ FAMILIES: dict[str, Family] = {
         "Events of hooks, by decision: `injected` adds lines, `related` names a location.",
         ("event", "decision"),
     ),
+    "memd_recalls_total": Family(
+        "counter",
+        "Searches, and texts added to prompts and sessions, by way and best hit.",
+        ("way", "outcome"),
+    ),
+    "memd_recalls_dropped_total": Family("counter", "Recalls that could not be logged."),
     "memd_catch_up_seconds": Family("histogram", "Time searches waited for changed files."),
     "memd_files_checked_total": Family(
         "counter",

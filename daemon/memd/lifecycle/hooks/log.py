@@ -1,57 +1,69 @@
-"""The latest decisions of hooks, without the text of memory. In RAM: no log event and no file has any of it."""
+"""The decisions of hooks in the log of recalls. Pure functions."""
 
 from __future__ import annotations
 
-from collections import deque
+from collections.abc import Iterable, Sequence
 from itertools import islice
 
 from memd.lifecycle.hooks.injection import HookDecision
-from memd.system.clock import Clock, wall_clock_ms
+from memd.lifecycle.recalls.recall import MAX_NAME_CHARS, Recall, Shown
 from memd.text.redact.secrets import redact
 from memd_client.hooks import HookLogEntry, HookParams
 
-MAX_ENTRIES = 500
-"""Decisions kept, in RAM."""
-
 MAX_PLACES = 10
 
-MAX_NAME_CHARS = 200
-"""Longest name of a program or session that is kept; they come from the client."""
+WAYS = {"prompt": "prompt", "session_start": "start"}
+"""Ways of recalls by event; other events recall nothing."""
+
+SILENT = ("indexed", "off", "excluded", "machine_prompt")
+"""Decisions without a search, which are no recalls."""
 
 SHOWN_PROMPT_CHARS, READ_PROMPT_CHARS = 60, 1_000
 """Characters of a prompt that are shown, and those that are read for them: enough to recognize a secret."""
 
 
-class HookLog:
-    """The latest decisions, newest first."""
+def hook_recall(params: HookParams, decision: HookDecision, agents: Sequence[str]) -> Recall:
+    """Return the entry for a decision, with the locations of what was injected."""
+    is_recall = decision.code not in SILENT
+    return Recall(
+        way=WAYS.get(params.event, "hook") if is_recall else "hook",
+        program=params.program[:MAX_NAME_CHARS],
+        session=params.session_id[:MAX_NAME_CHARS],
+        agents=tuple(agents),
+        query=first_words(params.prompt),
+        shown=tuple(
+            Shown(line.place, agents[0], "strong", len(line.text)) for line in decision.lines[:MAX_PLACES]
+        ),
+        event=params.event,
+        decision=decision.code,
+        chars=len(decision.text),
+        candidate=decision.candidate,
+        lacks=decision.lacks,
+    )
 
-    def __init__(self, clock: Clock = wall_clock_ms) -> None:
-        self._clock = clock
-        self._entries: deque[HookLogEntry] = deque(maxlen=MAX_ENTRIES)
 
-    def __repr__(self) -> str:
-        return f"<HookLog of {len(self._entries)} decisions>"
-
-    def add(self, params: HookParams, decision: HookDecision) -> None:
-        """Record a decision and the places of what was injected."""
-        self._entries.appendleft(
-            HookLogEntry(
-                time_ms=self._clock(),
-                program=params.program[:MAX_NAME_CHARS],
-                session_id=params.session_id[:MAX_NAME_CHARS],
-                event=params.event,
-                decision=decision.code,
-                chars=len(decision.text),
-                places=[line.place for line in decision.lines[:MAX_PLACES]],
-                prompt=first_words(params.prompt),
-                candidate=decision.candidate,
-                lacks=decision.lacks,
-            )
+def hook_entries(recalls: Iterable[Recall], limit: int, session_id: str | None = None) -> list[HookLogEntry]:
+    """Return the newest decisions among recalls, given oldest first, of all sessions or of one."""
+    newest = (
+        recall
+        for recall in reversed(list(recalls))
+        if recall.decision and session_id in (None, recall.session)
+    )
+    return [
+        HookLogEntry(
+            time_ms=recall.time_ms,
+            program=recall.program,
+            session_id=recall.session,
+            event=recall.event,
+            decision=recall.decision,
+            chars=recall.chars,
+            places=[shown.place for shown in recall.shown],
+            prompt=recall.query,
+            candidate=recall.candidate,
+            lacks=recall.lacks,
         )
-
-    def newest(self, limit: int, session_id: str | None = None) -> list[HookLogEntry]:
-        """Return the newest decisions, of all sessions or of one."""
-        return list(islice((each for each in self._entries if session_id in (None, each.session_id)), limit))
+        for recall in islice(newest, limit)
+    ]
 
 
 def first_words(prompt: str) -> str:

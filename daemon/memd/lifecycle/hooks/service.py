@@ -21,7 +21,7 @@ from memd.lifecycle.hooks.injection import (
     inject,
     name_location,
 )
-from memd.lifecycle.hooks.log import HookLog
+from memd.lifecycle.hooks.log import hook_recall
 from memd.lifecycle.hooks.opening import (
     MAX_SESSIONS,
     OPENING_TOKENS,
@@ -33,6 +33,7 @@ from memd.lifecycle.hooks.opening import (
 from memd.lifecycle.hooks.project import Project, project_in
 from memd.lifecycle.hooks.prompts import read_prompt, sentences_of
 from memd.lifecycle.hooks.seen import SeenFacts
+from memd.lifecycle.recalls.log import RecallLog
 from memd.settings.hooks import HooksSettings
 from memd.settings.sources import SHARED_AGENT
 from memd.sources.projects import find_project
@@ -69,14 +70,14 @@ MAX_FILES = 1_000
 
 
 class HookService:
-    """Decides about injections, for all agents and programs. Its state is in RAM and bounded."""
+    """Decides about injections, for all agents and programs. Its own state is in RAM and bounded."""
 
-    def __init__(self, clock: Clock = wall_clock_ms) -> None:
-        self.log = HookLog(clock)
+    def __init__(self, clock: Clock = wall_clock_ms, recalls: RecallLog | None = None) -> None:
+        self.recalls = recalls or RecallLog(clock=clock)
         self._shown, self._said = SeenFacts(), SeenFacts()
 
     def __repr__(self) -> str:
-        return f"<HookService {self._shown!r}, {self.log!r}>"
+        return f"<HookService {self._shown!r}, {self.recalls!r}>"
 
     async def answer(self, memories: AgentRegistry, params: HookParams) -> HookReply:
         """Return the text for a session at an event, and record the decision."""
@@ -97,7 +98,7 @@ class HookService:
                 for each in memory:
                     each.compaction_done()
         finally:
-            self.log.add(params, decision)
+            self.recalls.add(hook_recall(params, decision, [each.agent_id for each in memory]))
         return HookReply(text=decision.text, decision=decision.code, hits=len(decision.lines))
 
     async def _at_prompt(self, memory: Sequence[Agent], params: HookParams, max_tokens: int) -> HookDecision:

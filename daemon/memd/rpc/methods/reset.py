@@ -17,4 +17,7 @@ async def handle(call: Call, params: ResetParams) -> ResetReply:
     async def ask(agent: Agent, progress: ProgressSink) -> IndexedAgent:
         return await agent.reset(params.delete_vectors, progress)
 
-    return ResetReply(await ask_each(call, params.agent, ask, not_indexed))
+    reply = ResetReply(await ask_each(call, params.agent, ask, not_indexed))
+    agents = {row.agent for row in reply.agents}
+    await call.daemon.recalls.forget(lambda recall: not agents.isdisjoint(recall.agents))
+    return reply

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 
 import trio
 
 from memd.agents.agent import Agent
 from memd.agents.source_status import describe_removed
+from memd.lifecycle.recalls.recall import Recall
 from memd.rpc.call import Call
 from memd.rpc.params import match_prefix, wrong
 from memd.sources.retained import RetainedConversations, RetainedCopies
@@ -53,5 +55,12 @@ async def _delete_copies(call: Call, agents: Sequence[Agent], params: SourcesPar
     for agent, (store, names) in stores.items():
         chosen = [name for name in names if session in ("", name)]
         deleted += await trio.to_thread.run_sync(store.forget, chosen)
+        await call.daemon.recalls.forget(partial(_concerns, source=params.name, session=session))
         await call.registry.erase_deleted(agent)
     return deleted
+
+
+def _concerns(recall: Recall, *, source: str, session: str) -> bool:
+    """Return whether a recall showed a conversation of a source, or was asked for in it; `session` may be empty."""
+    showed = any(shown.place.startswith(f"{source}/") and session in shown.place for shown in recall.shown)
+    return showed or (bool(session) and recall.session != "" and recall.session in session)

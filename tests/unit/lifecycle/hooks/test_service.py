@@ -14,11 +14,12 @@ from memd.agents.agent import Agent
 from memd.agents.registry import AgentRegistry
 from memd.index.transcripts import RecentSession, SessionFacts
 from memd.lifecycle.hooks import confident_matches
+from memd.lifecycle.hooks.log import hook_entries
 from memd.lifecycle.hooks.service import HookService
 from memd.settings.hooks import HooksSettings
 from memd.settings.schema import DaemonSettings
 from memd_client.errors import AgentUnknownError, DeadlineExceededError, MemdError
-from memd_client.hooks import HookParams, HookReply
+from memd_client.hooks import HookLogEntry, HookParams, HookReply
 from memd_client.messages import (
     FileEntry,
     FilesParams,
@@ -100,6 +101,7 @@ class ScriptedMemories:
 
     def __init__(self, *memories: ScriptedMemory, hooks: HooksSettings | None = None) -> None:
         self.settings = DaemonSettings(hooks=hooks or HooksSettings())
+        self.exclusions = ()
         self.agents: Mapping[str, ScriptedMemory] = {each.agent_id: each for each in memories}
 
     def agent(self, agent_id: str | None) -> ScriptedMemory:
@@ -107,6 +109,11 @@ class ScriptedMemories:
         if (agent_id or "main") not in self.agents:
             raise AgentUnknownError("there is no such agent")
         return self.agents[agent_id or "main"]
+
+
+def newest(service: HookService, limit: int) -> list[HookLogEntry]:
+    """Return the newest decisions that were recorded."""
+    return hook_entries(trio.run(service.recalls.read), limit)
 
 
 def answer(service: HookService, memories: ScriptedMemories, params: HookParams) -> HookReply:
@@ -121,7 +128,7 @@ def test_a_sure_fact_is_injected_and_logged_by_its_place() -> None:
 
     assert (reply.decision, reply.hits) == ("injected", 1)
     assert f"- {FACT} ({PATH}#L3)" in reply.text
-    [entry] = service.log.newest(5)
+    [entry] = newest(service, 5)
     assert (entry.decision, entry.places, entry.chars) == ("injected", [f"{PATH}#L3"], len(reply.text))
 
 
@@ -172,7 +179,7 @@ def test_a_search_that_is_too_slow_is_given_up() -> None:
     reply = answer(service, ScriptedMemories(slow), PROMPT)
 
     assert (reply.text, reply.decision) == ("", "gave_up")
-    assert service.log.newest(1)[0].lacks == "the search did not finish in time"
+    assert newest(service, 1)[0].lacks == "the search did not finish in time"
     assert answer(service, ScriptedMemories(slow, ScriptedMemory("shared", [found()])), PROMPT).text
 
 
@@ -183,7 +190,7 @@ async def test_a_caller_that_leaves_is_logged_and_was_shown_nothing() -> None:
         calling.cancel()
         await service.answer(cast(AgentRegistry, memories), PROMPT)
 
-    [entry] = service.log.newest(1)
+    [entry] = hook_entries(await service.recalls.read(), 1)
     assert (entry.decision, entry.chars) == ("gave_up", 0)
     assert "the caller left" in entry.lacks
     assert (await service.answer(cast(AgentRegistry, memories), PROMPT)).decision == "injected"
@@ -317,7 +324,7 @@ def test_what_the_best_candidate_lacks_is_logged(hit: Hit, lacks: str) -> None:
     service = HookService()
     answer(service, ScriptedMemories(ScriptedMemory("main", [hit])), PROMPT)
 
-    [entry] = service.log.newest(1)
+    [entry] = newest(service, 1)
     assert (entry.decision, entry.lacks) == ("not_sure", lacks)
     assert entry.candidate == f"{hit.path}#L{hit.start_line}"
 
@@ -332,7 +339,7 @@ def test_a_likely_location_is_named_once_in_a_session(monkeypatch: pytest.Monkey
     assert replies[0].text == (
         f"<memd-memory>\nPossibly related: {PATH}: memory_get, from line 3\n</memd-memory>"
     )
-    again, first = service.log.newest(2)
+    again, first = newest(service, 2)
     assert (first.decision, first.places, first.candidate) == ("related", [f"{PATH}#L3"], "")
     assert (again.decision, again.places, again.candidate) == ("already_shown", [], f"{PATH}#L3")
 
@@ -352,7 +359,7 @@ def test_a_candidate_that_was_shown_or_is_too_long_is_logged_as_such() -> None:
     for memories in (short, ScriptedMemories(memory), ScriptedMemories(memory)):
         answer(service, memories, PROMPT)
 
-    again, _, first = service.log.newest(3)
+    again, _, first = newest(service, 3)
 
     assert (again.candidate, again.lacks) == (f"{PATH}#L3", "already shown or said in this session")
     assert (first.candidate, first.lacks) == (f"{PATH}#L3", "too long for hooks.max_tokens")

@@ -1,0 +1,1 @@
+"""The log of recalls: what was searched and shown, and to whom."""

@@ -7,6 +7,7 @@ export const VIEWS = [
   { name: "search", label: "Search" },
   { name: "facts", label: "Facts" },
   { name: "health", label: "Health" },
+  { name: "usage", label: "Usage" },
 ];
 
 /** @typedef {{path: string, agent: string, found: {start: number, end: number} | null}} Place */

@@ -117,6 +117,16 @@ export interface Reader {
   opener: string;
 }
 
+/** Recalls of one program on one day, by one way. */
+export interface RecallDay { day: string; program: string; way: string; recalls: number; strong: number; judged: number; likely_used: number }
+
+export interface UsageReport {
+  is_on: boolean; recalls: number; since_ms: number; days: RecallDay[];
+  often: { agent: string; path: string; recalls: number; likely_used: number; last_ms: number }[];
+  never: { agent: string; file: NoteFile }[]; never_total: number;
+  unanswered: { query: string; count: number; programs: string[]; last_ms: number }[];
+}
+
 export interface Excerpt { mtime: number; lines: string[]; whole: boolean }
 
 export interface State {
@@ -134,6 +144,7 @@ export interface State {
     rows: Fact[]; total: number; query: string; loaded: boolean; error: RequestFailure | null;
     editing: { id: string; was: string; text: string; problem: RequestFailure | null } | null; forgetting: string; busy: boolean;
   };
+  usage: { agent: string; report: UsageReport | null; error: RequestFailure | null };
   reader: Reader | null;
   /** How files are shown; empty until the user chooses. */
   reading: "" | "rendered" | "source";

@@ -7,6 +7,7 @@ import { loadNotes } from "./notes.js";
 import { hideReader, openAddressed } from "./reader.js";
 import { search } from "./search.js";
 import { changed, forgetAgent, state } from "./state.js";
+import { loadUsage } from "./usage.js";
 
 /** Show what the address names: at the beginning, and when the browser goes back, forward or to a bookmark. */
 export function followAddress() {
@@ -14,6 +15,7 @@ export function followAddress() {
   if (agent !== state.agent) show(agent);
   state.view = view;
   if (view === "health") void loadMetrics();
+  if (view === "usage") void loadUsage();
   if (place) openAddressed(place);
   else if (state.reader) hideReader();
   correctAddress();
@@ -25,6 +27,7 @@ export function goTo(name) {
   state.view = name;
   pushAddress();
   if (name === "health") void loadMetrics();
+  if (name === "usage") void loadUsage();
   changed();
 }
 
@@ -42,6 +45,7 @@ function show(agent) {
   forgetAgent();
   state.agent = agent;
   changed();
+  if (state.view === "usage") void loadUsage();
   void loadAll();
 }
 

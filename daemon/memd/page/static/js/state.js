@@ -19,6 +19,7 @@ export const state = {
   notes: { files: [], skipped: [], total: 0, excerpts: new Map(), loaded: false, error: null },
   search: { query: "", scope: "agent", sources: "all", anything: false, more: false, reply: null, asking: false, error: null, open: new Set() },
   facts: { rows: [], total: 0, query: "", loaded: false, error: null, editing: null, forgetting: "", busy: false },
+  usage: { agent: "", report: null, error: null },
   reader: null,
   reading: "",
   toast: null,

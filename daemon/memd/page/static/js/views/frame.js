@@ -17,14 +17,16 @@ import { helpView } from "./help.js";
 import { notesView } from "./notes.js";
 import { readerView } from "./reader.js";
 import { searchView } from "./search.js";
+import { usageView } from "./usage.js";
 
-const DRAWN = { notes: notesView, search: searchView, facts: factsView, health: healthView };
+const DRAWN = { notes: notesView, search: searchView, facts: factsView, health: healthView, usage: usageView };
 
 const ICONS = {
   notes: html`<svg viewBox="0 0 20 20" fill="none" stroke="currentColor" stroke-width="1.6" stroke-linecap="round" aria-hidden="true"><path d="M5 3v14M5 5.5h10M5 10h8M5 14.5h10"></path></svg>`,
   search: html`<svg viewBox="0 0 20 20" fill="none" stroke="currentColor" stroke-width="1.6" stroke-linecap="round" aria-hidden="true"><circle cx="9" cy="9" r="5.5"></circle><path d="m13.2 13.2 3.8 3.8"></path></svg>`,
   facts: html`<svg viewBox="0 0 20 20" fill="none" stroke="currentColor" stroke-width="1.6" stroke-linejoin="round" aria-hidden="true"><path d="M5.5 3h9v14L10 13.4 5.5 17z"></path></svg>`,
   health: html`<svg viewBox="0 0 20 20" fill="none" stroke="currentColor" stroke-width="1.6" stroke-linecap="round" stroke-linejoin="round" aria-hidden="true"><path d="M2.5 10h3.6l2-5 3.8 10 2-5h3.6"></path></svg>`,
+  usage: html`<svg viewBox="0 0 20 20" fill="none" stroke="currentColor" stroke-width="1.6" stroke-linecap="round" aria-hidden="true"><path d="M4 17v-5M10 17V4M16 17V9"></path></svg>`,
 };
 
 export function frameView() {

@@ -5,7 +5,7 @@ import { hideHelp } from "../places.js";
 
 const KEYS = [
   ["/", "search"], ["j  k", "next, previous"], ["Enter", "open what is in focus"], ["e", "edit the fact, or explain the hit"],
-  ["f", "forget the fact"], ["1 – 4", "notes, search, facts, health"], ["r", "the open file: rendered or source"], ["t", "light or dark"], ["Esc", "close, leave, go back"], ["?", "these keys"],
+  ["f", "forget the fact"], ["1 – 5", "notes, search, facts, health, usage"], ["r", "the open file: rendered or source"], ["t", "light or dark"], ["Esc", "close, leave, go back"], ["?", "these keys"],
 ];
 
 export function helpView() {

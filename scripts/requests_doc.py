@@ -30,7 +30,9 @@ FRAMES = ROOT / "tests" / "conformance" / "frames.json"
 GROUPS = {
     "Connection": ("hello", "cancel", "subscribe"),
     "Search": ("search", "search_agents", "get", "files"),
-    "Sources and conversations": ("sources", "conversation_search", "conversation_read", "session_handoff"),
+    "Sources and conversations": (
+        *("sources", "conversations", "conversation_search", "conversation_read", "session_handoff"),
+    ),
     "Several machines": ("remote",),
     "Notes and facts": (
         *("append_note", "memory_store", "memory_recall", "memory_edit", "memory_forget", "facts"),

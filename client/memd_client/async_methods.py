@@ -16,6 +16,7 @@ from .messages import (
     CompactionDoneReply,
     ConversationReadReply,
     ConversationSearchReply,
+    ConversationsReply,
     EmbedReply,
     FactsForPromptReply,
     FactsReply,
@@ -119,6 +120,7 @@ class AsyncMethods:
         since: str | None = None,
         limit_weak: bool = False,
         caller: str = "",
+        until: str | None = None,
     ) -> SearchReply:
         """Search an agent's memory by keywords and vectors, as the files are now.
 
@@ -149,6 +151,7 @@ class AsyncMethods:
             limit_weak: Leave out weak hits beyond the first two, or the first three if no hit is strong; not with
                 `include_weak` or a `min_score` of 0 or less.
             caller: The program that asks, for the log of recalls; empty: the client's name in `hello`.
+            until: Only what was said or written up to the end of a day (`2026-11-30`), or before a duration (`7d`).
 
         Returns:
             `hits`, best first, each with `path`, `start_line` and `end_line` (from 1, inclusive), `score` (0 to 1),
@@ -182,6 +185,7 @@ class AsyncMethods:
                 since=since,
                 limit_weak=limit_weak,
                 caller=caller,
+                until=until,
             )
         )
 
@@ -205,6 +209,7 @@ class AsyncMethods:
         since: str | None = None,
         limit_weak: bool = False,
         caller: str = "",
+        until: str | None = None,
     ) -> SearchAgentsReply:
         """Search the memory of several agents and return their hits in one list.
 
@@ -227,6 +232,7 @@ class AsyncMethods:
             since: As in `search`.
             limit_weak: As in `search`, for the hits of all agents together.
             caller: As in `search`.
+            until: As in `search`.
 
         Returns:
             `hits` as in `search`, best first, each with its `agent`; `agents`, a row for each: `mode`, `degraded`,
@@ -257,6 +263,7 @@ class AsyncMethods:
                 since=since,
                 limit_weak=limit_weak,
                 caller=caller,
+                until=until,
             )
         )
 
@@ -1180,6 +1187,53 @@ class AsyncMethods:
                 accept_rewrite=accept_rewrite,
                 missing=missing,
                 confirmed=confirmed,
+            )
+        )
+
+    async def conversations(
+        self,
+        *,
+        agent: str | None = None,
+        sources: Sequence[str] | None = None,
+        project: str | None = None,
+        since: str | None = None,
+        until: str | None = None,
+        title: str = "",
+        offset: int = 0,
+        limit: int = 100,
+    ) -> ConversationsReply:
+        """List the indexed conversations of an agent, newest first, without those of subagents.
+
+        Args:
+            agent: The agent's id; None: the client's own agent, else the default agent.
+            sources: Only these sources of transcripts; None: all.
+            project: Only conversations held in this project, by its name or path.
+            since: Only conversations that went on after a day began (`2026-11-02`) or within a duration (`12h`, `7d`).
+            until: Only conversations that began before the end of a day (`2026-11-30`), or before a duration (`7d`).
+            title: Only conversations whose title has all of these words, in any case; empty: all.
+            offset: How many of the newest to skip.
+            limit: How many to list, 1 to 1,000.
+
+        Returns:
+            `conversations`, newest first; `total`, how many match; `sources` and `projects`, those of all
+            conversations, the most recent first.
+
+        Raises:
+            AgentUnknownError: No agent has that id.
+            MemoryDisabledError: The agent's settings turn memory off.
+            BadParamsError: A parameter has the wrong type or is out of its range.
+            DaemonUnreachableError, ConnectionLostError: As with every request.
+        """
+        return await self.request(
+            requests.conversations(
+                agent=agent,
+                sources=sources,
+                project=project,
+                since=since,
+                until=until,
+                title=title,
+                offset=offset,
+                limit=limit,
             )
         )
 

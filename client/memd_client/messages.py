@@ -100,12 +100,17 @@ from memd_client.sessions import FlushDoneParams as FlushDoneParams
 from memd_client.sessions import FlushDoneReply as FlushDoneReply
 from memd_client.sessions import SessionStartedParams as SessionStartedParams
 from memd_client.sessions import SessionStartedReply as SessionStartedReply
+from memd_client.sources import ConnectedProgram as ConnectedProgram
+from memd_client.sources import ConversationGroup as ConversationGroup
 from memd_client.sources import ConversationReadParams as ConversationReadParams
 from memd_client.sources import ConversationReadReply as ConversationReadReply
 from memd_client.sources import ConversationSearchParams as ConversationSearchParams
 from memd_client.sources import ConversationSearchReply as ConversationSearchReply
+from memd_client.sources import ConversationsParams as ConversationsParams
+from memd_client.sources import ConversationsReply as ConversationsReply
 from memd_client.sources import Excerpt as Excerpt
 from memd_client.sources import FoundConversation as FoundConversation
+from memd_client.sources import ListedConversation as ListedConversation
 from memd_client.sources import SessionHandoffParams as SessionHandoffParams
 from memd_client.sources import SessionHandoffReply as SessionHandoffReply
 from memd_client.sources import SessionInfo as SessionInfo
@@ -462,6 +467,7 @@ REQUESTS: dict[str, Request] = {
         uses_client_agent=False,
         positional=1,
     ),
+    "conversations": Request(ConversationsParams, ConversationsReply),
     "conversation_search": Request(ConversationSearchParams, ConversationSearchReply, timeout_s=own_deadline),
     "conversation_read": Request(ConversationReadParams, ConversationReadReply),
     "session_handoff": Request(SessionHandoffParams, SessionHandoffReply),

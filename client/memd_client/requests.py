@@ -21,6 +21,8 @@ from .messages import (
     ConversationReadReply,
     ConversationSearchParams,
     ConversationSearchReply,
+    ConversationsParams,
+    ConversationsReply,
     EmbedParams,
     EmbedReply,
     FactsForPromptParams,
@@ -127,6 +129,7 @@ def search(
     since: str | None = None,
     limit_weak: bool = False,
     caller: str = "",
+    until: str | None = None,
 ) -> PreparedRequest[SearchReply]:
     """Return the request of `Client.search`."""
     params = SearchParams(
@@ -147,6 +150,7 @@ def search(
         since=since,
         limit_weak=limit_weak,
         caller=caller,
+        until=until,
     )
     return prepare("search", params, SearchReply)
 
@@ -170,6 +174,7 @@ def search_agents(
     since: str | None = None,
     limit_weak: bool = False,
     caller: str = "",
+    until: str | None = None,
 ) -> PreparedRequest[SearchAgentsReply]:
     """Return the request of `Client.search_agents`."""
     params = SearchAgentsParams(
@@ -190,6 +195,7 @@ def search_agents(
         since=since,
         limit_weak=limit_weak,
         caller=caller,
+        until=until,
     )
     return prepare("search_agents", params, SearchAgentsReply)
 
@@ -575,6 +581,31 @@ def remote(
         confirmed=confirmed,
     )
     return prepare("remote", params, RemoteReply)
+
+
+def conversations(
+    *,
+    agent: str | None = None,
+    sources: Sequence[str] | None = None,
+    project: str | None = None,
+    since: str | None = None,
+    until: str | None = None,
+    title: str = "",
+    offset: int = 0,
+    limit: int = 100,
+) -> PreparedRequest[ConversationsReply]:
+    """Return the request of `Client.conversations`."""
+    params = ConversationsParams(
+        agent=agent,
+        sources=None if sources is None else list(sources),
+        project=project,
+        since=since,
+        until=until,
+        title=title,
+        offset=offset,
+        limit=limit,
+    )
+    return prepare("conversations", params, ConversationsReply)
 
 
 def conversation_search(

@@ -56,6 +56,7 @@ class SearchParams(Record, frozen=True):
         limit_weak: Leave out weak hits beyond the first two, or the first three if no hit is strong; not with
             `include_weak` or a `min_score` of 0 or less.
         caller: The program that asks, for the log of recalls; empty: the client's name in `hello`.
+        until: Only what was said or written up to the end of a day (`2026-11-30`), or before a duration (`7d`).
 
     Returns:
         `hits`, best first, each with `path`, `start_line` and `end_line` (from 1, inclusive), `score` (0 to 1),
@@ -88,6 +89,7 @@ class SearchParams(Record, frozen=True):
     since: Since | None = None
     limit_weak: bool = False
     caller: Name = ""
+    until: Since | None = None
 
 
 class Supersession(Record, frozen=True):
@@ -242,6 +244,7 @@ class SearchAgentsParams(Record, frozen=True):
         since: As in `search`.
         limit_weak: As in `search`, for the hits of all agents together.
         caller: As in `search`.
+        until: As in `search`.
 
     Returns:
         `hits` as in `search`, best first, each with its `agent`; `agents`, a row for each: `mode`, `degraded`,
@@ -271,6 +274,7 @@ class SearchAgentsParams(Record, frozen=True):
     since: Since | None = None
     limit_weak: bool = False
     caller: Name = ""
+    until: Since | None = None
 
 
 class SearchedAgent(Record, frozen=True):

@@ -10,9 +10,11 @@ from memd_client.agent_parts import SourceStatus
 from memd_client.limits import (
     MAX_PATH_CHARS,
     AgentId,
+    Count,
     Key,
     Milliseconds,
     Name,
+    PageSize,
     Path,
     Position,
     Query,
@@ -76,6 +78,28 @@ class SourcesParams(Record, frozen=True):
     agent: AgentId | None = None
 
 
+class ConnectedProgram(Record, frozen=True):
+    """A program that may be given memory by memd's hooks or MCP server, by the program's own settings.
+
+    Attributes:
+        program: Name of the program, such as `claude-code`.
+        title: Its title.
+        way: `hooks` or `mcp`.
+        state: `installed`, `not installed`, `incomplete` (hooks of another release), `command missing` or `unreadable`.
+        path: The program's settings file.
+        agents: Agents whose memory it is given.
+        problem: Why, if the state is `command missing` or `unreadable`.
+    """
+
+    program: str
+    title: str
+    way: str
+    state: str
+    path: str
+    agents: list[str] = field(default_factory=list)
+    problem: str = ""
+
+
 class SourcesReply(Record, frozen=True):
     """Sources, or the result of `delete_copies`.
 
@@ -88,6 +112,7 @@ class SourcesReply(Record, frozen=True):
         removed: Sources that were removed from their agent, but whose copies of conversations remain: `kept` of them in
             the folder in `locations`.
         excluded: Folders, and names of projects, that are never indexed: the setting `exclude`.
+        programs: Programs on this machine that may be given memory by hooks or MCP.
     """
 
     sources: list[SourceStatus] = field(default_factory=list)
@@ -95,6 +120,95 @@ class SourcesReply(Record, frozen=True):
     deleted: int = 0
     removed: list[SourceStatus] = field(default_factory=list)
     excluded: list[str] = field(default_factory=list)
+    programs: list[ConnectedProgram] = field(default_factory=list)
+
+
+class ConversationsParams(Record, frozen=True):
+    """List the indexed conversations of an agent, newest first, without those of subagents.
+
+    Attributes:
+        agent: The agent's id; None: the default agent.
+        sources: Only these sources of transcripts; None: all.
+        project: Only conversations held in this project, by its name or path.
+        since: Only conversations that went on after a day began (`2026-11-02`) or within a duration (`12h`, `7d`).
+        until: Only conversations that began before the end of a day (`2026-11-30`), or before a duration (`7d`).
+        title: Only conversations whose title has all of these words, in any case; empty: all.
+        offset: How many of the newest to skip.
+        limit: How many to list, 1 to 1,000.
+
+    Returns:
+        `conversations`, newest first; `total`, how many match; `sources` and `projects`, those of all conversations,
+        the most recent first.
+
+    Raises:
+        AgentUnknownError: No agent has that id.
+        MemoryDisabledError: The agent's settings turn memory off.
+        BadParamsError: A parameter has the wrong type or is out of its range.
+        DaemonUnreachableError, ConnectionLostError: As with every request.
+    """
+
+    agent: AgentId | None = None
+    sources: SourceNames | None = None
+    project: Path | None = None
+    since: Since | None = None
+    until: Since | None = None
+    title: Query = ""
+    offset: Count = 0
+    limit: PageSize = 100
+
+
+class ListedConversation(Record, frozen=True):
+    """An indexed conversation.
+
+    Attributes:
+        path: Its path in the index, for `conversation_read`.
+        session: The session.
+        messages: Messages in it.
+        started_ms: Time of its first record, epoch ms; None: unknown.
+        updated_ms: Time of its last record, or of the last change of its file, epoch ms.
+    """
+
+    path: str
+    session: SessionInfo
+    messages: int
+    started_ms: int | None
+    updated_ms: int
+
+
+class ConversationGroup(Record, frozen=True):
+    """The conversations of a source or project.
+
+    Attributes:
+        name: Name of the source, or path of the project.
+        title: Title of the program, or name of the project's folder.
+        conversations: Number of conversations.
+        newest_ms: Time of the last one, epoch ms.
+    """
+
+    name: str
+    title: str
+    conversations: int
+    newest_ms: int
+
+
+class ConversationsReply(Record, frozen=True):
+    """Conversations, newest first. `total` counts all that match.
+
+    Attributes:
+        agent: The agent's id.
+        conversations: Conversations, newest first.
+        total: Number of all that match, in all pages.
+        sources: Sources of all conversations of the agent, the most recent first.
+        projects: Their projects, the most recent first, at most 500.
+        oldest_ms: Time of the oldest conversation of the agent, epoch ms; None: there is none.
+    """
+
+    agent: str
+    conversations: list[ListedConversation]
+    total: int
+    sources: list[ConversationGroup] = field(default_factory=list)
+    projects: list[ConversationGroup] = field(default_factory=list)
+    oldest_ms: int | None = None
 
 
 class ConversationSearchParams(Record, frozen=True):

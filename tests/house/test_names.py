@@ -33,6 +33,7 @@ NO_COMMAND = {
     "memory_forget": "people say `memctl facts forget`",
     "facts_for_prompt": "an agent's runtime asks",
     "capture_facts": "an agent's runtime says it",
+    "conversations": "people see them in `memctl web`",
     "conversation_search": "people say `memctl search --source NAME`",
     "conversation_read": "people open the session in its program, as `memctl search` says",
     "session_handoff": "people say `memctl handoff`",

@@ -86,6 +86,7 @@ PARAMS: Final[dict[str, dict[str, Any]]] = {
     "files": {},
     "sources": {},
     "remote": {},
+    "conversations": {"title": "backup", "limit": 2},
     "conversation_search": {"query": "nightly backup"},
     "conversation_read": {"session": "ses_1"},
     "session_handoff": {"session": "ses_1"},

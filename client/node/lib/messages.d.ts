@@ -598,6 +598,8 @@ export interface SearchParams {
   limit_weak?: boolean;
   /** The program that asks, for the log of recalls; empty: the client's name in `hello`. */
   caller?: string;
+  /** Only what was said or written up to the end of a day (`2026-11-30`), or before a duration (`7d`). */
+  until?: string | null;
 }
 
 /**
@@ -794,6 +796,7 @@ export interface SearchAgentsParams {
   limit_weak?: boolean;
   /** As in `search`. */
   caller?: string;
+  until?: string | null;
 }
 
 /**
@@ -1961,6 +1964,26 @@ export interface SourcesParams {
 }
 
 /**
+ * A program that may be given memory by memd's hooks or MCP server, by the program's own settings.
+ */
+export interface ConnectedProgram {
+  /** Name of the program, such as `claude-code`. */
+  program: string;
+  /** Its title. */
+  title: string;
+  /** `hooks` or `mcp`. */
+  way: string;
+  /** `installed`, `not installed`, `incomplete` (hooks of another release), `command missing` or `unreadable`. */
+  state: string;
+  /** The program's settings file. */
+  path: string;
+  /** Agents whose memory it is given. */
+  agents: string[];
+  /** Why, if the state is `command missing` or `unreadable`. */
+  problem: string;
+}
+
+/**
  * Sources, or the result of `delete_copies`.
  *
  * Of `removed` ones only copies of conversations remain.
@@ -1977,6 +2000,8 @@ export interface SourcesReply {
   removed: SourceStatus[];
   /** Folders, and names of projects, that are never indexed: the setting `exclude`. */
   excluded: string[];
+  /** Programs on this machine that may be given memory by hooks or MCP. */
+  programs: ConnectedProgram[];
 }
 
 /**
@@ -2017,6 +2042,76 @@ export interface RemoteReply {
   commits: number;
   /** Files whose earlier contents were removed, also under earlier names. */
   purged: string[];
+}
+
+/**
+ * List the indexed conversations of an agent, newest first, without those of subagents.
+ */
+export interface ConversationsParams {
+  /** The agent's id; null: the default agent. */
+  agent?: string | null;
+  /** Only these sources of transcripts; null: all. */
+  sources?: string[] | null;
+  /** Only conversations held in this project, by its name or path. */
+  project?: string | null;
+  /** Only conversations that went on after a day began (`2026-11-02`) or within a duration (`12h`, `7d`). */
+  since?: string | null;
+  /** Only conversations that began before the end of a day (`2026-11-30`), or before a duration (`7d`). */
+  until?: string | null;
+  /** Only conversations whose title has all of these words, in any case; empty: all. */
+  title?: string;
+  /** How many of the newest to skip. */
+  offset?: number;
+  /** How many to list, 1 to 1,000. */
+  limit?: number;
+}
+
+/**
+ * An indexed conversation.
+ */
+export interface ListedConversation {
+  /** Its path in the index, for `conversation_read`. */
+  path: string;
+  /** The session. */
+  session: SessionInfo;
+  /** Messages in it. */
+  messages: number;
+  /** Time of its first record, epoch ms; null: unknown. */
+  started_ms: number | null;
+  /** Time of its last record, or of the last change of its file, epoch ms. */
+  updated_ms: number;
+}
+
+/**
+ * The conversations of a source or project.
+ */
+export interface ConversationGroup {
+  /** Name of the source, or path of the project. */
+  name: string;
+  /** Title of the program, or name of the project's folder. */
+  title: string;
+  /** Number of conversations. */
+  conversations: number;
+  /** Time of the last one, epoch ms. */
+  newest_ms: number;
+}
+
+/**
+ * Conversations, newest first. `total` counts all that match.
+ */
+export interface ConversationsReply {
+  /** The agent's id. */
+  agent: string;
+  /** Conversations, newest first. */
+  conversations: ListedConversation[];
+  /** Number of all that match, in all pages. */
+  total: number;
+  /** Sources of all conversations of the agent, the most recent first. */
+  sources: ConversationGroup[];
+  /** Their projects, the most recent first, at most 500. */
+  projects: ConversationGroup[];
+  /** Time of the oldest conversation of the agent, epoch ms; null: there is none. */
+  oldest_ms: number | null;
 }
 
 /**
@@ -2302,6 +2397,7 @@ export interface Requests {
   capture_facts: { params: CaptureFactsParams; reply: CaptureFactsReply };
   sources: { params: SourcesParams; reply: SourcesReply };
   remote: { params: RemoteParams; reply: RemoteReply };
+  conversations: { params: ConversationsParams; reply: ConversationsReply };
   conversation_search: { params: ConversationSearchParams; reply: ConversationSearchReply };
   conversation_read: { params: ConversationReadParams; reply: ConversationReadReply };
   session_handoff: { params: SessionHandoffParams; reply: SessionHandoffReply };

@@ -291,13 +291,29 @@ export const SHAPES = {
     defaults: {"reason": ""},
     holds: {"stored": ["CapturedMessage", true], "skipped": ["SkippedMessage", true]},
   },
+  ConnectedProgram: {
+    needs: ["program", "title", "way", "state", "path"],
+    defaults: {"agents": [], "problem": ""},
+  },
   SourcesReply: {
-    defaults: {"sources": [], "found": [], "deleted": 0, "removed": [], "excluded": []},
-    holds: {"sources": ["SourceStatus", true], "found": ["SourceStatus", true], "removed": ["SourceStatus", true]},
+    defaults: {"sources": [], "found": [], "deleted": 0, "removed": [], "excluded": [], "programs": []},
+    holds: {"sources": ["SourceStatus", true], "found": ["SourceStatus", true], "removed": ["SourceStatus", true], "programs": ["ConnectedProgram", true]},
   },
   RemoteReply: {
     defaults: {"remotes": [], "resolved": [], "commits": 0, "purged": []},
     holds: {"remotes": ["RemoteStatus", true]},
+  },
+  ListedConversation: {
+    needs: ["path", "session", "messages", "started_ms", "updated_ms"],
+    holds: {"session": ["SessionInfo", false]},
+  },
+  ConversationGroup: {
+    needs: ["name", "title", "conversations", "newest_ms"],
+  },
+  ConversationsReply: {
+    needs: ["agent", "conversations", "total"],
+    defaults: {"sources": [], "projects": [], "oldest_ms": null},
+    holds: {"conversations": ["ListedConversation", true], "sources": ["ConversationGroup", true], "projects": ["ConversationGroup", true]},
   },
   Excerpt: {
     needs: ["line", "text", "date", "score"],
@@ -378,6 +394,7 @@ export const REPLIES = {
   capture_facts: "CaptureFactsReply",
   sources: "SourcesReply",
   remote: "RemoteReply",
+  conversations: "ConversationsReply",
   conversation_search: "ConversationSearchReply",
   conversation_read: "ConversationReadReply",
   session_handoff: "SessionHandoffReply",
@@ -393,6 +410,8 @@ export const PARAMS = {
   metrics: [],
   search: ["query", "agent", "max_results", "min_score", "sources", "path", "deadline_ms", "explain", "lexical_only", "active_projects", "exclude_session", "max_chars", "include_weak", "project", "since", "limit_weak", "caller"],
   search_agents: ["query", "agents", "max_results", "min_score", "sources", "path", "deadline_ms", "explain", "lexical_only", "active_projects", "exclude_session", "max_chars", "include_weak", "project", "since", "limit_weak", "caller"],
+  search: ["query", "agent", "max_results", "min_score", "sources", "path", "deadline_ms", "explain", "lexical_only", "active_projects", "exclude_session", "max_chars", "include_weak", "project", "since", "limit_weak", "until"],
+  search_agents: ["query", "agents", "max_results", "min_score", "sources", "path", "deadline_ms", "explain", "lexical_only", "active_projects", "exclude_session", "max_chars", "include_weak", "project", "since", "limit_weak", "until"],
   get: ["path", "agent", "from_line", "lines", "include_conversations"],
   files: ["agent", "sources", "offset", "limit"],
   index: ["agent", "force"],
@@ -422,6 +441,8 @@ export const PARAMS = {
   sources: ["action", "name", "session", "agent"],
   remote: ["action", "agent", "url", "path", "paths", "accept_rewrite", "missing", "confirmed"],
   conversation_search: ["query", "agent", "max_results", "sources", "project", "since", "exclude_session", "deadline_ms", "caller"],
+  conversations: ["agent", "sources", "project", "since", "until", "title", "offset", "limit"],
+  conversation_search: ["query", "agent", "max_results", "sources", "project", "since", "exclude_session", "deadline_ms"],
   conversation_read: ["session", "agent", "line", "first", "messages"],
   session_handoff: ["session", "project", "to", "agent", "exclude_session"],
   open_page: ["agent"],

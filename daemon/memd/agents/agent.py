@@ -33,6 +33,7 @@ from memd.sync.text.text_sync import ProgressSink
 from memd.system.back_off import back_off_s
 from memd.system.clock import Clock
 from memd.system.log import log
+from memd.system.sqlite import Database
 from memd_client.errors import (
     AgentReloadingError,
     IndexClosedError,
@@ -341,6 +342,12 @@ class Agent:
         """Return a session as it is on disk now, with the agent's work if its reader returns that."""
         self._require_enabled()
         return await trio.to_thread.run_sync(conversations.load_work, opened, path, limiter=opened.disk)
+
+    @when_open
+    async def read_index(self, opened: OpenAgent, read: Callable[[Database], T]) -> T:
+        """Return what a function reads in the index."""
+        self._require_enabled()
+        return await opened.index_file.read(read)
 
     @when_open
     async def recent_sessions(self, opened: OpenAgent, project: str, most: int) -> list[RecentSession]:

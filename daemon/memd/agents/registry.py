@@ -31,6 +31,7 @@ from memd.index.integrity.quarantine import remove_index
 from memd.index.vectors.cache import MatrixBudget, VectorCache
 from memd.index.vectors.sqlite_vec import VectorExtension
 from memd.programs.catalog import Places
+from memd.programs.connections import ProgramConnection, find_connections
 from memd.settings.agents import OPENCLAW_DATABASE, AgentConfig, OpenClawHome, agent_id_of
 from memd.settings.ram_budget import MB, budget_of
 from memd.settings.schema import DaemonSettings, MemorySearch
@@ -163,6 +164,10 @@ class AgentRegistry:
         """Return the sources of other programs on this machine that no agent has, except `known` ones."""
         limit = limits_of(self._daemon).file_bytes
         return await trio.to_thread.run_sync(find_sources, self._places, known, limit)
+
+    async def find_connections(self) -> list[ProgramConnection]:
+        """Return the programs on this machine that may be given memory, by their settings."""
+        return await trio.to_thread.run_sync(lambda: list(find_connections(self._places)))
 
     async def find_removed(self) -> dict[tuple[str, str], RetainedCopies]:
         """Return the retained copies of sources that no agent retains copies of any more, by agent and source."""

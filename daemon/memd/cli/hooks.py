@@ -11,9 +11,10 @@ import click
 
 from memd.cli.arguments import ArgumentChoice, CommandGroup, agent_option, examples, json_option
 from memd.cli.connect import CliSession, change_settings
-from memd.cli.hook_setup.changes import HookFiles, InstalledHooks, installed_hooks
+from memd.cli.hook_setup.changes import HookFiles, installed_hooks
 from memd.cli.lines import Line, dotted, line
 from memd.programs.catalog import HOOKS, PROGRAMS
+from memd.programs.connections import ProgramConnection
 from memd_client.discovery import home_directory
 from memd_client.hooks import HookLogEntry
 
@@ -110,7 +111,7 @@ def list_hooks(session: CliSession, as_json: bool) -> None:
             session.output.note(f"run `memctl hooks install {each.program}` to install them again")
 
 
-def _installed_lines(found: InstalledHooks) -> list[Line]:
+def _installed_lines(found: ProgramConnection) -> list[Line]:
     """Return the lines about a program."""
     state = (found.state, STYLES.get(found.state, "warn"))
     lines = [line((found.program, "title"), "  ", state, "  ", (found.path, "path"))]

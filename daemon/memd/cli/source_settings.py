@@ -40,13 +40,14 @@ def plan_sources(sources: Mapping[str, Mapping[str, Any] | None]) -> SettingsCha
     return SettingsChange(file, before, after, HINT, has_backup=False)
 
 
-def wait_for(client: Client, name: str, *, present: bool) -> SourceStatus | None:
-    """Wait until the daemon has added or removed a source; return the source, or None."""
+def wait_for(client: Client, name: str, *, present: bool, path: str | None = None) -> SourceStatus | None:
+    """Wait until the daemon has added a source, at a path if one is given, or removed it; return the source, or None."""
     until = time.monotonic() + RELOAD_S
     while True:
         try:
             source = next((source for source in client.sources().sources if source.name == name), None)
-            if (source is not None) == present or time.monotonic() > until:
+            is_read = source is None or path is None or source.locations == [path]
+            if ((source is not None) == present and is_read) or time.monotonic() > until:
                 return source
         except AgentReloadingError:  # its agent is being closed or opened again
             if time.monotonic() > until:

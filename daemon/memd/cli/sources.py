@@ -145,8 +145,6 @@ def add(
     ChatGPT (chatgpt), Claude (claude-ai) or Gemini (gemini-takeout), PATH is the archive that you downloaded; add a
     newer one to replace it. The agent `shared` is made if it doesn't exist.
     """
-    from memd.cli.readers import readers_of
-
     _refuse_host(session, "add")
     if location is not None and path is not None:
         raise HintedError("PATH and --path are both given", "leave out one of them")
@@ -164,7 +162,7 @@ def add(
     _check_name(name, path, program)
     with session.client() as client:
         file = _edit(name, values)
-        found = _wait_for(client, name, present=True, path=values.get("path"))
+        found = wait_for(client, name, present=True, path=values.get("path"))
         found = wait_for(client, name, present=True)
         if found is None:
             problems = "; ".join(
@@ -173,7 +171,8 @@ def add(
                 if f"sources.{name}" in problem.message
             )
             raise HintedError(f"the daemon did not add {name}: {problems or 'no answer yet'}", f"see {file}")
-        readers = [f"agent {found.agent}", *readers_of(found.agent, client.files(limit=1).agent)]
+        titles = [program.title for program in client.sources().programs if found.agent in program.agents]
+        readers = [f"agent {found.agent}", *dict.fromkeys(titles)]
     session.output.text(
         f"added {name} to agent {found.agent}: {count(found.files, 'file')}, {size(found.bytes)}\n"
     )
@@ -377,35 +376,6 @@ def _edit(name: str, values: Mapping[str, Any] | None) -> Path:
     """Write the source into `memd.toml`, or remove it for None; return the file."""
     from memd.system.settings_change import carry_out
 
-    file = daemon_config_file()
-    before = read_settings(file)
-    text = before or ""
-    try:
-        if values is not None:
-            after = toml_edit.put(text, "sources", name, values)
-        elif name in toml_edit.value_of(text).get("sources", {}):
-            after = toml_edit.remove(text, "sources", name)
-        else:
-            raise HintedError(f"there is no source {name!r}", "run `memctl sources` to list them")
-    except UneditableTextError as error:
-        raise uneditable(file, error, HINT) from None
-    carry_out(SettingsChange(file, before, after, HINT, has_backup=False), "")
-    return file
-
-
-def _wait_for(client: Client, name: str, *, present: bool, path: str | None = None) -> SourceStatus | None:
-    """Wait until the daemon has added or removed a source; return the source, or None."""
-    until = time.monotonic() + RELOAD_S
-    while True:
-        try:
-            found = next((each for each in client.sources().sources if each.name == name), None)
-            is_read = found is None or path is None or found.locations == [path]
-            if ((found is not None) == present and is_read) or time.monotonic() > until:
-                return found
-        except AgentReloadingError:  # its agent is being closed or opened again
-            if time.monotonic() > until:
-                raise
-        time.sleep(STEP_S)
     change = plan_sources({name: values})
     if values is None and change.is_none:
         raise HintedError(f"there is no source {name!r}", "run `memctl sources` to list them")

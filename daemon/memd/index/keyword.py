@@ -20,6 +20,9 @@ LAST_CHARACTER = "\U0010ffff"
 """Sorts after every other character: ends the range of a path prefix."""
 
 
+LATEST_MS = 2**63 - 1
+"""The largest integer of SQLite."""
+
 IN_PROJECT = """(lower(t.project) = :project OR lower(t.cwd) = :project
     OR substr(lower(t.project), -length(:project) - 1) = '/' || :project)"""
 """Condition on a transcript `t`: it belongs to a project, named by its folder or its path."""
@@ -34,7 +37,7 @@ class Scope(Struct, frozen=True):
     `path_prefix` is the beginning of the index path (`memory/2026-`). `except_conversation` is the path of a
     transcript whose last conversation is excluded, `except_session` a session that is excluded, by its id.
     `project` is the name or path of the project in which a conversation was held. `since_ms` is the earliest time
-    at which text was said or written.
+    at which text was said or written, `until_ms` the time before which it was.
     """
 
     sources: tuple[str, ...] | None = None
@@ -43,6 +46,7 @@ class Scope(Struct, frozen=True):
     except_session: str | None = None
     project: str | None = None
     since_ms: int | None = None
+    until_ms: int | None = None
 
     @property
     def is_by_source(self) -> bool:
@@ -74,12 +78,13 @@ def scope_sql(scope: Scope | None, alias: str = "c") -> tuple[str, Bindings]:
     if scope is not None and scope.project is not None:
         terms.append(_of_transcript(alias, IN_PROJECT))
         values["project"] = scope.project.lower().rstrip("/")
-    if scope is not None and scope.since_ms is not None:
+    if scope is not None and (scope.since_ms is not None or scope.until_ms is not None):
         terms.append(
             f"""coalesce((SELECT time_ms FROM chunk_times WHERE id = {alias}.id),
-                (SELECT mtime_ns / 1000000 FROM files WHERE path = {alias}.path)) >= :since"""
+                (SELECT mtime_ns / 1000000 FROM files WHERE path = {alias}.path)) BETWEEN :since AND :until - 1"""
         )
-        values["since"] = scope.since_ms
+        values["since"] = scope.since_ms or 0
+        values["until"] = LATEST_MS if scope.until_ms is None else scope.until_ms
     return " AND ".join(terms), values
 
 

@@ -186,6 +186,37 @@ def load_sessions(db: Database) -> list[tuple[str, SessionFacts]]:
     return [(str(path), msgspec.convert(values, SessionFacts, strict=False)) for path, *values in rows]
 
 
+class ConversationRow(NamedTuple):
+    """A conversation: its path, messages and facts (with a last time), whether it is of a project, and its beginning.
+
+    `program` is its source, also of OpenClaw's. The beginning is empty if the conversation has a title.
+    """
+
+    path: str
+    messages: int
+    is_in_project: bool
+    beginning: str
+    facts: SessionFacts
+
+
+def load_conversations(db: Database, sources: Collection[str], project: str) -> list[ConversationRow]:
+    """Return the conversations of some sources, the newest first."""
+    special = {
+        "program": "f.source",
+        "updated_ms": "iif(updated_ms > 0, updated_ms, mtime_ns / 1000000) AS at_ms",
+    }
+    rows = db.execute(
+        f"""SELECT t.path, messages, {IN_PROJECT},
+              iif(title != '', '', (SELECT substr(text, 1, 2000) FROM chunks WHERE path = t.path
+                ORDER BY start_line LIMIT 1)), {", ".join(special.get(name, name) for name in SessionFacts._fields)}
+            FROM transcripts AS t JOIN files AS f ON f.path = t.path
+            WHERE kind = 'main' AND messages > 0 AND f.source IN (SELECT value FROM json_each(:sources))
+            ORDER BY at_ms DESC, t.path""",
+        {"project": project.lower().rstrip("/"), "sources": json.dumps(sorted(sources))},
+    ).fetchall()
+    return [msgspec.convert((*row[:4], row[4:]), ConversationRow, strict=False) for row in rows]
+
+
 def find_other_projects(db: Database, project: str) -> list[str] | None:
     """Return the names of all projects, the latest first, if none has the name or path; else None."""
     known = f"SELECT 1 FROM transcripts AS t WHERE {IN_PROJECT} LIMIT 1"

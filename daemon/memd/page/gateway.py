@@ -21,8 +21,8 @@ from memd_client.trio import TrioClient
 
 OFFERED = frozenset(
     (
-        "status search search_agents get files conversation_read facts memory_recall memory_store memory_edit"
-        " memory_forget metrics index usage"
+        "status search search_agents get files conversations conversation_read sources facts memory_recall"
+        " memory_store memory_edit memory_forget metrics index usage"
     ).split()
 )
 """The requests that the page may send."""
@@ -58,7 +58,7 @@ class Gateway:
         """Return the daemon's reply."""
         if request not in OFFERED:
             raise MethodUnknownError(f"the page can't send the request {request[:60]!r}")
-        params = _narrowed(agent, request, _params_of(body))
+        params = narrowed(agent, request, _params_of(body))
         is_long = request == "index"
         reply = await self._client.request(
             _Plain(
@@ -109,8 +109,10 @@ def _params_of(body: bytes) -> dict[str, Any]:
     return params
 
 
-def _narrowed(agent: str | None, request: str, params: dict[str, Any]) -> dict[str, Any]:
-    """Return parameters that name no other agent than the session's."""
+def narrowed(agent: str | None, request: str, params: dict[str, Any]) -> dict[str, Any]:
+    """Return parameters that name no other agent than the session's, and delete no copies."""
+    if request == "sources":
+        params = {"agent": params.get("agent")}
     if agent is None or request in OF_ALL:
         return params
     if request in OF_SEVERAL or params.get("agent") not in (None, agent):
@@ -124,6 +126,10 @@ def without_others(agent: str, request: str, reply: dict[str, Any]) -> dict[str,
     """Return a reply without data of other agents."""
     if request == "status":
         return {**reply, **{name: [] for name in SHARED}}
+    if request == "sources":
+        own = [{**row, "agents": [agent]} for row in reply["programs"] if agent in row["agents"]]
+        removed = [row for row in reply["removed"] if row["agent"] == agent]
+        return {**reply, "found": [], "excluded": [], "removed": removed, "programs": own}
     if request == "metrics":
         return {**reply, "metrics": [_of_agent(agent, metric) for metric in reply["metrics"]]}
     return reply

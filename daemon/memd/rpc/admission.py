@@ -20,6 +20,7 @@ REQUEST_CLASSES = {
     "search": "reading",
     "get": "loading",
     "files": "loading",
+    "conversations": "loading",
     "conversation_search": "reading",
     "conversation_read": "loading",
     "session_handoff": "loading",

@@ -30,7 +30,7 @@ from memd.settings.schema import DaemonSettings
 from memd.sync.search_scheduler import SearchScheduler
 from memd.sync.text.text_sync import TextSync
 from memd.system.clock import Clock
-from memd.text.query.since import parse_since
+from memd.text.query.since import parse_since, parse_until
 from memd.vector_search.active_provider import ActiveProvider
 from memd.vector_search.agent_vectors import VectorSearchManager
 from memd_client.errors import DeadlineExceededError, MemdError, QueryEmptyError, ShuttingDownError
@@ -169,6 +169,7 @@ class SearchService:
             params.exclude_session if any(self._conversations.values()) else None,
             params.project,
             since_ms,
+            None if params.until is None else parse_until(params.until, self._clock()),
         )
         notes = tuple(name for name in self._notes if sources is None or name in sources)
         has_conversations = any(sources is None or name in sources for name in self._conversations)

@@ -14,8 +14,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memd.cli.doctor import check_hooks
-from memd.cli.hook_setup.entries import find_hooks, with_hooks, without_hooks
+from memd.cli.hook_setup.entries import with_hooks, without_hooks
 from memd.programs.catalog import HOOKS, PROGRAMS, Places
+from memd.programs.connections import find_hooks
 from memd_client.hooks import EVENTS, HookLogEntry, HookLogReply
 from tests.unit.cli.memctl_runner import memctl
 

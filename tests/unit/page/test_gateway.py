@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from memd.page.gateway import OFFERED, without_others
+from memd.page.gateway import OFFERED, narrowed, without_others
 from memd_client.messages import REQUESTS
 from tests.support.page import PageThread, Visitor
 from tests.support.sockets import short_directory
@@ -162,6 +162,34 @@ def test_what_concerns_all_agents_together_is_left_out_of_one_agents_status() ->
         "downloads": [],
         "pid": 7,
     }
+
+
+def test_what_concerns_other_agents_is_left_out_of_one_agents_sources() -> None:
+    reply = {
+        "sources": [{"name": "codex", "agent": "main"}],
+        "found": [{"name": "gemini", "agent": ""}],
+        "removed": [{"name": "cursor", "agent": "main"}, {"name": "cursor", "agent": "other"}],
+        "excluded": ["/home/eva/secret"],
+        "programs": [
+            {"program": "codex", "agents": ["main", "other"]},
+            {"program": "gemini", "agents": ["other"]},
+        ],
+    }
+
+    assert without_others("main", "sources", reply) == {
+        "sources": [{"name": "codex", "agent": "main"}],
+        "found": [],
+        "removed": [{"name": "cursor", "agent": "main"}],
+        "excluded": [],
+        "programs": [{"program": "codex", "agents": ["main"]}],
+    }
+
+
+def test_a_page_lists_sources_and_never_deletes_copies() -> None:
+    asked = {"action": "delete_copies", "name": "codex", "session": "x"}
+
+    assert narrowed(None, "sources", asked) == {"agent": None}
+    assert narrowed("main", "sources", asked) == {"agent": "main"}
 
 
 def test_a_page_of_all_agents_names_them(visitor: Visitor) -> None:

@@ -12,8 +12,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import memd_client.hook
-from memd.cli.hook_setup.entries import HOOK_FILE, find_hooks, original_of, with_hooks, without_hooks
+from memd.cli.hook_setup.entries import original_of, with_hooks, without_hooks
 from memd.programs.catalog import HOOKS, Hooks, Places
+from memd.programs.connections import IF_INSTALLED, ProgramConnection, find_hooks, read_hooks
 from memd.system.json_edit import UneditableTextError
 from memd.system.settings_change import SettingsChange, backups_of, read_settings, uneditable
 from memd_client import CLIENT_VERSION
@@ -25,10 +26,6 @@ HINT = "add or remove the hooks yourself; see docs/cli.md"
 
 MAX_BACKUPS = 20
 """Backups that uninstalling compares."""
-
-
-IF_INSTALLED = 'test -x "$0" && test -f "$3" && "$0" "$@" 2>/dev/null; exit 0'
-"""Runs the hook. It succeeds silently if memd, its Python or a library of it is gone: its hooks may outlive it."""
 
 
 def command_of(program: str, event: str, agent: str | None, environ: Mapping[str, str]) -> str:
@@ -136,48 +133,6 @@ class HookFiles:
                     yield text
 
 
-@dataclass(frozen=True, slots=True)
-class InstalledHooks:
-    """What is installed for a program.
-
-    Attributes:
-        program: Its name.
-        state: `installed`, `not installed`, `incomplete` (of another release), `command missing` or `unreadable`.
-        events: The events with a hook, in the program's words.
-        path: The file.
-        problem: Why, if the state is `command missing` or `unreadable`.
-    """
-
-    program: str
-    state: str
-    events: list[str]
-    path: str
-    problem: str = ""
-
-
-def installed_hooks(files: HookFiles) -> InstalledHooks:
+def installed_hooks(files: HookFiles) -> ProgramConnection:
     """Return what is installed for a program, and whether its command still exists."""
-    name, path, form = files.program, str(files.path), files.form
-    try:
-        found = find_hooks(form, read_settings(files.path) or "")
-    except (UneditableTextError, MemdError) as error:
-        return InstalledHooks(name, "unreadable", [], path, str(error))
-    events = [str(place[1]) for place, _ in found]
-    missing = [each for _, hook in found if (each := _missing_file(str(hook[form.command_key])))]
-    if missing:
-        return InstalledHooks(name, "command missing", events, path, f"there is no {missing[0]}")
-    if not found:
-        return InstalledHooks(name, "not installed", [], path)
-    is_whole = set(events) == set(form.events.values())
-    is_silent = all(IF_INSTALLED in str(hook[form.command_key]) for _, hook in found)
-    return InstalledHooks(name, "installed" if is_whole and is_silent else "incomplete", events, path)
-
-
-def _missing_file(command: str) -> str:
-    """Return the file of a command that doesn't exist; empty if all exist. Both are in earlier releases' form too."""
-    try:
-        words = shlex.split(command)
-    except ValueError:
-        return command
-    at = next((at for at, word in enumerate(words) if word.endswith(HOOK_FILE)), 0)
-    return next((each for each in (words[max(at - 3, 0)], words[at]) if not os.path.isfile(each)), "")
+    return read_hooks(files.program, files.path)

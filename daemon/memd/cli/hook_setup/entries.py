@@ -1,4 +1,4 @@
-"""memd's hooks in the text of a program's settings: add, find and remove them. Other hooks stay unchanged. Pure."""
+"""memd's hooks in the text of a program's settings: add and remove them. Other hooks stay unchanged. Pure."""
 
 from __future__ import annotations
 
@@ -6,22 +6,9 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from memd.programs.catalog import Hooks
+from memd.programs.connections import Place, find_hooks
 from memd.system import json_edit
 from memd.system.json_edit import UneditableTextError
-
-HOOK_FILE = "memd_client/hook.py"
-"""The end of the path in a command by which memd's hooks are recognised."""
-
-Place = tuple[str | int, ...]
-
-
-def find_hooks(form: Hooks, text: str) -> list[tuple[Place, dict[str, Any]]]:
-    """Return memd's hooks, each with its path of keys.
-
-    Raises:
-        UneditableTextError: The text is not JSON, or its hooks have another form.
-    """
-    return list(_ours(form, json_edit.value_of(text)))
 
 
 def with_hooks(form: Hooks, text: str, wanted: Mapping[str, Mapping[str, Any]]) -> str:
@@ -37,7 +24,7 @@ def with_hooks(form: Hooks, text: str, wanted: Mapping[str, Mapping[str, Any]]) 
     """
     text = text if text.strip("\ufeff \t\r\n") else "{}\n"
     settings = json_edit.value_of(text)
-    found = list(_ours(form, settings))
+    found = find_hooks(form, text)
     for key, value in form.top.items():
         if key not in settings:
             text = json_edit.put(text, (key,), value)
@@ -85,32 +72,6 @@ def original_of(form: Hooks, text: str, backups: Iterator[str]) -> tuple[bool, s
         except UneditableTextError:
             continue
     return with_hooks(form, "", wanted) == text, None
-
-
-def _ours(form: Hooks, settings: Any) -> Iterator[tuple[Place, dict[str, Any]]]:
-    """Yield memd's hooks, each with its path of keys."""
-    if not isinstance(settings, dict):
-        raise UneditableTextError("the top level is not an object")
-    events = settings.get("hooks", {})
-    if not isinstance(events, dict):
-        raise UneditableTextError("hooks is not an object")
-    for name, items in events.items():
-        if not isinstance(items, list):
-            if name in form.events.values():
-                raise UneditableTextError(f"hooks.{name} is not a list")
-            continue
-        for at, item in enumerate(items):
-            inner = item.get("hooks") if isinstance(item, dict) else None
-            if not form.is_grouped and _is_ours(form, item):
-                yield ("hooks", name, at), item
-            elif form.is_grouped and isinstance(inner, list):
-                hooks = [(number, each) for number, each in enumerate(inner) if _is_ours(form, each)]
-                yield from ((("hooks", name, at, "hooks", number), each) for number, each in hooks)
-
-
-def _is_ours(form: Hooks, hook: Any) -> bool:
-    command = hook.get(form.command_key) if isinstance(hook, dict) else None
-    return isinstance(command, str) and HOOK_FILE in command
 
 
 def _without(text: str, place: Place) -> str:

@@ -10,16 +10,20 @@ import trio
 from memd.agents.agent import Agent
 from memd.agents.source_status import describe_removed
 from memd.lifecycle.recalls.recall import Recall
+from memd.programs.catalog import HOOKS, PROGRAMS
+from memd.programs.connections import ProgramConnection
 from memd.rpc.call import Call
 from memd.rpc.params import match_prefix, wrong
+from memd.settings.sources import SHARED_AGENT
 from memd.sources.retained import RetainedConversations, RetainedCopies
-from memd_client.messages import SourcesParams, SourcesReply
+from memd_client.messages import ConnectedProgram, SourcesParams, SourcesReply
 
 
 async def handle(call: Call, params: SourcesParams) -> SourcesReply:
     """List sources, those of agents and those found on this machine, or delete copies."""
     registry = call.registry
-    agents = list(registry.agents.values()) if params.agent is None else [registry.agent(params.agent)]
+    enabled = [agent for agent in registry.agents.values() if agent.config.settings.enabled]
+    agents = enabled if params.agent is None else [registry.agent(params.agent)]
     if params.action == "delete_copies":
         return SourcesReply(deleted=await _delete_copies(call, agents, params))
     sources = [each for agent in agents for each in await agent.list_sources()]
@@ -30,7 +34,24 @@ async def handle(call: Call, params: SourcesParams) -> SourcesReply:
         found,
         removed=[describe_removed(*key, copies) for key, copies in removed.items()],
         excluded=list(registry.settings.exclude),
+        programs=[_describe(call, each) for each in await registry.find_connections()],
     )
+
+
+def _describe(call: Call, program: ProgramConnection) -> ConnectedProgram:
+    """Return a program with the agents whose memory it is given."""
+    registry, name = call.registry, program.program
+    agents, named = list(registry.agents), program.agent  # a server of no agent is given the memory of all
+    if program.way == "hooks":
+        named = named or registry.settings.hooks.agent or ""
+        agents = [registry.agent(None).agent_id, SHARED_AGENT] if "prompt" in HOOKS[name].events else []
+    if program.state in ("not installed", "unreadable"):
+        agents = []
+    agents = [
+        agent for agent in dict.fromkeys([named] if named and agents else agents) if agent in registry.agents
+    ]
+    title, path = PROGRAMS[name].title, program.path
+    return ConnectedProgram(name, title, program.way, program.state, path, agents, program.problem)
 
 
 async def _delete_copies(call: Call, agents: Sequence[Agent], params: SourcesParams) -> int:

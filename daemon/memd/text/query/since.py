@@ -1,9 +1,10 @@
-"""The earliest time of a search: a day, or a duration before now."""
+"""The earliest and latest time of a search: a day, or a duration before now."""
 
 from __future__ import annotations
 
 import re
-from datetime import date, datetime
+from contextlib import suppress
+from datetime import date, datetime, timedelta
 
 _DURATION = re.compile(r"(\d{1,5})\s*([hdwmy])")
 _HOURS = {"h": 1, "d": 24, "w": 7 * 24, "m": 30 * 24, "y": 365 * 24}
@@ -20,3 +21,10 @@ def parse_since(text: str, now_ms: int) -> int | None:
         return max(0, int(datetime(day.year, day.month, day.day).timestamp() * 1000))
     except (ValueError, OverflowError, OSError):
         return None
+
+
+def parse_until(text: str, now_ms: int) -> int | None:
+    """Return the time in milliseconds at which a day ends, or that a duration before now means; None if neither."""
+    with suppress(ValueError, OverflowError):
+        text = (date.fromisoformat(text.strip()) + timedelta(days=1)).isoformat()
+    return parse_since(text, now_ms)

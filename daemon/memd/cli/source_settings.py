@@ -41,7 +41,7 @@ def plan_sources(sources: Mapping[str, Mapping[str, Any] | None]) -> SettingsCha
 
 
 def wait_for(client: Client, name: str, *, present: bool, path: str | None = None) -> SourceStatus | None:
-    """Wait until the daemon has added a source, at a path if one is given, or removed it; return the source, or None."""
+    """Return a source once the daemon has added it (at `path`, if given) or removed it; None without it."""
     until = time.monotonic() + RELOAD_S
     while True:
         try:

@@ -4,6 +4,7 @@ import { state } from "./state.js";
 
 export const VIEWS = [
   { name: "notes", label: "Notes" },
+  { name: "conversations", label: "Conversations" },
   { name: "search", label: "Search" },
   { name: "facts", label: "Facts" },
   { name: "health", label: "Health" },

@@ -8,12 +8,6 @@ const BEGINNING = 60;
 /** Messages that one request returns at most; long ones make a reply shorter. */
 const PAGE = 200;
 
-/** @type {Map<string, string>} */
-const PROGRAMS = new Map([
-  ["sessions", "OpenClaw"], ["claude-code", "Claude Code"], ["codex", "Codex"], ["opencode", "opencode"], ["kilo", "Kilo Code"],
-  ["gemini", "Gemini CLI"], ["cursor", "Cursor CLI"], ["cursor-editor", "Cursor"], ["copilot", "Copilot CLI"], ["copilot-vscode", "Copilot in VS Code"],
-]);
-
 /**
  * Say whether a path is one of a conversation: notes are Markdown.
  * @param {string} path
@@ -28,14 +22,6 @@ export function isConversation(path) {
  */
 export function sourceOf(path) {
   return path.split("/")[0];
-}
-
-/**
- * Return the name of the program that a conversation was held with; a source may have any other name.
- * @param {string} source
- */
-export function programOf(source) {
-  return PROGRAMS.get(source) ?? source;
 }
 
 /**

@@ -6,6 +6,7 @@ const MOMENTS = new Intl.DateTimeFormat("en-GB", { dateStyle: "medium", timeStyl
 const CLOCK = new Intl.DateTimeFormat("en-GB", { timeStyle: "short" });
 const DAYS = new Intl.DateTimeFormat("en-GB", { day: "numeric", month: "short", year: "numeric" });
 const SHORT_DAYS = new Intl.DateTimeFormat("en-GB", { day: "numeric", month: "short" });
+const MONTHS = new Intl.DateTimeFormat("en-GB", { month: "long", year: "numeric" });
 const WEEKDAYS = new Intl.DateTimeFormat("en-GB", { weekday: "long" });
 
 /**
@@ -144,6 +145,14 @@ export function moment(at) {
  */
 export function shortDay(date) {
   return SHORT_DAYS.format(new Date(`${date}T12:00:00`));
+}
+
+/**
+ * Return a month in words.
+ * @param {string} month YYYY-MM
+ */
+export function monthName(month) {
+  return MONTHS.format(new Date(`${month}-15T12:00:00`));
 }
 
 /** @param {Date} day */

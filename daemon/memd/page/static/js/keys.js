@@ -1,9 +1,10 @@
 /** Keyboard control: j and k move the focus, the other keys act on the focused element. */
 
 import { VIEWS } from "./address.js";
+import { typeTitle } from "./conversations.js";
 import { askToForget, edit, keep, stopEditing } from "./facts.js";
 import { goTo, showHelp } from "./places.js";
-import { chooseReading, closeReader, isRendered } from "./reader.js";
+import { chooseReading, closeReader, goToMatch, isRendered } from "./reader.js";
 import { search, toggleExplain } from "./search.js";
 import { focusDrawn, state } from "./state.js";
 import { toggleTheme } from "./theme.js";
@@ -18,7 +19,7 @@ export function startKeys() {
       return;
     }
     if (isWriting()) {
-      if (event.key === "ArrowDown" && document.activeElement?.id === "query") act(event, () => step(1));
+      if (event.key === "ArrowDown" && isQuery()) act(event, () => step(1));
       return;
     }
     const action = ACTIONS.get(event.key) ?? viewKey(event.key);
@@ -36,6 +37,8 @@ const ACTIONS = new Map([
   ["e", editOrExplain],
   ["f", forgetFocused],
   ["r", changeReading],
+  ["n", () => void goToMatch(1)],
+  ["p", () => void goToMatch(-1)],
   ["Enter", openFocused],
 ]);
 
@@ -58,6 +61,11 @@ function viewKey(key) {
 
 function isWriting() {
   return document.activeElement?.matches("input, textarea, select") ?? false;
+}
+
+/** Say whether the focus is where one says what to look for, above the items of a view. */
+function isQuery() {
+  return document.activeElement?.matches("#query, #title") ?? false;
 }
 
 /**
@@ -112,6 +120,7 @@ function leave() {
   if (state.facts.editing) stopEditing();
   else if (state.facts.forgetting) keep();
   else if (state.reader) closeReader();
+  else if (document.activeElement?.id === "title" && state.conversations.title) typeTitle("");
   else if (document.activeElement?.id === "query" && state.search.query) {
     state.search.query = "";
     void search();

@@ -21,6 +21,28 @@ export interface Session { program: string; id: string; title: string; project: 
 export interface Message { number: number; line: number; speaker: string; text: string; time_ms: number | null }
 export interface ConversationReply { path: string; session: Session; messages: Message[]; total: number }
 
+/** A conversation in a list; times are epoch milliseconds. */
+export interface ListedConversation { path: string; session: Session; messages: number; started_ms: number | null; updated_ms: number }
+/** The conversations of a source or a project. */
+export interface Group { name: string; title: string; conversations: number; newest_ms: number }
+export interface ConversationsReply { conversations: ListedConversation[]; total: number; sources: Group[]; projects: Group[]; oldest_ms: number | null }
+/** The sources and projects of an agent's conversations, and the time of the oldest. */
+export interface Groups { sources: Group[]; projects: Group[]; oldest_ms: number | null }
+/** What a list is limited to: a source, a project by its path, and a span or a month; empty: anything. */
+export interface Filter { source: string; project: string; time: string }
+
+export interface Source {
+  name: string; title: string; kind: string; agent: string; locations: string[]; files: number; bytes: number; sessions: number; messages: number;
+  redactions: number; unknown: number; excluded: Record<string, number>; newest_ms: number | null; keep: boolean; retained: number;
+  retained_bytes: number; problems: Problem[];
+}
+/** A program that may be given memory. */
+export interface ConnectedProgram { program: string; title: string; way: string; state: string; path: string; agents: string[]; problem: string }
+export interface SourcesReply { sources: Source[]; found: Source[]; removed: Source[]; excluded: string[]; programs: ConnectedProgram[] }
+
+/** The places in one file that match a query, in its order, and which of them is shown. */
+export interface Matches { query: string; hits: Hit[]; at: number }
+
 /** A later statement about the same subject with another value. */
 export interface Supersession { path: string; start_line: number; end_line: number; citation: string; date: string }
 
@@ -81,6 +103,7 @@ export interface AgentStatus {
   vector_path: string; vector_path_reason: string; last_sync_ms: number | null; syncing: boolean; watch: string; watch_reason: string;
   sessions: { transcripts: number; messages: number; redactions: number } | null;
   generation: number; index_bytes: number; degraded: Degradation | null; skipped: { path: string; reason: string }[];
+  added: Source[];
   problems: Problem[]; checks: { name: string; ok: boolean; detail: string }[];
   remote?: Remote | null;
 }
@@ -110,6 +133,9 @@ export interface Reader {
   evidence: ((text: string) => [number, number][]) | null;
   /** What is shown of a conversation; null for a file, and until it has come. */
   talk: { session: Session; messages: Message[] } | null;
+  matches: Matches | null;
+  /** Numbers of long messages that are shown as a whole. */
+  whole: Set<number>;
   from: number; lines: string[]; total: number; truncated: boolean; error: RequestFailure | null; loading: boolean;
   /** What was asked for last, whether or not it has come. */
   wanted: { from: number; lines: number };
@@ -139,7 +165,17 @@ export interface State {
   metrics: Metrics | null;
   deep: "" | "checking" | "syncing";
   notes: { files: NoteFile[]; skipped: { path: string; reason: string }[]; total: number; excerpts: Map<string, Excerpt>; loaded: boolean; error: RequestFailure | null };
-  search: { query: string; scope: "agent" | "all"; sources: string; anything: boolean; more: boolean; reply: Found | null; asking: boolean; error: RequestFailure | null; open: Set<string> };
+  search: {
+    query: string; scope: "agent" | "all"; filter: Filter; anything: boolean; more: boolean; reply: Found | null; asking: boolean; error: RequestFailure | null;
+    /** Hits that are explained, and those whose lines are all shown. */
+    open: Set<string>; unfolded: Set<string>;
+  };
+  conversations: { rows: ListedConversation[]; total: number; title: string; filter: Filter; loaded: boolean; asking: boolean; error: RequestFailure | null };
+  /** By agent. */
+  groups: Map<string, Groups>;
+  /** What other programs have and are given; null until Health was opened. */
+  sources: SourcesReply | null;
+  sourcesError: RequestFailure | null;
   facts: {
     rows: Fact[]; total: number; query: string; loaded: boolean; error: RequestFailure | null;
     editing: { id: string; was: string; text: string; problem: RequestFailure | null } | null; forgetting: string; busy: boolean;

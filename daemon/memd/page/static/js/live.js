@@ -1,5 +1,6 @@
 /** What changes while one looks: the daemon's events, and what each of them makes old. */
 
+import { loadConversations } from "./conversations.js";
 import { loadFacts } from "./facts.js";
 import { loadMetrics, loadStatus } from "./health.js";
 import { loadNotes } from "./notes.js";
@@ -17,7 +18,7 @@ const LOOK_MS = 15_000;
 
 /** What is old after an event of a kind; every kind changes the status. */
 const OLD = new Map([
-  ["sync", ["notes", "search", "facts", "reader"]],
+  ["sync", ["notes", "conversations", "search", "facts", "reader"]],
   ["note", ["notes", "search", "reader"]],
   ["fact", ["facts", "notes", "reader"]],
   ["provider", ["search"]],
@@ -86,6 +87,7 @@ function renew() {
   old.clear();
   void loadStatus();
   if (due.has("notes")) void loadNotes();
+  if (due.has("conversations")) void loadConversations();
   if (due.has("facts")) void loadFacts();
   if (due.has("reader")) refreshReader();
   if (due.has("search") && state.search.reply) void search();

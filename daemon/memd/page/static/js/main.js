@@ -2,6 +2,7 @@
 
 import { html, render } from "../vendor/lit-html/lit-html.js";
 import { askSession, shown } from "./api.js";
+import { moreConversations } from "./conversations.js";
 import { startKeys } from "./keys.js";
 import { startListening } from "./live.js";
 import { sight } from "./notes.js";
@@ -16,6 +17,10 @@ const page = /** @type {HTMLElement} */ (document.getElementById("app"));
 /** First lines are read of notes that are in sight, or nearly. */
 const watcher = new IntersectionObserver((entries) => {
   for (const { target, isIntersecting } of entries) {
+    if (target.matches("[data-more]")) {
+      if (isIntersecting) moreConversations();
+      continue;
+    }
     sight(/** @type {HTMLElement} */ (target).dataset.excerpt ?? "", isIntersecting);
     if (!target.isConnected) watched.delete(target);
   }
@@ -27,7 +32,7 @@ function draw() {
   const reading = document.getElementById("reader") !== null;
   const writing = document.activeElement?.id === "editing";
   render(frameView(), page);
-  for (const note of page.querySelectorAll("[data-excerpt]")) {
+  for (const note of page.querySelectorAll("[data-excerpt], [data-more]")) {
     if (watched.has(note)) continue;
     watched.add(note);
     watcher.observe(note);

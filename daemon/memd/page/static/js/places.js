@@ -1,11 +1,14 @@
 /** The location on the page: agent, view, file, and whether the help is shown. */
 
 import { correctAddress, parseAddress, pushAddress } from "./address.js";
+import { loadConversations, loadGroups } from "./conversations.js";
 import { loadFacts } from "./facts.js";
+import { CONVERSATIONS } from "./filters.js";
 import { loadMetrics, loadStatus } from "./health.js";
 import { loadNotes } from "./notes.js";
 import { hideReader, openAddressed } from "./reader.js";
 import { search } from "./search.js";
+import { loadSources } from "./sources.js";
 import { changed, forgetAgent, state } from "./state.js";
 import { loadUsage } from "./usage.js";
 
@@ -14,8 +17,7 @@ export function followAddress() {
   const { agent, view, place } = parseAddress(location.hash, state.session);
   if (agent !== state.agent) show(agent);
   state.view = view;
-  if (view === "health") void loadMetrics();
-  if (view === "usage") void loadUsage();
+  loadView(view);
   if (place) openAddressed(place);
   else if (state.reader) hideReader();
   correctAddress();
@@ -26,9 +28,27 @@ export function followAddress() {
 export function goTo(name) {
   state.view = name;
   pushAddress();
-  if (name === "health") void loadMetrics();
-  if (name === "usage") void loadUsage();
+  loadView(name);
   changed();
+}
+
+/** Load what a view alone needs. @param {string} view */
+function loadView(view) {
+  if (view === "usage") void loadUsage();
+  if (view !== "health") return;
+  void loadMetrics();
+  void loadSources();
+}
+
+/**
+ * Search for what was looked for in titles, in all that was said.
+ * @param {string} query
+ * @param {import("./kinds.js").Filter} filter
+ */
+export function searchInstead(query, filter) {
+  Object.assign(state.search, { query, scope: "agent", filter: { ...filter, source: filter.source || CONVERSATIONS } });
+  goTo("search");
+  void search();
 }
 
 /**
@@ -51,7 +71,7 @@ function show(agent) {
 
 /** Reload everything. */
 export function loadAll() {
-  return Promise.all([loadStatus(), loadNotes(), loadFacts(), search()]);
+  return Promise.all([loadStatus(), loadNotes(), loadFacts(), loadConversations(), loadGroups(), search()]);
 }
 
 export function showHelp() {

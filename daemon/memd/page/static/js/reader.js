@@ -1,8 +1,9 @@
 /** The reader: a file, or the part of it around a hit, line by line; a conversation message by message. */
 
-import { pushAddress } from "./address.js";
+import { correctAddress, pushAddress } from "./address.js";
 import { ask, shown } from "./api.js";
 import { isConversation, readAround, readMessages, sourceOf } from "./conversation.js";
+import { chooseMatch, loadMatches } from "./matches.js";
 import { changed, focusDrawn, state } from "./state.js";
 
 /** Lines shown around a hit, and how many more a step brings. */
@@ -20,6 +21,15 @@ let turn = 0;
 export function openNote(file, opener) {
   const { agent } = state;
   return open({ agent, path: file.path, title: file.title, source: file.source, found: null, evidence: null, opener }, 1, STEP);
+}
+
+/**
+ * Open a conversation from its beginning.
+ * @param {import("./kinds.js").ListedConversation} row
+ * @param {string} opener
+ */
+export function openListed({ path, session }, opener) {
+  return openConversation({ agent: state.agent, path, title: session.title, source: session.program, found: null, evidence: null, opener });
 }
 
 /**
@@ -44,8 +54,43 @@ export function openAddressed({ path, agent, found }) {
 export function openPlace(place, evidence, opener) {
   const found = { start: place.start_line, end: place.end_line };
   const what = { agent: place.agent ?? state.agent, path: place.path, title: "", source: sourceOfPlace(place.path, place.source), found, evidence, opener };
-  if (isConversation(place.path)) return openConversation(what);
-  return openAround(what, found);
+  void (isConversation(place.path) ? openConversation(what) : openAround(what, found));
+  if (state.reader && evidence) void loadMatches(state.reader, state.search.query.trim());
+}
+
+/**
+ * Show the next or the previous match in the open file.
+ * @param {number} by
+ */
+export async function goToMatch(by) {
+  const { reader } = state;
+  if (!reader || !chooseMatch(reader, by)) return;
+  const { found, talk, from, lines } = reader;
+  if (!found) return;
+  correctAddress();
+  if (talk) {
+    const isShown = talk.messages.some((message) => message.line >= found.start && message.line <= found.end);
+    if (!isShown) await take((one) => readAround(one));
+  } else if (found.start < from || found.end >= from + lines.length) {
+    const start = Math.max(1, found.start - AROUND);
+    await load(start, found.end + AROUND - start + 1);
+  }
+  changed();
+  showFound();
+}
+
+/** Scroll to what was found. */
+function showFound() {
+  requestAnimationFrame(() => (document.querySelector("#reader .found mark") ?? document.querySelector("#reader .found"))?.scrollIntoView({ block: "center" }));
+}
+
+/**
+ * Show a long message as a whole.
+ * @param {number} number
+ */
+export function showWhole(number) {
+  state.reader?.whole.add(number);
+  changed();
 }
 
 /**
@@ -72,7 +117,7 @@ function openAround(what, found) {
 async function openConversation(what) {
   begin(what, 1, 0);
   await take((reader) => readAround(reader));
-  requestAnimationFrame(() => (document.querySelector("#reader .found mark") ?? document.querySelector("#reader .found"))?.scrollIntoView({ block: "center" }));
+  showFound();
 }
 
 /**
@@ -102,7 +147,7 @@ async function take(read) {
  * @param {number} lines
  */
 function begin(what, from, lines) {
-  state.reader = { ...what, talk: null, from, lines: [], wanted: { from, lines }, total: 0, truncated: false, error: null, loading: true };
+  state.reader = { ...what, talk: null, matches: null, whole: new Set(), from, lines: [], wanted: { from, lines }, total: 0, truncated: false, error: null, loading: true };
   pushAddress();
   changed();
 }

@@ -1,8 +1,10 @@
 /** Searching: the query while it is typed, and again when memory changes. */
 
 import { ask, shown } from "./api.js";
+import { joined, paramsOf } from "./filters.js";
 import { agentStatus } from "./health.js";
-import { changed, state } from "./state.js";
+import { sourcesOf } from "./sources.js";
+import { changed, noFilter, state } from "./state.js";
 
 /** A pause in typing after which a question is asked. */
 const PAUSE_MS = 250;
@@ -58,10 +60,16 @@ export function isOfAll() {
   return canSearchAll() && state.search.scope === "all";
 }
 
-/** Say whether transcripts are among what is searched. */
-export function hasTranscripts() {
-  const searched = isOfAll() ? (state.status?.agents ?? []) : [agentStatus()];
-  return searched.some((agent) => agent?.sources.includes("sessions"));
+/** Return the sources that are searched besides notes. */
+export function searchedSources() {
+  const agent = agentStatus();
+  return sourcesOf(isOfAll() ? (state.status?.agents ?? []) : agent ? [agent] : []);
+}
+
+/** Return what the searched conversations can be filtered by. */
+export function searchedGroups() {
+  const agents = isOfAll() ? state.session.agents : [state.agent];
+  return joined(agents.flatMap((agent) => state.groups.get(agent) ?? []));
 }
 
 /**
@@ -106,22 +114,31 @@ function incomplete({ code, reason, hint }, agent = "") {
 
 /** @param {string} query */
 function params(query) {
-  const { sources, anything, more } = state.search;
+  const { filter, anything, more } = state.search;
   return {
     query,
     explain: true,
     ...(more ? { max_results: MORE } : {}),
-    ...(sources === "all" ? {} : { sources: [sources] }),
+    ...paramsOf(filter, searchedSources()),
     ...(anything ? { min_score: 0, include_weak: true } : { limit_weak: !more }),
   };
 }
 
 /**
- * Search in some sources, show more hits, or show the nearest texts however far off they are.
- * @param {Partial<{scope: "agent" | "all", sources: string, anything: boolean, more: boolean}>} choice
+ * Search other agents, show more hits, or show the nearest texts however far off they are.
+ * @param {Partial<{scope: "agent" | "all", anything: boolean, more: boolean}>} choice
  */
 export function choose(choice) {
-  Object.assign(state.search, choice);
+  Object.assign(state.search, choice, choice.scope ? { filter: noFilter() } : {});
+  void search();
+}
+
+/**
+ * Limit the search to a source, a project or a time.
+ * @param {Partial<import("./kinds.js").Filter>} choice
+ */
+export function chooseFilter(choice) {
+  Object.assign(state.search.filter, choice);
   void search();
 }
 
@@ -139,7 +156,22 @@ export function keyOf(hit) {
  * @param {string} key
  */
 export function toggleExplain(key) {
-  const { open } = state.search;
-  if (!open.delete(key)) open.add(key);
+  toggle(state.search.open, key);
+}
+
+/**
+ * Show all lines of a hit, or those with evidence alone.
+ * @param {string} key
+ */
+export function toggleLines(key) {
+  toggle(state.search.unfolded, key);
+}
+
+/**
+ * @param {Set<string>} keys
+ * @param {string} key
+ */
+function toggle(keys, key) {
+  if (!keys.delete(key)) keys.add(key);
   changed();
 }

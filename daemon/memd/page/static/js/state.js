@@ -6,6 +6,11 @@
 
 /** @typedef {import("./kinds.js").State} State */
 
+const NOTHING_LISTED = { rows: [], total: 0, title: "", loaded: false, asking: false, error: null };
+
+/** No filter. @returns {import("./kinds.js").Filter} */
+export const noFilter = () => ({ source: "", project: "", time: "" });
+
 /** @type {State} */
 export const state = {
   session: { agent: null, agents: [], version: "" },
@@ -17,7 +22,11 @@ export const state = {
   metrics: null,
   deep: "",
   notes: { files: [], skipped: [], total: 0, excerpts: new Map(), loaded: false, error: null },
-  search: { query: "", scope: "agent", sources: "all", anything: false, more: false, reply: null, asking: false, error: null, open: new Set() },
+  search: { query: "", scope: "all", filter: noFilter(), anything: false, more: false, reply: null, asking: false, error: null, open: new Set(), unfolded: new Set() },
+  conversations: { ...NOTHING_LISTED, filter: noFilter() },
+  groups: new Map(),
+  sources: null,
+  sourcesError: null,
   facts: { rows: [], total: 0, query: "", loaded: false, error: null, editing: null, forgetting: "", busy: false },
   usage: { agent: "", report: null, error: null },
   reader: null,
@@ -74,7 +83,8 @@ export function focusDrawn(selector) {
 /** Forget what belongs to one agent, for another one to be shown. */
 export function forgetAgent() {
   state.notes = { files: [], skipped: [], total: 0, excerpts: new Map(), loaded: false, error: null };
-  state.search = { ...state.search, sources: "all", reply: null, asking: false, error: null, open: new Set() };
+  state.search = { ...state.search, filter: noFilter(), reply: null, asking: false, error: null, open: new Set(), unfolded: new Set() };
+  state.conversations = { ...NOTHING_LISTED, filter: noFilter() };
   state.facts = { rows: [], total: 0, query: "", loaded: false, error: null, editing: null, forgetting: "", busy: false };
   state.status = null;
   state.reader = null;

@@ -4,6 +4,7 @@ import { html } from "../../vendor/lit-html/lit-html.js";
 import { live } from "../../vendor/lit-html/directives/live.js";
 import { addressOf, VIEWS } from "../address.js";
 import { showCommand } from "../api.js";
+import { countOf } from "../conversations.js";
 import { count } from "../format.js";
 import { agentStatus } from "../health.js";
 import { chooseAgent, showHelp } from "../places.js";
@@ -11,6 +12,7 @@ import { connection, copy, state } from "../state.js";
 import { plain, seen } from "../text.js";
 import { isDark, toggleTheme } from "../theme.js";
 import { verdictOn } from "../verdict.js";
+import { conversationsView } from "./conversations.js";
 import { factsView } from "./facts.js";
 import { healthView } from "./health.js";
 import { helpView } from "./help.js";
@@ -19,10 +21,18 @@ import { readerView } from "./reader.js";
 import { searchView } from "./search.js";
 import { usageView } from "./usage.js";
 
-const DRAWN = { notes: notesView, search: searchView, facts: factsView, health: healthView, usage: usageView };
+const DRAWN = {
+  notes: notesView,
+  conversations: conversationsView,
+  search: searchView,
+  facts: factsView,
+  health: healthView,
+  usage: usageView,
+};
 
 const ICONS = {
   notes: html`<svg viewBox="0 0 20 20" fill="none" stroke="currentColor" stroke-width="1.6" stroke-linecap="round" aria-hidden="true"><path d="M5 3v14M5 5.5h10M5 10h8M5 14.5h10"></path></svg>`,
+  conversations: html`<svg viewBox="0 0 20 20" fill="none" stroke="currentColor" stroke-width="1.6" stroke-linejoin="round" aria-hidden="true"><path d="M3 4h14v9.5H9L5.5 17v-3.5H3z"></path></svg>`,
   search: html`<svg viewBox="0 0 20 20" fill="none" stroke="currentColor" stroke-width="1.6" stroke-linecap="round" aria-hidden="true"><circle cx="9" cy="9" r="5.5"></circle><path d="m13.2 13.2 3.8 3.8"></path></svg>`,
   facts: html`<svg viewBox="0 0 20 20" fill="none" stroke="currentColor" stroke-width="1.6" stroke-linejoin="round" aria-hidden="true"><path d="M5.5 3h9v14L10 13.4 5.5 17z"></path></svg>`,
   health: html`<svg viewBox="0 0 20 20" fill="none" stroke="currentColor" stroke-width="1.6" stroke-linecap="round" stroke-linejoin="round" aria-hidden="true"><path d="M2.5 10h3.6l2-5 3.8 10 2-5h3.6"></path></svg>`,
@@ -50,9 +60,9 @@ function toMain(event) {
 
 function side() {
   return html`<header class="side">
-    <div class="brand"><img src="/static/icon.svg" alt="">memd</div>
+    <div class="brand"><img src="/static/icon.svg" alt=""><span>memd</span></div>
     ${who()}
-    <nav class="tabs" aria-label="Views">${VIEWS.map(({ name, label }) => html`<a href=${addressOf(name)} data-view=${name} aria-current=${state.view === name ? "page" : "false"}>
+    <nav class="tabs" aria-label="Views">${VIEWS.map(({ name, label }, place) => html`<a href=${addressOf(name)} data-view=${name} aria-keyshortcuts=${place + 1} aria-current=${state.view === name ? "page" : "false"}>
       ${ICONS[/** @type {keyof typeof ICONS} */ (name)]}${label}${counts(name)}</a>`)}</nav>
     ${foot()}
   </header>`;
@@ -70,6 +80,7 @@ function who() {
 function counts(name) {
   const { notes, facts } = state;
   if (name === "notes" && notes.loaded) return html`<span class="count">${count(notes.total)}</span>`;
+  if (name === "conversations" && state.groups.has(state.agent)) return html`<span class="count">${count(countOf(state.agent))}</span>`;
   if (name === "facts" && facts.loaded) return html`<span class="count">${count(facts.total)}</span>`;
   return "";
 }
@@ -77,7 +88,7 @@ function counts(name) {
 function foot() {
   const verdict = verdictOn(agentStatus(), state.statusError);
   return html`<div class="foot">
-    <a class="freshness" href=${addressOf("health")}><span class="dot ${verdict.tone}"></span><b>${verdict.title}</b><span class="small">${seen(verdict.detail)}</span></a>
+    <a class="freshness" href=${addressOf("health")}><span class="dot ${verdict.tone}"></span><b>${verdict.title}</b><span class="small detail">${seen(verdict.detail)}</span></a>
     <div class="tools">
       <button class="button plain icon" aria-label=${isDark() ? "Light colours" : "Dark colours"} title=${isDark() ? "Light colours (t)" : "Dark colours (t)"} data-theme-toggle @click=${toggleTheme}>${isDark() ? "☀" : "☾"}</button>
       <button class="button plain icon" aria-label="Keys and help" title="Keys (?)" @click=${showHelp}>?</button>

@@ -1,4 +1,4 @@
-/** Health: freshness of the memory, problems with hints, and resources. */
+/** Health: problems with hints, what programs have and are given, and the numbers behind it. */
 
 import { html } from "../../vendor/lit-html/lit-html.js";
 import { bars, columns, gauge } from "../charts.js";
@@ -7,6 +7,7 @@ import { agentStatus, checkDeeply, sync } from "../health.js";
 import { state } from "../state.js";
 import { plain, seen } from "../text.js";
 import { troubles, verdictOn } from "../verdict.js";
+import { connections, connectionTroubles } from "./connections.js";
 import { failure, notice, pathOf, whyLeftOut } from "./shared.js";
 
 /** From this share on a budget is nearly used up. */
@@ -37,11 +38,10 @@ export function healthView() {
  * @param {import("../kinds.js").Status} status
  */
 function details(agent, status) {
-  return html`${troubles(agent, status).map(notice)}
-    <div class="grid">
-      ${freshness(agent)} ${machines(agent)} ${vectorSearch(agent)} ${index(agent)} ${budgets(status)} ${speed()} ${compared(status)}
-      ${checks(agent)} ${leftOut(agent)}
-    </div>
+  return html`${[...troubles(agent, status), ...connectionTroubles(state.sources)].map(notice)}
+    <div class="grid">${checks(agent)} ${connections()} ${freshness(agent)} ${machines(agent)} ${vectorSearch(agent)} ${leftOut(agent)}</div>
+    <details class="numbers"><summary>Sizes, budgets and search times</summary>
+      <div class="grid">${index(agent)} ${budgets(status)} ${speed()} ${compared(status)}</div></details>
     <p class="quiet small number">memd ${status.version} · up for ${span(status.uptime_ms)} · ${size(status.rss_bytes)} without its models</p>`;
 }
 
@@ -109,9 +109,9 @@ function vectorSearch(agent) {
 /** @param {import("../kinds.js").AgentStatus} agent */
 function index(agent) {
   /** @type {[string, unknown][]} */
-  const rows = [["On disk", size(agent.index_bytes)], ["Files", count(agent.files)], ["Passages", count(agent.chunks)], ["Vectors", count(agent.vectors)]];
-  if (agent.sessions) rows.push(["Transcripts", `${count(agent.sessions.transcripts)} with ${counted(agent.sessions.messages, "message")}, ${counted(agent.sessions.redactions, "secret")} left out`]);
-  return card("Index", html`${pairs([...rows, ["Changes published", count(agent.generation)]])}${largest()}`);
+  const rows = [["On disk", size(agent.index_bytes)], ["Files", count(agent.files)], ["Chunks", count(agent.chunks)]];
+  if (agent.sessions) rows.push(["OpenClaw", `${counted(agent.sessions.transcripts, "conversation")}, ${counted(agent.sessions.messages, "message")}, ${counted(agent.sessions.redactions, "secret")} left out`]);
+  return card("Index", html`${pairs(rows)}${largest()}`);
 }
 
 /** What fills the index: the loaded files with the most chunks. */

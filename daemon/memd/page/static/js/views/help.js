@@ -1,11 +1,12 @@
 /** The keys, in a dialog. */
 
 import { html } from "../../vendor/lit-html/lit-html.js";
+import { VIEWS } from "../address.js";
 import { hideHelp } from "../places.js";
 
 const KEYS = [
   ["/", "search"], ["j  k", "next, previous"], ["Enter", "open what is in focus"], ["e", "edit the fact, or explain the hit"],
-  ["f", "forget the fact"], ["1 – 5", "notes, search, facts, health, usage"], ["r", "the open file: rendered or source"], ["t", "light or dark"], ["Esc", "close, leave, go back"], ["?", "these keys"],
+  ["f", "forget the fact"], [`1 – ${VIEWS.length}`, VIEWS.map(({ label }) => label.toLowerCase()).join(", ")], ["n  p", "next, previous match in the open file"], ["r", "the open file: rendered or source"], ["t", "light or dark"], ["Esc", "close, leave, go back"], ["?", "these keys"],
 ];
 
 export function helpView() {

@@ -7,7 +7,19 @@ import { seen, seenLeft } from "../text.js";
 
 /** @typedef {import("../markdown.js").Block} Block */
 /** @typedef {import("../inline.js").Inline} Inline */
-/** @typedef {{evidence: ((text: string) => [number, number][]) | null, found: {start: number, end: number} | null}} Marks */
+/** @typedef {{evidence: ((text: string) => [number, number][]) | null, found: Set<number>}} Marks */
+
+/** @type {Set<number>} */
+const NONE = new Set();
+
+/**
+ * Say whether a line of a block is pointed out.
+ * @param {Block} one
+ * @param {Set<number>} found
+ */
+function isMarked({ start, end }, found) {
+  return [...found].some((line) => line >= start && line <= end);
+}
 
 /**
  * Draw a text as Markdown.
@@ -26,7 +38,7 @@ export function rendered(lines, from, evidence, found) {
  * @param {Marks["evidence"]} evidence
  */
 export function inlineText(text, evidence) {
-  return drawParts(inline(text), { evidence, found: null });
+  return drawParts(inline(text), { evidence, found: NONE });
 }
 
 /**
@@ -49,7 +61,7 @@ function drawBlock(one, marks) {
   }
   if (one.kind === "quote") return html`<blockquote>${drawBlocks(one.blocks, marks)}</blockquote>`;
   const { found } = marks;
-  const kind = `${one.kind}${one.kind === "heading" ? one.level : ""}${found && one.start <= found.end && one.end >= found.start ? " found" : ""}`;
+  const kind = `${one.kind}${one.kind === "heading" ? one.level : ""}${isMarked(one, found) ? " found" : ""}`;
   if (one.kind === "rule") return html`<hr class=${kind} data-line=${one.start}>`;
   if (one.kind === "heading") {
     return html`<p class="said heading ${kind}" role="heading" aria-level=${Math.min(6, one.level + 2)} dir="auto" data-line=${one.start}>${drawParts(one.parts, marks)}${seenLeft(one.left)}</p>`;

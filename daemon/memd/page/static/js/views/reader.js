@@ -3,7 +3,8 @@
 import { html } from "../../vendor/lit-html/lit-html.js";
 import { isConversation } from "../conversation.js";
 import { counted } from "../format.js";
-import { chooseReading, closeReader, earlier, isRendered, later, shownCount } from "../reader.js";
+import { linesToMark } from "../fold.js";
+import { chooseReading, closeReader, earlier, goToMatch, isRendered, later, shownCount } from "../reader.js";
 import { state } from "../state.js";
 import { seen } from "../text.js";
 import { about, bubbles, resume, titleOf } from "./conversation.js";
@@ -16,7 +17,7 @@ export function readerView(reader) {
   const isTalk = isConversation(reader.path);
   return html`<aside class="reader appears" aria-label=${isTalk ? "Conversation" : "File"} id="reader">
     <header>
-      <div>${isTalk ? talkHead(reader, last) : fileHead(reader, last)}</div>
+      <div>${isTalk ? talkHead(reader, last) : fileHead(reader, last)}${matches(reader)}</div>
       ${isTalk ? "" : modes(reader)}
       <button class="button icon" aria-label=${isTalk ? "Close the conversation (Esc)" : "Close the file (Esc)"} title="Close (Esc)" @click=${closeReader}>✕</button>
     </header>
@@ -54,11 +55,25 @@ function whose(reader) {
   return reader.agent === state.agent ? "" : html`<span class="chip">${seen(reader.agent)}</span> `;
 }
 
+/**
+ * Draw the way through all matches of the query in this file.
+ * @param {import("../kinds.js").Reader} reader
+ */
+function matches({ matches }) {
+  if (!matches) return "";
+  return html`<p class="matches small" role="group" aria-label="Matches of the search">
+    <button class="button icon" aria-label="Previous match (p)" title="Previous match (p)" @click=${() => goToMatch(-1)}>↑</button>
+    <button class="button icon" aria-label="Next match (n)" title="Next match (n)" @click=${() => goToMatch(1)}>↓</button>
+    <span class="number" role="status">match ${matches.at + 1} of ${matches.hits.length} for “${seen(matches.query)}”</span></p>`;
+}
+
 /** @param {import("../kinds.js").Reader} reader */
 function text(reader) {
   const { lines, from, evidence, found, talk } = reader;
-  if (isConversation(reader.path)) return talk ? bubbles(talk.messages, evidence, found) : "";
-  return isRendered(reader) ? rendered(lines, from, evidence, found) : numbered(lines, from, evidence, found);
+  if (isConversation(reader.path)) return talk ? bubbles(reader, talk.messages) : "";
+  const numbers = lines.map((line, place) => ({ number: from + place, text: line }));
+  const marked = linesToMark(found ? numbers.filter(({ number }) => number >= found.start && number <= found.end) : [], evidence);
+  return isRendered(reader) ? rendered(lines, from, evidence, marked) : numbered(lines, from, evidence, marked);
 }
 
 /** @param {import("../kinds.js").Reader} reader */

@@ -1,40 +1,51 @@
 /** Pieces that several views draw. */
 
 import { html } from "../../vendor/lit-html/lit-html.js";
-import { joinParagraphs } from "../markdown.js";
+import { shownRows } from "../fold.js";
 import { seen, seenLine } from "../text.js";
 
 /** @typedef {((text: string) => [number, number][]) | null} Evidence */
+
+/** @type {Set<number>} */
+const NONE = new Set();
 
 /**
  * Draw lines of a note, each with its number.
  * @param {string[]} lines
  * @param {number} from the first line's number
  * @param {Evidence} evidence
- * @param {{start: number, end: number} | null} [found] lines to point out
+ * @param {Set<number>} [found] numbers of lines to point out
  */
-export function numbered(lines, from, evidence, found = null) {
+export function numbered(lines, from, evidence, found = NONE) {
   return html`<div class="lines">${lines.map((line, place) => row(line, from + place, evidence, found))}</div>`;
 }
 
 /**
- * Draw lines of a note with hard-wrapped paragraphs joined, each with the number of its first line.
- * @param {string[]} lines
+ * Draw paragraphs of a note, each with the number of its first line: those with evidence, and a few around them.
+ * @param {{place: number, text: string}[]} paragraphs
  * @param {number} from the first line's number
  * @param {Evidence} evidence
+ * @param {boolean} isWhole whether all paragraphs are drawn
  */
-export function flowing(lines, from, evidence) {
-  return html`<div class="lines flowing">${joinParagraphs(lines).map(({ place, text }) => row(text, from + place, evidence, null))}</div>`;
+export function flowing(paragraphs, from, evidence, isWhole) {
+  const has = paragraphs.map(({ text }) => evidence !== null && evidence(text).length > 0);
+  const isDimmed = has.some(Boolean);
+  const places = isWhole ? [...paragraphs.keys()] : shownRows(has);
+  return html`<div class="lines flowing">${places.map((at) => {
+    const { place, text } = paragraphs[at];
+    return row(text, from + place, evidence, NONE, isDimmed && !has[at]);
+  })}</div>`;
 }
 
 /**
  * @param {string} line
  * @param {number} no its number
  * @param {Evidence} evidence
- * @param {{start: number, end: number} | null} found
+ * @param {Set<number>} found
+ * @param {boolean} [isDimmed]
  */
-function row(line, no, evidence, found) {
-  const kinds = `line${/^#{1,6}\s/.test(line) ? " heading" : ""}${found && no >= found.start && no <= found.end ? " found" : ""}`;
+function row(line, no, evidence, found, isDimmed = false) {
+  const kinds = `line${/^#{1,6}\s/.test(line) ? " heading" : ""}${found.has(no) ? " found" : ""}${isDimmed ? " dim" : ""}`;
   return html`<div class=${kinds} data-line=${no}><span class="no">${no}</span><span class="said" dir="auto">${seenLine(line, evidence)}</span></div>`;
 }
 

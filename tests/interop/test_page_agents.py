@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from tests.support.chromium import Browser, Page
-from tests.support.chromium_page import open_page, search_for
+from tests.support.chromium_page import choose, go_to, open_page, search_for
 from tests.support.daemon import DaemonProcess
 from tests.support.state_homes import StateHome, agents_config
 from tests.support.transcripts import TranscriptHome, conversation
@@ -90,12 +90,13 @@ def test_reload_and_bookmark_show_the_same_agent_view_and_file(
 def test_back_and_forward_go_through_agents_views_and_files(browser: Browser, daemon: DaemonProcess) -> None:
     with open_page(browser, daemon) as page:
         wait_shown(page, "main", "notes", "")
-        page.press("3")
+        go_to(page, "facts")
         choose_agent(page, "work")
         page.press("1")
         page.click(".note .open", "Depot")
         wait_shown(page, "work", "notes", "memory/2026-03-01.md")
-        page.press("Escape", "4")
+        page.press("Escape")
+        go_to(page, "health")
         wait_shown(page, "work", "health", "")
 
         steps = [
@@ -159,8 +160,6 @@ def test_a_search_of_all_agents_labels_its_hits_and_opens_the_right_file(
 ) -> None:
     with open_page(browser, daemon) as page:
         search_for(page, "heron")
-        page.wait("document.querySelectorAll('.hit').length === 1")
-        page.click(".choices button", "All agents")
         page.wait("document.querySelectorAll('.hit').length === 2")
         labels = page.run("[...document.querySelectorAll('.hit .agent')].map((one) => one.textContent)")
         assert sorted(labels) == ["main", "work"]
@@ -199,18 +198,20 @@ def test_a_page_of_one_agent_searches_no_other(browser: Browser, daemon: DaemonP
         assert asked["error"]["code"] == "agent_unknown"
 
 
-def test_transcripts_are_offered_only_if_they_are_indexed(browser: Browser, daemon: DaemonProcess) -> None:
+def test_conversations_are_offered_only_if_they_are_indexed(browser: Browser, daemon: DaemonProcess) -> None:
+    offered = "[...document.querySelectorAll('[data-filter=source] option')].map((one) => one.textContent)"
     with open_page(browser, daemon) as page:
         search_for(page, "heron")
-        assert "Transcripts" not in page.text(".ask")
+        page.wait(f"{offered}.includes('Conversations')")  # those of work
+        page.click(".choices button", "This agent")
+        page.wait("!document.querySelector('[data-filter=source]')")
         choose_agent(page, "work")
-        page.wait("document.querySelector('.ask').innerText.includes('Transcripts')")
-        page.click(".choices button", "Transcripts")
-        page.wait("document.querySelector('main').innerText.includes('Nothing')")
+        choose(page, "source", "*conversations")
+        page.wait("document.querySelector('main').innerText.includes('Nothing found with these filters')")
 
         choose_agent(page, "main")  # the choice is gone with what it is about
         page.wait("document.querySelector('.hit')?.innerText.includes('ferry')")
-        page.wait("!document.querySelector('.ask').innerText.includes('Transcripts')")
+        assert page.run("document.querySelector('[data-filter=source]')") is None
 
 
 EMPTY_REPLIES = """
@@ -237,6 +238,8 @@ def test_a_search_without_hits_says_why_and_what_to_do(
     with open_page(browser, daemon) as page:
         page.run(EMPTY_REPLIES.replace("CODE", json.dumps(code)))
         search_for(page, "qwrtzpl")
+        page.click(".choices button", "This agent")
+        page.wait("document.querySelector('[aria-pressed=true]').textContent === 'This agent'")
         page.wait_text("No file is under projects/.")
         way_out = "Show the nearest anyway" if code == "no_match" else "Leave out --path."
         assert way_out in page.text(".empty")
@@ -282,7 +285,7 @@ def test_weak_and_superseded_hits_are_marked_and_the_later_statement_opens(
     with open_page(browser, daemon) as page:
         search_for(page, "heron")
         page.wait("document.querySelector('.hit')")
-        assert "weak" not in page.text(".hit .below")
+        assert page.run("document.querySelector('.chip.weak')") is None
 
         page.run(MARKED_REPLIES.replace("PATH", "'memory/2026-03-02.md'"))
         search_for(page, "heron ferry")

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from tests.support.chromium import Browser, Page
-from tests.support.chromium_page import memory_home, open_page, search_for
+from tests.support.chromium_page import go_to, memory_home, open_page, search_for
 from tests.support.daemon import DaemonProcess
 
 OVERLAPS = """
@@ -65,8 +65,10 @@ def test_axes_are_numbered_with_their_units(
         assert numbers(page, ".explain .bars") == ["0.00", "0.50", "1.00"]
         assert page.run(OVERLAPS) == 0
 
-        page.press("Escape", "4")
-        page.wait("document.querySelector('.health .plot')")
+        page.press("Escape")
+        go_to(page, "health")
+        page.click(".numbers summary")
+        page.wait("document.querySelector('.health .plot')?.checkVisibility()")
         written = numbers(page, ".health .plot")
         assert written[0] == "0"
         assert [each for each in written if each.endswith(" ms")]

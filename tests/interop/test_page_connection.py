@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.support.chromium import Browser, Page
-from tests.support.chromium_page import memory_home, open_page
+from tests.support.chromium_page import go_to, memory_home, open_page
 from tests.support.daemon import DaemonProcess
 from tests.support.state_homes import StateHome
 
@@ -26,7 +26,7 @@ def test_a_restarted_daemon_leaves_the_page_readable_with_a_command_to_copy(
 ) -> None:
     with memory_home() as (_, daemon), open_page(browser, daemon, agent=agent) as page:
         page.wait_text("Garden")
-        page.press("3")
+        go_to(page, "facts")
         page.click("#remember")
         page.type("Standup is at 9:40")
         daemon.stop()
@@ -83,7 +83,7 @@ def test_a_page_goes_on_when_the_daemon_can_be_reached_again(browser: Browser, r
 
 def sync(page: Page) -> None:
     """Ask the page for something that needs the daemon."""
-    page.press("4")
+    go_to(page, "health")
     page.click("button", "Sync now")
 
 

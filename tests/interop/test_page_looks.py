@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.chromium import Browser, Page
-from tests.support.chromium_page import memory_home, open_page, search_for
+from tests.support.chromium_page import go_to, memory_home, open_page, search_for
 from tests.support.daemon import DaemonProcess
 
 PNG = b"\x89PNG\r\n\x1a\n"
@@ -67,13 +67,15 @@ def each_view(page: Page) -> Iterator[str]:
     page.press("Enter")
     page.wait("document.querySelector('.reader .said')")
     yield "reader"
-    page.press("Escape", "3")
+    page.press("Escape")
+    go_to(page, "facts")
     page.wait("document.querySelector('[data-fact]')")
     page.press("j", "f")
     page.wait("document.querySelector('.sure')")
     yield "facts"
-    page.press("Escape", "4")
-    page.wait_text("Budgets")
+    page.press("Escape")
+    go_to(page, "health")
+    page.wait_text("Freshness")
     page.click("button", "Check thoroughly")
     page.wait_text("Thorough check")
     yield "health"

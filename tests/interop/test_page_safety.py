@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from urllib.parse import parse_qs, urlsplit
 
 from tests.support.chromium import Browser, Page
-from tests.support.chromium_page import open_page, search_for
+from tests.support.chromium_page import go_to, open_page, search_for
 from tests.support.daemon import DaemonProcess
 from tests.support.state_homes import StateHome
 
@@ -42,10 +42,11 @@ def walk(page: Page, question: str = "kingfisher") -> None:
     page.wait("document.querySelector('.explain')")
     page.press("Enter")
     page.wait("document.querySelector('.reader .said')")
-    page.press("Escape", "3")
+    page.press("Escape")
+    go_to(page, "facts")
     page.wait("document.querySelector('#remember')")
-    page.press("4")
-    page.wait_text("Budgets")
+    go_to(page, "health")
+    page.wait_text("Freshness")
     page.press("1")
     page.wait("document.querySelector('.note')")
 
@@ -84,7 +85,7 @@ def test_markup_in_a_note_is_text(browser: Browser, running: Running) -> None:
         assert page.run(f"document.querySelectorAll({inserted!r}).length") == 0
         search_for(page, "kingfisher report")
         assert "<script>document.title = 'taken'</script> Kingfisher <b>report</b>" in page.text(".hit")
-        page.press("3")
+        go_to(page, "facts")
         page.wait_text("kingfisher <img src=x onerror=alert(5)>")
         assert page.complaints == []
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -94,6 +95,22 @@ def open_page(
             page.run(f"location.hash = 'view={view}'")
             page.wait(f"document.querySelector('.tabs [aria-current=page]').dataset.view === {view!r}")
         yield page
+
+
+def go_to(page: Page, view: str) -> None:
+    """Go to a view by its key."""
+    key = page.run(f"document.querySelector('.tabs [data-view={view}]').getAttribute('aria-keyshortcuts')")
+    page.press(key)
+    page.wait(f"document.querySelector('.tabs [aria-current=page]').dataset.view === {view!r}")
+
+
+def choose(page: Page, name: str, value: str) -> None:
+    """Choose a value of a filter of the view."""
+    page.wait(f"document.querySelector('[data-filter={name}] option[value={json.dumps(value)}]')")
+    page.run(
+        f"(() => {{ const list = document.querySelector('[data-filter={name}]'); list.value = {json.dumps(value)};"
+        " list.dispatchEvent(new Event('change')); })()"
+    )
 
 
 def search_for(page: Page, question: str) -> None:

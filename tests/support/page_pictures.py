@@ -20,7 +20,7 @@ from typing import Final, NamedTuple
 from memd.sample import copy_sample
 from memd_client.messages import StatusReply
 from tests.support.chromium import Browser, Page
-from tests.support.chromium_page import open_page, search_for
+from tests.support.chromium_page import go_to, open_page, search_for
 from tests.support.daemon import DaemonProcess
 from tests.support.models import minilm_path
 from tests.support.state_homes import StateHome
@@ -117,14 +117,14 @@ def _search(page: Page) -> None:
 
 
 def _facts(page: Page) -> None:
-    page.press("3")
+    go_to(page, "facts")
     page.wait("document.querySelectorAll('[data-fact]').length === 3")
     page.press("j", "j", "f")
     page.wait("document.querySelector('.sure')")
 
 
 def _health(page: Page) -> None:
-    page.press("4")
+    go_to(page, "health")
     page.wait_text("All agents' indexes")
 
 

@@ -105,11 +105,20 @@ function isPresent({ program }, all) {
  */
 function reader(title, ways, all) {
   const agents = [...new Set(ways.flatMap((way) => way.agents))];
-  const visible = visibleTo(agents, all);
-  const may = agents.length === 0 ? "is given nothing" : `may see notes${agents.length > 1 || state.session.agents.length > 1 ? ` of ${agents.join(", ")}` : ""}${visible.length > 0 ? `, ${visible.join(", ")}` : ""}`;
-  return html`<li class="source"><b>${seen(title)}</b> <span class="quiet">${seen(may)}</span>
-    ${ways.map((way) => html`<span class="way"><span class="chip ${STATES.get(way.state) ?? "warn"}" title=${way.path}>${wayOf(way)} ${way.state}</span>
-      ${way.state === "installed" || way.state === "unreadable" ? "" : command(installCommand(way))}</span>`)}</li>`;
+  return html`<li class="source"><b>${seen(title)}</b> <span class="quiet">${seen(agents.length === 0 ? "is given nothing" : `may see ${seenBy(agents, all).join("; ")}`)}</span>
+    <span class="ways">${ways.map((way) => html`<span class="way"><span class="chip ${STATES.get(way.state) ?? "warn"}" title=${way.path}>${wayOf(way)} ${way.state}</span>
+      ${way.state === "installed" || way.state === "unreadable" ? "" : command(installCommand(way))}</span>`)}</span></li>`;
+}
+
+/**
+ * Return what a program may see, in words.
+ * @param {string[]} agents whose memory it is given
+ * @param {Source[]} all
+ */
+function seenBy(agents, all) {
+  const notes = [state.session.agents.length > 1 ? `notes of ${agents.join(" and ")}` : "notes", ...visibleTo(agents, all.filter(({ kind }) => kind === "notes"))];
+  const conversations = visibleTo(agents, all.filter(({ kind }) => kind === "transcripts"));
+  return [notes.join(", "), conversations.length > 0 ? `conversations of ${conversations.join(", ")}` : ""].filter(Boolean);
 }
 
 /** @param {Program} program */

@@ -114,8 +114,7 @@ function bubble({ number, speaker, text, time_ms, line }, isFound, evidence, who
   const isCut = text.length > LONG && !isFound && !whole.has(number);
   return html`<li class="message ${speaker}${isFound ? " found" : ""}" data-line=${line}>
     <p class="speaker">${SPEAKERS.get(speaker) ?? ""}${time_ms === null ? "" : html` <time class="number">${clockTime(time_ms)}</time>`}</p>
-    <div class="bubble said" dir="auto">${message(isCut ? `${text.slice(0, BEGINNING)}…` : text, isFound ? evidence : null)}
-      ${isCut ? html`<button class="cut" @click=${() => showWhole(number)}>Show all ${count(text.length)} characters</button>` : ""}</div>
+    <div class="bubble said" dir="auto">${message(isCut ? `${text.slice(0, BEGINNING)}…` : text, isFound ? evidence : null)}${isCut ? html`<button class="cut" @click=${() => showWhole(number)}>Show all ${count(text.length)} characters</button>` : ""}</div>
   </li>`;
 }
 
@@ -128,8 +127,8 @@ function message(text, evidence) {
   const drawn = [];
   let from = 0;
   for (const match of text.matchAll(FENCED)) {
-    drawn.push(inlineText(text.slice(from, match.index), evidence), html`<pre class="code"><code>${seen(match[2], evidence)}</code></pre>`);
+    drawn.push(inlineText(text.slice(from, match.index).trim(), evidence), html`<pre class="code"><code>${seen(match[2], evidence)}</code></pre>`);
     from = match.index + match[0].length;
   }
-  return [...drawn, inlineText(text.slice(from), evidence)];
+  return [...drawn, inlineText(text.slice(from).trim(), evidence)];
 }

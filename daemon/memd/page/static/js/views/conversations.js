@@ -45,7 +45,7 @@ function summary(all) {
 function elsewhere() {
   const { title, filter } = state.conversations;
   const words = title.trim();
-  return words ? html`<button type="button" class="button plain" data-search-instead @click=${() => searchInstead(words, filter)}>Search what was said</button>` : "";
+  return words ? html`<button type="button" class="button" data-search-instead @click=${() => searchInstead(words, filter)}>Search what was said →</button>` : "";
 }
 
 function body() {

@@ -6,6 +6,9 @@ import { seen, seenLine } from "../text.js";
 
 /** @typedef {((text: string) => [number, number][]) | null} Evidence */
 
+/** What makes a line a heading; a snippet shows it without. */
+const HEADING_MARK = /^ {0,3}#{1,6}\s+/;
+
 /** @type {Set<number>} */
 const NONE = new Set();
 
@@ -17,7 +20,7 @@ const NONE = new Set();
  * @param {Set<number>} [found] numbers of lines to point out
  */
 export function numbered(lines, from, evidence, found = NONE) {
-  return html`<div class="lines">${lines.map((line, place) => row(line, from + place, evidence, found))}</div>`;
+  return html`<div class="lines">${lines.map((line, place) => row(line, from + place, evidence, found, { isHeading: HEADING_MARK.test(line), isDimmed: false }))}</div>`;
 }
 
 /**
@@ -33,7 +36,8 @@ export function flowing(paragraphs, from, evidence, isWhole) {
   const places = isWhole ? [...paragraphs.keys()] : shownRows(has);
   return html`<div class="lines flowing">${places.map((at) => {
     const { place, text } = paragraphs[at];
-    return row(text, from + place, evidence, NONE, isDimmed && !has[at]);
+    const shown = text.replace(HEADING_MARK, "");
+    return row(shown, from + place, evidence, NONE, { isHeading: shown !== text, isDimmed: isDimmed && !has[at] });
   })}</div>`;
 }
 
@@ -42,10 +46,10 @@ export function flowing(paragraphs, from, evidence, isWhole) {
  * @param {number} no its number
  * @param {Evidence} evidence
  * @param {Set<number>} found
- * @param {boolean} [isDimmed]
+ * @param {{isHeading: boolean, isDimmed: boolean}} kind
  */
-function row(line, no, evidence, found, isDimmed = false) {
-  const kinds = `line${/^#{1,6}\s/.test(line) ? " heading" : ""}${found.has(no) ? " found" : ""}${isDimmed ? " dim" : ""}`;
+function row(line, no, evidence, found, { isHeading, isDimmed }) {
+  const kinds = `line${isHeading ? " heading" : ""}${found.has(no) ? " found" : ""}${isDimmed ? " dim" : ""}`;
   return html`<div class=${kinds} data-line=${no}><span class="no">${no}</span><span class="said" dir="auto">${seenLine(line, evidence)}</span></div>`;
 }
 

@@ -796,6 +796,7 @@ export interface SearchAgentsParams {
   limit_weak?: boolean;
   /** As in `search`. */
   caller?: string;
+  /** As in `search`. */
   until?: string | null;
 }
 
@@ -1534,7 +1535,7 @@ export interface HookLogReply {
 }
 
 /**
- * Return what was recalled, by whom, what was never recalled and what was not found; or clear the log of recalls.
+ * Return what was recalled, by whom, what never was and what was not found; or clear the log of recalls.
  */
 export interface UsageParams {
   /** `show`, or `clear`: delete all entries of the log, or those of `agent`. */

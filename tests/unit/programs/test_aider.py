@@ -17,12 +17,12 @@ from tests.support.transcript_programs.aider import (
     COMMAND,
     NAME,
     NOISE_TEXTS,
-    START_MS,
     answered,
     every_trap,
     prompted,
     started,
 )
+from tests.support.transcript_programs.plain import START_MS
 
 
 def read(text: str | bytes) -> Conversation:

@@ -21,7 +21,6 @@ from tests.support.transcript_programs.documents import (
     ITEMS,
     KIRO,
     ROO_CODE,
-    START_MS,
     TASK_NOISE,
     DocumentProgram,
     amp_item,
@@ -36,7 +35,7 @@ from tests.support.transcript_programs.documents import (
     say,
     text_block,
 )
-from tests.support.transcript_programs.plain import CWD, NOISE
+from tests.support.transcript_programs.plain import CWD, NOISE, START_MS
 
 FILE = TranscriptFile("s1")
 

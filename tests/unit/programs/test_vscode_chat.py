@@ -13,13 +13,13 @@ from memd.programs.program import TranscriptFile
 from tests.support.transcript_programs.documents import (
     CHAT_NOISE,
     MACHINE,
-    START_MS,
     chat_frame,
     chat_log_traps,
     chat_request,
     document_of,
     markdown,
 )
+from tests.support.transcript_programs.plain import START_MS
 
 FILE = TranscriptFile("s1", rank=1)
 

@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any, Final
 
 from memd.cli.hook_setup.changes import HookFiles, installed_hooks
-from memd.cli.hook_setup.entries import find_hooks
 from memd.cli.mcp import entry_of
 from memd.cli.readers import ALL, hook_agent
 from memd.cli.setup.ledger import Ledger, digest
@@ -18,6 +17,7 @@ from memd.cli.setup.plan import Step
 from memd.mcp import toml_edit
 from memd.mcp.client_entry import plan
 from memd.programs.catalog import MCP_SERVER, PROGRAMS, Mcp, Places, Program
+from memd.programs.connections import find_hooks
 from memd.system import json_edit
 from memd.system.json_edit import UneditableTextError
 from memd.system.settings_change import SettingsChange, read_settings

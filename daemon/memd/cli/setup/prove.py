@@ -15,12 +15,12 @@ from typing import TYPE_CHECKING, Final
 from msgspec import Struct
 
 from memd.cli.hook_setup.changes import HookFiles
-from memd.cli.hook_setup.entries import find_hooks
 from memd.cli.setup.discover import entry_in
 from memd.cli.setup.plan import program_of
 from memd.evaluation.history import PastConversation, PastQuestion, choose_questions
 from memd.mcp.trial import TrialFailedError, try_server
 from memd.programs.catalog import HOOKS, KNOWN_SOURCES, MCP_CLIENTS, PROGRAMS, Places
+from memd.programs.connections import find_hooks
 from memd.system.settings_change import read_settings
 from memd_client.discovery import home_directory
 from memd_client.errors import MemdError

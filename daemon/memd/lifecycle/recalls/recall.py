@@ -77,7 +77,7 @@ def recall_of(params: Any, reply: Any, client: str) -> Recall | None:
         return None
     way = "mcp" if client == MCP_CLIENT else _WAYS.get(type(reply), "search")
     agents = [row.agent for row in reply.agents] if isinstance(reply, SearchAgentsReply) else [reply.agent]
-    session: str = getattr(params, "exclude_session", None) or getattr(params, "session_key", "")
+    session = str(getattr(params, "exclude_session", None) or getattr(params, "session_key", "") or "")
     return Recall(
         way=way,
         program=(getattr(params, "caller", "") or client)[:MAX_NAME_CHARS],
@@ -105,8 +105,10 @@ def _rows_of(reply: Any) -> list[tuple[Any, ...]] | None:
             return [(file.path, None, "strong", file.characters) for file in files if file.characters]
         case CallToolReply(ok=True, result={"results": results}):
             places = [citation(row["path"], row["startLine"], row["endLine"]) for row in results]
-            facts = [(None, row.get("relevance", "strong"), len(row["snippet"])) for row in results]
-            return [(place, *fact) for place, fact in zip(places, facts, strict=True)]
+            return [
+                (place, None, row.get("relevance", "strong"), len(row["snippet"]))
+                for place, row in zip(places, results, strict=True)
+            ]
         case CallToolReply(ok=True, result={"facts": facts}):
             return [(f"{row['path']}#L{row['line']}", None, "strong", len(row["text"])) for row in facts]
     return None

@@ -101,8 +101,11 @@ class ScriptedMemories:
 
     def __init__(self, *memories: ScriptedMemory, hooks: HooksSettings | None = None) -> None:
         self.settings = DaemonSettings(hooks=hooks or HooksSettings())
-        self.exclusions = ()
         self.agents: Mapping[str, ScriptedMemory] = {each.agent_id: each for each in memories}
+
+    def is_excluded(self, cwd: str) -> bool:
+        """Return False: no folder is excluded."""
+        return False
 
     def agent(self, agent_id: str | None) -> ScriptedMemory:
         """Return an agent, `main` by default."""

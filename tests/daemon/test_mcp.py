@@ -19,6 +19,7 @@ READERS = (
     "memory_recall",
     "conversation_search",
     "conversation_read",
+    "session_handoff",
 )
 
 
@@ -51,6 +52,7 @@ def test_tool_descriptions_name_the_agents_and_their_memory(daemon: DaemonProces
         "memory_append_note",
         "conversation_search",
         "conversation_read",
+        "session_handoff",
     ]
     assert {tool.name for tool in tools if tool.annotations.readOnlyHint} == set(READERS)
     assert [tool.name for tool in tools if tool.annotations.destructiveHint] == ["memory_forget"]

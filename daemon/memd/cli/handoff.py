@@ -6,7 +6,15 @@ import os
 
 import click
 
-from memd.cli.arguments import MAX_PATH_CHARS, MAX_SOURCE_CHARS, agent_option, at_most, examples, json_option
+from memd.cli.arguments import (
+    MAX_PATH_CHARS,
+    MAX_SOURCE_CHARS,
+    HintedError,
+    agent_option,
+    at_most,
+    examples,
+    json_option,
+)
 from memd.cli.connect import CliSession
 from memd.programs.catalog import PROGRAMS
 
@@ -15,8 +23,8 @@ from memd.programs.catalog import PROGRAMS
     "handoff",
     short_help="Continue a session in another program.",
     epilog=examples(
-        'codex "$(memctl handoff)"',
         "memctl handoff --to codex",
+        'codex "$(memctl handoff)"',
         "memctl handoff --session 5f2c0a1e --to gemini",
         "memctl handoff --project shop",
     ),
@@ -52,15 +60,13 @@ def command(
     characters. The session may be of any program, and stays as it is. With --to, the command that starts the other
     program with the digest is printed too, on standard error.
     """
-    folder = "" if session_id else os.getcwd() if project is None else project
-    is_path = (project is not None and os.sep in project) or project in (".", "..")
+    place = project or ("" if session_id else ".")
+    try:
+        place = os.path.abspath(place) if os.sep in place or place in (".", "..") else place
+    except FileNotFoundError:
+        raise HintedError("the current folder no longer exists", "name a project with --project") from None
     with session.client() as client:
-        reply = client.session_handoff(
-            session=session_id or "",
-            project=os.path.abspath(folder) if is_path else folder,
-            to=to or "",
-            agent=agent,
-        )
+        reply = client.session_handoff(session=session_id or "", project=place, to=to or "", agent=agent)
     if as_json:
         session.output.reply(reply)
         return

@@ -179,9 +179,9 @@ def load_recent_sessions(db: Database, project: str, most: int) -> list[RecentSe
 
 
 def load_sessions(db: Database) -> list[tuple[str, SessionFacts]]:
-    """Return the sessions with at least two messages, the newest first, with the paths of their transcripts."""
+    """Return the sessions with messages, the newest first, with the paths of their transcripts."""
     rows = db.execute(
-        f"SELECT path, {_FACTS} FROM transcripts WHERE session != '' AND messages > 1 ORDER BY updated_ms DESC"
+        f"SELECT path, {_FACTS} FROM transcripts WHERE session != '' AND messages > 0 ORDER BY updated_ms DESC"
     )
     return [(str(path), msgspec.convert(values, SessionFacts, strict=False)) for path, *values in rows]
 

@@ -61,9 +61,12 @@ def _conversation_read(given: Mapping[str, Any], agent: str | None, caller: str)
 
 def _session_handoff(given: Mapping[str, Any], agent: str | None, caller: str) -> PreparedRequest[Any]:
     session = given.get("session") or ""
+    folder = os.path.abspath(".").rstrip(
+        "/"
+    )  # a server that no project started runs in the root: any project
     return requests.session_handoff(
         session=session,
-        project="" if session else given.get("project") or os.getcwd(),
+        project="" if session else given.get("project") or folder,
         agent=agent,
         exclude_session=given.get("ownSession") or "",
     )

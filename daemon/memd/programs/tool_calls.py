@@ -55,7 +55,7 @@ def read_claude_code(log: WorkLog, record: ClaudeRecord, place: int, time_ms: in
             status = "refused"
         elif is_set(facts.get("interrupted")) or is_set(facts.get("backgroundTaskId")):
             status = "unknown"
-        code = exit_code_in(said.partition("\n")[0])
+        code = exit_code_in(said.partition("\n")[0]) if is_error else None
         is_new = facts.get("type") == "create"
         log.result(block.get("tool_use_id"), status, said, exit_code=code, is_new=is_new)
 

@@ -33,6 +33,7 @@ from memd_client.messages import (
     ResetReply,
     SearchAgentsReply,
     SearchReply,
+    SessionHandoffReply,
     StatusReply,
     VacuumReply,
 )
@@ -147,6 +148,10 @@ class FakeClient:
     def memory_recall(self, query: str, **params: Any) -> MemoryRecallReply:
         """Answer `memory_recall`."""
         return self._answer(MemoryRecallReply, "memory_recall", query=query, **params)
+
+    def session_handoff(self, **params: Any) -> SessionHandoffReply:
+        """Answer `session_handoff`."""
+        return self._answer(SessionHandoffReply, "session_handoff", **params)
 
     def hook_log(self, **params: Any) -> HookLogReply:
         """Answer `hook_log`."""

@@ -80,6 +80,8 @@ def test_claude_code_records_failures_by_is_error_and_new_files_by_their_type() 
     file.result("t3", "File created", {"type": "create", "filePath": "/home/eva/shop/notes.md"})
     file.call("t4", "Bash", command=TEST)
     file.result("t4", "1", {"stdout": "1", "stderr": "", "interrupted": False}, is_error=False)
+    file.call("t6", "Read", file_path="/home/eva/shop/log.txt")
+    file.result("t6", "Exit code 3\nis what the file says")
     file.call("t5", "Edit", file_path="/home/eva/shop/ports.txt", old_string="missing")
     file.result(
         "t5", "<tool_use_error>String not found</tool_use_error>", "Error: String not found", is_error=True
@@ -90,6 +92,7 @@ def test_claude_code_records_failures_by_is_error_and_new_files_by_their_type() 
         ("/home/eva/shop/ports.txt", "edited", "ok"),
         ("/home/eva/shop/notes.md", "created", "ok"),
         (TEST, "ok", "", ""),
+        ("/home/eva/shop/log.txt", "read", "ok"),
         ("/home/eva/shop/ports.txt", "edited", "failed"),
     ]
 

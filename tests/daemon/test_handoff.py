@@ -214,6 +214,15 @@ def test_mcp_server_of_one_agent_hands_on_its_sessions_alone(daemon: DaemonProce
     assert "no session has an id" in text_of(refused)
 
 
+def test_session_of_an_excluded_project_is_not_handed_on(daemon: DaemonProcess, user: Path) -> None:
+    assert handoff(daemon, session=OTHER).session.id == OTHER
+    environ = {"HOME": str(user)}
+    assert daemon.memctl("sources", "exclude", "blog", environ=environ).returncode == 0
+    for arguments in ({"session": OTHER}, {"project": "blog"}):
+        with pytest.raises(FileMissingError):
+            handoff(daemon, **arguments)
+
+
 def test_hostile_repository_runs_nothing(daemon: DaemonProcess, user: Path) -> None:
     marker = user / "ran"
     git(user / "shop", "config", "core.fsmonitor", f"touch {marker}; false")

@@ -20,8 +20,7 @@ from memd.agents.status import as_problem, describe_agent
 from memd.index.cache import trim
 from memd.index.files import count_all
 from memd.index.housekeeping import compact
-from memd.index.transcripts import RecentSession, SessionFacts, find_other_projects, load_recent_sessions
-from memd.programs.conversation import Conversation
+from memd.index.transcripts import find_other_projects
 from memd.settings.agents import AgentConfig
 from memd.settings.ram_budget import MB
 from memd.settings.schema import DaemonSettings
@@ -332,28 +331,16 @@ class Agent:
         return await conversations.read_conversation(self.config, opened, params)
 
     @when_open
-    async def sessions(self, opened: OpenAgent) -> list[tuple[str, SessionFacts]]:
-        """Return the sessions of other programs, the newest first, with the paths of their transcripts."""
+    async def ask(self, opened: OpenAgent, request: Callable[[OpenAgent], Awaitable[T]]) -> T:
+        """Return the result of a request that is a function of the open agent."""
         self._require_enabled()
-        return await conversations.list_sessions(opened)
-
-    @when_open
-    async def load_work(self, opened: OpenAgent, path: str) -> Conversation:
-        """Return a session as it is on disk now, with the agent's work if its reader returns that."""
-        self._require_enabled()
-        return await trio.to_thread.run_sync(conversations.load_work, opened, path, limiter=opened.disk)
+        return await request(opened)
 
     @when_open
     async def read_index(self, opened: OpenAgent, read: Callable[[Database], T]) -> T:
         """Return what a function reads in the index."""
         self._require_enabled()
         return await opened.index_file.read(read)
-
-    @when_open
-    async def recent_sessions(self, opened: OpenAgent, project: str, most: int) -> list[RecentSession]:
-        """Return the newest indexed sessions of a project, given by its path, with their last messages."""
-        self._require_enabled()
-        return await opened.index_file.read(partial(load_recent_sessions, project=project, most=most))
 
     @when_open
     async def list_sources(self, opened: OpenAgent) -> list[SourceStatus]:

@@ -163,8 +163,12 @@ async def list_sessions(opened: OpenAgent) -> list[tuple[str, SessionFacts]]:
     return await opened.index_file.read(load_sessions)
 
 
-def load_work(opened: OpenAgent, path: str) -> Conversation:
-    """Return a session with the agent's work; of a deleted one only the messages are left (blocking)."""
+async def load_work(opened: OpenAgent, path: str) -> Conversation:
+    """Return a session as it is on disk now, with the agent's work; of a deleted one only the messages are left."""
+    return await trio.to_thread.run_sync(_load_work, opened, path, limiter=opened.disk)
+
+
+def _load_work(opened: OpenAgent, path: str) -> Conversation:
     found = opened.sources.find().files.get(path)
     if found is None:
         raise FileMissingError(f"{path} no longer exists", data={"path": path})

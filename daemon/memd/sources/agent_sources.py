@@ -10,6 +10,7 @@ from memd.programs.conversation import Conversation
 from memd.settings.sources import BUILT_IN_SOURCES
 from memd.sources.capacity import SourceLimits
 from memd.sources.exclusions import NOTHING_EXCLUDED, Exclusions
+from memd.sources.projects import find_project
 from memd.sources.rules import is_written_by_memd
 from memd.sources.source import FileText, Listing, Source, SourceFile
 from memd.system.safe_open import FileStat
@@ -72,7 +73,11 @@ class AgentSources:
     def load_work(self, found: SourceFile) -> Conversation | None:
         """Return a conversation with the agent's work; see `Source.load_work`."""
         source = self.by_name.get(found.source)
-        return None if source is None else source.load_work(found)
+        conversation = None if source is None else source.load_work(found)
+        if conversation is None or not self.exclusions:
+            return conversation
+        cwd = conversation.session.cwd
+        return None if self.exclusions.excludes(cwd, find_project(cwd)) else conversation
 
     def growth(self, found: SourceFile, indexed: FileStat | None) -> tuple[int, int] | None:
         """Return by how much a conversation grew; see `Source.growth`."""

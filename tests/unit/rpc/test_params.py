@@ -106,7 +106,7 @@ OUT_OF_RANGE: dict[str, dict[str, list[Any]]] = {
         "active_projects": [["a" * (MAX_PATH_CHARS + 1)]],
     },
     "search_agents": {"max_results": [0], "max_chars": [0], "agents": [[]]},
-    "session_handoff": {"session": ["x" * 32_769], "to": ["x" * 65], "project": ["a\0"]},
+    "session_handoff": {"session": ["x" * 32_769], "to": ["x" * 65]},
     "session_ended": {"session_key": [" "], "reason": ["bored"], "ended_ms": [0, 10**15]},
     "session_started": {
         "session_key": ["  "],

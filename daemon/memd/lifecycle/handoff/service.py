@@ -7,12 +7,14 @@ import shlex
 import shutil
 import subprocess
 from collections.abc import Iterable, Sequence
+from functools import partial
 from pathlib import PurePath
 from typing import Final, NamedTuple
 
 import trio
 
 from memd.agents.agent import Agent
+from memd.agents.conversations import list_sessions, load_work
 from memd.agents.registry import AgentRegistry
 from memd.index.transcripts import SessionFacts
 from memd.lifecycle.handoff.digest import HandedSession, write_digest
@@ -57,7 +59,7 @@ async def hand_off(registry: AgentRegistry, params: SessionHandoffParams) -> Ses
     shared = registry.agents.get(SHARED_AGENT)
     if params.agent is None and shared is not None and shared not in agents:
         agents = [agent for agent in (*agents, shared) if agent.config.settings.enabled] or agents
-    sessions = [_Candidate(agent, *session) for agent in agents for session in await agent.sessions()]
+    sessions = [_Candidate(agent, *session) for agent in agents for session in await agent.ask(list_sessions)]
     sessions.sort(key=lambda session: -session.facts.updated_ms)
     chosen, conversation = await _choose(sessions, params)
     facts = chosen.facts
@@ -85,7 +87,7 @@ async def _choose(
     """Return a session and its conversation; sessions are given newest first."""
     if params.session:
         chosen = _named(sessions, params.session)
-        return chosen, await chosen.agent.load_work(chosen.path)
+        return chosen, await _load(chosen)
     project = await trio.to_thread.run_sync(find_project, params.project)
     tried = 0
     for session in sessions:
@@ -94,7 +96,7 @@ async def _choose(
         if is_usable and tried < MAX_TRIED and _is_in(facts.project, project):
             tried += 1
             try:
-                conversation = await session.agent.load_work(session.path)
+                conversation = await _load(session)
             except FileMissingError:
                 continue
             if {"user", "assistant"} <= {message.role for message in conversation.messages}:
@@ -106,6 +108,10 @@ async def _choose(
         hint=f"name another project: {named}" if named else "add a program first: memctl sources add NAME",
         data={"path": project},
     )
+
+
+async def _load(session: _Candidate) -> Conversation:
+    return await session.agent.ask(partial(load_work, path=session.path))
 
 
 def _named(sessions: Sequence[_Candidate], name: str) -> _Candidate:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from contextlib import suppress
+from functools import partial
 from pathlib import PurePath
 
 import trio
@@ -12,7 +13,7 @@ from msgspec.structs import replace
 
 from memd.agents.agent import Agent
 from memd.agents.registry import AgentRegistry
-from memd.index.transcripts import RecentSession
+from memd.index.transcripts import RecentSession, load_recent_sessions
 from memd.lifecycle.hooks.confident_matches import Candidate, decide, find_candidates
 from memd.lifecycle.hooks.injection import (
     PROMPT_HEADING,
@@ -136,7 +137,8 @@ class HookService:
                 found = newest_facts(files, texts, project)
                 if found and not lines:
                     heading, lines = describe(project.name, files), found
-                sessions += await each.recent_sessions(project.folder, MAX_SESSIONS + 1)
+                newest = partial(load_recent_sessions, project=project.folder, most=MAX_SESSIONS + 1)
+                sessions += await each.read_index(newest)
         sessions.sort(key=lambda session: -session.facts.updated_ms)
         lines += last_sessions(sessions, params.session_id)
         heading = heading or describe(project.name, None)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from functools import partial
 from pathlib import Path
 from typing import cast
 
@@ -79,11 +80,11 @@ class ScriptedMemory:
         await trio.lowlevel.checkpoint()
         return GetReply(self.agent_id, params.path, self.note, 1, 3, 3, False)
 
-    async def recent_sessions(self, project: str, most: int) -> list[RecentSession]:
+    async def read_index(self, read: partial[list[RecentSession]]) -> list[RecentSession]:
         """Return the sessions of the project that were given."""
         await trio.lowlevel.checkpoint()
-        assert project == "/home/mara/code/harbor/"
-        return self.sessions[:most]
+        assert read.keywords["project"] == "/home/mara/code/harbor/"
+        return self.sessions[: read.keywords["most"]]
 
     def session_started(self, session_key: str) -> bool:
         """Record a sync."""

@@ -331,7 +331,7 @@ class Agent:
         return await conversations.read_conversation(self.config, opened, params)
 
     @when_open
-    async def ask(self, opened: OpenAgent, request: Callable[[OpenAgent], Awaitable[T]]) -> T:
+    async def perform(self, opened: OpenAgent, request: Callable[[OpenAgent], Awaitable[T]]) -> T:
         """Return the result of a request that is a function of the open agent."""
         self._require_enabled()
         return await request(opened)

@@ -59,7 +59,7 @@ async def hand_off(registry: AgentRegistry, params: SessionHandoffParams) -> Ses
     shared = registry.agents.get(SHARED_AGENT)
     if params.agent is None and shared is not None and shared not in agents:
         agents = [agent for agent in (*agents, shared) if agent.config.settings.enabled] or agents
-    sessions = [_Candidate(agent, *session) for agent in agents for session in await agent.ask(list_sessions)]
+    sessions = [_Candidate(agent, *session) for agent in agents for session in await agent.perform(list_sessions)]
     sessions.sort(key=lambda session: -session.facts.updated_ms)
     chosen, conversation = await _choose(sessions, params)
     facts = chosen.facts
@@ -111,7 +111,7 @@ async def _choose(
 
 
 async def _load(session: _Candidate) -> Conversation:
-    return await session.agent.ask(partial(load_work, path=session.path))
+    return await session.agent.perform(partial(load_work, path=session.path))
 
 
 def _named(sessions: Sequence[_Candidate], name: str) -> _Candidate:

@@ -252,3 +252,13 @@ def test_session_older_than_seven_days_has_a_warning(days: int, is_warned: bool)
     text = digest(talk("Hello there", "Hello."), age_days=days)
 
     assert (f"Warning: this session is {days} days old." in text) == is_warned
+
+
+def test_session_that_was_itself_started_with_a_digest_keeps_its_title() -> None:
+    first = digest(talk("Fix the port test", "Fixed."))
+    text = digest(talk(first, "Understood."), facts=FACTS._replace(title=first.split("\n")[0]))
+
+    assert text.startswith(f"Continue the work of an earlier session: Fix the port test\n{OPENING}\n")
+    assert section(text, "Requests of the user") == [
+        "1. Continue the work of an earlier session: Fix the port test"
+    ]

@@ -74,7 +74,7 @@ def usage_lines(reply: UsageReply, now_ms: int) -> Iterator[Line]:
     if reply.often:
         yield line(("recalled often", "title"))
     for row in reply.often:
-        used = f"likely used {row.likely_used:,} times" if row.likely_used else ""
+        used = f"{row.likely_used:,} likely used" if row.likely_used else ""
         facts = dotted(
             (row.path, "path"), f"agent {row.agent}", f"{row.recalls:,}", used, ago(row.last_ms, now_ms)
         )

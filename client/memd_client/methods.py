@@ -854,7 +854,7 @@ class Methods:
     def usage(
         self, action: str = "show", *, since: str | None = None, agent: str | None = None, limit: int = 10
     ) -> UsageReply:
-        """Return what was recalled, by whom, what never was and what was not found; or clear the log of recalls.
+        """Return what was recalled and what was not found, or clear the log of it.
 
         Args:
             action: `show`, or `clear`: delete all entries of the log, or those of `agent`.

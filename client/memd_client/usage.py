@@ -19,7 +19,7 @@ at the start of a session."""
 
 
 class UsageParams(Record, frozen=True):
-    """Return what was recalled, by whom, what never was and what was not found; or clear the log of recalls.
+    """Return what was recalled and what was not found, or clear the log of it.
 
     Attributes:
         action: `show`, or `clear`: delete all entries of the log, or those of `agent`.

@@ -22,7 +22,7 @@ from memd.embedding.local.process import ModelSettings
 from memd.embedding.local.reference import ModelReference
 from memd.embedding.remote.accounts import Accounts
 from memd.embedding.remote.http import HttpClient
-from memd.lifecycle.recalls.log import RecallLog
+from memd.lifecycle.recalls.log import open_log
 from memd.lifecycle.registry import LifecycleRegistry
 from memd.page.server import PageServer
 from memd.replication.replicas import Replicas
@@ -223,12 +223,6 @@ async def _prepare_search() -> None:
 async def _serve_until_stopped(engine: Engine, socket: Path, replicas: Replicas) -> None:
     """Listen on the socket until a stop signal arrives."""
     registry, page = engine.registry, PageServer(__version__)
-    recalls = RecallLog(
-        registry.state_dir / "memory",
-        is_on=lambda: registry.settings.recall_log,
-        is_kept=lambda recall: not registry.agents.keys().isdisjoint(recall.agents),
-    )
-    registry.on_removed = recalls.prune
     daemon = DaemonContext(
         version=__version__,
         started=time.monotonic(),
@@ -237,7 +231,7 @@ async def _serve_until_stopped(engine: Engine, socket: Path, replicas: Replicas)
         open_page=page.show,
         examine=Examination().examine,
         replicas=replicas,
-        recalls=recalls,
+        recalls=open_log(registry),
     )
     async with trio.open_nursery() as nursery:
         path = await nursery.start(serve, activated_socket() or socket, registry, daemon)
@@ -245,7 +239,7 @@ async def _serve_until_stopped(engine: Engine, socket: Path, replicas: Replicas)
         agents, state_dir = len(registry.agents), str(registry.state_dir)
         log.info("daemon.ready", socket=str(socket), agents=agents, state_dir=state_dir)
         engine.notify_ready()
-        nursery.start_soon(recalls.run)
+        nursery.start_soon(daemon.recalls.run)
         nursery.start_soon(_prepare_search)
         nursery.start_soon(feed_watchdog)
         nursery.start_soon(keep_heap_small)

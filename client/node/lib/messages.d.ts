@@ -1535,7 +1535,7 @@ export interface HookLogReply {
 }
 
 /**
- * Return what was recalled, by whom, what never was and what was not found; or clear the log of recalls.
+ * Return what was recalled and what was not found, or clear the log of it.
  */
 export interface UsageParams {
   /** `show`, or `clear`: delete all entries of the log, or those of `agent`. */

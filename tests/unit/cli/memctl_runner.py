@@ -35,6 +35,7 @@ from memd_client.messages import (
     SearchReply,
     SessionHandoffReply,
     StatusReply,
+    UsageReply,
     VacuumReply,
 )
 
@@ -156,6 +157,10 @@ class FakeClient:
     def hook_log(self, **params: Any) -> HookLogReply:
         """Answer `hook_log`."""
         return self._answer(HookLogReply, "hook_log", **params)
+
+    def usage(self, action: str = "show", **params: Any) -> UsageReply:
+        """Answer `usage`."""
+        return self._answer(UsageReply, "usage", action=action, **params)
 
     def close(self) -> None:
         """Record that the client was closed."""

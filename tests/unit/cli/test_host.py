@@ -50,7 +50,7 @@ def test_command_uses_the_memory_of_the_host(made: list[dict[str, Any]], argumen
     ran = memctl("--host", "eva@server", *arguments)
 
     assert (ran.code, ran.opened) == (0, 0)
-    assert made == [{"host": "eva@server"}]
+    assert made == [{"host": "eva@server", "client_name": "memctl"}]
 
 
 def test_host_is_read_from_its_variable(made: list[dict[str, Any]], monkeypatch: pytest.MonkeyPatch) -> None:
@@ -58,7 +58,7 @@ def test_host_is_read_from_its_variable(made: list[dict[str, Any]], monkeypatch:
 
     assert memctl("status").code == 0
     assert memctl("--host", "other", "status").code == 0
-    assert made == [{"host": "eva@server"}, {"host": "other"}]
+    assert [options["host"] for options in made] == ["eva@server", "other"]
 
 
 @pytest.mark.parametrize("command", ARGUMENTS)
@@ -98,7 +98,7 @@ def test_all_commands_are_local_or_need_only_the_daemon() -> None:
         "search",
         "sources",
     }
-    assert COMMANDS.keys() - LOCAL_COMMANDS == from_a_host | {"status", "top", "vacuum"}
+    assert COMMANDS.keys() - LOCAL_COMMANDS == from_a_host | {"status", "top", "usage", "vacuum"}
 
 
 def test_sample_is_refused_with_a_host(made: list[dict[str, Any]], monkeypatch: pytest.MonkeyPatch) -> None:

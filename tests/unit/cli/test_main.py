@@ -124,7 +124,9 @@ def test_without_a_command_the_help_is_shown() -> None:
 GROUPED = [name for name in COMMANDS if isinstance(root.get_command(click.Context(root), name), click.Group)]
 
 
-@pytest.mark.parametrize("name", [name for name in GROUPED if name not in ("mcp", "remote", "sources")])
+@pytest.mark.parametrize(
+    "name", [name for name in GROUPED if name not in ("mcp", "remote", "sources", "usage")]
+)
 def test_group_without_a_command_prints_its_help(name: str, capsys: pytest.CaptureFixture[str]) -> None:
     ran = memctl(name)
 
@@ -303,4 +305,4 @@ def test_the_daemon_is_started_unless_memd_autostart_is_0(
 
     open_client()
 
-    assert made == [{"autostart": autostart}]
+    assert made == [{"autostart": autostart, "client_name": "memctl"}]

@@ -13,6 +13,7 @@ from pathlib import Path
 import msgspec
 import trio
 
+from memd.agents.registry import AgentRegistry
 from memd.lifecycle.recalls.recall import Recall
 from memd.system.clock import Clock, wall_clock_ms
 from memd.system.log import log
@@ -116,6 +117,17 @@ class RecallLog:
             return 0
         async with self._disk:
             return await trio.to_thread.run_sync(_rewrite, self._folder, is_forgotten)
+
+
+def open_log(registry: AgentRegistry) -> RecallLog:
+    """Return the log of a registry's agents, which is pruned when agents are removed."""
+    recalls = RecallLog(
+        registry.state_dir / "memory",
+        is_on=lambda: registry.settings.recall_log,
+        is_kept=lambda recall: not registry.agents.keys().isdisjoint(recall.agents),
+    )
+    registry.on_removed = recalls.prune
+    return recalls
 
 
 def _append(folder: Path, batch: Iterable[Recall]) -> None:

@@ -77,7 +77,7 @@ def recall_of(params: Any, reply: Any, client: str) -> Recall | None:
         return None
     way = "mcp" if client == MCP_CLIENT else _WAYS.get(type(reply), "search")
     agents = [row.agent for row in reply.agents] if isinstance(reply, SearchAgentsReply) else [reply.agent]
-    session = str(getattr(params, "exclude_session", None) or getattr(params, "session_key", "") or "")
+    session = str(getattr(params, "exclude_session", None) or getattr(params, "session_key", ""))
     return Recall(
         way=way,
         program=(getattr(params, "caller", "") or client)[:MAX_NAME_CHARS],
@@ -104,10 +104,14 @@ def _rows_of(reply: Any) -> list[tuple[Any, ...]] | None:
         case SessionStartedReply(files=files):
             return [(file.path, None, "strong", file.characters) for file in files if file.characters]
         case CallToolReply(ok=True, result={"results": results}):
-            places = [citation(row["path"], row["startLine"], row["endLine"]) for row in results]
             return [
-                (place, None, row.get("relevance", "strong"), len(row["snippet"]))
-                for place, row in zip(places, results, strict=True)
+                (
+                    citation(row["path"], row["startLine"], row["endLine"]),
+                    None,
+                    row.get("relevance", "strong"),
+                    len(row["snippet"]),
+                )
+                for row in results
             ]
         case CallToolReply(ok=True, result={"facts": facts}):
             return [(f"{row['path']}#L{row['line']}", None, "strong", len(row["text"])) for row in facts]

@@ -17,6 +17,12 @@ WAYS = ("search", "tool", "mcp", "prompt", "start")
 """How memory is recalled: by a search, a model's tool call, a tool call over MCP, or without a request, at a prompt or
 at the start of a session."""
 
+MCP_CLIENT, PAGE_CLIENT = "memd-mcp", "memd-page"
+"""The names that memd's MCP server and its page give themselves in `hello`."""
+
+MEASURING = "memctl eval"
+"""The `caller` of searches that measure memory, which are not logged."""
+
 
 class UsageParams(Record, frozen=True):
     """Return what was recalled and what was not found, or clear the log of it.

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from memd.evaluation.notes import NoteKind, NoteLine, text_key
 from memd.evaluation.queries import EvalQuery, QueryKind, Wording
+from memd_client.usage import MEASURING
 
 if TYPE_CHECKING:
     from memd_client import Client
@@ -82,7 +83,7 @@ def measure(
     modes: set[str] = set()
     provider = model = ""
     for done, query in enumerate([queries[0], *queries]):
-        reply = client.search(query.text, agent=agent, lexical_only=keywords_only)
+        reply = client.search(query.text, agent=agent, lexical_only=keywords_only, caller=MEASURING)
         keywords_only = keywords_only or (not allow_remote and bool(remote_provider(reply)))
         if done:  # the first search may load the model
             outcomes.append(judge(query, reply))

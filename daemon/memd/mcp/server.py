@@ -31,6 +31,7 @@ from memd_client.aio import AsyncioClient
 from memd_client.errors import BadParamsError, DaemonUnreachableError, MemdError
 from memd_client.messages import Progress
 from memd_client.session import CLIENT_VERSION
+from memd_client.usage import MCP_CLIENT
 
 VERSIONS = ("2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05")
 """The versions of MCP, newest first. What this server uses is the same in all; older clients ignore newer fields."""
@@ -59,7 +60,7 @@ def serve(agent: str | None, *, autostart: bool, structured: bool = False) -> No
 
 async def _serve(agent: str | None, output: LineWriter, autostart: bool, *, structured: bool) -> None:
     async with (
-        AsyncioClient(autostart=autostart, client_name="memd-mcp") as client,
+        AsyncioClient(autostart=autostart, client_name=MCP_CLIENT) as client,
         AsyncioClient() as watcher,
     ):
         subscriptions = ResourceSubscriptions(watcher)

@@ -13,6 +13,7 @@ from memd.system.log import log
 from memd_client.errors import PageUnavailableError, ShuttingDownError
 from memd_client.messages import OpenPageReply
 from memd_client.trio import TrioClient
+from memd_client.usage import PAGE_CLIENT
 
 if (
     TYPE_CHECKING
@@ -93,7 +94,7 @@ class PageServer:
         try:
             async with (
                 listener,
-                TrioClient(self._socket, state_dir="", client_name="memd-page") as client,
+                TrioClient(self._socket, state_dir="", client_name=PAGE_CLIENT) as client,
                 trio.open_nursery() as nursery,
             ):
                 opening = Opening(port, assets, Gateway(client), version=self._version, limits=self._limits)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import Any
 
+import msgspec
 from msgspec import Struct
 
 from memd_client.facts import FactsForPromptReply, MemoryRecallReply
@@ -15,12 +17,10 @@ from memd_client.messages import (
     SearchReply,
     SessionStartedReply,
 )
+from memd_client.usage import MCP_CLIENT, MEASURING
 
 MAX_SHOWN, MAX_NAME_CHARS = 20, 200
 """Hits that are logged of one recall, and the longest name of a program or session: both come from the client."""
-
-MCP_CLIENT = "memd-mcp"
-"""The name that memd's MCP server gives itself; `caller` is the name of its client."""
 
 _WAYS: dict[type, str] = {CallToolReply: "tool", FactsForPromptReply: "prompt", SessionStartedReply: "start"}
 
@@ -69,23 +69,31 @@ class Recall(Struct, omit_defaults=True):
 
 def recall_of(params: Any, reply: Any, client: str) -> Recall | None:
     """Return the recall of a request and its reply; None if the request recalls nothing."""
-    rows = _rows_of(reply)
-    arguments = getattr(params, "arguments", None)
-    query = arguments.get("query") if isinstance(arguments, dict) else None
-    query = query or getattr(params, "query", "") or getattr(params, "prompt", "")
-    if rows is None or (isinstance(reply, MemoryRecallReply) and not query):  # a list of all facts
+    rows, caller = _rows_of(reply), getattr(params, "caller", "")
+    query = _query_of(params)
+    is_list = isinstance(reply, MemoryRecallReply) and not query
+    if rows is None or is_list or caller == MEASURING:
         return None
     way = "mcp" if client == MCP_CLIENT else _WAYS.get(type(reply), "search")
     agents = [row.agent for row in reply.agents] if isinstance(reply, SearchAgentsReply) else [reply.agent]
     session = str(getattr(params, "exclude_session", None) or getattr(params, "session_key", ""))
     return Recall(
         way=way,
-        program=(getattr(params, "caller", "") or client)[:MAX_NAME_CHARS],
+        program=(caller or client)[:MAX_NAME_CHARS],
         session=session[:MAX_NAME_CHARS],
         agents=tuple(agents),
-        query=str(query),
+        query=query,
         shown=tuple(Shown(place, of or agents[0], *facts) for place, of, *facts in rows[:MAX_SHOWN]),
     )
+
+
+def _query_of(params: Any) -> str:
+    arguments = getattr(params, "arguments", None)
+    if isinstance(arguments, str):
+        with suppress(ValueError, RecursionError):
+            arguments = msgspec.json.decode(arguments)
+    query = arguments.get("query") if isinstance(arguments, dict) else None
+    return str(query or getattr(params, "query", "") or getattr(params, "prompt", ""))
 
 
 def _rows_of(reply: Any) -> list[tuple[Any, ...]] | None:

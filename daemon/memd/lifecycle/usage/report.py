@@ -10,12 +10,13 @@ from memd.lifecycle.recalls.recall import Recall
 from memd.text.query.keywords import plan_match
 from memd.text.query.word_forms import fold, stem_word
 from memd_client.messages import RecallDay, RecalledFile, UnansweredQuery
+from memd_client.usage import PAGE_CLIENT
 
 MIN_SHARED_TERMS, MAX_GROUPS = 0.6, 500
 """Share of the terms of two queries that makes them similar, and groups of queries that are compared, newest first."""
 
 NOT_ASKED = ("prompt", "start")
-"""Ways without a request: most prompts ask memory for nothing."""
+"""Ways without a request: most prompts ask memory for nothing. The page searches while the user types."""
 
 
 def count_days(recalls: Iterable[Recall]) -> list[RecallDay]:
@@ -54,7 +55,7 @@ def group_unanswered(recalls: Sequence[Recall]) -> list[UnansweredQuery]:
     """Return the queries without a strong hit, similar ones together, the most frequent first."""
     groups: list[tuple[frozenset[str], list[Recall]]] = []
     for recall in reversed(recalls):
-        if recall.outcome == "strong" or recall.way in NOT_ASKED:
+        if recall.outcome == "strong" or recall.way in NOT_ASKED or recall.program == PAGE_CLIENT:
             continue
         terms = _terms_of(recall.query)
         group = next((group for others, group in groups if _is_similar(terms, others)), None)

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from memd.lifecycle.recalls.recall import MAX_SHOWN, MCP_CLIENT, recall_of
+from memd.lifecycle.recalls.recall import MAX_SHOWN, recall_of
 from memd_client.facts import (
     FactRow,
     FactsForPromptParams,
@@ -30,6 +30,7 @@ from memd_client.messages import (
     SessionStartedParams,
     SessionStartedReply,
 )
+from memd_client.usage import MCP_CLIENT, MEASURING
 
 FACT = FactRow("id", "dark mode", 0.5, "preference", None, 0.9, "MEMORY.md", 4)
 ROW = {"path": "a.md", "startLine": 3, "endLine": 9, "snippet": "text", "relevance": "weak"}
@@ -100,6 +101,16 @@ def test_a_tool_call_is_logged_by_its_result(
     assert recall is not None
     assert (recall.way, recall.program, recall.session) == (way, "codex", "agent:main:main")
     assert (recall.query, recall.shown[0].place, recall.outcome) == ("port", place, outcome)
+
+
+def test_arguments_as_text_are_read_and_measurements_are_no_recalls() -> None:
+    reply = CallToolReply("main", "memory_search", True, {"results": []}, "")
+
+    recall = recall_of(CallToolParams("memory_search", '{"query": "port"}'), reply, "")
+
+    assert recall is not None
+    assert recall.query == "port"
+    assert recall_of(SearchParams("port", caller=MEASURING), reply_of(hit()), "memctl") is None
 
 
 @pytest.mark.parametrize("arguments", [None, "not JSON", {"query": 3}, {"query": None}, []])

@@ -56,6 +56,7 @@ def test_similar_queries_without_a_strong_hit_are_one_row_with_the_newest() -> N
         recall("what is the retention policy of the backups?", WEAK, day=2, program="claude-code"),
         recall("lunch"),
         recall("prompts ask nothing", way="prompt"),
+        recall("typed on the pa", program="memd-page"),
     ]
 
     first, second = group_unanswered(recalls)

@@ -13,7 +13,7 @@ from memd_client import Client
 from tests.support.daemon import DaemonProcess
 from tests.support.mcp_session import run_mcp_session
 from tests.support.sockets import wait_until
-from tests.support.state_homes import KEYWORD_ONLY, StateHome
+from tests.support.state_homes import KEYWORD_ONLY, StateHome, agents_config
 from tests.support.transcript_programs.opencode import V1, OpencodeWriter
 
 SHOP = "/home/eva/shop"
@@ -140,6 +140,21 @@ def test_clearing_and_resetting_delete_entries_and_the_setting_deletes_the_file(
         assert (client.usage().is_on, client.usage().recalls) == (False, 0)
         assert "recall_log = false" in daemon.memctl("usage").stderr
     assert not log_file(home).exists()
+
+
+def test_entries_of_a_removed_agent_are_deleted(home: StateHome) -> None:
+    home.configure(agents_config(home.state, "work"))
+    home.note("MEMORY.md", "The heron queue retries seven times.\n", "work")
+    with served(home) as daemon, daemon.client() as client:
+        client.index()
+        client.search("heron queue", agent="work")
+        client.search(QUERY, agent="main")
+        assert client.usage().recalls == 2
+        home.configure(agents_config(home.state))
+
+        wait_until(lambda: b"heron" not in log_file(home).read_bytes())
+
+        assert [row.path for row in client.usage().often] == ["MEMORY.md"]
 
 
 def test_an_answer_that_repeats_what_a_hook_added_is_likely_used(home: StateHome) -> None:

@@ -32,6 +32,7 @@ PATTERNS: Final[dict[str, tuple[str, ...]]] = {
     "evaluation": ("memd-eval-*",),
     "remote": ("state/memory/remotes/*.git/*",),
     "conflicts": ("state/workspace/memory/conflicts/*",),
+    "recalls": ("state/memory/recalls*.jsonl",),
     "accounts": ("state/memory/memd-accounts.json",),
     "model": ("user/.cache/memd/models/*.gguf",),
     "model reference": ("user/.cache/memd/models/*.ref",),

@@ -123,6 +123,12 @@ WRITTEN_PATHS: tuple[WrittenPath, ...] = (
         "`memctl remote resolve`",
     ),
     WrittenPath(
+        "recalls",
+        "<state>/memory/recalls.jsonl and recalls.older.jsonl: the log of recalls",
+        "memd.lifecycle.recalls.log",
+        "`memctl usage clear`; memd at 10 MB, and with `recall_log = false` at the next start",
+    ),
+    WrittenPath(
         "accounts",
         "<state>/memory/memd-accounts.json",
         "memd.embedding.remote.accounts",

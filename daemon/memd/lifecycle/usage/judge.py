@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from functools import partial
 
 import trio
 
 from memd.agents.agent import Agent
+from memd.index.transcripts import find_session
 from memd.lifecycle.recalls.recall import Recall
 from memd.lifecycle.usage.likely_used import find_used
 from memd_client.errors import MemdError
@@ -68,6 +70,9 @@ async def _read_session(recall: Recall, agents: Mapping[str, Agent]) -> list[Ses
     for agent in sorted(agents.values(), key=lambda agent: agent.agent_id not in recall.agents):
         messages = list[SessionMessage]()
         with suppress(MemdError):
+            index = None if agent.opened is None else agent.opened.index_file
+            if index is None or await index.read(partial(find_session, session=recall.session)) is None:
+                continue
             while len(messages) < MAX_MESSAGES:
                 params = ConversationReadParams(
                     recall.session, first=len(messages) + 1, messages=PAGE_MESSAGES

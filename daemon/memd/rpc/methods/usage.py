@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+
 from memd.lifecycle.usage.judge import judge
 from memd.lifecycle.usage.report import count_days, count_files, group_unanswered
 from memd.rpc.call import Call
 from memd.system.clock import wall_clock_ms
 from memd.text.query.since import parse_since
+from memd_client.errors import MemdError
 from memd_client.messages import FilesParams, NeverRecalled, UsageParams, UsageReply
 
 MAX_FILES = 20_000
@@ -33,7 +36,7 @@ async def handle(call: Call, params: UsageParams) -> UsageReply:
         await recalls.flush(verdicts)
     shown, never = count_files(logged), list[NeverRecalled]()
     for key, agent in agents.items():
-        if agent.opened is not None and agent.config.settings.enabled:
+        with suppress(MemdError):  # an agent whose memory is off, or failed
             listed = await agent.files(FilesParams(limit=MAX_FILES))
             never += [NeverRecalled(key, file) for file in listed.files if (key, file.path) not in shown]
     never.sort(key=lambda row: -row.file.size_bytes)

@@ -68,8 +68,8 @@ export async function goToMatch(by) {
   const { found, talk, from, lines } = reader;
   if (!found) return;
   correctAddress();
-  if (talk) {
-    const isShown = talk.messages.some((message) => message.line >= found.start && message.line <= found.end);
+  if (isConversation(reader.path)) {
+    const isShown = talk?.messages.some((message) => message.line >= found.start && message.line <= found.end);
     if (!isShown) await take((one) => readAround(one));
   } else if (found.start < from || found.end >= from + lines.length) {
     const start = Math.max(1, found.start - AROUND);

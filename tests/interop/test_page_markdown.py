@@ -110,7 +110,7 @@ def test_a_hit_opens_as_source_with_its_lines_and_marks_and_is_drawn_on_demand(
 ) -> None:
     with open_page(browser, daemon) as page:
         search_for(page, "kestrel invoice second round")
-        page.click(".hit .open", "2026-03-06")
+        page.click(".hit .open", "Kestrel plan")
         page.wait("document.querySelector('.reader .line.found')")
         assert page.text("[data-line='4'] .said") == "second Tuesday, since `credit_notes` round"
         assert texts(page, ".reader [data-line='4'] mark") == ["second", "round"]
@@ -133,6 +133,8 @@ def test_a_snippet_joins_the_lines_of_a_paragraph_and_keeps_marks(
         )
         assert {"kestrel", "second"} <= set(texts(page, f"{line} mark"))
         assert page.run("document.querySelector(\".hit [data-line='4']\")") is None
+        page.click("[data-fold]", "more line")
+        page.wait("document.querySelector(\".hit [data-line='9']\")")
         assert page.text(".hit [data-line='9'] .said") == "1. Ask Martine about the ledger"
 
 

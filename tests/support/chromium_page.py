@@ -98,7 +98,8 @@ def open_page(
 
 
 def go_to(page: Page, view: str) -> None:
-    """Go to a view by its key."""
+    """Go to a view by its key, from wherever the focus is."""
+    page.run("document.activeElement?.blur()")
     key = page.run(f"document.querySelector('.tabs [data-view={view}]').getAttribute('aria-keyshortcuts')")
     page.press(key)
     page.wait(f"document.querySelector('.tabs [aria-current=page]').dataset.view === {view!r}")

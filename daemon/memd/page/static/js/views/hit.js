@@ -42,7 +42,7 @@ export function hit(found) {
     <div class="top">
       <h3><button class="open" data-item=${item} @click=${open}>${isTalk
         ? html`<bdi>${inlineText(titleOf(found.source, found.session), null)}</bdi>`
-        : html`<span class="day-of-hit">${dayName(found.date).full || found.date}</span> <bdi>${seen(title, evidence)}</bdi>`}</button></h3>
+        : html`<span class="day-of-hit">${dayName(found.date).full || found.date}</span> <bdi>${inlineText(title, evidence)}</bdi>`}</button></h3>
       <span class="score number" title="relevance and score, 0 to 1">
         ${found.relevance === "weak" ? html`<span class="chip weak" title="hardly related to the query">weak</span>` : ""}${meter(found.score)}${found.score.toFixed(2)}</span>
     </div>

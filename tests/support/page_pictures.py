@@ -23,6 +23,7 @@ from tests.support.chromium import Browser, Page
 from tests.support.chromium_page import go_to, open_page, search_for
 from tests.support.daemon import DaemonProcess
 from tests.support.models import minilm_path
+from tests.support.page_programs import Turn, write_claude_code, write_codex
 from tests.support.state_homes import StateHome
 from tests.support.tree import DOCS
 
@@ -35,8 +36,44 @@ QUERY: Final = "how many calls a minute may an API key make"
 NOW_MS: Final = int(datetime(2026, 6, 29, 17, 30, tzinfo=UTC).timestamp() * 1000)
 """The day of the sample's last note."""
 
-LIMITS: Final = "vector_ram_mb = 512\nmodel_ram_mb = 1000\n"
-"""Budgets independent of the machine's RAM."""
+SETTINGS: Final = """
+vector_ram_mb = 512
+model_ram_mb = 1000
+exclude = ["/home/mara/private"]
+
+[sources.claude-code]
+keep = true
+
+[sources.codex]
+"""
+"""Budgets independent of the machine's RAM, and the programs whose conversations are read."""
+
+SERVER: Final = '{"mcpServers": {"memd": {"type": "stdio", "command": "memctl", "args": ["mcp"]}}}'
+"""Settings of Claude Code with memd's server."""
+
+ASKED: Final = (
+    ("2026-06-29T13:05", write_codex, "api", "Why do API keys get 429 after 50 calls a minute?", 6),
+    ("2026-06-29T08:40", write_claude_code, "invoices", "Round credit notes half even", 22),
+    (
+        "2026-06-26T15:10",
+        write_claude_code,
+        "api",
+        "Retries of the order mails: how often, and how long apart?",
+        14,
+    ),
+    ("2026-06-24T09:20", write_codex, "infra", "Move the staging gateway to port 8443", 9),
+    ("2026-05-18T10:00", write_claude_code, "api", "Write a test for expired sessions", 17),
+    ("2026-03-12T11:30", write_claude_code, "api", "Plan the retries of webhooks", 31),
+)
+"""Conversations of the sample: when they began, their program and project, the first request, further messages."""
+
+ANSWER: Final = """The limit counts calls of the last minute, but the gateway counts them twice: once before TLS ends.
+
+```python
+limit = RateLimit(calls=100, per_s=60)
+```
+
+With this change a key may make 100 calls a minute again."""
 
 FACTS: Final = """# Facts
 
@@ -81,12 +118,33 @@ class SampleHome(StateHome):
         self.socket = root / "run" / "memd.sock"
         root.mkdir(mode=0o700)
         copy_sample(root)
-        (root / "memd.toml").write_text(LIMITS)
+        (root / "memd.toml").write_text(SETTINGS)
+        self._add_conversations(root / "user")
         self.note("memory/facts.md", FACTS)
         for path in root.rglob("*.md"):
             day = re.match(r"\d{4}-\d\d-\d\d", path.name)
             written = f"{day[0] if day else '2026-06-24'}T16:00:00+00:00"
             at_s = datetime.fromisoformat(written).timestamp()
+            os.utime(path, (at_s, at_s))
+
+    @staticmethod
+    def _add_conversations(user: Path) -> None:
+        """Write the conversations of two programs below a user's home."""
+        for number, (begin, write, project, request, length) in enumerate(ASKED):
+            turns = [
+                Turn("user", request),
+                Turn("assistant", ANSWER),
+                Turn("user", "Thanks. Does the old limit stay?"),
+            ]
+            turns += [
+                Turn("assistant" if at % 2 == 0 else "user", f"Step {at + 1} is done.")
+                for at in range(length - 2)
+            ]
+            start = datetime.fromisoformat(f"{begin}:00+00:00")
+            write(user, f"0199a213-81c4-7000-8000-{number:012}", f"/home/mara/{project}", start, turns)
+        (user / ".claude.json").write_text(SERVER)
+        at_s = datetime.fromisoformat("2026-06-29T16:00:00+00:00").timestamp()
+        for path in user.rglob("*.jsonl"):
             os.utime(path, (at_s, at_s))
 
 
@@ -110,7 +168,10 @@ def _reader(page: Page) -> None:
 
 def _search(page: Page) -> None:
     search_for(page, QUERY)
-    page.wait("document.querySelector('.hit')")
+    page.click(".choices button", "This agent")  # of the other one the browser may lack the letters
+    page.wait("document.querySelector('.choices [aria-pressed=true]').innerText === 'This agent'")
+    page.wait("document.querySelector('.hit') && !document.querySelector('.chip.agent')")
+    page.press("/")
     page.press("ArrowDown", "e")
     page.wait("document.querySelector('.explain')")
     page.run("scrollTo(0, 0)")
@@ -123,15 +184,28 @@ def _facts(page: Page) -> None:
     page.wait("document.querySelector('.sure')")
 
 
+def _conversations(page: Page) -> None:
+    go_to(page, "conversations")
+    page.wait(f"document.querySelectorAll('.listed').length === {len(ASKED)}")
+
+
+def _conversation(page: Page) -> None:
+    _conversations(page)
+    page.click(".listed .open", "Why do API keys")
+    page.wait("document.querySelector('.bubble .code')")
+
+
 def _health(page: Page) -> None:
     go_to(page, "health")
-    page.wait_text("All agents' indexes")
+    page.wait_text("Who is given memory")
 
 
 PICTURES: Final = (
     Picture("search-light", False, _search),
     Picture("search-dark", True, _search),
     Picture("notes-light", False, _notes),
+    Picture("conversations-light", False, _conversations),
+    Picture("conversation-dark", True, _conversation),
     Picture("facts-dark", True, _facts),
     Picture("health-light", False, _health),
     Picture("reader-light", False, _reader),
@@ -140,8 +214,15 @@ PICTURES: Final = (
 
 def take_pictures(browser: Browser, sample: Path, folder: Path) -> None:
     """Take all pictures."""
-    minilm_path()
-    with SampleHome(sample) as home, DaemonProcess(home) as daemon:
+    cache = str(minilm_path().parents[2])
+    environ = {
+        "HOME": str(sample / "user"),
+        "CODEX_HOME": "",
+        "CLAUDE_CONFIG_DIR": "",
+        "TZ": "UTC",
+        "XDG_CACHE_HOME": cache,
+    }
+    with SampleHome(sample) as home, DaemonProcess(home, environ) as daemon:
         daemon.wait_for(_is_ready)
         for picture in PICTURES:
             with open_page(

@@ -7,8 +7,8 @@ export const VIEWS = [
   { name: "conversations", label: "Conversations" },
   { name: "search", label: "Search" },
   { name: "facts", label: "Facts" },
-  { name: "health", label: "Health" },
   { name: "usage", label: "Usage" },
+  { name: "health", label: "Health" },
 ];
 
 /** @typedef {{path: string, agent: string, found: {start: number, end: number} | null}} Place */

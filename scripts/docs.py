@@ -9,9 +9,10 @@ import config_doc
 import errors_doc
 import log_events_doc
 import metrics_doc
+import programs_doc
 import requests_doc
 
-WHOLE_PAGES = (cli_doc, errors_doc, log_events_doc, metrics_doc, requests_doc)
+WHOLE_PAGES = (cli_doc, errors_doc, log_events_doc, metrics_doc, programs_doc, requests_doc)
 
 
 def generated() -> dict[Path, str]:

@@ -29,6 +29,20 @@ class SessionsStatus(Record, frozen=True):
     excluded: dict[str, int] = field(default_factory=dict)
 
 
+class UnknownType(Record, frozen=True):
+    """A type of records in a program's transcripts that memd doesn't know, so that it skips them.
+
+    Attributes:
+        name: Name of the type; empty for records without one.
+        records: Number of such records.
+        release: The newest release of the program that wrote one, or empty.
+    """
+
+    name: str
+    records: int = 0
+    release: str = ""
+
+
 class SourceStatus(Record, frozen=True):
     """A source of another program; `agent` is the one it belongs to, empty if none.
 
@@ -44,6 +58,7 @@ class SourceStatus(Record, frozen=True):
         messages: Messages in the index.
         redactions: Secrets replaced in the index.
         unknown: Records that no reader knows, and broken ones.
+        unknown_types: Types of the records that no reader knows, the most frequent first.
         excluded: Sessions that are not indexed, by kind: subagent, machine.
         newest_ms: Last change, epoch ms; None: unknown.
         oldest_ms: Change of the file that changed longest ago, epoch ms; None: unknown.
@@ -64,6 +79,7 @@ class SourceStatus(Record, frozen=True):
     messages: int = 0
     redactions: int = 0
     unknown: int = 0
+    unknown_types: list[UnknownType] = field(default_factory=list)
     excluded: dict[str, int] = field(default_factory=dict)
     newest_ms: int | None = None
     oldest_ms: int | None = None

@@ -15,6 +15,7 @@ from memd_client.agent_parts import MemoryConflict as MemoryConflict
 from memd_client.agent_parts import RemoteStatus as RemoteStatus
 from memd_client.agent_parts import SessionsStatus as SessionsStatus
 from memd_client.agent_parts import SourceStatus as SourceStatus
+from memd_client.agent_parts import UnknownType as UnknownType
 from memd_client.contents import FileEntry as FileEntry
 from memd_client.contents import FilesParams as FilesParams
 from memd_client.contents import FilesReply as FilesReply

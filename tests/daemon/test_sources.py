@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import gzip
+import json
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
@@ -15,6 +16,7 @@ from memd_client import Client
 from memd_client.errors import FileMissingError
 from tests.support.daemon import DaemonProcess
 from tests.support.state_homes import KEYWORD_ONLY, StateHome
+from tests.support.transcript_programs.exports import chatgpt_conversation, chatgpt_message, write_archive
 from tests.support.transcript_programs.opencode import V1, OpencodeWriter
 from tests.support.transcript_programs.plain import claude_code
 
@@ -84,6 +86,75 @@ def test_a_hit_in_a_conversation_says_title_project_day_speakers_and_how_to_open
             assert "[redacted:" in hit.snippet
             program.v1("ses_1", "user", "And the heron?")
             assert [hit.path for hit in client.search("heron").hits] == ["opencode/ses_1"]
+
+
+def test_unknown_types_of_records_are_named_by_doctor_and_never_stored_as_text() -> None:
+    with StateHome(KEYWORD_ONLY) as home:
+        program = claude_code(home.root / "user")
+        program.append(UNKNOWN_SESSION, "user", "Which port does the cormorant use?")
+        program.write_unknown(UNKNOWN_SESSION)
+        (home.root / "memd.toml").write_text("[sources.claude-code]\n")
+        with DaemonProcess(home, {"HOME": str(home.root / "user")}) as daemon, daemon.client() as client:
+            client.index()
+            assert [hit.source for hit in client.search("cormorant").hits] == ["claude-code"]
+            assert client.search("telepathy").hits == []
+            ((source,),) = [agent.added for agent in client.status().agents]
+            assert [(kind.name, kind.records) for kind in source.unknown_types] == [("telepathy", 1)]
+            found = json.loads(daemon.memctl("doctor", "--json").stdout)["findings"]
+            texts = [each["found"] for each in found if each["name"] == "source claude-code"]
+            assert "claude-code: 1 record of unknown types: telepathy (1)" in texts
+
+
+UNKNOWN_SESSION = "5f2c0a1e-77b0-4f0e-9b1c-2f0d7a1c9e55"
+
+EXPORTED = [
+    chatgpt_conversation(
+        "6712",
+        chatgpt_message("user", "Which port does the heron use?"),
+        chatgpt_message("assistant", "8443."),
+    )
+]
+
+
+def test_chat_export_is_added_by_its_path_and_replaced_by_a_newer_one() -> None:
+    with StateHome(KEYWORD_ONLY) as home:
+        first = write_archive(home.root / "user/first.zip", {"conversations.json": json.dumps(EXPORTED)})
+        second = write_archive(
+            home.root / "user/second.zip",
+            {
+                "conversations.json": json.dumps(
+                    [chatgpt_conversation("99", chatgpt_message("user", "The stork?"))]
+                )
+            },
+        )
+        with DaemonProcess(home, {"HOME": str(home.root / "user")}) as daemon, daemon.client() as client:
+            missing = daemon.memctl("sources", "add", "chatgpt")
+            assert missing.returncode == 1
+            assert "the path of the archive that you downloaded from ChatGPT is missing" in missing.stderr
+            assert "Export data" in missing.stderr
+            added = daemon.memctl("sources", "add", "chatgpt", str(first))
+            assert "added chatgpt to agent main: 1 file" in added.stdout
+            (hit,) = client.search("heron").hits
+            assert hit.session is not None
+            session = hit.session
+            assert (hit.path, session.program, session.title, session.date) == (
+                "chatgpt/6712",
+                "chatgpt",
+                "Ports",
+                "2026-11-02",
+            )
+            assert (session.open, session.project) == ("", "")
+            assert first.stat().st_size > 0
+            daemon.memctl("sources", "add", "chatgpt", "--path", str(second))
+            assert client.search("heron").hits == []
+            assert [hit.path for hit in client.search("stork").hits] == ["chatgpt/99"]
+            ((source,),) = [agent.added for agent in client.status().agents]
+            assert (source.title, source.locations, source.files) == ("ChatGPT", [str(second)], 1)
+            second.write_bytes(b"PK")
+            assert client.search("stork").hits == []
+            ((source,),) = [agent.added for agent in client.status().agents]
+            (problem,) = source.problems
+            assert problem.message.startswith(f"{second} can't be read: it is no zip archive")
 
 
 def test_conversations_are_filtered_by_project_time_and_session() -> None:

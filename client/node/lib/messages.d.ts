@@ -153,6 +153,18 @@ export interface SessionsStatus {
 }
 
 /**
+ * A type of records in a program's transcripts that memd doesn't know, so that it skips them.
+ */
+export interface UnknownType {
+  /** Name of the type; empty for records without one. */
+  name: string;
+  /** Number of such records. */
+  records: number;
+  /** The newest release of the program that wrote one, or empty. */
+  release: string;
+}
+
+/**
  * A problem, and a hint what to do about it.
  */
 export interface Problem {
@@ -190,6 +202,8 @@ export interface SourceStatus {
   redactions: number;
   /** Records that no reader knows, and broken ones. */
   unknown: number;
+  /** Types of the records that no reader knows, the most frequent first. */
+  unknown_types: UnknownType[];
   /** Sessions that are not indexed, by kind: subagent, machine. */
   excluded: Record<string, number>;
   /** Last change, epoch ms; null: unknown. */

@@ -36,13 +36,17 @@ export const SHAPES = {
   SessionsStatus: {
     defaults: {"transcripts": 0, "messages": 0, "redactions": 0, "stores": {}, "excluded": {}},
   },
+  UnknownType: {
+    needs: ["name"],
+    defaults: {"records": 0, "release": ""},
+  },
   Problem: {
     needs: ["code", "message", "hint"],
   },
   SourceStatus: {
     needs: ["name", "title", "kind"],
-    defaults: {"agent": "", "locations": [], "files": 0, "bytes": 0, "sessions": 0, "messages": 0, "redactions": 0, "unknown": 0, "excluded": {}, "newest_ms": null, "oldest_ms": null, "keep": false, "retained": 0, "retained_bytes": 0, "problems": []},
-    holds: {"problems": ["Problem", true]},
+    defaults: {"agent": "", "locations": [], "files": 0, "bytes": 0, "sessions": 0, "messages": 0, "redactions": 0, "unknown": 0, "unknown_types": [], "excluded": {}, "newest_ms": null, "oldest_ms": null, "keep": false, "retained": 0, "retained_bytes": 0, "problems": []},
+    holds: {"unknown_types": ["UnknownType", true], "problems": ["Problem", true]},
   },
   MachineStatus: {
     needs: ["name"],

@@ -82,6 +82,7 @@ def describe_source(
         messages=counts.messages if counts is not None else 0,
         redactions=counts.redactions if counts is not None else 0,
         unknown=counts.unknown if counts is not None else 0,
+        unknown_types=[*counts.unknown_types] if counts is not None else [],
         excluded=excluded,
         newest_ms=max(times, default=None),
         oldest_ms=min(times, default=None),

@@ -117,6 +117,16 @@ def _add_conversations(db: Database) -> None:
     db.execute("CREATE TABLE chunk_times (id INTEGER PRIMARY KEY, time_ms INTEGER NOT NULL) STRICT")
 
 
+def _add_unknown_types(db: Database) -> None:
+    """Add the unknown types of records and the releases that wrote them; sessions with such records are read again."""
+    db.execute("ALTER TABLE transcripts ADD COLUMN release TEXT NOT NULL DEFAULT ''")
+    db.execute("ALTER TABLE transcripts ADD COLUMN unknown_types TEXT NOT NULL DEFAULT ''")
+    db.execute(
+        """UPDATE files SET hash = '', mtime_ns = 0
+           WHERE path IN (SELECT path FROM transcripts WHERE unknown > 0 AND is_deleted = 0)"""
+    )
+
+
 MIGRATIONS: tuple[Callable[[Database], None], ...] = (
     _create,
     _add_transcripts,
@@ -124,6 +134,7 @@ MIGRATIONS: tuple[Callable[[Database], None], ...] = (
     _add_chunk_positions,
     _add_last_conversations,
     _add_conversations,
+    _add_unknown_types,
 )
 """Migration n changes a file from `user_version` n to n + 1."""
 

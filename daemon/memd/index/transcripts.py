@@ -13,6 +13,7 @@ from msgspec import Struct
 
 from memd.index.keyword import IN_PROJECT
 from memd.system.sqlite import Database
+from memd_client.agent_parts import UnknownType
 
 
 class SessionFacts(NamedTuple):
@@ -27,6 +28,8 @@ class SessionFacts(NamedTuple):
         started_ms, updated_ms: Times of its first and last record, in milliseconds UTC.
         unknown: Number of records of unknown types and of broken ones.
         is_deleted: Whether the program deleted the transcript, so that only memd's copy is left.
+        release: The program's release that wrote the newest record.
+        unknown_types: The number of records of each unknown type as JSON; empty if there are none.
     """
 
     program: str = ""
@@ -40,6 +43,8 @@ class SessionFacts(NamedTuple):
     updated_ms: int = 0
     unknown: int = 0
     is_deleted: bool = False
+    release: str = ""
+    unknown_types: str = ""
 
 
 NO_FACTS = SessionFacts()
@@ -67,6 +72,7 @@ class SourceCounts(NamedTuple):
     deleted: int
     excluded: int
     newest_ms: int
+    unknown_types: Sequence[UnknownType] = ()
 
 
 class StoredTranscript(Struct, frozen=True):
@@ -244,7 +250,27 @@ def count_by_source(db: Database) -> dict[str, SourceCounts]:
              sum(kind = 'subagent'), sum(kind = 'machine'), sum(is_deleted), sum(kind = 'excluded'), max(updated_ms)
            FROM transcripts WHERE program != '' GROUP BY program"""
     )
-    return {str(program): SourceCounts(*(int(str(fact)) for fact in facts)) for program, *facts in rows}
+    unknown = _count_unknown(db)
+    return {
+        str(program): SourceCounts._make([*(int(str(fact)) for fact in facts), unknown.get(str(program), ())])
+        for program, *facts in rows
+    }
+
+
+def _count_unknown(db: Database) -> dict[str, list[UnknownType]]:
+    """Return the unknown types of each source's records, the most frequent first, with the newest release of each."""
+    sources: dict[str, dict[str, UnknownType]] = {}
+    rows = db.execute(
+        "SELECT program, release, unknown_types FROM transcripts WHERE unknown_types != '' ORDER BY updated_ms"
+    )
+    for program, release, types in rows:
+        known = sources.setdefault(str(program), {})
+        for name, records in msgspec.json.decode(str(types), type=dict[str, int]).items():
+            last = known.get(name, UnknownType(name))
+            known[name] = UnknownType(name, last.records + records, str(release) or last.release)
+    return {
+        program: sorted(types.values(), key=lambda kind: -kind.records) for program, types in sources.items()
+    }
 
 
 def _select(db: Database, columns: str, paths: Collection[str]) -> Iterator[tuple[object, ...]]:

@@ -75,6 +75,7 @@ class _Facts(Session):
             self.cwd = record.cwd
         if isinstance(record.git_branch, str) and record.git_branch not in ("", "HEAD"):
             self.branch = record.git_branch
+        self.release = text_of(record.version) or self.release
         self.note_time(_time_of(record))
 
 
@@ -115,7 +116,7 @@ class ClaudeCodeReader(WorkReader):
         session = self._session
         facts = self._own if self._has_own or self._copied.updated_ms is None else self._copied
         session.cwd = self._relocated or facts.cwd or self._copied.cwd
-        session.branch = facts.branch or self._copied.branch
+        session.branch, session.release = facts.branch or self._copied.branch, facts.release
         session.started_ms, session.updated_ms = facts.started_ms, facts.updated_ms
         resumed_from = self._resumed_from if self._has_own or self._is_subagent else ""
         session.parent = self._forked_from or resumed_from

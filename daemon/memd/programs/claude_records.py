@@ -48,6 +48,7 @@ class ClaudeRecord(msgspec.Struct, rename="camel", gc=False):
     timestamp: object = None
     cwd: object = None
     git_branch: object = None
+    version: object = None
     entrypoint: object = None
     is_sidechain: object = None
     is_meta: object = None

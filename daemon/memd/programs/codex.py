@@ -109,6 +109,7 @@ class _Meta(msgspec.Struct):
     parent_thread_id: Any = None
     forked_from_id: Any = None
     git: Any = None
+    cli_version: Any = None
     subagent_history_start_ordinal: Any = None
 
 
@@ -213,6 +214,7 @@ class CodexReader(WorkReader):
             cwd=_first_text(meta.cwd, self._session.cwd),
             branch=_first_text(meta.git.get("branch")) if isinstance(meta.git, dict) else "",
             started_ms=started_ms,
+            release=text_of(meta.cli_version),
         )
         self._forked.begin(self._session.id, started_ms, meta.subagent_history_start_ordinal)
 

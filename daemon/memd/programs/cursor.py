@@ -16,7 +16,7 @@ import msgspec
 
 from memd.programs.conversation import Conversation, Message, Role, Session
 from memd.programs.program import FileReader, TranscriptFile, TranscriptReader, session_of
-from memd.programs.records import decode_record, is_set, is_utf8, time_ms_of
+from memd.programs.records import count_unknown, decode_record, is_set, is_utf8, time_ms_of
 from memd.programs.small_files import paths_in, read_small_file
 from memd.text.transcripts.tags import opens_with_tag
 
@@ -84,7 +84,7 @@ class CursorJsonReader:
             else:
                 self._add("assistant", "\n".join(texts), place)
         elif record.type not in _KNOWN_TYPES and record.role not in _KNOWN_ROLES:
-            self._conversation.unknown[(record.type or record.role)[:60]] += 1
+            count_unknown(self._conversation.unknown, record.type or record.role)
 
     def conversation(self) -> Conversation:
         """Return the conversation; see `TranscriptReader.conversation`."""
@@ -97,7 +97,7 @@ class CursorJsonReader:
     def _texts(self, blocks: Sequence[_Block]) -> list[str]:
         for block in blocks:
             if block.type != "text" and block.type not in _KNOWN_BLOCKS:
-                self._conversation.unknown[f"block {block.type[:60]}"] += 1
+                count_unknown(self._conversation.unknown, f"block {block.type}")
         return [block.text for block in blocks if block.type == "text" and isinstance(block.text, str)]
 
     def _add_user(self, texts: Sequence[str], place: int) -> None:

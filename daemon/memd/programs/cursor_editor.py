@@ -22,7 +22,7 @@ from memd.programs.cursor_rows import (
     read_composers,
 )
 from memd.programs.program import ConversationDatabase, StoredSession
-from memd.programs.records import decode_record, is_set, time_ms_of
+from memd.programs.records import count_unknown, decode_record, is_set, time_ms_of
 
 _USER, _ASSISTANT = 1, 2
 _THINKING: Final = 30
@@ -212,7 +212,7 @@ def _add(bubble: _Bubble, kind: object, key: str, place: int, conversation: Conv
     elif bubble.type == _ASSISTANT:
         role = "assistant"
     else:
-        conversation.unknown[f"type {bubble.type}"] += 1
+        count_unknown(conversation.unknown, f"type {bubble.type}")
         return
     is_mistyped = kind is not None and kind != bubble.type
     is_machine = any(map(is_set, (bubble.isSimulatedMsg, bubble.simulatedMsgReason, bubble.isPlanExecution)))

@@ -16,7 +16,7 @@ import msgspec
 from memd.programs.conversation import Conversation, Message, Role, Session
 from memd.programs.opencode_rows import OpencodeConversation, OpencodeMessage, list_sessions, opened_session
 from memd.programs.program import ConversationDatabase, StoredSession
-from memd.programs.records import decode_record, is_set, time_ms_of
+from memd.programs.records import count_unknown, decode_record, is_set, time_ms_of
 from memd.programs.tool_calls import read_opencode
 from memd.programs.work import WorkLog
 
@@ -158,7 +158,7 @@ def _read_v1(message: OpencodeMessage, conversation: Conversation, end: str | No
         return None
     role = _role(record.role)
     if role is None:
-        conversation.unknown[record.role[:60]] += 1
+        count_unknown(conversation.unknown, record.role)
         return None
     if role == "assistant" and (is_set(record.summary) or "compaction" in (record.mode, record.agent)):
         return None
@@ -171,7 +171,7 @@ def _read_v1(message: OpencodeMessage, conversation: Conversation, end: str | No
             conversation.broken += 1
         elif read.type != "text":
             if read.type not in _KNOWN_PARTS:
-                conversation.unknown[f"part {read.type[:60]}"] += 1
+                count_unknown(conversation.unknown, f"part {read.type}")
         elif not is_set(read.synthetic) and not is_set(read.ignored):
             texts.append(read.text)
     return _message(role, texts, message, record.time)
@@ -182,7 +182,7 @@ def _read_v2(message: OpencodeMessage, conversation: Conversation) -> Message | 
     role = _role(message.type)
     if role is None:
         if message.type not in _KNOWN_TYPES and not message.type.endswith("-switched"):
-            conversation.unknown[message.type[:60]] += 1
+            count_unknown(conversation.unknown, message.type)
         return None
     record = decode_record(message.data, _v2_message)
     if record is None:

@@ -3,15 +3,22 @@
 from __future__ import annotations
 
 import os
+import re
+from collections import Counter
 from functools import lru_cache
+
+import msgspec
 
 from memd.index.transcripts import SessionFacts
 from memd.programs.conversation import Conversation
-from memd.programs.records import session_title
+from memd.programs.records import MAX_TYPE_CHARS, MAX_UNKNOWN_TYPES, session_title
 from memd.sources.conversation_text import clean_title
 
 MAX_DEPTH = 40
 MAX_POINTER_BYTES = 4_096
+
+_NO_NAME = re.compile(r"[^\w .:/@+-]", re.ASCII)
+"""Characters that names of types and releases don't have; others could be text, or harm a terminal."""
 
 
 def facts_of(
@@ -27,6 +34,9 @@ def facts_of(
         skipped: Lines that were not read.
     """
     session = conversation.session
+    types: Counter[str] = Counter()
+    for name, records in conversation.unknown.most_common(MAX_UNKNOWN_TYPES):
+        types[_name_of(name)] += records
     prompts = (each.text for each in conversation.messages if each.role == "user")
     return SessionFacts(
         program=source,
@@ -39,7 +49,13 @@ def facts_of(
         started_ms=session.started_ms or 0,
         updated_ms=session.updated_ms or updated_ms,
         unknown=sum(conversation.unknown.values()) + conversation.broken + skipped,
+        release=_name_of(session.release),
+        unknown_types=msgspec.json.encode(types).decode() if types else "",
     )
+
+
+def _name_of(text: str) -> str:
+    return _NO_NAME.sub("?", text[:MAX_TYPE_CHARS])
 
 
 @lru_cache(maxsize=1_024)

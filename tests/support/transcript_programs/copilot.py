@@ -37,7 +37,8 @@ class CopilotFile:
     def start(self, **context: object) -> str:
         """Append the first event."""
         context = {"cwd": "/home/eva/shop", "gitRoot": "/home/eva/shop", "branch": "main", **context}
-        data = {"sessionId": SESSION, "version": 1, "producer": "copilot-agent", "context": context}
+        about = {"sessionId": SESSION, "version": 1, "producer": "copilot-agent", "copilotVersion": "1.0.102"}
+        data = {**about, "context": context}
         return self.event("session.start", data)
 
     def prompt(self, content: object, /, **data: object) -> str:

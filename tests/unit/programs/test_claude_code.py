@@ -60,6 +60,15 @@ def test_message_has_its_line_id_and_time() -> None:
     ]
 
 
+def test_release_is_that_of_the_newest_record() -> None:
+    file = ClaudeFile()
+    file.prompt("Which port?")
+    assert read_claude_code(file.lines).session.release == "2.1.331"
+    file.answer("8443.", version="2.1.340")
+    file.answer("Or 9000.", version=7)
+    assert read_claude_code(file.lines).session.release == "2.1.340"
+
+
 def test_records_of_machines_are_no_messages_and_not_unknown() -> None:
     file = ClaudeFile()
     write_machine_lines(file)

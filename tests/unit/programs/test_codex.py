@@ -80,6 +80,7 @@ def test_legacy_transcript_gives_prompts_and_answers_with_place_and_time() -> No
         "main",
     )
     assert (session.started_ms, session.updated_ms) == (START_MS, START_MS + 5_000)
+    assert session.release == "0.169.0"
     assert not conversation.unknown
     assert conversation.broken == 0
 

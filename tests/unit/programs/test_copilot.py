@@ -73,6 +73,14 @@ def test_message_has_its_line_id_and_time() -> None:
     ]
 
 
+def test_release_that_wrote_the_session_is_known() -> None:
+    file = CopilotFile()
+    file.start()
+    assert read(file.lines).session.release == "1.0.102"
+    file.event("session.resume", {"copilotVersion": 7, "context": {}})
+    assert read(file.lines).session.release == "1.0.102"
+
+
 def test_events_of_machines_are_no_messages_and_not_unknown() -> None:
     file = CopilotFile()
     write_machine_events(file)

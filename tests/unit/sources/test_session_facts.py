@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+from collections import Counter
+
 import pytest
 
 from memd.programs.conversation import Conversation, Message, Session
@@ -70,3 +73,32 @@ def test_title_that_holds_the_place_of_one_is_none(title: str) -> None:
     conversation = Conversation(Session("s", title=title), [Message("user", "Which port?", 1)])
 
     assert facts_of("opencode", conversation, session_id="s", updated_ms=0).title == "Which port?"
+
+
+def test_unknown_types_are_kept_by_name_with_the_release_that_wrote_them() -> None:
+    session = Session("s", release="2.1.340")
+    conversation = Conversation(session, unknown=Counter({"progress-v2": 11, "": 1}), broken=2)
+
+    facts = facts_of("claude-code", conversation, session_id="s", updated_ms=0)
+
+    assert (facts.unknown, facts.release) == (14, "2.1.340")
+    assert json.loads(facts.unknown_types) == {"progress-v2": 11, "": 1}
+
+
+def test_names_of_unknown_types_are_cut_few_and_harmless() -> None:
+    hostile = Counter(
+        {"\x1b[2J\x07" * 100: 3, "密码是 abc": 2, "a\nb": 1} | {f"type-{number}": 1 for number in range(99)}
+    )
+    conversation = Conversation(Session("s", release="\x1b[31m" + "9" * 99), unknown=hostile)
+
+    facts = facts_of("codex", conversation, session_id="s", updated_ms=0)
+
+    names = json.loads(facts.unknown_types)
+    assert len(names) == 50
+    assert all(len(name) <= 60 and name.isascii() and name.isprintable() for name in (*names, facts.release))
+    assert names["a?b"] == 1
+    assert names["??? abc"] == 2
+
+
+def test_session_without_unknown_records_stores_no_types() -> None:
+    assert facts_of("codex", Conversation(Session("s")), session_id="s", updated_ms=0).unknown_types == ""

@@ -18,6 +18,9 @@ MINOR_PROBLEMS = frozenset({"openclaw_database", "memory_beyond_limits", "index_
 TRANSIENT_REASONS = frozenset({"vectors_pending"})
 """Reasons of a degraded search that end without action."""
 
+MAX_SHOWN_TYPES = 5
+"""Unknown types of records that are named for each source."""
+
 LONG_PENDING_MS = 10 * 60_000
 """Files or chunks pending for longer are a warning; a large first index may take as long."""
 
@@ -90,7 +93,24 @@ def _source(area: str, source: SourceStatus) -> list[Finding]:
         text += f", and {count(sum(source.excluded.values()), what)} of agents or without a person left out"
     if source.unknown:
         text += f"; {count(source.unknown, 'record')} of unknown types or broken skipped"
-    return [Finding(area, name, OK, text)]
+    return [Finding(area, name, OK, text), *_unknown_types(area, source)]
+
+
+def _unknown_types(area: str, source: SourceStatus) -> list[Finding]:
+    """Return the finding on records of unknown types, each type with the newest release that wrote one."""
+    if not source.unknown_types:
+        return []
+    shown, title = [], f"{source.title} "
+    for kind in source.unknown_types[:MAX_SHOWN_TYPES]:
+        release = f", {title}{kind.release}" if kind.release else ""
+        title = "" if release else title
+        shown.append(f"{kind.name or 'no name'} ({kind.records:,}{release})")
+    if len(source.unknown_types) > MAX_SHOWN_TYPES:
+        shown.append(f"{len(source.unknown_types) - MAX_SHOWN_TYPES:,} more")
+    total = count(sum(kind.records for kind in source.unknown_types), "record")
+    text = f"{source.name}: {total} of unknown types: {', '.join(shown)}"
+    fix = "upgrade memd; if its newest release shows this too, report the line"
+    return [Finding(area, f"source {source.name}", WARNING, text, fix)]
 
 
 def _pending(area: str, agent: AgentStatus) -> Finding:

@@ -9,7 +9,16 @@ from msgspec.structs import asdict, replace
 
 from memd.service.checks.agents import check_agents
 from memd.service.checks.finding import OK, WARNING, WRONG, Finding
-from memd_client.messages import AccountStatus, Check, Degradation, DownloadStatus, Problem, SkippedFile
+from memd_client.messages import (
+    AccountStatus,
+    Check,
+    Degradation,
+    DownloadStatus,
+    Problem,
+    SkippedFile,
+    SourceStatus,
+    UnknownType,
+)
 from tests.unit.cli.memctl_runner import MAIN, MINILM, NOW_MS, OUTAGE, status_of
 
 KEYLESS = Finding("agent main", "provider", WRONG, "no key for openai", "set OPENAI_API_KEY")
@@ -91,3 +100,44 @@ def test_shared_resources_are_reported_once() -> None:
         ("download", WARNING),
         ("account", WARNING),
     ]
+
+
+def source_with(*types: UnknownType, title: str = "Claude Code") -> SourceStatus:
+    """Return a source with records of unknown types."""
+    total = sum(kind.records for kind in types)
+    return SourceStatus(
+        "claude-code", title, "transcripts", "main", files=3, unknown=total, unknown_types=[*types]
+    )
+
+
+def test_unknown_types_of_a_source_are_a_warning_with_their_releases() -> None:
+    source = source_with(
+        UnknownType("progress-v2", 1_100, "2.1.340"), UnknownType("foo", 1, "2.1.338"), UnknownType("", 1)
+    )
+
+    (fault,) = [
+        each for each in check_agents({}, status_of(replace(MAIN, added=[source]))) if each.state != OK
+    ]
+
+    assert (fault.name, fault.state) == ("source claude-code", WARNING)
+    assert fault.found == (
+        "claude-code: 1,102 records of unknown types: progress-v2 (1,100, Claude Code 2.1.340), foo (1, 2.1.338), "
+        "no name (1)"
+    )
+    assert "upgrade memd" in fault.fix
+
+
+def test_of_many_unknown_types_the_most_frequent_ones_are_named() -> None:
+    source = source_with(*(UnknownType(f"type-{number}", 9 - number) for number in range(8)))
+
+    (fault,) = [
+        each for each in check_agents({}, status_of(replace(MAIN, added=[source]))) if each.state != OK
+    ]
+
+    assert fault.found.endswith("type-3 (6), type-4 (5), 3 more")
+
+
+def test_source_without_unknown_types_has_no_warning() -> None:
+    findings = check_agents({}, status_of(replace(MAIN, added=[source_with()])))
+
+    assert [each.name for each in findings if each.state != OK] == []

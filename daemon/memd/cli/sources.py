@@ -163,7 +163,6 @@ def add(
     with session.client() as client:
         file = _edit(name, values)
         found = wait_for(client, name, present=True, path=values.get("path"))
-        found = wait_for(client, name, present=True)
         if found is None:
             problems = "; ".join(
                 problem.message

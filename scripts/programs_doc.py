@@ -5,7 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Final
 
-from memd.programs.catalog import PROGRAMS, Program
+from memd.programs.catalog import PROGRAMS, Conversations, Program
+from memd.programs.program import ConversationDatabase, FileReader, TranscriptFile
+from memd.programs.readers import reader_of
 
 DOCS = Path(__file__).resolve().parents[1] / "docs"
 PAGE = DOCS / "programs.md"
@@ -14,7 +16,7 @@ HEAD = Path(__file__).resolve().parent / "texts" / "programs.md"
 CHECKS: Final = {"program": "program", "source": "source", "reader": "unverified"}
 """How the reader of a program's conversations was checked, by the catalog's `verified`."""
 
-HEADS = ("program", "conversations", "notes", "hooks", "MCP", "checked with")
+HEADS = ("program", "conversations", "work", "notes", "hooks", "MCP", "checked with")
 
 
 def render() -> str:
@@ -42,8 +44,18 @@ def _row(program: Program) -> tuple[str, ...]:
     return (
         title,
         f"`{program.name}`{kind}" if conversations is not None else "",
+        "yes" if conversations is not None and _has_work(conversations) else "",
         f"`{notes.source}`" if notes is not None else "",
         "yes" if program.hooks is not None else "",
         "yes" if program.mcp is not None else "",
         CHECKS[program.verified] if conversations is not None else "",
     )
+
+
+def _has_work(conversations: Conversations) -> bool:
+    """Return whether a program's reader returns what its agent did."""
+    reader = reader_of(conversations)
+    if isinstance(reader, FileReader):
+        return reader.open_with_work(TranscriptFile("session"))[1] is not None
+    reads_work = getattr(reader, "read_with_work", ConversationDatabase.read_with_work)
+    return reads_work is not ConversationDatabase.read_with_work

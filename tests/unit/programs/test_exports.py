@@ -7,7 +7,6 @@ import json
 import os
 import re
 import struct
-import time
 import tracemalloc
 import zipfile
 from collections.abc import Callable, Iterator
@@ -295,6 +294,63 @@ def test_incomplete_and_damaged_archives_harm_nothing(tmp_path: Path) -> None:
                 export.read(session.id)
 
 
+TEXTS = [
+    (CHATGPT, "conversations.json", json.dumps([chat("a", "heron"), chat("b", "stork")])),
+    (
+        CLAUDE,
+        "conversations.json",
+        json.dumps([claude_conversation(name, claude_message("human", "heron")) for name in "ab"]),
+    ),
+    (
+        GEMINI,
+        "Gemini/a.json",
+        json.dumps([gemini_activity(f"Prompted {number}", "heron") for number in range(3)]),
+    ),
+    (
+        GEMINI,
+        "Gemini/a.html",
+        gemini_page(
+            *(gemini_cell(f"Prompted {number}", "2026/11/20 10:11:12 JST", "heron") for number in range(3))
+        ),
+    ),
+]
+
+
+@pytest.mark.parametrize("seeds", [200, pytest.param(5_000, marks=pytest.mark.long)])
+@pytest.mark.parametrize(("reader", "name", "text"), TEXTS)
+def test_damaged_files_never_raise(
+    reader: type[ChatExport], name: str, text: str, seeds: int, tmp_path: Path
+) -> None:
+    path = tmp_path / name
+    path.parent.mkdir(exist_ok=True)
+    for seed in range(seeds):
+        random, data = Random(seed), bytearray(text.encode())
+        for _ in range(random.randrange(1, 6)):
+            start = random.randrange(len(data))
+            data[start : start + random.choice([0, 1, 1, 9])] = random.choice(
+                [
+                    b"",
+                    b"\xff",
+                    b"\0",
+                    b'"',
+                    b"[",
+                    b"}",
+                    b"null",
+                    b"7",
+                    b'"\\ud800"',
+                    b"<",
+                    b"&#xD800;",
+                    b"9" * 50,
+                ]
+            )
+        path.write_bytes(data)
+        export = reader(path)
+        with contextlib.suppress(ForeignDatabaseError):
+            for session in export.sessions():
+                read = export.read(session.id)
+                assert read is None or all(message.text.encode() for message in read.messages), seed
+
+
 def test_encrypted_archive_is_refused(tmp_path: Path) -> None:
     path = write_archive(tmp_path / "export.zip", {JSON: json.dumps([chat("c")])})
     data = bytearray(path.read_bytes())
@@ -338,10 +394,8 @@ def test_conversation_without_end_is_refused(
     piece: bytes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(exports, "MAX_RECORD_BYTES", 10_000_000)
-    started = time.process_time()
     bomb = write_archive(tmp_path / "export.zip", {JSON: piece + b"1," * 30_000_000})
     assert failure(bomb).reason == "a conversation in it is larger than 128 MB"
-    assert time.process_time() - started < 20
 
 
 def test_list_of_files_of_any_size_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -180,10 +180,9 @@ def test_fields_of_any_type_harm_nothing(field: str, value: object, tmp_path: Pa
 @pytest.mark.parametrize(
     "text", ["<!--", "<a ", "</", "<![", "&#", "<", '<a href="', "&a", "<p>", "<script>", "<style", "<a b=c "]
 )
-def test_hostile_pages_are_read_in_linear_time(text: str) -> None:
-    started = time.process_time()
-    _lines_of((text * 1_048_576)[:1_048_576])
-    assert time.process_time() - started < 2
+def test_hostile_pages_are_read_at_once(text: str) -> None:
+    page = (text * 1_048_576)[:1_048_576]  # in quadratic time this takes hours
+    assert sum(map(len, _lines_of(page))) <= len(page)
 
 
 def test_page_in_many_blocks_has_the_same_cells(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

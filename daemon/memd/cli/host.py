@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 EXIT_USAGE = 2
 
 LOCAL_COMMANDS = frozenset(
-    {"completion", "doctor", "eval", "hooks", "logs", "mcp", "sample", "service", "stdio", "web"}
+    {"completion", "doctor", "eval", "hooks", "logs", "mcp", "sample", "service", "setup", "stdio", "web"}
 )
 """Commands that concern the machine they run on: its programs, settings, files or screen."""
 

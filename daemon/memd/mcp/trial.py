@@ -54,19 +54,20 @@ def try_server(client: Mcp, entry: Mapping[str, Any], query: str = "") -> None:
             env={**os.environ, **variables, "MEMD_AUTOSTART": "0"},
             timeout=TIMEOUT_S,
         )
-        replies = {reply["id"]: reply for reply in map(json.loads, ran.stdout.splitlines())}
+        replies = {reply.get("id", 1): reply for reply in map(json.loads, ran.stdout.splitlines())}
         name = replies[1]["result"]["serverInfo"]["name"]
-        if query and replies[2]["result"].get("isError"):
-            raise ValueError(replies[2]["result"]["content"][0]["text"])
+        result = replies[2]["result"] if query else {}
     except FileNotFoundError:
         raise TrialFailedError(
             f"no program {command[0]} is on PATH", "add the folder of memctl to PATH"
         ) from None
     except subprocess.TimeoutExpired:
         raise TrialFailedError(f"the server gave no reply within {TIMEOUT_S:.0f} s", _hint(command)) from None
-    except (OSError, ValueError, LookupError, TypeError) as error:
-        said = (ran.stderr.strip() if isinstance(error, ValueError | LookupError) else "") or str(error)
+    except (OSError, ValueError, LookupError, TypeError, AttributeError) as error:
+        said = ran.stderr.strip() if isinstance(error, ValueError | LookupError) else str(error)
         raise TrialFailedError(f"the server failed: {said[-500:] or 'no reply'}", _hint(command)) from None
+    if result.get("isError"):
+        raise TrialFailedError(f"the search failed: {str(result.get('content'))[:500]}", _hint(command))
     if name != MCP_SERVER:
         raise TrialFailedError(f"{command[0]} is another server, {name[:60]!r}", _hint(command))
 

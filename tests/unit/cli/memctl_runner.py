@@ -34,6 +34,7 @@ from memd_client.messages import (
     SearchAgentsReply,
     SearchReply,
     SessionHandoffReply,
+    SourcesReply,
     StatusReply,
     UsageReply,
     VacuumReply,
@@ -161,6 +162,10 @@ class FakeClient:
     def usage(self, action: str = "show", **params: Any) -> UsageReply:
         """Answer `usage`."""
         return self._answer(UsageReply, "usage", action=action, **params)
+
+    def sources(self, action: str = "list") -> SourcesReply:
+        """Answer `sources`."""
+        return self._answer(SourcesReply, "sources", action=action)
 
     def close(self) -> None:
         """Record that the client was closed."""

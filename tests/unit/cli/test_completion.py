@@ -183,7 +183,7 @@ def test_hanging_daemon_does_not_delay_completion(runs: Any) -> None:
         ("memctl facts add --category p", "preference"),
         ("memctl facts edit 0", "01J"),
         ("memctl facts forget 0", "01J"),
-        ("memctl help se", "search service"),
+        ("memctl help se", "search setup service"),
         ("memctl help facts f", "forget"),
     ],
 )

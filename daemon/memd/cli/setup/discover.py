@@ -121,7 +121,8 @@ def _skill(name: str, path: Path, ledger: Ledger) -> Step:
         return Step("skill", name, "left", error.message, is_fault=True)
     if before == text:
         return Step("skill", name, "present")
-    if before is not None and not ledger.wrote(path, digest(before)):
+    written = ledger.files.get(os.path.realpath(path))
+    if before is not None and (written is None or written.after != digest(before)):
         return Step("skill", name, "left", f"{path} is not the file that memd wrote")
     change = SettingsChange(path, before, text, "write the file yourself", has_backup=False)
     return Step("skill", name, "add" if before is None else "repair", changes=[change])

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
 import os
-from collections.abc import Collection, Iterator
+from collections.abc import Collection
 from pathlib import Path
 
 import msgspec
@@ -24,7 +25,7 @@ from memd_client.errors import ConfigInvalidError
 
 MAX_BYTES = 4 * 1024 * 1024
 
-HINT = "remove what is named yourself; see docs/getting-started.md"
+HINT = "remove memd's entries yourself; see docs/getting-started.md"
 
 
 def digest(text: str | None) -> str:
@@ -38,7 +39,7 @@ class ChangedFile(Struct):
     Attributes:
         kind: `sources`, `hooks`, `mcp` or `skill`.
         program: The program whose file it is.
-        before: Hash of its text before setup; empty if it was missing; None: unknown, as memd's entries were in it.
+        before: Hash of its text before setup; empty if it was missing; None: unknown, as it had entries of memd.
         after: Hash of its text after setup.
         backups: Copies of its earlier text.
     """
@@ -51,21 +52,11 @@ class ChangedFile(Struct):
 
 
 class TakenBack(Struct):
-    """What became of a file.
-
-    Attributes:
-        path: The file.
-        is_restored: Whether its bytes are those before setup.
-        is_gone: Whether it doesn't exist now.
-        is_kept: Whether a file that setup made is left, because its text has changed.
-        backups: Copies of earlier text that are left.
-    """
+    """What became of a file, and the copies of its earlier text that are left."""
 
     path: str
-    is_restored: bool = False
-    is_gone: bool = False
-    is_kept: bool = False
-    backups: list[str] = field(default_factory=list)
+    state: str
+    backups: list[str]
 
 
 class Ledger(Struct):
@@ -74,11 +65,6 @@ class Ledger(Struct):
     files: dict[str, ChangedFile] = field(default_factory=dict)
     folders: list[str] = field(default_factory=list)
     sources: list[str] = field(default_factory=list)
-
-    def wrote(self, path: Path, hashed: str) -> bool:
-        """Return whether a file has the text that setup wrote."""
-        entry = self.files.get(os.path.realpath(path))
-        return entry is not None and entry.after == hashed
 
     def carry_out(self, change: SettingsChange, kind: str, program: str, stamp: str) -> str:
         """Record a change and make it; return the backup of the file's earlier text, empty if there is none."""
@@ -107,66 +93,63 @@ class Ledger(Struct):
         after = text
         if digest(text) == entry.after and (original is not None or entry.before == ""):
             after = original
-        if after == text and digest(text) != entry.before:
+        elif digest(text) != entry.before:
             try:
                 after = self._without_own(path, entry, text, original)
             except UneditableTextError as error:
                 raise ConfigInvalidError(f"cannot edit {path}: {error}", hint=HINT) from None
         if after != text:
             carry_out(SettingsChange(Path(path), text, after, HINT, has_backup=False), "")
-        is_restored = digest(after) == entry.before
-        if is_restored:
+        state = "changed by something else since, so only memd's entries were removed"
+        if digest(after) == entry.before:
+            state = "as it was before, byte for byte" if after is not None else "deleted"
             for backup in entry.backups:
                 Path(backup).unlink(missing_ok=True)
+        elif after is None:
+            state = "deleted"
+        elif entry.kind == "skill":
+            state = "left, because its text has changed since; delete it yourself"
         del self.files[path]
         self.save()
-        is_kept = entry.kind == "skill" and after is not None
-        left = [backup for backup in entry.backups if os.path.exists(backup)]
-        return TakenBack(path, is_restored, after is None, is_kept, left)
+        return TakenBack(path, state, [backup for backup in entry.backups if os.path.exists(backup)])
 
     def remove_folders(self) -> None:
         """Remove the empty folders that setup made, and forget the others."""
         for folder in sorted(self.folders, key=len, reverse=True):
-            try:
+            with contextlib.suppress(OSError):  # something else is in it
                 os.rmdir(folder)
-            except OSError:  # something else is in it
-                continue
         self.folders = []
         self.save()
 
     def save(self) -> None:
         """Write the file, or delete it if nothing is recorded."""
-        path = ledger_file()
         if self == Ledger():
-            path.unlink(missing_ok=True)
+            ledger_file().unlink(missing_ok=True)
         else:
-            replace_whole(path, msgspec.json.format(msgspec.json.encode(self), indent=1))
+            replace_whole(ledger_file(), msgspec.json.format(msgspec.json.encode(self), indent=1))
 
     def _without_own(
         self, path: str, entry: ChangedFile, text: str | None, original: str | None = None
     ) -> str | None:
         """Return a text without memd's entries; None for a missing file, or one that setup made for them alone."""
+        hooks, client = HOOKS.get(entry.program), MCP_CLIENTS.get(entry.program)
+        is_new = path in self.files and entry.before == ""
         if text is None or entry.kind == "skill":
             return text
-        is_new, hooks = path in self.files and entry.before == "", HOOKS.get(entry.program)
-        after: str = text
-        ignored: tuple[str, ...] = ()
+        after, ignored = text, set[str]()
         if entry.kind == "sources":
             for name in self.sources:
                 after = toml_edit.remove(after, "sources", name)
         elif entry.kind == "hooks" and hooks is not None:
             if hooks.manifest.endswith(f"/{Path(path).name}"):
                 return None if is_new else text
-            after, ignored = without_hooks(hooks, text), tuple(hooks.top)
-        elif entry.kind == "mcp" and entry.program in MCP_CLIENTS:
-            client = MCP_CLIENTS[entry.program]
+            after, ignored = without_hooks(hooks, text), {*hooks.top}
+        elif entry.kind == "mcp" and client is not None:
             after = client_entry.plan(client, Path(path), None).after or ""
             if not path.endswith(".toml") and (is_new or original is not None):
                 had_section = client.section in json_edit.value_of(original or "")
-                is_empty = json_edit.value_of(after).get(client.section) == {}
-                after = (
-                    json_edit.take_out(after, (client.section,)) if is_empty and not had_section else after
-                )
+                if not had_section and json_edit.value_of(after).get(client.section) == {}:
+                    after = json_edit.take_out(after, (client.section,))
         return None if is_new and _is_blank(after, ignored) else after
 
 
@@ -192,12 +175,5 @@ def load_ledger() -> Ledger:
     except FileNotFoundError:
         return Ledger()
     except (OSError, ValueError) as error:
-        raise ConfigInvalidError(
-            f"cannot read {path}: {error}",
-            hint="move the file away; memd then no longer knows what it changed",
-        ) from None
-
-
-def recorded(ledger: Ledger) -> Iterator[str]:
-    """Yield the files to take back, `memd.toml` first: the daemon then stops reading before anything else changes."""
-    yield from sorted(ledger.files, key=lambda path: (ledger.files[path].kind != "sources", path))
+        hint = "move the file away; memd then no longer knows what it changed"
+        raise ConfigInvalidError(f"cannot read {path}: {error}", hint=hint) from None

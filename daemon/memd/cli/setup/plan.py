@@ -27,10 +27,10 @@ class Step(Struct, frozen=True):
         state: `add`, `repair` (of another release, or incomplete), `present` or `left`.
         reason: Why it is left alone.
         is_fault: Whether the reason is a fault that the user can correct.
-        changes: The changes of files, except of `memd.toml`.
-        readers: The titles and agents of what it gives memory to.
         agent: The agent that has the source.
         keeps: Whether conversations that the program deletes are retained.
+        readers: The titles of what it gives memory to, each with its agent.
+        changes: The changes of files, except of `memd.toml`.
     """
 
     kind: Kind
@@ -38,10 +38,10 @@ class Step(Struct, frozen=True):
     state: State
     reason: str = ""
     is_fault: bool = False
-    changes: Sequence[SettingsChange] = ()
-    readers: Sequence[tuple[str, str]] = ()
     agent: str = ""
     keeps: bool = False
+    readers: Sequence[tuple[str, str]] = ()
+    changes: Sequence[SettingsChange] = ()
 
     @property
     def is_done(self) -> bool:
@@ -61,25 +61,17 @@ class ProgramPlan(Struct):
     oldest_ms: int | None = None
     newest_ms: int | None = None
 
-    def states(self, kind: Kind) -> list[State]:
-        """Return the states of the steps of a kind, each once."""
-        return list(dict.fromkeys(step.state for step in self.steps if step.kind == kind))
-
 
 class SetupPlan(Struct):
     """All programs, and by agent the sources that it has afterwards and the titles of those who can search them."""
 
     programs: list[ProgramPlan]
-    readers: dict[str, tuple[list[str], list[str]]]
+    agents: dict[str, tuple[list[str], list[str]]]
 
-    def steps(self, kind: Kind | None = None) -> Iterator[Step]:
-        """Yield the steps that do something, of one kind or all."""
-        return (
-            step
-            for program in self.programs
-            for step in program.steps
-            if step.is_done and kind in (None, step.kind)
-        )
+    def steps(self, *kinds: Kind) -> Iterator[Step]:
+        """Yield the steps of some kinds, or all."""
+        steps = (step for program in self.programs for step in program.steps)
+        return (step for step in steps if step.kind in (kinds or KINDS))
 
 
 def program_of(name: str) -> str:
@@ -87,9 +79,14 @@ def program_of(name: str) -> str:
     return PROGRAMS[name].part_of or name
 
 
+def source_title(source: str) -> str:
+    """Return the title of the program of a source."""
+    return PROGRAMS[program_of(KNOWN_SOURCES[source].program.name)].title
+
+
 def make_plan(
     connections: Iterable[Step],
-    sources: Iterable[SourceStatus],
+    sources: Collection[SourceStatus],
     agent: str,
     default_agent: str,
     only: Collection[str] = (),
@@ -108,69 +105,52 @@ def make_plan(
     plans: dict[str, ProgramPlan] = {}
     readers: list[tuple[str, str]] = []
     owned: dict[str, list[str]] = {}
-    for step in [*(source_step(source, agent, only) for source in sources), *connections]:
-        known = KNOWN_SOURCES.get(step.name) if step.kind == "sources" else None
-        name = (
-            program_of(known.program.name if known else step.name) if known or step.kind != "sources" else ""
-        )
-        is_chosen = bool(name) and (not only or name in only) and step.kind in kinds
+    known = [source for source in sources if source.name in KNOWN_SOURCES]
+    for step in [*(_source_step(source, agent, only) for source in known), *connections]:
+        name = program_of(KNOWN_SOURCES[step.name].program.name if step.kind == "sources" else step.name)
+        is_chosen = (not only or name in only) and step.kind in kinds
+        if is_chosen:
+            plans.setdefault(name, ProgramPlan(name, PROGRAMS[name].title, [])).steps.append(step)
         if step.state == "present" or (is_chosen and step.is_done):
             readers += step.readers
             if step.agent:
                 owned.setdefault(step.agent, []).append(step.name)
-        if is_chosen:
-            plans.setdefault(name, ProgramPlan(name, PROGRAMS[name].title, [])).steps.append(step)
-    for source in sources:
-        if source.name in KNOWN_SOURCES:
-            _count(plans.get(program_of(KNOWN_SOURCES[source.name].program.name)), source)
-    who = {owner: _titles(owner, default_agent, readers) for owner in owned}
+    for source in known:
+        plan = plans.get(program_of(KNOWN_SOURCES[source.name].program.name))
+        if plan is not None:
+            _count(plan, source)
+    agents = {}
+    for owner, names in owned.items():
+        titles = [
+            title for title, of in readers if of == ALL or owner == (of or default_agent) or reads(of, owner)
+        ]
+        agents[owner] = (names, list(dict.fromkeys(titles)))
     order = list(PROGRAMS)
-    programs = sorted(plans.values(), key=lambda plan: order.index(plan.name))
-    return SetupPlan(programs, {owner: (names, who[owner]) for owner, names in owned.items()})
+    return SetupPlan(sorted(plans.values(), key=lambda plan: order.index(plan.name)), agents)
 
 
-def source_step(source: SourceStatus, agent: str, only: Collection[str]) -> Step:
+def _source_step(source: SourceStatus, agent: str, only: Collection[str]) -> Step:
     """Return what to do with a source."""
-    known = KNOWN_SOURCES.get(source.name)
-    problem = "; ".join(each.message for each in source.problems)
+    problem = "; ".join(problem.message for problem in source.problems)
+    name, program = source.name, program_of(KNOWN_SOURCES[source.name].program.name)
     if source.agent:
-        return Step("sources", source.name, "present", problem, bool(problem), agent=source.agent)
-    if known is not None and not source.files:
-        reason = problem or "it has no conversation or note that memd indexes"
-        return Step("sources", source.name, "left", reason, bool(problem))
-    if known is not None and not _is_agent_program(known.program.name) and known.program.name not in only:
-        hint = f"these are personal notes; to add them: memctl sources add {source.name} --agent {agent}"
-        return Step("sources", source.name, "left", hint)
-    keeps = source.kind == "transcripts"
-    return Step("sources", source.name, "add", problem, bool(problem), agent=agent, keeps=keeps)
+        return Step("sources", name, "present", problem, bool(problem), source.agent)
+    if not source.files:
+        reason = problem or "nothing in it is indexed"
+        return Step("sources", name, "left", reason, bool(problem))
+    parts = [part for part in PROGRAMS.values() if program_of(part.name) == program]
+    if program not in only and not any(part.conversations or part.hooks or part.mcp for part in parts):
+        hint = f"personal notes; to add them: memctl sources add {name} --agent {agent}"
+        return Step("sources", name, "left", hint)
+    return Step("sources", name, "add", problem, bool(problem), agent, source.kind == "transcripts")
 
 
-def _is_agent_program(name: str) -> bool:
-    """Return whether a program is one of agents; others have personal notes."""
-    parts = [part for part in PROGRAMS.values() if program_of(part.name) == program_of(name)]
-    return any(part.conversations or part.hooks or part.mcp for part in parts)
-
-
-def _titles(owner: str, default_agent: str, readers: Iterable[tuple[str, str]]) -> list[str]:
-    """Return who can search an agent's memory."""
-    titles = [
-        title
-        for title, agent in readers
-        if agent == ALL or owner == (agent or default_agent) or reads(agent, owner)
-    ]
-    return list(dict.fromkeys(titles))
-
-
-def _count(plan: ProgramPlan | None, source: SourceStatus) -> None:
+def _count(plan: ProgramPlan, source: SourceStatus) -> None:
     """Add what was found of a source to its program."""
-    if plan is None:
-        return
     if source.kind == "transcripts":
         plan.conversations += source.files
     else:
         plan.notes += source.files
     plan.bytes += source.bytes
-    times = [time for time in (plan.oldest_ms, source.oldest_ms) if time is not None]
-    plan.oldest_ms = min(times, default=None)
-    times = [time for time in (plan.newest_ms, source.newest_ms) if time is not None]
-    plan.newest_ms = max(times, default=None)
+    plan.oldest_ms = min((ms for ms in (plan.oldest_ms, source.oldest_ms) if ms is not None), default=None)
+    plan.newest_ms = max((ms for ms in (plan.newest_ms, source.newest_ms) if ms is not None), default=None)

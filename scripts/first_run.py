@@ -47,6 +47,7 @@ def main() -> None:
     memctl = shlex.join([shown(MEMCTL), *options])
     print(f"\nSearch again:  {memctl} search 'your query'\nShow status:   {memctl} status")
     print("Next steps:    docs/getting-started.md")
+    print(f"Connect your agents:  {shown(MEMCTL)} setup{programs_here()}")
 
 
 def has_no_memory() -> bool:
@@ -105,6 +106,16 @@ def show(arguments: Sequence[str]) -> None:
     """Print a command and its output."""
     print(f"\n$ {shlex.join(['memctl', *arguments])}", flush=True)
     run_memctl(*arguments)
+
+
+def programs_here() -> str:
+    """Return what `memctl setup` would find on this machine; empty for nothing."""
+    with Client() as client:
+        found = [source for source in client.sources().found if source.kind == "transcripts" and source.files]
+    parts = [
+        f"{source.title} ({source.files:,} {'files' if source.files > 1 else 'file'})" for source in found
+    ]
+    return f"    finds {', '.join(parts)}" if parts else ""
 
 
 def newest_topic() -> str:

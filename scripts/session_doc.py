@@ -1,8 +1,9 @@
 """Runs the commands in `console` blocks of pages and writes their output below them; `scripts/session_doc` calls it.
 
-A line `$ COMMAND` of a block is run, all of them in one home directory with the sample memory and the small model. The
-first line of a block marked `console clone` is run in a fresh copy of the repository instead, with the package cache of
-this user. A block is unchanged if only volatile values differ: times, sizes, scores, process ids, lines of progress.
+A line `$ COMMAND` of a block is run, all of them in one home directory with the sample memory and the small model.
+Blocks marked `console agents` are run in a home with conversations of three programs instead. The first line of a block
+marked `console clone` is run in a fresh copy of the repository, with the package cache of this user. A block is
+unchanged if only volatile values differ: times, sizes, scores, process ids, lines of progress.
 """
 
 from __future__ import annotations
@@ -19,10 +20,14 @@ from types import TracebackType
 from memd.embedding.local.reference import parse_reference
 from memd.settings.paths import models_dir
 
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from tests.support.transcript_programs.plain import claude_code, codex, gemini
+
 ROOT = Path(__file__).resolve().parents[1]
 PAGES = (ROOT / "README.md", ROOT / "docs" / "getting-started.md")
 
-BLOCK = re.compile(r"^```console(?P<clone> clone)?\n(?P<body>.*?)^```$", re.DOTALL | re.MULTILINE)
+BLOCK = re.compile(r"^```console(?: (?P<home>clone|agents))?\n(?P<body>.*?)^```$", re.DOTALL | re.MULTILINE)
 
 PROGRESS = re.compile(
     r"\s+(\d+ of \d+ files, )?\d+ s|.*: [\d.,]+( \w+)? of [\d.,]+( \w+)?|(pending|partial): .*"
@@ -34,6 +39,8 @@ VOLATILE = (
     (re.compile(r"\b(TIME ago|just now|for TIME)"), "AGO"),
     (re.compile(r"\b\d+(\.\d+)? ([kMG]i?)?B\b"), "SIZE"),
     (re.compile(r"\bpid \d+"), "pid PID"),
+    (re.compile(r"\b\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\b"), "MOMENT"),
+    (re.compile(r"\b\d{8}T\d{6}Z\b"), "STAMP"),
     (re.compile(r"\bgeneration \d+"), "generation N"),
     (re.compile(r"(?<=  )[01]\.\d\d\b"), "SCORE"),
     (re.compile(r"memd \d+(\.\w+)+"), "memd RELEASE"),
@@ -45,10 +52,43 @@ TIMEOUT_S = 1_200
 """For one command: a build of llama-cpp-python takes minutes."""
 
 
-class Shell:
-    """A home directory and an environment for commands."""
+CONVERSATIONS = (
+    (
+        claude_code,
+        "0199a213-81c4-7000-8000-000000000001",
+        "Which port does the staging gateway use?",
+        "The staging gateway listens on port 8443, behind the proxy.",
+        "And the certificate of the gateway?",
+        "certbot renews the certificate of the staging gateway on Sundays.",
+    ),
+    (
+        codex,
+        "0199a213-81c4-7000-8000-000000000002",
+        "How often does the mail queue retry bounces?",
+        "We decided not to retry bounces in the queue, because the provider blocks senders who do.",
+        "So the queue drops bounces?",
+        "Yes, the queue drops bounces and logs their addresses.",
+    ),
+    (
+        gemini,
+        "0199a213-81c4-7000-8000-000000000003",
+        "What broke the nightly backup?",
+        "The backup ran out of inodes: the folder of thumbnails had two million files.",
+        "Where should thumbnails go?",
+        "Into object storage. The backup skips thumbnails since then.",
+    ),
+)
+"""What a user said in three programs: the program, the session, and in turn the user and the agent."""
 
-    def __init__(self, *, is_clone: bool = False) -> None:
+SAID_S = 1_793_606_400
+"""When: 2 November 2026."""
+
+
+class Shell:
+    """A home directory and an environment for commands: `clone`, `agents`, or with the sample memory."""
+
+    def __init__(self, kind: str = "") -> None:
+        is_clone, self._kind = kind == "clone", kind
         self._root = Path(tempfile.mkdtemp(prefix="memd-", dir="/tmp"))
         self._home = self._root / "home"
         self._folder = self._home / "memd" if is_clone else self._home
@@ -70,15 +110,22 @@ class Shell:
             copy_repository(self._folder)
 
     def __enter__(self) -> Shell:
-        if self._folder == self._home:
+        if not self._kind:
             self.run("memctl sample")
+        elif self._kind == "agents":
+            for program, session, *turns in CONVERSATIONS:
+                writer = program(self._home)
+                for at, text in enumerate(turns):
+                    writer.append(session, "assistant" if at % 2 else "user", text)
+            for path in self._home.rglob("*.jsonl"):
+                os.utime(path, (SAID_S, SAID_S))
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        memctl = ".venv/bin/memctl" if self._folder != self._home else "memctl"
-        self.run(f"{memctl} --sample service stop")
+        memctl = ".venv/bin/memctl" if self._kind == "clone" else "memctl"
+        self.run(f"{memctl} {'' if self._kind == 'agents' else '--sample '}service stop")
         shutil.rmtree(self._root, ignore_errors=True)
 
     def run(self, command: str) -> str:
@@ -97,17 +144,19 @@ class Shell:
         return done.stdout.replace(str(self._home), "~")
 
 
-def render(text: str, shell: Shell, *, is_clone: bool = False) -> str:
+def render(text: str, shell: Shell, kind: str = "") -> str:
     """Return a page with what its commands print now."""
 
     def record(found: re.Match[str]) -> str:
-        if bool(found["clone"]) != is_clone:
+        if (found["home"] or "") != kind:
             return found[0]
         commands = re.findall(r"^\$ (.*)$", found["body"], re.MULTILINE)
-        parts = [f"$ {each}\n{shell.run(each)}".strip() for each in commands[: 1 if is_clone else None]]
+        parts = [
+            f"$ {each}\n{shell.run(each)}".strip() for each in commands[: 1 if kind == "clone" else None]
+        ]
         body = "\n\n".join(parts) + "\n"
         same = stable(body) == stable(found["body"])
-        return found[0] if same else f"```console{found['clone'] or ''}\n{body}```"
+        return found[0] if same else f"```console{kind and f' {kind}'}\n{body}```"
 
     return BLOCK.sub(record, text)
 
@@ -143,10 +192,10 @@ def _pip_cache() -> str:
 
 def main() -> None:
     """Write the pages."""
-    for is_clone in (False, True)[: 1 + ("--long" in sys.argv)]:
-        with Shell(is_clone=is_clone) as shell:
+    for kind in ("", "agents", *(["clone"] if "--long" in sys.argv else [])):
+        with Shell(kind) as shell:
             for page in PAGES:
-                page.write_text(render(page.read_text("utf-8"), shell, is_clone=is_clone), "utf-8")
+                page.write_text(render(page.read_text("utf-8"), shell, kind), "utf-8")
 
 
 if __name__ == "__main__":

@@ -38,6 +38,13 @@ def test_page_shows_the_output_of_its_commands(page: Path, shell: Any) -> None:
     assert DOC.render(text, shell) == text, "run scripts/session_doc"
 
 
+def test_first_screen_of_setup_is_what_it_prints() -> None:
+    minilm_path()
+    text = GETTING_STARTED.read_text("utf-8")
+    with DOC.Shell("agents") as agents:
+        assert DOC.render(text, agents, "agents") == text, "run scripts/session_doc"
+
+
 def test_python_of_the_first_session_finds_the_note(shell: Any) -> None:
     code = re.findall(r"```python\n(.*?)```", GETTING_STARTED.read_text("utf-8"), re.DOTALL)
     exports = re.sub("~", "$HOME", "; ".join(re.findall("export .*", shell.run("memctl sample"))))
@@ -50,7 +57,7 @@ def test_python_of_the_first_session_finds_the_note(shell: Any) -> None:
 def test_fresh_clone_searches_by_keywords_first_and_by_vectors_after_the_build() -> None:
     minilm_path()
     text = GETTING_STARTED.read_text("utf-8")
-    with DOC.Shell(is_clone=True) as clone:
+    with DOC.Shell("clone") as clone:
         shown = clone.run("scripts/run")
         again = clone.run("scripts/run")
 

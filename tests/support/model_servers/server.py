@@ -30,12 +30,14 @@ class DialectServer:
 
     Attributes:
         asked: Every request to the model, oldest first.
+        bodies: The same as they were sent.
         other: Methods and paths of other requests.
     """
 
     def __init__(self, script: Script) -> None:
         self.closing = threading.Event()
         self.asked: list[ModelRequest] = []
+        self.bodies: list[bytes] = []
         self.other: list[str] = []
         self.url = ""
         self._script = script
@@ -49,6 +51,7 @@ class DialectServer:
         try:
             request = dialect.read(asked)
             self.asked.append(request)
+            self.bodies.append(asked.body)
             act = self._script(request)
         except BadModelRequestError as refused:
             return dialect.error(refused.status, str(refused)), None

@@ -56,8 +56,8 @@ def test_what_one_side_says_alone_is_no_topic() -> None:
 
 
 def test_code_keys_and_everyday_words_are_no_topic() -> None:
-    noise = "`cormorant herring` src/cormorant/herring.py cormorant_id herringCount sk-cormorant9 [redacted:herring] because"
-    block = "```\ncormorant herring\n```"
+    noise = "`cormorant herring` src/cormorant/herring.py cormorant_id herringCount sk-cormorant9 because"
+    block = "```\ncormorant herring\n``` [redacted:herring]"
 
     assert chosen(talk("codex/1", noise, noise, block, block)) == []
 

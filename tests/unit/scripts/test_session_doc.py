@@ -58,5 +58,5 @@ def test_block_is_rewritten_if_other_values_differ() -> None:
 def test_fresh_clone_runs_only_the_first_line_of_its_blocks() -> None:
     shell = FakeShell("  15 s\n  done, 41 s\n")
 
-    assert "$ scripts/run\n  15 s\n  done, 41 s\n```" in DOC.render(PAGE, shell, is_clone=True)
+    assert "$ scripts/run\n  15 s\n  done, 41 s\n```" in DOC.render(PAGE, shell, "clone")
     assert shell.commands == ["scripts/run"]

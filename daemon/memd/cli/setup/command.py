@@ -13,7 +13,7 @@ from msgspec.structs import replace
 
 from memd.cli.arguments import HintedError, agent_option, examples, json_option
 from memd.cli.connect import CliSession
-from memd.cli.lines import count, stamp
+from memd.cli.lines import BLANK, count, stamp
 from memd.cli.progress import for_agent
 from memd.cli.setup import screen
 from memd.cli.setup.discover import find_connections
@@ -127,6 +127,7 @@ def command(
                 _index_and_prove(session, client, plan, done, quiet=as_json)
                 if not as_json:
                     session.output.lines(screen.done_lines(done.changed, done.proofs, done.answers))
+                    session.output.lines([BLANK, *screen.next_lines(plan)])
                     openclaw = screen.OPENCLAW if find_openclaw(home_directory()) else ""
                     session.output.text(screen.FROM_NOW + openclaw)
     if as_json:

@@ -10,7 +10,7 @@ from memd.cli.lines import BLANK, Line, line, size, span
 from memd.cli.setup.ledger import TakenBack
 from memd.cli.setup.plan import KINDS, ProgramPlan, SetupPlan
 from memd.cli.setup.prove import Answer, Proof
-from memd.programs.catalog import PROGRAMS
+from memd.programs.catalog import HOOKS, MCP_CLIENTS, PROGRAMS
 from memd.system.settings_change import SettingsChange
 
 HEADS = ("program", "conversations", "notes", "size", "oldest", "newest", *KINDS)
@@ -98,7 +98,15 @@ def done_lines(
         yield line((answer.question, "title"), indent=2)
         yield line(text, indent=4)
         yield line((about, "quiet"), (answer.citation, "place"), indent=4)
-    yield BLANK
+
+
+def next_lines(plan: SetupPlan) -> Iterator[Line]:
+    """Yield what the user has to do in a program before it uses what was installed."""
+    steps = [step for step in (*plan.steps("mcp"), *plan.steps("hooks")) if step.is_done]
+    for name, kind in {step.name: step.kind for step in steps}.items():
+        form = HOOKS[name] if kind == "hooks" else MCP_CLIENTS[name]
+        yield line(f"{PROGRAMS[name].title}: {form.next_step}", indent=2)
+    yield from [BLANK] if steps else ()
 
 
 def taken_back_lines(files: Iterable[TakenBack]) -> Iterator[Line]:

@@ -66,7 +66,7 @@ def test_request_has_the_same_name_everywhere(name: str) -> None:
 def test_command_has_a_module_a_section_and_a_test(name: str) -> None:
     module, _, attribute = COMMANDS[name].partition(":")
     tests = [path.read_text() for path in (ROOT / "tests" / "unit" / "cli").glob("test_*.py")]
-    assert attribute in (DAEMON / "cli" / f"{module}.py").read_text()
+    assert attribute in (DAEMON / "cli" / f"{module.replace('.', '/')}.py").read_text()
     assert any(f'memctl("{name}"' in text or f'["{name}"' in text or f'"{name}",' in text for text in tests)
     assert re.search(rf"^## memctl {name}\b", (DOCS / "cli.md").read_text(), re.MULTILINE)
 

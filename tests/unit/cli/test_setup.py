@@ -360,6 +360,38 @@ def test_foreign_entries_and_unreadable_settings_are_left_while_others_go_on(hom
     assert "memd" in (home / ".codex/config.toml").read_text()
 
 
+def test_a_folder_that_cannot_be_read_stops_no_other_program(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from memd.programs.catalog import MCP_CLIENTS, Mcp
+
+    file_of = Mcp.file
+
+    def refused(client: Mcp, places: Any) -> Path:
+        if client is MCP_CLIENTS["gemini"]:
+            raise PermissionError(13, "Permission denied")
+        return file_of(client, places)
+
+    monkeypatch.setattr(Mcp, "file", refused)
+
+    ran = setup("--yes")
+
+    assert ran.code == 1
+    assert "not done: gemini, mcp: [Errno 13] Permission denied" in ran.err
+    assert "memd" in (home / ".codex/config.toml").read_text()
+
+
+def test_openclaw_is_offered_and_not_changed(home: Path) -> None:
+    write_openclaw = home / ".openclaw" / "openclaw.json"
+    write_openclaw.parent.mkdir()
+    write_openclaw.write_text("{}")
+
+    ran = setup("--yes")
+
+    assert 'openclaw plugins install "$PWD" --force --accept-capabilities' in ran.out
+    assert [path.name for path in write_openclaw.parent.iterdir()] == ["openclaw.json"]
+
+
 def test_hooks_that_were_there_before_stay(home: Path) -> None:
     memctl("hooks", "install", "codex")
     before = picture(home)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import subprocess
 import sys
@@ -10,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from memd.sample import sample_dir, use_sample
+from memd_client.messages import SourcesReply, SourceStatus
 from tests.support.scripts import load_script
 from tests.support.tree import ROOT
 
@@ -104,3 +106,28 @@ def test_run_explains_its_option_and_installs_nothing(option: str, status: int) 
         check=False,
     )
     assert (ended.returncode, "--no-local" in ended.stdout) == (status, True)
+
+
+def test_the_last_line_names_the_programs_that_setup_would_find(monkeypatch: pytest.MonkeyPatch) -> None:
+    rows = [
+        ("codex", "Codex", "transcripts", 12),
+        ("codex-notes", "Codex", "notes", 3),
+        ("goose", "Goose", "transcripts", 0),
+    ]
+    found = [SourceStatus(name, title, kind, files=files) for name, title, kind, files in rows]
+    monkeypatch.setattr(first_run, "Client", lambda: contextlib.nullcontext(FoundSources(found)))
+
+    assert first_run.programs_here() == "    finds Codex (12 files)"
+    found.clear()
+    assert first_run.programs_here() == ""
+
+
+class FoundSources:
+    """A client whose daemon finds sources."""
+
+    def __init__(self, found: list[SourceStatus]) -> None:
+        self._found = found
+
+    def sources(self) -> SourcesReply:
+        """Return them."""
+        return SourcesReply(found=self._found)

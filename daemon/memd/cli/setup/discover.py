@@ -40,12 +40,15 @@ def find_connections(agent: str | None, ledger: Ledger) -> Iterator[Step]:
     for program in PROGRAMS.values():
         if not is_installed(program, places):
             continue
-        if program.hooks is not None:
-            yield _hooks(program, places, agent)
-        if program.mcp is not None:
-            yield _mcp(program, program.mcp, program.mcp.file(places), agent)
-        if program.skill:
-            yield _skill(program.name, places.paths([program.skill])[0], ledger)
+        try:
+            if program.hooks is not None:
+                yield _hooks(program, places, agent)
+            if program.mcp is not None:
+                yield _mcp(program, program.mcp, program.mcp.file(places), agent)
+            if program.skill:
+                yield _skill(program.name, places.paths([program.skill])[0], ledger)
+        except OSError as error:  # a folder of its settings is not readable
+            yield Step("mcp", program.name, "left", str(error), is_fault=True)
 
 
 def is_installed(program: Program, places: Places) -> bool:
@@ -54,7 +57,7 @@ def is_installed(program: Program, places: Places) -> bool:
     paths += places.paths([program.notes.folder]) if program.notes and program.notes.folder else []
     settings = places.paths(program.mcp.files) if program.mcp else []
     paths += [*settings, *(path.parent for path in settings)]
-    return any(path.exists() for path in paths if path != places.home)
+    return any(os.path.exists(path) for path in paths if path != places.home)
 
 
 def _hooks(program: Program, places: Places, agent: str | None) -> Step:

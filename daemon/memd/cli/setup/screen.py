@@ -22,7 +22,7 @@ see it    memctl sources; memctl hooks log; memctl search --agent all 'your word
 undo      memctl setup --remove
 """
 OPENCLAW = """
-OpenClaw is on this machine too. To make memd the memory of its agents, run in client/openclaw-plugin:
+OpenClaw is on this machine too. If its agents don't use memd yet, run in client/openclaw-plugin:
   npm install --omit=dev
   openclaw plugins install "$PWD" --force --accept-capabilities
 """

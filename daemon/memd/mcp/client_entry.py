@@ -22,11 +22,15 @@ def plan(client: Mcp, path: Path, entry: dict[str, Any] | None) -> SettingsChang
     before = read_settings(path)
     text = before or ""
     try:
-        edit = _toml if path.suffix == ".toml" else _json
-        after = edit(text, client.section, entry)
+        after = edit(client, path, text, entry)
     except UneditableTextError as error:
         raise uneditable(path, error, HINT) from None
     return SettingsChange(path, before, after, HINT)
+
+
+def edit(client: Mcp, path: Path, text: str, entry: dict[str, Any] | None) -> str:
+    """Return the text of settings with the entry, or without it for None; may raise `UneditableTextError`."""
+    return (_toml if path.suffix == ".toml" else _json)(text, client.section, entry)
 
 
 def _toml(text: str, section: str, entry: dict[str, Any] | None) -> str:

@@ -300,6 +300,27 @@ def test_a_file_that_setup_made_goes_if_a_program_wrote_it_again_without_more(ho
     assert picture(home) == before
 
 
+@pytest.mark.parametrize("edited", [False, True])
+def test_hooks_and_server_in_one_file_are_taken_back_together(home: Path, edited: bool) -> None:
+    settings = home / ".qwen/settings.json"
+    settings.parent.mkdir()
+    write(settings, '{"theme": "dark"}', 0o644)
+    before = picture(home)
+
+    assert setup("--yes").code == 0
+    written = json.loads(settings.read_text())
+    if edited:
+        settings.write_text(json.dumps(written | {"theme": "light"}))
+    setup("--remove", "--yes")
+
+    assert "memd" in written["mcpServers"]
+    assert "hooks" in written
+    if edited:
+        assert json.loads(settings.read_text()) == {"theme": "light"}
+    else:
+        assert picture(home) == before
+
+
 def test_an_undone_edit_counts_as_unchanged(home: Path) -> None:
     before = picture(home)
     setup("--yes")

@@ -123,7 +123,7 @@ def command(
             if not as_json:
                 _print_plan(session, plan, changes, dry_run=dry_run)
             if confirm("Do this?", is_needed=bool(changes)):
-                _carry_out(client, plan, ledger, done, stamp(session.now_ms()))
+                _carry_out(client, plan, ledger, done, agent, stamp(session.now_ms()))
                 _index_and_prove(session, client, plan, done, quiet=as_json)
                 if not as_json:
                     session.output.lines(screen.done_lines(done.changed, done.proofs, done.answers))
@@ -197,7 +197,9 @@ def _print_plan(
         session.output.text("nothing to change\n")
 
 
-def _carry_out(client: Client, plan: SetupPlan, ledger: Ledger, done: Done, now: str) -> None:
+def _carry_out(
+    client: Client, plan: SetupPlan, ledger: Ledger, done: Done, agent: str | None, now: str
+) -> None:
     """Make the changes."""
     done.faults += [f"{step.name}, {step.kind}: {step.reason}" for step in plan.steps() if step.is_fault]
     added = _added(plan)
@@ -208,7 +210,11 @@ def _carry_out(client: Client, plan: SetupPlan, ledger: Ledger, done: Done, now:
             done.changed.append((str(change.path), ledger.carry_out(change, "sources", "", now)))
             late = [name for name in added if wait_for(client, name, present=True) is None]
             done.faults += [f"{name}: the daemon has not added it; see `memctl status`" for name in late]
-    for step in plan.steps():
+    for planned in plan.steps():
+        step, paths = planned, {path for path, _ in done.changed}
+        if any(str(change.path) in paths for change in step.changes):  # hooks and servers are in one file
+            fresh = find_connections(agent, ledger)
+            step = next((new for new in fresh if (new.kind, new.name) == (step.kind, step.name)), step)
         for change in step.changes:
             with done.reported(f"{step.name}, {step.kind}"):
                 if not change.is_none:
@@ -239,7 +245,7 @@ def _index_and_prove(
 def _remove(session: CliSession, client: Client, ledger: Ledger, done: Done, confirm: _Confirm) -> None:
     """Take back what setup did, the sources first, so that the daemon stops reading them."""
     files, names = ledger.files, list(ledger.sources)
-    paths = sorted(files, key=lambda path: (files[path].kind != "sources", path))
+    paths = sorted(files, key=lambda path: ("sources" not in files[path].kinds, path))
     if not (confirm.as_json or (confirm.yes and paths)):
         text = "".join(f"  {screen.short(path)}\n" for path in paths)
         session.output.text(text or "setup has changed nothing\n")
@@ -248,7 +254,7 @@ def _remove(session: CliSession, client: Client, ledger: Ledger, done: Done, con
     for path in paths:
         with done.reported(path):
             done.taken_back.append(ledger.take_back(path))
-    if not any(file.kind == "sources" for file in files.values()):
+    if not any("sources" in file.kinds for file in files.values()):
         late = [name for name in names if wait_for(client, name, present=False) is not None]
         done.faults += [f"{name}: the daemon still has it; see `memctl status`" for name in late]
         ledger.sources = []

@@ -54,8 +54,8 @@ def find_connections(agent: str | None, ledger: Ledger) -> Iterator[Step]:
 def is_installed(program: Program, places: Places) -> bool:
     """Return whether a program has files here: setup makes none for one that was never used."""
     paths = places.paths(program.conversations.places) if program.conversations else []
-    paths += places.paths([program.notes.folder]) if program.notes and program.notes.folder else []
     settings = places.paths(program.mcp.files) if program.mcp else []
+    settings += places.paths([program.hooks.file]) if program.hooks else []
     paths += [*settings, *(path.parent for path in settings)]
     return any(os.path.exists(path) for path in paths if path != places.home)
 

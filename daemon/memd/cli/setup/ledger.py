@@ -37,14 +37,14 @@ class ChangedFile(Struct):
     """A file that setup changed.
 
     Attributes:
-        kind: `sources`, `hooks`, `mcp` or `skill`.
+        kinds: What setup wrote into it: `sources`, `hooks`, `mcp`, `skill`.
         program: The program whose file it is.
         before: Hash of its text before setup; empty if it was missing; None: unknown, as it had entries of memd.
         after: Hash of its text after setup.
         backups: Copies of its earlier text.
     """
 
-    kind: str
+    kinds: list[str]
     program: str
     before: str | None
     after: str
@@ -69,14 +69,16 @@ class Ledger(Struct):
     def carry_out(self, change: SettingsChange, kind: str, program: str, stamp: str) -> str:
         """Record a change and make it; return the backup of the file's earlier text, empty if there is none."""
         path, before = os.path.realpath(change.path), digest(change.before)
-        entry = self.files.get(path) or ChangedFile(kind, program, before, before)
+        entry = self.files.get(path) or ChangedFile([kind], program, before, before)
         is_known = path in self.files and before in (entry.before, entry.after)
         if not is_known:
             is_clean = self._without_own(path, entry, change.before) == change.before
             entry = replace(entry, before=before if is_clean else None)
         missing = [str(folder) for folder in Path(path).parents if not folder.exists()]
         self.folders += [folder for folder in missing if folder not in self.folders]
-        self.files[path] = entry = replace(entry, after=digest(change.after))
+        self.files[path] = entry = replace(
+            entry, after=digest(change.after), kinds=list(dict.fromkeys([*entry.kinds, kind]))
+        )
         self.save()
         is_own = kind == "skill" or (kind == "hooks" and HOOKS[program].is_own_file)
         backup = carry_out(replace(change, has_backup=not is_known and not is_own), stamp)
@@ -107,7 +109,7 @@ class Ledger(Struct):
                 Path(backup).unlink(missing_ok=True)
         elif after is None:
             state = "deleted"
-        elif entry.kind == "skill":
+        elif "skill" in entry.kinds:
             state = "left, because its text has changed since; delete it yourself"
         del self.files[path]
         self.save()
@@ -134,18 +136,18 @@ class Ledger(Struct):
         """Return a text without memd's entries; None for a missing file, or one that setup made for them alone."""
         hooks, client = HOOKS.get(entry.program), MCP_CLIENTS.get(entry.program)
         is_new = path in self.files and entry.before == ""
-        if text is None or entry.kind == "skill":
+        if text is None or "skill" in entry.kinds:
             return text
         after, ignored = text, set[str]()
-        if entry.kind == "sources":
+        if "sources" in entry.kinds:
             for name in self.sources:
                 after = toml_edit.remove(after, "sources", name)
-        elif entry.kind == "hooks" and hooks is not None:
+        if "hooks" in entry.kinds and hooks is not None:
             if hooks.manifest.endswith(f"/{Path(path).name}"):
                 return None if is_new else text
-            after, ignored = without_hooks(hooks, text), {*hooks.top}
-        elif entry.kind == "mcp" and client is not None:
-            after = client_entry.plan(client, Path(path), None).after or ""
+            after, ignored = without_hooks(hooks, after), {*hooks.top}
+        if "mcp" in entry.kinds and client is not None:
+            after = client_entry.edit(client, Path(path), after, None)
             if not path.endswith(".toml") and (is_new or original is not None):
                 had_section = client.section in json_edit.value_of(original or "")
                 if not had_section and json_edit.value_of(after).get(client.section) == {}:

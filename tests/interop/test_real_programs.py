@@ -44,7 +44,7 @@ def test_a_session_on_a_terminal_is_read_with_its_prompt_and_its_answer(name: st
     assert any(FILE_TEXT.strip() in result for request in server.asked for result in request.results)
 
 
-HEADLESS_SESSIONS_ARE_MARKED = ("claude-code", "codex")
+HEADLESS_SESSIONS_ARE_MARKED = ("claude-code", "codex", "grok")
 """Programs whose transcripts tell a session without a person from one with a person."""
 
 

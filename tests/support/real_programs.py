@@ -37,7 +37,13 @@ WAIT_S: Final = 120.0
 KEY: Final = "loopback-key-without-any-meaning"
 
 _MACHINE: Final = "arm64" if platform.machine().lower() in ("arm64", "aarch64") else "x64"
-_SYSTEM: Final = f"{sys.platform}-{_MACHINE}"
+SYSTEM: Final = f"{sys.platform}-{_MACHINE}"
+
+
+def recent_node() -> Path:
+    """Return the Node that tests install; programs may need a newer one than that on PATH."""
+    package = f"node-{SYSTEM}"
+    return installed(f"{package}@{NODE_VERSION}") / "node_modules" / package / "bin" / "node"
 
 
 class RealProgram:
@@ -49,6 +55,9 @@ class RealProgram:
     package: ClassVar[str]
     ready: ClassVar[str]
     """A word on its screen when it waits for a prompt."""
+
+    asks_first: ClassVar[str] = ""
+    """A word on its screen when it asks whether to trust the folder; Enter agrees."""
 
     leave: ClassVar[str]
     """The command that ends it."""
@@ -133,6 +142,9 @@ class RealProgram:
     def talk(self, *prompts: str) -> None:
         """Type prompts on a terminal, wait for each until it is answered in the transcript, and leave."""
         with self.terminal() as terminal:
+            if self.asks_first:
+                terminal.wait_for(self.asks_first)
+                terminal.press(b"\r")
             terminal.wait_for(self.ready)
             for prompt in prompts:
                 self._say(terminal, prompt)
@@ -215,7 +227,7 @@ class ClaudeCodeOfNpm(RealProgram):
         (self.home / ".claude.json").write_text(json.dumps(settings))
 
     def command(self) -> list[str | Path]:
-        return [self.modules / "@anthropic-ai" / f"claude-code-{_SYSTEM}" / "claude"]
+        return [self.modules / "@anthropic-ai" / f"claude-code-{SYSTEM}" / "claude"]
 
     def tool_call(self, tools: tuple[str, ...]) -> ToolCall | None:
         path = str(self.folder / "ports.txt")
@@ -265,10 +277,10 @@ class CodexOfNpm(RealProgram):
         (self.home / ".codex" / "config.toml").write_text(settings)
 
     def command(self) -> list[str | Path]:
-        vendor = self.modules / "@openai" / f"codex-{_SYSTEM}" / "vendor"
+        vendor = self.modules / "@openai" / f"codex-{SYSTEM}" / "vendor"
         found = next(vendor.glob("*/bin/codex"), None)
         if found is None:
-            pytest.skip(f"Codex's package has no program for {_SYSTEM}")
+            pytest.skip(f"Codex's package has no program for {SYSTEM}")
         return [found]
 
     def headless(self, prompt: str) -> list[str]:
@@ -303,10 +315,8 @@ class GeminiOfNpm(RealProgram):
         (self.home / ".gemini" / "settings.json").write_text(json.dumps(settings))
 
     def command(self) -> list[str | Path]:
-        node = f"node-{_SYSTEM}"
-        program = installed(f"{node}@{NODE_VERSION}") / "node_modules" / node / "bin" / "node"
         bundle = self.modules / "@google" / "gemini-cli" / "bundle" / "gemini.js"
-        return [program, bundle, "-m", "gemini-2.5-flash"]
+        return [recent_node(), bundle, "-m", "gemini-2.5-flash"]
 
     def tool_call(self, tools: tuple[str, ...]) -> ToolCall | None:
         return ToolCall("read_file", {"file_path": "ports.txt"}) if "read_file" in tools else None
@@ -329,7 +339,7 @@ class CopilotOfNpm(RealProgram):
         (self.home / ".copilot" / "config.json").write_text(json.dumps(trusted))
 
     def command(self) -> list[str | Path]:
-        return [self.modules / "@github" / f"copilot-{_SYSTEM}" / "copilot", "--allow-all-tools"]
+        return [self.modules / "@github" / f"copilot-{SYSTEM}" / "copilot", "--allow-all-tools"]
 
     def tool_call(self, tools: tuple[str, ...]) -> ToolCall | None:
         return ToolCall("view", {"path": str(self.folder / "ports.txt")}) if "view" in tools else None
@@ -345,8 +355,10 @@ class CopilotOfNpm(RealProgram):
         }
 
 
+from tests.support.real_programs_lines import LINES_PROGRAMS  # noqa: E402 - its classes derive from `RealProgram`
+
 REAL_PROGRAMS: Final[dict[str, type[RealProgram]]] = {
-    each.name: each for each in (ClaudeCodeOfNpm, CodexOfNpm, GeminiOfNpm, CopilotOfNpm)
+    each.name: each for each in (ClaudeCodeOfNpm, CodexOfNpm, GeminiOfNpm, CopilotOfNpm, *LINES_PROGRAMS)
 }
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from types import NoneType
+
 from memd.programs.conversation import Role
 from memd.programs.lines import LinesReader, Record, Table, field, first_text
 from memd.programs.program import TranscriptFile
@@ -26,9 +28,10 @@ class GrokReader(LinesReader):
         super().take(record, kind, place)
 
     def is_foreign(self, record: Record) -> bool:
-        """Return whether a record is a copy."""
-        key = first_text(record, self.table.key)
-        return bool(key) and not key.startswith(text_of(field(record, "params.sessionId")))
+        """Return whether a record is a copy, or damaged where it may be marked as a machine's."""
+        key, marks = first_text(record, self.table.key), field(record, "params.update._meta")
+        is_copy = bool(key) and not key.startswith(text_of(field(record, "params.sessionId")))
+        return is_copy or not isinstance(marks, (dict, NoneType))
 
     def say(self, role: Role, text: str, place: int, key: str, time_ms: int | None) -> bool:
         """Add a piece to the message before it, or begin a message."""

@@ -32,7 +32,7 @@ from memd.programs.records import (
     time_ms_of,
     title_of,
 )
-from memd.programs.small_files import paths_in, read_small_file
+from memd.programs.small_files import read_small_file
 from memd.text.transcripts.injected import without_injected
 from memd.text.transcripts.tags import opens_with_tag
 
@@ -42,6 +42,11 @@ _record = msgspec.json.Decoder(Record)
 
 ID: Final = r"([A-Za-z0-9_-][A-Za-z0-9._-]{0,119})"
 """What `{id}` in the pattern of a path stands for."""
+
+_FAMILY = re.compile(r"[^./]*[./]")
+
+SECONDS: Final = 100_000_000_000
+"""Smaller times are seconds, not milliseconds."""
 
 
 def field(record: object, path: str) -> Any:
@@ -86,53 +91,49 @@ class Rule(Struct, frozen=True, forbid_unknown_fields=True):
     Attributes:
         role: Who speaks.
         text: Paths of the content; the first that exists counts.
-        when: The values that fields must have; "" stands for a missing field.
-        unmarked: Paths of fields that must not be set.
-        inner: A pattern whose group is the text, if it matches at the beginning.
+        when: The values that fields must have; "" stands for a field that is missing, null or false.
         out: A pattern of what is removed.
     """
 
     role: Role
     text: tuple[str, ...]
     when: Mapping[str, tuple[str, ...]]
-    unmarked: tuple[str, ...] = ()
-    inner: str = ""
     out: str = ""
 
     def holds(self, record: Record) -> bool:
         """Return whether a record is such a message."""
         values = ((field(record, path), allowed) for path, allowed in self.when.items())
-        is_such = all(("" if value is None else value or 0) in allowed for value, allowed in values)
-        return is_such and not any(is_marked(field(record, path)) for path in self.unmarked)
+        return all((value if is_marked(value) else "") in allowed for value, allowed in values)
 
     def words(self, record: Record) -> str:
         """Return the text of a record."""
         content = next((found for path in self.text if (found := field(record, path)) is not None), None)
         text = content if isinstance(content, str) else visible_text(content)
-        inner = re.match(self.inner, text, re.S) if self.inner else None
-        return re.sub(self.out, "", inner[1] if inner else text, flags=re.S) if self.out else text
+        return re.sub(self.out, "", text, flags=re.S) if self.out else text
 
 
 class Details(Struct, frozen=True, forbid_unknown_fields=True):
     """A JSON file next to transcripts that describes a session.
 
     Attributes:
-        file: Its path below the folder; `{id}` is the session's id, and `*` all folders.
-        facts: Paths of texts by attributes of `Session`, and `times` those of times.
+        file: Its path below the folder; `{id}` is the session's id, and `*` any text.
+        id: Path of the session's id in it, if the path doesn't tell.
+        facts: Paths of texts and times by attributes of `Session`.
         kinds: The kind of a session by the value of its field `kind`.
     """
 
     file: str
+    id: str = ""
     facts: Mapping[str, tuple[str, ...]] = {}
-    times: Mapping[str, tuple[str, ...]] = {}
     kind: str = ""
     kinds: Mapping[str, SessionKind] = {}
 
     def session(self, session_id: str, record: Record) -> Session:
         """Return what the file says about a session."""
-        facts: dict[str, Any] = {name: first_text(record, paths) for name, paths in self.facts.items()}
-        for name, paths in self.times.items():
-            facts[name] = next((time for path in paths if (time := time_ms_of(field(record, path)))), None)
+        facts: dict[str, Any] = {}
+        for name, paths in self.facts.items():
+            times = (time for path in paths if (time := time_ms_of(field(record, path))))
+            facts[name] = next(times, None) if name.endswith("_ms") else first_text(record, paths)
         kind = self.kinds.get(first_text(record, (self.kind,)), "main")
         return Session(session_id, kind, **facts | {"title": title_of(facts.get("title", ""))})
 
@@ -144,14 +145,12 @@ class Table(Struct, frozen=True, dict=True, forbid_unknown_fields=True):
         paths: Where they are.
         reader: Module and class of their reader, and `files` of the program, if the table isn't enough.
         kind: Paths of a record's type; the first that exists counts.
-        known: Types without words of a user or an answer, and `families` what precedes `separator` in such types.
-        time: Paths of a record's time, in seconds if `is_in_seconds`.
+        known: Types without words of a user or an answer; also their beginnings, up to the first `.` or `/`.
+        time: Paths of a record's time.
         key: Paths of a message's id; `parent` is the path of the one before it in a tree.
-        turns: Types of records of a turn in a tree.
         facts: Paths of texts by attributes of `Session`. Of folders and parents the first counts, else the last.
         titles: The path of a title by the type of record that has it.
         messages: Which records are messages.
-        copied: Paths of marks of records that are copies, or of other sessions.
     """
 
     paths: tuple[Form, ...]
@@ -159,30 +158,25 @@ class Table(Struct, frozen=True, dict=True, forbid_unknown_fields=True):
     files: str = "lines.LinesFiles"
     kind: tuple[str, ...] = ("type",)
     known: str = ""
-    families: str = ""
-    separator: str = "."
     time: tuple[str, ...] = ("timestamp",)
-    is_in_seconds: bool = False
     key: tuple[str, ...] = ("id",)
     parent: str = ""
-    turns: tuple[str, ...] = ()
     facts: Mapping[str, tuple[str, ...]] = {}
     titles: Mapping[str, str] = {}
     messages: tuple[Rule, ...] = ()
-    copied: tuple[str, ...] = ()
     details: Details | None = None
 
     @cached_property
     def known_types(self) -> frozenset[str]:
-        """The known types, and families with the separator."""
-        return frozenset(
-            (*self.known.split(), *(f"{name}{self.separator}" for name in self.families.split()))
-        )
+        """The known types and beginnings."""
+        return frozenset(self.known.split())
 
     def time_of(self, record: Record) -> int | None:
         """Return the time of a record."""
         value = next((found for path in self.time if (found := field(record, path)) is not None), None)
-        return time_ms_of(value * 1000 if self.is_in_seconds and isinstance(value, (int, float)) else value)
+        if isinstance(value, (int, float)) and value < SECONDS:
+            value *= 1000
+        return time_ms_of(value)
 
 
 TABLES: Final[Mapping[str, Table]] = msgspec.convert(
@@ -229,7 +223,7 @@ class LinesReader:
 
     def is_foreign(self, record: Record) -> bool:
         """Return whether a record is a copy, or belongs to another session."""
-        return any(is_marked(field(record, path)) for path in self.table.copied)
+        return False
 
     def note(self, record: Record, kind: str, time_ms: int | None) -> None:
         """Note what a record says about the session."""
@@ -243,10 +237,9 @@ class LinesReader:
 
     def skip(self, kind: str, record: Record) -> None:
         """Count a record that is no message if its type isn't known. One with a field of that name is a step."""
-        family = kind.partition(self.table.separator)
-        if not kind or (
-            self.table.known_types.isdisjoint((kind, "".join(family[:2]))) and kind not in record
-        ):
+        family = _FAMILY.match(kind)
+        kinds = {kind, family[0] if family else kind}
+        if not kind or (self.table.known_types.isdisjoint(kinds) and kind not in record):
             count_unknown(self._unknown, kind)
 
     def say(self, role: Role, text: str, place: int, key: str, time_ms: int | None) -> bool:
@@ -280,9 +273,7 @@ class TreeReader(LinesReader):
 
     def order_of(self, record: Record, kind: str, rule: Rule | None) -> RecordKind:
         """Return what a record is in the tree."""
-        if rule is not None and rule.role == "user":
-            return PROMPT
-        return MESSAGE if kind in self.table.turns else OTHER
+        return OTHER if rule is None else PROMPT if rule.role == "user" else MESSAGE
 
     def enter(self, record: Record, kind: str, rule: Rule | None) -> bool:
         """Add a record to the tree."""
@@ -347,9 +338,12 @@ class LinesFiles(FileReader):
         details = self._table.details
         if details is None or re.fullmatch(ID, session_id) is None:
             return None
-        _, is_below, file = details.file.replace("{id}", session_id).rpartition("*/")
-        for parent in paths_in(folder) if is_below else [folder]:
-            record = read_json(f"{parent}/{file}")
-            if record is not None:
+        try:
+            paths = sorted(folder.glob(details.file.replace("{id}", session_id)))
+        except OSError:
+            return None
+        for path in paths:
+            record = read_json(str(path))
+            if record is not None and (not details.id or field(record, details.id) == session_id):
                 return details.session(session_id, record)
         return None

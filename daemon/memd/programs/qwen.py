@@ -21,7 +21,7 @@ class QwenReader(TreeReader):
             field(part, "functionResponse") for part in (parts if isinstance(parts, list) else ())
         )
         is_agents = is_marked(record.get("isSidechain")) and self.session.kind != "subagent"
-        return is_result or is_agents or super().is_foreign(record)
+        return is_result or is_agents or is_marked(record.get("forkedFrom"))
 
     def skip(self, kind: str, record: Record) -> None:
         """Count a record of an unknown type or subtype."""

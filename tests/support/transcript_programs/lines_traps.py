@@ -365,7 +365,7 @@ def grok() -> list[bytes]:
         file.said("agent", piece)
     for kind in (
         "available_commands_update background_tasks config_option_update current_mode_update plan "
-        "session_info_update turn_completed usage_update"
+        "compaction_checkpoint retry_state session_info_update turn_completed usage_update"
     ).split():
         file.add(kind, content={"type": "text", "text": MACHINE}, entries=[MACHINE])
     file.said("user", ALSO, 1)

@@ -1,10 +1,18 @@
-"""Conversations of Kimi Code: the events of an agent's context."""
+"""Conversations of Kimi Code, the events of an agent's context, and of Kimi CLI."""
 
 from __future__ import annotations
 
-from memd.programs.lines import LinesReader, Record, Table, field
+import hashlib
+import os
+from pathlib import Path
+
+from msgspec.structs import replace
+
+from memd.programs.conversation import Session
+from memd.programs.lines import LinesFiles, LinesReader, Record, Table, field, read_json
 from memd.programs.program import TranscriptFile
 from memd.programs.records import is_marked, text_of
+from memd.programs.small_files import paths_in
 
 
 class KimiCodeReader(LinesReader):
@@ -42,3 +50,18 @@ def _begins_turn(message: object) -> bool:
     is_typed = origin is None or field(origin, "kind") == "user"
     is_in_turn = is_marked(field(origin, "inTurn"))
     return field(message, "role") == "user" and (is_typed or is_chosen) and not is_in_turn
+
+
+class KimiCliFiles(LinesFiles):
+    """Kimi CLI's folder of sessions, below a folder for each working directory, which is named by a hash."""
+
+    def read_details(self, folder: Path, session_id: str) -> Session | None:
+        """Return the title in the session's state, and the working directory that has the folder's hash."""
+        details = super().read_details(folder, session_id)
+        name = next((path for path in paths_in(folder) if os.path.isdir(f"{path}/{session_id}")), "")
+        listed = field(read_json(f"{folder.parent}/kimi.json"), "work_dirs") if name else None
+        for path in (text_of(field(entry, "path")) for entry in (listed if isinstance(listed, list) else ())):
+            hashed = hashlib.md5(path.encode("utf-8", "replace"), usedforsecurity=False).hexdigest()
+            if path and name.endswith(hashed):
+                return replace(details or Session(session_id), cwd=path)
+        return details

@@ -13,7 +13,8 @@ from memd.cli.hook_setup.changes import HookFiles
 from tests.support.daemon import DaemonProcess
 from tests.support.model_servers.server import DialectServer
 from tests.support.openclaw import ModelRequest
-from tests.support.real_programs import ANSWER, RealProgram, real_program
+from tests.support.real_program import ANSWER, RealProgram
+from tests.support.real_programs import real_program
 from tests.support.state_homes import KEYWORD_ONLY, StateHome
 
 pytestmark = pytest.mark.long

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from tests.support.openclaw import ToolCall
-from tests.support.real_programs import KEY, RealProgram, recent_node
+from tests.support.real_program import KEY, RealProgram, recent_node
 
 MODEL: Final = "scripted"
 INSTALL_S: Final = 120.0
@@ -143,6 +143,7 @@ class GrokOfNpm(RealProgram):
     """Grok Build; its model is a table in `config.toml`."""
 
     name = "grok"
+    marks_headless = True
     package = "@xai-official/grok@1.0.41"
     ready = "Scripted"
     leave = "/quit"

@@ -92,7 +92,7 @@ class ContinueOfNpm(RealProgram):
     ready = "Continue CLI"
     leave = "/exit"
     compact = ""
-    has_keys = has_times = False
+    has_keys = has_times = keeps_failed = False
 
     def set_up(self) -> None:
         (self.home / ".continue").mkdir()
@@ -120,7 +120,7 @@ class AiderOfPypi(RealProgram):
     ready = "Repo-map"
     leave = "/exit"
     compact = ""
-    has_tools = has_keys = can_resume = False
+    has_tools = has_keys = can_resume = keeps_failed = False
     marks_headless = drops_headless = True
 
     def install(self) -> Path:
@@ -157,10 +157,8 @@ def aider_environment() -> Path:
         if not (root / "installed").exists():
             shutil.rmtree(root, ignore_errors=True)
             try:
-                for command in (
-                    [sys.executable, "-m", "venv", root],
-                    [root / "bin" / "pip", "install", "--quiet", "--disable-pip-version-check", AIDER],
-                ):
+                pip = [str(root / "bin" / "pip"), "install", "--quiet", "--disable-pip-version-check", AIDER]
+                for command in ([sys.executable, "-m", "venv", str(root)], pip):
                     subprocess.run(command, check=True, capture_output=True, timeout=INSTALL_S)
             except (OSError, subprocess.SubprocessError) as error:
                 pytest.skip(f"pip can't get {AIDER}: {error}")

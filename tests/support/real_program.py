@@ -70,6 +70,9 @@ class RealProgram:
     can_resume: ClassVar[bool] = True
     """Whether it resumes a session without a person."""
 
+    keeps_failed: ClassVar[bool] = True
+    """Whether a transcript has the prompt of a script that failed."""
+
     marks_headless: ClassVar[bool] = False
     """Whether its sessions without a person are recognized."""
 

@@ -170,13 +170,10 @@ class CopilotOfNpm(RealProgram):
         }
 
 
+_PROGRAMS: Final[tuple[type[RealProgram], ...]] = (ClaudeCodeOfNpm, CodexOfNpm, GeminiOfNpm, CopilotOfNpm)
+
 REAL_PROGRAMS: Final[dict[str, type[RealProgram]]] = {
-    program.name: program
-    for program in (
-        *(ClaudeCodeOfNpm, CodexOfNpm, GeminiOfNpm, CopilotOfNpm),
-        *LINES_PROGRAMS,
-        *DOCUMENT_PROGRAMS,
-    )
+    program.name: program for program in (*_PROGRAMS, *LINES_PROGRAMS, *DOCUMENT_PROGRAMS)
 }
 
 

@@ -21,7 +21,7 @@ NAME: Final = ".aider.chat.history.md"
 _FILE: Final = re.compile(r"(?:.+/)?(?:\.aider\.chat\.history|[^/]*aider[^/]*hist[^/]*)\.md")
 _PROJECTS: Final = re.compile(r"(?!node_modules)[^./][^/]*(?:/(?!node_modules)[^./][^/]*)?")
 _START: Final = re.compile(r"# aider chat started at (\d{4}-\d\d-\d\d \d\d:\d\d:\d\d)\s*")
-_PROMPT: Final = re.compile(r"#### ?(.*?) *  ")
+_MAX_COMMAND_CHARS: Final = 4_096
 _RELEASE: Final = re.compile(r"> Aider v(\d\S*) *")
 _HEADLESS: Final = re.compile(r"> \S*aider\S* .*?(?<= )(?:--mess[a-z-]*|--msg|-m|-f)(?:[ =]|$)")
 """The command line of a chat without a person."""
@@ -48,20 +48,20 @@ class AiderReader:
         """Read the next line; see `TranscriptReader.read`. Empty ones are left out, which the numbers show."""
         text = line.decode("utf-8", "replace").removesuffix("\r")
         is_after_empty, self._last = place > self._last + 1, place
-        start, prompt = _START.fullmatch(text), _PROMPT.fullmatch(text)
+        start, is_whole = _START.fullmatch(text), text.endswith("  ")
         if self._speaker == "assistant" and not is_after_empty:
             self._lines.append(text)
         elif start is not None and is_after_empty:
             self._begin(None, place)
             self._begin_chat(start[1])
-        elif prompt is not None:
+        elif is_whole and text.startswith("#### "):
             if is_after_empty or self._speaker is None:
                 self._begin("user", place)
             self._has_prompt = True
-            self._lines.append(prompt[1])
-        elif not is_after_empty or not self._has_prompt or (text.startswith("> ") and text.endswith("  ")):
+            self._lines.append(text[5:].rstrip())
+        elif not is_after_empty or not self._has_prompt or (is_whole and text.startswith("> ")):
             self._begin(None, place)
-            self._is_headless = self._is_headless or _HEADLESS.match(text) is not None
+            self._is_headless = self._is_headless or _HEADLESS.match(text[:_MAX_COMMAND_CHARS]) is not None
             release = _RELEASE.fullmatch(text)
             self._conversation.session.release = release[1] if release else self._conversation.session.release
         else:

@@ -164,8 +164,12 @@ def part_of(value: object, path: str | Sequence[object]) -> Any:
     for name in (path.split(".") if path else ()) if isinstance(path, str) else path:
         if isinstance(value, dict) and isinstance(name, str):
             value = value.get(name)
-        elif isinstance(value, list) and str(name).isdecimal() and int(str(name)) < len(value):
-            value = value[int(str(name))]
+        elif (
+            isinstance(value, list)
+            and str(name)[:9].isdecimal()
+            and (number := int(str(name)[:9])) < len(value)
+        ):
+            value = value[number]
         else:
             return None
     return value

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 
 import pytest
@@ -142,6 +143,22 @@ def test_damaged_files_are_read_as_far_as_possible(data: bytes) -> None:
     assert [message.role for message in conversation.messages] == (
         ["user"] if b"####" in data and b"  " in data else []
     )
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        b"#### " + b" " * 300_000 + b"x",
+        b"> " + b"aider" * 300_000,
+        b"> aider " + b" -" * 300_000,
+        b"#### (Y" * 100_000 + b"  ",
+        b"# aider chat started at " + b" " * 300_000,
+    ],
+)
+def test_hostile_lines_are_read_quickly(line: bytes) -> None:
+    before = time.perf_counter()
+    read(b"\n" + line + b"\n\n" + line)
+    assert time.perf_counter() - before < 2
 
 
 # --- files ------------------------------------------------------------------------------------------

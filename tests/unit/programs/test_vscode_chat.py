@@ -152,6 +152,8 @@ def test_changes_of_every_kind_are_applied(change: Any, prompts: str) -> None:
         {"kind": 1, "k": ["requests", "x"], "v": "d"},
         {"kind": 1, "k": [{}, "x"], "v": "d"},
         {"kind": 1, "k": [["x"]], "v": "d"},
+        {"kind": 1, "k": ["requests", "9" * 5_000, "message"], "v": "d"},
+        {"kind": 1, "k": ["requests", 10**18, "message"], "v": "d"},
         {"kind": 2, "k": ["requests", True, "response"], "v": ["d"]},
         {"kind": 3, "k": ["requests", -1]},
         ["text"],

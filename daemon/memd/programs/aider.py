@@ -71,8 +71,8 @@ class AiderReader:
 
     def conversation(self) -> Conversation:
         """Return the conversation; see `TranscriptReader.conversation`."""
-        known = self._conversation
-        return Conversation(known.session, [*known.messages, *self._message()], breaks=known.breaks.copy())
+        whole = self._conversation
+        return Conversation(whole.session, [*whole.messages, *self._message()], breaks=whole.breaks.copy())
 
     def _begin(self, speaker: Role | None, place: int) -> None:
         """Begin a message; None: lines of aider."""
@@ -81,13 +81,14 @@ class AiderReader:
 
     def _begin_chat(self, time: str) -> None:
         """Begin the next chat."""
-        known = self._conversation
+        breaks, end = self._conversation.breaks, len(self._conversation.messages)
         self._time_ms = _local_ms(time)
-        known.session.note_time(self._time_ms)
+        self._conversation.session.note_time(self._time_ms)
         self._has_prompt = self._is_headless = False
-        if known.messages:
-            known.breaks = [each for each in known.breaks if each.end < len(known.messages)]
-            known.breaks.append(Break(len(known.messages), len(known.messages), self._time_ms or 0))
+        if breaks and breaks[-1].end == end:
+            breaks.pop()  # the chat before was empty
+        if end:
+            breaks.append(Break(end, end, self._time_ms or 0))
 
     def _message(self) -> list[Message]:
         """Return the message that was begun, if it is one of a person or an answer to one."""

@@ -30,9 +30,9 @@ class ClineReader(DocumentReader):
     def _read_session(self, document: object) -> None:
         super()._read_session(document)
         if part_of(document, "agent") not in (None, "lead"):
-            self._read.session.kind = "subagent"
+            self._result.session.kind = "subagent"
         elif is_marked(part_of(document, "origin.trigger")):
-            self._read.session.kind = "machine"
+            self._result.session.kind = "machine"
 
     def _speech(self, item: Mapping[str, Any]) -> Iterator[tuple[Role, str]]:
         metadata = item.get("metadata")

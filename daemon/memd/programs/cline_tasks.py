@@ -53,7 +53,7 @@ class TaskReader(DocumentReader):
             yield from _answer(text)
         elif kind.startswith("api_req_"):
             match = _FOLDER.search(text)
-            self._read.session.cwd = self._read.session.cwd or (match[1] if match is not None else "")
+            self._result.session.cwd = self._result.session.cwd or (match[1] if match is not None else "")
         elif kind not in _OTHERS:
             self._count(kind)
 

@@ -57,24 +57,26 @@ class DocumentReader:
         self._file = file
         self._form = form
         self._document: Any = None
-        self._read = Conversation(session_of(file))
+        self._result = Conversation(session_of(file))
 
     def read(self, line: bytes, place: int) -> None:
         """Read the whole document; see `TranscriptReader.read`."""
         value = decode_record(line, _value) if is_utf8(line) else None
         if value is None:
-            self._read.broken += bool(line.strip())
+            self._result.broken += bool(line.strip())
         else:
             self._take(value)
 
     def conversation(self) -> Conversation:
         """Return the conversation; see `TranscriptReader.conversation`."""
-        read = self._read
-        self._read = Conversation(session_of(self._file), unknown=read.unknown.copy(), broken=read.broken)
+        counted = self._result
+        self._result = Conversation(
+            session_of(self._file), unknown=counted.unknown.copy(), broken=counted.broken
+        )
         self._read_session(self._document)
         items = part_of(self._document, self._form.messages)
         self._read_messages(items if isinstance(items, list) else [])
-        conversation, self._read = self._read, read
+        conversation, self._result = self._result, counted
         return conversation
 
     def _take(self, value: Any) -> None:
@@ -83,7 +85,7 @@ class DocumentReader:
 
     def _read_session(self, document: object) -> None:
         """Read what the document records about its session."""
-        session = self._read.session
+        session = self._result.session
         for name, path in self._form.session.items():
             value = part_of(document, path)
             if name.endswith("_ms"):
@@ -95,14 +97,14 @@ class DocumentReader:
 
     def _read_messages(self, items: Sequence[object]) -> None:
         """Read the messages in their order. A text that is repeated at once was only shown again."""
-        messages = self._read.messages
+        messages = self._result.messages
         for place, item in enumerate(items, start=1):
             if not isinstance(item, dict):
-                self._read.broken += 1
+                self._result.broken += 1
                 continue
             times = (time_ms_of(part_of(item, path)) for path in self._form.times)
             time_ms = next((time for time in times if time is not None), None)
-            self._read.session.note_time(time_ms)
+            self._result.session.note_time(time_ms)
             key = text_of(part_of(item, self._form.key))
             for role, text in self._speech(item):
                 said = role, text.strip()
@@ -122,7 +124,7 @@ class DocumentReader:
 
     def _count(self, kind: object) -> None:
         """Count a message of an unknown type."""
-        count_unknown(self._read.unknown, kind if isinstance(kind, str) else type(kind).__name__)
+        count_unknown(self._result.unknown, kind if isinstance(kind, str) else type(kind).__name__)
 
 
 class DocumentFiles(FileReader):

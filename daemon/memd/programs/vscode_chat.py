@@ -41,7 +41,7 @@ class ChatReader(DocumentReader):
         elif change not in (_SET, _PUSH, _DELETE):
             self._count("change")
         elif not isinstance(value, dict) or not _apply(value, self._document):
-            self._read.broken += 1
+            self._result.broken += 1
 
     def _speech(self, item: Mapping[str, Any]) -> Iterator[tuple[Role, str]]:
         if is_marked(item.get("shouldBeRemovedOnSend")) or is_marked(item.get("isHidden")):

@@ -12,7 +12,8 @@ from memd.text.transcripts.injected import without_injected
 from tests.support.daemon import DaemonProcess
 from tests.support.openclaw import ModelRequest, TextReply, ToolCall
 from tests.support.programs import TerminalProgram
-from tests.support.real_programs import ANSWER, REAL_PROGRAMS, RealProgram, real_program
+from tests.support.real_program import ANSWER, RealProgram
+from tests.support.real_programs import REAL_PROGRAMS, real_program
 from tests.support.state_homes import KEYWORD_ONLY, StateHome
 
 pytestmark = pytest.mark.long

@@ -8,7 +8,8 @@ import pytest
 
 from memd.cli.setup.discover import SKILL
 from memd.programs.catalog import PROGRAMS, Places
-from tests.support.real_programs import QUESTION, REAL_PROGRAMS, real_program
+from tests.support.real_program import QUESTION
+from tests.support.real_programs import REAL_PROGRAMS, real_program
 
 DESCRIPTION = b"memory of earlier sessions with any coding agent"
 

@@ -59,7 +59,9 @@ async def hand_off(registry: AgentRegistry, params: SessionHandoffParams) -> Ses
     shared = registry.agents.get(SHARED_AGENT)
     if params.agent is None and shared is not None and shared not in agents:
         agents = [agent for agent in (*agents, shared) if agent.config.settings.enabled] or agents
-    sessions = [_Candidate(agent, *session) for agent in agents for session in await agent.perform(list_sessions)]
+    sessions = [
+        _Candidate(agent, *session) for agent in agents for session in await agent.perform(list_sessions)
+    ]
     sessions.sort(key=lambda session: -session.facts.updated_ms)
     chosen, conversation = await _choose(sessions, params)
     facts = chosen.facts

@@ -26,7 +26,7 @@ def daemon() -> Iterator[DaemonProcess]:
 def show(page: Page) -> None:
     """Open the view by its key."""
     page.wait_text("Tomatoes need")
-    page.press("6")
+    page.press("5")
     page.wait_text("Never recalled")
 
 

@@ -17,7 +17,7 @@ import msgspec
 
 from memd.programs.conversation import Conversation
 from memd.programs.export_files import ExportFile, exports_at, open_export
-from memd.programs.program import ConversationDatabase, StoredSession
+from memd.programs.program import ConversationDatabase, FileFacts, StoredSession, file_facts
 from memd.programs.records import decode_record
 from memd.programs.values import MAX_ROWS
 from memd.system.safe_open import stat_of
@@ -75,6 +75,7 @@ class ChatExport(ConversationDatabase):
         self._path = path
         self._lock = Lock()
         self._version: object = None
+        self._files: list[Path] = []
         self._places: dict[str, list[_Place]] = {}
 
     def __repr__(self) -> str:
@@ -116,6 +117,18 @@ class ChatExport(ConversationDatabase):
                 records = self._read(session_id)
         return self.conversation(session_id, records) if records else None
 
+    def state(self, path: Path) -> Sequence[FileFacts]:
+        """Return the facts of the export and of the files in it that were listed; see `ConversationDatabase.state`."""
+        facts = file_facts(str(path))
+        return (facts, *self._listed_facts()) if facts else ()
+
+    def state_when_listed(self, before: Sequence[FileFacts]) -> Sequence[FileFacts]:
+        """Return the state with the files that are known only now; see `ConversationDatabase.state_when_listed`."""
+        return (*before[:1], *self._listed_facts())
+
+    def _listed_facts(self) -> list[FileFacts]:
+        return [file_facts(str(file)) for file in self._files]
+
     def close(self) -> None:
         """Forget the sessions; no file is kept open."""
         with self._lock:
@@ -125,9 +138,9 @@ class ChatExport(ConversationDatabase):
         """List the conversations, unless the export is unchanged."""
         failed = ForeignDatabaseError(f"it is no export of {self.title}", unknown=True)
         self.hint = f"name the archive that you downloaded from {self.title}, or the folder of its files"
-        self.files = []
+        self._files = []
         for paths in exports_at(self._path, self.names):
-            self.files = [*self.files, *(path for path in paths if path != self._path)]
+            self._files = [*self._files, *(path for path in paths if path != self._path)]
             try:
                 version = [(path, stat_of(os.lstat(path))) for path in paths]
                 is_settled = time.time_ns() - max(facts[0] for _, facts in version) > GRAIN_NS

@@ -88,6 +88,7 @@ class OpencodeConversation(Struct):
     created_ms: int = 0
     updated_ms: int = 0
     revert: bytes | None = None
+    release: str = ""
     messages: Iterator[OpencodeMessage] = field(default_factory=lambda: iter(()))
 
 
@@ -239,13 +240,13 @@ def _read_session(
     row = db.execute(
         f"""SELECT {text_column(_column(columns, "parent_id"))}, {text_column(_column(columns, "fork_session_id"))},
                 {text_column("title")}, {text_column("directory")}, time_created, time_updated,
-                {json_column(_column(columns, "revert"))}
+                {json_column(_column(columns, "revert"))}, {text_column(_column(columns, "version"))}
             FROM {table} WHERE id = ?""",
         (session_id,),
     ).fetchone()
     if row is None:
         return None
-    parent, forked_from, title, directory, created, updated, revert = row
+    parent, forked_from, title, directory, created, updated, revert, release = row
     return OpencodeConversation(
         session_id,
         is_v2,
@@ -256,6 +257,7 @@ def _read_session(
         time_of(created),
         time_of(updated),
         blob_of(revert),
+        text_of(release),
     )
 
 

@@ -6,16 +6,22 @@ One module per program implements one of them as `READER`. Nothing is ever writt
 from __future__ import annotations
 
 import hashlib
+import os
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import NamedTuple, Protocol
+from typing import NamedTuple, Protocol, TypeAlias
 
 from memd.programs.conversation import Conversation, Session, SessionKind
 from memd.programs.work import WorkLog, WorkReader
 from memd.system.safe_open import FileStat
 from memd_client.messages import Problem
+
+LOG_ENDING = "-wal"
+
+FileFacts: TypeAlias = tuple[int, ...]
+"""Inode, size, time and mode of a file; empty if it doesn't exist."""
 
 
 class TranscriptFile(NamedTuple):
@@ -122,7 +128,7 @@ class StoredSession(NamedTuple):
         id: The program's stable id.
         stat: Changes with every change of its messages: (time of the last one, size, number of the last one, time).
         kind: `main` for a conversation.
-        messages: How many messages it has.
+        messages: How many messages it has; 0 if only its content shows that.
         key: Of OpenClaw, its session key.
         problem: Why it can't be read; empty if it can.
     """
@@ -145,8 +151,7 @@ class ConversationDatabase(ABC):
         hint: What to do if this release can't read it.
         problems: Problems that the last list of sessions has, each with a hint.
         keeps_facts: Whether what is known about a session is stored.
-        reads_folders: Whether the path may be that of a folder.
-        files: Of a folder, the files that the last list of sessions depends on.
+        reads_folders: Whether the path may be that of a folder of files that belong together.
     """
 
     problem_code: str = "database_unreadable"
@@ -154,7 +159,18 @@ class ConversationDatabase(ABC):
     problems: Sequence[Problem] = ()
     keeps_facts: bool = True
     reads_folders: bool = False
-    files: Sequence[Path] = ()
+
+    def state(self, path: Path) -> Sequence[FileFacts]:
+        """Return the facts of the database at a path and of its other files; empty if it doesn't exist.
+
+        While they are unchanged, so are its sessions.
+        """
+        database = file_facts(str(path))
+        return (database, file_facts(f"{path}{LOG_ENDING}")) if database else ()
+
+    def state_when_listed(self, before: Sequence[FileFacts]) -> Sequence[FileFacts]:
+        """Return the state that counts after its sessions were listed, given the state before that."""
+        return before
 
     @abstractmethod
     def sessions(self) -> list[StoredSession]:
@@ -178,6 +194,15 @@ class ConversationDatabase(ABC):
     def name_of(self, session_id: str) -> str:
         """Return the last part of a conversation's path in the index; empty if the id can't be part of a path."""
         return name_of_session(session_id)
+
+
+def file_facts(path: str) -> FileFacts:
+    """Return the facts of a file (blocking)."""
+    try:
+        facts = os.lstat(path)
+    except (OSError, ValueError):
+        return ()
+    return facts.st_ino, facts.st_size, facts.st_mtime_ns, facts.st_mode
 
 
 _SAFE = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9._-]{0,119}")

@@ -14,7 +14,7 @@ from msgspec import Struct, field
 
 from memd.index.transcripts import NO_FACTS
 from memd.programs.conversation import Conversation, is_wanted
-from memd.programs.program import ConversationDatabase, StoredSession
+from memd.programs.program import LOG_ENDING, ConversationDatabase, FileFacts, StoredSession, file_facts
 from memd.programs.unreadable import describe_size, unreadable
 from memd.programs.work import located
 from memd.sources.conversation_text import RECENT_CONVERSATIONS, ConversationLines
@@ -29,13 +29,8 @@ from memd.system.sqlite import ForeignDatabaseError
 from memd_client.errors import FileMissingError, FileUnreadableError
 from memd_client.messages import Problem
 
-LOG_ENDING = "-wal"
-
 GRAIN_NS = 20_000_000
 """A database that was written so recently may be written again with the same time, so it is not taken for unchanged."""
-
-_FileState = tuple[tuple[int, ...], ...]
-"""Inode, size, time and mode of a database, its log and other files: while all are unchanged, so are its sessions."""
 
 
 class _Database(Struct):
@@ -43,7 +38,7 @@ class _Database(Struct):
 
     path: Path
     opened: ConversationDatabase
-    state: _FileState | None = None
+    state: Sequence[FileFacts] | None = None
     sessions: list[StoredSession] = field(default_factory=list)
     problem: Problem | None = None
     reason: str = ""
@@ -83,7 +78,7 @@ class ConversationDatabases(Source):
         self._listing = Listing()
         self._found: dict[str, tuple[_Database, StoredSession]] = {}
         self._warnings: dict[str, str] = {}
-        self._messages_read: dict[str, int] = {}
+        self._amounts_read: dict[str, int] = {}
         self._recent: LruCache[str, ConversationLines] = LruCache(RECENT_CONVERSATIONS)
         self._names = frozenset(name for path in paths for name in (path.name, f"{path.name}{LOG_ENDING}"))
         if isinstance(watch, WatchQueue):
@@ -139,7 +134,7 @@ class ConversationDatabases(Source):
             raise missing
         with self._lock:
             if not with_work:
-                self._messages_read[found.path] = session.messages
+                self._amounts_read[found.path] = session.messages or session.stat[1]
             if self._warnings.get(found.path, "") != conversation.warning:
                 self._warnings[found.path] = conversation.warning
                 self._collect()
@@ -149,10 +144,11 @@ class ConversationDatabases(Source):
         """Return by how much a conversation grew; see `Source.growth`."""
         with self._lock:
             _, session = self._found.get(found.path, (None, None))
-            if session is None or (indexed is not None and found.path not in self._messages_read):
+            if session is None or (indexed is not None and found.path not in self._amounts_read):
                 return None
-            grown = session.messages - self._messages_read.get(found.path, 0)
-            return (0, grown) if grown >= 0 else None
+            grown = (session.messages or session.stat[1]) - self._amounts_read.get(found.path, 0)
+            growth = (0, grown) if session.messages else (grown, 0)
+            return growth if grown >= 0 else None
 
     def close(self) -> None:
         """Close the databases."""
@@ -174,18 +170,16 @@ class ConversationDatabases(Source):
         path = os.path.join(folder, name)
         if any(each.opened.reads_folders and folder == str(each.path.absolute()) for each in self._databases):
             return True
-        return name in self._names and not (
-            name.endswith(LOG_ENDING) and _stat(Path(path))[1:2] in ((), (0,))
-        )
+        return name in self._names and not (name.endswith(LOG_ENDING) and file_facts(path)[1:2] in ((), (0,)))
 
     def _refresh(self, database: _Database) -> bool:
         """List a database's sessions again if it changed; return whether they may differ."""
-        state = _state_of(database)
-        if state is not None and state == database.state:
+        state = database.opened.state(database.path)
+        if state and state == database.state:
             return False
         problem = database.problem
         database.state = None  # the next scan tries again, unless this one ends
-        if state is None:
+        if not state:
             had_any = bool(database.sessions or problem or database.opened.problems)
             database.sessions, database.problem, database.reason, database.is_listed = [], None, "", True
             database.opened.close()
@@ -201,7 +195,7 @@ class ConversationDatabases(Source):
                 database.sessions, database.problem = database.opened.sessions(), None
                 database.reason = ""
                 database.is_listed = True
-                state = (*state[:2], *_files_of(database))  # the list of files is known only now
+                state = database.opened.state_when_listed(state)
                 database.state = state if _is_settled(state) else None
                 return True
             except ForeignDatabaseError as caught:
@@ -211,7 +205,7 @@ class ConversationDatabases(Source):
         if error.unknown:
             database.sessions, database.is_listed = [], False
         if error.unknown:
-            database.state = (*state[:2], *_files_of(database))
+            database.state = database.opened.state_when_listed(state)
             hint = hint or database.opened.hint
         else:
             hint = "no action needed: the next search or sync retries"
@@ -238,7 +232,7 @@ class ConversationDatabases(Source):
                 listing.skip(f"{path} (cold history)", warning)
         self._found = found
         self._warnings = {path: each for path, each in self._warnings.items() if path in found}
-        self._messages_read = {path: each for path, each in self._messages_read.items() if path in found}
+        self._amounts_read = {path: each for path, each in self._amounts_read.items() if path in found}
         if listing != self._listing:
             self._listing = listing
 
@@ -288,26 +282,7 @@ class ConversationDatabases(Source):
         return text.file_text(digest, found.stat, facts)
 
 
-def _state_of(database: _Database) -> _FileState | None:
-    """Return the state of a database; None if it doesn't exist."""
-    facts = _stat(database.path)
-    return (facts, _stat(Path(f"{database.path}{LOG_ENDING}")), *_files_of(database)) if facts else None
-
-
-def _files_of(database: _Database) -> _FileState:
-    """Return the state of a database's other files."""
-    return tuple(map(_stat, database.opened.files))
-
-
-def _stat(path: Path) -> tuple[int, ...]:
-    try:
-        facts = os.lstat(path)
-    except OSError:
-        return ()
-    return facts.st_ino, facts.st_size, facts.st_mtime_ns, facts.st_mode
-
-
-def _is_settled(state: _FileState) -> bool:
+def _is_settled(state: Sequence[FileFacts]) -> bool:
     """Return whether another write would get another time; a time in the future is not judged."""
     latest = max(part[2] for part in state if part)
     return not 0 <= time.time_ns() - latest < GRAIN_NS

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from inspect import isabstract
 from pathlib import Path
 
 import pytest
@@ -31,7 +30,11 @@ CONVERSATIONS = {
 }
 NOTES = {name: program.notes for name, program in PROGRAMS.items() if program.notes is not None}
 EXPORTS = {"chatgpt", "claude-ai", "gemini-takeout"}
-DATABASES = {"opencode", "kilo", "cursor-editor", *EXPORTS}
+DATABASES = {
+    *("opencode", "kilo", "mimo-code", "cursor-editor", "cursor-workspaces", "windsurf-workspaces"),
+    *("goose", "zed", "crush", "hermes", "kiro-database", "amazon-q", "grok-dev", "devin"),
+    *EXPORTS,
+}
 """Programs whose conversations are in a database; those of the others are in files."""
 
 Environ = Mapping[str, str]
@@ -66,7 +69,9 @@ def test_each_known_source_has_one_program_and_no_built_in_name() -> None:
         assert known.title
         assert name == (part.source if isinstance(part, ProgramNotes) else known.program.name)
     notes = {row.source for row in NOTES.values()}
-    conversations = {name for name, row in CONVERSATIONS.items() if row.places or row.export}
+    conversations = {
+        name for name, row in CONVERSATIONS.items() if row.places or row.finds_places or row.export
+    }
     assert KNOWN_SOURCES.keys() == notes | conversations
     assert len(KNOWN_SOURCES) == len(NOTES) + len(conversations)
 
@@ -94,9 +99,8 @@ def test_openclaw_has_no_places_because_each_agent_has_its_own_folder() -> None:
 def test_reader_of_each_program_can_be_imported_and_is_of_its_kind(name: str) -> None:
     reader = reader_of(CONVERSATIONS[name])
     if name in DATABASES:
-        assert isinstance(reader, type)
-        assert issubclass(reader, ConversationDatabase)
-        assert not isabstract(reader)
+        assert callable(reader)
+        assert isinstance(reader(HOME / "storage"), ConversationDatabase)
     else:
         assert isinstance(reader, FileReader)
         assert reader.transcript_at("README.md") is None
@@ -172,24 +176,58 @@ def test_folders_on_the_way_to_a_note_are_walked(name: str, note: str) -> None:
             {"XDG_CONFIG_HOME": "/config"},
             ["/home/ann/Library/Application Support/Cursor/User/globalStorage/state.vscdb"],
         ),
-        ("opencode", "linux", {}, ["/home/ann/.local/share/opencode/opencode.db"]),
-        ("opencode", "darwin", {}, ["/home/ann/.local/share/opencode/opencode.db"]),
-        ("opencode", "linux", {"XDG_DATA_HOME": "/data"}, ["/data/opencode/opencode.db"]),
+        (
+            "opencode",
+            "linux",
+            {},
+            ["/home/ann/.local/share/opencode/opencode.db", "/home/ann/.local/share/opencode/storage"],
+        ),
+        (
+            "opencode",
+            "darwin",
+            {},
+            ["/home/ann/.local/share/opencode/opencode.db", "/home/ann/.local/share/opencode/storage"],
+        ),
+        (
+            "opencode",
+            "linux",
+            {"XDG_DATA_HOME": "/data"},
+            ["/data/opencode/opencode.db", "/data/opencode/storage"],
+        ),
         (
             "opencode",
             "linux",
             {"OPENCODE_DB": "/a/b.db"},
-            ["/a/b.db", "/home/ann/.local/share/opencode/opencode.db"],
+            [
+                "/a/b.db",
+                "/home/ann/.local/share/opencode/opencode.db",
+                "/home/ann/.local/share/opencode/storage",
+            ],
         ),
         (
             "opencode",
             "linux",
             {"OPENCODE_DB": "b.db", "XDG_DATA_HOME": "/data"},
-            ["/data/opencode/b.db", "/data/opencode/opencode.db"],
+            ["/data/opencode/b.db", "/data/opencode/opencode.db", "/data/opencode/storage"],
         ),
-        ("opencode", "linux", {"OPENCODE_DB": ":memory:"}, ["/home/ann/.local/share/opencode/opencode.db"]),
-        ("opencode", "linux", {"OPENCODE_DB": " "}, ["/home/ann/.local/share/opencode/opencode.db"]),
-        ("opencode", "linux", {"KILO_DB": "/a/k.db"}, ["/home/ann/.local/share/opencode/opencode.db"]),
+        (
+            "opencode",
+            "linux",
+            {"OPENCODE_DB": ":memory:"},
+            ["/home/ann/.local/share/opencode/opencode.db", "/home/ann/.local/share/opencode/storage"],
+        ),
+        (
+            "opencode",
+            "linux",
+            {"OPENCODE_DB": " "},
+            ["/home/ann/.local/share/opencode/opencode.db", "/home/ann/.local/share/opencode/storage"],
+        ),
+        (
+            "opencode",
+            "linux",
+            {"KILO_DB": "/a/k.db"},
+            ["/home/ann/.local/share/opencode/opencode.db", "/home/ann/.local/share/opencode/storage"],
+        ),
         (
             "kilo",
             "linux",
@@ -213,6 +251,18 @@ def test_folders_on_the_way_to_a_note_are_walked(name: str, note: str) -> None:
             ],
         ),
         ("aider", "linux", {}, ["/home/ann"]),
+        ("goose", "darwin", {}, ["/home/ann/.local/share/goose/sessions/sessions.db"]),
+        (
+            "goose",
+            "linux",
+            {"GOOSE_PATH_ROOT": "/g", "XDG_DATA_HOME": "/data"},
+            ["/g/data/sessions/sessions.db", "/data/goose/sessions/sessions.db"],
+        ),
+        ("hermes", "linux", {"HERMES_HOME": "/h"}, ["/h/state.db"]),
+        ("grok-dev", "linux", {}, ["/home/ann/.grok/grok.db"]),
+        ("devin", "linux", {"XDG_DATA_HOME": "/data"}, ["/data/devin/cli/sessions.db"]),
+        ("mimo-code", "linux", {}, ["/home/ann/.local/share/mimocode/storage"]),
+        ("crush", "linux", {}, []),
     ],
 )
 def test_conversations_have_their_place(
@@ -262,7 +312,8 @@ def test_databases_of_all_channels_are_found(tmp_path: Path) -> None:
     found = Places(tmp_path, {"OPENCODE_DB": "opencode-dev.db"}, "linux").paths(
         CONVERSATIONS["opencode"].places
     )
-    assert found == [folder / "opencode-dev.db", folder / "opencode.db", folder / "opencode-beta.db"]
+    names = ["opencode-dev.db", "opencode.db", "opencode-beta.db", "storage"]
+    assert found == [folder / name for name in names]
 
 
 @pytest.mark.parametrize(
@@ -362,7 +413,10 @@ def test_paths_are_named_once(tmp_path: Path) -> None:
         ("copilot-vscode", "0199a213", ""),
         ("cursor-editor", "c1", ""),
         ("openclaw", "0199a213", ""),
-        ("hermes", "0199a213", ""),
+        ("hermes", "0199a213", "hermes --resume 0199a213"),
+        ("goose", "20261102_1", "goose session --resume --session-id 20261102_1"),
+        ("crush", "0199a213", "crush --session 0199a213"),
+        ("zed", "0199a213", ""),
         ("no-program", "0199a213", ""),
     ],
 )
@@ -432,6 +486,10 @@ def test_hooks_have_events_and_a_command(program: str) -> None:
         ("opencode", "linux", {}, "/home/ann/.config/opencode/opencode.json"),
         ("opencode", "darwin", {}, "/home/ann/.config/opencode/opencode.json"),
         ("opencode", "linux", {"XDG_CONFIG_HOME": "/x"}, "/x/opencode/opencode.json"),
+        ("kilo", "linux", {}, "/home/ann/.config/kilo/kilo.json"),
+        ("crush", "linux", {}, "/home/ann/.config/crush/crush.json"),
+        ("crush", "darwin", {"CRUSH_GLOBAL_CONFIG": "/x"}, "/x/crush.json"),
+        ("zed", "darwin", {}, "/home/ann/.config/zed/settings.json"),
         ("copilot", "linux", {}, "/home/ann/.copilot/mcp-config.json"),
         ("copilot", "linux", {"COPILOT_HOME": "/x"}, "/x/mcp-config.json"),
         ("cursor", "linux", {}, "/home/ann/.cursor/mcp.json"),

@@ -48,6 +48,22 @@ from tests.support.transcript_programs.plain import (
     copilot_chat,
     gemini,
 )
+from tests.support.transcript_programs.tables import (
+    CrushPlain,
+    DevinPlain,
+    GoosePlain,
+    GrokDevPlain,
+    HermesPlain,
+)
+from tests.support.transcript_programs.values import (
+    AmazonQPlain,
+    CursorWorkspacePlain,
+    KiroDatabasePlain,
+    OpencodeFilesPlain,
+    WindsurfWorkspacePlain,
+    ZedJsonPlain,
+    ZedPlain,
+)
 from tests.support.transcripts import (
     MAX_TRANSCRIPT_BYTES,
     TranscriptHome,
@@ -621,6 +637,141 @@ def test_every_program_with_conversations_is_tested() -> None:
     families = (ProgramContract, DatabaseContract, ExportContract)
     programs = [program for family in families for program in family.__subclasses__()]
     tested = {program.program for program in programs if hasattr(program, "program")}
+
+
+class TestOpencodeFiles(DatabaseContract):
+    """opencode before its database."""
+
+    program = "opencode"
+
+    def writing(self, home: Path) -> PlainWriter:
+        return OpencodeFilesPlain(home)
+
+
+class TestMimoCode(DatabaseContract):
+    """MiMo Code."""
+
+    program = "mimo-code"
+
+    def writing(self, home: Path) -> PlainWriter:
+        return OpencodeFilesPlain(home, "mimocode")
+
+
+class TestGoose(DatabaseContract):
+    """Goose."""
+
+    program = "goose"
+
+    def writing(self, home: Path) -> PlainWriter:
+        return GoosePlain(home)
+
+
+class TestCrush(DatabaseContract):
+    """Crush, which doesn't store the project in its database."""
+
+    program = "crush"
+    has_cwd = False
+
+    def writing(self, home: Path) -> PlainWriter:
+        return CrushPlain(home)
+
+
+class TestHermes(DatabaseContract):
+    """Hermes."""
+
+    program = "hermes"
+
+    def writing(self, home: Path) -> PlainWriter:
+        return HermesPlain(home)
+
+
+class TestGrokDev(DatabaseContract):
+    """grok-dev."""
+
+    program = "grok-dev"
+
+    def writing(self, home: Path) -> PlainWriter:
+        return GrokDevPlain(home)
+
+
+class TestDevin(DatabaseContract):
+    """Devin's command line."""
+
+    program = "devin"
+
+    def writing(self, home: Path) -> PlainWriter:
+        return DevinPlain(home)
+
+
+class DocumentContract(ProgramContract):
+    """Conversations of a program with one document for each, whose messages only its content shows."""
+
+    counts_messages = False
+
+
+class TestZed(DocumentContract):
+    """Zed."""
+
+    program = "zed"
+    has_times = False
+
+    def writing(self, home: Path) -> PlainWriter:
+        return ZedPlain(home)
+
+
+class TestZedJson(DocumentContract):
+    """Zed in early 2025."""
+
+    program = "zed"
+    has_times = False
+
+    def writing(self, home: Path) -> PlainWriter:
+        return ZedJsonPlain(home)
+
+
+class TestKiroDatabase(DocumentContract):
+    """Kiro's command line before its files."""
+
+    program = "kiro-database"
+
+    def writing(self, home: Path) -> PlainWriter:
+        return KiroDatabasePlain(home)
+
+
+class TestAmazonQ(DocumentContract):
+    """Amazon Q, whose conversations have the id of their folder."""
+
+    program = "amazon-q"
+    has_cwd = False
+
+    def writing(self, home: Path) -> PlainWriter:
+        return AmazonQPlain(home)
+
+
+class TestCursorWorkspace(DatabaseContract):
+    """Early chats of Cursor."""
+
+    program = "cursor-workspaces"
+    has_times = False
+
+    def writing(self, home: Path) -> PlainWriter:
+        return CursorWorkspacePlain(home)
+
+
+class TestWindsurfWorkspace(DatabaseContract):
+    """Early chats of Windsurf."""
+
+    program = "windsurf-workspaces"
+    has_times = False
+
+    def writing(self, home: Path) -> PlainWriter:
+        return WindsurfWorkspacePlain(home)
+
+
+def test_every_program_with_conversations_is_tested() -> None:
+    contracts = (ProgramContract, DatabaseContract, DocumentContract)
+    subclasses = [program for contract in contracts for program in contract.__subclasses__()]
+    tested = {program.program for program in subclasses if hasattr(program, "program")}
     known = {name for name, source in KNOWN_SOURCES.items() if source.kind == "transcripts"}
     # Activities of Takeout are pairs of a prompt and an answer, which can't be written in turns.
     assert tested == known - {"gemini-takeout"}

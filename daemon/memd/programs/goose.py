@@ -45,9 +45,11 @@ class GooseDatabase(MessageTables):
         return _KINDS.get(text_of(row.get("type"))) or super().kind_of(row)
 
     def is_hidden(self, row: Row) -> bool:
-        """Return whether only the model sees a message, such as a summary."""
-        metadata = decode_record(blob_of(row.get("metadata")), json_value)
-        return isinstance(metadata, dict) and metadata.get("userVisible") is False
+        """Return whether only the model sees a message, such as a summary, or if that can't be known."""
+        if row.get("metadata") is None:
+            return False
+        metadata = decode_record(blob_of(row["metadata"]), json_value)
+        return not isinstance(metadata, dict) or metadata.get("userVisible", True) is not True
 
 
 READER: Final = GooseDatabase

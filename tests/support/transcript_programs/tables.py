@@ -311,7 +311,6 @@ class HermesPlain(MessagesPlain):
         ("sessions", "cwd"),
         ("sessions", "title"),
         ("messages", "observed"),
-        ("messages", "compacted"),
     )
 
     def add_session(self, session: str, **columns: Any) -> None:

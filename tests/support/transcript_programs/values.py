@@ -187,7 +187,7 @@ class ZedJsonPlain(ZedPlain):
         segments = [
             {"type": "thinking", "text": MACHINE},
             {"type": "text", "text": ANSWER},
-            {"RedactedThinking": {}},
+            {"type": "RedactedThinking", "data": MACHINE},
         ]
         uses = [{"id": "t1", "name": "terminal", "input": {"command": MACHINE}}]
         messages = [

@@ -633,12 +633,6 @@ class TestClaudeAi(ExportContract):
         return ClaudeWriter(home)
 
 
-def test_every_program_with_conversations_is_tested() -> None:
-    families = (ProgramContract, DatabaseContract, ExportContract)
-    programs = [program for family in families for program in family.__subclasses__()]
-    tested = {program.program for program in programs if hasattr(program, "program")}
-
-
 class TestOpencodeFiles(DatabaseContract):
     """opencode before its database."""
 
@@ -769,7 +763,7 @@ class TestWindsurfWorkspace(DatabaseContract):
 
 
 def test_every_program_with_conversations_is_tested() -> None:
-    contracts = (ProgramContract, DatabaseContract, DocumentContract)
+    contracts = (ProgramContract, DatabaseContract, DocumentContract, ExportContract)
     subclasses = [program for contract in contracts for program in contract.__subclasses__()]
     tested = {program.program for program in subclasses if hasattr(program, "program")}
     known = {name for name, source in KNOWN_SOURCES.items() if source.kind == "transcripts"}

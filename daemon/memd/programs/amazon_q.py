@@ -14,11 +14,10 @@ class AmazonQDatabase(Documents):
     """The database. Earlier releases keep one conversation for each folder, so the folder is its id."""
 
     tables = (
-        (
-            Table("conversations_v2", "id=conversation_id cwd=key created=created_at updated=updated_at"),
-            Table("conversations_v2", "session=conversation_id content=value"),
-        ),
-        (Table("conversations", "id=key cwd=key"), Table("conversations", "session=key content=value")),
+        Table("conversations_v2", "id=conversation_id cwd=key created=created_at updated=updated_at"),
+        Table("conversations_v2", "session=conversation_id content=value"),
+        Table("conversations", "id=key cwd=key"),
+        Table("conversations", "session=key content=value"),
     )
 
     def take(self, row: Row, place: int, conversation: Conversation) -> None:

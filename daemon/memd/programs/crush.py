@@ -18,14 +18,12 @@ class CrushDatabase(MessageTables):
     """The database of a project. Sessions with a parent are those of agents, and those that invent a title."""
 
     tables = (
-        (
-            Table("sessions", "id title created=created_at updated=updated_at", "parent=parent_session_id"),
-            Table(
-                "messages",
-                "key=id session=session_id role content=parts time=created_at",
-                "updated=updated_at is_summary=is_summary_message",
-                order="created_at, rowid",
-            ),
+        Table("sessions", "id title created=created_at updated=updated_at parent?=parent_session_id"),
+        Table(
+            "messages",
+            "key=id session=session_id role content=parts time=created_at updated?=updated_at"
+            " is_summary?=is_summary_message",
+            order="created_at, rowid",
         ),
     )
     known_blocks = frozenset("reasoning image_url binary finish tool_call tool_result shell_command".split())

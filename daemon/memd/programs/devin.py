@@ -14,18 +14,15 @@ class DevinDatabase(MessageTables):
     """Devin's database of all sessions."""
 
     tables = (
-        (
-            Table(
-                "sessions",
-                "id cwd=working_directory created=created_at updated=last_activity_at",
-                "title last=main_chain_id is_hidden=hidden",
-            ),
-            Table(
-                "message_nodes",
-                "session=session_id content=chat_message node=node_id parent=parent_node_id",
-                "time=created_at",
-                order="row_id",
-            ),
+        Table(
+            "sessions",
+            "id cwd=working_directory created=created_at updated=last_activity_at title? last?=main_chain_id"
+            " is_hidden?=hidden",
+        ),
+        Table(
+            "message_nodes",
+            "session=session_id content=chat_message node=node_id parent=parent_node_id time?=created_at",
+            order="row_id",
         ),
     )
     known_blocks = frozenset("image thinking reasoning tool_use tool_result tool_call".split())

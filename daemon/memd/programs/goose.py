@@ -20,18 +20,16 @@ class GooseDatabase(MessageTables):
     """Goose's database of all sessions."""
 
     tables = (
-        (
-            Table(
-                "sessions",
-                "id cwd=working_dir created=created_at updated=updated_at",
-                "title=name type=session_type parent=parent_session_id",
-            ),
-            Table(
-                "messages",
-                "session=session_id role content=content_json time=created_timestamp",
-                "key=message_id metadata=metadata_json",
-                order="created_timestamp, id",
-            ),
+        Table(
+            "sessions",
+            "id cwd=working_dir created=created_at updated=updated_at title?=name type?=session_type"
+            " parent?=parent_session_id",
+        ),
+        Table(
+            "messages",
+            "session=session_id role content=content_json time=created_timestamp key?=message_id"
+            " metadata?=metadata_json",
+            order="created_timestamp, id",
         ),
     )
     known_blocks = frozenset(

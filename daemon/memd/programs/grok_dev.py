@@ -11,10 +11,8 @@ class GrokDevDatabase(MessageTables):
     """grok-dev's database: a message is JSON with its role."""
 
     tables = (
-        (
-            Table("sessions", "id title cwd=cwd_last created=created_at updated=updated_at"),
-            Table("messages", "session=session_id content=message_json time=created_at", order="seq"),
-        ),
+        Table("sessions", "id title cwd=cwd_last created=created_at updated=updated_at"),
+        Table("messages", "session=session_id content=message_json time=created_at", order="seq"),
     )
     known_blocks = frozenset("image file reasoning tool-call tool-result".split())
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Final
 
-from memd.programs.conversation import Conversation, SessionKind
+from memd.programs.conversation import SessionKind
 from memd.programs.records import decode_record, is_set
 from memd.programs.tables import MessageTables, Row, Table, json_value
 from memd.programs.values import blob_of, text_of
@@ -20,29 +20,20 @@ class HermesDatabase(MessageTables):
     """The database of a profile."""
 
     tables = (
-        (
-            Table(
-                "sessions",
-                "id source created=started_at",
-                "title cwd branch=git_branch parent=parent_session_id updated=ended_at model=model_config",
-            ),
-            Table(
-                "messages",
-                "key=id session=session_id role content time=timestamp",
-                "is_active=active is_compacted=compacted is_observed=observed",
-                order="id",
-            ),
+        Table(
+            "sessions",
+            "id source created=started_at updated?=ended_at title? cwd? branch?=git_branch parent?=parent_session_id"
+            " model?=model_config",
+        ),
+        Table(
+            "messages",
+            "key=id session=session_id role content time=timestamp is_active?=active is_compacted?=compacted"
+            " is_observed?=observed",
+            order="id",
         ),
     )
     known_blocks = frozenset(("image_url", "input_image", "image", "file", "input_audio"))
-    injected = (
-        "[SYSTEM: ",
-        "[System: ",
-        "[IMPORTANT: The user ",
-        "[CONTEXT COMPACTION",
-        "[CONTEXT SUMMARY]",
-        _CONTEXT,
-    )
+    injected = ("[SYSTEM: ", "[System: ", "[IMPORTANT: The user ", "[CONTEXT ", _CONTEXT)
 
     def kind_of(self, row: Row) -> SessionKind:
         """Return the kind of a session. Its parent may be a conversation that it continues, or branched from."""
@@ -75,12 +66,6 @@ class HermesDatabase(MessageTables):
         else:
             content = text_of(data).partition(_CONTEXT)[0]
         return text_of(row["role"]), content
-
-    def take(self, row: Row, place: int, conversation: Conversation) -> None:
-        """Add a message; a summary of earlier ones is no answer."""
-        super().take(row, place, conversation)
-        if conversation.messages and conversation.messages[-1].text.startswith(self.injected):
-            conversation.messages.pop()
 
 
 READER: Final = HermesDatabase

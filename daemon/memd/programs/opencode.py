@@ -14,7 +14,6 @@ from typing import Final
 import msgspec
 
 from memd.programs.conversation import Conversation, Message, Role, Session
-from memd.programs.opencode_files import OpencodeFiles
 from memd.programs.opencode_rows import OpencodeConversation, OpencodeMessage, list_sessions, opened_session
 from memd.programs.program import ConversationDatabase, StoredSession
 from memd.programs.records import count_unknown, decode_record, is_set, time_ms_of
@@ -103,32 +102,15 @@ class OpencodeDatabase(ConversationDatabase):
     def read(self, session_id: str, work: WorkLog | None = None) -> Conversation | None:
         """Return one conversation; see `ConversationDatabase.read`."""
         with opened_session(self._path, session_id) as stored:
-            return None if stored is None else _read_conversation(stored, work)
+            return None if stored is None else read_conversation(stored, work)
 
     def read_with_work(self, session_id: str) -> Conversation | None:
         """Return one conversation with the agent's work."""
         return self.read(session_id, WorkLog())
 
 
-class OpencodeFolder(OpencodeFiles):
-    """Files of conversations, which releases before the database wrote."""
-
-    def read(self, session_id: str, work: WorkLog | None = None) -> Conversation | None:
-        """Return one conversation; see `ConversationDatabase.read`."""
-        stored = self.stored(session_id)
-        return None if stored is None else _read_conversation(stored, work)
-
-    def read_with_work(self, session_id: str) -> Conversation | None:
-        """Return one conversation with the agent's work."""
-        return self.read(session_id, WorkLog())
-
-
-def open_store(path: Path) -> ConversationDatabase:
-    """Return a database, or the folder `storage` that it replaced."""
-    return OpencodeFolder(path) if path.name == "storage" else OpencodeDatabase(path)
-
-
-def _read_conversation(stored: OpencodeConversation, work: WorkLog | None) -> Conversation:
+def read_conversation(stored: OpencodeConversation, work: WorkLog | None = None) -> Conversation:
+    """Return a conversation, and collect the agent's work in a log; the messages of `stored` are consumed."""
     conversation = Conversation(
         Session(
             id=stored.id,
@@ -228,4 +210,4 @@ def _message(
     return Message(role, said, 0, message.id, created or message.time_ms or None) if said else None
 
 
-READER: Final = open_store
+READER: Final = OpencodeDatabase

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import os
 import zlib
-from abc import abstractmethod
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Final
@@ -15,6 +14,7 @@ from typing import Final
 import msgspec
 
 from memd.programs.conversation import Conversation
+from memd.programs.opencode import OpencodeDatabase, read_conversation
 from memd.programs.opencode_rows import OpencodeConversation, OpencodeMessage, OpencodePart
 from memd.programs.program import ConversationDatabase, FileFacts, StoredSession, file_facts
 from memd.programs.records import decode_record
@@ -69,17 +69,13 @@ class OpencodeFiles(ConversationDatabase):
             sessions.append(StoredSession(name, stat, kind, len(self._files("message", name))))
         return sessions
 
-    @abstractmethod
     def read(self, session_id: str) -> Conversation | None:
         """Return one conversation; see `ConversationDatabase.read`."""
-
-    def stored(self, session_id: str) -> OpencodeConversation | None:
-        """Return a session with its messages, or None."""
         path = next((path for path in self._session_files() if Path(path).stem == session_id), "")
         session = decode_record(read_small_file(path), _file)
         if session is None:
             return None
-        return OpencodeConversation(
+        stored = OpencodeConversation(
             session_id,
             is_v2=False,
             parent=text_of(session.parentID),
@@ -91,6 +87,7 @@ class OpencodeFiles(ConversationDatabase):
             release=text_of(session.version),
             messages=self._messages(session_id),
         )
+        return read_conversation(stored)
 
     def _messages(self, session_id: str) -> Iterator[OpencodeMessage]:
         for path in self._files("message", session_id):
@@ -120,3 +117,11 @@ class OpencodeFiles(ConversationDatabase):
 
     def _files(self, kind: str, name: str) -> list[str]:
         return [path for path in paths_in(self._path / kind / name) if path.endswith(".json")]
+
+
+def open_store(path: Path) -> ConversationDatabase:
+    """Return a database of opencode, or the folder `storage` that it replaced."""
+    return OpencodeFiles(path) if path.name == "storage" else OpencodeDatabase(path)
+
+
+READER: Final = open_store

@@ -36,14 +36,12 @@ class Table(NamedTuple):
 
     Attributes:
         name: Its name.
-        columns: Columns that must exist, as `name` or as `our_name=name`.
-        further: Columns that some releases lack.
+        columns: Its columns, as `name`, or as `our_name=name`. Some releases lack those with `?` after our name.
         order: SQL of the order of its rows.
     """
 
     name: str
     columns: str
-    further: str = ""
     order: str = "rowid"
 
 
@@ -62,7 +60,7 @@ class TableDatabase(ConversationDatabase):
             `title`, `cwd`, `branch`, `parent`, `created` and `updated`. Messages have `session` and `content`.
     """
 
-    tables: ClassVar[Sequence[tuple[Table, Table]]]
+    tables: ClassVar[Sequence[Table]]
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -115,8 +113,8 @@ class TableDatabase(ConversationDatabase):
     @contextmanager
     def _opened(self) -> Iterator[tuple[Database, _Source, _Source]]:
         with opened_foreign(self.path) as db:
-            for tables in self.tables:
-                sessions, messages = (_Source(table, _columns(db, table)) for table in tables)
+            sources = [_Source(table, _columns(db, table)) for table in self.tables]
+            for sessions, messages in zip(sources[::2], sources[1::2], strict=True):
                 if sessions.columns and messages.columns:
                     yield db, sessions, messages
                     return
@@ -204,14 +202,16 @@ def _key(value: object) -> str:
 
 def _columns(db: Database, table: Table) -> Mapping[str, str]:
     """Return the columns of a table by our names; none if it lacks one that must exist."""
-    required, further = (
-        {name: column or name for name, _, column in (part.partition("=") for part in parts.split())}
-        for parts in (table.columns, table.further)
-    )
     present = columns_of(db, table.name)
-    if not present.keys() >= {*required.values()}:
-        return {}
-    return required | {name: column for name, column in further.items() if column in present}
+    columns = {}
+    for part in table.columns.split():
+        key, _, column = part.partition("=")
+        name = key.rstrip("?")
+        if (column or name) in present:
+            columns[name] = column or name
+        elif name == key:
+            return {}
+    return columns
 
 
 def _value(column: str, limit: int = MAX_NAME_BYTES) -> str:

@@ -20,14 +20,11 @@ class ZedDatabase(Documents):
     """Zed's database of threads. A message is `{"User": …}` or `{"Agent": …}`, before 2025 `{"role": "user", …}`."""
 
     tables = (
-        (
-            Table(
-                "threads",
-                "id title=summary updated=updated_at",
-                "parent=parent_id cwd=folder_paths created=created_at",
-            ),
-            Table("threads", "session=id content=data type=data_type updated=updated_at"),
+        Table(
+            "threads",
+            "id title=summary updated=updated_at parent?=parent_id cwd?=folder_paths created?=created_at",
         ),
+        Table("threads", "session=id content=data type=data_type updated=updated_at"),
     )
 
     def take(self, row: Row, place: int, conversation: Conversation) -> None:

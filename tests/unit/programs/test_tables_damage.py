@@ -20,6 +20,14 @@ from memd.programs.program import ConversationDatabase, FileReader
 from memd.programs.readers import reader_of
 from memd.programs.values import MAX_VALUE_BYTES
 from memd.system.sqlite import ForeignDatabaseError
+from tests.support.transcript_programs.document_stores import (
+    AmazonQPlain,
+    CursorWorkspacePlain,
+    KiroDatabasePlain,
+    WindsurfWorkspacePlain,
+    ZedJsonPlain,
+    ZedPlain,
+)
 from tests.support.transcript_programs.mutations import mutated
 from tests.support.transcript_programs.tables import (
     ANSWER,
@@ -32,14 +40,6 @@ from tests.support.transcript_programs.tables import (
     GoosePlain,
     GrokDevPlain,
     HermesPlain,
-)
-from tests.support.transcript_programs.values import (
-    AmazonQPlain,
-    CursorWorkspacePlain,
-    KiroDatabasePlain,
-    WindsurfWorkspacePlain,
-    ZedJsonPlain,
-    ZedPlain,
 )
 
 STORES: dict[str, tuple[str, Callable[[Path], DatabasePlain]]] = {

@@ -19,6 +19,15 @@ from tests.contracts.source import (
 )
 from tests.support.transcript_programs import lines_plain
 from tests.support.transcript_programs.aider import AiderWriter
+from tests.support.transcript_programs.document_stores import (
+    AmazonQPlain,
+    CursorWorkspacePlain,
+    KiroDatabasePlain,
+    OpencodeFilesPlain,
+    WindsurfWorkspacePlain,
+    ZedJsonPlain,
+    ZedPlain,
+)
 from tests.support.transcript_programs.documents import (
     AMP,
     CHAT,
@@ -54,15 +63,6 @@ from tests.support.transcript_programs.tables import (
     GoosePlain,
     GrokDevPlain,
     HermesPlain,
-)
-from tests.support.transcript_programs.values import (
-    AmazonQPlain,
-    CursorWorkspacePlain,
-    KiroDatabasePlain,
-    OpencodeFilesPlain,
-    WindsurfWorkspacePlain,
-    ZedJsonPlain,
-    ZedPlain,
 )
 from tests.support.transcripts import (
     MAX_TRANSCRIPT_BYTES,

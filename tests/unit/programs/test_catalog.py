@@ -252,12 +252,6 @@ def test_folders_on_the_way_to_a_note_are_walked(name: str, note: str) -> None:
         ),
         ("aider", "linux", {}, ["/home/ann"]),
         ("goose", "darwin", {}, ["/home/ann/.local/share/goose/sessions/sessions.db"]),
-        (
-            "goose",
-            "linux",
-            {"GOOSE_PATH_ROOT": "/g", "XDG_DATA_HOME": "/data"},
-            ["/g/data/sessions/sessions.db", "/data/goose/sessions/sessions.db"],
-        ),
         ("hermes", "linux", {"HERMES_HOME": "/h"}, ["/h/state.db"]),
         ("grok-dev", "linux", {}, ["/home/ann/.grok/grok.db"]),
         ("devin", "linux", {"XDG_DATA_HOME": "/data"}, ["/data/devin/cli/sessions.db"]),

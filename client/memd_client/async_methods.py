@@ -801,7 +801,8 @@ class AsyncMethods:
         """Report an event of another program's session, and return text for its model.
 
         Args:
-            program: The program, as in `memctl hooks install`: `claude-code`, `codex`, `gemini`, `cursor` or `copilot`.
+            program: The program of `memctl hooks install`: `claude-code`, `codex`, `gemini`, `qwen`, `cursor`,
+                `copilot`.
             event: `session_start`, `prompt`, `compaction` or `session_end`.
             session_id: The program's id of the session; not blank.
             cwd: Folder of the session.

@@ -177,7 +177,8 @@ class RealProgram:
             terminal.press_until(b"\r", lambda: self.has_written(SUMMARY))
         else:
             terminal.press_until(b"\r", lambda: len(self.said()) > before)
-            wait_until(lambda: self.said()[before + 1 :] == [ANSWER])
+            # Its screen is read meanwhile: a program stops if nobody reads what it draws.
+            terminal.press_until(b"", lambda: self.said()[before + 1 :] == [ANSWER])
 
     def said(self) -> list[str]:
         """Return the texts of all conversations."""

@@ -1467,7 +1467,7 @@ export interface CompactionDoneReply {
  * Report an event of another program's session, and return text for its model.
  */
 export interface HookParams {
-  /** The program, as in `memctl hooks install`: `claude-code`, `codex`, `gemini`, `cursor` or `copilot`. */
+  /** The program of `memctl hooks install`: `claude-code`, `codex`, `gemini`, `qwen`, `cursor`, `copilot`. */
   program: string;
   /** `session_start`, `prompt`, `compaction` or `session_end`. */
   event: string;

@@ -73,9 +73,9 @@ def install(
 ) -> None:
     """Add memd to the settings of an MCP client.
 
-    CLIENT is claude-code, codex, gemini, opencode, copilot, cline, cline-vscode, roo-code, amp, cursor, vscode or
-    claude-desktop. The rest of the file is unchanged, and a backup is kept next to it. Before anything is written, the
-    server is run once as the client would run it. Running the command again changes nothing.
+    CLIENT is the name of a program, such as claude-code, codex or cursor; a wrong name lists all of them. The rest of
+    the file is unchanged, and a backup is kept next to it. Before anything is written, the server is run once as the
+    client would run it. Running the command again changes nothing.
     """
     from memd.cli.readers import ALL, shown_to
     from memd.mcp.client_entry import plan

@@ -18,13 +18,21 @@ class GrokReader(LinesReader):
         self._turn = ""
         """The type and the turn of the last update."""
         self._pieces, self._is_said = "", False
+        self._starts: dict[int, int] = {}
+        """The number of messages before each prompt, by its number."""
 
     def take(self, record: Record, kind: str, place: int) -> None:
-        """Read a record."""
+        """Read a record. A rewind goes back to before a prompt."""
         turn = field(record, "params.update._meta.promptIndex"), field(record, "params._meta.promptId")
         name = f"{kind} {turn[0] if kind == 'user_message_chunk' else turn[1]}"
         if name != self._turn:
             self._turn, self._pieces, self._is_said = name, "", False
+        target = field(record, "params.update.target_prompt_index")
+        if kind == "user_message_chunk" and isinstance(turn[0], int):
+            self._starts.setdefault(turn[0], len(self.messages))
+        elif kind == "rewind_marker" and isinstance(target, int):
+            undone = [number for number in self._starts if number >= target]
+            del self.messages[min(map(self._starts.pop, undone), default=len(self.messages)) :]
         super().take(record, kind, place)
 
     def is_foreign(self, record: Record) -> bool:

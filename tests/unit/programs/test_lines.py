@@ -383,6 +383,22 @@ def test_grok_pieces_of_a_message_are_joined_until_another_update() -> None:
     assert [message.place for message in conversation.messages] == [1, 3, 6, 7]
 
 
+def test_grok_rewind_removes_a_prompt_and_what_follows_it() -> None:
+    file = lines_traps.GrokUpdates()
+    for number, text in enumerate("abc"):
+        file.said("user", text, number)
+        file.said("agent", text.upper(), number)
+    targets: list[object] = ["1", None, 9, [], {}]
+    for target in targets:
+        file.add("rewind_marker", target_prompt_index=target)
+    assert said(read("grok", lines_traps.lines_of(file.records))) == ["a", "A", "b", "B", "c", "C"]
+    file.add("rewind_marker", target_prompt_index=1)
+    file.said("user", "d", 1)
+    assert said(read("grok", lines_traps.lines_of(file.records))) == ["a", "A", "d"]
+    file.add("rewind_marker", target_prompt_index=0)
+    assert said(read("grok", lines_traps.lines_of(file.records))) == []
+
+
 def test_kimi_cli_context_of_an_older_session_is_read() -> None:
     conversation = read("kimi-cli", lines_traps.kimi_context(), f"0123abcd/{SESSION}/context.jsonl")
     assert talk(conversation) == TALK

@@ -174,6 +174,18 @@ def test_a_compressed_file_is_read_unless_the_plain_one_is_there(store: LinesFol
     assert store.text() == "User: plain"
 
 
+def test_frames_of_a_compressed_file_are_read_up_to_a_torn_one(store: LinesFolder) -> None:
+    frames = [zstandard.ZstdCompressor().compress(f'"{text}"\n'.encode()) for text in ("one", "two", "three")]
+    file = store.root / "one.jsonl.zst"
+    file.write_bytes(b"".join(frames))
+    assert store.text() == "User: one\nUser: two\nUser: three"
+    for end in range(1, len(frames[2])):
+        file.write_bytes(b"".join(frames[:2]) + frames[2][:end])
+        assert store.text().startswith("User: one\nUser: two")
+    file.write_bytes(b"".join(frames[:2]) + b"damaged")
+    assert store.text() == "User: one\nUser: two"
+
+
 def test_a_damaged_compressed_file_is_refused(store: LinesFolder) -> None:
     (store.root / "one.jsonl.zst").write_bytes(b"nothing compressed")
     with pytest.raises(FileUnreadableError):

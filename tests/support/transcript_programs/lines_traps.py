@@ -101,6 +101,19 @@ def qwen() -> list[bytes]:
     return lines_of(file.records)
 
 
+KIMI_ORIGINS: Final[tuple[Record, ...]] = (
+    {"kind": "injection", "variant": "date_change"},
+    {"kind": "skill_activation", "skillName": "x", "trigger": "model"},
+    {"kind": "plugin_command", "trigger": "agent"},
+    {"kind": "system_trigger"},
+    {"kind": "task", "taskId": "t1"},
+    {"kind": "background_task"},
+    {"kind": "compaction_summary"},
+    {"kind": "retry"},
+)
+"""Origins of text that Kimi Code adds."""
+
+
 def kimi_code() -> list[bytes]:
     """Kimi Code."""
     records: list[Record] = [{"type": "metadata", "protocol_version": "1.5", "created_at": START_MS}]
@@ -127,16 +140,7 @@ def kimi_code() -> list[bytes]:
     add("config.update", systemPrompt=MACHINE, environmentDisclosure={"cwd": CWD})
     add("turn.prompt", input=blocks(ASKED), origin={"kind": "user"})
     said(ASKED, {"kind": "user"})
-    for origin in (
-        {"kind": "injection", "variant": "date_change"},
-        {"kind": "skill_activation", "skillName": "x", "trigger": "model"},
-        {"kind": "plugin_command", "trigger": "agent"},
-        {"kind": "system_trigger"},
-        {"kind": "task", "taskId": "t1"},
-        {"kind": "background_task"},
-        {"kind": "compaction_summary"},
-        {"kind": "retry"},
-    ):
+    for origin in KIMI_ORIGINS:
         said(MACHINE, origin)
     said(f"<hook_result hook_event='UserPromptSubmit'>{MACHINE}</hook_result>", {"kind": "user"})
     said(MACHINE, {"kind": "user"}, role="assistant")

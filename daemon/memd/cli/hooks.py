@@ -55,9 +55,9 @@ def command() -> None:
 def install(session: CliSession, program: str, agent: str | None, dry_run: bool) -> None:
     """Install memd's hooks in the settings of a program.
 
-    PROGRAM is claude-code, codex, gemini, qwen, copilot or cursor. Other hooks and settings are unchanged, and a backup
-    is kept next to the file. Running the command again changes nothing. If OPENCLAW_STATE_DIR is set, hooks use the memory
-    of that directory, unless the program runs with a directory of its own.
+    PROGRAM is claude-code, codex, gemini, qwen, copilot or cursor. Other hooks and settings are unchanged, and a
+    backup is kept next to the file. Running the command again changes nothing. If OPENCLAW_STATE_DIR is set, hooks
+    use the memory of that directory, unless the program runs with a directory of its own.
     """
     from memd.cli.readers import hook_agent, shown_to
 

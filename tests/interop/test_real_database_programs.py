@@ -10,7 +10,7 @@ from tests.support.daemon import DaemonProcess
 from tests.support.model_servers.dialect import BadModelRequestError
 from tests.support.openclaw import ModelRequest, TextReply, ToolCall
 from tests.support.real_database_programs import REAL_DATABASE_PROGRAMS, real_database_program
-from tests.support.real_programs import ANSWER, FILE_TEXT, QUESTION
+from tests.support.real_program import ANSWER, FILE_TEXT, QUESTION
 from tests.support.state_homes import KEYWORD_ONLY, StateHome
 
 OTHER_QUESTION = "And which one has production"

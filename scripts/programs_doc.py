@@ -57,5 +57,4 @@ def _has_work(conversations: Conversations) -> bool:
     reader = reader_of(conversations)
     if isinstance(reader, FileReader):
         return reader.open_with_work(TranscriptFile("session"))[1] is not None
-    reads_work = getattr(reader, "read_with_work", ConversationDatabase.read_with_work)
-    return reads_work is not ConversationDatabase.read_with_work
+    return type(reader(Path("x.db"))).read_with_work is not ConversationDatabase.read_with_work

@@ -1203,7 +1203,7 @@ class AsyncMethods:
         offset: int = 0,
         limit: int = 100,
     ) -> ConversationsReply:
-        """List the indexed conversations of an agent, newest first, without those of subagents.
+        """List an agent's indexed conversations, newest first, without subagents'.
 
         Args:
             agent: The agent's id; None: the client's own agent, else the default agent.
@@ -1329,7 +1329,7 @@ class AsyncMethods:
         agent: str | None = None,
         exclude_session: str = "",
     ) -> SessionHandoffReply:
-        """Return a digest of a session with which another program can continue its work, as it is on disk now.
+        """Return a digest of a session, with which another program can continue it.
 
         Reading a digest changes nothing, so it can be read again, and by several programs.
 

@@ -124,7 +124,7 @@ class SourcesReply(Record, frozen=True):
 
 
 class ConversationsParams(Record, frozen=True):
-    """List the indexed conversations of an agent, newest first, without those of subagents.
+    """List an agent's indexed conversations, newest first, without subagents'.
 
     Attributes:
         agent: The agent's id; None: the default agent.
@@ -366,7 +366,7 @@ class ConversationReadReply(Record, frozen=True):
 
 
 class SessionHandoffParams(Record, frozen=True):
-    """Return a digest of a session with which another program can continue its work, as it is on disk now.
+    """Return a digest of a session, with which another program can continue it.
 
     Reading a digest changes nothing, so it can be read again, and by several programs.
 

@@ -2060,7 +2060,7 @@ export interface RemoteReply {
 }
 
 /**
- * List the indexed conversations of an agent, newest first, without those of subagents.
+ * List an agent's indexed conversations, newest first, without subagents'.
  */
 export interface ConversationsParams {
   /** The agent's id; null: the default agent. */
@@ -2253,7 +2253,7 @@ export interface ConversationReadReply {
 }
 
 /**
- * Return a digest of a session with which another program can continue its work, as it is on disk now.
+ * Return a digest of a session, with which another program can continue it.
  *
  * Reading a digest changes nothing, so it can be read again, and by several programs.
  */

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from memd.programs.lines import LinesReader, Record, Table, field
+from memd.programs.lines import LinesReader, LinesTable, Record, field
 from memd.programs.program import TranscriptFile
 from memd.programs.records import text_of
 
@@ -10,7 +10,7 @@ from memd.programs.records import text_of
 class DeepseekReader(LinesReader):
     """Reads a log. Pieces of an answer count only if its turn ended without the whole of it."""
 
-    def __init__(self, file: TranscriptFile, table: Table) -> None:
+    def __init__(self, file: TranscriptFile, table: LinesTable) -> None:
         super().__init__(file, table)
         self._pieces = ""
         self._copied = 0

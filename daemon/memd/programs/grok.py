@@ -5,7 +5,7 @@ from __future__ import annotations
 from types import NoneType
 
 from memd.programs.conversation import Role
-from memd.programs.lines import LinesReader, Record, Table, field, first_text
+from memd.programs.lines import LinesReader, LinesTable, Record, field, first_text
 from memd.programs.program import TranscriptFile
 from memd.programs.records import text_of
 
@@ -13,7 +13,7 @@ from memd.programs.records import text_of
 class GrokReader(LinesReader):
     """Reads a file of updates. A fork begins with copies, whose ids begin with that of their session."""
 
-    def __init__(self, file: TranscriptFile, table: Table) -> None:
+    def __init__(self, file: TranscriptFile, table: LinesTable) -> None:
         super().__init__(file, table)
         self._turn = ""
         """The type and the turn of the last update."""

@@ -9,7 +9,7 @@ from pathlib import Path
 from msgspec.structs import replace
 
 from memd.programs.conversation import Session
-from memd.programs.lines import LinesFiles, LinesReader, Record, Table, field, read_json
+from memd.programs.lines import LinesFiles, LinesReader, LinesTable, Record, field, read_json
 from memd.programs.program import TranscriptFile
 from memd.programs.records import is_marked, text_of
 from memd.programs.small_files import paths_in
@@ -18,7 +18,7 @@ from memd.programs.small_files import paths_in
 class KimiCodeReader(LinesReader):
     """Reads an agent's file. An undo goes back to a prompt, but not beyond a cleared or compacted context."""
 
-    def __init__(self, file: TranscriptFile, table: Table) -> None:
+    def __init__(self, file: TranscriptFile, table: LinesTable) -> None:
         super().__init__(file, table)
         self._turns: list[int] = []
         """The number of messages before each prompt that can be undone."""

@@ -138,7 +138,7 @@ class Details(Struct, frozen=True, forbid_unknown_fields=True):
         return Session(session_id, kind, **facts | {"title": title_of(facts.get("title", ""))})
 
 
-class Table(Struct, frozen=True, dict=True, forbid_unknown_fields=True):
+class LinesTable(Struct, frozen=True, dict=True, forbid_unknown_fields=True):
     """A program's transcripts.
 
     Attributes:
@@ -179,8 +179,8 @@ class Table(Struct, frozen=True, dict=True, forbid_unknown_fields=True):
         return time_ms_of(value)
 
 
-TABLES: Final[Mapping[str, Table]] = msgspec.convert(
-    tomllib.loads(Path(__file__).with_name("lines.toml").read_text("utf-8")), dict[str, Table]
+TABLES: Final[Mapping[str, LinesTable]] = msgspec.convert(
+    tomllib.loads(Path(__file__).with_name("lines.toml").read_text("utf-8")), dict[str, LinesTable]
 )
 """The tables of `lines.toml` by the name of their reader."""
 
@@ -188,7 +188,7 @@ TABLES: Final[Mapping[str, Table]] = msgspec.convert(
 class LinesReader:
     """Reads a transcript by a table (a `TranscriptReader`)."""
 
-    def __init__(self, file: TranscriptFile, table: Table) -> None:
+    def __init__(self, file: TranscriptFile, table: LinesTable) -> None:
         self.table = table
         self.session = session_of(file)
         self.title = ""
@@ -265,7 +265,7 @@ class LinesReader:
 class TreeReader(LinesReader):
     """Reads a transcript whose records are a tree, without the branches that its user abandoned."""
 
-    def __init__(self, file: TranscriptFile, table: Table) -> None:
+    def __init__(self, file: TranscriptFile, table: LinesTable) -> None:
         super().__init__(file, table)
         self._branches = Branches()
         self._numbers: list[int] = []
@@ -304,7 +304,7 @@ class TreeReader(LinesReader):
 class LinesFiles(FileReader):
     """A program with a file of lines per session."""
 
-    def __init__(self, table: Table) -> None:
+    def __init__(self, table: LinesTable) -> None:
         self._table = table
 
     def open(self, file: TranscriptFile) -> TranscriptReader:

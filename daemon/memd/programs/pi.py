@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from memd.programs.lines import Record, Table, TreeReader, field
+from memd.programs.lines import LinesTable, Record, TreeReader, field
 from memd.programs.program import TranscriptFile
 from memd.programs.records import text_of
 
@@ -10,7 +10,7 @@ from memd.programs.records import text_of
 class PiReader(TreeReader):
     """Reads a transcript. A fork begins with copies, which are older than its first record."""
 
-    def __init__(self, file: TranscriptFile, table: Table) -> None:
+    def __init__(self, file: TranscriptFile, table: LinesTable) -> None:
         super().__init__(file, table)
         self._forked_ms = 0
 

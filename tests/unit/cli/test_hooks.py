@@ -220,7 +220,7 @@ def test_limits_are_in_the_unit_of_each_program(home: Path) -> None:
         limits[name] = {hook.get("timeout", hook.get("timeoutSec")) for hook in hooks}
 
     assert limits == {
-        "claude-code": {5}, "codex": {3}, "gemini": {5000}, "cursor": {5}, "copilot": {5}
+        "claude-code": {5}, "codex": {3}, "gemini": {5000}, "qwen": {5000}, "cursor": {5}, "copilot": {5}
     }  # fmt: skip
 
 
@@ -357,6 +357,7 @@ def test_list_tells_what_is_installed(home: Path) -> None:
         "claude-code": "installed",
         "codex": "unreadable",
         "gemini": "not installed",
+        "qwen": "not installed",
         "cursor": "command missing",
         "copilot": "not installed",
     }

@@ -88,6 +88,7 @@ def test_all_commands_are_local_or_need_only_the_daemon() -> None:
         "agents",
         "facts",
         "get",
+        "handoff",
         "help",
         "index",
         "metrics",

@@ -14,6 +14,7 @@ from memd.cli.arguments import CommandGroup
 from memd.cli.connect import open_client
 from memd.cli.main import COMMANDS, root
 from memd.cli.output import Output, OutputFailedError, OutputStream, ReaderGoneError
+from memd.programs.catalog import MCP_CLIENTS
 from memd_client.errors import AgentUnknownError, DaemonUnreachableError, MemdError
 from memd_client.messages import GetReply, IndexReply
 from tests.unit.cli.memctl_runner import LEASE, MAIN, found, indexed, memctl, status_of
@@ -209,8 +210,7 @@ def test_missing_argument_is_reported_with_its_choices_on_one_line() -> None:
     ran = memctl("mcp", "install")
 
     assert ran.err.splitlines()[0] == (
-        "error: missing argument 'CLIENT'. "
-        "Choose from claude-code, codex, gemini, opencode, copilot, cursor, vscode, claude-desktop"
+        f"error: missing argument 'CLIENT'. Choose from {', '.join(MCP_CLIENTS)}"
     )
 
 

@@ -2,45 +2,19 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 
-from memd.programs.catalog import KNOWN_SOURCES, Places
-from memd.programs.program import name_of_session
-from memd.settings.sources import SourceConfig
+from memd.programs.catalog import KNOWN_SOURCES
 from memd.sources.notes import WorkspaceNotes
-from memd.sources.open import open_source
 from memd.sources.openclaw import OpenClawConversations
 from memd.sources.source import MEMORY, Source
+from tests.contracts.program import MAX_NOTE_BYTES, DatabaseContract, ProgramContract, opened
 from tests.contracts.source import (
     ONE,
-    ConversationContract,
     LimitedConversationContract,
     SourceContract,
 )
-from tests.support.transcript_programs import lines_plain
-from tests.support.transcript_programs.aider import AiderWriter
-from tests.support.transcript_programs.document_stores import (
-    AmazonQPlain,
-    CursorWorkspacePlain,
-    KiroDatabasePlain,
-    OpencodeFilesPlain,
-    WindsurfWorkspacePlain,
-    ZedJsonPlain,
-    ZedPlain,
-)
-from tests.support.transcript_programs.documents import (
-    AMP,
-    CHAT,
-    CLINE,
-    CLINE_VSCODE,
-    CONTINUE,
-    KILO_VSCODE,
-    KIRO,
-    ROO_CODE,
-    ChatLogWriter,
-    DocumentsWriter,
-)
-from tests.support.transcript_programs.exports import ChatGptWriter, ClaudeWriter
 from tests.support.transcript_programs.opencode import V2_MESSAGE, V2_SESSION
 from tests.support.transcript_programs.plain import (
     CursorEditorPlain,
@@ -57,13 +31,6 @@ from tests.support.transcript_programs.plain import (
     copilot_chat,
     gemini,
 )
-from tests.support.transcript_programs.tables import (
-    CrushPlain,
-    DevinPlain,
-    GoosePlain,
-    GrokDevPlain,
-    HermesPlain,
-)
 from tests.support.transcripts import (
     MAX_TRANSCRIPT_BYTES,
     TranscriptHome,
@@ -73,20 +40,9 @@ from tests.support.transcripts import (
     header,
     message,
 )
+from tests.unit.sources import test_contract_documents, test_contract_lines, test_contract_tables
 
-MAX_NOTE_BYTES = 1_000_000
 HEARTBEAT = "Read HEARTBEAT.md if it exists. If nothing needs attention, reply HEARTBEAT_OK."
-
-
-def opened(home: Path, name: str, program: str = "", path: Path | None = None) -> Source:
-    """Return a source that the settings add."""
-    kind = KNOWN_SOURCES[program].kind if program else "notes"
-    return open_source(
-        SourceConfig(name, program, kind, path), Places(home, {}, "linux"), MAX_NOTE_BYTES
-    ).source
-
-
-# --- notes ------------------------------------------------------------------------------------------
 
 
 class TestWorkspace(SourceContract):
@@ -132,9 +88,6 @@ class TestNotesOfProgram(SourceContract):
 
     def path(self, session: str) -> str:
         return f"codex-notes/memories/{session}.md"
-
-
-# --- OpenClaw ---------------------------------------------------------------------------------------
 
 
 class OpenClawContract(LimitedConversationContract):
@@ -240,32 +193,6 @@ class TestBothStoresWithDatabase(BothStoresContract, TestOpenClawDatabase):
     store = "sqlite"
 
 
-# --- programs of the catalog ------------------------------------------------------------------------
-
-
-class ProgramContract(ConversationContract):
-    """Conversations of a program, in its own folder or database below the home."""
-
-    file_name = "{session}"
-
-    @property
-    def name(self) -> str:  # type: ignore[override]
-        """The source has the name of its program."""
-        return self.program
-
-    def open(self, home: Path) -> Source:
-        return opened(home, self.program, self.program)
-
-    def path(self, session: str) -> str:
-        return f"{self.program}/{self.file_name.format(session=session)}"
-
-
-class DatabaseContract(ProgramContract):
-    """Conversations of a program with a database."""
-
-    counts_bytes = False
-
-
 class TestClaudeCode(ProgramContract):
     """Claude Code."""
 
@@ -358,414 +285,10 @@ class TestKilo(DatabaseContract):
         return OpencodePlain(home, "kilo")
 
 
-class TestQwen(ProgramContract):
-    """Qwen Code."""
-
-    program = "qwen"
-
-    def writing(self, home: Path) -> PlainWriter:
-        return lines_plain.qwen(home)
-
-
-class TestKimiCode(ProgramContract):
-    """Kimi Code."""
-
-    program = "kimi-code"
-
-    def writing(self, home: Path) -> PlainWriter:
-        return lines_plain.kimi_code(home)
-
-
-class TestKimiCli(ProgramContract):
-    """Kimi CLI."""
-
-    program = "kimi-cli"
-
-    def writing(self, home: Path) -> PlainWriter:
-        return lines_plain.kimi_cli(home)
-
-
-class TestPi(ProgramContract):
-    """pi."""
-
-    program = "pi"
-
-    def writing(self, home: Path) -> PlainWriter:
-        return lines_plain.pi(home)
-
-
-class TestOmp(ProgramContract):
-    """omp."""
-
-    program = "omp"
-
-    def writing(self, home: Path) -> PlainWriter:
-        return lines_plain.omp(home)
-
-
-class TestDeepseek(ProgramContract):
-    """DeepSeek Harness without compression."""
-
-    program = "deepseek"
-
-    def writing(self, home: Path) -> PlainWriter:
-        return lines_plain.deepseek(home)
-
-
-class TestGrok(ProgramContract):
-    """Grok Build."""
-
-    program = "grok"
-
-    def writing(self, home: Path) -> PlainWriter:
-        return lines_plain.grok(home)
-
-
-class TestKiroCli(ProgramContract):
-    """Kiro CLI."""
-
-    program = "kiro-cli"
-    has_times = False
-
-    def writing(self, home: Path) -> PlainWriter:
-        return lines_plain.kiro_cli(home)
-
-
-class TestAntigravity(ProgramContract):
-    """Antigravity."""
-
-    program = "antigravity"
-    has_cwd = False
-
-    def writing(self, home: Path) -> PlainWriter:
-        return lines_plain.antigravity(home)
-
-
-class TestWindsurf(ProgramContract):
-    """Windsurf."""
-
-    program = "windsurf"
-    has_times = has_cwd = False
-
-    def writing(self, home: Path) -> PlainWriter:
-        return lines_plain.windsurf(home)
-
-
-class TestClaudeCowork(ProgramContract):
-    """Claude Cowork."""
-
-    program = "claude-cowork"
-
-    def writing(self, home: Path) -> PlainWriter:
-        return lines_plain.claude_cowork(home)
-
-
-class TestOpenclaude(ProgramContract):
-    """OpenClaude."""
-
-    program = "openclaude"
-
-    def writing(self, home: Path) -> PlainWriter:
-        return lines_plain.openclaude(home)
-
-
-class TestIflow(ProgramContract):
-    """iFlow."""
-
-    program = "iflow"
-
-    def writing(self, home: Path) -> PlainWriter:
-        return lines_plain.iflow(home)
-
-
-class TestWorkBuddy(ProgramContract):
-    """WorkBuddy."""
-
-    program = "workbuddy"
-
-    def writing(self, home: Path) -> PlainWriter:
-        return lines_plain.workbuddy(home)
-
-
-class TestTraex(ProgramContract):
-    """TraeX."""
-
-    program = "traex"
-
-    def writing(self, home: Path) -> PlainWriter:
-        return lines_plain.traex(home)
-
-
-class TestCline(ProgramContract):
-    """Cline's command line."""
-
-    program = "cline"
-
-    def writing(self, home: Path) -> PlainWriter:
-        return DocumentsWriter(home, CLINE)
-
-
-class TestClineInVsCode(ProgramContract):
-    """Cline in VS Code."""
-
-    program = "cline-vscode"
-
-    def writing(self, home: Path) -> PlainWriter:
-        return DocumentsWriter(home, CLINE_VSCODE)
-
-
-class TestRooCode(ProgramContract):
-    """Roo Code."""
-
-    program = "roo-code"
-
-    def writing(self, home: Path) -> PlainWriter:
-        return DocumentsWriter(home, ROO_CODE)
-
-
-class TestKiloInVsCode(ProgramContract):
-    """Kilo Code's extension, which records no folder."""
-
-    program = "kilo-vscode"
-    has_cwd = False
-
-    def writing(self, home: Path) -> PlainWriter:
-        return DocumentsWriter(home, KILO_VSCODE)
-
-
-class TestContinue(ProgramContract):
-    """Continue."""
-
-    program = "continue"
-    has_times = False
-
-    def writing(self, home: Path) -> PlainWriter:
-        return DocumentsWriter(home, CONTINUE)
-
-
-class TestKiroEditor(ProgramContract):
-    """Kiro's editor."""
-
-    program = "kiro-editor"
-    has_times = False
-
-    def writing(self, home: Path) -> PlainWriter:
-        return DocumentsWriter(home, KIRO)
-
-
-class TestAmp(ProgramContract):
-    """Amp."""
-
-    program = "amp"
-    file_name = "T-{session}"
-
-    def writing(self, home: Path) -> PlainWriter:
-        return DocumentsWriter(home, AMP)
-
-
-class TestChatInVsCode(ProgramContract):
-    """VS Code's own documents of chats."""
-
-    program = "copilot-vscode"
-
-    def writing(self, home: Path) -> PlainWriter:
-        return DocumentsWriter(home, CHAT)
-
-
-class TestChatLogInVsCode(ProgramContract):
-    """VS Code's own logs of chats."""
-
-    program = "copilot-vscode"
-
-    def writing(self, home: Path) -> PlainWriter:
-        return ChatLogWriter(home)
-
-
-class TestAider(ProgramContract):
-    """aider, in a folder of projects. A session is a project's file, and its id is the project's folder."""
-
-    program = "aider"
-    counts_unknown = False
-    lines_per_message = 2
-
-    def writing(self, home: Path) -> PlainWriter:
-        self.home = home
-        return AiderWriter(home)
-
-    def open(self, home: Path) -> Source:
-        self.home = home
-        return opened(home, "aider", "aider", home)
-
-    def path(self, session: str) -> str:
-        return f"aider/{name_of_session(self.id_of(session))}"
-
-    def id_of(self, session: str) -> str:
-        return str(self.home / session)
-
-    def cwd_of(self, session: str) -> str:
-        return self.id_of(session)
-
-
-class ExportContract(DatabaseContract):
-    """An export of a web chat, in an archive that the settings name."""
-
-    has_cwd = False
-
-    def open(self, home: Path) -> Source:
-        return opened(home, self.program, self.program, home / "export.zip")
-
-
-class TestChatGpt(ExportContract):
-    """ChatGPT."""
-
-    program = "chatgpt"
-
-    def writing(self, home: Path) -> PlainWriter:
-        return ChatGptWriter(home)
-
-
-class TestClaudeAi(ExportContract):
-    """Claude."""
-
-    program = "claude-ai"
-
-    def writing(self, home: Path) -> PlainWriter:
-        return ClaudeWriter(home)
-
-
-class TestOpencodeFiles(DatabaseContract):
-    """opencode before its database."""
-
-    program = "opencode"
-
-    def writing(self, home: Path) -> PlainWriter:
-        return OpencodeFilesPlain(home)
-
-
-class TestMimoCode(DatabaseContract):
-    """MiMo Code."""
-
-    program = "mimo-code"
-
-    def writing(self, home: Path) -> PlainWriter:
-        return OpencodeFilesPlain(home, "mimocode")
-
-
-class TestGoose(DatabaseContract):
-    """Goose."""
-
-    program = "goose"
-
-    def writing(self, home: Path) -> PlainWriter:
-        return GoosePlain(home)
-
-
-class TestCrush(DatabaseContract):
-    """Crush, which doesn't store the project in its database."""
-
-    program = "crush"
-    has_cwd = False
-
-    def writing(self, home: Path) -> PlainWriter:
-        return CrushPlain(home)
-
-
-class TestHermes(DatabaseContract):
-    """Hermes."""
-
-    program = "hermes"
-
-    def writing(self, home: Path) -> PlainWriter:
-        return HermesPlain(home)
-
-
-class TestGrokDev(DatabaseContract):
-    """grok-dev."""
-
-    program = "grok-dev"
-
-    def writing(self, home: Path) -> PlainWriter:
-        return GrokDevPlain(home)
-
-
-class TestDevin(DatabaseContract):
-    """Devin's command line."""
-
-    program = "devin"
-
-    def writing(self, home: Path) -> PlainWriter:
-        return DevinPlain(home)
-
-
-class DocumentContract(ProgramContract):
-    """Conversations of a program with one document for each, whose messages only its content shows."""
-
-    counts_messages = False
-
-
-class TestZed(DocumentContract):
-    """Zed."""
-
-    program = "zed"
-    has_times = False
-
-    def writing(self, home: Path) -> PlainWriter:
-        return ZedPlain(home)
-
-
-class TestZedJson(DocumentContract):
-    """Zed in early 2025."""
-
-    program = "zed"
-    has_times = False
-
-    def writing(self, home: Path) -> PlainWriter:
-        return ZedJsonPlain(home)
-
-
-class TestKiroDatabase(DocumentContract):
-    """Kiro's command line before its files."""
-
-    program = "kiro-database"
-
-    def writing(self, home: Path) -> PlainWriter:
-        return KiroDatabasePlain(home)
-
-
-class TestAmazonQ(DocumentContract):
-    """Amazon Q, whose conversations have the id of their folder."""
-
-    program = "amazon-q"
-    has_cwd = False
-
-    def writing(self, home: Path) -> PlainWriter:
-        return AmazonQPlain(home)
-
-
-class TestCursorWorkspace(DatabaseContract):
-    """Early chats of Cursor."""
-
-    program = "cursor-workspaces"
-    has_times = False
-
-    def writing(self, home: Path) -> PlainWriter:
-        return CursorWorkspacePlain(home)
-
-
-class TestWindsurfWorkspace(DatabaseContract):
-    """Early chats of Windsurf."""
-
-    program = "windsurf-workspaces"
-    has_times = False
-
-    def writing(self, home: Path) -> PlainWriter:
-        return WindsurfWorkspacePlain(home)
-
-
 def test_every_program_with_conversations_is_tested() -> None:
-    contracts = (ProgramContract, DatabaseContract, DocumentContract, ExportContract)
-    subclasses = [program for contract in contracts for program in contract.__subclasses__()]
-    tested = {program.program for program in subclasses if hasattr(program, "program")}
+    modules = (sys.modules[__name__], test_contract_documents, test_contract_lines, test_contract_tables)
+    classes = [value for module in modules for name, value in vars(module).items() if name.startswith("Test")]
+    tested = {contract.program for contract in classes if hasattr(contract, "program")}
     known = {name for name, source in KNOWN_SOURCES.items() if source.kind == "transcripts"}
     # Activities of Takeout are pairs of a prompt and an answer, which can't be written in turns.
-    assert tested == known - {"gemini-takeout"}
+    assert tested - {"openclaw"} == known - {"gemini-takeout"}

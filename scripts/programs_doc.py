@@ -37,9 +37,10 @@ def _row(program: Program) -> tuple[str, ...]:
     """Return a program as a row; what memd doesn't do with it is empty."""
     conversations, notes = program.conversations, program.notes
     page = DOCS / f"{program.name}.md"
-    title = f"[{program.title}]({page.name})" if page.exists() else program.title
-    if conversations is not None and conversations.title:
-        title += f" ({conversations.title})"
+    title = conversations.title if conversations is not None else ""
+    title = title or program.title
+    if page.exists():
+        title = f"[{title}]({page.name})"
     kind = " (export)" if conversations is not None and conversations.export else ""
     return (
         title,

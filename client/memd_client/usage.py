@@ -21,7 +21,7 @@ MCP_CLIENT, PAGE_CLIENT = "memd-mcp", "memd-page"
 """The names that memd's MCP server and its page give themselves in `hello`."""
 
 MEASURING = "memctl eval"
-"""The `caller` of searches that measure memory, which are not logged."""
+"""The `caller` of searches that measure memory or try it out, which are not logged."""
 
 
 class UsageParams(Record, frozen=True):

@@ -81,7 +81,8 @@ def show(session: CliSession, *, as_json: bool) -> None:
 
 def remaining_copies(source: SourceStatus) -> str:
     """Return what remains of a removed source."""
-    copies = f"{_copies(source.retained)} of conversations ({size(source.retained_bytes)}) remain"
+    remain = "remains" if source.retained == 1 else "remain"
+    copies = f"{_copies(source.retained)} of conversations ({size(source.retained_bytes)}) {remain}"
     return (
         f"{source.name}: {copies} in {source.locations[0]}; "
         f"to delete them: memctl sources delete-copies {source.name}"

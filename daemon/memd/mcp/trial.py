@@ -10,6 +10,7 @@ from typing import Any, Final
 
 from memd.mcp.server import VERSIONS
 from memd.programs.catalog import MCP_SERVER, Mcp
+from memd_client.usage import MEASURING
 
 TIMEOUT_S: Final = 30.0
 """Longest wait for the first reply; clients wait about as long for a server."""
@@ -21,7 +22,7 @@ FIRST_REQUEST: Final = {
     "params": {
         "protocolVersion": VERSIONS[0],
         "capabilities": {},
-        "clientInfo": {"name": "memctl", "version": "1"},
+        "clientInfo": {"name": MEASURING, "version": "1"},
     },
 }
 

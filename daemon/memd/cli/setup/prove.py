@@ -24,6 +24,7 @@ from memd.programs.connections import find_hooks
 from memd.system.settings_change import read_settings
 from memd_client.discovery import home_directory
 from memd_client.errors import BadParamsError, MemdError
+from memd_client.usage import MEASURING
 
 if TYPE_CHECKING:
     from memd_client import Client
@@ -108,7 +109,7 @@ def _read_conversations(client: Client, agent: str, sources: Sequence[str]) -> I
 
 def _answer(client: Client, agent: str, question: PastQuestion) -> Answer | None:
     """Return a question's answer; None if another conversation is the best hit, or the hit is weak."""
-    hit = next(iter(client.search(question.text, agent=agent, max_results=1).hits), None)
+    hit = next(iter(client.search(question.text, agent=agent, max_results=1, caller=MEASURING).hits), None)
     if hit is None or hit.path != question.path or hit.relevance != "strong":
         return None
     lines = [text.strip() for text in hit.snippet.splitlines() if question.text not in text]

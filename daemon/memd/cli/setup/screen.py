@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import os
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import UTC, datetime
 
-from memd.cli.lines import BLANK, Line, line, size, span
+from memd.cli.lines import BLANK, Line, count, line, size, span
 from memd.cli.setup.ledger import TakenBack
 from memd.cli.setup.plan import KINDS, ProgramPlan, SetupPlan
 from memd.cli.setup.prove import Answer, Proof
@@ -61,9 +62,11 @@ def plan_lines(plan: SetupPlan, changes: Sequence[SettingsChange]) -> Iterator[L
     if changes:
         yield BLANK
         yield line(("files to change", "heads"))
+    added = Counter[str]()  # hooks and servers may be in one file
     for change in changes:
-        added = sum(text.startswith("+") for text in change.diff().splitlines()[2:])
-        yield line((short(change.path), "path"), f"  +{added} {'line' if added == 1 else 'lines'}", indent=2)
+        added[short(change.path)] += sum(text.startswith("+") for text in change.diff().splitlines()[2:])
+    for path, number in added.items():
+        yield line((path, "path"), f"  +{count(number, 'line')}", indent=2)
 
 
 def short(path: str | os.PathLike[str]) -> str:
@@ -76,7 +79,10 @@ def done_lines(
     changed: Iterable[tuple[str, str]], proofs: Iterable[Proof], answers: Iterable[Answer]
 ) -> Iterator[Line]:
     """Yield the changed files with their backups, how long hooks and MCP servers took, and answers from the past."""
-    for at, (path, backup) in enumerate(changed):
+    backups = dict(
+        reversed([*changed])
+    )  # of several changes of a file, the first has the backup of its beginning
+    for at, (path, backup) in enumerate(reversed(backups.items())):
         yield from (BLANK, line(("changed files", "heads"))) if at == 0 else ()
         yield line(
             (short(path), "path"), f"  backup: {short(backup)}" if backup else "  made by memd", indent=2

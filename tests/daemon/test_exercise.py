@@ -31,7 +31,7 @@ def changed(tmp_path: Path) -> dict[str, str]:
     shutil.copytree(CLIENT, tmp_path / "client" / "memd_client")
     blocks = re.findall(r"```diff\n(.*?)```", (ROOT / "docs" / "architecture.md").read_text(), re.DOTALL)
     assert len(blocks) == 4
-    assert len(re.findall(r"^\+\+\+ b/", blocks[0], re.MULTILINE)) == 2, "a program is a row and a reader"
+    assert len(re.findall(r"^\+\+\+ b/", blocks[0], re.MULTILINE)) == 2, "a program is two tables"
     for block in blocks:
         patch = tmp_path / "block.diff"
         patch.write_text(block)

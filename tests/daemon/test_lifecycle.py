@@ -35,7 +35,8 @@ def test_sigterm_ends_cleanly_and_removes_the_socket() -> None:
             client.search("apples")
         assert daemon.stop() == 0
         assert not home.socket.exists()
-        assert sorted(path.name for path in (home.state / "memory").iterdir()) == ["main.memd.sqlite"]
+        names = sorted(path.name for path in (home.state / "memory").iterdir())
+        assert names == ["main.memd.sqlite", "recalls.jsonl"]
         with pytest.raises(DaemonUnreachableError):
             daemon.client().status()
 

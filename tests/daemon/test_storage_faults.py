@@ -145,9 +145,8 @@ def test_index_damaged_while_open_is_rebuilt_automatically() -> None:
                 )
                 assert len(open_index_files(daemon.pid)) <= before + 3
             assert len(list(index.parent.glob("main.memd.sqlite.corrupt-*"))) <= 1
-        assert sorted(path.name for path in index.parent.iterdir() if "corrupt" not in path.name) == [
-            "main.memd.sqlite"
-        ]
+        names = sorted(path.name for path in index.parent.iterdir() if "corrupt" not in path.name)
+        assert names == ["main.memd.sqlite", "recalls.jsonl"]
 
 
 def test_missing_state_directory_gives_no_wrong_reply_and_recovers() -> None:

@@ -176,6 +176,10 @@ def add(
     session.output.text(
         f"added {name} to agent {found.agent}: {count(found.files, 'file')}, {size(found.bytes)}\n"
     )
+    for problem in found.problems:
+        session.output.note(f"{name}: {problem.message}; {problem.hint}")
+    if found.problems and not found.files:
+        return
     session.output.note(f"lines of {name} will be given to: {', '.join(readers)}")
     session.output.note(
         "it is being indexed; `memctl sources` shows the progress, and searches find it already"

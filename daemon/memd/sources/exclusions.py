@@ -29,8 +29,7 @@ class Exclusions:
         home: The user's home folder.
     """
 
-    def __init__(self, entries: Sequence[str] = (), home: Path | None = None) -> None:
-        home = home or Path.home()
+    def __init__(self, entries: Sequence[str] = (), home: Path = Path("/")) -> None:
         self._home = f"{home}/"
         folders: set[str] = set()
         names: set[str] = set()

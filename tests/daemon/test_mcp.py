@@ -257,3 +257,24 @@ def test_invisible_characters_are_escaped_in_the_text(daemon: DaemonProcess) -> 
 
     assert "password\\u202e is\\u200b hidden \U0001f469\u200d\U0001f4bb" in text_of(found)
     assert "\u202e" in found.structuredContent["results"][0]["snippet"]
+
+
+def test_calls_without_an_agent_read_the_default_agent_and_the_shared_one() -> None:
+    with StateHome() as home:
+        home.note("MEMORY.md", "# Memory\n\nThe cormorant gateway listens on 8443.\n")
+        folder = home.root / "vault"
+        folder.mkdir()
+        (folder / "birds.md").write_text("The cormorant dries its wings.\n")
+        (home.root / "memd.toml").write_text(f'[sources.vault]\nagent = "shared"\npath = "{folder}"\n')
+        with DaemonProcess(home) as process, process.client() as client:
+            client.index(agent="shared")
+            found = call_once(process, "memory_search", {"query": "cormorant"}, STRUCTURED)
+            read = call_once(process, "memory_get", {"path": "vault/birds.md"})
+            alone = call_once(process, "memory_search", {"query": "cormorant", "agent": "main"}, STRUCTURED)
+    results = found.structuredContent["results"]
+    assert {(row["agent"], row["path"]) for row in results} == {
+        ("main", "MEMORY.md"),
+        ("shared", "vault/birds.md"),
+    }
+    assert "dries its wings" in text_of(read)
+    assert [row["path"] for row in alone.structuredContent["results"]] == ["MEMORY.md"]

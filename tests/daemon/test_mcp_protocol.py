@@ -136,7 +136,7 @@ def test_progress_of_the_daemon_reaches_the_client() -> None:
         told.append((progress, total, message))
 
     async def drive(path: Path) -> None:
-        async with mcp_session({"MEMD_SOCKET": str(path)}) as session:
+        async with mcp_session({"MEMD_SOCKET": str(path)}, "--agent", "main") as session:
             await session.call_tool(**SEARCH, progress_callback=hear)
 
     with StateHome() as home:
@@ -162,7 +162,7 @@ def test_cancelled_call_is_cancelled_in_the_daemon() -> None:
     given_up = {"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 5}}
     with StateHome() as home:
         path = home.root / "scripted.sock"
-        with ScriptedDaemon(path, script), RawServer({"MEMD_SOCKET": str(path)}) as server:
+        with ScriptedDaemon(path, script), RawServer({"MEMD_SOCKET": str(path)}, "--agent", "main") as server:
             server.greet()
             server.say(call)
             assert asked.wait(DEADLINE_S)

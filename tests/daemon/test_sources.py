@@ -149,56 +149,6 @@ def test_chat_export_is_added_by_its_path_and_replaced_by_a_newer_one() -> None:
             assert client.search("heron").hits == []
             assert [hit.path for hit in client.search("stork").hits] == ["chatgpt/99"]
             ((source,),) = [agent.added for agent in client.status().agents]
-            assert [(kind.name, kind.records) for kind in source.unknown_types] == [("telepathy", 1)]
-            found = json.loads(daemon.memctl("doctor", "--json").stdout)["findings"]
-            texts = [each["found"] for each in found if each["name"] == "source claude-code"]
-            assert "claude-code: 1 record of unknown types: telepathy (1)" in texts
-
-
-UNKNOWN_SESSION = "5f2c0a1e-77b0-4f0e-9b1c-2f0d7a1c9e55"
-
-EXPORTED = [
-    chatgpt_conversation(
-        "6712",
-        chatgpt_message("user", "Which port does the heron use?"),
-        chatgpt_message("assistant", "8443."),
-    )
-]
-
-
-def test_chat_export_is_added_by_its_path_and_replaced_by_a_newer_one() -> None:
-    with StateHome(KEYWORD_ONLY) as home:
-        first = write_archive(home.root / "user/first.zip", {"conversations.json": json.dumps(EXPORTED)})
-        second = write_archive(
-            home.root / "user/second.zip",
-            {
-                "conversations.json": json.dumps(
-                    [chatgpt_conversation("99", chatgpt_message("user", "The stork?"))]
-                )
-            },
-        )
-        with DaemonProcess(home, {"HOME": str(home.root / "user")}) as daemon, daemon.client() as client:
-            missing = daemon.memctl("sources", "add", "chatgpt")
-            assert missing.returncode == 1
-            assert "the path of the archive that you downloaded from ChatGPT is missing" in missing.stderr
-            assert "Export data" in missing.stderr
-            added = daemon.memctl("sources", "add", "chatgpt", str(first))
-            assert "added chatgpt to agent main: 1 file" in added.stdout
-            (hit,) = client.search("heron").hits
-            assert hit.session is not None
-            session = hit.session
-            assert (hit.path, session.program, session.title, session.date) == (
-                "chatgpt/6712",
-                "chatgpt",
-                "Ports",
-                "2026-11-02",
-            )
-            assert (session.open, session.project) == ("", "")
-            assert first.stat().st_size > 0
-            daemon.memctl("sources", "add", "chatgpt", "--path", str(second))
-            assert client.search("heron").hits == []
-            assert [hit.path for hit in client.search("stork").hits] == ["chatgpt/99"]
-            ((source,),) = [agent.added for agent in client.status().agents]
             assert (source.title, source.locations, source.files) == ("ChatGPT", [str(second)], 1)
             second.write_bytes(b"PK")
             assert client.search("stork").hits == []

@@ -9,6 +9,9 @@ from time import monotonic
 from memd_client.aio import AsyncioClient
 from memd_client.errors import AgentUnknownError, MemdError
 
+SHARED_AGENT = "shared"
+"""The agent that has the sources which `memctl setup` adds."""
+
 AGENTS_TTL_S = 10.0
 """How long the list of agents is cached: a client lists tools and resources in quick succession."""
 
@@ -24,6 +27,7 @@ class AgentScope:
         self.agent = agent
         self.caller = ""
         self._agents: tuple[str, ...] = ()
+        self._default = ""
         self._agents_at = -AGENTS_TTL_S
 
     def __repr__(self) -> str:
@@ -48,6 +52,15 @@ class AgentScope:
             self._agents = tuple(each.agent for each in status.agents if each.enabled)
             self._agents_at = monotonic()
         return self._agents
+
+    async def default_and_shared(self) -> tuple[str, ...]:
+        """Return the default agent and `shared`, which a call without an agent searches; none if they aren't two."""
+        if self.agent is not None or SHARED_AGENT not in await self.agents_or_none():
+            return ()
+        with contextlib.suppress(MemdError, TimeoutError):
+            async with asyncio.timeout(AGENTS_TIMEOUT_S):
+                self._default = self._default or (await self.client.files(limit=1)).agent
+        return (self._default, SHARED_AGENT) if self._default not in ("", SHARED_AGENT) else ()
 
     async def agents_or_none(self) -> tuple[str, ...]:
         """Return the agents; none if the daemon doesn't reply in time."""

@@ -9,7 +9,7 @@ from typing import Any
 from memd.mcp.definitions import ALL_AGENTS, MAX_RESULTS, TOOLS, Tool
 from memd.mcp.own_requests import OWN_REQUESTS, check_arguments
 from memd.mcp.result_text import answer_text, error_text, wrong_call_text
-from memd.mcp.scope import AgentScope
+from memd.mcp.scope import SHARED_AGENT, AgentScope
 from memd.system.untrusted import on_one_line
 from memd_client import requests
 from memd_client.errors import AgentUnknownError, BadParamsError, FileMissingError, MemdError
@@ -21,8 +21,8 @@ from memd_client.tooling import DEFAULT_SEARCH_CHARS, MAX_SEARCH_CHARS
 
 OnProgress = Callable[[Progress], Awaitable[None]]
 
-SHARED_AGENT = "shared"
-"""The agent that has the sources which `memctl setup` adds."""
+BOTH_AGENTS = ("memory_search", "memory_get")
+"""Tools that, without an agent, read the memory of the default agent and of `shared`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,11 +54,19 @@ async def carry_out(
     may_mean_all = tool.takes_all and scope.agent is None and given.get("agent") == ALL_AGENTS
     try:
         agent = scope.checked(given.pop("agent", None))
+        both = await scope.default_and_shared() if agent is None and name in BOTH_AGENTS else ()
+        if both and tool.takes_all:
+            return await _search_agents(scope, tool, given, on_progress, both)
         if name in OWN_REQUESTS:
             return await _ask_or_shared(scope, tool, agent, given, on_progress)
-        ask = requests.call_tool(name, given, agent=agent, include_conversations=True, caller=scope.caller)
-        ask.repeatable = tool.repeatable
-        reply = await _send(scope, ask, on_progress)
+        for owner in both or (agent,):
+            ask = requests.call_tool(
+                name, given, agent=owner, include_conversations=True, caller=scope.caller
+            )
+            ask.repeatable = tool.repeatable
+            reply = await _send(scope, ask, on_progress)
+            if reply.ok:
+                break
         return (
             ToolResult(answer_text(name, reply.result), reply.result)
             if reply.ok
@@ -66,18 +74,24 @@ async def carry_out(
         )
     except AgentUnknownError as error:
         if may_mean_all:
-            return await _search_all(scope, tool, given, on_progress)
+            return await _search_agents(scope, tool, given, on_progress)
         return ToolResult("\n".join([error_text(error), *await _known_agents(scope)]))
     except MemdError as error:
         return ToolResult(error_text(error))
 
 
-async def _search_all(
-    scope: AgentScope, tool: Tool, given: dict[str, Any], on_progress: OnProgress | None
+async def _search_agents(
+    scope: AgentScope,
+    tool: Tool,
+    given: dict[str, Any],
+    on_progress: OnProgress | None,
+    agents: Sequence[str] | None = None,
 ) -> ToolResult:
-    """Search the memory of all agents."""
+    """Search the memory of some agents; None: of all."""
     try:
-        answer = all_agents_result(await _send(scope, _search_request(given, scope.caller), on_progress))
+        answer = all_agents_result(
+            await _send(scope, _search_request(given, scope.caller, agents), on_progress)
+        )
     except BadParamsError as error:
         return _wrong(tool, error.message)
     except MemdError as error:
@@ -140,7 +154,9 @@ async def _known_agents(scope: AgentScope) -> list[str]:
 # --- a search of all agents ------------------------------------------------------------------------------
 
 
-def _search_request(arguments: Mapping[str, Any], caller: str) -> PreparedRequest[SearchAgentsReply]:
+def _search_request(
+    arguments: Mapping[str, Any], caller: str, agents: Sequence[str] | None
+) -> PreparedRequest[SearchAgentsReply]:
     """Return the request for a call; the daemon checks ranges."""
     known = ("query", "maxResults", "maxChars", "minScore")
     query, most, chars, least = (arguments.get(name) for name in known)
@@ -156,7 +172,13 @@ def _search_request(arguments: Mapping[str, Any], caller: str) -> PreparedReques
         raise BadParamsError("memory_search: `minScore` must be a number")
     budget = DEFAULT_SEARCH_CHARS if chars is None else chars
     return requests.search_agents(
-        query, max_results=most, max_chars=budget, min_score=least, limit_weak=True, caller=caller
+        query,
+        agents=agents,
+        max_results=most,
+        max_chars=budget,
+        min_score=least,
+        limit_weak=True,
+        caller=caller,
     )
 
 

@@ -46,7 +46,7 @@ def test_tools_are_listed_and_their_schemas_are_portable(daemon: DaemonProcess) 
     tools = inspected(daemon, "--method", "tools/list", "--strict")["tools"]
 
     assert [tool["name"] for tool in tools][:2] == ["memory_search", "memory_get"]
-    assert len(tools) == 8
+    assert len(tools) == 9
 
 
 def test_a_tool_is_called(daemon: DaemonProcess) -> None:

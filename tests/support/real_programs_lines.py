@@ -74,6 +74,7 @@ class KimiCodeOfNpm(RealProgram):
     package = "@moonshot-ai/kimi-code@2.1.0"
     asks_first = "Exit Kimi Code"
     ready = "context"
+    compact = ""  # not tested: the model's script doesn't recognize its requests for a summary
     leave = "/exit"
 
     def set_up(self) -> None:
@@ -97,6 +98,7 @@ class PiOfNpm(RealProgram):
     name = "pi"
     package = "@earendil-works/pi-coding-agent@1.6.0"
     ready = "scripted"
+    compact = ""  # not tested: the model's script doesn't recognize its requests for a summary
     leave = "/quit"
 
     def set_up(self) -> None:
@@ -146,6 +148,7 @@ class GrokOfNpm(RealProgram):
     marks_headless = True
     package = "@xai-official/grok@1.0.41"
     ready = "Scripted"
+    compact = ""  # not tested: the model's script doesn't recognize its requests for a summary
     leave = "/quit"
     on_terminal = ("--always-approve",)
 

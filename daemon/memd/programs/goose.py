@@ -47,7 +47,7 @@ class GooseDatabase(MessageTables):
         if row.get("metadata") is None:
             return False
         metadata = decode_record(blob_of(row["metadata"]), json_value)
-        return not isinstance(metadata, dict) or metadata.get("userVisible", True) is not True
+        return not isinstance(metadata, dict) or metadata.get("userVisible") is not True
 
 
 READER: Final = GooseDatabase

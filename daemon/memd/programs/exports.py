@@ -75,7 +75,7 @@ class ChatExport(ConversationDatabase):
         self._path = path
         self._lock = Lock()
         self._version: object = None
-        self._files: list[Path] = []
+        self._files: dict[Path, FileFacts] = {}
         self._places: dict[str, list[_Place]] = {}
 
     def __repr__(self) -> str:
@@ -120,14 +120,11 @@ class ChatExport(ConversationDatabase):
     def state(self, path: Path) -> Sequence[FileFacts]:
         """Return the facts of the export and of the files in it that were listed; see `ConversationDatabase.state`."""
         facts = file_facts(str(path))
-        return (facts, *self._listed_facts()) if facts else ()
+        return (facts, *(file_facts(str(file)) for file in self._files)) if facts else ()
 
     def state_when_listed(self, before: Sequence[FileFacts]) -> Sequence[FileFacts]:
         """Return the state with the files that are known only now; see `ConversationDatabase.state_when_listed`."""
-        return (*before[:1], *self._listed_facts())
-
-    def _listed_facts(self) -> list[FileFacts]:
-        return [file_facts(str(file)) for file in self._files]
+        return (*before[:1], *self._files.values())
 
     def close(self) -> None:
         """Forget the sessions; no file is kept open."""
@@ -135,12 +132,12 @@ class ChatExport(ConversationDatabase):
             self._version, self._places = None, {}
 
     def _refresh(self) -> None:
-        """List the conversations, unless the export is unchanged."""
+        """List the conversations, unless the export is unchanged. A file that changes meanwhile counts as changed."""
         failed = ForeignDatabaseError(f"it is no export of {self.title}", unknown=True)
         self.hint = f"name the archive that you downloaded from {self.title}, or the folder of its files"
-        self._files = []
+        self._files = {}
         for paths in exports_at(self._path, self.names):
-            self._files = [*self._files, *(path for path in paths if path != self._path)]
+            self._files |= {path: file_facts(str(path)) for path in paths if path != self._path}
             try:
                 version = [(path, stat_of(os.lstat(path))) for path in paths]
                 is_settled = time.time_ns() - max(facts[0] for _, facts in version) > GRAIN_NS

@@ -152,9 +152,11 @@ class AgentRegistry:
             )
         return found
 
-    def is_excluded(self, cwd: str) -> bool:
-        """Return whether a folder, or its project, is excluded from every memory (blocking)."""
-        return bool(self.exclusions) and self.exclusions.excludes(cwd, find_project(cwd))
+    async def is_excluded(self, cwd: str) -> bool:
+        """Return whether a folder, or its project, is excluded from every memory."""
+        if not self.exclusions:
+            return False
+        return await trio.to_thread.run_sync(lambda: self.exclusions.excludes(cwd, find_project(cwd)))
 
     def problems(self) -> list[Problem]:
         """Return problems of the settings."""

@@ -53,6 +53,8 @@ class Exclusions:
 
     def excludes(self, cwd: str, project: str = "") -> bool:
         """Return whether a working directory, or its project, is excluded (blocking: follows links)."""
+        if not self:
+            return False
         paths = {
             os.path.normpath(path) for path in (cwd, project) if path.startswith("/") and "\0" not in path
         }

@@ -88,7 +88,7 @@ class HookService:
         try:
             if not settings.enabled:
                 decision = HookDecision("off")
-            elif await trio.to_thread.run_sync(memories.is_excluded, params.cwd):
+            elif await memories.is_excluded(params.cwd):
                 decision, params = HookDecision("excluded"), replace(params, prompt="")
             elif params.event == "prompt":
                 decision = await self._at_prompt(memory, params, settings.max_tokens)

@@ -104,7 +104,7 @@ class ScriptedMemories:
         self.settings = DaemonSettings(hooks=hooks or HooksSettings())
         self.agents: Mapping[str, ScriptedMemory] = {each.agent_id: each for each in memories}
 
-    def is_excluded(self, cwd: str) -> bool:
+    async def is_excluded(self, cwd: str) -> bool:
         """Return False: no folder is excluded."""
         return False
 

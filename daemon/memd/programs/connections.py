@@ -97,13 +97,13 @@ def read_hooks(program: str, file: Path) -> ProgramConnection:
     commands = [str(hook[form.command_key]) for _, hook in hooks]
     missing = [name for command in commands if (name := _missing_file(command))]
     if missing:
-        agent, problem = _agent_in(commands[0]), f"there is no {missing[0]}"
+        agent, problem = agent_in(commands[0]), f"there is no {missing[0]}"
         return ProgramConnection(program, "command missing", events, path, problem, agent)
     if not hooks:
         return ProgramConnection(program, "not installed", [], path)
     is_whole = set(events) == set(form.events.values()) and all(IF_INSTALLED in line for line in commands)
     state = "installed" if is_whole else "incomplete"
-    return ProgramConnection(program, state, events, path, agent=_agent_in(commands[0]))
+    return ProgramConnection(program, state, events, path, agent=agent_in(commands[0]))
 
 
 def _missing_file(command: str) -> str:
@@ -125,7 +125,7 @@ def find_connections(places: Places) -> Iterator[ProgramConnection]:
         try:
             text = read_settings(file) or ""
             values = tomllib.loads(text) if file.suffix == ".toml" else json_edit.value_of(text)
-            agent = _agent_in(" ".join(client.command_of(values[client.section][MCP_SERVER])))
+            agent = agent_in(" ".join(client.command_of(values[client.section][MCP_SERVER])))
             state = "installed"
         except (UneditableTextError, MemdError, tomllib.TOMLDecodeError) as error:
             state, problem = "unreadable", str(error)
@@ -134,7 +134,7 @@ def find_connections(places: Places) -> Iterator[ProgramConnection]:
         yield ProgramConnection(name, state, [], str(file), problem, agent, "mcp")
 
 
-def _agent_in(command: str) -> str:
+def agent_in(command: str) -> str:
     """Return the agent that a command names; empty if it names none."""
     named = _AGENT.search(command)
     return named[1] if named else ""

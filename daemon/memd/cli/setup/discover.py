@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
@@ -17,7 +16,7 @@ from memd.cli.setup.plan import Step
 from memd.mcp import toml_edit
 from memd.mcp.client_entry import plan
 from memd.programs.catalog import MCP_SERVER, PROGRAMS, Mcp, Places, Program
-from memd.programs.connections import find_hooks
+from memd.programs.connections import agent_in
 from memd.system import json_edit
 from memd.system.json_edit import UneditableTextError
 from memd.system.settings_change import SettingsChange, read_settings
@@ -25,8 +24,6 @@ from memd_client.discovery import home_directory
 from memd_client.errors import MemdError
 
 SKILL: Final = Path(__file__).with_name("SKILL.md")
-
-_AGENT = re.compile(r"--agent '?([^\s']+)")
 
 
 def find_connections(agent: str | None, ledger: Ledger) -> Iterator[Step]:
@@ -67,16 +64,14 @@ def _hooks(program: Program, places: Places, agent: str | None) -> Step:
     if state == "unreadable":
         return Step("hooks", program.name, "left", installed.problem, is_fault=True)
     try:
-        hooks = find_hooks(form, read_settings(files.path) or "")
-        named = _AGENT.search(str(hooks[0][1][form.command_key])) if hooks else None
-        owner = hook_agent(named[1] if named else agent if not hooks else None)
+        is_new = state == "not installed"
+        owner = hook_agent(installed.agent or (agent if is_new else None))
         readers = [(program.title, owner)] if "prompt" in form.events else []
         if state == "installed":
             return Step("hooks", program.name, "present", readers=readers)
-        changes = files.plan_install(named[1] if named else agent)
+        changes = files.plan_install(installed.agent or agent)
     except MemdError as error:
         return Step("hooks", program.name, "left", error.message, is_fault=True)
-    is_new = state == "not installed"
     return Step("hooks", program.name, "add" if is_new else "repair", changes=changes, readers=readers)
 
 
@@ -88,8 +83,8 @@ def _mcp(program: Program, client: Mcp, path: Path, agent: str | None) -> Step:
     except MemdError as error:
         return Step("mcp", program.name, "left", error.message, is_fault=True)
     command = command_in(client, entry)
-    named = _AGENT.search(" ".join(command))
-    readers = [(program.title, named[1] if named else agent if entry is None and agent else ALL)]
+    named = agent_in(" ".join(command))
+    readers = [(program.title, named or (agent if entry is None and agent else ALL))]
     if entry is None:
         return Step("mcp", program.name, "add", changes=[change], readers=readers)
     if Path(command[0]).name != "memctl" or "mcp" not in command:

@@ -8,8 +8,9 @@ from pathlib import Path
 from typing import Any, Final
 
 from memd.programs.conversation import Role, Session
-from memd.programs.documents import DocumentFiles, DocumentFormat, DocumentReader, part_of, read_document
-from memd.programs.records import is_marked, text_of, title_of
+from memd.programs.documents import DocumentFiles, DocumentFormat, DocumentReader
+from memd.programs.records import is_marked, part_of, text_of, title_of
+from memd.programs.small_files import read_document
 
 _FORM: Final = DocumentFormat(
     times=("ts",),

@@ -13,8 +13,9 @@ from pathlib import Path
 from typing import Any, Final
 
 from memd.programs.conversation import Role, Session
-from memd.programs.documents import DocumentFiles, DocumentFormat, DocumentReader, part_of, read_document
-from memd.programs.records import is_marked, text_of
+from memd.programs.documents import DocumentFiles, DocumentFormat, DocumentReader
+from memd.programs.records import is_marked, part_of, text_of
+from memd.programs.small_files import read_document
 
 _USER: Final = ("task", "user_feedback")
 _ANSWERS: Final = ("text", "completion_result", "followup", "plan_mode_respond", "act_mode_respond")

@@ -7,8 +7,9 @@ from pathlib import Path
 from typing import Any, Final
 
 from memd.programs.conversation import Role, Session
-from memd.programs.documents import DocumentFiles, DocumentFormat, DocumentReader, part_of, read_document
-from memd.programs.records import text_of, time_ms_of
+from memd.programs.documents import DocumentFiles, DocumentFormat, DocumentReader
+from memd.programs.records import part_of, text_of, time_ms_of
+from memd.programs.small_files import read_document
 
 _FORM: Final = DocumentFormat(
     messages="history",

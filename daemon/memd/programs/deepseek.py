@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from memd.programs.lines import LinesReader, LinesTable, Record, field
+from memd.programs.lines import LinesReader, LinesTable, Record
 from memd.programs.program import TranscriptFile
-from memd.programs.records import text_of
+from memd.programs.records import part_of, text_of
 
 
 class DeepseekReader(LinesReader):
@@ -24,10 +24,10 @@ class DeepseekReader(LinesReader):
                 self._copied = copied if isinstance(copied, int) else 0
                 if record.get("delegationDepth") not in (None, 0) or record.get("origin") == "subagent":
                     self.session.kind = "subagent"
-            case "assistant/chunk" if field(record, "data.chunk.type") == "text-delta":
-                self._pieces += text_of(field(record, "data.chunk.text"))
+            case "assistant/chunk" if part_of(record, "data.chunk.type") == "text-delta":
+                self._pieces += text_of(part_of(record, "data.chunk.text"))
             case "text-chunks":
-                texts = field(record, "data.texts")
+                texts = part_of(record, "data.texts")
                 self._pieces += "".join(map(text_of, texts if isinstance(texts, list) else ()))
             case "assistant/message":
                 self._pieces = ""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from pathlib import Path
 from typing import Any, Final
 
 import msgspec
@@ -16,12 +15,12 @@ from memd.programs.records import (
     count_unknown,
     decode_record,
     is_utf8,
+    part_of,
     path_of_uri,
     text_of,
     time_ms_of,
     title_of,
 )
-from memd.programs.small_files import read_small_file
 from memd.text.transcripts.tags import opens_with_tag
 
 _ROLES: Final[Mapping[str, Role]] = {"user": "user", "assistant": "assistant"}
@@ -159,27 +158,6 @@ class DocumentFiles(FileReader):
     def is_walked(self, path: str) -> bool:
         """Return whether a folder may contain documents."""
         return self._walked.fullmatch(path) is not None
-
-
-def part_of(value: object, path: str | Sequence[object]) -> Any:
-    """Return the part of a JSON value at a path, the value itself for an empty one; None if it has none."""
-    for name in (path.split(".") if path else ()) if isinstance(path, str) else path:
-        if isinstance(value, dict) and isinstance(name, str):
-            value = value.get(name)
-        elif (
-            isinstance(value, list)
-            and str(name)[:9].isdecimal()
-            and (number := int(str(name)[:9])) < len(value)
-        ):
-            value = value[number]
-        else:
-            return None
-    return value
-
-
-def read_document(path: Path) -> object:
-    """Return a small JSON document next to the others, None without one (blocking)."""
-    return decode_record(read_small_file(str(path)), _value)
 
 
 def words_in(content: object, wrappers: Sequence[str]) -> str:

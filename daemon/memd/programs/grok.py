@@ -5,9 +5,9 @@ from __future__ import annotations
 from types import NoneType
 
 from memd.programs.conversation import Role
-from memd.programs.lines import LinesReader, LinesTable, Record, field, first_text
+from memd.programs.lines import LinesReader, LinesTable, Record, first_text
 from memd.programs.program import TranscriptFile
-from memd.programs.records import text_of
+from memd.programs.records import part_of, text_of
 
 
 class GrokReader(LinesReader):
@@ -23,11 +23,11 @@ class GrokReader(LinesReader):
 
     def take(self, record: Record, kind: str, place: int) -> None:
         """Read a record. A rewind goes back to before a prompt."""
-        turn = field(record, "params.update._meta.promptIndex"), field(record, "params._meta.promptId")
+        turn = part_of(record, "params.update._meta.promptIndex"), part_of(record, "params._meta.promptId")
         name = f"{kind} {turn[0] if kind == 'user_message_chunk' else turn[1]}"
         if name != self._turn:
             self._turn, self._pieces, self._is_said = name, "", False
-        target = field(record, "params.update.target_prompt_index")
+        target = part_of(record, "params.update.target_prompt_index")
         if kind == "user_message_chunk" and isinstance(turn[0], int):
             self._starts.setdefault(turn[0], len(self.messages))
         elif kind == "rewind_marker" and isinstance(target, int):
@@ -37,8 +37,8 @@ class GrokReader(LinesReader):
 
     def is_foreign(self, record: Record) -> bool:
         """Return whether a record is a copy, or damaged where it may be marked as a machine's."""
-        key, marks = first_text(record, self.table.key), field(record, "params.update._meta")
-        is_copy = bool(key) and not key.startswith(text_of(field(record, "params.sessionId")))
+        key, marks = first_text(record, self.table.key), part_of(record, "params.update._meta")
+        is_copy = bool(key) and not key.startswith(text_of(part_of(record, "params.sessionId")))
         return is_copy or not isinstance(marks, (dict, NoneType))
 
     def say(self, role: Role, text: str, place: int, key: str, time_ms: int | None) -> bool:

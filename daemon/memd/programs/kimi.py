@@ -9,10 +9,10 @@ from pathlib import Path
 from msgspec.structs import replace
 
 from memd.programs.conversation import Session
-from memd.programs.lines import LinesFiles, LinesReader, LinesTable, Record, field, read_json
+from memd.programs.lines import LinesFiles, LinesReader, LinesTable, Record
 from memd.programs.program import TranscriptFile
-from memd.programs.records import is_marked, text_of
-from memd.programs.small_files import paths_in
+from memd.programs.records import is_marked, part_of, text_of
+from memd.programs.small_files import paths_in, read_document
 
 
 class KimiCodeReader(LinesReader):
@@ -35,7 +35,7 @@ class KimiCodeReader(LinesReader):
             case "context.clear" | "context.apply_compaction":
                 self._turns.clear()
             case "context.append_loop_event":
-                kind = f"event.{text_of(field(record, 'event.type'))}"
+                kind = f"event.{text_of(part_of(record, 'event.type'))}"
             case "forked":  # all records before it are copies
                 self.messages.clear()
                 self._turns.clear()
@@ -44,12 +44,12 @@ class KimiCodeReader(LinesReader):
 
 def _begins_turn(message: object) -> bool:
     """Return whether a message of the role user is a prompt that can be undone: typed, or a command that was chosen."""
-    origin = field(message, "origin")
-    is_chosen = field(origin, "kind") in ("skill_activation", "plugin_command")
-    is_chosen = is_chosen and field(origin, "trigger") == "user-slash"
-    is_typed = origin is None or field(origin, "kind") == "user"
-    is_in_turn = is_marked(field(origin, "inTurn"))
-    return field(message, "role") == "user" and (is_typed or is_chosen) and not is_in_turn
+    origin = part_of(message, "origin")
+    is_chosen = part_of(origin, "kind") in ("skill_activation", "plugin_command")
+    is_chosen = is_chosen and part_of(origin, "trigger") == "user-slash"
+    is_typed = origin is None or part_of(origin, "kind") == "user"
+    is_in_turn = is_marked(part_of(origin, "inTurn"))
+    return part_of(message, "role") == "user" and (is_typed or is_chosen) and not is_in_turn
 
 
 class KimiCliFiles(LinesFiles):
@@ -59,8 +59,10 @@ class KimiCliFiles(LinesFiles):
         """Return the title in the session's state, and the working directory that has the folder's hash."""
         details = super().read_details(folder, session_id)
         name = next((path for path in paths_in(folder) if os.path.isdir(f"{path}/{session_id}")), "")
-        listed = field(read_json(f"{folder.parent}/kimi.json"), "work_dirs") if name else None
-        for path in (text_of(field(entry, "path")) for entry in (listed if isinstance(listed, list) else ())):
+        listed = part_of(read_document(f"{folder.parent}/kimi.json"), "work_dirs") if name else None
+        for path in (
+            text_of(part_of(entry, "path")) for entry in (listed if isinstance(listed, list) else ())
+        ):
             hashed = hashlib.md5(path.encode("utf-8", "replace"), usedforsecurity=False).hexdigest()
             if path and name.endswith(hashed):
                 return replace(details or Session(session_id), cwd=path)

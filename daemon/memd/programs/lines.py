@@ -27,12 +27,13 @@ from memd.programs.records import (
     decode_record,
     is_marked,
     is_utf8,
+    part_of,
     session_title,
     text_of,
     time_ms_of,
     title_of,
 )
-from memd.programs.small_files import read_small_file
+from memd.programs.small_files import read_document
 from memd.text.transcripts.injected import without_injected
 from memd.text.transcripts.tags import opens_with_tag
 
@@ -49,27 +50,15 @@ SECONDS: Final = 100_000_000_000
 """Smaller times are seconds, not milliseconds."""
 
 
-def field(record: object, path: str) -> Any:
-    """Return the value at a path of keys, which are separated by points; None if there is none."""
-    for key in path.split("."):
-        record = record.get(key) if isinstance(record, dict) else None
-    return record
-
-
 def first_text(record: object, paths: Iterable[str]) -> str:
     """Return the first text at some paths that isn't empty."""
-    return next((text for path in paths if (text := text_of(field(record, path)).strip())), "")
+    return next((text for path in paths if (text := text_of(part_of(record, path)).strip())), "")
 
 
 def load(name: str) -> Any:
     """Return what has a name in a module of this package: `module.name`."""
     module, _, attribute = name.partition(".")
     return getattr(import_module(f"memd.programs.{module}"), attribute)
-
-
-def read_json(path: str) -> Record | None:
-    """Return the object in a small file of JSON (blocking); None if there is none."""
-    return decode_record(read_small_file(path), _record)
 
 
 class Form(Struct, frozen=True, dict=True, forbid_unknown_fields=True):
@@ -102,12 +91,12 @@ class Rule(Struct, frozen=True, forbid_unknown_fields=True):
 
     def holds(self, record: Record) -> bool:
         """Return whether a record is such a message."""
-        values = ((field(record, path), allowed) for path, allowed in self.when.items())
+        values = ((part_of(record, path), allowed) for path, allowed in self.when.items())
         return all((value if is_marked(value) else "") in allowed for value, allowed in values)
 
     def words(self, record: Record) -> str:
         """Return the text of a record."""
-        content = next((found for path in self.text if (found := field(record, path)) is not None), None)
+        content = next((found for path in self.text if (found := part_of(record, path)) is not None), None)
         text = content if isinstance(content, str) else visible_text(content)
         return re.sub(self.out, "", text, flags=re.S) if self.out else text
 
@@ -132,7 +121,7 @@ class Details(Struct, frozen=True, forbid_unknown_fields=True):
         """Return what the file says about a session."""
         facts: dict[str, Any] = {}
         for name, paths in self.facts.items():
-            times = (time for path in paths if (time := time_ms_of(field(record, path))))
+            times = (time for path in paths if (time := time_ms_of(part_of(record, path))))
             facts[name] = next(times, None) if name.endswith("_ms") else first_text(record, paths)
         kind = self.kinds.get(first_text(record, (self.kind,)), "main")
         return Session(session_id, kind, **facts | {"title": title_of(facts.get("title", ""))})
@@ -173,7 +162,7 @@ class LinesTable(Struct, frozen=True, dict=True, forbid_unknown_fields=True):
 
     def time_of(self, record: Record) -> int | None:
         """Return the time of a record."""
-        value = next((found for path in self.time if (found := field(record, path)) is not None), None)
+        value = next((found for path in self.time if (found := part_of(record, path)) is not None), None)
         if isinstance(value, (int, float)) and value < SECONDS:
             value *= 1000
         return time_ms_of(value)
@@ -233,7 +222,7 @@ class LinesReader:
             if text and not (name in ("cwd", "parent") and getattr(self.session, name)):
                 setattr(self.session, name, text)
         if kind in self.table.titles:
-            self.title = title_of(text_of(field(record, self.table.titles[kind]))) or self.title
+            self.title = title_of(text_of(part_of(record, self.table.titles[kind]))) or self.title
 
     def skip(self, kind: str, record: Record) -> None:
         """Count a record that is no message if its type isn't known. One with a field of that name is a step."""
@@ -277,7 +266,7 @@ class TreeReader(LinesReader):
 
     def enter(self, record: Record, kind: str, rule: Rule | None) -> bool:
         """Add a record to the tree."""
-        record_id, parent = first_text(record, self.table.key), field(record, self.table.parent)
+        record_id, parent = first_text(record, self.table.key), part_of(record, self.table.parent)
         self._number = NO_PARENT
         if record_id:
             if self._branches.number_of(record_id) is not None:
@@ -343,7 +332,7 @@ class LinesFiles(FileReader):
         except OSError:
             return None
         for path in paths:
-            record = read_json(str(path))
-            if record is not None and (not details.id or field(record, details.id) == session_id):
+            record = read_document(path)
+            if isinstance(record, dict) and (not details.id or part_of(record, details.id) == session_id):
                 return details.session(session_id, record)
         return None

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from memd.programs.lines import LinesTable, Record, TreeReader, field
+from memd.programs.lines import LinesTable, Record, TreeReader
 from memd.programs.program import TranscriptFile
-from memd.programs.records import text_of
+from memd.programs.records import part_of, text_of
 
 
 class PiReader(TreeReader):
@@ -28,4 +28,6 @@ class PiReader(TreeReader):
 
     def skip(self, kind: str, record: Record) -> None:
         """Count a record of an unknown type, or a message of an unknown role."""
-        super().skip(f"role.{text_of(field(record, 'message.role'))}" if kind == "message" else kind, record)
+        super().skip(
+            f"role.{text_of(part_of(record, 'message.role'))}" if kind == "message" else kind, record
+        )

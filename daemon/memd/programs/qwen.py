@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from memd.programs.branches import PROMPT, RecordKind
-from memd.programs.lines import Record, Rule, TreeReader, field
-from memd.programs.records import is_marked, text_of
+from memd.programs.lines import Record, Rule, TreeReader
+from memd.programs.records import is_marked, part_of, text_of
 
 
 class QwenReader(TreeReader):
@@ -16,9 +16,9 @@ class QwenReader(TreeReader):
 
     def is_foreign(self, record: Record) -> bool:
         """Return whether a record is a copy, a subagent's, or has results of tools, as older releases keep them."""
-        parts = field(record, "message.parts")
+        parts = part_of(record, "message.parts")
         is_result = any(
-            field(part, "functionResponse") for part in (parts if isinstance(parts, list) else ())
+            part_of(part, "functionResponse") for part in (parts if isinstance(parts, list) else ())
         )
         is_agents = is_marked(record.get("isSidechain")) and self.session.kind != "subagent"
         return is_result or is_agents or is_marked(record.get("forkedFrom"))

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
-from typing import Final, TypeVar
+from typing import Any, Final, TypeVar
 from urllib.parse import unquote, urlsplit
 
 import msgspec
@@ -76,6 +76,22 @@ def is_utf8(line: bytes) -> bool:
 def text_of(value: object) -> str:
     """Return a text; "" for anything else."""
     return value if isinstance(value, str) else ""
+
+
+def part_of(value: object, path: str | Sequence[object]) -> Any:
+    """Return the part of a JSON value at a path, the value itself for an empty one; None if it has none."""
+    for name in (path.split(".") if path else ()) if isinstance(path, str) else path:
+        if isinstance(value, dict) and isinstance(name, str):
+            value = value.get(name)
+        elif (
+            isinstance(value, list)
+            and str(name)[:9].isdecimal()
+            and (number := int(str(name)[:9])) < len(value)
+        ):
+            value = value[number]
+        else:
+            return None
+    return value
 
 
 def title_of(text: str) -> str:

@@ -7,9 +7,14 @@ import stat
 from pathlib import Path
 from typing import Final
 
+import msgspec
+
+from memd.programs.records import decode_record
 from memd.system.safe_open import open_unlinked
 
 MAX_BYTES: Final = 1_048_576
+
+_value = msgspec.json.Decoder(object)
 
 
 def read_small_file(path: str) -> bytes | None:
@@ -22,6 +27,11 @@ def read_small_file(path: str) -> bytes | None:
             return opened.read(MAX_BYTES)
     except (OSError, ValueError):
         return None
+
+
+def read_document(path: str | os.PathLike[str]) -> object:
+    """Return a small JSON document, None without one (blocking)."""
+    return decode_record(read_small_file(os.fspath(path)), _value)
 
 
 def paths_in(folder: Path) -> list[str]:

@@ -6,8 +6,8 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from memd.programs.conversation import Role
-from memd.programs.documents import DocumentFormat, DocumentReader, part_of
-from memd.programs.records import is_marked, text_of
+from memd.programs.documents import DocumentFormat, DocumentReader
+from memd.programs.records import is_marked, part_of, text_of
 
 CHAT_FORM: Final = DocumentFormat(
     messages="requests",

@@ -11,8 +11,9 @@ import pytest
 
 from memd.programs import amp, cline, cline_tasks, continue_sessions
 from memd.programs.conversation import Conversation, Session
-from memd.programs.documents import DocumentFiles, DocumentFormat, part_of, words_in
+from memd.programs.documents import DocumentFiles, DocumentFormat, words_in
 from memd.programs.program import TranscriptFile
+from memd.programs.records import part_of
 from tests.support.transcript_programs.documents import (
     AMP,
     CLINE,

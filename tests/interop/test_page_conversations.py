@@ -44,6 +44,9 @@ def test_list_shows_program_project_day_and_messages_of_the_newest_first(
             "Retries of the gateway port",
             "Why do the retries of the order mails fail?",
         ]
+        page.wait(
+            "document.querySelectorAll('.listed')[2].textContent.includes('Claude Code')"
+        )  # once titles are loaded
         row = page.run("document.querySelectorAll('.listed')[2].textContent")
         for words in ("Claude Code", "shop (main)", "123 messages"):
             assert words in row

@@ -66,6 +66,9 @@ class SourceStatus(Record, frozen=True):
         retained: Deleted conversations that are kept.
         retained_bytes: Size of their copies.
         problems: Problems of the source.
+        commands: Commands of agents in the index; 0 if the source's `work` is off.
+        file_steps: Files that agents read or changed, counted each time.
+        work_bytes: Size of what is stored of them.
     """
 
     name: str
@@ -87,6 +90,9 @@ class SourceStatus(Record, frozen=True):
     retained: int = 0
     retained_bytes: int = 0
     problems: list[Problem] = field(default_factory=list)
+    commands: int = 0
+    file_steps: int = 0
+    work_bytes: int = 0
 
 
 class MachineStatus(Record, frozen=True):

@@ -34,6 +34,7 @@ SAMPLES: Final[dict[str, Any]] = {
     "search.outputDimensionality": 512,
     "search.experimental.sessionMemory": True,
     "search.rememberAcrossConversations": True,
+    "search.work": False,
     "search.endpoint.baseUrl": "https://box.example/v1",
     "search.endpoint.apiKey": {"source": "env", "provider": "default", "id": "BOX_KEY"},
     "search.endpoint.headers": {"X-Team": "a"},

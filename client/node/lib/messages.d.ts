@@ -218,6 +218,12 @@ export interface SourceStatus {
   retained_bytes: number;
   /** Problems of the source. */
   problems: Problem[];
+  /** Commands of agents in the index; 0 if the source's `work` is off. */
+  commands: number;
+  /** Files that agents read or changed, counted each time. */
+  file_steps: number;
+  /** Size of what is stored of them. */
+  work_bytes: number;
 }
 
 /**

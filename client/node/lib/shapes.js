@@ -45,7 +45,7 @@ export const SHAPES = {
   },
   SourceStatus: {
     needs: ["name", "title", "kind"],
-    defaults: {"agent": "", "locations": [], "files": 0, "bytes": 0, "sessions": 0, "messages": 0, "redactions": 0, "unknown": 0, "unknown_types": [], "excluded": {}, "newest_ms": null, "oldest_ms": null, "keep": false, "retained": 0, "retained_bytes": 0, "problems": []},
+    defaults: {"agent": "", "locations": [], "files": 0, "bytes": 0, "sessions": 0, "messages": 0, "redactions": 0, "unknown": 0, "unknown_types": [], "excluded": {}, "newest_ms": null, "oldest_ms": null, "keep": false, "retained": 0, "retained_bytes": 0, "problems": [], "commands": 0, "file_steps": 0, "work_bytes": 0},
     holds: {"unknown_types": ["UnknownType", true], "problems": ["Problem", true]},
   },
   MachineStatus: {

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 
 import trio
 
@@ -11,6 +12,8 @@ from memd.index.files import forget_excluded
 from memd.index.housekeeping import keep_log_short, recover_writing, release_caches
 from memd.index.meta import EXCLUSIONS, find_meta
 from memd.index.vectors.cache import VectorCache
+from memd.index.work import choose_work, find_work_sources
+from memd.programs.catalog import OPENCLAW_SOURCE
 from memd.search.service import SearchService
 from memd.settings.agents import AgentConfig
 from memd.settings.schema import DaemonSettings
@@ -68,6 +71,9 @@ class OpenAgent:
             config, index, vector_search, text, daemon=daemon, clock=clock, scheduler=scheduler
         )
         self.schedule = Schedule(text, sources, config.settings.sync, clock=clock, disk=self.disk)
+        self._sources_with_work = {source.name for source in config.sources if source.work}
+        if config.settings.work:
+            self._sources_with_work.add(OPENCLAW_SOURCE)
         self._is_enabled = config.settings.enabled
         self._is_watched = config.settings.enabled and config.settings.sync.watch
 
@@ -81,6 +87,7 @@ class OpenAgent:
         """
         try:
             await self._apply_exclusions()
+            await self._choose_work()
             await self.text.load()
             async with trio.open_nursery() as nursery:
                 nursery.start_soon(self.text.run)
@@ -112,6 +119,12 @@ class OpenAgent:
             lambda db: forget_excluded(db, fingerprint, exclusions.excludes)
         )
         log.info("agent.exclusions_applied", agent=self.agent_id, conversations=deleted)
+
+    async def _choose_work(self) -> None:
+        """Delete or read the work of sources whose setting changed since the index was last open."""
+        sources = sorted(self._sources_with_work)
+        if await self.index_file.read(find_work_sources) != sources:
+            await self.index_file.write(partial(choose_work, sources=sources))
 
     def _list(self) -> Listings:
         """Return what is on disk now, by source (blocking)."""

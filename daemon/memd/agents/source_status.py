@@ -90,4 +90,7 @@ def describe_source(
         retained=len(kept),
         retained_bytes=sum(copy.size for copy in kept),
         problems=list(scanned.problems),
+        commands=counts.work.commands if counts is not None else 0,
+        file_steps=counts.work.files if counts is not None else 0,
+        work_bytes=counts.work.bytes if counts is not None else 0,
     )

@@ -340,6 +340,9 @@ def _source_lines(source: SourceStatus) -> list[Line]:
         f"{source.retained:,} deleted but kept ({size(source.retained_bytes)})" if source.retained else None,
         f"{count(source.redactions, 'secret')} redacted" if source.redactions else None,
         f"{source.unknown:,} unknown records" if source.unknown else None,
+        f"work: {count(source.commands, 'command')}, {count(source.file_steps, 'file step')}, {size(source.work_bytes)}"
+        if source.commands or source.file_steps
+        else None,
     )
     return [row(source.name, *facts), *_left_out_lines(source.excluded), *problem_lines(source.problems)]
 

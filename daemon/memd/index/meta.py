@@ -16,6 +16,7 @@ LAST_SYNC = "last_sync_ms"
 CUT = "cut"
 SPACES = "spaces"
 EXCLUSIONS = "exclusions"
+WORK_SOURCES = "work_sources"
 JOBS = "bulk_jobs"
 
 ADOPTED = "openclaw"

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from memd.index.keyword import RANK, insert_words
+from memd.index.work import RANK as WORK_RANK
 from memd.system.sqlite import Database, get_int
 
 APPLICATION_ID = 0x6D656D64
@@ -127,6 +128,36 @@ def _add_unknown_types(db: Database) -> None:
     )
 
 
+def _add_work(db: Database) -> None:
+    """Add the work of agents; `choose_work` has conversations read again for it."""
+    db.execute(
+        """CREATE TABLE work (
+          id INTEGER PRIMARY KEY,
+          path TEXT NOT NULL,
+          place INTEGER NOT NULL,
+          time_ms INTEGER NOT NULL,
+          action TEXT NOT NULL,
+          status TEXT NOT NULL,
+          exit_code INTEGER,
+          digest INTEGER NOT NULL,
+          folder TEXT NOT NULL,
+          subject TEXT NOT NULL,
+          line TEXT NOT NULL,
+          error TEXT NOT NULL,
+          text TEXT NOT NULL,
+          detail TEXT NOT NULL
+        ) STRICT;
+        CREATE INDEX work_by_path ON work (path);
+        CREATE INDEX work_by_error ON work (error) WHERE error != '';
+
+        CREATE VIRTUAL TABLE work_fts USING fts5 (
+          text, detail, extra,
+          content = '', contentless_delete = 1, tokenize = 'porter unicode61 remove_diacritics 2'
+        );"""
+    )
+    db.execute("INSERT INTO work_fts (work_fts, rank) VALUES ('rank', ?)", (WORK_RANK,))
+
+
 MIGRATIONS: tuple[Callable[[Database], None], ...] = (
     _create,
     _add_transcripts,
@@ -135,6 +166,7 @@ MIGRATIONS: tuple[Callable[[Database], None], ...] = (
     _add_last_conversations,
     _add_conversations,
     _add_unknown_types,
+    _add_work,
 )
 """Migration n changes a file from `user_version` n to n + 1."""
 

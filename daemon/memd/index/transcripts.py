@@ -12,6 +12,7 @@ import msgspec
 from msgspec import Struct
 
 from memd.index.keyword import IN_PROJECT
+from memd.index.work import WorkCounts, count_work
 from memd.system.sqlite import Database
 from memd_client.agent_parts import UnknownType
 
@@ -73,6 +74,7 @@ class SourceCounts(NamedTuple):
     excluded: int
     newest_ms: int
     unknown_types: Sequence[UnknownType] = ()
+    work: WorkCounts = WorkCounts()
 
 
 class StoredTranscript(Struct, frozen=True):
@@ -250,9 +252,15 @@ def count_by_source(db: Database) -> dict[str, SourceCounts]:
              sum(kind = 'subagent'), sum(kind = 'machine'), sum(is_deleted), sum(kind = 'excluded'), max(updated_ms)
            FROM transcripts WHERE program != '' GROUP BY program"""
     )
-    unknown = _count_unknown(db)
+    unknown, work = _count_unknown(db), count_work(db)
     return {
-        str(program): SourceCounts._make([*(int(str(fact)) for fact in facts), unknown.get(str(program), ())])
+        str(program): SourceCounts._make(
+            [
+                *(int(str(fact)) for fact in facts),
+                unknown.get(str(program), ()),
+                work.get(str(program), WorkCounts()),
+            ]
+        )
         for program, *facts in rows
     }
 

@@ -337,6 +337,12 @@ class MemorySearch(Settings, frozen=True, kw_only=True):
             default="as in OpenClaw while memd is in its memory slot, else `false`",
         ),
     ] = None
+    work: Annotated[
+        bool,
+        Setting(
+            "Whether commands and changed files of conversations with OpenClaw are searched, on request."
+        ),
+    ] = True
     searched_sources: Annotated[tuple[Source, ...] | None, Derived()] = None  # None: all `sources`
     chunking: Annotated[Chunking, REFUSED] = Chunking()
     store: Store = Store()

@@ -48,6 +48,10 @@ class SourceSettings(Settings, frozen=True, kw_only=True):
         Setting("The program that wrote it, if the name is another; empty for a folder of notes."),
     ] = ""
     subagents: Annotated[bool, Setting("Whether sessions that an agent started are searched too.")] = False
+    work: Annotated[
+        bool,
+        Setting("Whether commands that agents ran and files that they changed are searched, on request."),
+    ] = True
     keep: Annotated[
         bool,
         Setting("Whether conversations stay searchable after the program deleted them."),
@@ -78,6 +82,7 @@ class SourceConfig(Struct, frozen=True):
     keep: bool = False
     keep_days: int = 365
     keep_mb: int = 256
+    work: bool = True
 
 
 class OwnedSource(NamedTuple):
@@ -133,6 +138,7 @@ def _read_source(name: str, layer: Layer, home: Path, findings: Findings) -> Own
         read.keep,
         read.keep_days,
         read.keep_mb,
+        read.work,
     )
     return OwnedSource(read.agent.strip().lower(), config)
 

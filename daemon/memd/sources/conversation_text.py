@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from msgspec import Struct, field
 
 from memd.index.transcripts import SessionFacts
+from memd.index.work import WorkRow
 from memd.programs.conversation import Break, Message
 from memd.sources.source import FileText, Reset
 from memd.system.safe_open import FileStat
@@ -57,10 +58,12 @@ class ConversationText(Struct):
     redactions: int = 0
     resets: tuple[Reset, ...] = ()
 
-    def file_text(self, digest: str, stat: FileStat, facts: SessionFacts) -> FileText:
-        """Return the text as a `FileText` with the given hash, stat and facts of its session."""
+    def file_text(
+        self, digest: str, stat: FileStat, facts: SessionFacts, work: tuple[WorkRow, ...] | None = None
+    ) -> FileText:
+        """Return the text as a `FileText` with the given hash, stat, facts of its session and work."""
         return FileText(
-            self.text, digest, *stat, self.numbers, self.redactions, self.resets, self.times, facts
+            self.text, digest, *stat, self.numbers, self.redactions, self.resets, self.times, facts, work
         )
 
 

@@ -19,12 +19,13 @@ from memd.programs.conversation import Conversation, Session, is_wanted
 from memd.programs.packed import decompress
 from memd.programs.program import FileReader, SessionKinds, TranscriptFile, TranscriptReader
 from memd.programs.unreadable import describe_size, unreadable
-from memd.programs.work import located
+from memd.programs.work import WorkLog, located
 from memd.sources.conversation_text import RECENT_CONVERSATIONS, ConversationLines
 from memd.sources.projects import facts_of
 from memd.sources.source import FileText, Listing, Source, SourceFile
 from memd.sources.tree import Tree, TreeRules
 from memd.sources.watch.queue import CONVERSATION_VALID_S, UNWATCHED, Unwatched, WatchQueue
+from memd.sources.work_rows import SessionWork
 from memd.system.lru import LruCache
 from memd.system.safe_open import (
     NO_DESCRIPTOR,
@@ -61,15 +62,19 @@ class _Progress(Struct):
         skipped: Lines that were too long.
         sha: Hash of the bytes.
         text_lines: The lines of its messages.
+        work: What the reader fills with the agent's work; None without work.
+        work_rows: The rows of the work.
     """
 
     reader: TranscriptReader
     inode: int
+    work: WorkLog | None = None
     end: int = 0
     lines: int = 0
     skipped: int = 0
     sha: _Hash = field(default_factory=hashlib.sha256)
     text_lines: ConversationLines = field(default_factory=ConversationLines)
+    work_rows: SessionWork = field(default_factory=SessionWork)
 
 
 class ConversationFiles(Source):
@@ -84,6 +89,7 @@ class ConversationFiles(Source):
         max_bytes: Larger files are skipped; None: no limit, because most bytes of the program's files are no text.
         opened_from: The folder from which files are opened; by default their own folders, which may then be links.
         is_walked: Whether folders below the folders are searched.
+        with_work: Whether the agent's work is indexed.
     """
 
     is_conversation = True
@@ -99,8 +105,10 @@ class ConversationFiles(Source):
         max_bytes: int | None = None,
         opened_from: str = "",
         is_walked: bool = True,
+        with_work: bool = False,
     ) -> None:
         self.name = name
+        self._with_work = with_work
         self._reader = reader
         self._with_subagents = with_subagents
         self._max_bytes = max_bytes
@@ -251,36 +259,47 @@ class ConversationFiles(Source):
         """Read what was added to a file since it was read, or all of it, as always with work."""
         location = found.location
         if with_work:
-            reader, work = self._reader.open_with_work(file)
-            whole, conversation = self._read_whole(found, reader, handle, facts)
-            return whole, replace(conversation, work=None if work is None else work.steps)
+            whole = _Progress(*self._open(file, facts, with_work=True))
+            conversation = self._read_whole(found, whole, handle, facts)
+            return whole, replace(conversation, work=None if whole.work is None else whole.work.steps)
         if location.endswith((*_PACKED, _DOCUMENT)):
-            return self._read_whole(found, self._reader.open(file), handle, facts)
+            whole = _Progress(*self._open(file, facts, with_work=self._with_work))
+            return whole, self._read_whole(found, whole, handle, facts)
         progress = self._recent.take(location)
         if progress is None or not _is_appended(progress, handle, facts):
-            progress = _Progress(self._reader.open(file), facts.st_ino)
+            progress = _Progress(*self._open(file, facts, with_work=self._with_work))
         rest = self._feed(progress, handle, facts.st_size)
         self._recent.put(location, progress)
         if not rest or not _is_json(rest):
             return progress, progress.reader.conversation()
         # The last line is whole but may be rewritten with its line end: it is read again by the next load.
         whole = _Progress(
-            self._reader.open(file), facts.st_ino, text_lines=ConversationLines(progress.text_lines.lines)
+            *self._open(file, facts, with_work=self._with_work),
+            text_lines=ConversationLines(progress.text_lines.lines),
         )
         self._feed(whole, handle, facts.st_size)
         whole.reader.read(rest, whole.lines + 1)
         whole.sha.update(rest)
         return whole, whole.reader.conversation()
 
+    def _open(
+        self, file: TranscriptFile, facts: os.stat_result, *, with_work: bool
+    ) -> tuple[TranscriptReader, int, WorkLog | None]:
+        """Return the beginning of a `_Progress`: a new reader, the file, and what is filled with work."""
+        if not with_work:
+            return self._reader.open(file), facts.st_ino, None
+        reader, work = self._reader.open_with_work(file)
+        return reader, facts.st_ino, work
+
     def _read_whole(
-        self, found: SourceFile, reader: TranscriptReader, handle: int, facts: os.stat_result
-    ) -> tuple[_Progress, Conversation]:
+        self, found: SourceFile, progress: _Progress, handle: int, facts: os.stat_result
+    ) -> Conversation:
         """Read a whole file: lines, compressed lines, or a single document."""
-        progress = _Progress(reader, facts.st_ino)
+        reader = progress.reader
         if not found.location.endswith((*_PACKED, _DOCUMENT)):
             if _is_json(rest := self._feed(progress, handle, facts.st_size)):
                 reader.read(rest, progress.lines + 1)
-            return progress, reader.conversation()
+            return reader.conversation()
         data = b"".join(_blocks(handle, 0, min(facts.st_size, MAX_PACKED_BYTES)))
         progress.sha.update(data)
         if found.location.endswith(_PACKED):
@@ -288,10 +307,10 @@ class ConversationFiles(Source):
             *lines, last = data.split(b"\n")
             for number, line in enumerate([*lines, *([last] if _is_json(last) else [])], start=1):
                 if line and len(line) <= MAX_LINE_BYTES:
-                    progress.reader.read(line, number)
+                    reader.read(line, number)
         else:
-            progress.reader.read(data, 1)
-        return progress, progress.reader.conversation()
+            reader.read(data, 1)
+        return reader.conversation()
 
     @staticmethod
     def _feed(progress: _Progress, handle: int, size: int) -> bytes:
@@ -334,7 +353,10 @@ class ConversationFiles(Source):
                 skipped=progress.skipped,
             )
             sha.update(repr((known.title, known.kind, self._with_subagents)).encode("utf-8", "replace"))
-        return text.file_text(sha.hexdigest(), stat_of(facts), known)
+        work = None
+        if self._with_work and progress.work is not None:
+            work = progress.work_rows.update(progress.work.steps if wanted else (), conversation.session.cwd)
+        return text.file_text(sha.hexdigest(), stat_of(facts), known, work)
 
 
 def _with_details(session: Session, details: Session) -> Session:

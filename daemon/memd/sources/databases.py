@@ -22,6 +22,7 @@ from memd.sources.projects import facts_of
 from memd.sources.source import FileText, Listing, Source, SourceFile
 from memd.sources.tree import LINK
 from memd.sources.watch.queue import CONVERSATION_VALID_S, UNWATCHED, Unwatched, WatchQueue
+from memd.sources.work_rows import SessionWork
 from memd.system.log import log
 from memd.system.lru import LruCache
 from memd.system.safe_open import FileStat
@@ -55,6 +56,7 @@ class ConversationDatabases(Source):
         with_subagents: Whether sessions of subagents are indexed.
         watch: Reports changed databases.
         max_bytes: Larger conversations are skipped; None: no limit.
+        with_work: Whether the agent's work is indexed.
     """
 
     is_conversation = True
@@ -68,8 +70,10 @@ class ConversationDatabases(Source):
         with_subagents: bool = False,
         watch: Unwatched = UNWATCHED,
         max_bytes: int | None = None,
+        with_work: bool = False,
     ) -> None:
         self.name = name
+        self._with_work = with_work
         self._databases = [_Database(path, open_database(path)) for path in paths]
         self._with_subagents = with_subagents
         self._max_bytes = max_bytes
@@ -79,7 +83,7 @@ class ConversationDatabases(Source):
         self._found: dict[str, tuple[_Database, StoredSession]] = {}
         self._warnings: dict[str, str] = {}
         self._amounts_read: dict[str, int] = {}
-        self._recent: LruCache[str, ConversationLines] = LruCache(RECENT_CONVERSATIONS)
+        self._recent: LruCache[str, tuple[ConversationLines, SessionWork]] = LruCache(RECENT_CONVERSATIONS)
         self._names = frozenset(name for path in paths for name in (path.name, f"{path.name}{LOG_ENDING}"))
         if isinstance(watch, WatchQueue):
             watch.valid_s = CONVERSATION_VALID_S
@@ -107,15 +111,17 @@ class ConversationDatabases(Source):
 
     def load(self, found: SourceFile) -> FileText:
         """Return a conversation's text; see `Source.load`."""
-        return self._as_text(found, *self._read(found, with_work=False))
+        return self._as_text(found, *self._read(found, with_work=self._with_work))
 
     def load_work(self, found: SourceFile) -> Conversation | None:
         """Return a conversation with the agent's work; see `Source.load_work`."""
-        _, conversation = self._read(found, with_work=True)
+        _, conversation = self._read(found, with_work=True, is_load=False)
         conversation.work = located(conversation.work or (), conversation.session.cwd)
         return conversation
 
-    def _read(self, found: SourceFile, *, with_work: bool) -> tuple[ConversationDatabase, Conversation]:
+    def _read(
+        self, found: SourceFile, *, with_work: bool, is_load: bool = True
+    ) -> tuple[ConversationDatabase, Conversation]:
         """Return the database of a conversation, and the conversation."""
         missing = FileMissingError(f"{found.path} no longer exists", data={"path": found.path})
         database, session = self._found.get(found.path, (None, None))
@@ -133,7 +139,7 @@ class ConversationDatabases(Source):
         if conversation is None:
             raise missing
         with self._lock:
-            if not with_work:
+            if is_load:
                 self._amounts_read[found.path] = session.messages or session.stat[1]
             if self._warnings.get(found.path, "") != conversation.warning:
                 self._warnings[found.path] = conversation.warning
@@ -266,11 +272,14 @@ class ConversationDatabases(Source):
         self, found: SourceFile, database: ConversationDatabase, conversation: Conversation
     ) -> FileText:
         session = conversation.session
-        lines = self._recent.take(found.path) or ConversationLines()
+        lines, rows = self._recent.take(found.path) or (ConversationLines(), SessionWork())
         is_main = is_wanted(session.kind, with_subagents=self._with_subagents)
         lines.update(conversation.messages if is_main else ())
         text, facts = lines.text(conversation.breaks), NO_FACTS
-        self._recent.put(found.path, lines)
+        steps, work = conversation.work, None
+        if self._with_work and steps is not None:
+            work = rows.update(steps if is_main else (), session.cwd)
+        self._recent.put(found.path, (lines, rows))
         if database.keeps_facts:
             updated_ms = found.mtime_ns // 1_000_000
             facts = facts_of(self.name, conversation, session_id=session.id, updated_ms=updated_ms)
@@ -279,7 +288,10 @@ class ConversationDatabases(Source):
             sha = hashlib.sha256(text.text.encode("utf-8", "replace"))
             sha.update(repr((facts.title, facts.kind, text.numbers, text.times)).encode("utf-8", "replace"))
             digest = sha.hexdigest()
-        return text.file_text(digest, found.stat, facts)
+        if work:
+            digests = repr([row.digest for row in work])
+            digest += f":{hashlib.sha256(digests.encode()).hexdigest()[:16]}"
+        return text.file_text(digest, found.stat, facts, work)
 
 
 def _is_settled(state: Sequence[FileFacts]) -> bool:

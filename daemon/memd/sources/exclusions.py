@@ -93,6 +93,7 @@ class Exclusions:
             redactions=0,
             resets=(),
             times=(),
+            work=None if text.work is None else (),
             facts=SessionFacts(facts.program, kind=EXCLUDED, is_deleted=facts.is_deleted),
         )
 

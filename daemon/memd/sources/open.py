@@ -63,7 +63,9 @@ def open_sources(
         )
         if OPENCLAW_SOURCE in config.settings.sources:
             watches = watch_of(OPENCLAW_SOURCE, ""), watch_of(OPENCLAW_SOURCE, "database")
-            yield OpenClawConversations(state_dir, config.id, limits.file_bytes, watches)
+            yield OpenClawConversations(
+                state_dir, config.id, limits.file_bytes, watches, with_work=config.settings.work
+            )
         for each in config.sources:
             found = open_source(each, places, limits.file_bytes, watch_of(each.name, ""))
             if each.keep and each.kind == "transcripts":
@@ -110,12 +112,13 @@ def open_source(
             reader,
             paths,
             with_subagents=config.subagents,
+            with_work=config.work,
             watch=watch,
             is_walked=config.path is not None or not conversations.finds_places,
         )
     else:
         source = ConversationDatabases(
-            config.name, reader, paths, with_subagents=config.subagents, watch=watch
+            config.name, reader, paths, with_subagents=config.subagents, with_work=config.work, watch=watch
         )
     return OpenedSource(source, tuple(paths))
 

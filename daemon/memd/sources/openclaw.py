@@ -7,6 +7,7 @@ from pathlib import Path
 from threading import Lock
 
 from memd.programs.catalog import OPENCLAW_SOURCE
+from memd.programs.conversation import Conversation
 from memd.programs.openclaw import READER, find_session_id, last_record_ms
 from memd.programs.openclaw_database import OpenClawAgentDatabase
 from memd.settings.agents import OPENCLAW_DATABASE
@@ -31,6 +32,7 @@ class OpenClawConversations(Source):
         agent_id: The agent.
         max_bytes: Larger conversations are skipped.
         watches: Report changes of the files and of the database.
+        with_work: Whether the agent's work is indexed.
     """
 
     name = OPENCLAW_SOURCE
@@ -42,6 +44,8 @@ class OpenClawConversations(Source):
         agent_id: str,
         max_bytes: int,
         watches: tuple[Unwatched, Unwatched] = (UNWATCHED, UNWATCHED),
+        *,
+        with_work: bool = False,
     ) -> None:
         home = state_dir / "agents" / agent_id
         database = home / "agent" / OPENCLAW_DATABASE
@@ -53,6 +57,7 @@ class OpenClawConversations(Source):
             watch=watches[0],
             max_bytes=max_bytes,
             opened_from=str(home),
+            with_work=with_work,
         )
         self._rows = ConversationDatabases(
             self.name,
@@ -60,6 +65,7 @@ class OpenClawConversations(Source):
             [database],
             watch=watches[1],
             max_bytes=max_bytes,
+            with_work=with_work,
         )
         self._lock = Lock()
         self._parts: tuple[Listing, Listing] | None = None
@@ -80,6 +86,10 @@ class OpenClawConversations(Source):
     def load(self, found: SourceFile) -> FileText:
         """Return a conversation's text; see `Source.load`."""
         return self._store_of(found).load(found)
+
+    def load_work(self, found: SourceFile) -> Conversation | None:
+        """Return a conversation with the agent's work; see `Source.load_work`."""
+        return self._store_of(found).load_work(found)
 
     def growth(self, found: SourceFile, indexed: FileStat | None) -> tuple[int, int] | None:
         """Return by how much a conversation grew; see `Source.growth`."""

@@ -19,6 +19,7 @@ import msgspec
 from msgspec.structs import replace
 
 from memd.index.transcripts import SessionFacts
+from memd.index.work import WorkRow
 from memd.programs.conversation import Conversation
 from memd.programs.unreadable import unreadable
 from memd.settings.ram_budget import MB
@@ -48,6 +49,7 @@ class _Copy(msgspec.Struct):
     redactions: int
     hash: str
     facts: SessionFacts
+    work: list[WorkRow] | None = None
 
 
 class RetainedCopy(NamedTuple):
@@ -99,7 +101,14 @@ class RetainedCopies:
     def write(self, name: str, path: str, file: FileText) -> None:
         """Write a copy (blocking). A failure is logged, and the conversation is indexed all the same."""
         copy = _Copy(
-            path, file.text, list(file.line_map), list(file.times), file.redactions, file.hash, file.facts
+            path,
+            file.text,
+            list(file.line_map),
+            list(file.times),
+            file.redactions,
+            file.hash,
+            file.facts,
+            None if file.work is None else list(file.work),
         )
         target = self.folder / f"{name}{ENDING}"
         try:
@@ -145,6 +154,7 @@ class RetainedCopies:
             copy.redactions,
             times=tuple(copy.times),
             facts=copy.facts._replace(is_deleted=True),
+            work=None if copy.work is None else tuple(copy.work),
         )
 
     def prune(self) -> None:

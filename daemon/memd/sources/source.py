@@ -8,6 +8,7 @@ from typing import NamedTuple
 from msgspec import Struct, field
 
 from memd.index.transcripts import NO_FACTS, SessionFacts
+from memd.index.work import WorkRow
 from memd.programs.conversation import Conversation
 from memd.system.safe_open import FileStat
 from memd_client.messages import Problem, SkippedFile
@@ -69,6 +70,7 @@ class FileText(Struct, frozen=True):
         resets: For a conversation, its resets in order.
         times: For a conversation, the time of each line in milliseconds UTC, 0 if unknown; empty if no time is known.
         facts: For a conversation, what is known about its session.
+        work: For a conversation, what the agent did in it; None if that is unknown, so that what is indexed stays.
     """
 
     text: str
@@ -82,6 +84,7 @@ class FileText(Struct, frozen=True):
     resets: tuple[Reset, ...] = ()
     times: tuple[int, ...] = ()
     facts: SessionFacts = NO_FACTS
+    work: tuple[WorkRow, ...] | None = None
 
 
 class Listing(Struct):
